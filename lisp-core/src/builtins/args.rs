@@ -1,0 +1,140 @@
+//! What built-ins say of their arguments.
+
+use crate::error::{Error, Reason};
+use crate::heap::{Fault, Heap, Map, Res, Value, Vector};
+
+/// The error for an argument of the wrong type: `take expects a number, got nil`.
+#[cold]
+pub fn type_error(name: &str, expects: &str, got: Value<'_>) -> Fault {
+    fault(Reason::TypeError, format!("{name} expects {expects}, got {}", describe(got)))
+}
+
+/// An error of a built-in.
+#[cold]
+pub fn fault(reason: Reason, message: impl Into<String>) -> Fault {
+    Error::new(reason, message).into()
+}
+
+/// A short text for a value in a message: its kind, and a scalar's text.
+pub fn describe(v: Value<'_>) -> String {
+    match v {
+        Value::Nil => "nil".to_owned(),
+        Value::Bool(b) => format!("the boolean {b}"),
+        Value::Int(i) => format!("the integer {i}"),
+        Value::Float(f) => format!("the float {f}"),
+        Value::Keyword(_, s) if s.text.len() <= 40 => format!("the keyword :{}", s.text),
+        Value::Str(s) if s.text.len() <= 40 => format!("the string {:?}", s.text),
+        Value::Map(m) => format!("a map of {} entries", m.len()),
+        Value::Set(m) => format!("a set of {} members", m.len()),
+        Value::Vector(v) => format!("a vector of {} elements", v.len()),
+        other => format!("a {}", other.type_name()),
+    }
+}
+
+/// The text of a string argument.
+#[inline]
+pub fn string<'h>(name: &str, v: Value<'h>) -> Res<&'h str> {
+    match v {
+        Value::Str(s) => Ok(s.text),
+        other => Err(type_error(name, "a string", other)),
+    }
+}
+
+/// An integer argument that fits 64 bits.
+#[inline]
+pub fn int(name: &str, v: Value<'_>) -> Res<i64> {
+    match v {
+        Value::Int(i) => Ok(i),
+        other => Err(type_error(name, "an integer", other)),
+    }
+}
+
+/// A vector argument.
+#[inline]
+pub fn vector<'h>(name: &str, v: Value<'h>) -> Res<&'h Vector<'h>> {
+    match v {
+        Value::Vector(v) => Ok(v),
+        other => Err(type_error(name, "a vector", other)),
+    }
+}
+
+/// A map argument.
+#[inline]
+pub fn map<'h>(name: &str, v: Value<'h>) -> Res<&'h Map<'h>> {
+    match v {
+        Value::Map(m) => Ok(m),
+        other => Err(type_error(name, "a map", other)),
+    }
+}
+
+/// A set argument.
+#[inline]
+pub fn set<'h>(name: &str, v: Value<'h>) -> Res<&'h Map<'h>> {
+    match v {
+        Value::Set(m) => Ok(m),
+        other => Err(type_error(name, "a set", other)),
+    }
+}
+
+/// What can be walked, as a slice: a vector's elements, a map's entries as `[key value]` vectors and a set's members in
+/// key order, a string's characters (grapheme clusters), nothing for nil.
+#[inline]
+pub fn seq<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h [Value<'h>]> {
+    match v {
+        Value::Vector(v) => Ok(v.items()),
+        Value::Nil => Ok(&[]),
+        other => seq_slow(h, name, other),
+    }
+}
+
+fn seq_slow<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h [Value<'h>]> {
+    match v {
+        Value::Map(m) => {
+            let entries = m.entries(h)?;
+            h.charge(entries.len() as u64)?;
+            let out = h.vec_builder(entries.len())?;
+            for (key, value) in entries.iter() {
+                out.push(h, h.vector(&[key, value])?)?;
+            }
+            Ok(out.items())
+        }
+        Value::Set(m) => {
+            let entries = m.entries(h)?;
+            h.charge(entries.len() as u64)?;
+            let out = h.vec_builder(entries.len())?;
+            for (key, _) in entries.iter() {
+                out.push(h, key)?;
+            }
+            Ok(out.items())
+        }
+        Value::Str(s) => {
+            h.charge(s.text.len() as u64)?;
+            let out = h.vec_builder(s.text.len().min(16))?;
+            for cluster in graphemes(s.text) {
+                out.push(h, h.str_view(cluster)?)?;
+            }
+            Ok(out.items())
+        }
+        other => Err(type_error(name, "a collection", other)),
+    }
+}
+
+/// The characters of a text as a person counts them.
+pub fn graphemes(text: &str) -> impl DoubleEndedIterator<Item = &str> {
+    let ascii = text.is_ascii() && !text.contains('\r');
+    let plain = if ascii { text } else { "" };
+    let rest = if ascii { "" } else { text };
+    plain
+        .char_indices()
+        .map(|(i, _)| &plain[i..=i])
+        .chain(unicode_segmentation::UnicodeSegmentation::graphemes(rest, true))
+}
+
+/// How many characters a text has as a person counts them.
+pub fn grapheme_count(text: &str) -> usize {
+    if text.is_ascii() && !text.contains('\r') {
+        text.len()
+    } else {
+        unicode_segmentation::UnicodeSegmentation::graphemes(text, true).count()
+    }
+}

@@ -1,0 +1,151 @@
+//! Built-in functions: one row each, in one table per area. From the rows come name resolution, arity errors, `doc`,
+//! "did you mean", completion and the example tests.
+
+use crate::error::{Error, Reason};
+use crate::frames::FrameOp;
+use crate::heap::{Fault, Heap, Res, Value};
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+pub mod args;
+
+/// A built-in's place in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BuiltinId(pub u16);
+
+/// A first-order function. It must allocate everything before its first visible effect: when it fails with
+/// [`Fault::Collect`] or [`Fault::Pause`] it is run again from the start.
+pub type Native = for<'h> fn(&'h Heap, &[Value<'h>]) -> Res<Value<'h>>;
+
+/// How a built-in is done.
+#[derive(Clone, Copy)]
+pub enum Imp {
+    /// By a leaf in Rust.
+    Native(Native),
+    /// By a frame that calls functions.
+    Frame(FrameOp),
+    /// By a function of the prelude with the same name.
+    Prelude,
+}
+
+/// One built-in function.
+pub struct Builtin {
+    /// Its name.
+    pub name: &'static str,
+    /// Other names for it.
+    pub aliases: &'static [&'static str],
+    /// The namespace that holds it besides the core, such as `clojure.string`; empty for none.
+    pub namespace: &'static str,
+    /// The fewest arguments.
+    pub min: u8,
+    /// The most arguments; [`MANY`] for no limit.
+    pub max: u8,
+    /// How it is called, for people: `(take n coll)`.
+    pub usage: &'static str,
+    /// One line: what it does.
+    pub doc: &'static str,
+    /// Programs and what they answer, run as tests. An answer that begins with `!` is an error's reason.
+    pub examples: &'static [(&'static str, &'static str)],
+    /// How it is done.
+    pub imp: Imp,
+}
+
+/// No upper limit to the number of arguments.
+pub const MANY: u8 = u8::MAX;
+
+impl Builtin {
+    /// A row for a leaf in the core namespace; the other fields have setters.
+    pub const fn native(name: &'static str, min: u8, max: u8, usage: &'static str, imp: Native) -> Self {
+        Builtin { name, aliases: &[], namespace: "", min, max, usage, doc: "", examples: &[], imp: Imp::Native(imp) }
+    }
+
+    /// A row for a frame in the core namespace.
+    pub const fn frame(name: &'static str, min: u8, max: u8, usage: &'static str, op: FrameOp) -> Self {
+        Builtin { name, aliases: &[], namespace: "", min, max, usage, doc: "", examples: &[], imp: Imp::Frame(op) }
+    }
+
+    /// A row for a function of the prelude.
+    pub const fn prelude(name: &'static str, min: u8, max: u8, usage: &'static str) -> Self {
+        Builtin { name, aliases: &[], namespace: "", min, max, usage, doc: "", examples: &[], imp: Imp::Prelude }
+    }
+
+    /// Adds other names.
+    #[must_use]
+    pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    /// Says which namespace besides the core holds it.
+    #[must_use]
+    pub const fn namespace(mut self, namespace: &'static str) -> Self {
+        self.namespace = namespace;
+        self
+    }
+
+    /// Adds the line that says what it does, and the examples.
+    #[must_use]
+    pub const fn doc(mut self, doc: &'static str, examples: &'static [(&'static str, &'static str)]) -> Self {
+        self.doc = doc;
+        self.examples = examples;
+        self
+    }
+
+    /// May it be called with this many arguments?
+    #[inline]
+    pub fn takes(&self, count: usize) -> bool {
+        count >= self.min as usize && (self.max == MANY || count <= self.max as usize)
+    }
+
+    /// The error for a wrong number of arguments.
+    pub fn arity_error(&self, count: usize) -> Fault {
+        let takes = match (self.min, self.max) {
+            (min, MANY) => format!("at least {min}"),
+            (min, max) if min == max => min.to_string(),
+            (min, max) => format!("{min} to {max}"),
+        };
+        let reason = if self.namespace == "java" { Reason::JavaArityError } else { Reason::ArityError };
+        Error::new(reason, format!("{} takes {takes} argument(s), got {count}", self.name))
+            .hint(format!("write {}", self.usage))
+            .into()
+    }
+}
+
+/// All built-ins, area by area.
+static AREAS: &[&[Builtin]] = &[crate::frames::TABLE];
+
+struct Index {
+    rows: Vec<&'static Builtin>,
+    by_name: HashMap<&'static str, BuiltinId>,
+}
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let rows: Vec<&'static Builtin> = AREAS.iter().flat_map(|area| area.iter()).collect();
+    let mut by_name = HashMap::new();
+    for (i, row) in rows.iter().enumerate() {
+        let id = BuiltinId(i as u16);
+        for &name in std::iter::once(&row.name).chain(row.aliases) {
+            let other = by_name.insert(name, id);
+            debug_assert!(other.is_none(), "two built-ins are called {name}");
+        }
+    }
+    Index { rows, by_name }
+});
+
+/// All built-ins in the order of their ids.
+pub fn all() -> &'static [&'static Builtin] {
+    &INDEX.rows
+}
+
+impl BuiltinId {
+    /// The built-in with this name, core or alias.
+    pub fn by_name(name: &str) -> Option<BuiltinId> {
+        INDEX.by_name.get(name).copied()
+    }
+
+    /// Its row.
+    #[inline]
+    pub fn row(self) -> &'static Builtin {
+        INDEX.rows[self.0 as usize]
+    }
+}

@@ -1,0 +1,217 @@
+//! What can go wrong, said so that a program's author can repair it.
+
+use std::fmt;
+
+/// A range of bytes in the program's source text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The span from `start` up to, not including, `end`.
+    pub const fn new(start: u32, end: u32) -> Self {
+        Span { start, end }
+    }
+
+    /// The smallest span that covers both.
+    pub fn to(self, other: Span) -> Span {
+        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+}
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $variant:ident => $name:literal,)*) => {
+        /// The stable name of a fault. A closed list: programs that repair programs match on it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Reason { $($(#[$doc])* $variant,)* }
+
+        impl Reason {
+            /// The name as it stands in an answer.
+            pub const fn name(self) -> &'static str {
+                match self { $(Reason::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// The source text cannot be read.
+    ParseError => "parse_error",
+    /// A special form is not written as its grammar says.
+    InvalidForm => "invalid_form",
+    /// A special form has too many or too few parts.
+    InvalidArity => "invalid_arity",
+    /// A placeholder such as `%1` stands outside `#()`.
+    InvalidPlaceholder => "invalid_placeholder",
+    /// A step of a threading form is not a call or a name.
+    InvalidThreadForm => "invalid_thread_form",
+    /// `cond` has a test without a result.
+    InvalidCondForm => "invalid_cond_form",
+    /// A keyword is called with a number of arguments it does not take.
+    InvalidKeywordCall => "invalid_keyword_call",
+    /// A destructuring pattern of a kind the language does not have.
+    UnsupportedPattern => "unsupported_pattern",
+    /// A literal map or set has the same key twice.
+    DuplicateKey => "duplicate_key",
+    /// The source is longer than the limit.
+    ProgramTooLarge => "program_too_large",
+    /// The source has more distinct symbols and keywords than the limit.
+    SymbolLimitExceeded => "symbol_limit_exceeded",
+    /// A name that nothing defines.
+    UnboundVar => "unbound_var",
+    /// A value of the wrong type.
+    TypeError => "type_error",
+    /// A number outside what the operation can take.
+    ArithmeticError => "arithmetic_error",
+    /// A built-in is called with the wrong number of arguments.
+    ArityError => "arity_error",
+    /// A function of the program is called with the wrong number of arguments.
+    ArityMismatch => "arity_mismatch",
+    /// A value that is not a function is called.
+    NotCallable => "not_callable",
+    /// A pattern does not fit the value it is to take apart.
+    DestructureError => "destructure_error",
+    /// Any other fault of the program while it runs.
+    RuntimeError => "runtime_error",
+    /// `loop` or `recur` went round more often than the limit.
+    LoopLimitExceeded => "loop_limit_exceeded",
+    /// The program holds more memory than its budget.
+    MemoryExceeded => "memory_exceeded",
+    /// The deadline has passed.
+    Timeout => "timeout",
+    /// The fuel is used up.
+    FuelExhausted => "fuel_exhausted",
+    /// The host cancelled the run.
+    Cancelled => "cancelled",
+    /// The program printed more than the limit.
+    PrintLimitExceeded => "print_limit_exceeded",
+    /// The result is larger than the limit.
+    ResultLimitExceeded => "result_limit_exceeded",
+    /// The program called tools more often than the limit.
+    ToolCallLimitExceeded => "tool_call_limit_exceeded",
+    /// A tool that the host has not granted.
+    UnknownTool => "unknown_tool",
+    /// A tool failed.
+    ToolError => "tool_error",
+    /// A tool is called with arguments it does not take.
+    InvalidToolArgs => "invalid_tool_args",
+    /// The result or an argument does not fit the signature.
+    ValidationError => "validation_error",
+    /// No parallel worker is free.
+    ParallelCapacityExceeded => "parallel_capacity_exceeded",
+    /// A worker of `pmap` failed.
+    PmapError => "pmap_error",
+    /// A worker of `pcalls` failed.
+    PcallsError => "pcalls_error",
+    /// A Java method that the language does not have.
+    UnsupportedMethod => "unsupported_method",
+    /// A member of a Java class that the language does not have.
+    UnsupportedJavaMember => "unsupported_java_member",
+    /// A Java class that the language does not have.
+    UnsupportedJavaClass => "unsupported_java_class",
+    /// A Java method is called with the wrong number of arguments.
+    JavaArityError => "java_arity_error",
+    /// A Java method is called with a value of the wrong type.
+    JavaTypeError => "java_type_error",
+    /// A Java method is called with a value outside its domain.
+    JavaDomainError => "java_domain_error",
+    /// A text that is not a valid Java string.
+    InvalidJavaString => "invalid_java_string",
+    /// A bug of the interpreter, contained.
+    HostFault => "host_fault",
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One figure or text that belongs to an error, such as `limit_bytes`.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Detail {
+    /// A number.
+    Int(i64),
+    /// A text.
+    Text(String),
+}
+
+impl From<u64> for Detail {
+    fn from(n: u64) -> Self {
+        Detail::Int(i64::try_from(n).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<usize> for Detail {
+    fn from(n: usize) -> Self {
+        Detail::from(n as u64)
+    }
+}
+
+impl From<&str> for Detail {
+    fn from(text: &str) -> Self {
+        Detail::Text(text.to_owned())
+    }
+}
+
+/// An error from source text or from a run.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{reason}: {message}")]
+pub struct Error {
+    /// The stable name of the fault.
+    pub reason: Reason,
+    /// What was expected and what came, for a person or a model. At most [`Error::MESSAGE_BYTES`] bytes.
+    pub message: String,
+    /// Where in the source, when the fault has a place.
+    pub span: Option<Span>,
+    /// One next step.
+    pub hint: Option<String>,
+    /// Figures such as `limit_bytes`.
+    pub details: Vec<(&'static str, Detail)>,
+}
+
+impl Error {
+    /// A message is cut, with a mark, beyond this many bytes.
+    pub const MESSAGE_BYTES: usize = 2_000;
+
+    /// An error without a place; [`Error::at`] adds it.
+    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
+        let mut message = message.into();
+        if message.len() > Self::MESSAGE_BYTES {
+            let mut end = Self::MESSAGE_BYTES;
+            while !message.is_char_boundary(end) {
+                end -= 1;
+            }
+            message.truncate(end);
+            message.push_str(" ...");
+        }
+        Error { reason, message, span: None, hint: None, details: Vec::new() }
+    }
+
+    /// The same error at a place.
+    #[must_use]
+    pub fn at(mut self, span: Span) -> Self {
+        self.span = Some(span);
+        self
+    }
+
+    /// The same error with a next step.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same error with one more figure.
+    #[must_use]
+    pub fn detail(mut self, name: &'static str, value: impl Into<Detail>) -> Self {
+        self.details.push((name, value.into()));
+        self
+    }
+}

@@ -1,0 +1,342 @@
+//! Equality, hashing and the total order of values. Nothing here recurses: a vector nested a million deep is compared
+//! with a work list, whose memory is metered.
+
+use super::map::Map;
+use super::string::{hash_bytes, mix};
+use super::value::TimeValue;
+use super::{Heap, Res, Value, Work};
+use num_bigint::BigInt;
+use num_traits::FromPrimitive;
+use std::cmp::Ordering;
+
+/// Which numbers are the same.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    /// `(= 1 1.0)`
+    ByValue,
+    /// as map keys and set members 1 and 1.0 differ
+    ByKind,
+}
+
+/// Compares two values that hold no others; `None` for two collections of the same kind.
+#[inline]
+fn equal_leaf<'h>(a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Option<bool> {
+    Some(match (a, b) {
+        (Value::Keyword(ha, a), Value::Keyword(hb, b)) => std::ptr::eq(a, b) || (ha == hb && a.text == b.text),
+        (Value::Str(a), Value::Str(b)) => std::ptr::eq(a, b) || a.text == b.text,
+        (Value::Int(a), Value::Int(b)) => a == b,
+        (Value::Nil, Value::Nil) => true,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::Float(a), Value::Float(b)) => match numbers {
+            Numbers::ByValue => a == b,
+            Numbers::ByKind => a == b && a.is_sign_negative() == b.is_sign_negative() || (a.is_nan() && b.is_nan()),
+        },
+        (Value::Vector(a), Value::Vector(b)) if std::ptr::eq(a, b) => true,
+        (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) if std::ptr::eq(a, b) => true,
+        (Value::Vector(a), Value::Vector(b)) if a.len() != b.len() => false,
+        (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) if a.len() != b.len() => false,
+        (Value::Vector(_), Value::Vector(_)) | (Value::Map(_), Value::Map(_)) | (Value::Set(_), Value::Set(_)) => {
+            return None;
+        }
+        (Value::Big(a), Value::Big(b)) => a.negative == b.negative && a.limbs == b.limbs,
+        (Value::Closure(a), Value::Closure(b)) => std::ptr::eq(a, b),
+        (Value::Builtin(a), Value::Builtin(b)) => a == b,
+        (Value::Composed(a), Value::Composed(b)) => std::ptr::eq(a, b),
+        (Value::Tool(a), Value::Tool(b))
+        | (Value::Regex(a), Value::Regex(b))
+        | (Value::Symbol(a), Value::Symbol(b))
+        | (Value::Var(a), Value::Var(b)) => a.text == b.text,
+        (Value::Time(a), Value::Time(b)) => a.value == b.value,
+        (Value::Int(_) | Value::Big(_), Value::Float(_)) | (Value::Float(_), Value::Int(_) | Value::Big(_)) => {
+            numbers == Numbers::ByValue && compare_numbers(a, b) == Some(Ordering::Equal)
+        }
+        _ => false,
+    })
+}
+
+/// Compares two numbers by value, exactly; `None` with NaN or what is no number.
+pub fn compare_numbers(a: Value<'_>, b: Value<'_>) -> Option<Ordering> {
+    match (a, b) {
+        (Value::Int(a), Value::Int(b)) => Some(a.cmp(&b)),
+        (Value::Float(a), Value::Float(b)) => a.partial_cmp(&b),
+        (Value::Int(a), Value::Float(b)) => compare_int_float(a, b),
+        (Value::Float(a), Value::Int(b)) => compare_int_float(b, a).map(Ordering::reverse),
+        (Value::Big(a), Value::Float(b)) => compare_big_float(a, b),
+        (Value::Float(a), Value::Big(b)) => compare_big_float(b, a).map(Ordering::reverse),
+        (Value::Big(a), Value::Big(b)) => Some(match (a.negative, b.negative) {
+            (false, true) => Ordering::Greater,
+            (true, false) => Ordering::Less,
+            (negative, _) => {
+                let order =
+                    a.limbs.len().cmp(&b.limbs.len()).then_with(|| a.limbs.iter().rev().cmp(b.limbs.iter().rev()));
+                if negative { order.reverse() } else { order }
+            }
+        }),
+        (Value::Big(a), Value::Int(_)) => Some(if a.negative { Ordering::Less } else { Ordering::Greater }),
+        (Value::Int(_), Value::Big(b)) => Some(if b.negative { Ordering::Greater } else { Ordering::Less }),
+        _ => None,
+    }
+}
+
+fn compare_int_float(a: i64, b: f64) -> Option<Ordering> {
+    const EXACT: i64 = 1 << 53;
+    if b.is_nan() {
+        return None;
+    }
+    if (-EXACT..=EXACT).contains(&a) {
+        return (a as f64).partial_cmp(&b);
+    }
+    if b >= 9_223_372_036_854_775_808.0 {
+        return Some(Ordering::Less);
+    }
+    if b < -9_223_372_036_854_775_808.0 {
+        return Some(Ordering::Greater);
+    }
+    let whole = b.trunc() as i64;
+    Some(a.cmp(&whole).then_with(|| 0.0.partial_cmp(&b.fract()).unwrap_or(Ordering::Equal)))
+}
+
+fn compare_big_float(a: &super::big::Big<'_>, b: f64) -> Option<Ordering> {
+    if b.is_nan() {
+        return None;
+    }
+    if b.is_infinite() {
+        return Some(if b > 0.0 { Ordering::Less } else { Ordering::Greater });
+    }
+    if a.limbs.len() > 32 {
+        return Some(if a.negative { Ordering::Less } else { Ordering::Greater });
+    }
+    let whole = BigInt::from_f64(b.trunc())?;
+    Some(a.to_bigint().cmp(&whole).then_with(|| 0.0.partial_cmp(&b.fract()).unwrap_or(Ordering::Equal)))
+}
+
+impl Heap {
+    /// `(= a b)`
+    #[inline]
+    pub fn equal<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<bool> {
+        match equal_leaf(a, b, Numbers::ByValue) {
+            Some(same) => Ok(same),
+            None => self.equal_deep(a, b, Numbers::ByValue),
+        }
+    }
+
+    /// The same map key?
+    #[inline]
+    pub fn same_key<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<bool> {
+        match equal_leaf(a, b, Numbers::ByKind) {
+            Some(same) => Ok(same),
+            None => self.equal_deep(a, b, Numbers::ByKind),
+        }
+    }
+
+    fn equal_deep<'h>(&'h self, a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Res<bool> {
+        let mut work = Work::new(self);
+        work.push((a, b))?;
+        while let Some((a, b)) = work.pop() {
+            self.charge(1)?;
+            if let Some(same) = equal_leaf(a, b, numbers) {
+                if !same {
+                    return Ok(false);
+                }
+                continue;
+            }
+            match (a, b) {
+                (Value::Vector(a), Value::Vector(b)) => {
+                    self.charge(a.len() as u64)?;
+                    for (&x, &y) in a.items().iter().zip(b.items()).rev() {
+                        match equal_leaf(x, y, numbers) {
+                            Some(true) => {}
+                            Some(false) => return Ok(false),
+                            None => work.push((x, y))?,
+                        }
+                    }
+                }
+                (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) => {
+                    self.charge(2 * a.len() as u64)?;
+                    for (key, x) in a.entries(self)?.iter() {
+                        match b.get(self, key)? {
+                            Some(y) => work.push((x, y))?,
+                            None => return Ok(false),
+                        }
+                    }
+                }
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// The hash of a key: equal keys have equal hashes.
+    pub fn hash<'h>(&'h self, v: Value<'h>) -> Res<u32> {
+        if let Some(hash) = hash_leaf(v) {
+            return Ok(hash);
+        }
+        // Maps and sets add up the hashes of their entries, so the order of a walk does not matter; every part is
+        // mixed with the depth and place it stands at.
+        let mut sum = 0u64;
+        let mut work = Work::new(self);
+        work.push((v, 1u64))?;
+        while let Some((v, seed)) = work.pop() {
+            self.charge(1)?;
+            if let Some(hash) = hash_leaf(v) {
+                sum = sum.wrapping_add(mix(u64::from(hash) ^ seed));
+                continue;
+            }
+            match v {
+                Value::Vector(items) => {
+                    sum = sum.wrapping_add(mix(seed ^ (items.len() as u64) << 8));
+                    for (i, &item) in items.items().iter().enumerate() {
+                        work.push((item, mix(seed.wrapping_add(i as u64 + 1))))?;
+                    }
+                }
+                Value::Map(map) | Value::Set(map) => {
+                    sum = sum.wrapping_add(mix(seed ^ (map.len() as u64) << 9));
+                    for (key, value) in map.entries(self)?.iter() {
+                        // The value's seed depends on its key only where that is cheap to know.
+                        let place = hash_leaf(key).map_or(seed, |h| mix(seed ^ u64::from(h)));
+                        work.push((key, mix(seed ^ 7)))?;
+                        work.push((value, place))?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok((sum ^ (sum >> 32)) as u32)
+    }
+
+    /// The total order of values by kind, then by value: the order in which maps and sets are walked.
+    pub fn order<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
+        if let Some(order) = order_leaf(a, b) {
+            return Ok(order);
+        }
+        let mut work = Work::new(self);
+        work.push((a, b))?;
+        while let Some((a, b)) = work.pop() {
+            self.charge(1)?;
+            match order_leaf(a, b) {
+                Some(Ordering::Equal) => {}
+                Some(order) => return Ok(order),
+                None => match (a, b) {
+                    (Value::Vector(a), Value::Vector(b)) => {
+                        self.charge(a.len() as u64)?;
+                        for (&x, &y) in a.items().iter().zip(b.items()).rev() {
+                            work.push((x, y))?;
+                        }
+                    }
+                    (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) => {
+                        let (a, b) = (a.entries(self)?, b.entries(self)?);
+                        self.charge(a.len() as u64)?;
+                        for (x, y) in a.iter().zip(b.iter()).rev() {
+                            work.push((x.1, y.1))?;
+                        }
+                        for (x, y) in a.iter().zip(b.iter()).rev() {
+                            work.push((x.0, y.0))?;
+                        }
+                    }
+                    _ => {}
+                },
+            }
+        }
+        Ok(Ordering::Equal)
+    }
+}
+
+/// The hash of the keyword, or string, with this text.
+pub(super) fn hash_text(text: &str, keyword: bool) -> u32 {
+    let hash = hash_bytes(text.as_bytes());
+    if keyword { hash } else { hash ^ 0x5151_5151 }
+}
+
+fn hash_leaf(v: Value<'_>) -> Option<u32> {
+    let word = |tag: u64, w: u64| {
+        let h = mix(w ^ tag << 56);
+        (h ^ (h >> 32)) as u32
+    };
+    Some(match v {
+        Value::Keyword(hash, _) => hash,
+        Value::Str(s) => hash_text(s.text, false),
+        Value::Int(i) => word(1, i as u64),
+        Value::Nil => word(2, 0),
+        Value::Bool(b) => word(3, u64::from(b)),
+        Value::Float(f) => word(4, f.to_bits()),
+        Value::Big(b) => word(5, b.limbs.iter().fold(u64::from(b.negative), |h, &limb| mix(h ^ u64::from(limb)))),
+        Value::Symbol(s) | Value::Var(s) | Value::Regex(s) | Value::Tool(s) => hash_bytes(s.text.as_bytes()) ^ 0x77,
+        Value::Builtin(id) => word(6, u64::from(id.0)),
+        Value::Time(t) => match t.value {
+            TimeValue::LocalDate(d) => word(7, d as u64),
+            TimeValue::Instant(s, n) => word(8, s as u64 ^ u64::from(n) << 32),
+            TimeValue::Duration(s, n) => word(9, s as u64 ^ u64::from(n) << 32),
+            TimeValue::Date(ms) => word(10, ms as u64),
+        },
+        // Functions move with the heap, so their address is no hash.
+        Value::Closure(_) | Value::Composed(_) => 11,
+        Value::VecBuilder(_) | Value::MapBuilder(_) | Value::Unset => 12,
+        Value::Vector(_) | Value::Map(_) | Value::Set(_) => return None,
+    })
+}
+
+/// The place of a value's kind in the total order.
+fn rank(v: Value<'_>) -> u8 {
+    match v {
+        Value::Int(_) | Value::Float(_) | Value::Big(_) => 0,
+        Value::Nil => 1,
+        Value::Bool(_) => 2,
+        Value::Keyword(..) => 3,
+        Value::Symbol(_) | Value::Var(_) => 4,
+        Value::Closure(_) | Value::Builtin(_) | Value::Composed(_) | Value::Tool(_) => 5,
+        Value::Regex(_) | Value::Time(_) => 6,
+        Value::Map(_) => 7,
+        Value::Set(_) => 8,
+        Value::Vector(_) => 9,
+        Value::Str(_) => 10,
+        Value::VecBuilder(_) | Value::MapBuilder(_) | Value::Unset => 11,
+    }
+}
+
+fn order_leaf<'h>(a: Value<'h>, b: Value<'h>) -> Option<Ordering> {
+    let ranks = rank(a).cmp(&rank(b));
+    if ranks != Ordering::Equal {
+        return Some(ranks);
+    }
+    let size = |m: &Map<'_>, n: &Map<'_>| match m.len().cmp(&n.len()) {
+        Ordering::Equal if m.len() == 0 => Some(Ordering::Equal),
+        Ordering::Equal => None,
+        order => Some(order),
+    };
+    match (a, b) {
+        (Value::Str(a), Value::Str(b))
+        | (Value::Keyword(_, a), Value::Keyword(_, b))
+        | (Value::Symbol(a) | Value::Var(a), Value::Symbol(b) | Value::Var(b))
+        | (Value::Regex(a), Value::Regex(b)) => Some(a.text.cmp(b.text)),
+        (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(&b)),
+        (Value::Time(a), Value::Time(b)) => {
+            let key = |t: TimeValue| match t {
+                TimeValue::LocalDate(d) => (0, d, 0),
+                TimeValue::Instant(s, n) => (1, s, n),
+                TimeValue::Duration(s, n) => (2, s, n),
+                TimeValue::Date(ms) => (3, ms, 0),
+            };
+            Some(key(a.value).cmp(&key(b.value)))
+        }
+        (Value::Vector(a), Value::Vector(b)) => {
+            // Shorter vectors first among those with an equal beginning would need both; length decides, as in the
+            // reference's order of tuples.
+            let order = a.len().cmp(&b.len());
+            if order == Ordering::Equal && !a.is_empty() { None } else { Some(order) }
+        }
+        (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) => size(a, b),
+        _ if rank(a) == 0 => Some(order_numbers(a, b)),
+        _ => Some(Ordering::Equal),
+    }
+}
+
+/// Numbers by value, NaN last; of equal ones the integer first, so that distinct keys never tie.
+fn order_numbers(a: Value<'_>, b: Value<'_>) -> Ordering {
+    let nan = |v: Value<'_>| matches!(v, Value::Float(f) if f.is_nan());
+    let float = |v: Value<'_>| matches!(v, Value::Float(_));
+    let negative_zero = |v: Value<'_>| !matches!(v, Value::Float(f) if f == 0.0 && f.is_sign_negative());
+    compare_numbers(a, b)
+        .unwrap_or_else(|| nan(a).cmp(&nan(b)))
+        .then_with(|| float(a).cmp(&float(b)))
+        .then_with(|| negative_zero(a).cmp(&negative_zero(b)))
+}

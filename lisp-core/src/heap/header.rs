@@ -1,0 +1,33 @@
+//! The first word of every object in an arena.
+
+use std::cell::Cell;
+
+/// Names the arena an object lives in, and, while a compaction runs, where the object has gone.
+///
+/// Low bit 1: the object is here, the other bits are its region. Low bit 0: the object has moved, the word is the
+/// address of its copy. Only objects of the region under compaction are ever written.
+pub struct Header(Cell<u64>);
+
+impl Header {
+    pub(super) fn new(region: u32) -> Self {
+        Header(Cell::new(u64::from(region) << 1 | 1))
+    }
+
+    /// The region the object was made in.
+    #[inline]
+    pub(super) fn region(&self) -> u32 {
+        (self.0.get() >> 1) as u32
+    }
+
+    /// The address of the copy, if the object has moved.
+    #[inline]
+    pub(super) fn moved(&self) -> Option<*const ()> {
+        let word = self.0.get();
+        (word & 1 == 0).then_some(word as *const ())
+    }
+
+    pub(super) fn set_moved(&self, to: *const ()) {
+        debug_assert_eq!(to as u64 & 1, 0, "objects are aligned to 8 bytes");
+        self.0.set(to as u64);
+    }
+}

@@ -1,0 +1,776 @@
+//! Maps and sets. Up to [`SMALL`] entries a sorted array whose key array is shared between maps of the same shape;
+//! beyond that a compressed hash-array-mapped prefix tree (CHAMP). Walks are in key order.
+
+use super::header::Header;
+use super::{Heap, Res, Value};
+use std::cell::Cell;
+use std::cmp::Ordering;
+
+/// The most entries of an array map.
+pub const SMALL: usize = 16;
+/// Bits of the hash that one level of the tree uses.
+const BITS: u32 = 5;
+
+/// One entry.
+pub type Entry<'h> = (Value<'h>, Value<'h>);
+
+/// A persistent map; as a set, every value is `true`.
+pub struct Map<'h> {
+    pub(super) head: Header,
+    pub(super) rep: Rep<'h>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Rep<'h> {
+    /// Keys in order, and their values.
+    Small(&'h Keys<'h>, &'h [Value<'h>]),
+    /// Number of entries, and the tree.
+    Tree(usize, &'h Node<'h>),
+}
+
+/// The keys of an array map, in order; shared between maps of one shape.
+pub struct Keys<'h> {
+    pub(super) head: Header,
+    pub(super) keys: &'h [Value<'h>],
+}
+
+/// A node of the tree: entries and children, each in the order of their bits. Below the last bits of the hash a node
+/// holds entries whose hashes collide, and both maps of bits are 0.
+pub(super) struct Node<'h> {
+    pub(super) head: Header,
+    pub(super) entry_bits: u32,
+    pub(super) child_bits: u32,
+    pub(super) entries: &'h [Entry<'h>],
+    pub(super) children: &'h [&'h Node<'h>],
+}
+
+/// The entries of a map in key order.
+pub enum Entries<'h> {
+    /// of an array map
+    Small(&'h [Value<'h>], &'h [Value<'h>]),
+    /// of a tree, collected and sorted
+    Sorted(&'h [Entry<'h>]),
+}
+
+impl<'h> Entries<'h> {
+    /// How many.
+    pub fn len(&self) -> usize {
+        match self {
+            Entries::Small(keys, _) => keys.len(),
+            Entries::Sorted(entries) => entries.len(),
+        }
+    }
+
+    /// None?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One after the other, in key order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Entry<'h>> + ExactSizeIterator + '_ {
+        (0..self.len()).map(move |i| self.entry(i))
+    }
+
+    /// The entry at a place.
+    pub fn entry(&self, i: usize) -> Entry<'h> {
+        match self {
+            Entries::Small(keys, values) => (keys[i], values[i]),
+            Entries::Sorted(entries) => entries[i],
+        }
+    }
+}
+
+impl<'h> Map<'h> {
+    /// How many entries.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match self.rep {
+            Rep::Small(keys, _) => keys.keys.len(),
+            Rep::Tree(len, _) => len,
+        }
+    }
+
+    /// No entries?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value at exactly this key.
+    #[inline]
+    pub fn get(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
+        match self.rep {
+            Rep::Small(keys, values) => Ok(find_small(h, keys.keys, key)?.map(|i| values[i])),
+            Rep::Tree(_, root) => {
+                let hash = h.hash(key)?;
+                find_tree(h, root, key, hash)
+            }
+        }
+    }
+
+    /// Is this key there?
+    pub fn contains(&self, h: &'h Heap, key: Value<'h>) -> Res<bool> {
+        Ok(self.get(h, key)?.is_some())
+    }
+
+    /// The value at this key; without one, where a keyword and a string of the same text meet: `:user-id` also finds
+    /// `"user-id"`, `:user_id` and `"user_id"`, and `"id"` also finds `:id`.
+    #[inline]
+    pub fn get_flexible(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
+        match self.get(h, key)? {
+            Some(value) => Ok(Some(value)),
+            None => self.get_other_spelling(h, key),
+        }
+    }
+
+    fn get_other_spelling(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        let (text, keyword) = match key {
+            Value::Keyword(_, s) => (s.text, true),
+            Value::Str(s) => (s.text, false),
+            _ => return Ok(None),
+        };
+        h.charge(1)?;
+        if let Some(value) = self.get_text(h, text, !keyword)? {
+            return Ok(Some(value));
+        }
+        if !text.contains('-') {
+            return Ok(None);
+        }
+        let mut buffer = [0u8; 64];
+        if text.len() > buffer.len() {
+            return Ok(None);
+        }
+        for (to, from) in buffer.iter_mut().zip(text.bytes()) {
+            *to = if from == b'-' { b'_' } else { from };
+        }
+        let Ok(spelling) = std::str::from_utf8(&buffer[..text.len()]) else { return Ok(None) };
+        match self.get_text(h, spelling, keyword)? {
+            Some(value) => Ok(Some(value)),
+            None => self.get_text(h, spelling, !keyword),
+        }
+    }
+
+    /// The value at the keyword, or string, with this text.
+    pub fn get_text(&self, h: &'h Heap, text: &str, keyword: bool) -> Res<Option<Value<'h>>> {
+        let same = |key: Value<'h>| match key {
+            Value::Keyword(_, s) => keyword && s.text == text,
+            Value::Str(s) => !keyword && s.text == text,
+            _ => false,
+        };
+        match self.rep {
+            Rep::Small(keys, values) => Ok(keys.keys.iter().position(|&k| same(k)).map(|i| values[i])),
+            Rep::Tree(_, root) => {
+                let hash = super::compare::hash_text(text, keyword);
+                let (mut node, mut shift) = (root, 0);
+                loop {
+                    h.charge(1)?;
+                    match node.step(hash, shift) {
+                        Step::Entry(i) => return Ok(same(node.entries[i].0).then(|| node.entries[i].1)),
+                        Step::Child(i) => (node, shift) = (node.children[i], shift + BITS),
+                        Step::Nothing => return Ok(None),
+                        Step::Collisions => return Ok(node.entries.iter().find(|e| same(e.0)).map(|e| e.1)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// The key as it stands in the map, when it is there.
+    pub fn find(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Entry<'h>>> {
+        Ok(self.get(h, key)?.map(|value| (key, value)))
+    }
+
+    /// The entries in key order. A tree is collected and sorted first.
+    pub fn entries(&self, h: &'h Heap) -> Res<Entries<'h>> {
+        match self.rep {
+            Rep::Small(keys, values) => Ok(Entries::Small(keys.keys, values)),
+            Rep::Tree(len, root) => {
+                let steps = len as u64 * u64::from(usize::BITS - len.leading_zeros());
+                h.charge(steps)?;
+                h.room(len * 32)?;
+                let mut all = Vec::with_capacity(len);
+                root.collect(&mut all);
+                let mut fault = None;
+                all.sort_by(|a, b| {
+                    h.order(a.0, b.0).unwrap_or_else(|f| {
+                        fault.get_or_insert(f);
+                        Ordering::Equal
+                    })
+                });
+                if let Some(fault) = fault {
+                    return Err(fault);
+                }
+                Ok(Entries::Sorted(h.alloc_slice(len, all.into_iter())?))
+            }
+        }
+    }
+
+    /// The keys in order, when this is an array map.
+    pub(crate) fn shape(&self) -> Option<(&'h Keys<'h>, &'h [Value<'h>])> {
+        match self.rep {
+            Rep::Small(keys, values) => Some((keys, values)),
+            Rep::Tree(..) => None,
+        }
+    }
+}
+
+#[inline]
+fn find_small<'h>(h: &'h Heap, keys: &'h [Value<'h>], key: Value<'h>) -> Res<Option<usize>> {
+    match key {
+        Value::Keyword(hash, name) => {
+            for (i, &k) in keys.iter().enumerate() {
+                if let Value::Keyword(other, text) = k
+                    && (std::ptr::eq(name, text) || (hash == other && name.text == text.text))
+                {
+                    return Ok(Some(i));
+                }
+            }
+            Ok(None)
+        }
+        Value::Str(s) => {
+            for (i, &k) in keys.iter().enumerate() {
+                if let Value::Str(other) = k
+                    && (std::ptr::eq(s, other) || s.text == other.text)
+                {
+                    return Ok(Some(i));
+                }
+            }
+            Ok(None)
+        }
+        _ => {
+            for (i, &k) in keys.iter().enumerate() {
+                if h.same_key(k, key)? {
+                    return Ok(Some(i));
+                }
+            }
+            Ok(None)
+        }
+    }
+}
+
+/// Where a hash leads in a node.
+enum Step {
+    Entry(usize),
+    Child(usize),
+    Nothing,
+    Collisions,
+}
+
+impl<'h> Node<'h> {
+    #[inline]
+    fn step(&self, hash: u32, shift: u32) -> Step {
+        if shift >= u32::BITS {
+            return Step::Collisions;
+        }
+        let bit = 1u32 << (hash >> shift & 31);
+        if self.entry_bits & bit != 0 {
+            Step::Entry((self.entry_bits & (bit - 1)).count_ones() as usize)
+        } else if self.child_bits & bit != 0 {
+            Step::Child((self.child_bits & (bit - 1)).count_ones() as usize)
+        } else {
+            Step::Nothing
+        }
+    }
+
+    /// All entries below. The tree is at most eight levels deep, so the recursion is bounded.
+    fn collect(&self, out: &mut Vec<Entry<'h>>) {
+        out.extend_from_slice(self.entries);
+        for child in self.children {
+            child.collect(out);
+        }
+    }
+}
+
+fn find_tree<'h>(h: &'h Heap, root: &'h Node<'h>, key: Value<'h>, hash: u32) -> Res<Option<Value<'h>>> {
+    let (mut node, mut shift) = (root, 0);
+    loop {
+        match node.step(hash, shift) {
+            Step::Entry(i) => {
+                let (k, v) = node.entries[i];
+                return Ok(h.same_key(k, key)?.then_some(v));
+            }
+            Step::Child(i) => (node, shift) = (node.children[i], shift + BITS),
+            Step::Nothing => return Ok(None),
+            Step::Collisions => {
+                h.charge(node.entries.len() as u64)?;
+                for &(k, v) in node.entries {
+                    if h.same_key(k, key)? {
+                        return Ok(Some(v));
+                    }
+                }
+                return Ok(None);
+            }
+        }
+    }
+}
+
+impl Heap {
+    /// The empty map.
+    pub fn empty_map<'h>(&'h self) -> Res<&'h Map<'h>> {
+        self.small_map(&[], &[])
+    }
+
+    fn small_map<'h>(&'h self, keys: &[Value<'h>], values: &[Value<'h>]) -> Res<&'h Map<'h>> {
+        let words = (keys.len() + values.len()) * 16;
+        self.reserve(words + std::mem::size_of::<Keys<'_>>() + std::mem::size_of::<Map<'_>>())?;
+        let keys = self.alloc_slice(keys.len(), keys.iter().copied())?;
+        let keys = self.alloc(Keys { head: self.header(), keys })?;
+        self.map_of_shape(keys, values)
+    }
+
+    /// A map with the keys of another and these values, in the order of the keys.
+    pub(crate) fn map_of_shape<'h>(&'h self, keys: &'h Keys<'h>, values: &[Value<'h>]) -> Res<&'h Map<'h>> {
+        debug_assert_eq!(keys.keys.len(), values.len());
+        self.reserve(values.len() * 16 + std::mem::size_of::<Map<'_>>())?;
+        let values = self.alloc_slice(values.len(), values.iter().copied())?;
+        self.alloc(Map { head: self.header(), rep: Rep::Small(keys, values) })
+    }
+
+    /// The map with `key` at `value`.
+    pub fn assoc<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>, value: Value<'h>) -> Res<&'h Map<'h>> {
+        match map.rep {
+            Rep::Small(keys, values) => {
+                if let Some(i) = find_small(self, keys.keys, key)? {
+                    let mut copy = [Value::Nil; SMALL];
+                    copy[..values.len()].copy_from_slice(values);
+                    copy[i] = value;
+                    return self.map_of_shape(keys, &copy[..values.len()]);
+                }
+                let n = keys.keys.len();
+                if n == SMALL {
+                    let builder = self.map_builder(n + 1)?;
+                    for (&k, &v) in keys.keys.iter().zip(values) {
+                        builder.insert(self, k, v)?;
+                    }
+                    builder.insert(self, key, value)?;
+                    return builder.finish(self);
+                }
+                let mut at = n;
+                while at > 0 && self.order(keys.keys[at - 1], key)? == Ordering::Greater {
+                    at -= 1;
+                }
+                let (mut new_keys, mut new_values) = ([Value::Nil; SMALL], [Value::Nil; SMALL]);
+                new_keys[..at].copy_from_slice(&keys.keys[..at]);
+                new_values[..at].copy_from_slice(&values[..at]);
+                (new_keys[at], new_values[at]) = (key, value);
+                new_keys[at + 1..=n].copy_from_slice(&keys.keys[at..]);
+                new_values[at + 1..=n].copy_from_slice(&values[at..]);
+                self.small_map(&new_keys[..=n], &new_values[..=n])
+            }
+            Rep::Tree(len, root) => {
+                let hash = self.hash(key)?;
+                let (root, added) = self.tree_assoc(root, key, value, hash, 0)?;
+                self.alloc(Map { head: self.header(), rep: Rep::Tree(len + usize::from(added), root) })
+            }
+        }
+    }
+
+    /// Recursion is bounded by the eight levels of a 32-bit hash.
+    fn tree_assoc<'h>(
+        &'h self,
+        node: &'h Node<'h>,
+        key: Value<'h>,
+        value: Value<'h>,
+        hash: u32,
+        shift: u32,
+    ) -> Res<(&'h Node<'h>, bool)> {
+        self.charge((node.entries.len() + node.children.len()) as u64 / 4 + 1)?;
+        match node.step(hash, shift) {
+            Step::Entry(i) => {
+                let (old_key, old_value) = node.entries[i];
+                if self.same_key(old_key, key)? {
+                    return Ok((self.replace_entry(node, i, (old_key, value))?, false));
+                }
+                let old_hash = self.hash(old_key)?;
+                let below = self.join_two((old_key, old_value, old_hash), (key, value, hash), shift + BITS)?;
+                let bit = 1u32 << (hash >> shift & 31);
+                let entries = self.alloc_slice(
+                    node.entries.len() - 1,
+                    node.entries.iter().enumerate().filter(|e| e.0 != i).map(|e| *e.1),
+                )?;
+                let at = (node.child_bits & (bit - 1)).count_ones() as usize;
+                let children = self.alloc_slice(
+                    node.children.len() + 1,
+                    node.children[..at].iter().copied().chain([below]).chain(node.children[at..].iter().copied()),
+                )?;
+                Ok((self.node(node.entry_bits & !bit, node.child_bits | bit, entries, children)?, true))
+            }
+            Step::Child(i) => {
+                let (child, added) = self.tree_assoc(node.children[i], key, value, hash, shift + BITS)?;
+                let children = self.alloc_slice(
+                    node.children.len(),
+                    node.children.iter().enumerate().map(|(j, &c)| if j == i { child } else { c }),
+                )?;
+                Ok((self.node(node.entry_bits, node.child_bits, node.entries, children)?, added))
+            }
+            Step::Nothing => {
+                let bit = 1u32 << (hash >> shift & 31);
+                let at = (node.entry_bits & (bit - 1)).count_ones() as usize;
+                let entries = self.insert_entry(node.entries, at, (key, value))?;
+                Ok((self.node(node.entry_bits | bit, node.child_bits, entries, node.children)?, true))
+            }
+            Step::Collisions => {
+                for (i, &(k, _)) in node.entries.iter().enumerate() {
+                    if self.same_key(k, key)? {
+                        return Ok((self.replace_entry(node, i, (k, value))?, false));
+                    }
+                }
+                let entries = self.insert_entry(node.entries, node.entries.len(), (key, value))?;
+                Ok((self.node(0, 0, entries, &[])?, true))
+            }
+        }
+    }
+
+    fn node<'h>(
+        &'h self,
+        entry_bits: u32,
+        child_bits: u32,
+        entries: &'h [Entry<'h>],
+        children: &'h [&'h Node<'h>],
+    ) -> Res<&'h Node<'h>> {
+        self.alloc(Node { head: self.header(), entry_bits, child_bits, entries, children })
+    }
+
+    fn insert_entry<'h>(&'h self, entries: &'h [Entry<'h>], at: usize, entry: Entry<'h>) -> Res<&'h [Entry<'h>]> {
+        let all = entries[..at].iter().copied().chain([entry]).chain(entries[at..].iter().copied());
+        self.alloc_slice(entries.len() + 1, all)
+    }
+
+    fn replace_entry<'h>(&'h self, node: &'h Node<'h>, i: usize, entry: Entry<'h>) -> Res<&'h Node<'h>> {
+        let all = node.entries.iter().enumerate().map(|(j, &e)| if j == i { entry } else { e });
+        let entries = self.alloc_slice(node.entries.len(), all)?;
+        self.node(node.entry_bits, node.child_bits, entries, node.children)
+    }
+
+    /// The node that tells two entries apart, `shift` bits into their hashes.
+    fn join_two<'h>(
+        &'h self,
+        a: (Value<'h>, Value<'h>, u32),
+        b: (Value<'h>, Value<'h>, u32),
+        shift: u32,
+    ) -> Res<&'h Node<'h>> {
+        if shift >= u32::BITS {
+            let entries = self.alloc_slice(2, [(a.0, a.1), (b.0, b.1)].into_iter())?;
+            return self.node(0, 0, entries, &[]);
+        }
+        let (x, y) = (a.2 >> shift & 31, b.2 >> shift & 31);
+        if x == y {
+            let below = self.join_two(a, b, shift + BITS)?;
+            let children = self.alloc_slice(1, [below].into_iter())?;
+            return self.node(0, 1 << x, &[], children);
+        }
+        let (first, second) = if x < y { (a, b) } else { (b, a) };
+        let entries = self.alloc_slice(2, [(first.0, first.1), (second.0, second.1)].into_iter())?;
+        self.node(1 << x | 1 << y, 0, entries, &[])
+    }
+
+    /// The map without `key`.
+    pub fn dissoc<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>) -> Res<&'h Map<'h>> {
+        match map.rep {
+            Rep::Small(keys, values) => {
+                let Some(at) = find_small(self, keys.keys, key)? else { return Ok(map) };
+                let n = keys.keys.len() - 1;
+                let (mut new_keys, mut new_values) = ([Value::Nil; SMALL], [Value::Nil; SMALL]);
+                new_keys[..at].copy_from_slice(&keys.keys[..at]);
+                new_values[..at].copy_from_slice(&values[..at]);
+                new_keys[at..n].copy_from_slice(&keys.keys[at + 1..]);
+                new_values[at..n].copy_from_slice(&values[at + 1..]);
+                self.small_map(&new_keys[..n], &new_values[..n])
+            }
+            Rep::Tree(len, root) => {
+                let hash = self.hash(key)?;
+                let Some(root) = self.tree_dissoc(root, key, hash, 0)? else { return Ok(map) };
+                if len - 1 > SMALL {
+                    return self.alloc(Map { head: self.header(), rep: Rep::Tree(len - 1, root) });
+                }
+                let mut left = Vec::with_capacity(SMALL);
+                root.collect(&mut left);
+                let builder = self.map_builder(left.len())?;
+                for (k, v) in left {
+                    builder.insert(self, k, v)?;
+                }
+                builder.finish(self)
+            }
+        }
+    }
+
+    /// `None` when the key is not there. Recursion is bounded by the eight levels of a 32-bit hash.
+    fn tree_dissoc<'h>(
+        &'h self,
+        node: &'h Node<'h>,
+        key: Value<'h>,
+        hash: u32,
+        shift: u32,
+    ) -> Res<Option<&'h Node<'h>>> {
+        self.charge((node.entries.len() + node.children.len()) as u64 / 4 + 1)?;
+        let without = |i: usize| {
+            let rest = node.entries.iter().enumerate().filter(move |e| e.0 != i).map(|e| *e.1);
+            self.alloc_slice(node.entries.len() - 1, rest)
+        };
+        match node.step(hash, shift) {
+            Step::Entry(i) => {
+                if !self.same_key(node.entries[i].0, key)? {
+                    return Ok(None);
+                }
+                let bit = 1u32 << (hash >> shift & 31);
+                Ok(Some(self.node(node.entry_bits & !bit, node.child_bits, without(i)?, node.children)?))
+            }
+            Step::Child(i) => {
+                let Some(child) = self.tree_dissoc(node.children[i], key, hash, shift + BITS)? else {
+                    return Ok(None);
+                };
+                let bit = 1u32 << (hash >> shift & 31);
+                if child.children.is_empty() && child.entries.len() == 1 {
+                    // A child with a single entry is drawn up, so that equal maps stay compact.
+                    let at = (node.entry_bits & (bit - 1)).count_ones() as usize;
+                    let entries = self.insert_entry(node.entries, at, child.entries[0])?;
+                    let children = self.alloc_slice(
+                        node.children.len() - 1,
+                        node.children.iter().enumerate().filter(|c| c.0 != i).map(|c| *c.1),
+                    )?;
+                    return Ok(Some(self.node(node.entry_bits | bit, node.child_bits & !bit, entries, children)?));
+                }
+                let children = self.alloc_slice(
+                    node.children.len(),
+                    node.children.iter().enumerate().map(|(j, &c)| if j == i { child } else { c }),
+                )?;
+                Ok(Some(self.node(node.entry_bits, node.child_bits, node.entries, children)?))
+            }
+            Step::Nothing => Ok(None),
+            Step::Collisions => {
+                for (i, &(k, _)) in node.entries.iter().enumerate() {
+                    if self.same_key(k, key)? {
+                        return Ok(Some(self.node(0, 0, without(i)?, &[])?));
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// A map under construction, with room for `room` entries.
+    pub fn map_builder<'h>(&'h self, room: usize) -> Res<&'h MapBuilder<'h>> {
+        let room = room.max(SMALL);
+        self.reserve(room * 32 + std::mem::size_of::<MapBuilder<'_>>())?;
+        let cells = self.alloc_cells(room * 2, std::iter::empty())?;
+        self.alloc(MapBuilder {
+            head: self.header(),
+            cells: Cell::new(cells),
+            len: Cell::new(0),
+            index: Cell::new(&[]),
+        })
+    }
+
+    /// A map of entries in any order; of equal keys the last wins.
+    pub fn map<'h>(&'h self, entries: impl ExactSizeIterator<Item = Entry<'h>>) -> Res<Value<'h>> {
+        let builder = self.map_builder(entries.len())?;
+        for (key, value) in entries {
+            builder.insert(self, key, value)?;
+        }
+        Ok(Value::Map(builder.finish(self)?))
+    }
+
+    /// A set of members in any order.
+    pub fn set<'h>(&'h self, members: impl ExactSizeIterator<Item = Value<'h>>) -> Res<Value<'h>> {
+        let builder = self.map_builder(members.len())?;
+        for member in members {
+            builder.insert(self, member, Value::Bool(true))?;
+        }
+        Ok(Value::Set(builder.finish(self)?))
+    }
+}
+
+/// A map under construction: entries in the order they came, and beyond [`SMALL`] of them an open-addressing index.
+pub struct MapBuilder<'h> {
+    pub(super) head: Header,
+    /// Keys and values in turn.
+    pub(super) cells: Cell<&'h [Cell<Value<'h>>]>,
+    pub(super) len: Cell<usize>,
+    /// For each slot the hash and 1 + the place of the entry, 0 when free.
+    pub(super) index: Cell<&'h [Cell<(u32, u32)>]>,
+}
+
+impl<'h> MapBuilder<'h> {
+    /// How many entries so far.
+    pub fn len(&self) -> usize {
+        self.len.get()
+    }
+
+    /// No entries so far?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The key and value that came in at a place.
+    pub fn entry(&self, i: usize) -> Entry<'h> {
+        let cells = self.cells.get();
+        (cells[2 * i].get(), cells[2 * i + 1].get())
+    }
+
+    /// Gives the entry at a place another value.
+    pub fn set_value(&self, i: usize, value: Value<'h>) {
+        self.cells.get()[2 * i + 1].set(value);
+    }
+
+    /// The place of a key, if it is there.
+    pub fn place(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<usize>> {
+        if self.index.get().is_empty() {
+            for i in 0..self.len() {
+                if h.same_key(self.entry(i).0, key)? {
+                    return Ok(Some(i));
+                }
+            }
+            return Ok(None);
+        }
+        let hash = h.hash(key)?;
+        Ok(self.probe(h, key, hash)?.1)
+    }
+
+    /// The free or matching slot for a key, and the place of its entry if it is there.
+    fn probe(&self, h: &'h Heap, key: Value<'h>, hash: u32) -> Res<(usize, Option<usize>)> {
+        let index = self.index.get();
+        let mask = index.len() - 1;
+        let mut slot = hash as usize & mask;
+        loop {
+            let (stored, place) = index[slot].get();
+            if place == 0 {
+                return Ok((slot, None));
+            }
+            if stored == hash && h.same_key(self.entry(place as usize - 1).0, key)? {
+                return Ok((slot, Some(place as usize - 1)));
+            }
+            h.charge(1)?;
+            slot = (slot + 1) & mask;
+        }
+    }
+
+    /// Puts `value` at `key`: a new entry, or the old one with another value. Nothing is changed when there is no
+    /// memory for it. Answers the entry's place.
+    pub fn insert(&self, h: &'h Heap, key: Value<'h>, value: Value<'h>) -> Res<usize> {
+        let len = self.len();
+        if len >= SMALL && (len + 1) * 2 > self.index.get().len() {
+            self.grow_index(h)?;
+        }
+        let mut slot = None;
+        if self.index.get().is_empty() {
+            for i in 0..len {
+                if h.same_key(self.entry(i).0, key)? {
+                    self.set_value(i, value);
+                    return Ok(i);
+                }
+            }
+        } else {
+            let hash = h.hash(key)?;
+            match self.probe(h, key, hash)? {
+                (_, Some(i)) => {
+                    self.set_value(i, value);
+                    return Ok(i);
+                }
+                (free, None) => slot = Some((free, hash)),
+            }
+        }
+        let mut cells = self.cells.get();
+        if 2 * len + 2 > cells.len() {
+            cells = h.alloc_cells(cells.len() * 2, cells[..2 * len].iter().map(Cell::get))?;
+            self.cells.set(cells);
+        }
+        cells[2 * len].set(key);
+        cells[2 * len + 1].set(value);
+        if let Some((free, hash)) = slot {
+            self.index.get()[free].set((hash, len as u32 + 1));
+        }
+        self.len.set(len + 1);
+        Ok(len)
+    }
+
+    fn grow_index(&self, h: &'h Heap) -> Res<()> {
+        let size = ((self.len() + 1) * 4).next_power_of_two();
+        h.charge(self.len() as u64)?;
+        let index: &'h [Cell<(u32, u32)>] = h.alloc_slots(size)?;
+        for i in 0..self.len() {
+            let hash = h.hash(self.entry(i).0)?;
+            let mut slot = hash as usize & (size - 1);
+            while index[slot].get().1 != 0 {
+                slot = (slot + 1) & (size - 1);
+            }
+            index[slot].set((hash, i as u32 + 1));
+        }
+        self.index.set(index);
+        Ok(())
+    }
+
+    /// The finished map. The builder must not be used again.
+    pub fn finish(&self, h: &'h Heap) -> Res<&'h Map<'h>> {
+        let n = self.len();
+        h.charge(n as u64)?;
+        if n > SMALL {
+            return self.finish_tree(h);
+        }
+        let (mut keys, mut values) = ([Value::Nil; SMALL], [Value::Nil; SMALL]);
+        for i in 0..n {
+            let (key, value) = self.entry(i);
+            let mut at = i;
+            while at > 0 && h.order(keys[at - 1], key)? == Ordering::Greater {
+                (keys[at], values[at]) = (keys[at - 1], values[at - 1]);
+                at -= 1;
+            }
+            (keys[at], values[at]) = (key, value);
+        }
+        h.small_map(&keys[..n], &values[..n])
+    }
+
+    fn finish_tree(&self, h: &'h Heap) -> Res<&'h Map<'h>> {
+        let n = self.len();
+        h.charge(n as u64 * 4)?;
+        h.room(n * 16)?;
+        let mut order: Vec<(u32, u32)> = Vec::with_capacity(n);
+        for i in 0..n {
+            order.push((h.hash(self.entry(i).0)?, i as u32));
+        }
+        // In the order of the tree's walk, entries of one node stand together: low five bits first.
+        order.sort_unstable_by_key(|&(hash, i)| (reverse_groups(hash), i));
+        let root = self.subtree(h, &order, 0)?;
+        h.alloc(Map { head: h.header(), rep: Rep::Tree(n, root) })
+    }
+
+    /// The node over entries whose hashes agree below `shift`. Recursion is bounded by the levels of the hash.
+    fn subtree(&self, h: &'h Heap, order: &[(u32, u32)], shift: u32) -> Res<&'h Node<'h>> {
+        let entry = |e: &(u32, u32)| self.entry(e.1 as usize);
+        if shift >= u32::BITS {
+            let entries = h.alloc_slice(order.len(), order.iter().map(entry))?;
+            return h.node(0, 0, entries, &[]);
+        }
+        let group = |e: &(u32, u32)| e.0 >> shift & 31;
+        let (mut entry_bits, mut child_bits) = (0u32, 0u32);
+        let mut entries = [(Value::Nil, Value::Nil); 32];
+        let mut children: [Option<&'h Node<'h>>; 32] = [None; 32];
+        let (mut entry_count, mut child_count) = (0, 0);
+        for run in order.chunk_by(|a, b| group(a) == group(b)) {
+            if let [single] = run {
+                entry_bits |= 1 << group(single);
+                entries[entry_count] = entry(single);
+                entry_count += 1;
+            } else {
+                child_bits |= 1 << group(&run[0]);
+                children[child_count] = Some(self.subtree(h, run, shift + BITS)?);
+                child_count += 1;
+            }
+        }
+        let entries = h.alloc_slice(entry_count, entries[..entry_count].iter().copied())?;
+        let children = h.alloc_slice(child_count, children[..child_count].iter().filter_map(|c| *c))?;
+        h.node(entry_bits, child_bits, entries, children)
+    }
+}
+
+/// The hash with its groups of five bits in reverse order: sorting by it puts siblings together at every level.
+fn reverse_groups(hash: u32) -> u64 {
+    let mut out = 0u64;
+    let mut shift = 0;
+    while shift < u32::BITS {
+        out = out << BITS | u64::from(hash >> shift & 31);
+        shift += BITS;
+    }
+    out
+}

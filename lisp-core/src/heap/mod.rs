@@ -1,0 +1,49 @@
+//! Arenas, values and the account of every byte. The only unsafe code of the crate is in this folder.
+
+mod big;
+mod compare;
+mod header;
+mod map;
+mod region;
+mod store;
+mod string;
+mod text;
+mod value;
+mod vector;
+
+pub use big::Big;
+pub use compare::compare_numbers;
+pub use map::{Entries, Entry, Keys, Map, MapBuilder, SMALL};
+pub use region::{Account, Heap, Work};
+pub use store::{Frozen, Keep, Rooted, Store};
+pub use string::Str;
+pub(crate) use string::hash_bytes;
+pub use text::TextBuf;
+pub use value::{Closure, Compose, Composed, Time, TimeValue, Value};
+pub use vector::{MAX_LEN, VecBuilder, Vector};
+
+use crate::error::Error;
+
+/// Why an operation stopped before its end.
+#[derive(Debug)]
+pub enum Fault {
+    /// There is no room for this many more bytes. The machine may collect and run the instruction again; a second
+    /// time it is the memory error.
+    Collect(usize),
+    /// This much more fuel than the slice still holds is needed. The driver looks at its clock and the instruction
+    /// runs again.
+    Pause(u64),
+    /// The program is at fault.
+    Error(Box<Error>),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Fault::Error(Box::new(error))
+    }
+}
+
+/// The result of an operation on the heap.
+pub type Res<T> = Result<T, Fault>;
+
+pub(crate) use region::{cells_as_values, with_lifetime};

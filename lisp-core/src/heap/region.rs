@@ -1,0 +1,310 @@
+//! One arena and its account. Every allocation is charged before it is made.
+
+use super::header::Header;
+use super::value::{Closure, Compose, Composed, Time, TimeValue};
+use super::{Fault, Res, Value};
+use crate::compile::Proto;
+use crate::meter::{Prints, Regexes};
+use bumpalo::Bump;
+use std::alloc::Layout;
+use std::cell::{Cell, RefCell};
+
+/// The account of a run's memory, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Held now: in the arena, and by the machine's stacks.
+    pub used: usize,
+    /// The most that was held at once.
+    pub peak: usize,
+    /// Allocated in all.
+    pub allocated: u64,
+    /// What may be held; `usize::MAX` is no limit.
+    pub limit: usize,
+}
+
+/// An arena with its account, the fuel of the run and what built-ins need besides: the prints and the compiled
+/// regular expressions.
+pub struct Heap {
+    bump: Bump,
+    region: u32,
+    used: Cell<usize>,
+    peak: Cell<usize>,
+    allocated: Cell<u64>,
+    limit: Cell<usize>,
+    spent: Cell<u64>,
+    stop_at: Cell<u64>,
+    /// What the program printed.
+    pub prints: RefCell<Prints>,
+    /// The compiled regular expressions, by pattern.
+    pub regexes: RefCell<Regexes>,
+}
+
+impl Heap {
+    /// An empty arena that may hold `limit` bytes. `region` tells its objects from those of other arenas.
+    pub fn new(region: u32, limit: usize) -> Self {
+        Heap {
+            bump: Bump::new(),
+            region,
+            used: Cell::new(0),
+            peak: Cell::new(0),
+            allocated: Cell::new(0),
+            limit: Cell::new(limit),
+            spent: Cell::new(0),
+            stop_at: Cell::new(u64::MAX),
+            prints: RefCell::default(),
+            regexes: RefCell::default(),
+        }
+    }
+
+    pub(super) fn header(&self) -> Header {
+        Header::new(self.region)
+    }
+
+    pub(super) fn region(&self) -> u32 {
+        self.region
+    }
+
+    /// The account as it stands.
+    pub fn account(&self) -> Account {
+        Account {
+            used: self.used.get(),
+            peak: self.peak.get().max(self.used.get()),
+            allocated: self.allocated.get(),
+            limit: self.limit.get(),
+        }
+    }
+
+    /// Sets what may be held, in bytes.
+    pub fn set_limit(&self, bytes: usize) {
+        self.limit.set(bytes);
+    }
+
+    /// Fuel spent so far.
+    #[inline]
+    pub fn spent(&self) -> u64 {
+        self.spent.get()
+    }
+
+    /// Puts the fuel spent back to what it was when an instruction began.
+    pub(crate) fn set_spent(&self, spent: u64) {
+        self.spent.set(spent);
+    }
+
+    /// Where the slice of fuel ends.
+    pub(crate) fn stop_at(&self) -> u64 {
+        self.stop_at.get()
+    }
+
+    pub(crate) fn set_stop_at(&self, spent: u64) {
+        self.stop_at.set(spent);
+    }
+
+    /// Spends fuel for work about to be done: about one unit for each element touched, byte of 16 copied, or step
+    /// taken.
+    #[inline]
+    pub fn charge(&self, fuel: u64) -> Res<()> {
+        let spent = self.spent.get().saturating_add(fuel);
+        self.spent.set(spent);
+        if spent > self.stop_at.get() {
+            return Err(Fault::Pause(spent));
+        }
+        Ok(())
+    }
+
+    /// Fails unless `bytes` more could be held. For temporaries outside the arena, and before several allocations of
+    /// which none may be lost.
+    #[inline]
+    pub fn room(&self, bytes: usize) -> Res<()> {
+        match self.used.get().checked_add(bytes) {
+            Some(sum) if sum <= self.limit.get() => Ok(()),
+            _ => Err(Fault::Collect(bytes)),
+        }
+    }
+
+    /// The same as [`Heap::room`]: the allocations that follow will not fail.
+    #[inline]
+    pub(super) fn reserve(&self, bytes: usize) -> Res<()> {
+        self.room(bytes.saturating_add(32))
+    }
+
+    /// Takes bytes that are held outside the arena, such as a stack's, on the account.
+    pub(crate) fn hold(&self, bytes: usize) -> Res<()> {
+        self.room(bytes)?;
+        self.used.set(self.used.get() + bytes);
+        self.peak.set(self.peak.get().max(self.used.get()));
+        self.allocated.set(self.allocated.get() + bytes as u64);
+        Ok(())
+    }
+
+    /// Gives back bytes taken with [`Heap::hold`].
+    pub(crate) fn release(&self, bytes: usize) {
+        self.peak.set(self.peak.get().max(self.used.get()));
+        self.used.set(self.used.get().saturating_sub(bytes));
+    }
+
+    #[inline]
+    fn account_for(&self, bytes: usize) -> Res<()> {
+        let bytes = bytes.saturating_add(7) & !7;
+        let used = self.used.get();
+        match used.checked_add(bytes) {
+            Some(sum) if sum <= self.limit.get() => self.used.set(sum),
+            _ => return Err(Fault::Collect(bytes)),
+        }
+        self.allocated.set(self.allocated.get() + bytes as u64);
+        Ok(())
+    }
+
+    /// Puts one object into the arena.
+    #[inline]
+    pub(super) fn alloc<T>(&self, object: T) -> Res<&T> {
+        const { assert!(!std::mem::needs_drop::<T>(), "an arena runs no destructors") };
+        self.account_for(std::mem::size_of::<T>())?;
+        self.bump.try_alloc(object).map(|r| &*r).map_err(|_| Fault::Collect(std::mem::size_of::<T>()))
+    }
+
+    /// Copies a text into the arena.
+    pub(super) fn alloc_str(&self, text: &str) -> Res<&str> {
+        self.account_for(text.len())?;
+        self.bump.try_alloc_str(text).map(|r| &*r).map_err(|_| Fault::Collect(text.len()))
+    }
+
+    /// Puts the first `len` items of an iterator into the arena. The iterator must have that many.
+    pub(super) fn alloc_slice<T: Copy>(&self, len: usize, items: impl Iterator<Item = T>) -> Res<&[T]> {
+        const { assert!(!std::mem::needs_drop::<T>(), "an arena runs no destructors") };
+        let mut items = items;
+        if len == 0 {
+            return Ok(&[]);
+        }
+        let Some(first) = items.next() else { return Ok(&[]) };
+        self.account_for(len.saturating_mul(std::mem::size_of::<T>()))?;
+        let slice = self.bump.try_alloc_slice_fill_copy(len, first).map_err(|_| Fault::Collect(len))?;
+        for (to, item) in slice[1..].iter_mut().zip(items) {
+            *to = item;
+        }
+        Ok(slice)
+    }
+
+    /// `len` cells that hold the default.
+    pub(super) fn alloc_slots<T: Copy + Default>(&self, len: usize) -> Res<&[Cell<T>]> {
+        let bytes = len.saturating_mul(std::mem::size_of::<T>());
+        self.account_for(bytes)?;
+        self.bump
+            .try_alloc_slice_fill_with(len, |_| Cell::new(T::default()))
+            .map(|s| &*s)
+            .map_err(|_| Fault::Collect(bytes))
+    }
+
+    /// Cells for `len` values: the items, then `nil`.
+    pub(super) fn alloc_cells<'h>(
+        &'h self,
+        len: usize,
+        items: impl Iterator<Item = Value<'h>>,
+    ) -> Res<&'h [Cell<Value<'h>>]> {
+        let bytes = len.saturating_mul(std::mem::size_of::<Value<'_>>());
+        self.account_for(bytes)?;
+        if len == 0 {
+            return Ok(&[]);
+        }
+        let layout = Layout::array::<Cell<Value<'h>>>(len).map_err(|_| Fault::Collect(bytes))?;
+        let start = self.bump.try_alloc_layout(layout).map_err(|_| Fault::Collect(bytes))?.cast::<Cell<Value<'h>>>();
+        let mut filled = 0;
+        for item in items.take(len) {
+            // SAFETY: `filled < len`, and the block has room for `len` cells.
+            unsafe { start.add(filled).write(Cell::new(item)) };
+            filled += 1;
+        }
+        while filled < len {
+            // SAFETY: as above.
+            unsafe { start.add(filled).write(Cell::new(Value::Nil)) };
+            filled += 1;
+        }
+        // SAFETY: all `len` cells are initialised, and the block lives as long as the arena, which is borrowed for 'h.
+        Ok(unsafe { std::slice::from_raw_parts(start.as_ptr(), len) })
+    }
+
+    /// A function of the program.
+    pub fn closure<'h>(
+        &'h self,
+        proto: &'h Proto,
+        captures: impl ExactSizeIterator<Item = Value<'h>>,
+    ) -> Res<Value<'h>> {
+        self.reserve(captures.len() * 16 + std::mem::size_of::<Closure<'_>>())?;
+        let captures = self.alloc_slice(captures.len(), captures)?;
+        Ok(Value::Closure(self.alloc(Closure { head: self.header(), proto, captures })?))
+    }
+
+    /// A function made of others.
+    pub fn composed<'h>(&'h self, kind: Compose, parts: &[Value<'h>]) -> Res<Value<'h>> {
+        self.reserve(parts.len() * 16 + std::mem::size_of::<Composed<'_>>())?;
+        let parts = self.alloc_slice(parts.len(), parts.iter().copied())?;
+        Ok(Value::Composed(self.alloc(Composed { head: self.header(), kind, parts })?))
+    }
+
+    /// A time value.
+    pub fn time(&self, value: TimeValue) -> Res<Value<'_>> {
+        Ok(Value::Time(self.alloc(Time { head: self.header(), value })?))
+    }
+}
+
+/// A list of things to do, for what would otherwise recurse. Its memory is metered as it grows.
+pub struct Work<'h, T> {
+    heap: &'h Heap,
+    items: Vec<T>,
+}
+
+impl<'h, T> Work<'h, T> {
+    /// An empty list.
+    pub fn new(heap: &'h Heap) -> Self {
+        Work { heap, items: Vec::new() }
+    }
+
+    /// Adds one thing to do.
+    #[inline]
+    pub fn push(&mut self, item: T) -> Res<()> {
+        if self.items.len() == self.items.capacity() {
+            let more = self.items.len().max(8);
+            self.heap.room((self.items.len() + more) * std::mem::size_of::<T>())?;
+            self.items.reserve_exact(more);
+        }
+        self.items.push(item);
+        Ok(())
+    }
+
+    /// Takes the thing that was added last.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        self.items.pop()
+    }
+
+    /// The thing that was added last.
+    pub fn last_mut(&mut self) -> Option<&mut T> {
+        self.items.last_mut()
+    }
+
+    /// How many things.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Nothing to do?
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+}
+
+/// Reads cells that no one will write again: those of a finished vector.
+pub(crate) fn cells_as_values<'h>(cells: &'h [Cell<Value<'h>>]) -> &'h [Value<'h>] {
+    // SAFETY: `Cell<T>` has the layout of `T`. The cells between a buffer's `low` and `high`, and those of a builder
+    // below its length, are written once before any view of them is made and never afterwards; a builder's cells may
+    // be set again by `MapBuilder::set_value` only, which lends no views.
+    unsafe { std::slice::from_raw_parts(cells.as_ptr().cast(), cells.len()) }
+}
+
+/// Gives a value another brand.
+///
+/// # Safety
+/// The objects it refers to must live, unmoved, for all of `'b`.
+pub(crate) unsafe fn with_lifetime<'b>(value: Value<'_>) -> Value<'b> {
+    // SAFETY: the types differ in their lifetime only; the caller vouches for that.
+    unsafe { std::mem::transmute::<Value<'_>, Value<'b>>(value) }
+}

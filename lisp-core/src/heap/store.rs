@@ -1,0 +1,108 @@
+//! A heap together with the roots that point into it: the one place where values are kept between two visits.
+
+use super::{Heap, Res, Value};
+use std::any::Any;
+use std::sync::Arc;
+
+/// A type of roots: a family indexed by the brand of the heap.
+pub trait Rooted: 'static {
+    /// The roots under one brand. The family must not use the lifetime for anything but branding values.
+    type In<'h>;
+}
+
+/// Things that live at least as long as a visit: compiled programs and grants.
+#[derive(Clone, Copy)]
+pub struct Keep<'h>(&'h [Arc<dyn Any + Send + Sync>]);
+
+impl<'h> Keep<'h> {
+    /// The thing at a place, when it is of this type.
+    pub fn get<T: 'static>(self, place: usize) -> Option<&'h T> {
+        self.0.get(place)?.downcast_ref()
+    }
+}
+
+/// A heap, the roots into it and what the roots need kept alive.
+pub struct Store<R: Rooted> {
+    // Declared before the heap and the kept things so that it goes first; it has nothing to drop that looks at them.
+    roots: R::In<'static>,
+    heap: Box<Heap>,
+    keep: Vec<Arc<dyn Any + Send + Sync>>,
+}
+
+impl<R: Rooted> Store<R> {
+    /// A store with empty roots.
+    pub fn new(heap: Heap, roots: R::In<'static>) -> Self {
+        Store { roots, heap: Box::new(heap), keep: Vec::new() }
+    }
+
+    /// Keeps a thing alive for the store's life; answers its place.
+    pub fn keep(&mut self, thing: Arc<dyn Any + Send + Sync>) -> usize {
+        self.keep.push(thing);
+        self.keep.len() - 1
+    }
+
+    /// The heap, from outside: its account and fuel.
+    pub fn heap(&self) -> &Heap {
+        &self.heap
+    }
+
+    /// Visits the heap. Values seen inside carry the brand `'h` and cannot leave.
+    pub fn enter<T>(&mut self, visit: impl for<'h> FnOnce(&'h Heap, &mut R::In<'h>, Keep<'h>) -> T) -> T {
+        let roots: *mut R::In<'static> = &mut self.roots;
+        let roots = roots.cast::<R::In<'_>>();
+        // SAFETY: the two types differ in the brand only. `visit` is generic over the brand, so what it puts into
+        // the roots points into this heap, into the kept things, or is 'static; none of them is dropped or moved
+        // while the roots exist: the heap is boxed and private, `keep` only grows and its Arcs do not move their
+        // contents.
+        let roots = unsafe { &mut *roots };
+        visit(&self.heap, roots, Keep(&self.keep))
+    }
+}
+
+// SAFETY: a store owns its heap and everything the roots point to, apart from the kept things, which are Send + Sync
+// and never written. The cells inside are reached through `&mut self` only, or from one thread at a time.
+unsafe impl<R: Rooted> Send for Store<R> {}
+
+/// Values that never change again, with the arena they live in: shared by many runs and threads.
+pub struct Frozen {
+    values: Vec<Value<'static>>,
+    heap: Heap,
+}
+
+impl Frozen {
+    /// Builds values in a fresh arena that may hold `limit` bytes, and freezes them.
+    pub fn build(limit: usize, build: impl for<'h> FnOnce(&'h Heap, &mut Vec<Value<'h>>) -> Res<()>) -> Res<Frozen> {
+        let mut frozen = Frozen { values: Vec::new(), heap: Heap::new(Self::REGION, limit) };
+        let values: *mut Vec<Value<'static>> = &mut frozen.values;
+        // SAFETY: as in `Store::enter`: `build` is generic over the brand, and the arena's chunks do not move when
+        // the heap is moved.
+        build(&frozen.heap, unsafe { &mut *values.cast::<Vec<Value<'_>>>() })?;
+        Ok(frozen)
+    }
+
+    /// Frozen objects carry this region, so that no run takes them for its own.
+    pub const REGION: u32 = 0;
+
+    /// The values, for as long as the arena is borrowed.
+    pub fn values(&self) -> &[Value<'_>] {
+        // SAFETY: the values point into `self.heap`, which lives as long as `self` and is never written again.
+        unsafe { std::mem::transmute::<&[Value<'static>], &[Value<'_>]>(&self.values) }
+    }
+
+    /// Bytes that the values take.
+    pub fn bytes(&self) -> usize {
+        self.heap.account().used + self.values.capacity() * std::mem::size_of::<Value<'_>>()
+    }
+}
+
+impl std::fmt::Debug for Frozen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Frozen").field("values", &self.values.len()).field("bytes", &self.bytes()).finish()
+    }
+}
+
+// SAFETY: nothing writes to a frozen arena: in-place growth and forwarding look at the region first, and no run has
+// region 0. The heap's cells are not reachable from outside.
+unsafe impl Send for Frozen {}
+// SAFETY: as above.
+unsafe impl Sync for Frozen {}

@@ -1,0 +1,60 @@
+//! Strings and keyword texts. Their bytes never change, so a part of a string is a view of the whole.
+
+use super::header::Header;
+use super::{Heap, Res, Value};
+
+/// A string in an arena, or a view of a part of one.
+pub struct Str<'h> {
+    pub(super) head: Header,
+    /// The text.
+    pub text: &'h str,
+}
+
+/// A fixed, fast hash of bytes: the same on every machine, so that fuel is.
+#[inline]
+pub(crate) fn hash_bytes(bytes: &[u8]) -> u32 {
+    const K: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mut h = (bytes.len() as u64).wrapping_mul(K);
+    let mut chunks = bytes.chunks_exact(8);
+    for c in &mut chunks {
+        let word = u64::from_le_bytes([c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]]);
+        h = mix(h ^ word);
+    }
+    let mut last = 0u64;
+    for (i, &b) in chunks.remainder().iter().enumerate() {
+        last |= u64::from(b) << (8 * i);
+    }
+    let h = mix(h ^ last);
+    (h ^ (h >> 32)) as u32
+}
+
+/// Spreads every bit of a word over all others.
+#[inline]
+pub(crate) fn mix(word: u64) -> u64 {
+    let wide = u128::from(word ^ 0xA076_1D64_78BD_642F) * 0xE703_7ED1_A0B4_28DB;
+    (wide as u64) ^ ((wide >> 64) as u64)
+}
+
+impl Heap {
+    /// A string with a copy of `text`.
+    pub fn str<'h>(&'h self, text: &str) -> Res<Value<'h>> {
+        Ok(Value::Str(self.text(text)?))
+    }
+
+    /// A string that shares bytes already in an arena.
+    pub fn str_view<'h>(&'h self, text: &'h str) -> Res<Value<'h>> {
+        Ok(Value::Str(self.alloc(Str { head: self.header(), text })?))
+    }
+
+    /// A keyword with a copy of `text` (without the colon) as its name.
+    pub fn keyword<'h>(&'h self, text: &str) -> Res<Value<'h>> {
+        Ok(Value::Keyword(hash_bytes(text.as_bytes()), self.text(text)?))
+    }
+
+    /// A string object with a copy of `text`.
+    pub fn text<'h>(&'h self, text: &str) -> Res<&'h Str<'h>> {
+        self.reserve(text.len() + std::mem::size_of::<Str<'_>>())?;
+        let text = self.alloc_str(text)?;
+        self.alloc(Str { head: self.header(), text })
+    }
+}

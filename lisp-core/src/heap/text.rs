@@ -1,0 +1,68 @@
+//! Text under construction, metered as it grows.
+
+use super::{Heap, Res, Value};
+
+/// A string under construction. Its bytes count against the budget while it grows.
+pub struct TextBuf<'h> {
+    heap: &'h Heap,
+    text: String,
+}
+
+impl<'h> TextBuf<'h> {
+    /// An empty text.
+    pub fn new(heap: &'h Heap) -> Self {
+        TextBuf { heap, text: String::new() }
+    }
+
+    /// Makes sure there is memory for `more` bytes, and charges for them.
+    #[inline]
+    pub fn reserve(&mut self, more: usize) -> Res<()> {
+        let need = self.text.len() + more;
+        if need > self.text.capacity() {
+            let room = need.max(self.text.capacity() * 2).max(32);
+            // The finished string is copied into the arena, so both must fit.
+            self.heap.room(room.saturating_add(need))?;
+            self.text.reserve_exact(room - self.text.len());
+        }
+        self.heap.charge(more as u64 / 16)
+    }
+
+    /// Adds a text.
+    #[inline]
+    pub fn push_str(&mut self, text: &str) -> Res<()> {
+        self.reserve(text.len())?;
+        self.text.push_str(text);
+        Ok(())
+    }
+
+    /// Adds a character.
+    #[inline]
+    pub fn push(&mut self, c: char) -> Res<()> {
+        self.reserve(4)?;
+        self.text.push(c);
+        Ok(())
+    }
+
+    /// Adds a character several times.
+    pub fn fill(&mut self, c: char, times: usize) -> Res<()> {
+        self.reserve(times.saturating_mul(c.len_utf8()))?;
+        self.text.extend(std::iter::repeat_n(c, times));
+        Ok(())
+    }
+
+    /// The text so far.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The finished string, in the arena.
+    pub fn finish(self) -> Res<Value<'h>> {
+        self.heap.charge(self.text.len() as u64 / 16)?;
+        self.heap.str(&self.text)
+    }
+
+    /// The text as it is, outside the arena.
+    pub fn into_string(self) -> String {
+        self.text
+    }
+}

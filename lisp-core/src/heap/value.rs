@@ -1,0 +1,198 @@
+//! Values: a tag and one word, `Copy`, at most 16 bytes. What does not fit in the word points into an arena.
+
+use super::big::Big;
+use super::header::Header;
+use super::map::Map;
+use super::string::Str;
+use super::vector::{VecBuilder, Vector};
+use crate::builtins::BuiltinId;
+use crate::compile::Proto;
+
+/// One value of a program. `'h` is the brand of the heap that was entered: no safe code can keep a value across a
+/// point where the heap may move.
+#[derive(Clone, Copy)]
+pub enum Value<'h> {
+    /// `nil`
+    Nil,
+    /// `true`, `false`
+    Bool(bool),
+    /// An integer of 64 bits
+    Int(i64),
+    /// A float
+    Float(f64),
+    /// A keyword: the hash of its text, and its text. Texts of different regions may be equal; the hash makes the
+    /// usual comparison one of words.
+    Keyword(u32, &'h Str<'h>),
+    /// A string
+    Str(&'h Str<'h>),
+    /// A vector
+    Vector(&'h Vector<'h>),
+    /// A map
+    Map(&'h Map<'h>),
+    /// A set: a map whose values are `true`
+    Set(&'h Map<'h>),
+    /// An integer beyond 64 bits
+    Big(&'h Big<'h>),
+    /// A function of the program
+    Closure(&'h Closure<'h>),
+    /// A built-in function
+    Builtin(BuiltinId),
+    /// A function made of others: `partial`, `comp`, `juxt` ...
+    Composed(&'h Composed<'h>),
+    /// A tool as a value, by name
+    Tool(&'h Str<'h>),
+    /// A regular expression, by its pattern
+    Regex(&'h Str<'h>),
+    /// A quoted symbol
+    Symbol(&'h Str<'h>),
+    /// What `def` answers: the name of a definition
+    Var(&'h Str<'h>),
+    /// A date, instant, duration or legacy date
+    Time(&'h Time),
+    /// Inside the machine only: a vector under construction
+    VecBuilder(&'h VecBuilder<'h>),
+    /// Inside the machine only: a map or set under construction
+    MapBuilder(&'h super::map::MapBuilder<'h>),
+    /// Inside the machine only: nothing is here yet
+    Unset,
+}
+
+const _: () = assert!(std::mem::size_of::<Value<'static>>() == 16);
+const _: () = assert!(std::mem::size_of::<Option<Value<'static>>>() == 16);
+
+/// A function of the program together with the values it captured.
+pub struct Closure<'h> {
+    pub(super) head: Header,
+    /// Its code.
+    pub proto: &'h Proto,
+    /// What it captured, in the order of `Proto::captures`.
+    pub captures: &'h [Value<'h>],
+}
+
+/// How a composed function calls its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compose {
+    /// `(partial f a ...)`: parts are f and the first arguments
+    Partial,
+    /// `(comp f g ...)`
+    Comp,
+    /// `(juxt f g ...)`
+    Juxt,
+    /// `(complement f)`
+    Complement,
+    /// `(constantly x)`
+    Constantly,
+    /// `(fnil f default ...)`
+    Fnil,
+    /// `(every-pred p ...)`
+    EveryPred,
+    /// `(some-fn f ...)`
+    SomeFn,
+}
+
+/// A function made of others.
+pub struct Composed<'h> {
+    pub(super) head: Header,
+    /// How the parts are called.
+    pub kind: Compose,
+    /// The parts.
+    pub parts: &'h [Value<'h>],
+}
+
+/// A point or span of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeValue {
+    /// `LocalDate`: days since 1970-01-01
+    LocalDate(i64),
+    /// `Instant`: seconds since 1970-01-01T00:00:00Z and nanoseconds from 0 to 999,999,999
+    Instant(i64, u32),
+    /// `Duration`: seconds, and nanoseconds from 0 to 999,999,999
+    Duration(i64, u32),
+    /// `java.util.Date`: milliseconds since 1970-01-01T00:00:00Z
+    Date(i64),
+}
+
+/// A time value in the arena.
+pub struct Time {
+    pub(super) head: Header,
+    /// The value.
+    pub value: TimeValue,
+}
+
+impl<'h> Value<'h> {
+    /// Neither nil nor false.
+    #[inline]
+    pub fn truthy(self) -> bool {
+        !matches!(self, Value::Nil | Value::Bool(false))
+    }
+
+    /// `nil`?
+    #[inline]
+    pub fn is_nil(self) -> bool {
+        matches!(self, Value::Nil)
+    }
+
+    /// The text of a string.
+    #[inline]
+    pub fn as_str(self) -> Option<&'h str> {
+        match self {
+            Value::Str(s) => Some(s.text),
+            _ => None,
+        }
+    }
+
+    /// The number as a float; big integers round, beyond the range of floats to infinity.
+    pub fn as_f64(self) -> Option<f64> {
+        match self {
+            Value::Int(i) => Some(i as f64),
+            Value::Float(f) => Some(f),
+            Value::Big(b) => Some(b.to_f64()),
+            _ => None,
+        }
+    }
+
+    /// A number of any kind?
+    pub fn is_number(self) -> bool {
+        matches!(self, Value::Int(_) | Value::Float(_) | Value::Big(_))
+    }
+
+    /// Something that can be called with arguments. Vectors, strings, numbers and nil cannot.
+    pub fn is_callable(self) -> bool {
+        matches!(
+            self,
+            Value::Keyword(..)
+                | Value::Map(_)
+                | Value::Set(_)
+                | Value::Closure(_)
+                | Value::Builtin(_)
+                | Value::Composed(_)
+                | Value::Tool(_)
+        )
+    }
+
+    /// What kind of value this is, in the words of an error message.
+    pub fn type_name(self) -> &'static str {
+        match self {
+            Value::Nil => "nil",
+            Value::Bool(_) => "boolean",
+            Value::Int(_) | Value::Big(_) => "integer",
+            Value::Float(_) => "float",
+            Value::Keyword(..) => "keyword",
+            Value::Str(_) => "string",
+            Value::Vector(_) => "vector",
+            Value::Map(_) => "map",
+            Value::Set(_) => "set",
+            Value::Closure(_) | Value::Builtin(_) | Value::Composed(_) | Value::Tool(_) => "function",
+            Value::Regex(_) => "regex",
+            Value::Symbol(_) => "symbol",
+            Value::Var(_) => "var",
+            Value::Time(t) => match t.value {
+                TimeValue::LocalDate(_) => "LocalDate",
+                TimeValue::Instant(..) => "Instant",
+                TimeValue::Duration(..) => "Duration",
+                TimeValue::Date(_) => "java.util.Date",
+            },
+            Value::VecBuilder(_) | Value::MapBuilder(_) | Value::Unset => "internal",
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Vectors: a view of a run of cells. The newest version of a vector grows in place at both ends.
+
+use super::header::Header;
+use super::{Heap, Res, Value};
+use std::cell::Cell;
+
+/// A persistent vector.
+pub struct Vector<'h> {
+    pub(super) head: Header,
+    /// The elements.
+    pub(super) items: &'h [Cell<Value<'h>>],
+    /// Where the elements stand when they are part of a buffer that may still grow.
+    pub(super) buffer: Option<&'h Buffer<'h>>,
+    /// Index of the first element in the buffer.
+    pub(super) start: usize,
+}
+
+/// Cells with room at the ends; those from `low` up to `high` belong to some vector and never change again.
+pub(super) struct Buffer<'h> {
+    pub(super) head: Header,
+    pub(super) cells: &'h [Cell<Value<'h>>],
+    pub(super) low: Cell<usize>,
+    pub(super) high: Cell<usize>,
+}
+
+/// The most elements a vector can have.
+pub const MAX_LEN: usize = u32::MAX as usize;
+
+impl<'h> Vector<'h> {
+    /// How many elements.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// No elements?
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// The elements.
+    #[inline]
+    pub fn items(&self) -> &'h [Value<'h>] {
+        super::cells_as_values(self.items)
+    }
+
+    /// The element at an index.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<Value<'h>> {
+        self.items.get(index).map(Cell::get)
+    }
+}
+
+impl Heap {
+    /// A vector with these elements.
+    pub fn vector<'h>(&'h self, items: &[Value<'h>]) -> Res<Value<'h>> {
+        self.vector_from(items.len(), items.iter().copied())
+    }
+
+    /// A vector with the first `len` elements of an iterator, `nil` where it is shorter.
+    pub fn vector_from<'h>(&'h self, len: usize, items: impl Iterator<Item = Value<'h>>) -> Res<Value<'h>> {
+        self.reserve(len * std::mem::size_of::<Value<'_>>() + std::mem::size_of::<Vector<'_>>())?;
+        let cells = self.alloc_cells(len, items)?;
+        self.vector_of(cells, None, 0)
+    }
+
+    fn vector_of<'h>(
+        &'h self,
+        items: &'h [Cell<Value<'h>>],
+        buffer: Option<&'h Buffer<'h>>,
+        start: usize,
+    ) -> Res<Value<'h>> {
+        Ok(Value::Vector(self.alloc(Vector { head: self.header(), items, buffer, start })?))
+    }
+
+    /// The elements from `from` up to `to` as a view. The bounds are clipped to the vector's.
+    pub fn slice<'h>(&'h self, v: &'h Vector<'h>, from: usize, to: usize) -> Res<Value<'h>> {
+        let to = to.min(v.len());
+        let from = from.min(to);
+        self.vector_of(&v.items[from..to], v.buffer, v.start + from)
+    }
+
+    /// A view of elements that already stand in an arena.
+    pub fn vector_view<'h>(&'h self, items: &'h [Cell<Value<'h>>]) -> Res<Value<'h>> {
+        self.vector_of(items, None, 0)
+    }
+
+    /// The vector with one more element at its end: O(1) amortised for the newest version of a vector.
+    pub fn conj<'h>(&'h self, v: &'h Vector<'h>, item: Value<'h>) -> Res<Value<'h>> {
+        let end = v.start + v.len();
+        if let Some(b) = v.buffer
+            && b.head.region() == self.region()
+            && end == b.high.get()
+            && end < b.cells.len()
+        {
+            let grown = self.alloc(Vector {
+                head: self.header(),
+                items: &b.cells[v.start..=end],
+                buffer: v.buffer,
+                start: v.start,
+            })?;
+            b.cells[end].set(item);
+            b.high.set(end + 1);
+            return Ok(Value::Vector(grown));
+        }
+        let room = (v.len() + 1).next_power_of_two().max(4);
+        self.regrow(v, 0, room, Some(item), None)
+    }
+
+    /// The vector with one more element in front: O(1) amortised for the newest version of a vector.
+    pub fn cons<'h>(&'h self, item: Value<'h>, v: &'h Vector<'h>) -> Res<Value<'h>> {
+        if let Some(b) = v.buffer
+            && b.head.region() == self.region()
+            && v.start == b.low.get()
+            && v.start > 0
+        {
+            let start = v.start - 1;
+            let grown = self.alloc(Vector {
+                head: self.header(),
+                items: &b.cells[start..v.start + v.len()],
+                buffer: v.buffer,
+                start,
+            })?;
+            b.cells[start].set(item);
+            b.low.set(start);
+            return Ok(Value::Vector(grown));
+        }
+        let room = (v.len() + 1).next_power_of_two().max(4);
+        self.regrow(v, room - v.len() - 1, room, None, Some(item))
+    }
+
+    /// A copy in a buffer of `room` cells, beginning at `start`, with one more element behind or in front.
+    fn regrow<'h>(
+        &'h self,
+        v: &'h Vector<'h>,
+        start: usize,
+        room: usize,
+        behind: Option<Value<'h>>,
+        front: Option<Value<'h>>,
+    ) -> Res<Value<'h>> {
+        let len = v.len() + 1;
+        self.charge(len as u64 / 8)?;
+        self.reserve(room * 16 + std::mem::size_of::<Vector<'_>>() + std::mem::size_of::<Buffer<'_>>())?;
+        let items = front.into_iter().chain(v.items().iter().copied()).chain(behind);
+        let cells = self.alloc_cells(room, std::iter::repeat_n(Value::Nil, start).chain(items))?;
+        let buffer =
+            self.alloc(Buffer { head: self.header(), cells, low: Cell::new(start), high: Cell::new(start + len) })?;
+        self.vector_of(&cells[start..start + len], Some(buffer), start)
+    }
+
+    /// The vector with another element at `index`, which lies inside it.
+    pub fn vector_assoc<'h>(&'h self, v: &'h Vector<'h>, index: usize, item: Value<'h>) -> Res<Value<'h>> {
+        self.charge(v.len() as u64 / 8)?;
+        self.vector_from(v.len(), v.items().iter().enumerate().map(|(i, &old)| if i == index { item } else { old }))
+    }
+
+    /// A vector under construction, with room for `room` elements.
+    pub fn vec_builder<'h>(&'h self, room: usize) -> Res<&'h VecBuilder<'h>> {
+        self.reserve(room * 16 + std::mem::size_of::<VecBuilder<'_>>())?;
+        let cells = self.alloc_cells(room, std::iter::empty())?;
+        self.alloc(VecBuilder { head: self.header(), cells: Cell::new(cells), len: Cell::new(0) })
+    }
+}
+
+/// A vector under construction: it lives in the arena, so a frame can hold it in a register.
+pub struct VecBuilder<'h> {
+    pub(super) head: Header,
+    pub(super) cells: Cell<&'h [Cell<Value<'h>>]>,
+    pub(super) len: Cell<usize>,
+}
+
+impl<'h> VecBuilder<'h> {
+    /// How many elements so far.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len.get()
+    }
+
+    /// No elements so far?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Makes sure that `more` elements can be pushed without an allocation.
+    pub fn reserve(&self, h: &'h Heap, more: usize) -> Res<()> {
+        let (old, len) = (self.cells.get(), self.len.get());
+        if len + more > old.len() {
+            let room = (old.len() * 2).max(len + more).max(8);
+            self.cells.set(h.alloc_cells(room, old[..len].iter().map(Cell::get))?);
+        }
+        Ok(())
+    }
+
+    /// Adds one element; nothing is changed when there is no memory for it.
+    #[inline]
+    pub fn push(&self, h: &'h Heap, item: Value<'h>) -> Res<()> {
+        self.reserve(h, 1)?;
+        self.cells.get()[self.len.get()].set(item);
+        self.len.set(self.len.get() + 1);
+        Ok(())
+    }
+
+    /// Adds several elements, all or none.
+    pub fn extend(&self, h: &'h Heap, items: &[Value<'h>]) -> Res<()> {
+        self.reserve(h, items.len())?;
+        for &item in items {
+            self.push(h, item)?;
+        }
+        Ok(())
+    }
+
+    /// The elements so far.
+    pub fn items(&self) -> &'h [Value<'h>] {
+        super::cells_as_values(&self.cells.get()[..self.len.get()])
+    }
+
+    /// The finished vector. The builder must not be used again.
+    pub fn finish(&self, h: &'h Heap) -> Res<Value<'h>> {
+        let (cells, len) = (self.cells.get(), self.len.get());
+        h.vector_of(&cells[..len], None, 0)
+    }
+}

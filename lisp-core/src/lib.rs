@@ -1,0 +1,25 @@
+//! PTC-Lisp: a small, bounded, Clojure-like language in which language models write programs that transform data and
+//! call granted tools.
+//!
+//! A run is a value: [`machine::Machine`] is a pure, stackless state machine. It never calls out: no I/O, no clock, no
+//! threads, no host closure. What it cannot do by itself it yields as an effect, and a driver does it and resumes.
+//! All of a run's state is data that the machine owns: one value stack, one frame stack, one heap.
+//!
+//! ```text
+//! source --lexer--> tokens --reader--> forms --analyzer--> core --compiler--> Program (immutable, Send + Sync)
+//! ```
+
+#![deny(unsafe_code)]
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+pub mod builtins;
+pub mod compile;
+pub mod error;
+pub mod frames;
+#[allow(unsafe_code, reason = "arenas, values and compaction: the one room for it")]
+pub mod heap;
+pub mod machine;
+pub mod meter;
+// pub mod syntax;
+
+pub use error::{Detail, Error, Reason, Span};
