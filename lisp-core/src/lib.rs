@@ -20,6 +20,6 @@ pub mod frames;
 pub mod heap;
 pub mod machine;
 pub mod meter;
-// pub mod syntax;
+pub mod syntax;
 
 pub use error::{Detail, Error, Reason, Span};

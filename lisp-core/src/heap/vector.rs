@@ -219,4 +219,14 @@ impl<'h> VecBuilder<'h> {
         let (cells, len) = (self.cells.get(), self.len.get());
         h.vector_of(&cells[..len], None, 0)
     }
+
+    /// The element at an index so far; nil beyond the end.
+    pub fn get(&self, index: usize) -> Value<'h> {
+        if index < self.len() { self.cells.get()[index].get() } else { Value::Nil }
+    }
+
+    /// Forgets the elements. Views that [`VecBuilder::items`] or [`VecBuilder::finish`] gave must not exist.
+    pub(crate) fn clear(&self) {
+        self.len.set(0);
+    }
 }
