@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub mod args;
+pub mod comparison;
+pub mod numbers;
 
 /// A built-in's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -112,7 +114,7 @@ impl Builtin {
 }
 
 /// All built-ins, area by area.
-static AREAS: &[&[Builtin]] = &[crate::frames::TABLE];
+static AREAS: &[&[Builtin]] = &[crate::frames::TABLE, comparison::TABLE, numbers::TABLE];
 
 struct Index {
     rows: Vec<&'static Builtin>,
