@@ -8,6 +8,10 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub mod args;
+pub mod comparison;
+pub mod maps;
+pub mod numbers;
+pub mod sets;
 
 /// A built-in's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -112,7 +116,7 @@ impl Builtin {
 }
 
 /// All built-ins, area by area.
-static AREAS: &[&[Builtin]] = &[crate::frames::TABLE];
+static AREAS: &[&[Builtin]] = &[crate::frames::TABLE, comparison::TABLE, numbers::TABLE, maps::TABLE, sets::TABLE];
 
 struct Index {
     rows: Vec<&'static Builtin>,
