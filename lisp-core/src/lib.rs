@@ -18,6 +18,7 @@ pub mod error;
 pub mod frames;
 #[allow(unsafe_code, reason = "arenas, values and compaction: the one room for it")]
 pub mod heap;
+pub mod json;
 pub mod machine;
 pub mod meter;
 pub mod syntax;
