@@ -153,3 +153,17 @@ impl BuiltinId {
         INDEX.rows[self.0 as usize]
     }
 }
+
+mod unknown;
+
+pub(crate) use unknown::unknown_name;
+
+/// A named constant, such as `Math/PI`.
+pub(crate) fn constant(_name: &str) -> Option<f64> {
+    None
+}
+
+/// The error for a name that looks like Java and is not supported.
+pub(crate) fn unsupported_java(_name: &str) -> Option<Error> {
+    None
+}

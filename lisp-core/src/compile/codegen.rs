@@ -553,7 +553,9 @@ impl<'u> Function<'u> {
             let mut hits = Vec::new();
             for constant in tests {
                 let Ok(k) = u16::try_from(self.unit.pool.add(constant)) else {
-                    return Err(Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 constants").at(span));
+                    return Err(
+                        Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 constants").at(span)
+                    );
                 };
                 self.emit(Instr::IsCase { dst: test, src, k }, span);
                 hits.push(self.emit(Instr::JumpTrue { src: test, to: 0 }, span));

@@ -2,7 +2,7 @@
 
 /// Comparison of a compare instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cmp {
+pub(crate) enum Cmp {
     /// `<`
     Lt,
     /// `<=`
@@ -17,7 +17,7 @@ pub enum Cmp {
 
 /// The function whose name an arithmetic instruction carries in its errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Via {
+pub(crate) enum Via {
     /// `(+ a n)`
     Plus,
     /// `(- a n)`
@@ -30,7 +30,7 @@ pub enum Via {
 
 /// One instruction. `R[x]` is a register of the frame, `K[k]` a constant, `G[g]` a definition.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Instr {
+pub(crate) enum Instr {
     /// R[dst] = R[src]
     Move { dst: u16, src: u16 },
     /// R[dst] = K[k]

@@ -8,5 +8,5 @@ mod instr;
 mod program;
 
 pub use analyze::{Free, MAX_DEPTH};
-pub use instr::{Cmp, Instr, Via};
+pub(crate) use instr::{Cmp, Instr, Via};
 pub use program::{Program, Proto};

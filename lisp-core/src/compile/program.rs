@@ -23,9 +23,9 @@ pub struct Proto {
     /// Values captured by a closure over it.
     pub captures: u16,
     /// The instructions.
-    pub code: Box<[Instr]>,
+    pub(crate) code: Box<[Instr]>,
     /// For each instruction, where it comes from.
-    pub spans: Box<[Span]>,
+    pub(crate) spans: Box<[Span]>,
 }
 
 /// A compiled program. Compiled once, run many times, on any thread.

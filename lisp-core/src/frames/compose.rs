@@ -2,7 +2,7 @@
 //!
 //! Registers: the result, the parts, what is built, then the arguments.
 
-use super::{FrameOp, Flow, RESULT, called, current, push, vector};
+use super::{Flow, FrameOp, RESULT, called, current, push, vector};
 use crate::heap::{Compose, Composed, Heap, Res, Value};
 use crate::machine::{Called, Code, Frame, State};
 
@@ -57,7 +57,6 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
                 return Ok(Flow::Switch);
             }
             i += 1;
-            waiting = false;
             s.set_native(false, i as u32);
             s.mark = h.spent();
         }

@@ -1,6 +1,8 @@
 //! Functions that call one function for each element.
 
-use super::{ACC, EXTRA, EXTRA2, FUNCTION, FrameOp, Flow, ITEMS, RESULT, called, current, function, items, push, vector};
+use super::{
+    ACC, EXTRA, EXTRA2, FUNCTION, Flow, FrameOp, ITEMS, RESULT, called, current, function, items, push, vector,
+};
 use crate::builtins::{args, comparison, numbers};
 use crate::heap::{Heap, Res, Value, VecBuilder};
 use crate::machine::{Called, State, key_of};
@@ -107,7 +109,6 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
             match consume(op, h, s, base, list, i)? {
                 After::Next => {
                     i += 1;
-                    waiting = false;
                     s.set_native(false, i as u32);
                 }
                 After::Stop(value) => {
@@ -311,14 +312,7 @@ fn add_up<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>, base: usize, acc: Val
 }
 
 /// `ACC` is the best element, `EXTRA` its key. Elements without a key are left out; of equal ones the first wins.
-fn extreme<'h>(
-    op: FrameOp,
-    h: &'h Heap,
-    s: &mut State<'h>,
-    base: usize,
-    key: Value<'h>,
-    item: Value<'h>,
-) -> Res<()> {
+fn extreme<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>, base: usize, key: Value<'h>, item: Value<'h>) -> Res<()> {
     if key.is_nil() {
         return Ok(());
     }

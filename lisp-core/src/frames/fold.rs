@@ -1,6 +1,6 @@
 //! `reduce`, `reduce-kv`, `merge-with`.
 
-use super::{ACC, EXTRA, FUNCTION, FrameOp, Flow, ITEMS, RESULT, called, current, function, items, push, vector};
+use super::{ACC, EXTRA, FUNCTION, Flow, FrameOp, ITEMS, RESULT, called, current, function, items, push, vector};
 use crate::builtins::args;
 use crate::heap::{Heap, Res, Value};
 use crate::machine::{Called, State};
@@ -49,14 +49,7 @@ fn entries<'h>(h: &'h Heap, coll: Value<'h>) -> Res<Value<'h>> {
 }
 
 /// All entries of the later maps in one list; the first map is what they are merged into.
-fn start_merge<'h>(
-    h: &'h Heap,
-    s: &mut State<'h>,
-    at: usize,
-    argc: usize,
-    dst: u32,
-    f: Value<'h>,
-) -> Res<Called<'h>> {
+fn start_merge<'h>(h: &'h Heap, s: &mut State<'h>, at: usize, argc: usize, dst: u32, f: Value<'h>) -> Res<Called<'h>> {
     let maps: Vec<Value<'h>> = s.stack[at + 2..at + 1 + argc].iter().copied().filter(|m| !m.is_nil()).collect();
     for &map in &maps {
         args::map("merge-with", map)?;
@@ -87,7 +80,6 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
             };
             s.stack[base + ACC] = acc;
             i += 1;
-            waiting = false;
             s.set_native(false, i as u32);
             s.mark = h.spent();
         }

@@ -64,7 +64,10 @@ pub enum FrameOp {
 impl FrameOp {
     /// Are faults inside the functions it calls named after the caller?
     pub(crate) fn wraps_errors(self) -> bool {
-        !matches!(self, FrameOp::Comp | FrameOp::Juxt | FrameOp::Complement | FrameOp::EveryPred | FrameOp::SomeFn | FrameOp::Apply)
+        !matches!(
+            self,
+            FrameOp::Comp | FrameOp::Juxt | FrameOp::Complement | FrameOp::EveryPred | FrameOp::SomeFn | FrameOp::Apply
+        )
     }
 
     /// The reason of every fault inside a parallel call.
@@ -133,8 +136,6 @@ const ACC: usize = 3;
 const EXTRA: usize = 4;
 /// Register for whatever else.
 const EXTRA2: usize = 5;
-/// Registers of a frame whose size does not depend on its arguments.
-const SIZE: u16 = 6;
 
 /// Starts a function that calls functions: its arguments stand behind stack slot `at`.
 pub(crate) fn start<'h>(
@@ -168,7 +169,7 @@ pub(crate) fn start_composed<'h>(
 /// Goes on with the native frame on top.
 pub(crate) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Option<Out>> {
     let out = match op {
-        FrameOp::Update | FrameOp::UpdateIn => once::step(h, s),
+        FrameOp::Update | FrameOp::UpdateIn => once::step(op, h, s),
         FrameOp::Sort | FrameOp::SortBy => sort::step(op, h, s),
         FrameOp::Reduce | FrameOp::ReduceKv | FrameOp::MergeWith => fold::step(op, h, s),
         FrameOp::Comp | FrameOp::Juxt | FrameOp::Complement | FrameOp::EveryPred | FrameOp::SomeFn => {
@@ -203,11 +204,7 @@ fn push<'h>(
     s.ensure(h, at + size)?;
     s.reserve_frame(h)?;
     s.stack[at..at + size].copy_from_slice(registers);
-    s.frames.push(Frame {
-        code: Code::Native { op, waiting: false, i: 0, size: size as u16 },
-        base: at as u32,
-        dst,
-    });
+    s.frames.push(Frame { code: Code::Native { op, waiting: false, i: 0, size: size as u16 }, base: at as u32, dst });
     Ok(Called::Frame)
 }
 
@@ -258,11 +255,10 @@ fn function<'h>(name: &str, f: Value<'h>, accessors: bool) -> Res<Value<'h>> {
     match f {
         Value::Str(_) | Value::Vector(_) if accessors => Ok(f),
         f if f.is_callable() => Ok(f),
-        other => Err(Error::new(
-            Reason::TypeError,
-            format!("{name} expects a function, got {}", args::describe(other)),
-        )
-        .hint(format!("write ({name} f coll) with a function, a keyword or a set first"))
-        .into()),
+        other => {
+            Err(Error::new(Reason::TypeError, format!("{name} expects a function, got {}", args::describe(other)))
+                .hint(format!("write ({name} f coll) with a function, a keyword or a set first"))
+                .into())
+        }
     }
 }

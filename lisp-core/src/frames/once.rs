@@ -1,6 +1,6 @@
 //! `update` and `update-in`: one call, then the maps around the place are made anew.
 
-use super::{EXTRA, FrameOp, Flow, RESULT, called, current, function, push};
+use super::{Flow, FrameOp, RESULT, called, current, function, push};
 use crate::builtins::{args, maps};
 use crate::heap::{Heap, Res, Value};
 use crate::machine::{Called, State};
@@ -32,16 +32,16 @@ pub(super) fn start<'h>(
     let mut old = map;
     for &key in super::vector(path) {
         h.charge(1)?;
-        old = maps::get_exact(h, name, old, key)?.unwrap_or(Value::Nil);
+        old = read(h, name, old, key)?;
     }
     let more = argc - 3;
-    h.room((more + EXTRA + 1) * 16)?;
+    h.room((more + CALL + 2) * 16)?;
     let mut registers = vec![Value::Nil, map, path, f, old];
     registers.extend_from_slice(&s.stack[at + 4..at + 1 + argc]);
     push(op, h, s, at, &registers, dst)
 }
 
-pub(super) fn step<'h>(h: &'h Heap, s: &mut State<'h>) -> Res<Flow> {
+pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow> {
     let depth = s.frames.len() - 1;
     let (base, waiting, _) = current(s);
     s.mark = h.spent();
@@ -61,7 +61,17 @@ pub(super) fn step<'h>(h: &'h Heap, s: &mut State<'h>) -> Res<Flow> {
         s.mark = h.spent();
     }
     let (map, path, result) = (s.stack[base + MAP], super::vector(s.stack[base + PATH]), s.stack[base + RESULT]);
-    let value = maps::put_in(h, map, path, result)?;
+    let value = maps::assoc_path(h, op.name(), map, path, result, false)?;
     s.finish_frame(value);
     Ok(Flow::Switch)
+}
+
+/// The value at exactly this key: what `update` changes is what is there, under the same spelling.
+fn read<'h>(h: &'h Heap, name: &str, coll: Value<'h>, key: Value<'h>) -> Res<Value<'h>> {
+    match (coll, key) {
+        (Value::Map(m), _) => Ok(m.get(h, key)?.unwrap_or(Value::Nil)),
+        (Value::Vector(v), Value::Int(i)) => Ok(usize::try_from(i).ok().and_then(|i| v.get(i)).unwrap_or(Value::Nil)),
+        (Value::Nil, _) => Ok(Value::Nil),
+        (other, _) => Err(args::type_error(name, "a map or vector", other)),
+    }
 }

@@ -4,7 +4,7 @@
 //! Registers: the result, the key function, the elements, the keys, the comparator, two rows of indexes to merge from
 //! and to, and how far the merge is.
 
-use super::{FUNCTION, FrameOp, Flow, ITEMS, RESULT, called, current, function, items, push, vector};
+use super::{FUNCTION, Flow, FrameOp, ITEMS, RESULT, called, current, function, items, push, vector};
 use crate::builtins::{args, comparison};
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, Value, VecBuilder};
@@ -92,7 +92,6 @@ fn compute_keys<'h>(
             let key = s.stack[base + RESULT];
             keys.push(h, key)?;
             i += 1;
-            waiting = false;
             s.set_native(false, i as u32);
             s.mark = h.spent();
         }
@@ -202,7 +201,6 @@ fn merge<'h>(h: &'h Heap, s: &mut State<'h>, base: usize) -> Res<Flow> {
         } else if b >= end {
             Some(false)
         } else if waiting {
-            waiting = false;
             s.set_native(false, 0);
             Some(comes_first(s.stack[base + RESULT])?)
         } else {

@@ -304,12 +304,3 @@ pub(crate) fn cells_as_values<'h>(cells: &'h [Cell<Value<'h>>]) -> &'h [Value<'h
     // be set again by `MapBuilder::set_value` only, which lends no views.
     unsafe { std::slice::from_raw_parts(cells.as_ptr().cast(), cells.len()) }
 }
-
-/// Gives a value another brand.
-///
-/// # Safety
-/// The objects it refers to must live, unmoved, for all of `'b`.
-pub(crate) unsafe fn with_lifetime<'b>(value: Value<'_>) -> Value<'b> {
-    // SAFETY: the types differ in their lifetime only; the caller vouches for that.
-    unsafe { std::mem::transmute::<Value<'_>, Value<'b>>(value) }
-}

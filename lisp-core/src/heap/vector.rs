@@ -41,7 +41,7 @@ impl<'h> Vector<'h> {
     /// The elements.
     #[inline]
     pub fn items(&self) -> &'h [Value<'h>] {
-        super::cells_as_values(self.items)
+        super::region::cells_as_values(self.items)
     }
 
     /// The element at an index.
@@ -211,7 +211,7 @@ impl<'h> VecBuilder<'h> {
 
     /// The elements so far.
     pub fn items(&self) -> &'h [Value<'h>] {
-        super::cells_as_values(&self.cells.get()[..self.len.get()])
+        super::region::cells_as_values(&self.cells.get()[..self.len.get()])
     }
 
     /// The finished vector. The builder must not be used again.

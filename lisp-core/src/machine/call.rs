@@ -110,7 +110,10 @@ impl<'h> State<'h> {
     }
 
     /// Pushes a frame for a function of the program; its arguments stand behind slot `at`.
-    #[allow(clippy::too_many_arguments, reason = "the parts of a call; a struct for them would only be taken apart again")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the parts of a call; a struct for them would only be taken apart again"
+    )]
     pub(crate) fn enter(
         &mut self,
         h: &'h Heap,

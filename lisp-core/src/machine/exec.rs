@@ -245,7 +245,11 @@ impl<'h> State<'h> {
                         Called::Frame => {
                             self.save_caller_pc(pc);
                             match self.frames.last() {
-                                Some(&Frame { code: Code::Lisp { unit: u, proto: p, closure: c, .. }, base: b, .. }) => {
+                                Some(&Frame {
+                                    code: Code::Lisp { unit: u, proto: p, closure: c, .. },
+                                    base: b,
+                                    ..
+                                }) => {
                                     (unit, proto, closure, pc, base) = (u, p, c, 0, b as usize);
                                     constants = unit.program.constants().values();
                                 }
@@ -262,7 +266,9 @@ impl<'h> State<'h> {
                     let value = reg!(src);
                     let Some(done) = self.frames.pop() else { return Ok(Next::Out(Out::Done)) };
                     match self.frames.last() {
-                        Some(&Frame { code: Code::Lisp { unit: u, proto: p, closure: c, pc: at }, base: b, .. }) => {
+                        Some(&Frame {
+                            code: Code::Lisp { unit: u, proto: p, closure: c, pc: at }, base: b, ..
+                        }) => {
                             self.stack[done.dst as usize] = value;
                             (unit, proto, closure, pc, base) = (u, p, c, at as usize, b as usize);
                             constants = unit.program.constants().values();
@@ -411,10 +417,10 @@ fn compare<'h>(h: &'h Heap, op: Cmp, a: Value<'h>, b: Value<'h>) -> Res<bool> {
     }
     match op {
         Cmp::Eq => h.equal(a, b),
-        Cmp::Lt => numbers::less(a, b),
-        Cmp::Le => numbers::less_equal(a, b),
-        Cmp::Gt => numbers::greater(a, b),
-        Cmp::Ge => numbers::greater_equal(a, b),
+        Cmp::Lt => numbers::less(h, a, b),
+        Cmp::Le => numbers::less_eq(h, a, b),
+        Cmp::Gt => numbers::greater(h, a, b),
+        Cmp::Ge => numbers::greater_eq(h, a, b),
     }
 }
 

@@ -240,9 +240,9 @@ impl Machine {
     }
 
     fn check_names(&mut self, program: &Program, links: &[u32]) -> Result<(), Error> {
-        let unset: Vec<bool> = self.store.enter(|_, state, _| {
-            links.iter().map(|&l| matches!(state.globals[l as usize], Value::Unset)).collect()
-        });
+        let unset: Vec<bool> = self
+            .store
+            .enter(|_, state, _| links.iter().map(|&l| matches!(state.globals[l as usize], Value::Unset)).collect());
         for free in program.free() {
             if unset[free.global as usize] {
                 let name = &program.globals()[free.global as usize];
@@ -374,10 +374,7 @@ impl Machine {
     }
 
     /// The tool to be called and its arguments.
-    pub fn with_call<T>(
-        &mut self,
-        look: impl for<'h> FnOnce(&'h Heap, &str, &[Value<'h>]) -> T,
-    ) -> Option<T> {
+    pub fn with_call<T>(&mut self, look: impl for<'h> FnOnce(&'h Heap, &str, &[Value<'h>]) -> T) -> Option<T> {
         self.store.enter(|h, state, _| {
             let pending = state.pending?;
             let at = pending.at as usize;
@@ -434,10 +431,7 @@ impl Machine {
     }
 
     /// Looks at the definitions, in the order in which they were first named.
-    pub fn with_definitions<T>(
-        &mut self,
-        look: impl for<'h> FnOnce(&'h Heap, &[(&str, Value<'h>)]) -> T,
-    ) -> T {
+    pub fn with_definitions<T>(&mut self, look: impl for<'h> FnOnce(&'h Heap, &[(&str, Value<'h>)]) -> T) -> T {
         self.store.heap().set_stop_at(u64::MAX);
         let names = &self.names;
         self.store.enter(|h, state, _| {
@@ -507,7 +501,12 @@ impl<'h> State<'h> {
             let in_closure = self.frames[at + 1..].iter().any(|f| matches!(f.code, Code::Lisp { .. }));
             error.reason = match error.reason {
                 Reason::ArityMismatch if !in_closure => RuntimeError,
-                ArithmeticError | DestructureError | NotCallable | UnboundVar | RuntimeError | Reason::ArityError
+                ArithmeticError
+                | DestructureError
+                | NotCallable
+                | UnboundVar
+                | RuntimeError
+                | Reason::ArityError
                 | Reason::ArityMismatch
                     if in_closure =>
                 {

@@ -115,11 +115,6 @@ impl<'h> State<'h> {
         }
     }
 
-    /// The first register of the native frame on top.
-    pub(crate) fn native_base(&self) -> usize {
-        self.frames.last().map_or(0, |f| f.base as usize)
-    }
-
     /// Notes in the native frame on top that a result has come, or that it has been dealt with.
     pub(crate) fn set_native(&mut self, now_waiting: bool, at: u32) {
         if let Some(Frame { code: Code::Native { waiting, i, .. }, .. }) = self.frames.last_mut() {

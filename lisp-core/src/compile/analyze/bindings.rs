@@ -173,7 +173,9 @@ impl Analyzer<'_> {
 
     fn key_names(&self, form: &Form, what: &str) -> Res<Vec<NameId>> {
         let FormKind::Vector(items) = &form.kind else {
-            return Err(invalid(form.span, format!("{what} takes a vector of names")).hint(format!("write {what} [a b]")));
+            return Err(
+                invalid(form.span, format!("{what} takes a vector of names")).hint(format!("write {what} [a b]"))
+            );
         };
         let mut names = Vec::with_capacity(items.len());
         for item in items {
@@ -183,7 +185,9 @@ impl Analyzer<'_> {
                     names.push(name);
                 }
                 _ => {
-                    return Err(invalid(item.span, format!("{what} takes names only")).hint(format!("write {what} [a b]")));
+                    return Err(
+                        invalid(item.span, format!("{what} takes names only")).hint(format!("write {what} [a b]"))
+                    );
                 }
             }
         }
@@ -200,8 +204,11 @@ impl Analyzer<'_> {
                 return Err(invalid(pair[0].span, "the keys of :or are names").hint("write :or {a 0}"));
             };
             let Some(value) = self.scalar(&pair[1]) else {
-                return Err(invalid(pair[1].span, "a default in :or is a literal number, string, keyword, boolean or nil")
-                    .hint("compute the default in the body: (or a (f x))"));
+                return Err(invalid(
+                    pair[1].span,
+                    "a default in :or is a literal number, string, keyword, boolean or nil",
+                )
+                .hint("compute the default in the body: (or a (f x))"));
             };
             out.push((name, value));
         }

@@ -35,9 +35,12 @@ impl Analyzer<'_> {
 
     pub(super) fn cond_form(&mut self, args: &[Form], span: Span, tail: bool) -> Res<Node> {
         if args.len() % 2 != 0 {
-            return Err(Error::new(Reason::InvalidCondForm, "cond takes tests and results in pairs; the last test has no result")
-                .at(span)
-                .hint("write (cond test result ... :else default)"));
+            return Err(Error::new(
+                Reason::InvalidCondForm,
+                "cond takes tests and results in pairs; the last test has no result",
+            )
+            .at(span)
+            .hint("write (cond test result ... :else default)"));
         }
         let mut clauses = Vec::with_capacity(args.len() / 2);
         for pair in args.chunks_exact(2) {
@@ -83,8 +86,9 @@ impl Analyzer<'_> {
                 .hint("write (condp = x :a 1 :b 2 default)"));
         };
         if clauses.len() < 2 {
-            return Err(invalid(span, "condp needs at least one test and result")
-                .hint("write (condp = x :a 1 :b 2 default)"));
+            return Err(
+                invalid(span, "condp needs at least one test and result").hint("write (condp = x :a 1 :b 2 default)")
+            );
         }
         let arrow = |f: &Form| matches!(f.kind, FormKind::Keyword(n) if self.text(n) == ">>");
         if clauses.iter().any(arrow) {

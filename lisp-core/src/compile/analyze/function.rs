@@ -173,7 +173,9 @@ impl Analyzer<'_> {
     /// `#( ... )`: the placeholders used inside are the parameters.
     pub(super) fn short_fn(&mut self, items: &[Form], span: Span) -> Res<Node> {
         if self.in_short_fn {
-            return Err(invalid(span, "#( ) cannot stand inside another #( )").hint("write the inner one as (fn [x] ...)"));
+            return Err(
+                invalid(span, "#( ) cannot stand inside another #( )").hint("write the inner one as (fn [x] ...)")
+            );
         }
         let (mut highest, mut rest) = (0, false);
         for item in items {
@@ -281,7 +283,9 @@ impl Analyzer<'_> {
             _ => return Err(arity(span, what, &usage)),
         };
         let FormKind::Symbol(name) = target.kind else {
-            return Err(invalid(target.span, format!("{what} defines a name, and this is none")).hint(format!("write {usage}")));
+            return Err(
+                invalid(target.span, format!("{what} defines a name, and this is none")).hint(format!("write {usage}"))
+            );
         };
         self.check_definable(name, target.span)?;
         Ok((name, value))
@@ -340,11 +344,11 @@ impl Analyzer<'_> {
             return Err(invalid(rest[0].span, "the parameters of defn must be a vector").hint(usage));
         };
         let visible_name = None;
-        let mut function = self.function(visible_name, params, rest[0].span, span, |a| a.body(&rest[1..], span, true))?;
+        let mut function =
+            self.function(visible_name, params, rest[0].span, span, |a| a.body(&rest[1..], span, true))?;
         if let Kind::Fn(node) = &mut function.kind {
             node.name = Some(self.text(name).into());
         }
         Ok(Node::new(Kind::Def(global, Box::new(function)), span))
     }
 }
-

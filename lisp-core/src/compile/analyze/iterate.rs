@@ -13,10 +13,14 @@ impl Analyzer<'_> {
             return Err(arity(span, name, &usage));
         };
         let FormKind::Vector(items) = &bindings.kind else {
-            return Err(invalid(bindings.span, format!("{name} bindings must be a vector")).hint(format!("write {usage}")));
+            return Err(
+                invalid(bindings.span, format!("{name} bindings must be a vector")).hint(format!("write {usage}"))
+            );
         };
         if items.is_empty() {
-            return Err(invalid(bindings.span, format!("{name} needs at least one binding")).hint(format!("write {usage}")));
+            return Err(
+                invalid(bindings.span, format!("{name} needs at least one binding")).hint(format!("write {usage}"))
+            );
         }
         if items.len() % 2 != 0 {
             return Err(invalid(bindings.span, format!("{name} bindings come in pairs; the last one has no value"))

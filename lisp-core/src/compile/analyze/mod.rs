@@ -230,17 +230,18 @@ impl<'a> Analyzer<'a> {
             if args.is_empty() || args.len() > 2 {
                 return Err(Error::new(
                     Reason::InvalidKeywordCall,
-                    format!(":{} is called with {} arguments; a keyword takes a map and a default", self.text(name), args.len()),
+                    format!(
+                        ":{} is called with {} arguments; a keyword takes a map and a default",
+                        self.text(name),
+                        args.len()
+                    ),
                 )
                 .at(span)
                 .hint(format!("write (:{} m) or (:{} m default)", self.text(name), self.text(name))));
             }
             if let [map] = args {
                 let map = self.node(map, false)?;
-                return Ok(Node::new(
-                    Kind::Key(Box::new(map), Constant::Keyword(self.text(name).into()), None),
-                    span,
-                ));
+                return Ok(Node::new(Kind::Key(Box::new(map), Constant::Keyword(self.text(name).into()), None), span));
             }
         }
         let head = self.node(head, false)?;

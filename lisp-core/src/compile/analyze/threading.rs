@@ -28,7 +28,11 @@ impl Analyzer<'_> {
                 items.insert(at, value);
                 Ok(list(items))
             }
-            FormKind::Symbol(_) | FormKind::Keyword(_) | FormKind::Var(_) | FormKind::Map(_) | FormKind::Set(_)
+            FormKind::Symbol(_)
+            | FormKind::Keyword(_)
+            | FormKind::Var(_)
+            | FormKind::Map(_)
+            | FormKind::Set(_)
             | FormKind::ShortFn(_) => Ok(list(vec![step.clone(), value])),
             _ => Err(wrong(span, "a threading step is a call, a name or a keyword", "write (-> x (f a) :key)")),
         }
@@ -37,7 +41,11 @@ impl Analyzer<'_> {
     pub(super) fn thread(&mut self, args: &[Form], span: Span, tail: bool, place: Place) -> Res<Node> {
         let Some((first, steps)) = args.split_first() else {
             let name = if place == Place::First { "->" } else { "->>" };
-            return Err(wrong(span, &format!("{name} needs a value to begin with"), &format!("write ({name} x (f a) ...)")));
+            return Err(wrong(
+                span,
+                &format!("{name} needs a value to begin with"),
+                &format!("write ({name} x (f a) ...)"),
+            ));
         };
         if steps.len() > super::MAX_DEPTH {
             return Err(self.too_many_steps(span, steps.len()));
@@ -50,10 +58,13 @@ impl Analyzer<'_> {
     }
 
     fn too_many_steps(&self, span: Span, steps: usize) -> Error {
-        Error::new(Reason::ParseError, format!("{steps} threading steps are more than the {} allowed", super::MAX_DEPTH))
-            .at(span)
-            .hint("give an intermediate result a name with let")
-            .detail("limit", super::MAX_DEPTH)
+        Error::new(
+            Reason::ParseError,
+            format!("{steps} threading steps are more than the {} allowed", super::MAX_DEPTH),
+        )
+        .at(span)
+        .hint("give an intermediate result a name with let")
+        .detail("limit", super::MAX_DEPTH)
     }
 
     pub(super) fn thread_as(&mut self, args: &[Form], span: Span) -> Res<Node> {
@@ -114,7 +125,11 @@ impl Analyzer<'_> {
     pub(super) fn thread_some(&mut self, args: &[Form], span: Span, place: Place) -> Res<Node> {
         let name = if place == Place::First { "some->" } else { "some->>" };
         let Some((first, steps)) = args.split_first() else {
-            return Err(wrong(span, &format!("{name} needs a value to begin with"), &format!("write ({name} x (f a) ...)")));
+            return Err(wrong(
+                span,
+                &format!("{name} needs a value to begin with"),
+                &format!("write ({name} x (f a) ...)"),
+            ));
         };
         self.scoped(|a| {
             let hidden = a.synthetic_name();
