@@ -18,8 +18,9 @@ pub mod error;
 pub mod frames;
 #[allow(unsafe_code, reason = "arenas, values and compaction: the one room for it")]
 pub mod heap;
+pub mod json;
 pub mod machine;
 pub mod meter;
-// pub mod syntax;
+pub mod syntax;
 
 pub use error::{Detail, Error, Reason, Span};

@@ -8,6 +8,10 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub mod args;
+pub mod comparison;
+pub mod maps;
+pub mod numbers;
+pub mod sets;
 
 /// A built-in's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -112,7 +116,7 @@ impl Builtin {
 }
 
 /// All built-ins, area by area.
-static AREAS: &[&[Builtin]] = &[crate::frames::TABLE];
+static AREAS: &[&[Builtin]] = &[crate::frames::TABLE, comparison::TABLE, numbers::TABLE, maps::TABLE, sets::TABLE];
 
 struct Index {
     rows: Vec<&'static Builtin>,
@@ -148,4 +152,18 @@ impl BuiltinId {
     pub fn row(self) -> &'static Builtin {
         INDEX.rows[self.0 as usize]
     }
+}
+
+mod unknown;
+
+pub(crate) use unknown::unknown_name;
+
+/// A named constant, such as `Math/PI`.
+pub(crate) fn constant(_name: &str) -> Option<f64> {
+    None
+}
+
+/// The error for a name that looks like Java and is not supported.
+pub(crate) fn unsupported_java(_name: &str) -> Option<Error> {
+    None
 }

@@ -17,7 +17,6 @@ pub use map::{Entries, Entry, Keys, Map, MapBuilder, SMALL};
 pub use region::{Account, Heap, Work};
 pub use store::{Frozen, Keep, Rooted, Store};
 pub use string::Str;
-pub(crate) use string::hash_bytes;
 pub use text::TextBuf;
 pub use value::{Closure, Compose, Composed, Time, TimeValue, Value};
 pub use vector::{MAX_LEN, VecBuilder, Vector};
@@ -45,5 +44,3 @@ impl From<Error> for Fault {
 
 /// The result of an operation on the heap.
 pub type Res<T> = Result<T, Fault>;
-
-pub(crate) use region::{cells_as_values, with_lifetime};

@@ -4,6 +4,7 @@ use super::header::Header;
 use super::value::{Closure, Compose, Composed, Time, TimeValue};
 use super::{Fault, Res, Value};
 use crate::compile::Proto;
+use crate::machine::Unit;
 use crate::meter::{Prints, Regexes};
 use bumpalo::Bump;
 use std::alloc::Layout;
@@ -33,6 +34,8 @@ pub struct Heap {
     limit: Cell<usize>,
     spent: Cell<u64>,
     stop_at: Cell<u64>,
+    /// What the clock says, in milliseconds since 1970-01-01T00:00:00Z, when the driver has said so.
+    pub now_ms: Cell<Option<i64>>,
     /// What the program printed.
     pub prints: RefCell<Prints>,
     /// The compiled regular expressions, by pattern.
@@ -51,6 +54,7 @@ impl Heap {
             limit: Cell::new(limit),
             spent: Cell::new(0),
             stop_at: Cell::new(u64::MAX),
+            now_ms: Cell::new(None),
             prints: RefCell::default(),
             regexes: RefCell::default(),
         }
@@ -225,12 +229,13 @@ impl Heap {
     /// A function of the program.
     pub fn closure<'h>(
         &'h self,
+        unit: &'h Unit,
         proto: &'h Proto,
         captures: impl ExactSizeIterator<Item = Value<'h>>,
     ) -> Res<Value<'h>> {
         self.reserve(captures.len() * 16 + std::mem::size_of::<Closure<'_>>())?;
         let captures = self.alloc_slice(captures.len(), captures)?;
-        Ok(Value::Closure(self.alloc(Closure { head: self.header(), proto, captures })?))
+        Ok(Value::Closure(self.alloc(Closure { head: self.header(), unit, proto, captures })?))
     }
 
     /// A function made of others.
@@ -298,13 +303,4 @@ pub(crate) fn cells_as_values<'h>(cells: &'h [Cell<Value<'h>>]) -> &'h [Value<'h
     // below its length, are written once before any view of them is made and never afterwards; a builder's cells may
     // be set again by `MapBuilder::set_value` only, which lends no views.
     unsafe { std::slice::from_raw_parts(cells.as_ptr().cast(), cells.len()) }
-}
-
-/// Gives a value another brand.
-///
-/// # Safety
-/// The objects it refers to must live, unmoved, for all of `'b`.
-pub(crate) unsafe fn with_lifetime<'b>(value: Value<'_>) -> Value<'b> {
-    // SAFETY: the types differ in their lifetime only; the caller vouches for that.
-    unsafe { std::mem::transmute::<Value<'_>, Value<'b>>(value) }
 }

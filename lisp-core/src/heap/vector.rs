@@ -41,7 +41,7 @@ impl<'h> Vector<'h> {
     /// The elements.
     #[inline]
     pub fn items(&self) -> &'h [Value<'h>] {
-        super::cells_as_values(self.items)
+        super::region::cells_as_values(self.items)
     }
 
     /// The element at an index.
@@ -211,12 +211,22 @@ impl<'h> VecBuilder<'h> {
 
     /// The elements so far.
     pub fn items(&self) -> &'h [Value<'h>] {
-        super::cells_as_values(&self.cells.get()[..self.len.get()])
+        super::region::cells_as_values(&self.cells.get()[..self.len.get()])
     }
 
     /// The finished vector. The builder must not be used again.
     pub fn finish(&self, h: &'h Heap) -> Res<Value<'h>> {
         let (cells, len) = (self.cells.get(), self.len.get());
         h.vector_of(&cells[..len], None, 0)
+    }
+
+    /// The element at an index so far; nil beyond the end.
+    pub fn get(&self, index: usize) -> Value<'h> {
+        if index < self.len() { self.cells.get()[index].get() } else { Value::Nil }
+    }
+
+    /// Forgets the elements. Views that [`VecBuilder::items`] or [`VecBuilder::finish`] gave must not exist.
+    pub(crate) fn clear(&self) {
+        self.len.set(0);
     }
 }

@@ -1,0 +1,563 @@
+//! Reads JSON text into the arena with the `jiter` crate's pull parser.
+//!
+//! Objects of one shape share their key array. The reader keeps a tree of the key sequences it has seen: each key leads
+//! from one node to the next with one comparison of text, and the node of the last key knows the shape.
+
+use crate::error::{Error, Reason};
+use crate::heap::{Fault, Heap, Keys, MapBuilder, Res, SMALL, Str, Value};
+use jiter::{Jiter, JiterError, JiterErrorType, Peek};
+use num_bigint::BigInt;
+use std::collections::HashMap;
+
+/// Bounds of one text.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadLimits {
+    /// The most arrays and objects inside each other.
+    pub depth: usize,
+    /// The most digits of an integer. The parser itself refuses more than 4,300.
+    pub digits: usize,
+}
+
+impl Default for ReadLimits {
+    fn default() -> Self {
+        ReadLimits { depth: 512, digits: 4_300 }
+    }
+}
+
+/// Which of two equal keys of one object counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duplicate {
+    /// The first.
+    First,
+    /// The last.
+    Last,
+}
+
+/// Why a text could not be read.
+#[derive(Debug)]
+pub enum ReadError {
+    /// The text is not JSON, or beyond a limit.
+    Syntax {
+        /// The byte at which it was noticed.
+        offset: usize,
+        /// What is wrong there.
+        message: String,
+    },
+    /// There is no room or no fuel.
+    Fault(Fault),
+}
+
+impl ReadError {
+    /// The error of a built-in or a host.
+    pub fn into_fault(self, reason: Reason) -> Fault {
+        match self {
+            ReadError::Syntax { offset, message } => {
+                Error::new(reason, format!("invalid JSON at byte {offset}: {message}")).detail("offset", offset).into()
+            }
+            ReadError::Fault(fault) => fault,
+        }
+    }
+
+    fn syntax(offset: usize, message: impl Into<String>) -> Self {
+        ReadError::Syntax { offset, message: message.into() }
+    }
+}
+
+impl From<Fault> for ReadError {
+    fn from(fault: Fault) -> Self {
+        ReadError::Fault(fault)
+    }
+}
+
+impl From<JiterError> for ReadError {
+    fn from(error: JiterError) -> Self {
+        let message = match error.error_type {
+            JiterErrorType::JsonError(kind) => kind.to_string(),
+            JiterErrorType::WrongType { .. } => "expected a value".to_owned(),
+        };
+        ReadError::syntax(error.index, message)
+    }
+}
+
+/// Reads one JSON text.
+pub fn read<'h>(h: &'h Heap, text: &str, limits: &ReadLimits, duplicate: Duplicate) -> Result<Value<'h>, ReadError> {
+    Reader::new(h, *limits, duplicate).read(text)
+}
+
+/// The most nodes of the tree of key sequences.
+const MAX_NODES: usize = 4_096;
+/// The most ways to go on from one node; an object with yet another key is built the slow way.
+const MAX_WAYS: u8 = 24;
+/// The most key texts that are shared.
+const MAX_SHARED: usize = 4_096;
+/// No node.
+const NONE: u32 = u32::MAX;
+/// The node at which every object begins.
+const ROOT: u32 = 0;
+
+/// One key in a sequence of keys.
+struct Node<'h> {
+    key: Option<&'h Str<'h>>,
+    parent: u32,
+    first_child: u32,
+    next_sibling: u32,
+    /// How many children.
+    ways: u8,
+    /// How many keys lead here.
+    depth: u8,
+    shape: Option<Shape<'h>>,
+}
+
+/// The sorted keys of an object and, for each, at which place its value came.
+#[derive(Clone, Copy)]
+struct Shape<'h> {
+    keys: &'h Keys<'h>,
+    places: [u8; SMALL],
+}
+
+/// An array or object that is not yet complete. Values wait on the reader's stack from `base` on.
+enum Open<'h> {
+    Array { base: usize },
+    Object { base: usize, node: u32 },
+    Builder { builder: &'h MapBuilder<'h>, key: Value<'h> },
+}
+
+/// A reader of JSON texts: texts read by the same reader share keys and shapes.
+pub struct Reader<'h> {
+    h: &'h Heap,
+    limits: ReadLimits,
+    duplicate: Duplicate,
+    nodes: Vec<Node<'h>>,
+    shared: HashMap<&'h str, &'h Str<'h>>,
+    open: Vec<Open<'h>>,
+    values: Vec<Value<'h>>,
+    scratch: Vec<u8>,
+}
+
+/// Adds to a list outside the arena after asking for the memory.
+#[inline]
+fn push<T>(h: &Heap, list: &mut Vec<T>, item: T) -> Res<()> {
+    if list.len() == list.capacity() {
+        let more = list.len().max(16);
+        h.room((list.len() + more).saturating_mul(std::mem::size_of::<T>()))?;
+        list.reserve_exact(more);
+    }
+    list.push(item);
+    Ok(())
+}
+
+impl<'h> Reader<'h> {
+    /// A reader that has seen nothing yet.
+    pub fn new(h: &'h Heap, limits: ReadLimits, duplicate: Duplicate) -> Self {
+        Reader {
+            h,
+            limits,
+            duplicate,
+            nodes: Vec::new(),
+            shared: HashMap::new(),
+            open: Vec::new(),
+            values: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Reads one text, which holds one value and white space around it.
+    pub fn read(&mut self, text: &str) -> Result<Value<'h>, ReadError> {
+        self.h.charge(text.len() as u64 / 4 + 1)?;
+        if text.contains('\\') {
+            // Strings with escapes are decoded in a scratch buffer.
+            self.h.room(text.len() + 8_192)?;
+        }
+        self.open.clear();
+        self.values.clear();
+        let mut parser = Jiter::with_tape(text.as_bytes(), std::mem::take(&mut self.scratch));
+        let result = self.document(text, &mut parser);
+        self.scratch = parser.into_tape();
+        result
+    }
+
+    fn document(&mut self, text: &str, parser: &mut Jiter<'_>) -> Result<Value<'h>, ReadError> {
+        let mut peek = parser.peek()?;
+        'value: loop {
+            let Some(mut value) = self.begin(text, parser, &mut peek)? else { continue };
+            loop {
+                let next = match self.open.last_mut() {
+                    None => {
+                        parser.finish()?;
+                        return Ok(value);
+                    }
+                    Some(Open::Array { .. }) => {
+                        push(self.h, &mut self.values, value)?;
+                        parser.array_step()?
+                    }
+                    Some(_) => self.next_entry(parser, value)?,
+                };
+                if let Some(next) = next {
+                    peek = next;
+                    continue 'value;
+                }
+                value = self.complete()?;
+            }
+        }
+    }
+
+    /// Reads a value, or the beginning of an array or object that is not empty: then there is no value yet, and `peek`
+    /// is what comes first in it.
+    #[inline]
+    fn begin(&mut self, text: &str, parser: &mut Jiter<'_>, peek: &mut Peek) -> Result<Option<Value<'h>>, ReadError> {
+        let h = self.h;
+        Ok(Some(match *peek {
+            Peek::String => h.str(parser.known_str()?)?,
+            Peek::Null => {
+                parser.known_null()?;
+                Value::Nil
+            }
+            Peek::True | Peek::False => Value::Bool(parser.known_bool(*peek)?),
+            Peek::Array => {
+                self.check_depth(parser.current_index())?;
+                let Some(first) = parser.known_array()? else { return Ok(Some(h.vector(&[])?)) };
+                push(h, &mut self.open, Open::Array { base: self.values.len() })?;
+                *peek = first;
+                return Ok(None);
+            }
+            Peek::Object => {
+                self.check_depth(parser.current_index())?;
+                self.root()?;
+                let Some(key) = parser.known_object()? else { return Ok(Some(Value::Map(h.empty_map()?))) };
+                let object = self.enter(key)?;
+                push(h, &mut self.open, object)?;
+                *peek = parser.peek()?;
+                return Ok(None);
+            }
+            _ => {
+                let start = parser.current_index();
+                parser.known_number_bytes(*peek)?;
+                let digits = text.get(start..parser.current_index()).unwrap_or_default();
+                self.number(start, digits)?
+            }
+        }))
+    }
+
+    fn check_depth(&self, place: usize) -> Result<(), ReadError> {
+        if self.open.len() >= self.limits.depth {
+            return Err(ReadError::syntax(place, format!("nested more than {} deep", self.limits.depth)));
+        }
+        Ok(())
+    }
+
+    /// A number from its text, which the parser has found well formed.
+    fn number(&self, start: usize, text: &str) -> Result<Value<'h>, ReadError> {
+        if text.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
+            if let Ok(small) = text.parse::<i64>() {
+                return Ok(Value::Int(small));
+            }
+            if text.len() > self.limits.digits {
+                return Err(ReadError::syntax(start, format!("an integer of {} digits", text.len())));
+            }
+            // Conversion takes steps in the square of the length, in groups of digits.
+            let groups = text.len() as u64 / 16 + 1;
+            self.h.charge(groups * groups)?;
+            self.h.room(text.len() * 2)?;
+            let big = text.parse::<BigInt>().map_err(|_| ReadError::syntax(start, "invalid number"))?;
+            return Ok(self.h.integer(&big)?);
+        }
+        match text.parse::<f64>() {
+            Ok(float) if float.is_finite() => Ok(Value::Float(float)),
+            _ => Err(ReadError::syntax(start, "number out of range")),
+        }
+    }
+
+    fn root(&mut self) -> Res<()> {
+        if self.nodes.is_empty() {
+            let root =
+                Node { key: None, parent: NONE, first_child: NONE, next_sibling: NONE, ways: 0, depth: 0, shape: None };
+            push(self.h, &mut self.nodes, root)?;
+        }
+        Ok(())
+    }
+
+    /// An object that begins with this key.
+    fn enter(&mut self, key: &str) -> Res<Open<'h>> {
+        let base = self.values.len();
+        match self.step(ROOT, key)? {
+            Some(node) => Ok(Open::Object { base, node }),
+            None => Ok(Open::Builder { builder: self.h.map_builder(SMALL)?, key: self.key(key)? }),
+        }
+    }
+
+    /// Puts the value of the last key into the open object and reads the next key, if there is one.
+    fn next_entry(&mut self, parser: &mut Jiter<'_>, value: Value<'h>) -> Result<Option<Peek>, ReadError> {
+        match self.open.last() {
+            Some(&Open::Object { base, node }) => {
+                push(self.h, &mut self.values, value)?;
+                let Some(key) = parser.next_key()? else { return Ok(None) };
+                let next = match self.step(node, key)? {
+                    Some(node) => Open::Object { base, node },
+                    None => {
+                        let key = self.key(key)?;
+                        let room = self.values.len() - base;
+                        let builder = self.h.map_builder((room + 1) * 2)?;
+                        self.pour(builder, node, base)?;
+                        self.values.truncate(base);
+                        Open::Builder { builder, key }
+                    }
+                };
+                if let Some(open) = self.open.last_mut() {
+                    *open = next;
+                }
+            }
+            Some(&Open::Builder { builder, key }) => {
+                self.insert(builder, key, value)?;
+                let Some(key) = parser.next_key()? else { return Ok(None) };
+                let key = self.key(key)?;
+                if let Some(open) = self.open.last_mut() {
+                    *open = Open::Builder { builder, key };
+                }
+            }
+            _ => {}
+        }
+        Ok(Some(parser.peek()?))
+    }
+
+    /// The value of the array or object that has just ended.
+    fn complete(&mut self) -> Res<Value<'h>> {
+        match self.open.pop() {
+            Some(Open::Array { base }) => {
+                let value = self.h.vector(&self.values[base..])?;
+                self.values.truncate(base);
+                Ok(value)
+            }
+            Some(Open::Object { base, node }) => {
+                let value = self.object(node, base)?;
+                self.values.truncate(base);
+                Ok(value)
+            }
+            Some(Open::Builder { builder, .. }) => Ok(Value::Map(builder.finish(self.h)?)),
+            None => Ok(Value::Nil),
+        }
+    }
+
+    /// The map of the keys that lead to `node` and the values from `base` on.
+    fn object(&mut self, node: u32, base: usize) -> Res<Value<'h>> {
+        let h = self.h;
+        let values = &self.values[base..];
+        if let Some(shape) = &self.nodes[node as usize].shape {
+            let mut sorted = [Value::Nil; SMALL];
+            for (to, &place) in sorted.iter_mut().zip(&shape.places[..values.len()]) {
+                *to = values[place as usize];
+            }
+            return Ok(Value::Map(h.map_of_shape(shape.keys, &sorted[..values.len()])?));
+        }
+        let builder = h.map_builder(SMALL)?;
+        self.pour(builder, node, base)?;
+        let map = builder.finish(h)?;
+        if map.len() == self.values.len() - base
+            && let Some((keys, _)) = map.shape()
+        {
+            let (came, count) = self.path(node);
+            let mut places = [0u8; SMALL];
+            for (to, (sorted, _)) in places.iter_mut().zip(map.entries(h)?.iter()) {
+                let at = came[..count].iter().position(|k| k.is_some_and(|k| sorted.as_str() == Some(k.text)));
+                *to = at.unwrap_or(0) as u8;
+            }
+            self.nodes[node as usize].shape = Some(Shape { keys, places });
+        }
+        Ok(Value::Map(map))
+    }
+
+    /// The keys that lead to a node, in order.
+    fn path(&self, mut node: u32) -> ([Option<&'h Str<'h>>; SMALL], usize) {
+        let mut keys = [None; SMALL];
+        let count = usize::from(self.nodes[node as usize].depth);
+        for place in (0..count).rev() {
+            keys[place] = self.nodes[node as usize].key;
+            node = self.nodes[node as usize].parent;
+        }
+        (keys, count)
+    }
+
+    /// Puts the keys that lead to a node and the values from `base` on into a builder.
+    fn pour(&self, builder: &'h MapBuilder<'h>, node: u32, base: usize) -> Res<()> {
+        let (keys, count) = self.path(node);
+        for place in 0..count {
+            if let (Some(key), Some(&value)) = (keys[place], self.values.get(base + place)) {
+                self.insert(builder, Value::Str(key), value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn insert(&self, builder: &'h MapBuilder<'h>, key: Value<'h>, value: Value<'h>) -> Res<()> {
+        if self.duplicate == Duplicate::First && builder.place(self.h, key)?.is_some() {
+            return Ok(());
+        }
+        builder.insert(self.h, key, value)?;
+        Ok(())
+    }
+
+    /// The node that this key leads to, unless the sequence is too long or of too many kinds.
+    #[inline]
+    fn step(&mut self, from: u32, key: &str) -> Res<Option<u32>> {
+        let mut next = self.nodes[from as usize].first_child;
+        while next != NONE {
+            let node = &self.nodes[next as usize];
+            if node.key.is_some_and(|k| k.text == key) {
+                return Ok(Some(next));
+            }
+            next = node.next_sibling;
+        }
+        self.add_node(from, key)
+    }
+
+    fn add_node(&mut self, from: u32, key: &str) -> Res<Option<u32>> {
+        let Node { ways, depth, first_child, .. } = self.nodes[from as usize];
+        if ways >= MAX_WAYS || usize::from(depth) >= SMALL || self.nodes.len() >= MAX_NODES {
+            return Ok(None);
+        }
+        let text = self.shared_text(key)?;
+        let node = Node {
+            key: Some(text),
+            parent: from,
+            first_child: NONE,
+            next_sibling: first_child,
+            ways: 0,
+            depth: depth + 1,
+            shape: None,
+        };
+        let place = self.nodes.len() as u32;
+        push(self.h, &mut self.nodes, node)?;
+        let parent = &mut self.nodes[from as usize];
+        parent.first_child = place;
+        parent.ways += 1;
+        Ok(Some(place))
+    }
+
+    fn key(&mut self, key: &str) -> Res<Value<'h>> {
+        Ok(Value::Str(self.shared_text(key)?))
+    }
+
+    /// One string object for all equal keys, as far as the table reaches.
+    fn shared_text(&mut self, key: &str) -> Res<&'h Str<'h>> {
+        if let Some(text) = self.shared.get(key) {
+            return Ok(text);
+        }
+        let text = self.h.text(key)?;
+        if self.shared.len() < MAX_SHARED {
+            self.h.room((self.shared.len() + 1) * 64)?;
+            self.shared.insert(text.text, text);
+        }
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heap() -> Heap {
+        Heap::new(1, 1 << 26)
+    }
+
+    fn parse<'h>(h: &'h Heap, text: &str) -> Option<Value<'h>> {
+        match read(h, text, &ReadLimits::default(), Duplicate::First) {
+            Ok(value) => Some(value),
+            Err(ReadError::Syntax { .. }) => None,
+            Err(ReadError::Fault(fault)) => panic!("{fault:?}"),
+        }
+    }
+
+    fn at<'h>(h: &'h Heap, value: Value<'h>, key: &str) -> Option<Value<'h>> {
+        match value {
+            Value::Map(map) => map.get_text(h, key, false).ok().flatten(),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn scalars() {
+        let h = heap();
+        assert!(matches!(parse(&h, " 42 "), Some(Value::Int(42))));
+        assert!(matches!(parse(&h, "-0"), Some(Value::Int(0))));
+        assert!(matches!(parse(&h, "-9223372036854775808"), Some(Value::Int(i64::MIN))));
+        assert!(matches!(parse(&h, "9223372036854775808"), Some(Value::Big(_))));
+        assert!(matches!(parse(&h, "1e3"), Some(Value::Float(f)) if f == 1000.0));
+        assert!(matches!(parse(&h, "null"), Some(Value::Nil)));
+        assert_eq!(parse(&h, r#""a\u00e9\ud83d\ude00\n""#).and_then(Value::as_str), Some("aé😀\n"));
+    }
+
+    #[test]
+    fn what_is_not_json() {
+        let h = heap();
+        for text in [
+            "",
+            "{",
+            "[1,",
+            "01",
+            "1.",
+            "+1",
+            "1e999",
+            "NaN",
+            "nul",
+            "[1]x",
+            "{\"a\":1,}",
+            "\"\\ud800\"",
+            "\"\\x\"",
+            "\"\u{1}\"",
+            "'a'",
+            "{a:1}",
+            "[1 2]",
+            "-",
+            "\u{0}",
+        ] {
+            assert!(parse(&h, text).is_none(), "{text:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn depth_and_digits_are_bounded() {
+        let h = heap();
+        let nested = |n: usize| "[".repeat(n) + &"]".repeat(n);
+        assert!(parse(&h, &nested(512)).is_some());
+        assert!(parse(&h, &nested(513)).is_none());
+        assert!(parse(&h, &"[".repeat(1 << 20)).is_none());
+        assert!(parse(&h, &"7".repeat(4_300)).is_some());
+        assert!(parse(&h, &"7".repeat(5_000)).is_none());
+    }
+
+    #[test]
+    fn objects_of_one_shape_share_their_keys() {
+        let h = heap();
+        let Some(Value::Vector(rows)) = parse(&h, r#"[{"b":1,"a":2},{"b":3,"a":4},{"a":5,"b":6},{"b":7}]"#) else {
+            panic!("not a vector")
+        };
+        let shapes: Vec<_> =
+            rows.items().iter().filter_map(|v| if let Value::Map(m) = v { m.shape() } else { None }).collect();
+        assert!(std::ptr::eq(shapes[0].0, shapes[1].0));
+        let numbers: Vec<_> = rows
+            .items()
+            .iter()
+            .map(|&row| (at(&h, row, "a").and_then(Value::as_f64), at(&h, row, "b").and_then(Value::as_f64)))
+            .collect();
+        assert_eq!(
+            numbers,
+            [(Some(2.0), Some(1.0)), (Some(4.0), Some(3.0)), (Some(5.0), Some(6.0)), (None, Some(7.0))]
+        );
+    }
+
+    #[test]
+    fn duplicates_and_wide_objects() {
+        let h = heap();
+        let twice = r#"[{"a":1,"b":2,"a":3},{"a":1,"b":2,"a":3}]"#;
+        let Some(Value::Vector(rows)) = parse(&h, twice) else { panic!("not a vector") };
+        for &row in rows.items() {
+            assert!(matches!(at(&h, row, "a"), Some(Value::Int(1))));
+        }
+        let last = read(&h, r#"{"a":1,"a":3}"#, &ReadLimits::default(), Duplicate::Last);
+        assert!(matches!(last.ok().and_then(|v| at(&h, v, "a")), Some(Value::Int(3))));
+        let wide: Vec<String> = (0..5_000).map(|i| format!("\"k{i}\":{{\"v{}\":{i}}}", i % 100)).collect();
+        let wide = parse(&h, &format!("{{{},\"k7\":0}}", wide.join(","))).unwrap_or(Value::Nil);
+        let inner = at(&h, wide, "k7").and_then(|v| at(&h, v, "v7"));
+        assert!(matches!(inner, Some(Value::Int(7))));
+        assert!(matches!(wide, Value::Map(m) if m.len() == 5_000));
+    }
+}
