@@ -11,6 +11,7 @@ pub mod args;
 pub mod comparison;
 pub mod maps;
 pub mod numbers;
+pub mod print;
 pub mod sets;
 
 /// A built-in's place in the table.
@@ -116,7 +117,8 @@ impl Builtin {
 }
 
 /// All built-ins, area by area.
-static AREAS: &[&[Builtin]] = &[crate::frames::TABLE, comparison::TABLE, numbers::TABLE, maps::TABLE, sets::TABLE];
+static AREAS: &[&[Builtin]] =
+    &[crate::frames::TABLE, comparison::TABLE, numbers::TABLE, maps::TABLE, sets::TABLE, print::TABLE];
 
 struct Index {
     rows: Vec<&'static Builtin>,
