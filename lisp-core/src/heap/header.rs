@@ -7,7 +7,7 @@ use std::cell::Cell;
 /// Low bit 1: the object is here; the second bit is the flag of [`Header::sees_foreign`], the others are its region.
 /// Low bit 0: the object has moved, the word is the address of its copy. Only objects of the region under compaction
 /// are ever written.
-pub struct Header(Cell<u64>);
+pub(super) struct Header(Cell<u64>);
 
 impl Header {
     pub(super) fn new(region: u32) -> Self {

@@ -1,6 +1,7 @@
 //! Arenas, values and the account of every byte. The only unsafe code of the crate is in this folder.
 
 mod big;
+mod collect;
 mod compare;
 mod header;
 mod map;
@@ -12,6 +13,7 @@ mod value;
 mod vector;
 
 pub use big::Big;
+pub use collect::Collector;
 pub use compare::compare_numbers;
 pub use map::{Entries, Entry, Keys, Map, MapBuilder, SMALL};
 pub use region::{Account, Heap, Work};

@@ -27,7 +27,7 @@ pub const MAX_LEN: usize = u32::MAX as usize;
 
 impl Buffer<'_> {
     /// Where a view of these cells begins.
-    fn place(&self, items: &[Cell<Value<'_>>]) -> usize {
+    pub(super) fn place(&self, items: &[Cell<Value<'_>>]) -> usize {
         (items.as_ptr() as usize - self.cells.as_ptr() as usize) / std::mem::size_of::<Value<'_>>()
     }
 }

@@ -75,3 +75,14 @@ fn deep_recursion_is_bounded_by_the_heap_budget() {
     assert_eq!(with(64 << 20), Ok(100_000));
     assert!(with(1 << 20).is_err_and(|e| e.starts_with("memory_exceeded")));
 }
+
+#[test]
+fn garbage_does_not_count() {
+    // About 40 MB in all, next to nothing held, under a budget of 1 MB.
+    let source = "(loop [i 0 v []] (if (< i 2000) (recur (inc i) (vec (range 1000))) (+ i (count v))))";
+    let settings = Settings { heap_bytes: 1 << 20, loop_iterations: 0, ..Settings::default() };
+    assert_eq!(int(source, settings), Ok(3_000));
+    let source = "(defn f [n] (if (= n 0) [] (conj (f (dec n)) (map inc (range 100))))) (count (f 300))";
+    let settings = Settings { heap_bytes: 2 << 20, ..Settings::default() };
+    assert_eq!(int(source, settings), Ok(300));
+}
