@@ -8,10 +8,15 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub mod args;
+pub mod bits;
 pub mod comparison;
 pub mod maps;
+pub mod math;
 pub mod numbers;
+pub mod predicates;
+pub mod seqs;
 pub mod sets;
+pub mod slices;
 
 /// A built-in's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -116,7 +121,18 @@ impl Builtin {
 }
 
 /// All built-ins, area by area.
-static AREAS: &[&[Builtin]] = &[crate::frames::TABLE, comparison::TABLE, numbers::TABLE, maps::TABLE, sets::TABLE];
+static AREAS: &[&[Builtin]] = &[
+    crate::frames::TABLE,
+    comparison::TABLE,
+    numbers::TABLE,
+    maps::TABLE,
+    sets::TABLE,
+    math::TABLE,
+    bits::TABLE,
+    predicates::TABLE,
+    seqs::TABLE,
+    slices::TABLE,
+];
 
 struct Index {
     rows: Vec<&'static Builtin>,
