@@ -8,11 +8,16 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub mod args;
+pub mod bits;
 pub mod comparison;
 pub mod maps;
+pub mod math;
 pub mod numbers;
 pub mod print;
+pub mod predicates;
+pub mod seqs;
 pub mod sets;
+pub mod slices;
 
 /// A built-in's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -117,8 +122,7 @@ impl Builtin {
 }
 
 /// All built-ins, area by area.
-static AREAS: &[&[Builtin]] =
-    &[crate::frames::TABLE, comparison::TABLE, numbers::TABLE, maps::TABLE, sets::TABLE, print::TABLE];
+static AREAS: &[&[Builtin]] = &[crate::frames::TABLE, comparison::TABLE, numbers::TABLE, maps::TABLE, sets::TABLE, print::TABLE, math::TABLE, bits::TABLE, predicates::TABLE, seqs::TABLE, slices::TABLE];
 
 struct Index {
     rows: Vec<&'static Builtin>,

@@ -1,7 +1,7 @@
 //! Sets.
 
 use super::args::{self, describe, fault, type_error};
-use super::{Builtin, MANY};
+use super::{Builtin, MANY, maps};
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Map, Res, Value};
 
@@ -51,24 +51,7 @@ fn members_by<'h>(h: &'h Heap, a: &'h Map<'h>, b: &'h Map<'h>, keep: bool) -> Re
 
 fn unite<'h>(h: &'h Heap, a: &'h Map<'h>, b: &'h Map<'h>) -> Res<&'h Map<'h>> {
     let (large, small) = if a.len() >= b.len() { (a, b) } else { (b, a) };
-    let members = small.entries(h)?;
-    h.charge(members.len() as u64)?;
-    if members.len() <= 2 || members.len().saturating_mul(8) < large.len() {
-        let mut result: &'h Map<'h> = large;
-        for (member, _) in members.iter() {
-            if !result.contains(h, member)? {
-                result = h.assoc(result, member, Value::Bool(true))?;
-            }
-        }
-        return Ok(result);
-    }
-    let all = large.entries(h)?;
-    h.charge(all.len() as u64)?;
-    let builder = h.map_builder(all.len())?;
-    for (member, _) in all.iter().chain(members.iter()) {
-        builder.insert(h, member, Value::Bool(true))?;
-    }
-    builder.finish(h)
+    maps::with_entries(h, large, small.len(), small.entries(h)?.iter().map(Ok))
 }
 
 fn union<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
