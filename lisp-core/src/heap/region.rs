@@ -37,6 +37,8 @@ pub struct Heap {
     pub prints: RefCell<Prints>,
     /// The compiled regular expressions, by pattern.
     pub regexes: RefCell<Regexes>,
+    /// The time in milliseconds since 1970-01-01T00:00:00Z, set by the driver; `None` for a run without a clock.
+    pub now_ms: Cell<Option<i64>>,
 }
 
 impl Heap {
@@ -53,6 +55,7 @@ impl Heap {
             stop_at: Cell::new(u64::MAX),
             prints: RefCell::default(),
             regexes: RefCell::default(),
+            now_ms: Cell::new(None),
         }
     }
 
