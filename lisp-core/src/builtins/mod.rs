@@ -18,6 +18,12 @@ pub mod predicates;
 pub mod seqs;
 pub mod sets;
 pub mod slices;
+pub(crate) mod java;
+mod java_math;
+mod java_parse;
+mod java_text;
+pub(crate) mod java_time;
+mod json;
 
 /// A built-in's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -122,7 +128,7 @@ impl Builtin {
 }
 
 /// All built-ins, area by area.
-static AREAS: &[&[Builtin]] = &[crate::frames::TABLE, comparison::TABLE, numbers::TABLE, maps::TABLE, sets::TABLE, print::TABLE, math::TABLE, bits::TABLE, predicates::TABLE, seqs::TABLE, slices::TABLE];
+static AREAS: &[&[Builtin]] = &[crate::frames::TABLE, comparison::TABLE, numbers::TABLE, maps::TABLE, sets::TABLE, print::TABLE, math::TABLE, bits::TABLE, predicates::TABLE, seqs::TABLE, slices::TABLE, json::TABLE, java_text::TABLE, java_math::TABLE, java_parse::TABLE, java_time::TABLE];
 
 struct Index {
     rows: Vec<&'static Builtin>,
