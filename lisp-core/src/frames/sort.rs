@@ -201,6 +201,7 @@ fn merge<'h>(h: &'h Heap, s: &mut State<'h>, base: usize) -> Res<Flow> {
         } else if b >= end {
             Some(false)
         } else if waiting {
+            waiting = false;
             s.set_native(false, 0);
             Some(comes_first(s.stack[base + RESULT])?)
         } else {

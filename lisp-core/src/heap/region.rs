@@ -48,8 +48,6 @@ pub struct Heap {
     pub prints: RefCell<Prints>,
     /// The compiled regular expressions, by pattern.
     pub regexes: RefCell<Regexes>,
-    /// The time in milliseconds since 1970-01-01T00:00:00Z, set by the driver; `None` for a run without a clock.
-    pub now_ms: Cell<Option<i64>>,
 }
 
 impl Heap {
@@ -70,7 +68,6 @@ impl Heap {
             now_ms: Cell::new(None),
             prints: RefCell::default(),
             regexes: RefCell::default(),
-            now_ms: Cell::new(None),
         }
     }
 

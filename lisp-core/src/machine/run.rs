@@ -83,7 +83,7 @@ pub struct Usage {
 }
 
 /// Bytes that a host may use in the run's heap to look at a result, for example to print it.
-pub const LOOKING_BYTES: usize = 64 << 20;
+const LOOKING_BYTES: usize = 64 << 20;
 
 enum Status {
     Idle,
