@@ -90,11 +90,7 @@ pub(super) fn compare_texts(a: &str, b: &str) -> Ordering {
 
 /// Sorts a few copies of values, or of places of values, stably. The comparison may fail, which a sort of the standard
 /// library cannot bear. The caller charges for it; the scratch space is metered here.
-pub fn merge_sort<'h, T: Copy>(
-    h: &'h Heap,
-    items: &mut [T],
-    mut compare: impl FnMut(T, T) -> Res<Ordering>,
-) -> Res<()> {
+pub fn merge_sort<T: Copy>(h: &Heap, items: &mut [T], mut compare: impl FnMut(T, T) -> Res<Ordering>) -> Res<()> {
     const RUN: usize = 8;
     let n = items.len();
     for run in items.chunks_mut(RUN) {

@@ -127,7 +127,10 @@ pub fn put<'h>(h: &'h Heap, name: &str, coll: Value<'h>, key: Value<'h>, value: 
 /// The error for a collection that cannot be read by key, with a word on swapped arguments.
 #[cold]
 fn not_associative(name: &str, coll: Value<'_>, key: Value<'_>) -> Fault {
-    let error = Error::new(Reason::TypeError, format!("{name} expects a map or vector, got {}", describe(coll)));
+    let error = Error::new(
+        Reason::TypeError,
+        format!("{name} expects a map or vector and a key, got {} and {}", describe(coll), describe(key)),
+    );
     match (coll, key) {
         (_, Value::Map(_)) => error.hint(format!("the collection comes first: ({name} coll key)")).into(),
         (Value::Set(_), _) => error.hint("use contains? for members of a set").into(),
@@ -139,6 +142,10 @@ fn not_associative(name: &str, coll: Value<'_>, key: Value<'_>) -> Fault {
 fn get_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let default = args.get(2).copied().unwrap_or(Value::Nil);
     match args[0] {
+        // A map as an index is a map in the wrong place.
+        other @ (Value::Nil | Value::Vector(_)) if matches!(args[1], Value::Map(_)) => {
+            Err(not_associative("get", other, args[1]))
+        }
         Value::Nil => Ok(default),
         coll @ (Value::Map(_) | Value::Vector(_)) => Ok(get(h, coll, args[1])?.unwrap_or(default)),
         other => Err(not_associative("get", other, args[1])),
@@ -148,7 +155,8 @@ fn get_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn get_in<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let default = args.get(2).copied().unwrap_or(Value::Nil);
     let coll = match args[0] {
-        coll @ (Value::Map(_) | Value::Vector(_)) => coll,
+        coll @ Value::Map(_) => coll,
+        coll @ Value::Vector(_) if !matches!(args[1], Value::Map(_)) => coll,
         other => return Err(not_associative("get-in", other, args[1])),
     };
     match args[1] {
@@ -206,7 +214,7 @@ fn assoc<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     if !matches!(coll, Value::Nil | Value::Map(_) | Value::Vector(_)) {
         return Err(type_error("assoc", "a map or vector", *coll));
     }
-    if pairs.is_empty() || pairs.len() % 2 != 0 {
+    if pairs.is_empty() || !pairs.len().is_multiple_of(2) {
         return Err(pairs_expected("assoc", args.len()));
     }
     h.charge(args.len() as u64)?;
@@ -389,7 +397,7 @@ fn val<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn hash_map<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
-    if args.len() % 2 != 0 {
+    if !args.len().is_multiple_of(2) {
         return Err(pairs_expected("hash-map", args.len()));
     }
     h.charge(args.len() as u64)?;
