@@ -8,12 +8,14 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub mod args;
+mod describe;
 pub(crate) mod java;
 mod java_math;
 mod java_parse;
 mod java_text;
 pub(crate) mod java_time;
 mod json;
+mod preview;
 
 /// A built-in's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -118,8 +120,15 @@ impl Builtin {
 }
 
 /// All built-ins, area by area.
-static AREAS: &[&[Builtin]] =
-    &[crate::frames::TABLE, json::TABLE, java_text::TABLE, java_math::TABLE, java_parse::TABLE, java_time::TABLE];
+static AREAS: &[&[Builtin]] = &[
+    crate::frames::TABLE,
+    json::TABLE,
+    describe::TABLE,
+    java_text::TABLE,
+    java_math::TABLE,
+    java_parse::TABLE,
+    java_time::TABLE,
+];
 
 struct Index {
     rows: Vec<&'static Builtin>,
