@@ -15,12 +15,18 @@ const CLASSES: &[(&str, &str, bool)] = &[
     ("Math", "java.lang.Math", true),
     ("String", "java.lang.String", false),
     ("System", "java.lang.System", true),
-    ("LocalDate", "java.time.LocalDate", true),
-    ("Instant", "java.time.Instant", true),
-    ("Duration", "java.time.Duration", true),
+    ("LocalDate", LOCAL_DATE, true),
+    ("Instant", INSTANT, true),
+    ("Duration", DURATION, true),
     ("Period", "java.time.Period", false),
-    ("Date", "java.util.Date", false),
+    ("Date", DATE, false),
 ];
+
+/// The full names of the classes whose objects are values.
+pub(super) const LOCAL_DATE: &str = "java.time.LocalDate";
+pub(super) const INSTANT: &str = "java.time.Instant";
+pub(super) const DURATION: &str = "java.time.Duration";
+pub(super) const DATE: &str = "java.util.Date";
 
 /// The constants, by short name.
 const CONSTANTS: &[(&str, f64)] = &[
@@ -84,10 +90,10 @@ pub(crate) fn label(name: &str) -> Option<String> {
     }
     if let Some(method) = name.strip_prefix('.') {
         let class = match method {
-            "after" | "before" | "getTime" => "java.util.Date",
-            "isAfter" | "isBefore" | "minusDays" | "plusDays" | "toEpochDay" => "java.time.LocalDate",
-            "toDays" | "toMillis" => "java.time.Duration",
-            "toEpochMilli" => "java.time.Instant",
+            "after" | "before" | "getTime" => DATE,
+            "isAfter" | "isBefore" | "minusDays" | "plusDays" | "toEpochDay" => LOCAL_DATE,
+            "toDays" | "toMillis" => DURATION,
+            "toEpochMilli" => INSTANT,
             _ => "java.lang.String",
         };
         return Some(format!("#java[{class}/{method}]"));

@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 pub mod args;
 pub mod bits;
 pub mod comparison;
+mod describe;
 pub(crate) mod java;
 mod java_math;
 mod java_parse;
@@ -27,6 +28,7 @@ pub mod slices;
 mod unknown;
 
 pub(crate) use unknown::unknown_name;
+mod preview;
 
 /// A built-in's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -144,6 +146,7 @@ static AREAS: &[&[Builtin]] = &[
     seqs::TABLE,
     slices::TABLE,
     json::TABLE,
+    describe::TABLE,
     java_text::TABLE,
     java_math::TABLE,
     java_parse::TABLE,

@@ -10,7 +10,7 @@ use crate::heap::{Heap, Res};
 
 /// Adds to a list outside the arena after asking for the memory.
 #[inline]
-fn push<T>(h: &Heap, list: &mut Vec<T>, item: T) -> Res<()> {
+pub(crate) fn push<T>(h: &Heap, list: &mut Vec<T>, item: T) -> Res<()> {
     if list.len() == list.capacity() {
         let more = list.len().max(16);
         h.room((list.len() + more).saturating_mul(std::mem::size_of::<T>()))?;
