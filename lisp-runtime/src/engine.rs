@@ -43,11 +43,7 @@ impl fmt::Debug for Engine {
 impl Default for Engine {
     /// An engine without tools, under the default limits.
     fn default() -> Self {
-        Engine(Arc::new(Inner {
-            limits: Limits::default(),
-            ceiling: Limits::default(),
-            tools: Arc::new(Tools::new()),
-        }))
+        Engine(Arc::new(Inner { limits: Limits::default(), ceiling: Limits::default(), tools: Arc::new(Tools::new()) }))
     }
 }
 

@@ -3,9 +3,7 @@
 use crate::cancel::Cancel;
 use crate::input::{Input, Source};
 use crate::limits::{Limits, bytes};
-use crate::outcome::{
-    Answer, CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Preview, Problem, Usage, Verdict,
-};
+use crate::outcome::{Answer, CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Preview, Problem, Usage, Verdict};
 use crate::program::Program;
 use crate::project;
 use crate::signature::{Signature, sentence};
@@ -135,7 +133,8 @@ impl Run {
         let code: usize = programs.iter().map(|program| program.core().bytes()).sum();
         let shared: usize = input.sets.iter().map(|set| set.bytes()).sum();
         let held = code.saturating_add(shared);
-        let grant = bring_in(ceiling.saturating_sub(held), &input.sources).map_err(|error| problem(in_setup(error, ceiling)))?;
+        let grant = bring_in(ceiling.saturating_sub(held), &input.sources)
+            .map_err(|error| problem(in_setup(error, ceiling)))?;
         let baseline = held.saturating_add(grant.as_ref().map_or(0, |grant| grant.bytes()));
         if baseline > ceiling {
             return Err(problem(setup_exceeded(ceiling)));
@@ -519,7 +518,8 @@ fn bring_in(limit: usize, sources: &[Source<'_>]) -> Result<Option<Grant>, Fault
     if sources.is_empty() {
         return Ok(None);
     }
-    let grant = Grant::build(limit, |h, builder| sources.iter().try_for_each(|source| bring_in_one(h, builder, source)))?;
+    let grant =
+        Grant::build(limit, |h, builder| sources.iter().try_for_each(|source| bring_in_one(h, builder, source)))?;
     Ok(Some(grant))
 }
 

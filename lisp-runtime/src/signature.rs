@@ -282,7 +282,9 @@ impl<'a, 'h> Check<'a, 'h> {
             // A keyword is a string for whoever gets the result.
             Type::String => (matches!(value, Value::Str(_) | Value::Keyword(..)), "a string"),
             Type::Int => (matches!(value, Value::Int(_) | Value::Big(_)), "an integer"),
-            Type::Float => (value.as_f64().is_some_and(|f| f.is_finite() || matches!(value, Value::Big(_))), "a number"),
+            Type::Float => {
+                (value.as_f64().is_some_and(|f| f.is_finite() || matches!(value, Value::Big(_))), "a number")
+            }
             Type::Bool => (matches!(value, Value::Bool(_)), "true or false"),
             Type::Keyword => (matches!(value, Value::Keyword(..)), "a keyword"),
             Type::Datetime => (is_datetime(value), "a datetime"),
@@ -320,7 +322,9 @@ impl<'a, 'h> Check<'a, 'h> {
             let (value, more) = (named.next(), named.next().is_some());
             self.path.push(Step::Name(&field.name));
             match value {
-                _ if more => self.mismatch("more than one key of the map means this field; keep one of them".to_owned()),
+                _ if more => {
+                    self.mismatch("more than one key of the map means this field; keep one of them".to_owned())
+                }
                 Some(value) => self.value(value, &field.of)?,
                 None if matches!(field.of, Type::Optional(_)) => {}
                 None => self.mismatch("the field is missing".to_owned()),

@@ -3,7 +3,7 @@
 use super::args::{self, describe, fault, type_error};
 use super::{Builtin, MANY};
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, Heap, Map, Res, Value, Vector, Work};
+use crate::heap::{Entry, Fault, Heap, Map, Res, Value, Vector, Work};
 
 /// What `coll` holds at `key`: a map's value, found flexibly, or a vector's element; `None` for everything else. A
 /// vector as the key of a map is a path into it. Calls of keywords and maps, and destructuring, read by this.
@@ -127,7 +127,10 @@ pub fn put<'h>(h: &'h Heap, name: &str, coll: Value<'h>, key: Value<'h>, value: 
 /// The error for a collection that cannot be read by key, with a word on swapped arguments.
 #[cold]
 fn not_associative(name: &str, coll: Value<'_>, key: Value<'_>) -> Fault {
-    let error = Error::new(Reason::TypeError, format!("{name} expects a map or vector, got {}", describe(coll)));
+    let error = Error::new(
+        Reason::TypeError,
+        format!("{name} expects a map or vector and a key, got {} and {}", describe(coll), describe(key)),
+    );
     match (coll, key) {
         (_, Value::Map(_)) => error.hint(format!("the collection comes first: ({name} coll key)")).into(),
         (Value::Set(_), _) => error.hint("use contains? for members of a set").into(),
@@ -139,6 +142,10 @@ fn not_associative(name: &str, coll: Value<'_>, key: Value<'_>) -> Fault {
 fn get_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let default = args.get(2).copied().unwrap_or(Value::Nil);
     match args[0] {
+        // A map as an index is a map in the wrong place.
+        other @ (Value::Nil | Value::Vector(_)) if matches!(args[1], Value::Map(_)) => {
+            Err(not_associative("get", other, args[1]))
+        }
         Value::Nil => Ok(default),
         coll @ (Value::Map(_) | Value::Vector(_)) => Ok(get(h, coll, args[1])?.unwrap_or(default)),
         other => Err(not_associative("get", other, args[1])),
@@ -148,7 +155,8 @@ fn get_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn get_in<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let default = args.get(2).copied().unwrap_or(Value::Nil);
     let coll = match args[0] {
-        coll @ (Value::Map(_) | Value::Vector(_)) => coll,
+        coll @ Value::Map(_) => coll,
+        coll @ Value::Vector(_) if !matches!(args[1], Value::Map(_)) => coll,
         other => return Err(not_associative("get-in", other, args[1])),
     };
     match args[1] {
@@ -206,30 +214,22 @@ fn assoc<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     if !matches!(coll, Value::Nil | Value::Map(_) | Value::Vector(_)) {
         return Err(type_error("assoc", "a map or vector", *coll));
     }
-    if pairs.is_empty() || pairs.len() % 2 != 0 {
+    if pairs.is_empty() || !pairs.len().is_multiple_of(2) {
         return Err(pairs_expected("assoc", args.len()));
     }
     h.charge(args.len() as u64)?;
-    let many = match coll {
-        Value::Map(m) => pairs.len() > 8 && pairs.len() * 2 > m.len(),
-        Value::Nil => pairs.len() > 2,
-        _ => false,
-    };
-    if many {
-        let builder = h.map_builder(pairs.len() / 2)?;
-        if let Value::Map(m) = coll {
-            add_entries(h, builder, m)?;
+    let pairs = pairs.chunks_exact(2);
+    match coll {
+        Value::Vector(_) => {
+            let mut result = *coll;
+            for pair in pairs {
+                result = put(h, "assoc", result, pair[0], pair[1])?;
+            }
+            Ok(result)
         }
-        for pair in pairs.chunks_exact(2) {
-            builder.insert(h, pair[0], pair[1])?;
-        }
-        return Ok(Value::Map(builder.finish(h)?));
+        Value::Map(m) => Ok(Value::Map(with_entries(h, m, pairs.len(), pairs.map(|pair| Ok((pair[0], pair[1]))))?)),
+        _ => h.map(pairs.map(|pair| (pair[0], pair[1]))),
     }
-    let mut result = *coll;
-    for pair in pairs.chunks_exact(2) {
-        result = put(h, "assoc", result, pair[0], pair[1])?;
-    }
-    Ok(result)
 }
 
 #[cold]
@@ -239,14 +239,33 @@ fn pairs_expected(name: &str, count: usize) -> Fault {
         .into()
 }
 
-/// Adds all entries of a map to one under construction.
-fn add_entries<'h>(h: &'h Heap, builder: &'h crate::heap::MapBuilder<'h>, map: &'h Map<'h>) -> Res<()> {
-    let entries = map.entries(h)?;
-    h.charge(entries.len() as u64)?;
-    for (key, value) in entries.iter() {
+/// The map with `count` more entries: one by one where they are few, all at once where they are many.
+pub(super) fn with_entries<'h>(
+    h: &'h Heap,
+    base: &'h Map<'h>,
+    count: usize,
+    entries: impl Iterator<Item = Res<Entry<'h>>>,
+) -> Res<&'h Map<'h>> {
+    h.charge(count as u64)?;
+    if count <= 2 || count.saturating_mul(8) < base.len() {
+        let mut result = base;
+        for entry in entries {
+            let (key, value) = entry?;
+            result = h.assoc(result, key, value)?;
+        }
+        return Ok(result);
+    }
+    let old = base.entries(h)?;
+    h.charge(old.len() as u64)?;
+    let builder = h.map_builder(old.len().max(count))?;
+    for (key, value) in old.iter() {
         builder.insert(h, key, value)?;
     }
-    Ok(())
+    for entry in entries {
+        let (key, value) = entry?;
+        builder.insert(h, key, value)?;
+    }
+    builder.finish(h)
 }
 
 fn assoc_in<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -289,33 +308,21 @@ fn merge<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         _ => {}
     }
     h.charge(args.len() as u64)?;
-    let (mut base, mut added) = (None, 0usize);
+    if let Some(&wrong) = args.iter().find(|a| !matches!(a, Value::Map(_) | Value::Nil)) {
+        return Err(type_error("merge", "maps", wrong));
+    }
+    let mut result: Option<&'h Map<'h>> = None;
     for &arg in args {
-        match arg {
-            Value::Map(m) if base.is_none() => base = Some(m),
-            Value::Map(m) => added += m.len(),
-            Value::Nil => {}
-            other => return Err(type_error("merge", "maps", other)),
-        }
+        let Value::Map(m) = arg else { continue };
+        result = Some(match result {
+            None => m,
+            Some(base) => with_entries(h, base, m.len(), m.entries(h)?.iter().map(Ok))?,
+        });
     }
-    let Some(base) = base else { return Ok(Value::Map(h.empty_map()?)) };
-    let rest = args.iter().filter_map(|a| if let Value::Map(m) = a { Some(*m) } else { None }).skip(1);
-    if added <= 2 || added.saturating_mul(8) < base.len() {
-        let mut result: &'h Map<'h> = base;
-        for m in rest {
-            for (key, value) in m.entries(h)?.iter() {
-                h.charge(1)?;
-                result = h.assoc(result, key, value)?;
-            }
-        }
-        return Ok(Value::Map(result));
+    match result {
+        Some(m) => Ok(Value::Map(m)),
+        None => Ok(Value::Map(h.empty_map()?)),
     }
-    let builder = h.map_builder(base.len().max(added))?;
-    add_entries(h, builder, base)?;
-    for m in rest {
-        add_entries(h, builder, m)?;
-    }
-    Ok(Value::Map(builder.finish(h)?))
 }
 
 fn select_keys<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -390,7 +397,7 @@ fn val<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn hash_map<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
-    if args.len() % 2 != 0 {
+    if !args.len().is_multiple_of(2) {
         return Err(pairs_expected("hash-map", args.len()));
     }
     h.charge(args.len() as u64)?;

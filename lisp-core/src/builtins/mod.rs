@@ -8,10 +8,27 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub mod args;
+pub mod bits;
 pub mod comparison;
+mod describe;
+pub(crate) mod java;
+mod java_math;
+mod java_parse;
+mod java_text;
+pub(crate) mod java_time;
+mod json;
 pub mod maps;
+pub mod math;
 pub mod numbers;
+pub mod predicates;
+pub mod print;
+pub mod seqs;
 pub mod sets;
+pub mod slices;
+mod unknown;
+
+pub(crate) use unknown::unknown_name;
+mod preview;
 
 /// A built-in's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -116,7 +133,25 @@ impl Builtin {
 }
 
 /// All built-ins, area by area.
-static AREAS: &[&[Builtin]] = &[crate::frames::TABLE, comparison::TABLE, numbers::TABLE, maps::TABLE, sets::TABLE];
+static AREAS: &[&[Builtin]] = &[
+    crate::frames::TABLE,
+    comparison::TABLE,
+    numbers::TABLE,
+    maps::TABLE,
+    sets::TABLE,
+    print::TABLE,
+    math::TABLE,
+    bits::TABLE,
+    predicates::TABLE,
+    seqs::TABLE,
+    slices::TABLE,
+    json::TABLE,
+    describe::TABLE,
+    java_text::TABLE,
+    java_math::TABLE,
+    java_parse::TABLE,
+    java_time::TABLE,
+];
 
 struct Index {
     rows: Vec<&'static Builtin>,
@@ -152,18 +187,4 @@ impl BuiltinId {
     pub fn row(self) -> &'static Builtin {
         INDEX.rows[self.0 as usize]
     }
-}
-
-mod unknown;
-
-pub(crate) use unknown::unknown_name;
-
-/// A named constant, such as `Math/PI`.
-pub(crate) fn constant(_name: &str) -> Option<f64> {
-    None
-}
-
-/// The error for a name that looks like Java and is not supported.
-pub(crate) fn unsupported_java(_name: &str) -> Option<Error> {
-    None
 }

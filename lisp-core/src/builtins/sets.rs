@@ -1,7 +1,7 @@
 //! Sets.
 
 use super::args::{self, describe, fault, type_error};
-use super::{Builtin, MANY};
+use super::{Builtin, MANY, maps};
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Map, Res, Value};
 
@@ -51,24 +51,7 @@ fn members_by<'h>(h: &'h Heap, a: &'h Map<'h>, b: &'h Map<'h>, keep: bool) -> Re
 
 fn unite<'h>(h: &'h Heap, a: &'h Map<'h>, b: &'h Map<'h>) -> Res<&'h Map<'h>> {
     let (large, small) = if a.len() >= b.len() { (a, b) } else { (b, a) };
-    let members = small.entries(h)?;
-    h.charge(members.len() as u64)?;
-    if members.len() <= 2 || members.len().saturating_mul(8) < large.len() {
-        let mut result: &'h Map<'h> = large;
-        for (member, _) in members.iter() {
-            if !result.contains(h, member)? {
-                result = h.assoc(result, member, Value::Bool(true))?;
-            }
-        }
-        return Ok(result);
-    }
-    let all = large.entries(h)?;
-    h.charge(all.len() as u64)?;
-    let builder = h.map_builder(all.len())?;
-    for (member, _) in all.iter().chain(members.iter()) {
-        builder.insert(h, member, Value::Bool(true))?;
-    }
-    builder.finish(h)
+    maps::with_entries(h, large, small.len(), small.entries(h)?.iter().map(Ok))
 }
 
 fn union<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -188,19 +171,25 @@ pub(super) const TABLE: &[Builtin] = &[
 mod tests {
     use super::*;
 
+    use std::collections::BTreeSet;
+
+    fn make<'h>(h: &'h Heap, s: &BTreeSet<i64>) -> Value<'h> {
+        h.set(s.iter().copied().map(Value::Int).collect::<Vec<_>>().into_iter()).unwrap()
+    }
+
+    fn same<'h>(h: &'h Heap, got: Value<'h>, want: BTreeSet<i64>) -> bool {
+        h.equal(got, make(h, &want)).unwrap()
+    }
+
     #[test]
     fn operations_agree_with_the_standard_library() {
-        use std::collections::BTreeSet;
         let h = Heap::new(1, 1 << 26);
         for (a, b) in [(0, 0), (3, 5), (40, 2), (2, 40), (100, 100), (1_000, 10)] {
             let (xs, ys): (BTreeSet<i64>, BTreeSet<i64>) = ((0..a).collect(), (a / 2..a / 2 + b).collect());
-            let make =
-                |s: &BTreeSet<i64>| h.set(s.iter().copied().map(Value::Int).collect::<Vec<_>>().into_iter()).unwrap();
-            let args = [make(&xs), make(&ys)];
-            let same = |got: Value<'_>, want: BTreeSet<i64>| h.equal(got, make(&want)).unwrap();
-            assert!(same(union(&h, &args).unwrap(), xs.union(&ys).copied().collect()));
-            assert!(same(intersection(&h, &args).unwrap(), xs.intersection(&ys).copied().collect()));
-            assert!(same(difference(&h, &args).unwrap(), xs.difference(&ys).copied().collect()));
+            let args = [make(&h, &xs), make(&h, &ys)];
+            assert!(same(&h, union(&h, &args).unwrap(), xs.union(&ys).copied().collect()));
+            assert!(same(&h, intersection(&h, &args).unwrap(), xs.intersection(&ys).copied().collect()));
+            assert!(same(&h, difference(&h, &args).unwrap(), xs.difference(&ys).copied().collect()));
         }
     }
 }

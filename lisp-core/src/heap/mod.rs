@@ -1,10 +1,12 @@
 //! Arenas, values and the account of every byte. The only unsafe code of the crate is in this folder.
 
 mod big;
+mod collect;
 mod compare;
 mod header;
 mod map;
 mod region;
+mod sort;
 mod store;
 mod string;
 mod text;
@@ -12,11 +14,14 @@ mod value;
 mod vector;
 
 pub use big::Big;
+pub use collect::Collector;
 pub use compare::compare_numbers;
 pub use map::{Entries, Entry, Keys, Map, MapBuilder, SMALL};
 pub use region::{Account, Heap, Work};
+pub use sort::merge_sort;
 pub use store::{Frozen, Keep, Rooted, Store};
 pub use string::Str;
+pub(crate) use string::hash_bytes;
 pub use text::TextBuf;
 pub use value::{Closure, Compose, Composed, Time, TimeValue, Value};
 pub use vector::{MAX_LEN, VecBuilder, Vector};

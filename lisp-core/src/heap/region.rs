@@ -21,6 +21,8 @@ pub struct Account {
     pub allocated: u64,
     /// What may be held; `usize::MAX` is no limit.
     pub limit: usize,
+    /// How often the arena was compacted.
+    pub compactions: u64,
 }
 
 /// An arena with its account, the fuel of the run and what built-ins need besides: the prints and the compiled
@@ -31,7 +33,13 @@ pub struct Heap {
     used: Cell<usize>,
     peak: Cell<usize>,
     allocated: Cell<u64>,
+    /// What may be held when the garbage is counted too; beyond it a compaction is due.
     limit: Cell<usize>,
+    /// What may be held at all.
+    budget: usize,
+    /// Held outside the arena: the stacks.
+    held: Cell<usize>,
+    compactions: Cell<u64>,
     spent: Cell<u64>,
     stop_at: Cell<u64>,
     /// What the clock says, in milliseconds since 1970-01-01T00:00:00Z, when the driver has said so.
@@ -52,6 +60,9 @@ impl Heap {
             peak: Cell::new(0),
             allocated: Cell::new(0),
             limit: Cell::new(limit),
+            budget: limit,
+            held: Cell::new(0),
+            compactions: Cell::new(0),
             spent: Cell::new(0),
             stop_at: Cell::new(u64::MAX),
             now_ms: Cell::new(None),
@@ -74,13 +85,37 @@ impl Heap {
             used: self.used.get(),
             peak: self.peak.get().max(self.used.get()),
             allocated: self.allocated.get(),
-            limit: self.limit.get(),
+            limit: self.budget,
+            compactions: self.compactions.get(),
         }
     }
 
-    /// Sets what may be held, in bytes.
-    pub fn set_limit(&self, bytes: usize) {
+    /// Puts a compacted arena in the place of the old one, and sets when the next compaction is due: not before an
+    /// eighth of the budget has been allocated, so that the work stays in proportion.
+    pub(super) fn replace_arena(&mut self, bump: Bump, bytes: usize) {
+        const LEAST: usize = 64 << 10;
+        self.peak.set(self.peak.get().max(self.used.get()));
+        self.bump = bump;
+        let live = bytes + self.held.get();
+        self.used.set(live);
+        self.compactions.set(self.compactions.get() + 1);
+        let slack = self.budget.saturating_sub(live).max(self.budget / 8).max(LEAST);
+        self.limit.set(live.saturating_add(slack));
+    }
+
+    pub(super) fn rebudget(&mut self, bytes: usize) {
+        self.budget = bytes;
         self.limit.set(bytes);
+    }
+
+    /// Lets `bytes` more be allocated, whatever the budget: for what a host makes of a run that is over.
+    pub(crate) fn allow(&self, bytes: usize) {
+        self.limit.set(self.used.get().saturating_add(bytes));
+    }
+
+    /// Is there room for `bytes` more within the budget?
+    pub(crate) fn affords(&self, bytes: usize) -> bool {
+        self.used.get().checked_add(bytes).is_some_and(|sum| sum <= self.budget)
     }
 
     /// Fuel spent so far.
@@ -135,15 +170,15 @@ impl Heap {
     pub(crate) fn hold(&self, bytes: usize) -> Res<()> {
         self.room(bytes)?;
         self.used.set(self.used.get() + bytes);
+        self.held.set(self.held.get() + bytes);
         self.peak.set(self.peak.get().max(self.used.get()));
         self.allocated.set(self.allocated.get() + bytes as u64);
         Ok(())
     }
 
-    /// Gives back bytes taken with [`Heap::hold`].
-    pub(crate) fn release(&self, bytes: usize) {
-        self.peak.set(self.peak.get().max(self.used.get()));
-        self.used.set(self.used.get().saturating_sub(bytes));
+    /// Charges for bytes that are shared now and would be copied by a compaction.
+    pub(super) fn charge_share(&self, bytes: usize) -> Res<()> {
+        self.account_for(bytes)
     }
 
     #[inline]

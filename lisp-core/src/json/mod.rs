@@ -1,5 +1,21 @@
 //! JSON text to values and back, straight from and into the arena: no tree in between, no recursion.
 
 mod read;
+mod write;
 
 pub use read::{Duplicate, ReadError, ReadLimits, Reader, read};
+pub use write::{Style, write};
+
+use crate::heap::{Heap, Res};
+
+/// Adds to a list outside the arena after asking for the memory.
+#[inline]
+pub(crate) fn push<T>(h: &Heap, list: &mut Vec<T>, item: T) -> Res<()> {
+    if list.len() == list.capacity() {
+        let more = list.len().max(16);
+        h.room((list.len() + more).saturating_mul(std::mem::size_of::<T>()))?;
+        list.reserve_exact(more);
+    }
+    list.push(item);
+    Ok(())
+}

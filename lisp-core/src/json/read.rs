@@ -3,6 +3,7 @@
 //! Objects of one shape share their key array. The reader keeps a tree of the key sequences it has seen: each key leads
 //! from one node to the next with one comparison of text, and the node of the last key knows the shape.
 
+use super::push;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Keys, MapBuilder, Res, SMALL, Str, Value};
 use jiter::{Jiter, JiterError, JiterErrorType, Peek};
@@ -132,18 +133,6 @@ pub struct Reader<'h> {
     open: Vec<Open<'h>>,
     values: Vec<Value<'h>>,
     scratch: Vec<u8>,
-}
-
-/// Adds to a list outside the arena after asking for the memory.
-#[inline]
-fn push<T>(h: &Heap, list: &mut Vec<T>, item: T) -> Res<()> {
-    if list.len() == list.capacity() {
-        let more = list.len().max(16);
-        h.room((list.len() + more).saturating_mul(std::mem::size_of::<T>()))?;
-        list.reserve_exact(more);
-    }
-    list.push(item);
-    Ok(())
 }
 
 impl<'h> Reader<'h> {

@@ -13,3 +13,6 @@ pub use grant::{Grant, GrantBuilder};
 pub use run::{Ending, Machine, Settings, Step, Usage};
 pub use state::Unit;
 pub(crate) use state::{Code, Frame, State};
+
+#[cfg(test)]
+mod tests;

@@ -82,6 +82,9 @@ pub struct Usage {
     pub compactions: u64,
 }
 
+/// Bytes that a host may use in the run's heap to look at a result, for example to print it.
+const LOOKING_BYTES: usize = 64 << 20;
+
 enum Status {
     Idle,
     Ready,
@@ -288,7 +291,13 @@ impl Machine {
         let ceiling = self.settings.fuel.map_or(u64::MAX, |fuel| self.fuel_at_load.saturating_add(fuel));
         let stop_at = heap.spent().max(self.wanted).saturating_add(slice).min(ceiling);
         heap.set_stop_at(stop_at);
-        let out = self.store.enter(|h, state, _| state.run(h));
+        let mut last = None;
+        let out = loop {
+            match self.store.enter(|h, state, _| state.run(h)) {
+                Err(Fault::Collect(bytes)) if self.collect(bytes, &mut last) => {}
+                out => break out,
+            }
+        };
         match out {
             Ok(Out::Done) => self.end(Ending::Value),
             Ok(Out::Return) => self.end(Ending::Return),
@@ -320,6 +329,19 @@ impl Machine {
             }
             Status::Ready | Status::Idle => Step::Paused,
         }
+    }
+
+    /// Compacts the heap for an instruction that needs `bytes` more; it runs again afterwards. Answers false when that
+    /// does not help, or did not help the same instruction before.
+    fn collect(&mut self, bytes: usize, last: &mut Option<u64>) -> bool {
+        let mark = self.store.enter(|_, state, _| state.mark);
+        if *last == Some(mark) {
+            return false;
+        }
+        *last = Some(mark);
+        self.store.collect();
+        self.store.heap().set_spent(mark);
+        self.store.heap().affords(bytes)
     }
 
     fn fuel_error(&mut self) -> Error {
@@ -390,25 +412,32 @@ impl Machine {
     ///
     /// # Errors
     /// The error that ended the run, when the result does not fit.
-    pub fn reply(&mut self, build: impl for<'h> FnOnce(&'h Heap) -> Res<Value<'h>>) -> Result<(), Error> {
+    pub fn reply(&mut self, build: impl for<'h> Fn(&'h Heap) -> Res<Value<'h>>) -> Result<(), Error> {
         self.reply_with(|h, _| build(h))
     }
 
     fn reply_with(
         &mut self,
-        build: impl for<'h> FnOnce(&'h Heap, &State<'h>) -> Res<Value<'h>>,
+        build: impl for<'h> Fn(&'h Heap, &State<'h>) -> Res<Value<'h>>,
     ) -> Result<(), Error> {
         if !matches!(self.status, Status::AwaitingTool) {
             return Err(Error::new(Reason::HostFault, "no tool call is waiting for a reply"));
         }
         self.store.heap().set_stop_at(u64::MAX);
-        let built = self.store.enter(|h, state, _| {
-            let value = build(h, state)?;
-            if let Some(pending) = state.pending.take() {
-                state.deliver(pending, value);
-            }
-            Ok(())
-        });
+        let reply = |machine: &mut Self| {
+            machine.store.enter(|h, state, _| {
+                let value = build(h, state)?;
+                if let Some(pending) = state.pending.take() {
+                    state.deliver(pending, value);
+                }
+                Ok(())
+            })
+        };
+        let mut built = reply(self);
+        if let Err(Fault::Collect(_)) = built {
+            self.store.collect();
+            built = reply(self);
+        }
         match built {
             Ok(()) => {
                 self.status = Status::Ready;
@@ -428,7 +457,7 @@ impl Machine {
     /// The error that ended the run, when the result does not fit.
     pub fn reply_from_call(
         &mut self,
-        build: impl for<'h> FnOnce(&'h Heap, &str, &[Value<'h>]) -> Res<Value<'h>>,
+        build: impl for<'h> Fn(&'h Heap, &str, &[Value<'h>]) -> Res<Value<'h>>,
     ) -> Result<(), Error> {
         self.reply_with(|h, state| {
             let Some(pending) = state.pending else { return Ok(Value::Nil) };
@@ -453,15 +482,21 @@ impl Machine {
         self.end(Ending::Error(Box::new(error)));
     }
 
+    /// What a host makes of a result costs the program nothing, and may take [`LOOKING_BYTES`] besides.
+    fn open_for_looking(&self) {
+        self.store.heap().set_stop_at(u64::MAX);
+        self.store.heap().allow(LOOKING_BYTES);
+    }
+
     /// Looks at the result of the run that has ended.
     pub fn with_result<T>(&mut self, look: impl for<'h> FnOnce(&'h Heap, Value<'h>) -> T) -> T {
-        self.store.heap().set_stop_at(u64::MAX);
+        self.open_for_looking();
         self.store.enter(|h, state, _| look(h, state.result))
     }
 
     /// Looks at the definitions, in the order in which they were first named.
     pub fn with_definitions<T>(&mut self, look: impl for<'h> FnOnce(&'h Heap, &[(&str, Value<'h>)]) -> T) -> T {
-        self.store.heap().set_stop_at(u64::MAX);
+        self.open_for_looking();
         let names = &self.names;
         self.store.enter(|h, state, _| {
             let defined: Vec<(&str, Value<'_>)> = names
@@ -505,7 +540,7 @@ impl Machine {
     pub fn rebaseline(&mut self, heap_bytes: usize) -> usize {
         let used = self.store.heap().account().used;
         let limit = if heap_bytes == 0 { usize::MAX } else { used.saturating_add(heap_bytes) };
-        self.store.heap().set_limit(limit);
+        self.store.rebudget(limit);
         self.baseline = self.baseline.saturating_add(used);
         used
     }
@@ -518,7 +553,7 @@ impl Machine {
             heap_peak_bytes: account.peak,
             heap_live_bytes: account.used,
             allocated_bytes: account.allocated,
-            compactions: 0,
+            compactions: account.compactions,
         }
     }
 }

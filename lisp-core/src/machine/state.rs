@@ -4,7 +4,7 @@ use super::call::Called;
 use crate::compile::{Program, Proto};
 use crate::error::{Error, Reason};
 use crate::frames::FrameOp;
-use crate::heap::{Closure, Heap, Res, Rooted, Value};
+use crate::heap::{Closure, Collector, Heap, Res, Rooted, Value};
 use std::sync::Arc;
 
 /// A program loaded into a machine: its definitions are linked to the machine's.
@@ -61,6 +61,22 @@ pub(crate) struct Roots;
 
 impl Rooted for Roots {
     type In<'h> = State<'h>;
+
+    fn trace(state: &mut State<'static>, c: &mut Collector) {
+        let top = state.live_top();
+        let (live, dead) = state.stack.split_at_mut(top);
+        // Slots above the top frame keep what was there last; nothing may refer to it after this.
+        dead.fill(Value::Nil);
+        for value in live.iter_mut().chain(&mut state.globals).chain(&mut state.saved_globals) {
+            *value = c.value(*value);
+        }
+        state.result = c.value(state.result);
+        for frame in &mut state.frames {
+            if let Code::Lisp { closure: Some(closure), .. } = &mut frame.code {
+                *closure = c.closure(closure);
+            }
+        }
+    }
 }
 
 impl<'h> State<'h> {
@@ -75,6 +91,19 @@ impl<'h> State<'h> {
             mark: 0,
             loop_limit,
         }
+    }
+
+    /// One past the last slot that a frame or a waiting tool call uses.
+    fn live_top(&self) -> usize {
+        let frames = self.frames.iter().map(|f| {
+            f.base as usize
+                + match f.code {
+                    Code::Lisp { proto, .. } => proto.registers as usize,
+                    Code::Native { size, .. } => size as usize,
+                }
+        });
+        let pending = self.pending.map_or(0, |p| p.at as usize + 1 + p.argc as usize);
+        frames.max().unwrap_or(0).max(pending).min(self.stack.len())
     }
 
     /// Makes sure that the stack has slots up to `need`.

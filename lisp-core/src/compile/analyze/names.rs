@@ -1,8 +1,10 @@
 //! What a name means: a local, a definition, a built-in, data, a tool.
 
 use super::{Analyzer, Free, Res, invalid};
+use crate::builtins::java;
 use crate::compile::core::{Constant, Kind, Node, Var};
 use crate::error::{Error, Reason, Span};
+use crate::heap::Value;
 use crate::syntax::{Form, FormKind, NameId};
 
 /// Namespaces of Clojure and the table's name for them. Functions of the core live in `clojure.core` and `core`.
@@ -100,10 +102,12 @@ impl Analyzer<'_> {
                 .at(span)
                 .hint("name a parameter with fn: (fn [x] ...)"));
         }
-        if let Some(constant) = crate::builtins::constant(text) {
-            return Ok(Some(Node::new(Kind::Const(Constant::Float(constant)), span)));
+        match java::constant(text) {
+            Some(Value::Float(f)) => return Ok(Some(Node::new(Kind::Const(Constant::Float(f)), span))),
+            Some(Value::Int(i)) => return Ok(Some(Node::new(Kind::Const(Constant::Int(i)), span))),
+            _ => {}
         }
-        if let Some(error) = crate::builtins::unsupported_java(text) {
+        if let Some(error) = java::unsupported(text) {
             return Err(error.at(span));
         }
         match text.split_once('/') {

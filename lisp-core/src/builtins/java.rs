@@ -1,0 +1,164 @@
+//! What the Java-named built-ins share: which classes there are, the constants, the errors for names that Java has and
+//! this language has not, and how arguments are taken.
+
+use super::args::describe;
+use crate::error::{Error, Reason};
+use crate::heap::{Fault, Res, Value};
+
+/// The classes: the name as it is usually written, the full name, and whether the short name may be used.
+const CLASSES: &[(&str, &str, bool)] = &[
+    ("Boolean", "java.lang.Boolean", true),
+    ("Double", "java.lang.Double", true),
+    ("Float", "java.lang.Float", true),
+    ("Integer", "java.lang.Integer", true),
+    ("Long", "java.lang.Long", true),
+    ("Math", "java.lang.Math", true),
+    ("String", "java.lang.String", false),
+    ("System", "java.lang.System", true),
+    ("LocalDate", LOCAL_DATE, true),
+    ("Instant", INSTANT, true),
+    ("Duration", DURATION, true),
+    ("Period", "java.time.Period", false),
+    ("Date", DATE, false),
+];
+
+/// The full names of the classes whose objects are values.
+pub(super) const LOCAL_DATE: &str = "java.time.LocalDate";
+pub(super) const INSTANT: &str = "java.time.Instant";
+pub(super) const DURATION: &str = "java.time.Duration";
+pub(super) const DATE: &str = "java.util.Date";
+
+/// The constants, by short name.
+const CONSTANTS: &[(&str, f64)] = &[
+    ("Double/POSITIVE_INFINITY", f64::INFINITY),
+    ("Double/NEGATIVE_INFINITY", f64::NEG_INFINITY),
+    ("Double/NaN", f64::NAN),
+];
+
+/// The value of a Java constant: `Double/NaN`, also with its full name.
+pub(crate) fn constant(name: &str) -> Option<Value<'static>> {
+    let name = name.strip_prefix("java.lang.").unwrap_or(name);
+    CONSTANTS.iter().find(|c| c.0 == name).map(|c| Value::Float(c.1))
+}
+
+/// The error for a constant that is called: `(Double/NaN)`.
+pub(crate) fn constant_called(name: &str) -> Error {
+    Error::new(Reason::JavaArityError, format!("{name} is a constant, not a function"))
+        .hint(format!("write {name} without parentheses"))
+}
+
+/// The error for a name that looks like Java and is not one of the built-ins or constants; `None` for other names.
+pub(crate) fn unsupported(name: &str) -> Option<Error> {
+    if let Some(method) = name.strip_prefix('.') {
+        if !method.starts_with(|c: char| c.is_alphabetic()) {
+            return None;
+        }
+        return Some(
+            Error::new(Reason::UnsupportedMethod, format!("there is no method {name}"))
+                .hint(format!("the methods are: {}", names(|row| row.starts_with('.')))),
+        );
+    }
+    let (class, member) = name.split_once('/')?;
+    if member.is_empty() {
+        return None;
+    }
+    match CLASSES.iter().find(|c| c.1 == class || (c.2 && c.0 == class)) {
+        Some(&(short, full, _)) => {
+            let error = Error::new(Reason::UnsupportedJavaMember, format!("{class} has no member {member} here"));
+            let members = names(|row| row.split_once('/').is_some_and(|row| row.0 == short || row.0 == full));
+            Some(if members.is_empty() { error } else { error.hint(format!("there are: {members}")) })
+        }
+        None if class.starts_with("java.") => Some(
+            Error::new(Reason::UnsupportedJavaClass, format!("there is no Java class {class} here"))
+                .hint("use the language's own functions: (apropos \"word\") finds them"),
+        ),
+        None => None,
+    }
+}
+
+/// The names of the rows and constants that pass, with commas between.
+fn names(wanted: impl Fn(&str) -> bool) -> String {
+    let rows = super::all().iter().filter(|row| row.namespace == "java").map(|row| row.name);
+    let found: Vec<&str> = rows.chain(CONSTANTS.iter().map(|c| c.0)).filter(|&name| wanted(name)).collect();
+    found.join(", ")
+}
+
+/// How a Java-named built-in prints as a value: `#java[java.lang.Math/abs]`. `None` for other names.
+pub(crate) fn label(name: &str) -> Option<String> {
+    if name == "java.util.Date." {
+        return Some("#java[java.util.Date/<init>]".to_owned());
+    }
+    if let Some(method) = name.strip_prefix('.') {
+        let class = match method {
+            "after" | "before" | "getTime" => DATE,
+            "isAfter" | "isBefore" | "minusDays" | "plusDays" | "toEpochDay" => LOCAL_DATE,
+            "toDays" | "toMillis" => DURATION,
+            "toEpochMilli" => INSTANT,
+            _ => "java.lang.String",
+        };
+        return Some(format!("#java[{class}/{method}]"));
+    }
+    let (class, member) = name.split_once('/')?;
+    let full = CLASSES.iter().find(|c| c.0 == class || c.1 == class)?.1;
+    Some(format!("#java[{full}/{member}]"))
+}
+
+/// The error for an argument of the wrong type.
+#[cold]
+pub(super) fn wrong_type(name: &str, expects: &str, got: Value<'_>) -> Fault {
+    Error::new(Reason::JavaTypeError, format!("{name} expects {expects}, got {}", describe(got))).into()
+}
+
+/// The error for a value outside what the method takes.
+#[cold]
+pub(super) fn out_of_domain(name: &str, message: &str) -> Fault {
+    Error::new(Reason::JavaDomainError, format!("{name}: {message}")).into()
+}
+
+/// The error for nil where Java has an object.
+#[cold]
+pub(super) fn null(name: &str) -> Fault {
+    Error::new(Reason::JavaDomainError, format!("{name} got nil where it needs an object"))
+        .hint("test with nil? or give a default with (or x ...) first")
+        .into()
+}
+
+/// A string argument; `None` for nil, which is looked at when all types have been.
+pub(super) fn text<'h>(name: &str, v: Value<'h>) -> Res<Option<&'h str>> {
+    match v {
+        Value::Str(s) => Ok(Some(s.text)),
+        Value::Nil => Ok(None),
+        other => Err(wrong_type(name, "a string", other)),
+    }
+}
+
+/// An argument that Java takes as an `int`: floats lose their fraction, NaN is 0.
+pub(super) fn int(name: &str, v: Value<'_>) -> Res<i64> {
+    let n = match v {
+        Value::Int(i) => Some(i),
+        Value::Float(f) if f.is_nan() => Some(0),
+        Value::Float(f) if f.trunc().abs() < 4_294_967_296.0 => Some(f.trunc() as i64),
+        _ => None,
+    };
+    n.filter(|&n| i32::try_from(n).is_ok()).ok_or_else(|| wrong_type(name, "an integer of 32 bits", v))
+}
+
+/// An argument that Java takes as a `long`: floats lose their fraction, NaN is 0.
+pub(super) fn long(name: &str, v: Value<'_>) -> Res<i64> {
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    match v {
+        Value::Int(i) => Ok(i),
+        Value::Float(f) if f.is_nan() => Ok(0),
+        Value::Float(f) if (-END..END).contains(&f) => Ok(f as i64),
+        other => Err(wrong_type(name, "an integer of 64 bits", other)),
+    }
+}
+
+/// An argument that Java takes as a `double`.
+pub(super) fn double(name: &str, v: Value<'_>) -> Res<f64> {
+    match v {
+        Value::Int(i) => Ok(i as f64),
+        Value::Float(f) => Ok(f),
+        other => Err(wrong_type(name, "a number of 64 bits", other)),
+    }
+}

@@ -1,0 +1,181 @@
+//! The methods of `java.lang.String`. Indexes count UTF-16 units, as Java's do: a character outside the basic plane is
+//! two of them.
+
+use super::Builtin;
+use super::java::{int, null, out_of_domain, text};
+use crate::error::{Error, Reason};
+use crate::heap::{Heap, Res, Value};
+
+const fn method(
+    name: &'static str,
+    min: u8,
+    max: u8,
+    usage: &'static str,
+    imp: super::Native,
+    alias: &'static [&'static str],
+) -> Builtin {
+    Builtin::native(name, min, max, usage, imp).aliases(alias).namespace("java")
+}
+
+pub(super) const TABLE: &[Builtin] = &[
+    method(".length", 1, 1, "(.length s)", length, &["java.lang.String/length"]).doc(
+        "Length in UTF-16 units.",
+        &[("(.length \"abc\")", "3"), ("(.length \"😀\")", "2"), ("(.length 5)", "!java_type_error")],
+    ),
+    method(".indexOf", 2, 3, "(.indexOf s part), (.indexOf s part from)", index_of, &["java.lang.String/indexOf"]).doc(
+        "Index of the first occurrence, counted in UTF-16 units, or -1.",
+        &[
+            ("(.indexOf \"hello\" \"l\")", "2"),
+            ("(.indexOf \"hello\" \"l\" 3)", "3"),
+            ("(.indexOf \"hello\" \"x\")", "-1"),
+            ("(.indexOf \"abc\" 1)", "!java_type_error"),
+        ],
+    ),
+    method(".lastIndexOf", 2, 2, "(.lastIndexOf s part)", last_index_of, &["java.lang.String/lastIndexOf"]).doc(
+        "Index of the last occurrence, counted in UTF-16 units, or -1.",
+        &[("(.lastIndexOf \"hello\" \"l\")", "3"), ("(.lastIndexOf \"abca\" 97)", "!java_type_error")],
+    ),
+    method(".contains", 2, 2, "(.contains s part)", contains, &["java.lang.String/contains"]).doc(
+        "Does the string contain the other one?",
+        &[("(.contains \"hello\" \"ell\")", "true"), ("(.contains \"abc\" 1)", "!java_type_error")],
+    ),
+    method(".startsWith", 2, 2, "(.startsWith s prefix)", starts_with, &["java.lang.String/startsWith"]).doc(
+        "Does the string begin with the other one?",
+        &[("(.startsWith \"hello\" \"he\")", "true"), ("(.startsWith \"abc\" 1)", "!java_type_error")],
+    ),
+    method(".endsWith", 2, 2, "(.endsWith s suffix)", ends_with, &["java.lang.String/endsWith"]).doc(
+        "Does the string end with the other one?",
+        &[("(.endsWith \"hello\" \"lo\")", "true"), ("(.endsWith \"abc\" 1)", "!java_type_error")],
+    ),
+    method(
+        ".substring",
+        2,
+        3,
+        "(.substring s start), (.substring s start end)",
+        substring,
+        &["java.lang.String/substring"],
+    )
+    .doc(
+        "The part from start up to, not including, end, counted in UTF-16 units.",
+        &[
+            ("(.substring \"hello\" 1 3)", "\"el\""),
+            ("(.substring \"hello\" 2)", "\"llo\""),
+            ("(.substring \"abc\" 4)", "!java_domain_error"),
+            ("(.substring \"😀a\" 0 1)", "!invalid_java_string"),
+        ],
+    ),
+    method(".trim", 1, 1, "(.trim s)", trim, &["java.lang.String/trim"]).doc(
+        "Without white space and control characters (up to U+0020) at both ends.",
+        &[("(.trim \" \\tAda \")", "\"Ada\""), ("(.trim 5)", "!java_type_error")],
+    ),
+];
+
+/// How many UTF-16 units a text takes.
+fn units(text: &str) -> i64 {
+    let count = if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() };
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// The byte at which a unit stands; the next character's byte and `false` when the unit is the second half of a
+/// character. Beyond the end it is the end.
+fn byte_at(text: &str, unit: i64) -> (usize, bool) {
+    let Ok(unit) = usize::try_from(unit) else { return (0, true) };
+    if text.is_ascii() {
+        return (unit.min(text.len()), true);
+    }
+    let mut passed = 0;
+    for (byte, c) in text.char_indices() {
+        if passed >= unit {
+            return (byte, passed == unit);
+        }
+        passed += c.len_utf16();
+    }
+    (text.len(), passed <= unit)
+}
+
+/// The receiver and another string, after the types of both have been looked at.
+fn two_texts<'h>(h: &'h Heap, name: &str, args: &[Value<'h>]) -> Res<(&'h str, &'h str)> {
+    let both = (text(name, args[0])?, text(name, args[1])?);
+    let (Some(receiver), Some(other)) = both else { return Err(null(name)) };
+    h.charge((receiver.len() + other.len()) as u64 / 8 + 1)?;
+    Ok((receiver, other))
+}
+
+fn length<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let text = text(".length", args[0])?.ok_or_else(|| null(".length"))?;
+    h.charge(text.len() as u64 / 8)?;
+    Ok(Value::Int(units(text)))
+}
+
+fn index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".indexOf";
+    // The types of all arguments come before nil.
+    let from = match args.get(2) {
+        Some(&from) => {
+            (text(name, args[0])?, text(name, args[1])?);
+            int(name, from)?.max(0)
+        }
+        None => 0,
+    };
+    let (receiver, part) = two_texts(h, name, args)?;
+    if part.is_empty() {
+        return Ok(Value::Int(from.min(units(receiver))));
+    }
+    let (start, _) = byte_at(receiver, from);
+    let found = receiver[start..].find(part);
+    Ok(Value::Int(found.map_or(-1, |at| units(&receiver[..start + at]))))
+}
+
+fn last_index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (receiver, part) = two_texts(h, ".lastIndexOf", args)?;
+    Ok(Value::Int(receiver.rfind(part).map_or(-1, |at| units(&receiver[..at]))))
+}
+
+fn contains<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (receiver, part) = two_texts(h, ".contains", args)?;
+    Ok(Value::Bool(receiver.contains(part)))
+}
+
+fn starts_with<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (receiver, part) = two_texts(h, ".startsWith", args)?;
+    Ok(Value::Bool(receiver.starts_with(part)))
+}
+
+fn ends_with<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (receiver, part) = two_texts(h, ".endsWith", args)?;
+    Ok(Value::Bool(receiver.ends_with(part)))
+}
+
+fn substring<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".substring";
+    let receiver = text(name, args[0])?;
+    let start = int(name, args[1])?;
+    let end = args.get(2).map(|&end| int(name, end)).transpose()?;
+    let receiver = receiver.ok_or_else(|| null(name))?;
+    h.charge(receiver.len() as u64 / 8)?;
+    let len = units(receiver);
+    let end = end.unwrap_or(len);
+    if start < 0 || end > len || start > end {
+        let message = format!("the part from {start} to {end} is not inside a string of {len} UTF-16 units");
+        return Err(out_of_domain(name, &message));
+    }
+    if start == end {
+        return h.str("");
+    }
+    let ((from, whole_start), (to, whole_end)) = (byte_at(receiver, start), byte_at(receiver, end));
+    match receiver.get(from..to) {
+        Some(part) if whole_start && whole_end => h.str_view(part),
+        _ => Err(Error::new(
+            Reason::InvalidJavaString,
+            format!("{name}: the part from {start} to {end} cuts a character of two UTF-16 units in half"),
+        )
+        .hint("use subs, which counts whole characters")
+        .into()),
+    }
+}
+
+fn trim<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let text = text(".trim", args[0])?.ok_or_else(|| null(".trim"))?;
+    h.charge(text.len() as u64 / 16)?;
+    h.str_view(text.trim_matches(|c| c <= ' '))
+}

@@ -1,0 +1,647 @@
+//! `java.time.LocalDate`, `Instant` and `Duration`, and `java.util.Date`: their bounded grammars, arithmetic and texts.
+//!
+//! The calendar is the proleptic Gregorian one of these classes, with years up to 999,999,999 on both sides. Calendar
+//! libraries end near the year 9,999, so the few lines of day counting stand here.
+
+use super::java::{long, null, out_of_domain, text, wrong_type};
+use super::java_math::clock;
+use super::{Builtin, Native};
+use crate::error::{Error, Reason};
+use crate::heap::{Heap, Res, TimeValue, Value};
+use regex::Regex;
+use std::cmp::Ordering;
+use std::sync::LazyLock;
+
+const fn row(
+    name: &'static str,
+    min: u8,
+    max: u8,
+    usage: &'static str,
+    imp: Native,
+    alias: &'static [&'static str],
+) -> Builtin {
+    Builtin::native(name, min, max, usage, imp).aliases(alias).namespace("java")
+}
+
+pub(super) const TABLE: &[Builtin] = &[
+    row("LocalDate/parse", 1, 1, "(LocalDate/parse text)", date_parse, &["java.time.LocalDate/parse"]).doc(
+        "The date that an ISO-8601 text says.",
+        &[
+            ("(str (LocalDate/parse \"2024-01-02\"))", "\"2024-01-02\""),
+            ("(LocalDate/parse \"2024-02-30\")", "!java_domain_error"),
+            ("(LocalDate/parse \"2024-01-02T00:00:00\")", "!java_domain_error"),
+        ],
+    ),
+    row(".toEpochDay", 1, 1, "(.toEpochDay date)", to_epoch_day, LOCAL_DATE[0]).doc(
+        "Days from 1970-01-01 to the date.",
+        &[("(.toEpochDay (LocalDate/parse \"1970-01-02\"))", "1"), ("(.toEpochDay 5)", "!java_type_error")],
+    ),
+    row(".plusDays", 2, 2, "(.plusDays date n)", plus_days, LOCAL_DATE[1]).doc(
+        "The date n days later.",
+        &[
+            ("(str (.plusDays (LocalDate/parse \"2024-02-28\") 2))", "\"2024-03-01\""),
+            ("(.plusDays (LocalDate/parse \"2024-01-01\") \"1\")", "!java_type_error"),
+        ],
+    ),
+    row(".minusDays", 2, 2, "(.minusDays date n)", minus_days, LOCAL_DATE[2]).doc(
+        "The date n days earlier.",
+        &[
+            ("(str (.minusDays (LocalDate/parse \"2024-03-01\") 1))", "\"2024-02-29\""),
+            ("(.minusDays nil 1)", "!java_domain_error"),
+        ],
+    ),
+    row(".isBefore", 2, 2, "(.isBefore a b)", is_before, BOTH[0]).doc(
+        "Is the date or instant before the other one?",
+        &[
+            ("(.isBefore (LocalDate/parse \"2024-01-01\") (LocalDate/parse \"2024-01-02\"))", "true"),
+            ("(.isBefore 1 2)", "!unsupported_java_member"),
+        ],
+    ),
+    row(".isAfter", 2, 2, "(.isAfter a b)", is_after, BOTH[1]).doc(
+        "Is the date or instant after the other one?",
+        &[
+            ("(.isAfter (LocalDate/parse \"2024-01-01\") (LocalDate/parse \"2024-01-02\"))", "false"),
+            ("(.isAfter (LocalDate/parse \"2024-01-01\") nil)", "!java_domain_error"),
+        ],
+    ),
+    row("Instant/parse", 1, 1, "(Instant/parse text)", instant_parse, &["java.time.Instant/parse"]).doc(
+        "The instant that an ISO-8601 text with Z or an offset says.",
+        &[
+            ("(str (Instant/parse \"2024-01-02T03:04:05.5+01:00\"))", "\"2024-01-02T02:04:05.500Z\""),
+            ("(Instant/parse \"2024-01-02T03:04:05\")", "!java_domain_error"),
+        ],
+    ),
+    row(".toEpochMilli", 1, 1, "(.toEpochMilli instant)", to_epoch_milli, &["Instant/toEpochMilli", "java.time.Instant/toEpochMilli"]).doc(
+        "Milliseconds from 1970-01-01T00:00:00Z to the instant.",
+        &[
+            ("(.toEpochMilli (Instant/parse \"1970-01-01T00:00:01Z\"))", "1000"),
+            ("(.toEpochMilli \"x\")", "!java_type_error"),
+        ],
+    ),
+    row("Duration/between", 2, 2, "(Duration/between start end)", between, &["java.time.Duration/between"]).doc(
+        "The time from one instant to another.",
+        &[
+            (
+                "(str (Duration/between (Instant/parse \"1970-01-01T00:00:00Z\") (Instant/parse \"1970-01-01T01:00:01Z\")))",
+                "\"PT1H1S\"",
+            ),
+            ("(Duration/between 1 2)", "!java_type_error"),
+        ],
+    ),
+    row(".toMillis", 1, 1, "(.toMillis duration)", to_millis, &["Duration/toMillis", "java.time.Duration/toMillis"]).doc(
+        "The whole milliseconds of a duration.",
+        &[("(.toMillis nil)", "!java_domain_error")],
+    ),
+    row(".toDays", 1, 1, "(.toDays duration)", to_days, &["Duration/toDays", "java.time.Duration/toDays"]).doc(
+        "The whole days of a duration.",
+        &[("(.toDays 5)", "!java_type_error")],
+    ),
+    row("java.util.Date.", 0, 1, "(java.util.Date.), (java.util.Date. milliseconds), (java.util.Date. text)", date_new, &[]).doc(
+        "A legacy date: of now, of milliseconds since 1970-01-01T00:00:00Z, or of a text such as \"8 Jan 2026 14:30 UTC\".",
+        &[
+            ("(str (java.util.Date. 1))", "\"1970-01-01T00:00:00.001Z\""),
+            ("(java.util.Date. \"2024-01-02\")", "!java_domain_error"),
+            ("(java.util.Date. 1.5)", "!java_type_error"),
+        ],
+    ),
+    row(".getTime", 1, 1, "(.getTime date)", get_time, &["java.util.Date/getTime"]).doc(
+        "Milliseconds from 1970-01-01T00:00:00Z to a legacy date.",
+        &[("(.getTime (java.util.Date. 1234))", "1234"), ("(.getTime 5)", "!java_type_error")],
+    ),
+    row(".before", 2, 2, "(.before date other)", before, &["java.util.Date/before"]).doc(
+        "Is the legacy date before the other one?",
+        &[("(.before (java.util.Date. 0) (java.util.Date. 1))", "true"), ("(.before 1 2)", "!java_type_error")],
+    ),
+    row(".after", 2, 2, "(.after date other)", after, &["java.util.Date/after"]).doc(
+        "Is the legacy date after the other one?",
+        &[("(.after (java.util.Date. 0) (java.util.Date. 1))", "false"), ("(.after 1 2)", "!java_type_error")],
+    ),
+];
+
+const LOCAL_DATE: [&[&str]; 3] = [
+    &["LocalDate/toEpochDay", "java.time.LocalDate/toEpochDay"],
+    &["LocalDate/plusDays", "java.time.LocalDate/plusDays"],
+    &["LocalDate/minusDays", "java.time.LocalDate/minusDays"],
+];
+
+const BOTH: [&[&str]; 2] = [
+    &["LocalDate/isBefore", "java.time.LocalDate/isBefore", "Instant/isBefore", "java.time.Instant/isBefore"],
+    &["LocalDate/isAfter", "java.time.LocalDate/isAfter", "Instant/isAfter", "java.time.Instant/isAfter"],
+];
+
+const DAY: i64 = 86_400;
+const NANOS: u32 = 1_000_000_000;
+/// The first and the last day of a `LocalDate`.
+const DAYS: std::ops::RangeInclusive<i64> = -365_243_219_162..=365_241_780_471;
+/// The first and the last second of an `Instant`.
+const SECONDS: std::ops::RangeInclusive<i64> = -31_557_014_167_219_200..=31_556_889_864_403_199;
+
+// ---- the calendar ----
+
+/// Days since 1970-01-01. A year is taken to begin in March, so that the leap day is its last.
+fn days_of(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let month = if month > 2 { month - 3 } else { month + 9 };
+    let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
+    let in_year = (153 * month + 2) / 5 + day - 1;
+    era * 146_097 + year * 365 + year / 4 - year / 100 + in_year - 719_468
+}
+
+/// Year, month and day of a number of days since 1970-01-01.
+fn date_of(days: i64) -> (i64, i64, i64) {
+    let shifted = days.saturating_add(719_468);
+    let (era, in_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year = (in_era - in_era / 1_460 + in_era / 36_524 - in_era / 146_096) / 365;
+    let in_year = in_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * in_year + 2) / 153;
+    let day = in_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + era * 400 + i64::from(month <= 2), month, day)
+}
+
+fn is_date(year: i64, month: i64, day: i64) -> bool {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last = match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return false,
+    };
+    (1..=last).contains(&day)
+}
+
+// ---- texts ----
+
+/// The ISO-8601 text of a time value.
+pub(crate) fn iso_text(value: TimeValue) -> String {
+    match value {
+        TimeValue::LocalDate(days) => date_text(days),
+        TimeValue::Instant(second, nano) => instant_text(second, nano),
+        TimeValue::Duration(second, nano) => duration_text(second, nano),
+        TimeValue::Date(ms) => instant_text(ms.div_euclid(1_000), ms.rem_euclid(1_000) as u32 * 1_000_000),
+    }
+}
+
+fn date_text(days: i64) -> String {
+    let (year, month, day) = date_of(days);
+    match year {
+        0..=9_999 => format!("{year:04}-{month:02}-{day:02}"),
+        10_000.. => format!("+{year}-{month:02}-{day:02}"),
+        _ => format!("-{:04}-{month:02}-{day:02}", -year),
+    }
+}
+
+fn instant_text(second: i64, nano: u32) -> String {
+    let (days, rest) = (second.div_euclid(DAY), second.rem_euclid(DAY));
+    let fraction = match nano {
+        0 => String::new(),
+        n if n % 1_000_000 == 0 => format!(".{:03}", n / 1_000_000),
+        n if n % 1_000 == 0 => format!(".{:06}", n / 1_000),
+        n => format!(".{n:09}"),
+    };
+    format!("{}T{:02}:{:02}:{:02}{fraction}Z", date_text(days), rest / 3_600, rest / 60 % 60, rest % 60)
+}
+
+/// Hours, minutes and seconds each carry the sign: `PT-1H-0.5S`.
+fn duration_text(second: i64, nano: u32) -> String {
+    if second == 0 && nano == 0 {
+        return "PT0S".to_owned();
+    }
+    let minus_fraction = second < 0 && nano > 0;
+    let whole = if minus_fraction { second + 1 } else { second };
+    let nano = if minus_fraction { NANOS - nano } else { nano };
+    let (hours, minutes, seconds) = (whole / 3_600, whole / 60 % 60, whole % 60);
+    let mut text = "PT".to_owned();
+    if hours != 0 {
+        text.push_str(&format!("{hours}H"));
+    }
+    if minutes != 0 {
+        text.push_str(&format!("{minutes}M"));
+    }
+    if seconds == 0 && nano == 0 {
+        return text;
+    }
+    let sign = if minus_fraction && seconds == 0 { "-" } else { "" };
+    let fraction = if nano == 0 { String::new() } else { format!(".{nano:09}") };
+    text.push_str(&format!("{sign}{seconds}{}S", fraction.trim_end_matches('0')));
+    text
+}
+
+// ---- LocalDate ----
+
+/// A number of so many digits at the beginning of a text, and the rest.
+fn leading_digits(text: &str, count: usize) -> Option<(i64, &str)> {
+    let digits = text.get(..count)?;
+    if !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    Some((digits.parse().ok()?, &text[count..]))
+}
+
+/// A date in ISO-8601: four digits of the year, or a sign and up to ten.
+fn parse_date(text: &str, most: i64) -> Option<i64> {
+    let digits = text.trim_start_matches(['+', '-']);
+    let length = digits.bytes().take_while(|b| b.is_ascii_digit()).count();
+    let (lengths, sign) = match (text.len() - digits.len(), text.as_bytes().first()?) {
+        (0, _) => (4..=4, 1),
+        (1, b'+') => (5..=10, 1),
+        (1, _) => (4..=10, -1),
+        _ => return None,
+    };
+    if !lengths.contains(&length) {
+        return None;
+    }
+    let (year, rest) = leading_digits(digits, length)?;
+    let (month, rest) = leading_digits(rest.strip_prefix('-')?, 2)?;
+    let (day, rest) = leading_digits(rest.strip_prefix('-')?, 2)?;
+    let valid = rest.is_empty() && year <= most && (sign == 1 || year > 0) && is_date(sign * year, month, day);
+    valid.then(|| days_of(sign * year, month, day))
+}
+
+fn date_parse<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = "LocalDate/parse";
+    let text = text(name, args[0])?.ok_or_else(|| null(name))?;
+    h.charge(4)?;
+    match parse_date(text, 999_999_999) {
+        Some(days) if DAYS.contains(&days) => h.time(TimeValue::LocalDate(days)),
+        _ => Err(unreadable(name, text, "a date such as 2024-01-02")),
+    }
+}
+
+#[cold]
+fn unreadable(name: &str, text: &str, expects: &str) -> crate::heap::Fault {
+    let shown: String = text.chars().take(60).collect();
+    let error = Error::new(Reason::JavaDomainError, format!("{name} cannot read {shown:?}: it is not {expects}"));
+    match name {
+        "LocalDate/parse" if text.contains('T') => error.hint("write (subs text 0 10) for the date of a longer text"),
+        _ => error,
+    }
+    .into()
+}
+
+/// The value of a receiver or argument of a class, `None` for nil.
+fn take<T>(name: &str, class: &str, v: Value<'_>, take: impl Fn(TimeValue) -> Option<T>) -> Res<Option<T>> {
+    match v {
+        Value::Nil => Ok(None),
+        Value::Time(t) => match take(t.value) {
+            Some(value) => Ok(Some(value)),
+            None => Err(wrong_type(name, class, v)),
+        },
+        other => Err(wrong_type(name, class, other)),
+    }
+}
+
+fn local_date(name: &str, v: Value<'_>) -> Res<Option<i64>> {
+    take(name, "a LocalDate", v, |t| if let TimeValue::LocalDate(days) = t { Some(days) } else { None })
+}
+
+fn instant(name: &str, v: Value<'_>) -> Res<Option<(i64, u32)>> {
+    take(name, "an Instant", v, |t| if let TimeValue::Instant(s, n) = t { Some((s, n)) } else { None })
+}
+
+fn duration(name: &str, v: Value<'_>) -> Res<(i64, u32)> {
+    take(name, "a Duration", v, |t| if let TimeValue::Duration(s, n) = t { Some((s, n)) } else { None })?
+        .ok_or_else(|| null(name))
+}
+
+fn legacy_date(name: &str, v: Value<'_>) -> Res<Option<i64>> {
+    take(name, "a java.util.Date", v, |t| if let TimeValue::Date(ms) = t { Some(ms) } else { None })
+}
+
+fn to_epoch_day<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".toEpochDay";
+    Ok(Value::Int(local_date(name, args[0])?.ok_or_else(|| null(name))?))
+}
+
+fn plus_days<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (date, days) = (local_date(".plusDays", args[0])?, long(".plusDays", args[1])?);
+    moved(h, ".plusDays", date, i128::from(days))
+}
+
+fn minus_days<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (date, days) = (local_date(".minusDays", args[0])?, long(".minusDays", args[1])?);
+    moved(h, ".minusDays", date, -i128::from(days))
+}
+
+fn moved<'h>(h: &'h Heap, name: &str, date: Option<i64>, days: i128) -> Res<Value<'h>> {
+    let date = date.ok_or_else(|| null(name))?;
+    match i64::try_from(i128::from(date) + days) {
+        Ok(days) if DAYS.contains(&days) => h.time(TimeValue::LocalDate(days)),
+        _ => Err(out_of_domain(name, "the year would be beyond 999,999,999")),
+    }
+}
+
+fn is_before<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    ordered(".isBefore", args, Ordering::Less)
+}
+
+fn is_after<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    ordered(".isAfter", args, Ordering::Greater)
+}
+
+fn ordered<'h>(name: &str, args: &[Value<'h>], wanted: Ordering) -> Res<Value<'h>> {
+    let order = match args[0] {
+        Value::Nil => None,
+        Value::Time(t) => match t.value {
+            TimeValue::LocalDate(a) => local_date(name, args[1])?.map(|b| a.cmp(&b)),
+            TimeValue::Instant(s, n) => instant(name, args[1])?.map(|b| (s, n).cmp(&b)),
+            _ => return Err(no_order(name, args[0])),
+        },
+        other => return Err(no_order(name, other)),
+    };
+    Ok(Value::Bool(order.ok_or_else(|| null(name))? == wanted))
+}
+
+#[cold]
+fn no_order(name: &str, receiver: Value<'_>) -> crate::heap::Fault {
+    let got = super::args::describe(receiver);
+    Error::new(Reason::UnsupportedJavaMember, format!("{name} is a method of LocalDate and Instant, not of {got}"))
+        .hint("java.util.Date has .before and .after; use < and > for numbers, compare for strings")
+        .into()
+}
+
+// ---- Instant and Duration ----
+
+/// Hours, minutes, seconds and nanoseconds, the last two optional in that order, and the rest.
+struct Clock<'t> {
+    hour: i64,
+    minute: i64,
+    second: i64,
+    nano: u32,
+    rest: &'t str,
+}
+
+fn parse_clock(text: &str) -> Option<Clock<'_>> {
+    let (hour, rest) = leading_digits(text, 2)?;
+    let (minute, rest) = leading_digits(rest.strip_prefix(':')?, 2)?;
+    let (second, mut rest) = leading_digits(rest.strip_prefix(':')?, 2)?;
+    let mut nano = 0;
+    if let Some(fraction) = rest.strip_prefix('.') {
+        let length = fraction.bytes().take_while(|b| b.is_ascii_digit()).count();
+        if length > 9 {
+            return None;
+        }
+        nano = fraction[..length].bytes().fold(0, |sum, b| sum * 10 + u32::from(b - b'0'));
+        nano *= 10u32.pow(9 - length as u32);
+        rest = &fraction[length..];
+    }
+    Some(Clock { hour, minute, second, nano, rest })
+}
+
+/// Seconds of an offset: `Z`, `+01:00` or `-01:00:30`, at most 18 hours.
+fn parse_offset(text: &str) -> Option<i64> {
+    if matches!(text, "Z" | "z") {
+        return Some(0);
+    }
+    let (sign, rest) = match text.as_bytes().first()? {
+        b'+' => (1, &text[1..]),
+        b'-' => (-1, &text[1..]),
+        _ => return None,
+    };
+    let (hour, rest) = leading_digits(rest, 2)?;
+    let (minute, rest) = leading_digits(rest.strip_prefix(':')?, 2)?;
+    let (second, rest) = if rest.is_empty() { (0, rest) } else { leading_digits(rest.strip_prefix(':')?, 2)? };
+    let seconds = hour * 3_600 + minute * 60 + second;
+    (rest.is_empty() && minute < 60 && second < 60 && seconds <= 18 * 3_600).then_some(sign * seconds)
+}
+
+fn parse_instant(text: &str) -> Option<(i64, u32)> {
+    let (date, rest) = text.rsplit_once(['T', 't'])?;
+    let days = parse_date(date, 1_000_000_000)?;
+    let clock = parse_clock(rest)?;
+    let offset = parse_offset(clock.rest)?;
+    let second = match (clock.hour, clock.minute, clock.second) {
+        // The end of the day, and the leap second, which is the second before it.
+        (24, 0, 0) if clock.nano == 0 => DAY,
+        (23, 59, 60) => DAY - 1,
+        (h, m, s) if h < 24 && m < 60 && s < 60 => h * 3_600 + m * 60 + s,
+        _ => return None,
+    };
+    let second = days * DAY + second - offset;
+    SECONDS.contains(&second).then_some((second, clock.nano))
+}
+
+fn instant_parse<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = "Instant/parse";
+    let text = text(name, args[0])?.ok_or_else(|| null(name))?;
+    h.charge(text.len() as u64 / 16 + 8)?;
+    match parse_instant(text) {
+        Some((second, nano)) => h.time(TimeValue::Instant(second, nano)),
+        None => Err(unreadable(name, text, "an instant such as 2024-01-02T03:04:05Z")),
+    }
+}
+
+fn to_epoch_milli<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".toEpochMilli";
+    let (second, nano) = instant(name, args[0])?.ok_or_else(|| null(name))?;
+    let ms = second.checked_mul(1_000).and_then(|ms| ms.checked_add(i64::from(nano / 1_000_000)));
+    ms.map(Value::Int).ok_or_else(|| out_of_domain(name, "so many milliseconds do not fit in 64 bits"))
+}
+
+fn between<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = "Duration/between";
+    let both = (instant(name, args[0])?, instant(name, args[1])?);
+    let (Some((from, from_nano)), Some((to, to_nano))) = both else { return Err(null(name)) };
+    let borrow = to_nano < from_nano;
+    let nano = if borrow { to_nano + NANOS - from_nano } else { to_nano - from_nano };
+    h.time(TimeValue::Duration(to - from - i64::from(borrow), nano))
+}
+
+fn to_millis<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".toMillis";
+    let (second, nano) = duration(name, args[0])?;
+    let nanos = i128::from(second) * i128::from(NANOS) + i128::from(nano);
+    let ms = i64::try_from(nanos / 1_000_000);
+    ms.map(Value::Int).map_err(|_| out_of_domain(name, "so many milliseconds do not fit in 64 bits"))
+}
+
+fn to_days<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(Value::Int(duration(".toDays", args[0])?.0 / DAY))
+}
+
+// ---- java.util.Date ----
+
+fn date_new<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = "java.util.Date.";
+    let ms = match args.first() {
+        None => clock(h, "(java.util.Date.)")?,
+        Some(Value::Int(ms)) => *ms,
+        Some(Value::Nil) => return Err(null(name)),
+        Some(Value::Str(s)) => {
+            h.charge(s.text.len() as u64 + 32)?;
+            h.room(s.text.len().saturating_mul(4))?;
+            parse_legacy(s.text)
+                .ok_or_else(|| unreadable(name, s.text, "a date such as 8 Jan 2026 14:30:00 UTC, from 1582-10-15 on"))?
+        }
+        Some(&other) => return Err(wrong_type(name, "milliseconds as an integer of 64 bits, or a string", other)),
+    };
+    h.time(TimeValue::Date(ms))
+}
+
+fn get_time<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(Value::Int(legacy_date(".getTime", args[0])?.ok_or_else(|| null(".getTime"))?))
+}
+
+fn before<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    legacy_ordered(".before", args, Ordering::Less)
+}
+
+fn after<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    legacy_ordered(".after", args, Ordering::Greater)
+}
+
+fn legacy_ordered<'h>(name: &str, args: &[Value<'h>], wanted: Ordering) -> Res<Value<'h>> {
+    match (legacy_date(name, args[0])?, legacy_date(name, args[1])?) {
+        (Some(a), Some(b)) => Ok(Value::Bool(a.cmp(&b) == wanted)),
+        _ => Err(null(name)),
+    }
+}
+
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+const WEEKDAYS: [&str; 7] = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
+const ZONES: [(&str, i64); 11] = [
+    ("gmt", 0),
+    ("ut", 0),
+    ("utc", 0),
+    ("est", -5),
+    ("edt", -4),
+    ("cst", -6),
+    ("cdt", -5),
+    ("mst", -7),
+    ("mdt", -6),
+    ("pst", -8),
+    ("pdt", -7),
+];
+
+/// A name in full or by its first three letters.
+fn named(names: &[&str], word: &str) -> Option<i64> {
+    let word = word.to_ascii_lowercase();
+    let at = names.iter().position(|name| *name == word || (word.len() == 3 && name.starts_with(&word)))?;
+    i64::try_from(at).ok()
+}
+
+struct LegacyForms {
+    month_first: Regex,
+    year_last: Regex,
+    day_first: Regex,
+    slashes: Regex,
+    time: Regex,
+}
+
+static FORMS: LazyLock<Option<LegacyForms>> = LazyLock::new(|| {
+    Some(LegacyForms {
+        month_first: Regex::new("^([A-Za-z]+) ([0-9]{1,2}) ([0-9]{4,9}) ?(.*)$").ok()?,
+        year_last: Regex::new(
+            "^([A-Za-z]+) ([0-9]{1,2}) ([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?: ([A-Za-z]+|[+-][0-9]{1,4}))? ([0-9]{4,9})$",
+        )
+        .ok()?,
+        day_first: Regex::new("^([0-9]{1,2}) ([A-Za-z]+) ([0-9]{4,9}) ?(.*)$").ok()?,
+        slashes: Regex::new("^([0-9]{1,2})/([0-9]{1,2})/([0-9]{4,9}) ?(.*)$").ok()?,
+        time: Regex::new("^([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}))? ?(.*)$").ok()?,
+    })
+});
+
+/// Milliseconds of a legacy text: comments in parentheses, an English weekday and a comma may stand in it.
+fn parse_legacy(text: &str) -> Option<i64> {
+    let forms = FORMS.as_ref()?;
+    let plain = without_comments(text)?.replace(',', " ");
+    let words: Vec<&str> = plain.split_whitespace().collect();
+    let words = match words.split_first() {
+        Some((first, rest)) if !rest.is_empty() && named(&WEEKDAYS, first).is_some() => rest,
+        _ => &words[..],
+    };
+    let ((year, month, day), rest) = legacy_day(forms, &words.join(" "))?;
+    let (seconds, rest) = match forms.time.captures(rest.trim()) {
+        Some(found) => {
+            let part = |i| found.get(i).map_or(Some(0), |m| m.as_str().parse::<i64>().ok());
+            let (hour, minute, second) = (part(1)?, part(2)?, part(3)?);
+            if hour > 23 || minute > 59 || second > 59 {
+                return None;
+            }
+            (hour * 3_600 + minute * 60 + second, found.get(4)?.as_str().to_owned())
+        }
+        None => (0, rest),
+    };
+    let offset = legacy_zone(rest.trim())?;
+    // Before this day the legacy class counts by the Julian calendar.
+    if (year, month, day) < (1582, 10, 15) || !is_date(year, month, day) {
+        return None;
+    }
+    (days_of(year, month, day) * DAY + seconds - offset).checked_mul(1_000)
+}
+
+type Day = (i64, i64, i64);
+
+/// The day, and what remains of the text: the time and zone.
+fn legacy_day(forms: &LegacyForms, text: &str) -> Option<(Day, String)> {
+    let number = |s: &str| s.parse::<i64>().ok();
+    let month = |s: &str| Some(named(&MONTHS, s)? + 1);
+    if let Some((_, [m, d, y, rest])) = forms.month_first.captures(text).map(|c| c.extract())
+        && let Some(m) = month(m)
+    {
+        return Some(((number(y)?, m, number(d)?), rest.to_owned()));
+    }
+    if let Some(found) = forms.year_last.captures(text) {
+        let part = |i| found.get(i).map_or("", |m| m.as_str());
+        if let Some(m) = month(part(1)) {
+            return Some(((number(part(5))?, m, number(part(2))?), format!("{} {}", part(3), part(4))));
+        }
+    }
+    if let Some((_, [d, m, y, rest])) = forms.day_first.captures(text).map(|c| c.extract())
+        && let Some(m) = month(m)
+    {
+        return Some(((number(y)?, m, number(d)?), rest.to_owned()));
+    }
+    let (_, [m, d, y, rest]) = forms.slashes.captures(text)?.extract();
+    Some(((number(y)?, number(m)?, number(d)?), rest.to_owned()))
+}
+
+/// Seconds of a zone: a name, or a sign with hours or hours and minutes.
+fn legacy_zone(text: &str) -> Option<i64> {
+    let text = text.to_ascii_lowercase();
+    if text.is_empty() {
+        return Some(0);
+    }
+    if let Some(zone) = ZONES.iter().find(|zone| zone.0 == text) {
+        return Some(zone.1 * 3_600);
+    }
+    let (sign, digits) = match text.as_bytes().first()? {
+        b'+' => (1, &text[1..]),
+        b'-' => (-1, &text[1..]),
+        _ => return None,
+    };
+    if !(1..=4).contains(&digits.len()) || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let n: i64 = digits.parse().ok()?;
+    let (hours, minutes) = if n < 24 { (n, 0) } else { (n / 100, n % 100) };
+    (hours <= 23 && minutes <= 59).then_some(sign * (hours * 3_600 + minutes * 60))
+}
+
+/// The text without what stands in parentheses; nothing when one is not closed.
+fn without_comments(text: &str) -> Option<String> {
+    let mut depth = 0usize;
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' if depth > 0 => depth -= 1,
+            c if depth == 0 => plain.push(c),
+            _ => {}
+        }
+    }
+    (depth == 0).then_some(plain)
+}

@@ -1,0 +1,223 @@
+//! A short text for any value, within bounds of characters, elements and depth. It is for looking at, not for reading
+//! back.
+
+use super::args::grapheme_count;
+use crate::heap::{Heap, Res, Value};
+
+/// The most characters of a preview.
+pub(super) const CHARS: usize = 120;
+const BYTES: usize = CHARS * 4;
+const ITEMS: usize = 8;
+const DEPTH: usize = 2;
+const NODES: usize = 32;
+/// What stands for a value that does not fit.
+const ELLIPSIS: &str = "#<…>";
+/// Room kept in a collection for the mark that there is more.
+const MARK: usize = 4;
+
+/// What may still be written.
+#[derive(Clone, Copy)]
+struct Room {
+    chars: usize,
+    bytes: usize,
+}
+
+impl Room {
+    fn holds(self, text: &str) -> bool {
+        text.len() <= self.bytes && grapheme_count(text) <= self.chars
+    }
+
+    fn less(self, chars: usize, bytes: usize) -> Room {
+        Room { chars: self.chars.saturating_sub(chars), bytes: self.bytes.saturating_sub(bytes) }
+    }
+
+    fn without(self, text: &str) -> Room {
+        self.less(grapheme_count(text), text.len())
+    }
+}
+
+/// The preview of a value.
+pub(super) fn preview<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
+    h.charge(8)?;
+    h.room(BYTES * 4)?;
+    let mut nodes = NODES;
+    render(h, value, 0, Room { chars: CHARS, bytes: BYTES }, &mut nodes)
+}
+
+/// Recursion ends at [`DEPTH`].
+fn render<'h>(h: &'h Heap, value: Value<'h>, depth: usize, room: Room, nodes: &mut usize) -> Res<String> {
+    if room.chars == 0 || room.bytes == 0 || *nodes == 0 {
+        return Ok(String::new());
+    }
+    *nodes -= 1;
+    h.charge(4)?;
+    let deep = depth >= DEPTH;
+    Ok(match value {
+        Value::Str(s) => quoted(s.text, room),
+        Value::Vector(_) if deep => leaf("[...]", room),
+        Value::Set(_) if deep => leaf("#{...}", room),
+        Value::Map(_) if deep => leaf("{...}", room),
+        Value::Vector(v) => {
+            let items = v.items();
+            sequence(["[", "]"], items.len().min(ITEMS), items.len() > ITEMS, room, nodes, |i, room, nodes| {
+                render(h, items[i], depth + 1, room, nodes)
+            })?
+        }
+        Value::Set(members) => {
+            let members = members.entries(h)?;
+            sequence(["#{", "}"], members.len().min(ITEMS), members.len() > ITEMS, room, nodes, |i, room, nodes| {
+                render(h, members.entry(i).0, depth + 1, room, nodes)
+            })?
+        }
+        Value::Map(map) => {
+            let entries = map.entries(h)?;
+            sequence(["{", "}"], entries.len().min(ITEMS), entries.len() > ITEMS, room, nodes, |i, room, nodes| {
+                let (key, value) = entries.entry(i);
+                let key = render_key(h, key, room, nodes)?;
+                let value = render(h, value, depth + 1, room.without(&key).less(1, 1), nodes)?;
+                Ok(format!("{key} {value}"))
+            })?
+        }
+        other => leaf(&scalar(other), room),
+    })
+}
+
+fn render_key<'h>(h: &'h Heap, key: Value<'h>, room: Room, nodes: &mut usize) -> Res<String> {
+    const MOST: usize = 68;
+    let room = Room { chars: (room.chars / 3).max(8).min(MOST), bytes: (room.bytes / 3).max(8).min(MOST * 4) };
+    match key {
+        Value::Str(s) => Ok(quoted(s.text, room)),
+        Value::Keyword(..) => Ok(leaf(&scalar(key), room)),
+        // A key counts as deep enough for its own elements to be left out.
+        other => render(h, other, DEPTH - 1, room, nodes),
+    }
+}
+
+/// The elements that fit, with a space between and a mark when there are more. Each gets an equal part of the room.
+fn sequence(
+    [open, close]: [&str; 2],
+    count: usize,
+    more: bool,
+    room: Room,
+    nodes: &mut usize,
+    mut item: impl FnMut(usize, Room, &mut usize) -> Res<String>,
+) -> Res<String> {
+    let mut text = open.to_owned();
+    let brackets = open.len() + close.len();
+    if room.chars < brackets || room.bytes < brackets {
+        return Ok(leaf("", room));
+    }
+    let mut left = room.less(brackets, brackets);
+    let mut stopped = false;
+    for i in 0..count {
+        let separator = usize::from(i > 0);
+        let free = left.less(separator + MARK, separator + MARK);
+        let part = Room { chars: free.chars / (count - i), bytes: free.bytes / (count - i) };
+        let shown = item(i, part, nodes)?;
+        if shown.is_empty() || !free.holds(&shown) {
+            stopped = true;
+            break;
+        }
+        if i > 0 {
+            text.push(' ');
+        }
+        text.push_str(&shown);
+        left = left.without(&shown).less(separator, separator);
+    }
+    let mark = if text.len() == open.len() { "..." } else { " ..." };
+    if (more || stopped) && left.holds(mark) {
+        text.push_str(mark);
+    }
+    text.push_str(close);
+    Ok(text)
+}
+
+fn leaf(text: &str, room: Room) -> String {
+    match () {
+        () if !text.is_empty() && room.holds(text) => text.to_owned(),
+        () if room.holds(ELLIPSIS) => ELLIPSIS.to_owned(),
+        () => String::new(),
+    }
+}
+
+/// A string with quotation marks, cut with an ellipsis where the room ends.
+fn quoted(text: &str, room: Room) -> String {
+    let most = CHARS.min(room.chars.saturating_sub(3));
+    let mut clusters: Vec<&str> = super::args::graphemes(first_bytes(text)).take(most + 1).collect();
+    let mut cut = clusters.len() > most || first_bytes(text).len() < text.len();
+    clusters.truncate(most);
+    loop {
+        let mut shown = String::from("\"");
+        for cluster in &clusters {
+            escape(cluster, &mut shown);
+        }
+        shown.push_str(if cut { "…\"" } else { "\"" });
+        if room.holds(&shown) {
+            return shown;
+        }
+        cut = true;
+        if clusters.pop().is_none() {
+            return if room.holds("\"\"") { "\"\"".to_owned() } else { String::new() };
+        }
+    }
+}
+
+/// As much of a text as a preview can ever show. The number of characters in a cluster is not bounded, so bytes are.
+fn first_bytes(text: &str) -> &str {
+    let mut end = text.len().min(BYTES * 2);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+fn escape(cluster: &str, out: &mut String) {
+    for c in cluster.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            c if c.is_control() => out.push_str(&format!("\\x{:02X}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+}
+
+/// The text of a value that holds no others.
+fn scalar(value: Value<'_>) -> String {
+    let cut = |prefix: &str, text: &str| {
+        let shown: String = super::args::graphemes(first_bytes(text)).take(CHARS).collect();
+        let more = if shown.len() < text.len() { "…" } else { "" };
+        format!("{prefix}{shown}{more}")
+    };
+    match value {
+        Value::Nil => "nil".to_owned(),
+        Value::Bool(b) => b.to_string(),
+        Value::Int(i) => i.to_string(),
+        Value::Big(b) if b.limbs.len() <= 11 => b.to_bigint().to_string(),
+        Value::Big(_) => "#<large-integer>".to_owned(),
+        Value::Float(f) if f.is_nan() => "##NaN".to_owned(),
+        Value::Float(f) if f.is_infinite() => if f > 0.0 { "##Inf" } else { "##-Inf" }.to_owned(),
+        Value::Float(f) => format!("{f:?}"),
+        Value::Keyword(_, s) => cut(":", s.text),
+        Value::Symbol(s) => cut("'", s.text),
+        Value::Var(s) => cut("#'", s.text),
+        Value::Regex(s) => cut("#\"", s.text) + "\"",
+        Value::Time(t) => {
+            let class = match value.type_name() {
+                name @ "java.util.Date" => name.to_owned(),
+                name => format!("java.time.{name}"),
+            };
+            format!("#java[{class} {}]", super::java_time::iso_text(t.value))
+        }
+        Value::Closure(c) => format!("#fn[{}]", &c.proto.params),
+        Value::Builtin(id) if id.row().namespace == "java" => {
+            super::java::label(id.row().name).unwrap_or_else(|| "#<builtin>".to_owned())
+        }
+        Value::Builtin(_) => "#<builtin>".to_owned(),
+        Value::Composed(_) | Value::Tool(_) => "#fn[...]".to_owned(),
+        other => format!("#<{}>", other.type_name()),
+    }
+}
