@@ -177,10 +177,10 @@ fn signatures_of_results() {
 
 #[test]
 fn errors_say_where() {
-    let outcome = Engine::default().eval("(let [é 1]\n  (+ é nil))", Input::new());
+    let outcome = Engine::default().eval("(let [x 1]\n  (str \"é\") (+ x nil))", Input::new());
     let problem = outcome.problem().expect("a problem");
     let at = problem.position.expect("a place");
-    assert_eq!((at.line, at.column, at.end_line, at.end_column), (2, 3, 2, 12));
+    assert_eq!((at.line, at.column, at.end_line, at.end_column), (2, 13, 2, 22));
     assert_eq!(problem.reason(), Reason::TypeError);
     let at = Engine::default().compile("(+ 1\n  (foo").expect_err("an error").position.expect("a place");
     assert_eq!((at.line, at.column), (2, 3));
