@@ -8,7 +8,12 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub mod args;
+mod format;
+mod parse;
+pub mod pattern;
 pub mod print;
+pub mod regex;
+pub mod strings;
 
 /// A built-in's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -113,7 +118,7 @@ impl Builtin {
 }
 
 /// All built-ins, area by area.
-static AREAS: &[&[Builtin]] = &[crate::frames::TABLE, print::TABLE];
+static AREAS: &[&[Builtin]] = &[crate::frames::TABLE, print::TABLE, strings::TABLE, format::TABLE, regex::TABLE, parse::TABLE];
 
 struct Index {
     rows: Vec<&'static Builtin>,
