@@ -42,8 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut session = engine.session(input.cancel_with(&cancel));
     let handler = cancel.clone();
     ctrlc::set_handler(move || handler.cancel()).map_err(|error| Failure::Prompt(error.to_string()))?;
-    let mut editor: Editor<Prompt, FileHistory> =
-        Editor::new().map_err(|error| Failure::Prompt(error.to_string()))?;
+    let mut editor: Editor<Prompt, FileHistory> = Editor::new().map_err(|error| Failure::Prompt(error.to_string()))?;
     editor.set_helper(Some(Prompt::default()));
     let history = history_file();
     if let Some(path) = &history {
@@ -62,11 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     done
 }
 
-fn converse(
-    editor: &mut Editor<Prompt, FileHistory>,
-    session: &mut Session,
-    cancel: &Cancel,
-) -> Result<Exit, Failure> {
+fn converse(editor: &mut Editor<Prompt, FileHistory>, session: &mut Session, cancel: &Cancel) -> Result<Exit, Failure> {
     loop {
         let line = match editor.readline("ptc> ") {
             Ok(line) => line,

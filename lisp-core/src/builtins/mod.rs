@@ -28,7 +28,12 @@ pub mod slices;
 mod unknown;
 
 pub(crate) use unknown::unknown_name;
+mod format;
+mod parse;
+pub mod pattern;
 mod preview;
+pub mod regex;
+pub mod strings;
 
 /// A built-in's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -151,6 +156,10 @@ static AREAS: &[&[Builtin]] = &[
     java_math::TABLE,
     java_parse::TABLE,
     java_time::TABLE,
+    strings::TABLE,
+    format::TABLE,
+    regex::TABLE,
+    parse::TABLE,
 ];
 
 struct Index {

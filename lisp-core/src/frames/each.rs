@@ -1,11 +1,13 @@
 //! Functions that call one function for each element.
 
 use super::{
-    ACC, EXTRA, EXTRA2, FUNCTION, Flow, FrameOp, ITEMS, RESULT, called, current, function, items, push, vector,
+    ACC, EXTRA, EXTRA2, FUNCTION, Flow, FrameOp, ITEMS, RESULT, accessed, called, current, function, items, push,
+    vector,
 };
 use crate::builtins::{args, comparison, numbers};
-use crate::heap::{Heap, Res, Value, VecBuilder};
-use crate::machine::{Called, State, key_of};
+use crate::error::{Error, Reason};
+use crate::heap::{Fault, Heap, Res, Value, VecBuilder};
+use crate::machine::{Called, State};
 use std::cmp::Ordering;
 
 pub(super) fn start<'h>(
@@ -27,11 +29,10 @@ pub(super) fn start<'h>(
         }
         _ => (arg(0), arg(1)),
     };
-    let accessors = matches!(
-        op,
-        FrameOp::GroupBy | FrameOp::DistinctBy | FrameOp::SumBy | FrameOp::AvgBy | FrameOp::MinBy | FrameOp::MaxBy
-    );
-    let f = function(name, f, accessors)?;
+    if matches!((op, coll), (FrameOp::UpdateVals | FrameOp::UpdateKeys, Value::Nil)) {
+        check(op, f)?;
+        return Ok(Called::Value(Value::Nil));
+    }
     let (mut second, mut third) = (Value::Unset, Value::Unset);
     let (mut first, mut count) = (Value::Nil, usize::MAX);
     if matches!(op, FrameOp::Map | FrameOp::Pmap | FrameOp::Mapcat | FrameOp::MapIndexed) {
@@ -53,6 +54,9 @@ pub(super) fn start<'h>(
         };
     }
     count = count.min(vector(first).len());
+    if count > 0 || strict(op) {
+        check(op, f)?;
+    }
     let acc = match op {
         FrameOp::Map | FrameOp::Pmap | FrameOp::MapIndexed => Value::VecBuilder(h.vec_builder(count)?),
         FrameOp::Mapcat
@@ -73,6 +77,24 @@ pub(super) fn start<'h>(
     push(op, h, s, at, &[Value::Nil, f, first, acc, second, third], dst)
 }
 
+/// Is the function looked at even when there is nothing to call it for?
+fn strict(op: FrameOp) -> bool {
+    use FrameOp::{Filter, Keep, Map, Mapcat, Pmap, Remove, Some, UpdateKeys, UpdateVals};
+    matches!(op, Map | Pmap | Mapcat | Filter | Remove | Keep | Some | UpdateVals | UpdateKeys)
+}
+
+/// Refuses what is no function; functions that read something of their elements also take paths and nothing.
+fn check(op: FrameOp, f: Value<'_>) -> Res<()> {
+    use FrameOp::{AvgBy, DistinctBy, Every, GroupBy, MaxBy, MinBy, NotAny, NotEvery, SplitWith, SumBy};
+    let reads = matches!(op, GroupBy | DistinctBy | SumBy | AvgBy | MinBy | MaxBy);
+    let asks = matches!(op, NotAny | NotEvery | Every | SplitWith);
+    match f {
+        Value::Vector(_) | Value::Str(_) if reads => Ok(()),
+        Value::Nil | Value::Bool(_) if reads || asks => Ok(()),
+        f => function(op.name(), f).map(|_| ()),
+    }
+}
+
 /// The entries of a map as one vector of keys and values in turn, or a vector's indexes and elements.
 fn pairs_of<'h>(h: &'h Heap, name: &str, coll: Value<'h>) -> Res<Value<'h>> {
     match coll {
@@ -84,7 +106,10 @@ fn pairs_of<'h>(h: &'h Heap, name: &str, coll: Value<'h>) -> Res<Value<'h>> {
 
 fn start_pcalls<'h>(h: &'h Heap, s: &mut State<'h>, at: usize, argc: usize, dst: u32) -> Res<Called<'h>> {
     for &f in &s.stack[at + 1..at + 1 + argc] {
-        function("pcalls", f, false)?;
+        if let Err(Fault::Error(mut error)) = function("pcalls", f) {
+            error.reason = Reason::PcallsError;
+            return Err(Fault::Error(error));
+        }
     }
     let functions = h.vector(&s.stack[at + 1..at + 1 + argc])?;
     let acc = Value::VecBuilder(h.vec_builder(argc)?);
@@ -149,15 +174,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
         h.charge(1)?;
         let out = match (op, f) {
             (FrameOp::Pcalls, _) => s.call_from_native(h, list[i], &[])?,
-            (_, Value::Str(_)) => Called::Value(key_of(h, args[0], f)?.unwrap_or(Value::Nil)),
-            (_, Value::Vector(path)) => {
-                let mut value = args[0];
-                for &key in path.items() {
-                    h.charge(1)?;
-                    value = key_of(h, value, key)?.unwrap_or(Value::Nil);
-                }
-                Called::Value(value)
-            }
+            _ if argc == 1 && !f.is_callable() => Called::Value(accessed(h, f, args[0])?.unwrap_or(Value::Nil)),
             _ => s.call_from_native(h, f, &args[..argc])?,
         };
         if let Some(flow) = called(s, depth, i, out) {
@@ -203,7 +220,15 @@ fn consume<'h>(
         FrameOp::Remove => push(!result.truthy(), item)?,
         FrameOp::Keep | FrameOp::KeepIndexed => push(!result.is_nil(), result)?,
         FrameOp::Mapcat => {
-            let more = args::seq(h, "mapcat", result)?;
+            let more = match (result, s.stack[base + FUNCTION]) {
+                (Value::Vector(_) | Value::Map(_) | Value::Set(_), _) => args::seq(h, "mapcat", result)?,
+                // What a keyword reads stands for itself when it is no collection.
+                (_, Value::Keyword(..)) => h.vec_single(result)?,
+                _ => {
+                    let what = format!("mapcat expects collections from its function, got {}", args::describe(result));
+                    return Err(Error::new(Reason::RuntimeError, what).hint("use map, or answer a vector").into());
+                }
+            };
             h.charge(more.len() as u64)?;
             if let Some(b) = builder(acc) {
                 b.extend(h, more)?;

@@ -14,7 +14,7 @@ pub(super) fn start<'h>(
     dst: u32,
 ) -> Res<Called<'h>> {
     let name = op.name();
-    let f = function(name, s.stack[at + 1], false)?;
+    let f = function(name, s.stack[at + 1])?;
     if op == FrameOp::MergeWith {
         return start_merge(h, s, at, argc, dst, f);
     }
@@ -32,18 +32,10 @@ pub(super) fn start<'h>(
     Ok(out)
 }
 
-/// What `reduce-kv` walks: pairs of key and value, or of index and element.
+/// What `reduce-kv` walks: the entries of a map.
 fn entries<'h>(h: &'h Heap, coll: Value<'h>) -> Res<Value<'h>> {
     match coll {
         Value::Map(_) | Value::Nil => items(h, "reduce-kv", coll),
-        Value::Vector(v) => {
-            h.charge(v.len() as u64)?;
-            let out = h.vec_builder(v.len())?;
-            for (i, &item) in v.items().iter().enumerate() {
-                out.push(h, h.vector(&[Value::Int(i as i64), item])?)?;
-            }
-            out.finish(h)
-        }
         other => Err(args::type_error("reduce-kv", "a map", other)),
     }
 }
@@ -51,10 +43,15 @@ fn entries<'h>(h: &'h Heap, coll: Value<'h>) -> Res<Value<'h>> {
 /// All entries of the later maps in one list; the first map is what they are merged into.
 fn start_merge<'h>(h: &'h Heap, s: &mut State<'h>, at: usize, argc: usize, dst: u32, f: Value<'h>) -> Res<Called<'h>> {
     let maps: Vec<Value<'h>> = s.stack[at + 2..at + 1 + argc].iter().copied().filter(|m| !m.is_nil()).collect();
+    let Some((&first, rest)) = maps.split_first() else {
+        return Ok(Called::Value(Value::Map(h.empty_map()?)));
+    };
+    if rest.is_empty() {
+        return Ok(Called::Value(first));
+    }
     for &map in &maps {
         args::map("merge-with", map)?;
     }
-    let Some((&first, rest)) = maps.split_first() else { return Ok(Called::Value(Value::Nil)) };
     let all = h.vec_builder(0)?;
     for &map in rest {
         let more = args::seq(h, "merge-with", map)?;

@@ -11,8 +11,8 @@ mod table;
 
 use crate::builtins::args;
 use crate::error::{Error, Reason};
-use crate::heap::{Composed, Heap, Res, Value, Vector};
-use crate::machine::{Called, Code, Frame, Out, State};
+use crate::heap::{Composed, Fault, Heap, Res, Value, Vector};
+use crate::machine::{Called, Code, Frame, Out, State, key_of};
 
 pub(crate) use table::TABLE;
 
@@ -250,15 +250,34 @@ fn vector<'h>(v: Value<'h>) -> &'h [Value<'h>] {
     }
 }
 
-/// An argument that must be a function; `accessors` says that a string may stand for the key it names.
-fn function<'h>(name: &str, f: Value<'h>, accessors: bool) -> Res<Value<'h>> {
+/// An argument that must be a function. A map is none here: it is a value in most such calls, by mistake.
+fn function<'h>(name: &str, f: Value<'h>) -> Res<Value<'h>> {
     match f {
-        Value::Str(_) | Value::Vector(_) if accessors => Ok(f),
+        Value::Map(_) => Err(not_function(name, f, "wrap the look-up: #(get m %)")),
         f if f.is_callable() => Ok(f),
-        other => {
-            Err(Error::new(Reason::TypeError, format!("{name} expects a function, got {}", args::describe(other)))
-                .hint(format!("write ({name} f coll) with a function, a keyword or a set first"))
-                .into())
+        other => Err(not_function(name, other, "a function, a keyword or a set comes first")),
+    }
+}
+
+#[cold]
+fn not_function(name: &str, f: Value<'_>, hint: &str) -> Fault {
+    Error::new(Reason::TypeError, format!("{name} expects a function, got {}", args::describe(f))).hint(hint).into()
+}
+
+/// What stands for a function that reads something of an element: nil and booleans read nothing, a vector is a path of
+/// keys. Answers `None` for a real function.
+fn accessed<'h>(h: &'h Heap, f: Value<'h>, item: Value<'h>) -> Res<Option<Value<'h>>> {
+    match f {
+        Value::Nil | Value::Bool(_) => Ok(Some(Value::Nil)),
+        Value::Str(_) => Ok(Some(key_of(h, item, f)?.unwrap_or(Value::Nil))),
+        Value::Vector(path) => {
+            let mut value = item;
+            for &key in path.items() {
+                h.charge(1)?;
+                value = key_of(h, value, key)?.unwrap_or(Value::Nil);
+            }
+            Ok(Some(value))
         }
+        _ => Ok(None),
     }
 }

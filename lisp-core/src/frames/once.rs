@@ -21,7 +21,7 @@ pub(super) fn start<'h>(
     dst: u32,
 ) -> Res<Called<'h>> {
     let name = op.name();
-    let (map, place, f) = (s.stack[at + 1], s.stack[at + 2], function(name, s.stack[at + 3], false)?);
+    let (map, place, f) = (s.stack[at + 1], s.stack[at + 2], function(name, s.stack[at + 3])?);
     let path = match op {
         FrameOp::Update => h.vector(&[place])?,
         _ => match place {

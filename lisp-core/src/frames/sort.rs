@@ -4,11 +4,11 @@
 //! Registers: the result, the key function, the elements, the keys, the comparator, two rows of indexes to merge from
 //! and to, and how far the merge is.
 
-use super::{FUNCTION, Flow, FrameOp, ITEMS, RESULT, called, current, function, items, push, vector};
+use super::{FUNCTION, Flow, FrameOp, ITEMS, RESULT, accessed, called, current, function, items, push, vector};
 use crate::builtins::{args, comparison};
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, Value, VecBuilder};
-use crate::machine::{Called, State, key_of};
+use crate::machine::{Called, State};
 
 const KEYS: usize = 3;
 const COMPARATOR: usize = 4;
@@ -40,10 +40,12 @@ pub(super) fn start<'h>(
             .into());
     }
     if op == FrameOp::SortBy {
-        function(name, f, true)?;
+        if !matches!(f, Value::Vector(_)) {
+            function(name, f)?;
+        }
     }
     if !matches!(comparator, Value::Unset) {
-        function(name, comparator, false)?;
+        function(name, comparator)?;
     }
     let list = items(h, name, coll)?;
     let keys = match op {
@@ -102,17 +104,9 @@ fn compute_keys<'h>(
             return Ok(None);
         };
         h.charge(1)?;
-        let out = match f {
-            Value::Str(_) => Called::Value(key_of(h, item, f)?.unwrap_or(Value::Nil)),
-            Value::Vector(path) => {
-                let mut value = item;
-                for &key in path.items() {
-                    h.charge(1)?;
-                    value = key_of(h, value, key)?.unwrap_or(Value::Nil);
-                }
-                Called::Value(value)
-            }
-            _ => s.call_from_native(h, f, &[item])?,
+        let out = match accessed(h, f, item)? {
+            Some(key) => Called::Value(key),
+            None => s.call_from_native(h, f, &[item])?,
         };
         if let Some(flow) = called(s, depth, i, out) {
             return Ok(Some(flow));

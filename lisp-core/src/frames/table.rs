@@ -4,44 +4,58 @@ use super::FrameOp;
 use crate::builtins::{Builtin, MANY};
 use crate::heap::{Compose, Heap, Res, Value};
 
-fn composed<'h>(h: &'h Heap, name: &str, kind: Compose, parts: &[Value<'h>], functions: usize) -> Res<Value<'h>> {
+fn composed<'h>(h: &'h Heap, kind: Compose, parts: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(parts.len() as u64)?;
-    for &f in &parts[..functions.min(parts.len())] {
-        super::function(name, f, false)?;
-    }
     h.composed(kind, parts)
 }
 
+fn functions<'h>(h: &'h Heap, name: &str, kind: Compose, parts: &[Value<'h>]) -> Res<Value<'h>> {
+    for &f in parts {
+        super::function(name, f)?;
+    }
+    composed(h, kind, parts)
+}
+
 fn partial<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
-    composed(h, "partial", Compose::Partial, args, 1)
+    composed(h, Compose::Partial, args)
 }
 
 fn comp<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
-    composed(h, "comp", Compose::Comp, args, args.len())
+    match args {
+        [only] => Ok(*only),
+        _ => composed(h, Compose::Comp, args),
+    }
 }
 
 fn juxt<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
-    composed(h, "juxt", Compose::Juxt, args, args.len())
+    composed(h, Compose::Juxt, args)
 }
 
 fn complement<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
-    composed(h, "complement", Compose::Complement, args, 1)
+    functions(h, "complement", Compose::Complement, args)
 }
 
 fn constantly<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
-    composed(h, "constantly", Compose::Constantly, args, 0)
+    composed(h, Compose::Constantly, args)
 }
 
 fn fnil<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
-    composed(h, "fnil", Compose::Fnil, args, 1)
+    match args.first() {
+        Some(&Value::Set(_)) => Err(super::not_function("fnil", args[0], "wrap the look-up: #(contains? s %)")),
+        Some(&f) => {
+            super::function("fnil", f)?;
+            composed(h, Compose::Fnil, args)
+        }
+        None => Ok(Value::Nil),
+    }
 }
 
 fn every_pred<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
-    composed(h, "every-pred", Compose::EveryPred, args, args.len())
+    functions(h, "every-pred", Compose::EveryPred, args)
 }
 
 fn some_fn<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
-    composed(h, "some-fn", Compose::SomeFn, args, args.len())
+    functions(h, "some-fn", Compose::SomeFn, args)
 }
 
 /// The functions done by frames, and those that make functions of others.
@@ -176,15 +190,15 @@ pub(crate) const TABLE: &[Builtin] = &[
     ),
     Builtin::native("partial", 1, MANY, "(partial f arg1 ...)", partial).doc(
         "A function that calls f with these arguments in front.",
-        &[("((partial + 1) 2)", "3"), ("(partial 1)", "!type_error")],
+        &[("((partial + 1) 2)", "3"), ("((partial 1) 2)", "!not_callable")],
     ),
     Builtin::native("comp", 0, MANY, "(comp f g ...)", comp).doc(
         "A function that calls the last, and each other with the result of the one behind it.",
-        &[("((comp inc #(* 2 %)) 5)", "11"), ("(comp 1)", "!type_error")],
+        &[("((comp inc #(* 2 %)) 5)", "11"), ("((comp inc 1) 2)", "!not_callable")],
     ),
     Builtin::native("juxt", 1, MANY, "(juxt f g ...)", juxt).doc(
         "A function that answers a vector of what each function answers.",
-        &[("((juxt inc dec) 5)", "[6 4]"), ("(juxt 1)", "!type_error")],
+        &[("((juxt inc dec) 5)", "[6 4]"), ("((juxt 1) 2)", "!not_callable")],
     ),
     Builtin::native("complement", 1, 1, "(complement f)", complement).doc(
         "A function that answers the opposite of f.",
@@ -192,8 +206,8 @@ pub(crate) const TABLE: &[Builtin] = &[
     ),
     Builtin::native("constantly", 1, 1, "(constantly x)", constantly)
         .doc("A function that always answers x.", &[("((constantly 7) 1 2)", "7"), ("(constantly)", "!arity_error")]),
-    Builtin::native("fnil", 2, 4, "(fnil f default ...)", fnil).doc(
-        "A function that calls f with defaults in place of nil arguments.",
+    Builtin::native("fnil", 2, 2, "(fnil f default)", fnil).doc(
+        "A function that calls f with a default in place of a nil first argument.",
         &[("((fnil inc 0) nil)", "1"), ("(fnil 1 0)", "!type_error")],
     ),
     Builtin::native("every-pred", 1, MANY, "(every-pred p1 p2 ...)", every_pred).doc(
@@ -221,11 +235,11 @@ pub(crate) const TABLE: &[Builtin] = &[
         &[("(tree-seq vector? identity [1 [2]])", "[[1 [2]] 1 [2] 2]"), ("(tree-seq 1 2 [1])", "!type_error")],
     ),
     Builtin::prelude("max-key", 2, MANY, "(max-key f x y & more)").doc(
-        "The argument for which f answers the most; of equal ones the last.",
+        "The argument for which f answers the most; of equal ones the first.",
         &[("(max-key count [1] [1 2])", "[1 2]"), ("(max-key 1 2 3)", "!type_error")],
     ),
     Builtin::prelude("min-key", 2, MANY, "(min-key f x y & more)").doc(
-        "The argument for which f answers the least; of equal ones the last.",
+        "The argument for which f answers the least; of equal ones the first.",
         &[("(min-key count [1] [1 2])", "[1]"), ("(min-key 1 2 3)", "!type_error")],
     ),
 ];

@@ -151,6 +151,11 @@ impl Heap {
         self.vector_from(v.len(), v.items().iter().enumerate().map(|(i, &old)| if i == index { item } else { old }))
     }
 
+    /// One value as a slice.
+    pub(crate) fn vec_single<'h>(&'h self, item: Value<'h>) -> Res<&'h [Value<'h>]> {
+        self.alloc_slice(1, std::iter::once(item))
+    }
+
     /// A vector under construction, with room for `room` elements.
     pub fn vec_builder<'h>(&'h self, room: usize) -> Res<&'h VecBuilder<'h>> {
         self.reserve(room * 16 + std::mem::size_of::<VecBuilder<'_>>())?;

@@ -1,7 +1,7 @@
 //! Calling any value that can be called.
 
 use super::state::{Code, Frame, Pending, State, Unit};
-use crate::builtins::{Imp, args};
+use crate::builtins::{Imp, args, maps};
 use crate::compile::Proto;
 use crate::error::{Error, Reason};
 use crate::frames::{self, FrameOp};
@@ -63,7 +63,8 @@ impl<'h> State<'h> {
                         return Err(arity("a map", "a key and a default", argc));
                     }
                     let default = if argc == 2 { self.stack[at + 2] } else { Value::Nil };
-                    return Ok(Called::Value(m.get_flexible(h, self.stack[at + 1])?.unwrap_or(default)));
+                    let found = maps::get(h, Value::Map(m), self.stack[at + 1])?;
+                    return Ok(Called::Value(found.unwrap_or(default)));
                 }
                 Value::Set(m) => {
                     if argc != 1 {
@@ -142,6 +143,9 @@ impl<'h> State<'h> {
     /// `(apply f a b coll)` becomes the call `(f a b ...coll)` above it; answers its place and number of arguments.
     fn spread(&mut self, h: &'h Heap, at: usize, argc: usize) -> Res<(usize, usize)> {
         let last = self.stack[at + argc];
+        if !matches!(last, Value::Vector(_) | Value::Map(_) | Value::Set(_)) {
+            return Err(args::type_error("apply", "a collection as its last argument", last));
+        }
         let items = args::seq(h, "apply", last)?;
         h.charge((argc + items.len()) as u64)?;
         let above = at + 1 + argc;
@@ -153,7 +157,7 @@ impl<'h> State<'h> {
     }
 }
 
-/// The value at a key of what may be a map; nil has no keys.
+/// The value at a key of what may be a map; other values have no keys.
 #[inline]
 pub(crate) fn key_of<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<Value<'h>>> {
     match coll {
@@ -165,9 +169,8 @@ pub(crate) fn key_of<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Op
 #[cold]
 fn key_of_other<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<Value<'h>>> {
     match coll {
-        Value::Nil => Ok(None),
         Value::Set(m) => Ok(if m.contains(h, key)? { Some(key) } else { None }),
-        other => Err(args::type_error("a keyword", "a map or nil", other)),
+        _ => Ok(None),
     }
 }
 

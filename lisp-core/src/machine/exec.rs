@@ -284,10 +284,12 @@ impl<'h> State<'h> {
                     }
                 }
                 Instr::StopReturn { src } => {
+                    attempt!(self.refuse_in_worker("return"));
                     self.result = reg!(src);
                     return Ok(Next::Out(Out::Return));
                 }
                 Instr::StopFail { src } => {
+                    attempt!(self.refuse_in_worker("fail"));
                     self.result = reg!(src);
                     return Ok(Next::Out(Out::Fail));
                 }
@@ -380,6 +382,17 @@ impl<'h> State<'h> {
                 }
             }
         }
+    }
+
+    /// A parallel call must answer: it cannot end the program.
+    fn refuse_in_worker(&self, name: &str) -> Res<()> {
+        let worker = |f: &Frame<'_>| matches!(f.code, Code::Native { op, .. } if op.worker_reason().is_some());
+        if self.frames.iter().any(worker) {
+            return Err(Error::new(Reason::RuntimeError, format!("{name} cannot stand inside pmap or pcalls"))
+                .hint("answer a value, and return after the parallel call")
+                .into());
+        }
+        Ok(())
     }
 
     /// Notes where the caller goes on, beneath the frame that was just pushed.

@@ -29,7 +29,11 @@
     [root]))
 
 (defn max-key [f x & more]
-  (first (reduce (fn [[best k] y] (let [ky (f y)] (if (>= ky k) [y ky] [best k]))) [x (f x)] more)))
+  (if (empty? more)
+    x
+    (first (reduce (fn [[best k] y] (let [ky (f y)] (if (> ky k) [y ky] [best k]))) [x (f x)] more))))
 
 (defn min-key [f x & more]
-  (first (reduce (fn [[best k] y] (let [ky (f y)] (if (<= ky k) [y ky] [best k]))) [x (f x)] more)))
+  (if (empty? more)
+    x
+    (first (reduce (fn [[best k] y] (let [ky (f y)] (if (< ky k) [y ky] [best k]))) [x (f x)] more))))

@@ -26,7 +26,7 @@ impl ReadLimits {
 
 impl Default for ReadLimits {
     fn default() -> Self {
-        ReadLimits { source_bytes: 1_000_000, names: 10_000, nesting: 200 }
+        ReadLimits { source_bytes: 1_000_000, names: 10_000, nesting: 64 }
     }
 }
 

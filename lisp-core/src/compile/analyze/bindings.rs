@@ -10,9 +10,6 @@ impl Analyzer<'_> {
         let Some((bindings, body)) = args.split_first() else {
             return Err(arity(span, "let", "(let [name value ...] body ...)"));
         };
-        if body.is_empty() {
-            return Err(arity(span, "let", "(let [name value ...] body ...)"));
-        }
         let pairs = self.pairs("let", bindings)?;
         self.scoped(|a| {
             let binds = a.binds(pairs)?;
@@ -232,9 +229,6 @@ impl Analyzer<'_> {
     pub(super) fn loop_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
         let usage = "(loop [name value ...] body ...)";
         let Some((bindings, body)) = args.split_first() else { return Err(arity(span, "loop", usage)) };
-        if body.is_empty() {
-            return Err(arity(span, "loop", usage));
-        }
         let pairs = self.pairs("loop", bindings)?;
         self.scoped(|a| {
             // A later initial value sees the names of earlier patterns, so those are taken apart once outside the

@@ -24,7 +24,7 @@ impl Analyzer<'_> {
 
     pub(super) fn when_form(&mut self, args: &[Form], span: Span, tail: bool, negated: bool) -> Res<Node> {
         let name = if negated { "when-not" } else { "when" };
-        let Some((test, body)) = args.split_first().filter(|(_, body)| !body.is_empty()) else {
+        let Some((test, body)) = args.split_first() else {
             return Err(arity(span, name, &format!("({name} test body ...)")));
         };
         let test = self.node(test, false)?;
@@ -91,7 +91,7 @@ impl Analyzer<'_> {
             );
         }
         let arrow = |f: &Form| matches!(f.kind, FormKind::Keyword(n) if self.text(n) == ">>");
-        if clauses.iter().any(arrow) {
+        if clauses.iter().skip(1).step_by(2).any(arrow) {
             return Err(invalid(span, "condp has no :>> form").hint("use cond with let"));
         }
         let predicate = self.node(predicate, false)?;
@@ -139,7 +139,7 @@ impl Analyzer<'_> {
 
     pub(super) fn when_bound(&mut self, args: &[Form], span: Span, tail: bool, only_nil: bool) -> Res<Node> {
         let name = if only_nil { "when-some" } else { "when-let" };
-        let Some((bindings, body)) = args.split_first().filter(|(_, body)| !body.is_empty()) else {
+        let Some((bindings, body)) = args.split_first() else {
             return Err(arity(span, name, &format!("({name} [name value] body ...)")));
         };
         let (target, value) = self.one_binding(name, bindings)?;
@@ -172,7 +172,7 @@ impl Analyzer<'_> {
     }
 
     pub(super) fn when_first(&mut self, args: &[Form], span: Span, tail: bool) -> Res<Node> {
-        let Some((bindings, body)) = args.split_first().filter(|(_, body)| !body.is_empty()) else {
+        let Some((bindings, body)) = args.split_first() else {
             return Err(arity(span, "when-first", "(when-first [name coll] body ...)"));
         };
         let (target, value) = self.one_binding("when-first", bindings)?;

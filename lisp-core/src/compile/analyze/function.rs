@@ -60,9 +60,6 @@ impl Analyzer<'_> {
             };
             return Err(invalid(params.span, "the parameters of fn must be a vector").hint(hint));
         };
-        if body.is_empty() {
-            return Err(arity(span, "fn", usage));
-        }
         self.function(name, items, params.span, span, |a| a.body(body, span, true))
     }
 
@@ -204,7 +201,7 @@ impl Analyzer<'_> {
             scope.recur = Some(params.len() + usize::from(rest));
         }
         let body = match items {
-            [] => Err(invalid(span, "#() is empty").hint("write #(f %)")),
+            [] => Ok(Node::nil(span)),
             // `#(42)` and `#(%)` answer the value; with more parts it is a call.
             [single] if !matches!(single.kind, FormKind::Symbol(_)) || self.is_placeholder(single) => {
                 self.node(single, true)
@@ -325,18 +322,13 @@ impl Analyzer<'_> {
         };
         self.check_definable(name, target.span)?;
         let mut rest = rest;
-        // A doc string and a map of metadata may stand before the parameters.
+        // A doc string may stand before the parameters.
         if let [Form { kind: FormKind::Str(_), .. }, more @ ..] = rest
             && !more.is_empty()
         {
             rest = more;
         }
-        if let [Form { kind: FormKind::Map(_), .. }, more @ ..] = rest
-            && !more.is_empty()
-        {
-            rest = more;
-        }
-        if rest.len() < 2 {
+        if rest.is_empty() {
             return Err(arity(span, "defn", usage));
         }
         let global = self.define(self.text(name));

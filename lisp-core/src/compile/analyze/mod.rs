@@ -180,7 +180,8 @@ impl<'a> Analyzer<'a> {
             FormKind::Float(f) => constant(Constant::Float(*f)),
             FormKind::Str(s) => constant(Constant::Str(s.clone())),
             FormKind::Regex(s) => {
-                if let Err(error) = crate::meter::Regexes::compile(s) {
+                if let Err(mut error) = crate::meter::Regexes::compile(s) {
+                    error.reason = Reason::InvalidForm;
                     return Err(error.at(span));
                 }
                 constant(Constant::Regex(s.clone()))
@@ -212,9 +213,7 @@ impl<'a> Analyzer<'a> {
         };
         if let FormKind::Symbol(name) = head.kind {
             let text = self.text(name);
-            if self.local(name).is_none()
-                && let Some(node) = self.special(text, args, span, tail)?
-            {
+            if let Some(node) = self.special(text, args, span, tail)? {
                 return Ok(node);
             }
             if let Some(tool) = text.strip_prefix("tool/") {
@@ -310,7 +309,7 @@ impl<'a> Analyzer<'a> {
 
     fn quote_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
         match args {
-            [Form { kind: FormKind::Symbol(name), .. }] => {
+            [Form { kind: FormKind::Symbol(name), .. }] if !matches!(self.text(*name), "*1" | "*2" | "*3") => {
                 Ok(Node::new(Kind::Const(Constant::Symbol(self.text(*name).into())), span))
             }
             [_] => Err(invalid(span, "quote takes a symbol only").hint("write collections without a quote: [1 2 3]")),

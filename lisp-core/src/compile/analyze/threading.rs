@@ -28,13 +28,8 @@ impl Analyzer<'_> {
                 items.insert(at, value);
                 Ok(list(items))
             }
-            FormKind::Symbol(_)
-            | FormKind::Keyword(_)
-            | FormKind::Var(_)
-            | FormKind::Map(_)
-            | FormKind::Set(_)
-            | FormKind::ShortFn(_) => Ok(list(vec![step.clone(), value])),
-            _ => Err(wrong(span, "a threading step is a call, a name or a keyword", "write (-> x (f a) :key)")),
+            FormKind::List(_) => Err(wrong(span, "() is no threading step", "write (-> x (f a) :key)")),
+            _ => Ok(list(vec![step.clone(), value])),
         }
     }
 
