@@ -84,7 +84,7 @@ fn render<'h>(h: &'h Heap, value: Value<'h>, depth: usize, room: Room, nodes: &m
 
 fn render_key<'h>(h: &'h Heap, key: Value<'h>, room: Room, nodes: &mut usize) -> Res<String> {
     const MOST: usize = 68;
-    let room = Room { chars: (room.chars / 3).max(8).min(MOST), bytes: (room.bytes / 3).max(8).min(MOST * 4) };
+    let room = Room { chars: (room.chars / 3).clamp(8, MOST), bytes: (room.bytes / 3).clamp(8, MOST * 4) };
     match key {
         Value::Str(s) => Ok(quoted(s.text, room)),
         Value::Keyword(..) => Ok(leaf(&scalar(key), room)),

@@ -368,10 +368,9 @@ impl<'h> Reader<'h> {
     /// Puts the keys that lead to a node and the values from `base` on into a builder.
     fn pour(&self, builder: &'h MapBuilder<'h>, node: u32, base: usize) -> Res<()> {
         let (keys, count) = self.path(node);
-        for place in 0..count {
-            if let (Some(key), Some(&value)) = (keys[place], self.values.get(base + place)) {
-                self.insert(builder, Value::Str(key), value)?;
-            }
+        let values = self.values.iter().skip(base);
+        for (key, &value) in keys[..count].iter().flatten().zip(values) {
+            self.insert(builder, Value::Str(key), value)?;
         }
         Ok(())
     }

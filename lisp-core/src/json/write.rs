@@ -49,12 +49,10 @@ pub fn write<'h>(h: &'h Heap, value: Value<'h>, style: Style, out: &mut TextBuf<
         *at += 1;
         match next {
             Some((place, key, item)) => {
-                if place > 0 {
-                    out.push(',')?;
-                }
-                if let Some(key) = key {
-                    key_text(h, key, out)?;
-                    out.push(':')?;
+                let comma = if place > 0 { "," } else { "" };
+                match key {
+                    Some(Value::Str(key) | Value::Keyword(_, key)) => quoted(comma, key.text, ":", out)?,
+                    _ => out.push_str(comma)?,
                 }
                 writer.begin(item, out)?;
             }
@@ -83,7 +81,7 @@ impl<'h> Writer<'h> {
             Value::Bool(b) => out.push_str(if b { "true" } else { "false" }),
             Value::Int(i) => int_text(i, out),
             Value::Big(_) => integer_text(h, value, out),
-            Value::Str(s) => quoted(s.text, out),
+            Value::Str(s) => quoted("", s.text, "", out),
             Value::Float(f) if f.is_finite() => float_text(f, out),
             Value::Vector(v) => {
                 out.push('[')?;
@@ -95,7 +93,7 @@ impl<'h> Writer<'h> {
                 push(h, &mut self.open, Open::Object(entries, 0))
             }
             _ if self.style == Style::Strict => Err(self.refuse(value)),
-            Value::Keyword(_, name) => quoted(name.text, out),
+            Value::Keyword(_, name) => quoted("", name.text, "", out),
             Value::Set(members) => {
                 out.push('[')?;
                 push(h, &mut self.open, Open::Set(members.entries(h)?, 0))
@@ -103,7 +101,7 @@ impl<'h> Writer<'h> {
             other => {
                 let mut text = TextBuf::new(h);
                 printed(h, other, &mut text)?;
-                quoted(text.as_str(), out)
+                quoted("", text.as_str(), "", out)
             }
         }
     }
@@ -281,32 +279,22 @@ fn float_text(f: f64, out: &mut TextBuf<'_>) -> Res<()> {
     out.push_str(if plain.len() <= scientific.len() { plain } else { &scientific })
 }
 
-fn key_text<'h>(h: &'h Heap, key: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
-    match key {
-        Value::Str(s) | Value::Keyword(_, s) => quoted(s.text, out),
-        other => {
-            out.push('"')?;
-            integer_text(h, other, out)?;
-            out.push('"')
-        }
+/// A text in quotation marks, escaped where JSON wants it, with something in front and behind.
+fn quoted(before: &str, text: &str, behind: &str, out: &mut TextBuf<'_>) -> Res<()> {
+    // Whole chunks at a time, which the compiler can compare side by side.
+    if !text.as_bytes().chunks(32).any(|chunk| chunk.iter().fold(false, |found, &byte| found | needs_escape(byte))) {
+        return out.push_all(&[before, "\"", text, "\"", behind]);
     }
-}
-
-/// A text in quotation marks; what JSON wants escaped is.
-fn quoted(text: &str, out: &mut TextBuf<'_>) -> Res<()> {
-    out.push('"')?;
+    out.push_all(&[before, "\""])?;
     let mut from = 0;
-    if text.as_bytes().chunks(32).any(|chunk| chunk.iter().fold(false, |found, &byte| found | needs_escape(byte))) {
-        for (i, byte) in text.bytes().enumerate() {
-            if needs_escape(byte) {
-                out.push_str(&text[from..i])?;
-                from = i + 1;
-                escape(byte, out)?;
-            }
+    for (i, byte) in text.bytes().enumerate() {
+        if needs_escape(byte) {
+            out.push_str(&text[from..i])?;
+            from = i + 1;
+            escape(byte, out)?;
         }
     }
-    out.push_str(&text[from..])?;
-    out.push('"')
+    out.push_all(&[&text[from..], "\"", behind])
 }
 
 #[inline]
