@@ -21,6 +21,6 @@ pub mod heap;
 pub mod json;
 pub mod machine;
 pub mod meter;
-// pub mod syntax;
+pub mod syntax;
 
 pub use error::{Detail, Error, Reason, Span};

@@ -1,5 +1,6 @@
 //! What a run may print, and its compiled regular expressions: the parts of the account that are not in an arena.
 
+use crate::builtins::args::{grapheme_count, graphemes};
 use crate::error::{Error, Reason};
 use crate::heap::Res;
 use std::collections::HashMap;
@@ -27,11 +28,12 @@ impl Prints {
     /// Adds a line, cut with a visible mark when it is too long. Lines beyond the total are counted, not kept.
     pub fn push(&mut self, line: &str) {
         let mut kept = line.to_owned();
-        if self.line_chars > 0
-            && let Some((end, _)) = line.char_indices().nth(self.line_chars)
-        {
-            kept.truncate(end);
-            kept.push_str(&format!("... (cut: {} of {} bytes)", end, line.len()));
+        if self.line_chars > 0 && line.len() > self.line_chars {
+            let end = graphemes(line).take(self.line_chars).map(str::len).sum();
+            if end < line.len() {
+                kept.truncate(end);
+                kept.push_str(&format!("... ({}/{} chars)", self.line_chars, grapheme_count(line)));
+            }
         }
         if self.total_bytes > 0 && self.bytes + kept.len() > self.total_bytes {
             self.dropped += 1;

@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub mod args;
+pub mod bits;
+pub mod comparison;
 mod describe;
 pub(crate) mod java;
 mod java_math;
@@ -15,6 +17,17 @@ mod java_parse;
 mod java_text;
 pub(crate) mod java_time;
 mod json;
+pub mod maps;
+pub mod math;
+pub mod numbers;
+pub mod predicates;
+pub mod print;
+pub mod seqs;
+pub mod sets;
+pub mod slices;
+mod unknown;
+
+pub(crate) use unknown::unknown_name;
 mod preview;
 
 /// A built-in's place in the table.
@@ -122,6 +135,16 @@ impl Builtin {
 /// All built-ins, area by area.
 static AREAS: &[&[Builtin]] = &[
     crate::frames::TABLE,
+    comparison::TABLE,
+    numbers::TABLE,
+    maps::TABLE,
+    sets::TABLE,
+    print::TABLE,
+    math::TABLE,
+    bits::TABLE,
+    predicates::TABLE,
+    seqs::TABLE,
+    slices::TABLE,
     json::TABLE,
     describe::TABLE,
     java_text::TABLE,

@@ -1,6 +1,12 @@
-//! Forms to code.
-/// stub
-pub struct Proto {
-    /// The parameters as written.
-    pub params: Box<str>,
-}
+//! From forms to code: the analyzer resolves names and takes forms apart, the code generator assigns registers.
+
+mod analyze;
+mod codegen;
+mod constants;
+mod core;
+mod instr;
+mod program;
+
+pub use analyze::{Free, MAX_DEPTH};
+pub(crate) use instr::{Cmp, Instr, Via};
+pub use program::{Program, Proto};

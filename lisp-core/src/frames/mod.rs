@@ -1,10 +1,264 @@
-//! Functions that call functions.
-use crate::builtins::Builtin;
-/// stub
+//! Functions that call functions: native frames. A frame keeps its values in registers, so they are roots; it takes
+//! the result of a call, stores it, and makes the next call or finishes. What it does between two calls can be done
+//! again from the start.
+
+mod compose;
+mod each;
+mod fold;
+mod once;
+mod sort;
+mod table;
+
+use crate::builtins::args;
+use crate::error::{Error, Reason};
+use crate::heap::{Composed, Heap, Res, Value, Vector};
+use crate::machine::{Called, Code, Frame, Out, State};
+
+pub(crate) use table::TABLE;
+
+/// The functions done by frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is the function of the same name")]
 pub enum FrameOp {
-    /// map
+    Apply,
     Map,
+    Pmap,
+    Pcalls,
+    MapIndexed,
+    Mapcat,
+    Filter,
+    Remove,
+    Keep,
+    KeepIndexed,
+    Some,
+    Every,
+    NotAny,
+    NotEvery,
+    TakeWhile,
+    DropWhile,
+    SplitWith,
+    PartitionBy,
+    GroupBy,
+    DistinctBy,
+    UpdateVals,
+    UpdateKeys,
+    SumBy,
+    AvgBy,
+    MinBy,
+    MaxBy,
+    Reduce,
+    ReduceKv,
+    Sort,
+    SortBy,
+    Update,
+    UpdateIn,
+    MergeWith,
+    /// calls of functions made of others
+    Comp,
+    Juxt,
+    Complement,
+    EveryPred,
+    SomeFn,
 }
-/// stub
-pub const TABLE: &[Builtin] = &[Builtin::frame("map", 2, 4, "(map f coll)", FrameOp::Map)];
+
+impl FrameOp {
+    /// Are faults inside the functions it calls named after the caller?
+    pub(crate) fn wraps_errors(self) -> bool {
+        !matches!(
+            self,
+            FrameOp::Comp | FrameOp::Juxt | FrameOp::Complement | FrameOp::EveryPred | FrameOp::SomeFn | FrameOp::Apply
+        )
+    }
+
+    /// The reason of every fault inside a parallel call.
+    pub(crate) fn worker_reason(self) -> Option<Reason> {
+        match self {
+            FrameOp::Pmap => Some(Reason::PmapError),
+            FrameOp::Pcalls => Some(Reason::PcallsError),
+            _ => None,
+        }
+    }
+
+    /// The name of the function, for its errors.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            FrameOp::Apply => "apply",
+            FrameOp::Map => "map",
+            FrameOp::Pmap => "pmap",
+            FrameOp::Pcalls => "pcalls",
+            FrameOp::MapIndexed => "map-indexed",
+            FrameOp::Mapcat => "mapcat",
+            FrameOp::Filter => "filter",
+            FrameOp::Remove => "remove",
+            FrameOp::Keep => "keep",
+            FrameOp::KeepIndexed => "keep-indexed",
+            FrameOp::Some => "some",
+            FrameOp::Every => "every?",
+            FrameOp::NotAny => "not-any?",
+            FrameOp::NotEvery => "not-every?",
+            FrameOp::TakeWhile => "take-while",
+            FrameOp::DropWhile => "drop-while",
+            FrameOp::SplitWith => "split-with",
+            FrameOp::PartitionBy => "partition-by",
+            FrameOp::GroupBy => "group-by",
+            FrameOp::DistinctBy => "distinct-by",
+            FrameOp::UpdateVals => "update-vals",
+            FrameOp::UpdateKeys => "update-keys",
+            FrameOp::SumBy => "sum-by",
+            FrameOp::AvgBy => "avg-by",
+            FrameOp::MinBy => "min-by",
+            FrameOp::MaxBy => "max-by",
+            FrameOp::Reduce => "reduce",
+            FrameOp::ReduceKv => "reduce-kv",
+            FrameOp::Sort => "sort",
+            FrameOp::SortBy => "sort-by",
+            FrameOp::Update => "update",
+            FrameOp::UpdateIn => "update-in",
+            FrameOp::MergeWith => "merge-with",
+            FrameOp::Comp => "comp",
+            FrameOp::Juxt => "juxt",
+            FrameOp::Complement => "complement",
+            FrameOp::EveryPred => "every-pred",
+            FrameOp::SomeFn => "some-fn",
+        }
+    }
+}
+
+/// Register of a native frame for the result of a call.
+const RESULT: usize = 0;
+/// Register for the function.
+const FUNCTION: usize = 1;
+/// Register for what is walked.
+const ITEMS: usize = 2;
+/// Register for what is built.
+const ACC: usize = 3;
+/// Registers for whatever else.
+const EXTRA: usize = 4;
+/// Register for whatever else.
+const EXTRA2: usize = 5;
+
+/// Starts a function that calls functions: its arguments stand behind stack slot `at`.
+pub(crate) fn start<'h>(
+    op: FrameOp,
+    h: &'h Heap,
+    s: &mut State<'h>,
+    at: usize,
+    argc: usize,
+    dst: u32,
+) -> Res<Called<'h>> {
+    match op {
+        FrameOp::Update | FrameOp::UpdateIn => once::start(op, h, s, at, argc, dst),
+        FrameOp::Sort | FrameOp::SortBy => sort::start(op, h, s, at, argc, dst),
+        FrameOp::Reduce | FrameOp::ReduceKv | FrameOp::MergeWith => fold::start(op, h, s, at, argc, dst),
+        _ => each::start(op, h, s, at, argc, dst),
+    }
+}
+
+/// Starts a call of a function made of others.
+pub(crate) fn start_composed<'h>(
+    c: &'h Composed<'h>,
+    h: &'h Heap,
+    s: &mut State<'h>,
+    at: usize,
+    argc: usize,
+    dst: u32,
+) -> Res<Called<'h>> {
+    compose::start(c, h, s, at, argc, dst)
+}
+
+/// Goes on with the native frame on top.
+pub(crate) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Option<Out>> {
+    let out = match op {
+        FrameOp::Update | FrameOp::UpdateIn => once::step(op, h, s),
+        FrameOp::Sort | FrameOp::SortBy => sort::step(op, h, s),
+        FrameOp::Reduce | FrameOp::ReduceKv | FrameOp::MergeWith => fold::step(op, h, s),
+        FrameOp::Comp | FrameOp::Juxt | FrameOp::Complement | FrameOp::EveryPred | FrameOp::SomeFn => {
+            compose::step(op, h, s)
+        }
+        _ => each::step(op, h, s),
+    };
+    out.map(|flow| match flow {
+        Flow::Switch => None,
+        Flow::Tool => Some(Out::Tool),
+    })
+}
+
+/// What a frame came to.
+enum Flow {
+    /// Another frame is on top.
+    Switch,
+    /// A tool is to be called.
+    Tool,
+}
+
+/// Pushes a native frame with these registers at slot `at` (the first is the result's).
+fn push<'h>(
+    op: FrameOp,
+    h: &'h Heap,
+    s: &mut State<'h>,
+    at: usize,
+    registers: &[Value<'h>],
+    dst: u32,
+) -> Res<Called<'h>> {
+    let size = registers.len();
+    s.ensure(h, at + size)?;
+    s.reserve_frame(h)?;
+    s.stack[at..at + size].copy_from_slice(registers);
+    s.frames.push(Frame { code: Code::Native { op, waiting: false, i: 0, size: size as u16 }, base: at as u32, dst });
+    Ok(Called::Frame)
+}
+
+/// The state of the native frame on top: its first register, whether a result has come, and its count.
+fn current(s: &State<'_>) -> (usize, bool, usize) {
+    match s.frames.last() {
+        Some(&Frame { code: Code::Native { waiting, i, .. }, base, .. }) => (base as usize, waiting, i as usize),
+        _ => (0, false, 0),
+    }
+}
+
+/// Notes what a call from a frame came to; a value that came at once is stored like any other.
+#[inline]
+fn called<'h>(s: &mut State<'h>, depth: usize, i: usize, called: Called<'h>) -> Option<Flow> {
+    if let Some(Frame { code: Code::Native { waiting, i: count, .. }, base, .. }) = s.frames.get_mut(depth) {
+        (*waiting, *count) = (true, i as u32);
+        let base = *base as usize;
+        return match called {
+            Called::Value(value) => {
+                s.stack[base + RESULT] = value;
+                None
+            }
+            Called::Frame => Some(Flow::Switch),
+            Called::Tool => Some(Flow::Tool),
+        };
+    }
+    Some(Flow::Switch)
+}
+
+/// What is walked, as a vector that can stand in a register.
+fn items<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<Value<'h>> {
+    match v {
+        Value::Vector(_) => Ok(v),
+        other => h.vector(args::seq(h, name, other)?),
+    }
+}
+
+/// The vector in a register.
+fn vector<'h>(v: Value<'h>) -> &'h [Value<'h>] {
+    match v {
+        Value::Vector(v) => Vector::items(v),
+        _ => &[],
+    }
+}
+
+/// An argument that must be a function; `accessors` says that a string may stand for the key it names.
+fn function<'h>(name: &str, f: Value<'h>, accessors: bool) -> Res<Value<'h>> {
+    match f {
+        Value::Str(_) | Value::Vector(_) if accessors => Ok(f),
+        f if f.is_callable() => Ok(f),
+        other => {
+            Err(Error::new(Reason::TypeError, format!("{name} expects a function, got {}", args::describe(other)))
+                .hint(format!("write ({name} f coll) with a function, a keyword or a set first"))
+                .into())
+        }
+    }
+}

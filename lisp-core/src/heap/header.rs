@@ -4,19 +4,30 @@ use std::cell::Cell;
 
 /// Names the arena an object lives in, and, while a compaction runs, where the object has gone.
 ///
-/// Low bit 1: the object is here, the other bits are its region. Low bit 0: the object has moved, the word is the
-/// address of its copy. Only objects of the region under compaction are ever written.
-pub struct Header(Cell<u64>);
+/// Low bit 1: the object is here; the second bit is the flag of [`Header::sees_foreign`], the others are its region.
+/// Low bit 0: the object has moved, the word is the address of its copy. Only objects of the region under compaction
+/// are ever written.
+pub(super) struct Header(Cell<u64>);
 
 impl Header {
     pub(super) fn new(region: u32) -> Self {
-        Header(Cell::new(u64::from(region) << 1 | 1))
+        Header(Cell::new(u64::from(region) << 2 | 1))
     }
 
     /// The region the object was made in.
     #[inline]
     pub(super) fn region(&self) -> u32 {
-        (self.0.get() >> 1) as u32
+        (self.0.get() >> 2) as u32
+    }
+
+    /// The same header for a vector whose cells belong to another region.
+    pub(super) fn seeing_foreign(self) -> Self {
+        Header(Cell::new(self.0.get() | 2))
+    }
+
+    /// Do the vector's cells belong to another region?
+    pub(super) fn sees_foreign(&self) -> bool {
+        self.0.get() & 2 != 0
     }
 
     /// The address of the copy, if the object has moved.
@@ -27,7 +38,7 @@ impl Header {
     }
 
     pub(super) fn set_moved(&self, to: *const ()) {
-        debug_assert_eq!(to as u64 & 1, 0, "objects are aligned to 8 bytes");
+        debug_assert_eq!(to as u64 & 3, 0, "objects are aligned to 8 bytes");
         self.0.set(to as u64);
     }
 }

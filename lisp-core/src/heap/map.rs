@@ -403,13 +403,15 @@ impl Heap {
                     node.children.len(),
                     node.children.iter().enumerate().map(|(j, &c)| if j == i { child } else { c }),
                 )?;
-                Ok((self.node(node.entry_bits, node.child_bits, node.entries, children)?, added))
+                let shared = std::mem::size_of_val(node.entries);
+                Ok((self.sharing_node(node.entry_bits, node.child_bits, node.entries, children, shared)?, added))
             }
             Step::Nothing => {
                 let bit = 1u32 << (hash >> shift & 31);
                 let at = (node.entry_bits & (bit - 1)).count_ones() as usize;
                 let entries = self.insert_entry(node.entries, at, (key, value))?;
-                Ok((self.node(node.entry_bits | bit, node.child_bits, entries, node.children)?, true))
+                let shared = std::mem::size_of_val(node.children);
+                Ok((self.sharing_node(node.entry_bits | bit, node.child_bits, entries, node.children, shared)?, true))
             }
             Step::Collisions => {
                 for (i, &(k, _)) in node.entries.iter().enumerate() {
@@ -421,6 +423,19 @@ impl Heap {
                 Ok((self.node(0, 0, entries, &[])?, true))
             }
         }
+    }
+
+    /// A node that shares its entries or children with an older one is charged for the copy that a compaction makes.
+    fn sharing_node<'h>(
+        &'h self,
+        entry_bits: u32,
+        child_bits: u32,
+        entries: &'h [Entry<'h>],
+        children: &'h [&'h Node<'h>],
+        shared: usize,
+    ) -> Res<&'h Node<'h>> {
+        self.charge_share(shared)?;
+        self.node(entry_bits, child_bits, entries, children)
     }
 
     fn node<'h>(
@@ -441,7 +456,8 @@ impl Heap {
     fn replace_entry<'h>(&'h self, node: &'h Node<'h>, i: usize, entry: Entry<'h>) -> Res<&'h Node<'h>> {
         let all = node.entries.iter().enumerate().map(|(j, &e)| if j == i { entry } else { e });
         let entries = self.alloc_slice(node.entries.len(), all)?;
-        self.node(node.entry_bits, node.child_bits, entries, node.children)
+        let shared = std::mem::size_of_val(node.children);
+        self.sharing_node(node.entry_bits, node.child_bits, entries, node.children, shared)
     }
 
     /// The node that tells two entries apart, `shift` bits into their hashes.
@@ -515,7 +531,9 @@ impl Heap {
                     return Ok(None);
                 }
                 let bit = 1u32 << (hash >> shift & 31);
-                Ok(Some(self.node(node.entry_bits & !bit, node.child_bits, without(i)?, node.children)?))
+                let shared = std::mem::size_of_val(node.children);
+                let bits = node.entry_bits & !bit;
+                Ok(Some(self.sharing_node(bits, node.child_bits, without(i)?, node.children, shared)?))
             }
             Step::Child(i) => {
                 let Some(child) = self.tree_dissoc(node.children[i], key, hash, shift + BITS)? else {
@@ -536,7 +554,8 @@ impl Heap {
                     node.children.len(),
                     node.children.iter().enumerate().map(|(j, &c)| if j == i { child } else { c }),
                 )?;
-                Ok(Some(self.node(node.entry_bits, node.child_bits, node.entries, children)?))
+                let shared = std::mem::size_of_val(node.entries);
+                Ok(Some(self.sharing_node(node.entry_bits, node.child_bits, node.entries, children, shared)?))
             }
             Step::Nothing => Ok(None),
             Step::Collisions => {

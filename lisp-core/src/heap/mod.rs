@@ -1,6 +1,7 @@
 //! Arenas, values and the account of every byte. The only unsafe code of the crate is in this folder.
 
 mod big;
+mod collect;
 mod compare;
 mod header;
 mod map;
@@ -12,12 +13,12 @@ mod value;
 mod vector;
 
 pub use big::Big;
+pub use collect::Collector;
 pub use compare::compare_numbers;
 pub use map::{Entries, Entry, Keys, Map, MapBuilder, SMALL};
 pub use region::{Account, Heap, Work};
 pub use store::{Frozen, Keep, Rooted, Store};
 pub use string::Str;
-pub(crate) use string::hash_bytes;
 pub use text::TextBuf;
 pub use value::{Closure, Compose, Composed, Time, TimeValue, Value};
 pub use vector::{MAX_LEN, VecBuilder, Vector};
@@ -45,5 +46,3 @@ impl From<Error> for Fault {
 
 /// The result of an operation on the heap.
 pub type Res<T> = Result<T, Fault>;
-
-pub(crate) use region::{cells_as_values, with_lifetime};

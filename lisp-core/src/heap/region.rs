@@ -4,6 +4,7 @@ use super::header::Header;
 use super::value::{Closure, Compose, Composed, Time, TimeValue};
 use super::{Fault, Res, Value};
 use crate::compile::Proto;
+use crate::machine::Unit;
 use crate::meter::{Prints, Regexes};
 use bumpalo::Bump;
 use std::alloc::Layout;
@@ -20,6 +21,8 @@ pub struct Account {
     pub allocated: u64,
     /// What may be held; `usize::MAX` is no limit.
     pub limit: usize,
+    /// How often the arena was compacted.
+    pub compactions: u64,
 }
 
 /// An arena with its account, the fuel of the run and what built-ins need besides: the prints and the compiled
@@ -30,15 +33,21 @@ pub struct Heap {
     used: Cell<usize>,
     peak: Cell<usize>,
     allocated: Cell<u64>,
+    /// What may be held when the garbage is counted too; beyond it a compaction is due.
     limit: Cell<usize>,
+    /// What may be held at all.
+    budget: usize,
+    /// Held outside the arena: the stacks.
+    held: Cell<usize>,
+    compactions: Cell<u64>,
     spent: Cell<u64>,
     stop_at: Cell<u64>,
+    /// What the clock says, in milliseconds since 1970-01-01T00:00:00Z, when the driver has said so.
+    pub now_ms: Cell<Option<i64>>,
     /// What the program printed.
     pub prints: RefCell<Prints>,
     /// The compiled regular expressions, by pattern.
     pub regexes: RefCell<Regexes>,
-    /// The time in milliseconds since 1970-01-01T00:00:00Z, set by the driver; `None` for a run without a clock.
-    pub now_ms: Cell<Option<i64>>,
 }
 
 impl Heap {
@@ -51,11 +60,14 @@ impl Heap {
             peak: Cell::new(0),
             allocated: Cell::new(0),
             limit: Cell::new(limit),
+            budget: limit,
+            held: Cell::new(0),
+            compactions: Cell::new(0),
             spent: Cell::new(0),
             stop_at: Cell::new(u64::MAX),
+            now_ms: Cell::new(None),
             prints: RefCell::default(),
             regexes: RefCell::default(),
-            now_ms: Cell::new(None),
         }
     }
 
@@ -73,13 +85,32 @@ impl Heap {
             used: self.used.get(),
             peak: self.peak.get().max(self.used.get()),
             allocated: self.allocated.get(),
-            limit: self.limit.get(),
+            limit: self.budget,
+            compactions: self.compactions.get(),
         }
     }
 
-    /// Sets what may be held, in bytes.
-    pub fn set_limit(&self, bytes: usize) {
-        self.limit.set(bytes);
+    /// Puts a compacted arena in the place of the old one, and sets when the next compaction is due: not before an
+    /// eighth of the budget has been allocated, so that the work stays in proportion.
+    pub(super) fn replace_arena(&mut self, bump: Bump, bytes: usize) {
+        const LEAST: usize = 64 << 10;
+        self.peak.set(self.peak.get().max(self.used.get()));
+        self.bump = bump;
+        let live = bytes + self.held.get();
+        self.used.set(live);
+        self.compactions.set(self.compactions.get() + 1);
+        let slack = self.budget.saturating_sub(live).max(self.budget / 8).max(LEAST);
+        self.limit.set(live.saturating_add(slack));
+    }
+
+    /// Lets `bytes` more be allocated, whatever the budget: for what a host makes of a run that is over.
+    pub(crate) fn allow(&self, bytes: usize) {
+        self.limit.set(self.used.get().saturating_add(bytes));
+    }
+
+    /// Is there room for `bytes` more within the budget?
+    pub(crate) fn affords(&self, bytes: usize) -> bool {
+        self.used.get().checked_add(bytes).is_some_and(|sum| sum <= self.budget)
     }
 
     /// Fuel spent so far.
@@ -134,15 +165,15 @@ impl Heap {
     pub(crate) fn hold(&self, bytes: usize) -> Res<()> {
         self.room(bytes)?;
         self.used.set(self.used.get() + bytes);
+        self.held.set(self.held.get() + bytes);
         self.peak.set(self.peak.get().max(self.used.get()));
         self.allocated.set(self.allocated.get() + bytes as u64);
         Ok(())
     }
 
-    /// Gives back bytes taken with [`Heap::hold`].
-    pub(crate) fn release(&self, bytes: usize) {
-        self.peak.set(self.peak.get().max(self.used.get()));
-        self.used.set(self.used.get().saturating_sub(bytes));
+    /// Charges for bytes that are shared now and would be copied by a compaction.
+    pub(super) fn charge_share(&self, bytes: usize) -> Res<()> {
+        self.account_for(bytes)
     }
 
     #[inline]
@@ -228,12 +259,13 @@ impl Heap {
     /// A function of the program.
     pub fn closure<'h>(
         &'h self,
+        unit: &'h Unit,
         proto: &'h Proto,
         captures: impl ExactSizeIterator<Item = Value<'h>>,
     ) -> Res<Value<'h>> {
         self.reserve(captures.len() * 16 + std::mem::size_of::<Closure<'_>>())?;
         let captures = self.alloc_slice(captures.len(), captures)?;
-        Ok(Value::Closure(self.alloc(Closure { head: self.header(), proto, captures })?))
+        Ok(Value::Closure(self.alloc(Closure { head: self.header(), unit, proto, captures })?))
     }
 
     /// A function made of others.
@@ -301,13 +333,4 @@ pub(crate) fn cells_as_values<'h>(cells: &'h [Cell<Value<'h>>]) -> &'h [Value<'h
     // below its length, are written once before any view of them is made and never afterwards; a builder's cells may
     // be set again by `MapBuilder::set_value` only, which lends no views.
     unsafe { std::slice::from_raw_parts(cells.as_ptr().cast(), cells.len()) }
-}
-
-/// Gives a value another brand.
-///
-/// # Safety
-/// The objects it refers to must live, unmoved, for all of `'b`.
-pub(crate) unsafe fn with_lifetime<'b>(value: Value<'_>) -> Value<'b> {
-    // SAFETY: the types differ in their lifetime only; the caller vouches for that.
-    unsafe { std::mem::transmute::<Value<'_>, Value<'b>>(value) }
 }

@@ -1,5 +1,6 @@
 //! A heap together with the roots that point into it: the one place where values are kept between two visits.
 
+use super::collect::Collector;
 use super::{Heap, Res, Value};
 use std::any::Any;
 use std::sync::Arc;
@@ -8,6 +9,9 @@ use std::sync::Arc;
 pub trait Rooted: 'static {
     /// The roots under one brand. The family must not use the lifetime for anything but branding values.
     type In<'h>;
+
+    /// Shows every value among the roots to the compaction, and puts in what it answers.
+    fn trace(roots: &mut Self::In<'static>, collector: &mut Collector);
 }
 
 /// Things that live at least as long as a visit: compiled programs and grants.
@@ -56,6 +60,16 @@ impl<R: Rooted> Store<R> {
         // contents.
         let roots = unsafe { &mut *roots };
         visit(&self.heap, roots, Keep(&self.keep))
+    }
+}
+
+impl<R: Rooted> Store<R> {
+    /// Compacts the heap: what the roots do not reach is gone.
+    pub fn collect(&mut self) {
+        let mut collector = Collector::new(self.heap.region());
+        R::trace(&mut self.roots, &mut collector);
+        collector.run();
+        self.heap.adopt(collector);
     }
 }
 

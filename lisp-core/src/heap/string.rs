@@ -43,6 +43,7 @@ impl Heap {
 
     /// A string that shares bytes already in an arena.
     pub fn str_view<'h>(&'h self, text: &'h str) -> Res<Value<'h>> {
+        self.charge_share(text.len())?;
         Ok(Value::Str(self.alloc(Str { head: self.header(), text })?))
     }
 

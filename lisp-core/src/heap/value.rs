@@ -7,6 +7,7 @@ use super::string::Str;
 use super::vector::{VecBuilder, Vector};
 use crate::builtins::BuiltinId;
 use crate::compile::Proto;
+use crate::machine::Unit;
 
 /// One value of a program. `'h` is the brand of the heap that was entered: no safe code can keep a value across a
 /// point where the heap may move.
@@ -63,6 +64,8 @@ const _: () = assert!(std::mem::size_of::<Option<Value<'static>>>() == 16);
 /// A function of the program together with the values it captured.
 pub struct Closure<'h> {
     pub(super) head: Header,
+    /// The loaded program that its code is part of.
+    pub unit: &'h Unit,
     /// Its code.
     pub proto: &'h Proto,
     /// What it captured, in the order of `Proto::captures`.

@@ -9,10 +9,9 @@ pub struct Vector<'h> {
     pub(super) head: Header,
     /// The elements.
     pub(super) items: &'h [Cell<Value<'h>>],
-    /// Where the elements stand when they are part of a buffer that may still grow.
-    pub(super) buffer: Option<&'h Buffer<'h>>,
-    /// Index of the first element in the buffer.
-    pub(super) start: usize,
+    /// The run of cells that the elements are part of, when others may see it too. A vector without one owns its
+    /// cells alone, or (by a flag of its header) sees cells of another region, which never move.
+    pub(super) buffer: Cell<Option<&'h Buffer<'h>>>,
 }
 
 /// Cells with room at the ends; those from `low` up to `high` belong to some vector and never change again.
@@ -25,6 +24,13 @@ pub(super) struct Buffer<'h> {
 
 /// The most elements a vector can have.
 pub const MAX_LEN: usize = u32::MAX as usize;
+
+impl Buffer<'_> {
+    /// Where a view of these cells begins.
+    pub(super) fn place(&self, items: &[Cell<Value<'_>>]) -> usize {
+        (items.as_ptr() as usize - self.cells.as_ptr() as usize) / std::mem::size_of::<Value<'_>>()
+    }
+}
 
 impl<'h> Vector<'h> {
     /// How many elements.
@@ -41,7 +47,7 @@ impl<'h> Vector<'h> {
     /// The elements.
     #[inline]
     pub fn items(&self) -> &'h [Value<'h>] {
-        super::cells_as_values(self.items)
+        super::region::cells_as_values(self.items)
     }
 
     /// The element at an index.
@@ -61,47 +67,43 @@ impl Heap {
     pub fn vector_from<'h>(&'h self, len: usize, items: impl Iterator<Item = Value<'h>>) -> Res<Value<'h>> {
         self.reserve(len * std::mem::size_of::<Value<'_>>() + std::mem::size_of::<Vector<'_>>())?;
         let cells = self.alloc_cells(len, items)?;
-        self.vector_of(cells, None, 0)
+        self.vector_of(cells, None)
     }
 
-    fn vector_of<'h>(
-        &'h self,
-        items: &'h [Cell<Value<'h>>],
-        buffer: Option<&'h Buffer<'h>>,
-        start: usize,
-    ) -> Res<Value<'h>> {
-        Ok(Value::Vector(self.alloc(Vector { head: self.header(), items, buffer, start })?))
+    fn vector_of<'h>(&'h self, items: &'h [Cell<Value<'h>>], buffer: Option<&'h Buffer<'h>>) -> Res<Value<'h>> {
+        Ok(Value::Vector(self.alloc(Vector { head: self.header(), items, buffer: Cell::new(buffer) })?))
     }
 
     /// The elements from `from` up to `to` as a view. The bounds are clipped to the vector's.
     pub fn slice<'h>(&'h self, v: &'h Vector<'h>, from: usize, to: usize) -> Res<Value<'h>> {
         let to = to.min(v.len());
         let from = from.min(to);
-        self.vector_of(&v.items[from..to], v.buffer, v.start + from)
-    }
-
-    /// A view of elements that already stand in an arena.
-    pub fn vector_view<'h>(&'h self, items: &'h [Cell<Value<'h>>]) -> Res<Value<'h>> {
-        self.vector_of(items, None, 0)
+        let items = &v.items[from..to];
+        if v.head.region() != self.region() || v.head.sees_foreign() {
+            let head = self.header().seeing_foreign();
+            return Ok(Value::Vector(self.alloc(Vector { head, items, buffer: Cell::new(None) })?));
+        }
+        if v.buffer.get().is_none() {
+            // From now on two vectors see the cells, so they get an owner that a compaction moves once.
+            let (low, high) = (Cell::new(0), Cell::new(v.len()));
+            v.buffer.set(Some(self.alloc(Buffer { head: self.header(), cells: v.items, low, high })?));
+        }
+        self.vector_of(items, v.buffer.get())
     }
 
     /// The vector with one more element at its end: O(1) amortised for the newest version of a vector.
     pub fn conj<'h>(&'h self, v: &'h Vector<'h>, item: Value<'h>) -> Res<Value<'h>> {
-        let end = v.start + v.len();
-        if let Some(b) = v.buffer
+        if let Some(b) = v.buffer.get()
             && b.head.region() == self.region()
+            && let start = b.place(v.items)
+            && let end = start + v.len()
             && end == b.high.get()
             && end < b.cells.len()
         {
-            let grown = self.alloc(Vector {
-                head: self.header(),
-                items: &b.cells[v.start..=end],
-                buffer: v.buffer,
-                start: v.start,
-            })?;
+            let grown = self.vector_of(&b.cells[start..=end], Some(b))?;
             b.cells[end].set(item);
             b.high.set(end + 1);
-            return Ok(Value::Vector(grown));
+            return Ok(grown);
         }
         let room = (v.len() + 1).next_power_of_two().max(4);
         self.regrow(v, 0, room, Some(item), None)
@@ -109,21 +111,16 @@ impl Heap {
 
     /// The vector with one more element in front: O(1) amortised for the newest version of a vector.
     pub fn cons<'h>(&'h self, item: Value<'h>, v: &'h Vector<'h>) -> Res<Value<'h>> {
-        if let Some(b) = v.buffer
+        if let Some(b) = v.buffer.get()
             && b.head.region() == self.region()
-            && v.start == b.low.get()
-            && v.start > 0
+            && let old = b.place(v.items)
+            && old == b.low.get()
+            && let Some(start) = old.checked_sub(1)
         {
-            let start = v.start - 1;
-            let grown = self.alloc(Vector {
-                head: self.header(),
-                items: &b.cells[start..v.start + v.len()],
-                buffer: v.buffer,
-                start,
-            })?;
+            let grown = self.vector_of(&b.cells[start..old + v.len()], Some(b))?;
             b.cells[start].set(item);
             b.low.set(start);
-            return Ok(Value::Vector(grown));
+            return Ok(grown);
         }
         let room = (v.len() + 1).next_power_of_two().max(4);
         self.regrow(v, room - v.len() - 1, room, None, Some(item))
@@ -145,7 +142,7 @@ impl Heap {
         let cells = self.alloc_cells(room, std::iter::repeat_n(Value::Nil, start).chain(items))?;
         let buffer =
             self.alloc(Buffer { head: self.header(), cells, low: Cell::new(start), high: Cell::new(start + len) })?;
-        self.vector_of(&cells[start..start + len], Some(buffer), start)
+        self.vector_of(&cells[start..start + len], Some(buffer))
     }
 
     /// The vector with another element at `index`, which lies inside it.
@@ -211,12 +208,26 @@ impl<'h> VecBuilder<'h> {
 
     /// The elements so far.
     pub fn items(&self) -> &'h [Value<'h>] {
-        super::cells_as_values(&self.cells.get()[..self.len.get()])
+        super::region::cells_as_values(&self.cells.get()[..self.len.get()])
     }
 
     /// The finished vector. The builder must not be used again.
     pub fn finish(&self, h: &'h Heap) -> Res<Value<'h>> {
         let (cells, len) = (self.cells.get(), self.len.get());
-        h.vector_of(&cells[..len], None, 0)
+        let done = h.vector_of(&cells[..len], None)?;
+        // The vector owns the cells now; the builder lets go of them, so that a compaction copies them once.
+        self.cells.set(&[]);
+        self.len.set(0);
+        Ok(done)
+    }
+
+    /// The element at an index so far; nil beyond the end.
+    pub fn get(&self, index: usize) -> Value<'h> {
+        if index < self.len() { self.cells.get()[index].get() } else { Value::Nil }
+    }
+
+    /// Forgets the elements. Views that [`VecBuilder::items`] or [`VecBuilder::finish`] gave must not exist.
+    pub(crate) fn clear(&self) {
+        self.len.set(0);
     }
 }

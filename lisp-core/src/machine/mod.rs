@@ -1,1 +1,18 @@
-//! stub
+//! The machine: a run as a value. It computes; what it cannot do by itself it yields.
+
+mod call;
+mod exec;
+mod grant;
+mod prelude;
+mod run;
+mod state;
+
+pub(crate) use call::{Called, key_of};
+pub(crate) use exec::Out;
+pub use grant::{Grant, GrantBuilder};
+pub use run::{Ending, Machine, Settings, Step, Usage};
+pub use state::Unit;
+pub(crate) use state::{Code, Frame, State};
+
+#[cfg(test)]
+mod tests;

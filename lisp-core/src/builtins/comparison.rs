@@ -1,0 +1,304 @@
+//! Equality, numeric order and the language's natural order.
+
+use super::args::{describe, fault};
+use super::numbers::{greater, greater_eq, less, less_eq, limbs};
+use super::{Builtin, MANY};
+use crate::error::{Error, Reason};
+use crate::heap::{Fault, Heap, Res, TimeValue, Value, Work, compare_numbers};
+use std::cmp::Ordering;
+
+/// `(compare a b)`: nil before everything else; numbers, strings, keywords, booleans, times among themselves; vectors by
+/// length, then element by element. Anything else is a type error, NaN too.
+#[inline]
+pub fn compare_values<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
+    match (a, b) {
+        (Value::Int(a), Value::Int(b)) => Ok(a.cmp(&b)),
+        (Value::Vector(_), Value::Vector(_)) => compare_vectors(h, a, b),
+        _ => compare_leaves(h, a, b),
+    }
+}
+
+/// Vectors inside vectors wait on a work list, so that depth costs metered memory and no native stack.
+fn compare_vectors<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
+    let mut work = Work::new(h);
+    work.push((a, b, 0usize))?;
+    while let Some((a, b, at)) = work.pop() {
+        h.charge(1)?;
+        let order = match (a, b) {
+            (Value::Vector(x), Value::Vector(y)) => match (x.len().cmp(&y.len()), x.get(at), y.get(at)) {
+                (Ordering::Equal, Some(first), Some(second)) => {
+                    work.push((a, b, at + 1))?;
+                    if let (Value::Vector(_), Value::Vector(_)) = (first, second) {
+                        work.push((first, second, 0))?;
+                        Ordering::Equal
+                    } else {
+                        compare_leaves(h, first, second)?
+                    }
+                }
+                (order, _, _) => order,
+            },
+            _ => compare_leaves(h, a, b)?,
+        };
+        if order != Ordering::Equal {
+            return Ok(order);
+        }
+    }
+    Ok(Ordering::Equal)
+}
+
+fn compare_leaves<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
+    match (a, b) {
+        (Value::Nil, Value::Nil) => Ok(Ordering::Equal),
+        (Value::Nil, _) => Ok(Ordering::Less),
+        (_, Value::Nil) => Ok(Ordering::Greater),
+        (Value::Str(a), Value::Str(b)) | (Value::Keyword(_, a), Value::Keyword(_, b)) => {
+            h.charge(a.text.len().min(b.text.len()) as u64 / 16)?;
+            Ok(compare_texts(a.text, b.text))
+        }
+        (Value::Bool(a), Value::Bool(b)) => Ok(a.cmp(&b)),
+        (Value::Time(x), Value::Time(y)) => match (x.value, y.value) {
+            (TimeValue::LocalDate(x), TimeValue::LocalDate(y)) | (TimeValue::Date(x), TimeValue::Date(y)) => {
+                Ok(x.cmp(&y))
+            }
+            (TimeValue::Instant(x, i), TimeValue::Instant(y, j))
+            | (TimeValue::Duration(x, i), TimeValue::Duration(y, j)) => Ok((x, i).cmp(&(y, j))),
+            _ => Err(not_comparable(a, b)),
+        },
+        _ if a.is_number() && b.is_number() => {
+            h.charge(limbs(a).min(limbs(b)) as u64 / 16)?;
+            compare_numbers(a, b).ok_or_else(|| fault(Reason::TypeError, "compare: NaN has no place in an order"))
+        }
+        _ => Err(not_comparable(a, b)),
+    }
+}
+
+#[cold]
+fn not_comparable(a: Value<'_>, b: Value<'_>) -> Fault {
+    Error::new(Reason::TypeError, format!("compare: {} and {} have no order", describe(a), describe(b)))
+        .hint("sort values of one kind, or sort by a number, string, keyword or vector of these")
+        .into()
+}
+
+/// Compares texts by their UTF-16 units: characters beyond the basic plane stand before U+E000 to U+FFFF.
+pub(super) fn compare_texts(a: &str, b: &str) -> Ordering {
+    let Some(at) = a.bytes().zip(b.bytes()).position(|(x, y)| x != y) else { return a.len().cmp(&b.len()) };
+    let start = (0..=at).rev().find(|&i| a.is_char_boundary(i) && b.is_char_boundary(i)).unwrap_or(0);
+    let unit = |text: &str| text.get(start..).and_then(|rest| rest.encode_utf16().next());
+    // Two characters that begin with the same high surrogate are in the order of their bytes.
+    unit(a).cmp(&unit(b)).then_with(|| a.cmp(b))
+}
+
+/// Sorts a few copies of values, or of places of values, stably. The comparison may fail, which a sort of the standard
+/// library cannot bear. The caller charges for it; the scratch space is metered here.
+pub fn merge_sort<T: Copy>(h: &Heap, items: &mut [T], mut compare: impl FnMut(T, T) -> Res<Ordering>) -> Res<()> {
+    const RUN: usize = 8;
+    let n = items.len();
+    for run in items.chunks_mut(RUN) {
+        for i in 1..run.len() {
+            let item = run[i];
+            let mut at = i;
+            while at > 0 && compare(run[at - 1], item)? == Ordering::Greater {
+                run[at] = run[at - 1];
+                at -= 1;
+            }
+            run[at] = item;
+        }
+    }
+    if n <= RUN {
+        return Ok(());
+    }
+    h.room(std::mem::size_of_val(items))?;
+    let mut scratch: Vec<T> = Vec::with_capacity(n);
+    let mut width = RUN;
+    while width < n {
+        scratch.clear();
+        for pair in items.chunks(width.saturating_mul(2)) {
+            let (left, right) = pair.split_at(width.min(pair.len()));
+            merge(&mut scratch, left, right, &mut compare)?;
+        }
+        items.copy_from_slice(&scratch);
+        width = width.saturating_mul(2);
+    }
+    Ok(())
+}
+
+fn merge<T: Copy>(
+    out: &mut Vec<T>,
+    mut left: &[T],
+    mut right: &[T],
+    compare: &mut impl FnMut(T, T) -> Res<Ordering>,
+) -> Res<()> {
+    // Runs that are in order already are the usual case for sorted data: one comparison.
+    if let (Some(&last), Some(&first)) = (left.last(), right.first())
+        && compare(last, first)? != Ordering::Greater
+    {
+        out.extend_from_slice(left);
+        out.extend_from_slice(right);
+        return Ok(());
+    }
+    while let (Some((&a, left_rest)), Some((&b, right_rest))) = (left.split_first(), right.split_first()) {
+        if compare(a, b)? == Ordering::Greater {
+            out.push(b);
+            right = right_rest;
+        } else {
+            out.push(a);
+            left = left_rest;
+        }
+    }
+    out.extend_from_slice(left);
+    out.extend_from_slice(right);
+    Ok(())
+}
+
+/// What a sort of `n` elements costs in fuel.
+pub fn sort_cost(n: usize) -> u64 {
+    n as u64 * u64::from(usize::BITS - n.leading_zeros())
+}
+
+/// A vector of the values in their natural order; equal ones keep their order.
+pub fn sort_values<'h>(h: &'h Heap, items: &[Value<'h>]) -> Res<Value<'h>> {
+    let n = items.len();
+    h.charge(sort_cost(n))?;
+    if items.iter().all(|v| matches!(v, Value::Int(_))) {
+        return sort_plain(h, items, |v| if let Value::Int(i) = v { i } else { 0 });
+    }
+    // The copy, and the vector at the end.
+    h.room(n.saturating_mul(32))?;
+    let mut sorted = items.to_vec();
+    merge_sort(h, &mut sorted, |a, b| compare_values(h, a, b))?;
+    h.vector(&sorted)
+}
+
+/// Integers sort by the standard library: their order cannot fail.
+fn sort_plain<'h>(h: &'h Heap, items: &[Value<'h>], key: impl Fn(Value<'h>) -> i64) -> Res<Value<'h>> {
+    h.room(items.len().saturating_mul(24))?;
+    let mut keys: Vec<i64> = items.iter().map(|&v| key(v)).collect();
+    keys.sort_unstable();
+    h.vector_from(keys.len(), keys.into_iter().map(Value::Int))
+}
+
+/// Every argument equal to the first?
+fn all_equal<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<bool> {
+    h.charge(args.len() as u64)?;
+    let [first, rest @ ..] = args else { return Ok(true) };
+    for &arg in rest {
+        if !h.equal(*first, arg)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn equal<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(Value::Bool(all_equal(h, args)?))
+}
+
+fn not_equal<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(Value::Bool(!all_equal(h, args)?))
+}
+
+/// Do all neighbours stand in this relation? What comes after the first that do not is not looked at.
+fn chain<'h>(
+    h: &'h Heap,
+    args: &[Value<'h>],
+    holds: fn(&'h Heap, Value<'h>, Value<'h>) -> Res<bool>,
+) -> Res<Value<'h>> {
+    h.charge(args.len() as u64)?;
+    for (&a, &b) in args.iter().zip(args.iter().skip(1)) {
+        if !holds(h, a, b)? {
+            return Ok(Value::Bool(false));
+        }
+    }
+    Ok(Value::Bool(true))
+}
+
+fn less_chain<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    chain(h, args, less)
+}
+
+fn less_eq_chain<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    chain(h, args, less_eq)
+}
+
+fn greater_chain<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    chain(h, args, greater)
+}
+
+fn greater_eq_chain<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    chain(h, args, greater_eq)
+}
+
+fn compare<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(Value::Int(compare_values(h, args[0], args[1])? as i64))
+}
+
+/// Comparison.
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::native("=", 1, MANY, "(= x y ...)", equal).aliases(&["=="]).doc(
+        "Are all values equal? Numbers by value, so 1 equals 1.0; NaN equals nothing.",
+        &[
+            ("(= 1 1)", "true"),
+            ("(= 1 1.0)", "true"),
+            ("(= [1 {:a 2}] [1 {:a 2}])", "true"),
+            ("(= :a \"a\")", "false"),
+            ("(=)", "!arity_error"),
+        ],
+    ),
+    Builtin::native("not=", 1, MANY, "(not= x y ...)", not_equal).doc(
+        "Is one value different from the first?",
+        &[("(not= 1 2)", "true"), ("(not= 1 1.0)", "false"), ("(not=)", "!arity_error")],
+    ),
+    Builtin::native("<", 1, MANY, "(< x y ...)", less_chain).doc(
+        "Do the numbers increase?",
+        &[("(< 1 2 3)", "true"), ("(< 1 3 2)", "false"), ("(< ##NaN 0)", "false"), ("(< 1 nil)", "!type_error")],
+    ),
+    Builtin::native("<=", 1, MANY, "(<= x y ...)", less_eq_chain)
+        .doc("Do the numbers never decrease?", &[("(<= 1 1 2)", "true"), ("(<= nil nil)", "!type_error")]),
+    Builtin::native(">", 1, MANY, "(> x y ...)", greater_chain)
+        .doc("Do the numbers decrease?", &[("(> 3 2 1)", "true"), ("(> \"b\" \"a\")", "!type_error")]),
+    Builtin::native(">=", 1, MANY, "(>= x y ...)", greater_eq_chain)
+        .doc("Do the numbers never increase?", &[("(>= 3 3 1)", "true"), ("(>= :b :a)", "!type_error")]),
+    Builtin::native("compare", 2, 2, "(compare x y)", compare).doc(
+        "-1, 0 or 1 as x stands before, with or after y in the natural order; nil stands first.",
+        &[
+            ("(compare 1 2)", "-1"),
+            ("(compare \"b\" \"a\")", "1"),
+            ("(compare nil 1)", "-1"),
+            ("(compare [1 2] [1 3])", "-1"),
+            ("(compare \"a\" 1)", "!type_error"),
+        ],
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_ordered_by_utf16_units() {
+        let mut texts =
+            vec!["\u{10000}", "\u{FFFF}", "\u{E000}", "a", "", "\u{D7FF}", "ab", "\u{1F600}", "\u{1F601}", "é", "ê"];
+        let mut by_units = texts.clone();
+        texts.sort_by(|a, b| compare_texts(a, b));
+        by_units.sort_by_key(|t| t.encode_utf16().collect::<Vec<_>>());
+        assert_eq!(texts, by_units);
+    }
+
+    #[test]
+    fn sorting_is_stable_and_fails_on_mixed_kinds() {
+        let h = Heap::new(1, 1 << 24);
+        let mut items: Vec<(i32, usize)> = (0..1000).map(|i| ((i as i32 * 7919) % 13, i)).collect();
+        merge_sort(&h, &mut items, |a, b| Ok(a.0.cmp(&b.0))).unwrap();
+        assert!(items.windows(2).all(|w| w[0] <= w[1]));
+        let mixed: Vec<Value<'_>> =
+            (0..100).map(|i| if i == 57 { Value::Bool(true) } else { Value::Float(f64::from(-i)) }).collect();
+        assert!(matches!(sort_values(&h, &mixed), Err(Fault::Error(e)) if e.reason == Reason::TypeError));
+    }
+
+    #[test]
+    fn deep_vectors_compare_without_native_stack() {
+        let h = Heap::new(1, 1 << 30);
+        let nest = |leaf| (0..200_000).fold(Value::Int(leaf), |v, _| h.vector(&[v]).unwrap());
+        assert_eq!(compare_values(&h, nest(1), nest(2)).unwrap(), Ordering::Less);
+    }
+}

@@ -1,0 +1,537 @@
+//! Maps: reading, with the flexible meeting of keyword and string keys, and writing, which is exact.
+
+use super::args::{self, describe, fault, type_error};
+use super::{Builtin, MANY};
+use crate::error::{Error, Reason};
+use crate::heap::{Entry, Fault, Heap, Map, Res, Value, Vector, Work};
+
+/// What `coll` holds at `key`: a map's value, found flexibly, or a vector's element; `None` for everything else. A
+/// vector as the key of a map is a path into it. Calls of keywords and maps, and destructuring, read by this.
+#[inline]
+pub fn get<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<Value<'h>>> {
+    match (coll, key) {
+        (Value::Map(_), Value::Vector(path)) => get_path(h, coll, path.items()),
+        (Value::Map(m), key) => m.get_flexible(h, key),
+        (Value::Vector(v), Value::Int(i)) => Ok(usize::try_from(i).ok().and_then(|i| v.get(i))),
+        _ => Ok(None),
+    }
+}
+
+/// What stands at the end of a path of keys; `None` where a step leads nowhere. A path inside a path is followed too,
+/// on a work list.
+pub fn get_path<'h>(h: &'h Heap, coll: Value<'h>, path: &'h [Value<'h>]) -> Res<Option<Value<'h>>> {
+    let mut work: Work<'h, &'h [Value<'h>]> = Work::new(h);
+    let (mut at, mut path) = (coll, path);
+    loop {
+        let Some((&key, rest)) = path.split_first() else {
+            match work.pop() {
+                Some(outer) => {
+                    path = outer;
+                    continue;
+                }
+                None => return Ok(Some(at)),
+            }
+        };
+        h.charge(1)?;
+        if let (Value::Map(_), Value::Vector(inner)) = (at, key) {
+            work.push(rest)?;
+            path = inner.items();
+            continue;
+        }
+        match get(h, at, key)? {
+            Some(next) => (at, path) = (next, rest),
+            None => return Ok(None),
+        }
+    }
+}
+
+/// The collection with `value` at the end of a path. Missing steps become maps; a vector grows by an element at its end
+/// only where `grow` says so. An empty path is the path of the key nil.
+pub fn assoc_path<'h>(
+    h: &'h Heap,
+    name: &str,
+    root: Value<'h>,
+    path: &[Value<'h>],
+    value: Value<'h>,
+    grow: bool,
+) -> Res<Value<'h>> {
+    let path = if path.is_empty() { &[Value::Nil] } else { path };
+    let mut spine: Work<'h, (Value<'h>, Value<'h>)> = Work::new(h);
+    let mut at = root;
+    for (i, &key) in path.iter().enumerate() {
+        h.charge(1)?;
+        if at.is_nil() {
+            at = Value::Map(h.empty_map()?);
+        }
+        spine.push((at, key))?;
+        match at {
+            Value::Map(_) if i + 1 == path.len() => {}
+            Value::Map(_) => {
+                at = match get(h, at, key)? {
+                    Some(next @ (Value::Map(_) | Value::Vector(_))) => next,
+                    Some(other) => return Err(dead_end(name, key, other)),
+                    None => Value::Nil,
+                };
+            }
+            Value::Vector(v) => {
+                let index = index_of(name, v, key, grow)?;
+                at = v.get(index).unwrap_or(Value::Nil);
+            }
+            other => return Err(type_error(name, "a map or vector at each step of the path", other)),
+        }
+    }
+    let mut value = value;
+    while let Some((coll, key)) = spine.pop() {
+        value = put(h, name, coll, key, value)?;
+    }
+    Ok(value)
+}
+
+#[cold]
+fn dead_end(name: &str, key: Value<'_>, found: Value<'_>) -> Fault {
+    Error::new(
+        Reason::RuntimeError,
+        format!("{name}: the path goes on below {}, but there is {}", describe(key), describe(found)),
+    )
+    .hint("put a map there first, or end the path at that key")
+    .into()
+}
+
+/// The place in a vector that a key names.
+fn index_of(name: &str, v: &Vector<'_>, key: Value<'_>, grow: bool) -> Res<usize> {
+    let limit = v.len() + usize::from(grow);
+    match key {
+        Value::Int(i) if usize::try_from(i).is_ok_and(|i| i < limit) => Ok(i as usize),
+        other => Err(Error::new(
+            Reason::RuntimeError,
+            format!("{name}: {} is no place in a vector of {} elements", describe(other), v.len()),
+        )
+        .hint(if grow { "use an index from 0 up to the length, or conj" } else { "use an index below the length" })
+        .into()),
+    }
+}
+
+/// `(assoc coll key value)`
+pub fn put<'h>(h: &'h Heap, name: &str, coll: Value<'h>, key: Value<'h>, value: Value<'h>) -> Res<Value<'h>> {
+    match coll {
+        Value::Map(m) => Ok(Value::Map(h.assoc(m, key, value)?)),
+        Value::Vector(v) => {
+            let index = index_of(name, v, key, true)?;
+            if index == v.len() { h.conj(v, value) } else { h.vector_assoc(v, index, value) }
+        }
+        Value::Nil => Ok(Value::Map(h.assoc(h.empty_map()?, key, value)?)),
+        other => Err(type_error(name, "a map or vector", other)),
+    }
+}
+
+/// The error for a collection that cannot be read by key, with a word on swapped arguments.
+#[cold]
+fn not_associative(name: &str, coll: Value<'_>, key: Value<'_>) -> Fault {
+    let error = Error::new(
+        Reason::TypeError,
+        format!("{name} expects a map or vector and a key, got {} and {}", describe(coll), describe(key)),
+    );
+    match (coll, key) {
+        (_, Value::Map(_)) => error.hint(format!("the collection comes first: ({name} coll key)")).into(),
+        (Value::Set(_), _) => error.hint("use contains? for members of a set").into(),
+        (Value::Str(_), _) => error.hint("use nth or subs for parts of a string").into(),
+        _ => error.into(),
+    }
+}
+
+fn get_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let default = args.get(2).copied().unwrap_or(Value::Nil);
+    match args[0] {
+        // A map as an index is a map in the wrong place.
+        other @ (Value::Nil | Value::Vector(_)) if matches!(args[1], Value::Map(_)) => {
+            Err(not_associative("get", other, args[1]))
+        }
+        Value::Nil => Ok(default),
+        coll @ (Value::Map(_) | Value::Vector(_)) => Ok(get(h, coll, args[1])?.unwrap_or(default)),
+        other => Err(not_associative("get", other, args[1])),
+    }
+}
+
+fn get_in<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let default = args.get(2).copied().unwrap_or(Value::Nil);
+    let coll = match args[0] {
+        coll @ Value::Map(_) => coll,
+        coll @ Value::Vector(_) if !matches!(args[1], Value::Map(_)) => coll,
+        other => return Err(not_associative("get-in", other, args[1])),
+    };
+    match args[1] {
+        Value::Nil => Ok(coll),
+        Value::Vector(path) => Ok(get_path(h, coll, path.items())?.unwrap_or(default)),
+        // Other collections are taken for paths that lead nowhere.
+        Value::Str(_) | Value::Set(_) | Value::Map(_) => Ok(default),
+        other => Err(type_error("get-in", "a vector of keys", other)),
+    }
+}
+
+fn find<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match args[0] {
+        Value::Nil => Ok(Value::Nil),
+        coll @ (Value::Map(_) | Value::Vector(_)) => match get(h, coll, args[1])? {
+            Some(value) => h.vector(&[args[1], value]),
+            None => Ok(Value::Nil),
+        },
+        other => Err(not_associative("find", other, args[1])),
+    }
+}
+
+fn contains<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let found = match args[0] {
+        Value::Nil => false,
+        Value::Set(m) => m.contains(h, args[1])?,
+        coll @ Value::Map(_) => get(h, coll, args[1])?.is_some(),
+        Value::Vector(v) => {
+            h.charge(v.len() as u64)?;
+            let mut found = false;
+            for &item in v.items() {
+                if h.same_key(item, args[1])? {
+                    found = true;
+                    break;
+                }
+            }
+            found
+        }
+        other => {
+            let error = Error::new(
+                Reason::TypeError,
+                format!("contains? expects a map, set or vector, got {}", describe(other)),
+            );
+            return Err(match other {
+                Value::Str(_) => error.hint("use includes? for parts of a string").into(),
+                _ => error.into(),
+            });
+        }
+    };
+    Ok(Value::Bool(found))
+}
+
+fn assoc<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let [coll, pairs @ ..] = args else { return Err(pairs_expected("assoc", args.len())) };
+    if !matches!(coll, Value::Nil | Value::Map(_) | Value::Vector(_)) {
+        return Err(type_error("assoc", "a map or vector", *coll));
+    }
+    if pairs.is_empty() || !pairs.len().is_multiple_of(2) {
+        return Err(pairs_expected("assoc", args.len()));
+    }
+    h.charge(args.len() as u64)?;
+    let pairs = pairs.chunks_exact(2);
+    match coll {
+        Value::Vector(_) => {
+            let mut result = *coll;
+            for pair in pairs {
+                result = put(h, "assoc", result, pair[0], pair[1])?;
+            }
+            Ok(result)
+        }
+        Value::Map(m) => Ok(Value::Map(with_entries(h, m, pairs.len(), pairs.map(|pair| Ok((pair[0], pair[1]))))?)),
+        _ => h.map(pairs.map(|pair| (pair[0], pair[1]))),
+    }
+}
+
+#[cold]
+fn pairs_expected(name: &str, count: usize) -> Fault {
+    Error::new(Reason::ArityError, format!("{name} expects keys and values in pairs, got {count} argument(s)"))
+        .hint("write a value after each key")
+        .into()
+}
+
+/// The map with `count` more entries: one by one where they are few, all at once where they are many.
+pub(super) fn with_entries<'h>(
+    h: &'h Heap,
+    base: &'h Map<'h>,
+    count: usize,
+    entries: impl Iterator<Item = Res<Entry<'h>>>,
+) -> Res<&'h Map<'h>> {
+    h.charge(count as u64)?;
+    if count <= 2 || count.saturating_mul(8) < base.len() {
+        let mut result = base;
+        for entry in entries {
+            let (key, value) = entry?;
+            result = h.assoc(result, key, value)?;
+        }
+        return Ok(result);
+    }
+    let old = base.entries(h)?;
+    h.charge(old.len() as u64)?;
+    let builder = h.map_builder(old.len().max(count))?;
+    for (key, value) in old.iter() {
+        builder.insert(h, key, value)?;
+    }
+    for entry in entries {
+        let (key, value) = entry?;
+        builder.insert(h, key, value)?;
+    }
+    builder.finish(h)
+}
+
+fn assoc_in<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    if !matches!(args[0], Value::Nil | Value::Map(_) | Value::Vector(_)) {
+        return Err(type_error("assoc-in", "a map or vector", args[0]));
+    }
+    let path = match args[1] {
+        Value::Nil => &[],
+        Value::Vector(path) => path.items(),
+        other => return Err(type_error("assoc-in", "a vector of keys", other)),
+    };
+    assoc_path(h, "assoc-in", args[0], path, args[2], true)
+}
+
+fn dissoc<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let [coll, keys @ ..] = args else {
+        return Err(fault(Reason::ArityError, "dissoc takes at least 1 argument, got 0"));
+    };
+    h.charge(keys.len() as u64)?;
+    match coll {
+        Value::Map(m) => {
+            let mut m: &'h Map<'h> = m;
+            for &key in keys {
+                m = h.dissoc(m, key)?;
+            }
+            Ok(Value::Map(m))
+        }
+        Value::Nil if keys.is_empty() => Ok(Value::Nil),
+        Value::Nil => Err(Error::new(Reason::RuntimeError, "dissoc expects a map, got nil")
+            .hint("give a default for what may be missing, as in (dissoc (or m {}) :k)")
+            .into()),
+        other => Err(type_error("dissoc", "a map", *other)),
+    }
+}
+
+fn merge<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match args {
+        [] | [Value::Nil | Value::Bool(false)] => return Ok(Value::Map(h.empty_map()?)),
+        [one] => return Ok(*one),
+        _ => {}
+    }
+    h.charge(args.len() as u64)?;
+    if let Some(&wrong) = args.iter().find(|a| !matches!(a, Value::Map(_) | Value::Nil)) {
+        return Err(type_error("merge", "maps", wrong));
+    }
+    let mut result: Option<&'h Map<'h>> = None;
+    for &arg in args {
+        let Value::Map(m) = arg else { continue };
+        result = Some(match result {
+            None => m,
+            Some(base) => with_entries(h, base, m.len(), m.entries(h)?.iter().map(Ok))?,
+        });
+    }
+    match result {
+        Some(m) => Ok(Value::Map(m)),
+        None => Ok(Value::Map(h.empty_map()?)),
+    }
+}
+
+fn select_keys<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let coll = match args[0] {
+        coll @ (Value::Map(_) | Value::Nil) => coll,
+        other => return Err(type_error("select-keys", "a map", other)),
+    };
+    let keys = match args[1] {
+        // The entries of a map are no keys.
+        Value::Map(_) => &[],
+        other => args::seq(h, "select-keys", other)?,
+    };
+    h.charge(keys.len() as u64)?;
+    let builder = h.map_builder(keys.len())?;
+    for &key in keys {
+        if let Some(value) = get(h, coll, key)? {
+            builder.insert(h, key, value)?;
+        }
+    }
+    Ok(Value::Map(builder.finish(h)?))
+}
+
+/// One part of each entry, in key order.
+fn parts<'h>(
+    h: &'h Heap,
+    name: &str,
+    coll: Value<'h>,
+    part: fn((Value<'h>, Value<'h>)) -> Value<'h>,
+) -> Res<Value<'h>> {
+    match coll {
+        Value::Nil => Ok(Value::Nil),
+        Value::Map(m) => {
+            let entries = m.entries(h)?;
+            h.charge(entries.len() as u64)?;
+            h.vector_from(entries.len(), entries.iter().map(part))
+        }
+        other => Err(type_error(name, "a map", other)),
+    }
+}
+
+fn keys<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    parts(h, "keys", args[0], |entry| entry.0)
+}
+
+fn vals<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    parts(h, "vals", args[0], |entry| entry.1)
+}
+
+fn entries<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let map = args::map("entries", args[0])?;
+    let entries = args::seq(h, "entries", Value::Map(map))?;
+    h.vector(entries)
+}
+
+/// The two parts of a map entry.
+fn entry<'h>(name: &str, v: Value<'h>) -> Res<(Value<'h>, Value<'h>)> {
+    match v {
+        Value::Vector(pair) if pair.len() == 2 => match *pair.items() {
+            [key, value] => Ok((key, value)),
+            _ => Err(type_error(name, "an entry [key value]", v)),
+        },
+        other => Err(type_error(name, "an entry [key value]", other)),
+    }
+}
+
+fn key<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(entry("key", args[0])?.0)
+}
+
+fn val<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(entry("val", args[0])?.1)
+}
+
+fn hash_map<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    if !args.len().is_multiple_of(2) {
+        return Err(pairs_expected("hash-map", args.len()));
+    }
+    h.charge(args.len() as u64)?;
+    h.map(args.chunks_exact(2).map(|pair| (pair[0], pair[1])))
+}
+
+fn zipmap<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (keys, vals) = (args::seq(h, "zipmap", args[0])?, args::seq(h, "zipmap", args[1])?);
+    h.charge(keys.len().min(vals.len()) as u64)?;
+    h.map(keys.iter().copied().zip(vals.iter().copied()))
+}
+
+/// Maps.
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::native("get", 2, 3, "(get coll key default?)", get_of).doc(
+        "The value at a key of a map, or the element at an index of a vector; the default, or nil, without one. A \
+         keyword also finds the string of its name and the other way round.",
+        &[
+            ("(get {:a 1} :a)", "1"),
+            ("(get {\"a\" 1} :a)", "1"),
+            ("(get {:a 1} :b 0)", "0"),
+            ("(get [10 20] 1)", "20"),
+            ("(get nil :a)", "nil"),
+            ("(get #{1} 1)", "!type_error"),
+        ],
+    ),
+    Builtin::native("get-in", 2, 3, "(get-in coll path default?)", get_in).doc(
+        "The value at the end of a path of keys and indices; the default, or nil, without one.",
+        &[
+            ("(get-in {:a [{:b 1}]} [:a 0 :b])", "1"),
+            ("(get-in {:a {}} [:a :b] 0)", "0"),
+            ("(get-in {\"a\" {\"b\" 2}} [:a :b])", "2"),
+            ("(get-in 5 [:a])", "!type_error"),
+        ],
+    ),
+    Builtin::native("find", 2, 2, "(find coll key)", find).doc(
+        "The entry [key value] of a map, or [index element] of a vector; nil without one.",
+        &[("(find {:a nil} :a)", "[:a nil]"), ("(find {:a 1} :b)", "nil"), ("(find #{1} 1)", "!type_error")],
+    ),
+    Builtin::native("contains?", 2, 2, "(contains? coll x)", contains).doc(
+        "Is x a key of the map, a member of the set, or an element of the vector?",
+        &[
+            ("(contains? {:a nil} :a)", "true"),
+            ("(contains? #{1 2} 2)", "true"),
+            ("(contains? [10 20] 20)", "true"),
+            ("(contains? \"abc\" \"a\")", "!type_error"),
+        ],
+    ),
+    Builtin::native("assoc", 1, MANY, "(assoc coll key value ...)", assoc).doc(
+        "The map or vector with other values at keys; a vector may grow by one at its end.",
+        &[
+            ("(assoc {:a 1} :b 2)", "{:a 1 :b 2}"),
+            ("(assoc [1 2 3] 1 5)", "[1 5 3]"),
+            ("(assoc nil :a 1)", "{:a 1}"),
+            ("(assoc [1] 5 0)", "!runtime_error"),
+            ("(assoc {} :a)", "!arity_error"),
+        ],
+    ),
+    Builtin::native("assoc-in", 3, 3, "(assoc-in coll path value)", assoc_in).doc(
+        "The collection with another value at the end of a path; missing steps become maps.",
+        &[
+            ("(assoc-in {} [:a :b] 1)", "{:a {:b 1}}"),
+            ("(assoc-in [[1 2] [3 4]] [1 0] 99)", "[[1 2] [99 4]]"),
+            ("(assoc-in {:a 1} [:a :b] 2)", "!runtime_error"),
+        ],
+    ),
+    Builtin::native("dissoc", 1, MANY, "(dissoc m key ...)", dissoc).doc(
+        "The map without keys.",
+        &[("(dissoc {:a 1 :b 2} :b)", "{:a 1}"), ("(dissoc {:a 1} :x)", "{:a 1}"), ("(dissoc [1] 0)", "!type_error")],
+    ),
+    Builtin::native("merge", 0, MANY, "(merge m ...)", merge).doc(
+        "All entries of maps in one; later maps win. nil counts as empty.",
+        &[
+            ("(merge {:a 1} {:b 2} {:a 3})", "{:a 3 :b 2}"),
+            ("(merge nil {:a 1})", "{:a 1}"),
+            ("(merge)", "{}"),
+            ("(merge {:a 1} [1])", "!type_error"),
+        ],
+    ),
+    Builtin::native("select-keys", 2, 2, "(select-keys m keys)", select_keys).doc(
+        "The map of only these keys, written as asked for.",
+        &[
+            ("(select-keys {:a 1 :b 2 :c 3} [:a :c])", "{:a 1 :c 3}"),
+            ("(select-keys {\"a\" 1} [:a :z])", "{:a 1}"),
+            ("(select-keys [1 2] [0])", "!type_error"),
+        ],
+    ),
+    Builtin::native("keys", 1, 1, "(keys m)", keys).doc(
+        "The keys of a map, sorted.",
+        &[("(keys {:b 1 :a 2})", "[:a :b]"), ("(keys nil)", "nil"), ("(keys [1])", "!type_error")],
+    ),
+    Builtin::native("vals", 1, 1, "(vals m)", vals).doc(
+        "The values of a map in the order of its keys.",
+        &[("(vals {:b 1 :a 2})", "[2 1]"), ("(vals nil)", "nil"), ("(vals #{1})", "!type_error")],
+    ),
+    Builtin::native("entries", 1, 1, "(entries m)", entries).doc(
+        "The entries of a map as vectors [key value], sorted by key.",
+        &[("(entries {:b 1 :a 2})", "[[:a 2] [:b 1]]"), ("(entries [1])", "!type_error")],
+    ),
+    Builtin::native("key", 1, 1, "(key entry)", key)
+        .doc("The key of a map entry.", &[("(key [:a 1])", ":a"), ("(key [1 2 3])", "!type_error")]),
+    Builtin::native("val", 1, 1, "(val entry)", val)
+        .doc("The value of a map entry.", &[("(val [:a 1])", "1"), ("(val :a)", "!type_error")]),
+    Builtin::native("hash-map", 0, MANY, "(hash-map key value ...)", hash_map).aliases(&["array-map"]).doc(
+        "A map of keys and values.",
+        &[("(hash-map :a 1 :b 2)", "{:a 1 :b 2}"), ("(hash-map :a)", "!arity_error")],
+    ),
+    Builtin::native("zipmap", 2, 2, "(zipmap keys vals)", zipmap).doc(
+        "A map of keys with the values at the same places; as long as the shorter of the two.",
+        &[("(zipmap [:a :b] [1 2 3])", "{:a 1 :b 2}"), ("(zipmap 5 [1])", "!type_error")],
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_may_hold_paths_of_any_depth() {
+        let h = Heap::new(1, 1 << 30);
+        let key = h.keyword("a").unwrap();
+        let inner = h.map([(key, Value::Int(7))].into_iter()).unwrap();
+        let path = (0..300_000).fold(key, |p, _| h.vector(&[p]).unwrap());
+        assert!(matches!(get(&h, inner, path).unwrap(), Some(Value::Int(7))));
+    }
+
+    #[test]
+    fn merging_in_both_ways_gives_equal_maps() {
+        let h = Heap::new(1, 1 << 24);
+        let numbers = |from: i64, to: i64| {
+            h.map((0..(to - from) as usize).map(|i| (Value::Int(from + i as i64), Value::Int(1)))).unwrap()
+        };
+        let large = merge(&h, &[numbers(0, 40), numbers(20, 60)]).unwrap();
+        let small = (40..60).fold(numbers(0, 40), |m, k| merge(&h, &[m, numbers(k, k + 1)]).unwrap());
+        assert!(h.equal(large, small).unwrap());
+    }
+}

@@ -1,0 +1,158 @@
+//! Rounding, roots and powers, and the sum and mean of vectors.
+
+use super::Builtin;
+use super::args::type_error;
+use super::numbers::{add, arithmetic, div, to_float, whole};
+use crate::heap::{Heap, Res, Value};
+
+/// An integer for a number by a rounding of floats; infinities and NaN stay.
+fn rounded<'h>(h: &'h Heap, name: &str, v: Value<'h>, round: fn(f64) -> f64) -> Res<Value<'h>> {
+    match v {
+        Value::Int(_) | Value::Big(_) => Ok(v),
+        Value::Float(x) if x.is_finite() => whole(h, name, round(x)),
+        Value::Float(_) => Ok(v),
+        other => Err(type_error(name, "a number", other)),
+    }
+}
+
+fn floor<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    rounded(h, "floor", args[0], f64::floor)
+}
+
+fn ceil<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    rounded(h, "ceil", args[0], f64::ceil)
+}
+
+fn round<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    rounded(h, "round", args[0], f64::round)
+}
+
+fn trunc<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    rounded(h, "trunc", args[0], f64::trunc)
+}
+
+fn sqrt<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match to_float(h, args[0])? {
+        Some(x) => Ok(Value::Float(x.sqrt())),
+        None => Err(type_error("sqrt", "a number", args[0])),
+    }
+}
+
+/// `x` to the power of `y` as `java.lang.Math.pow` has it: unlike C's, 1 to a power that is NaN or infinite is NaN.
+pub fn power(x: f64, y: f64) -> f64 {
+    if y == 0.0 {
+        1.0
+    } else if y.is_nan() || (x.abs() == 1.0 && y.is_infinite()) {
+        f64::NAN
+    } else {
+        x.powf(y)
+    }
+}
+
+fn pow<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match (to_float(h, args[0])?, to_float(h, args[1])?) {
+        (Some(x), Some(y)) => Ok(Value::Float(power(x, y))),
+        // The power 0 and negative bases are decided before the other argument is looked at.
+        (None, Some(0.0)) => Ok(Value::Float(1.0)),
+        (Some(x), None) if x < 0.0 => Ok(Value::Float(f64::NAN)),
+        (None, _) => Err(type_error("pow", "a number", args[0])),
+        (_, None) => Err(type_error("pow", "a number", args[1])),
+    }
+}
+
+/// The sum of the numbers of a vector and how many they are; nil is passed over.
+fn total<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<(Value<'h>, i64)> {
+    let items = match v {
+        Value::Nil => &[],
+        Value::Vector(v) => v.items(),
+        other => return Err(type_error(name, "a vector of numbers", other)),
+    };
+    h.charge(items.len() as u64)?;
+    let (mut sum, mut count) = (Value::Int(0), 0);
+    for &item in items {
+        match item {
+            Value::Nil => {}
+            _ if item.is_number() => {
+                sum = add(h, sum, item)?;
+                count += 1;
+            }
+            other => return Err(arithmetic(name, other)),
+        }
+    }
+    Ok((sum, count))
+}
+
+fn sum<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(total(h, "sum", args[0])?.0)
+}
+
+fn avg<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match total(h, "avg", args[0])? {
+        (_, 0) => Ok(Value::Nil),
+        (sum, count) => div(h, sum, Value::Int(count)),
+    }
+}
+
+/// Rounding, roots and powers.
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::native("floor", 1, 1, "(floor x)", floor).doc(
+        "The largest integer not above the number.",
+        &[
+            ("(floor 3.7)", "3"),
+            ("(floor -3.7)", "-4"),
+            ("(floor 1.0e20)", "100000000000000000000"),
+            ("(floor nil)", "!type_error"),
+        ],
+    ),
+    Builtin::native("ceil", 1, 1, "(ceil x)", ceil).doc(
+        "The smallest integer not below the number.",
+        &[("(ceil 3.2)", "4"), ("(ceil -3.2)", "-3"), ("(ceil \"3\")", "!type_error")],
+    ),
+    Builtin::native("round", 1, 1, "(round x)", round).doc(
+        "The nearest integer; halves go away from zero.",
+        &[("(round 3.5)", "4"), ("(round -2.5)", "-3"), ("(round \"a\")", "!type_error")],
+    ),
+    Builtin::native("trunc", 1, 1, "(trunc x)", trunc).doc(
+        "The number without its fraction, as an integer.",
+        &[("(trunc 3.9)", "3"), ("(trunc -3.9)", "-3"), ("(trunc {})", "!type_error")],
+    ),
+    Builtin::native("sqrt", 1, 1, "(sqrt x)", sqrt).doc(
+        "The square root, a float; NaN of negative numbers.",
+        &[("(sqrt 16)", "4.0"), ("(sqrt -1)", "##NaN"), ("(sqrt nil)", "!type_error")],
+    ),
+    Builtin::native("pow", 2, 2, "(pow x y)", pow).doc(
+        "x to the power of y, a float.",
+        &[("(pow 2 3)", "8.0"), ("(pow 2 1024)", "##Inf"), ("(pow -1 0.5)", "##NaN"), ("(pow 2 [1])", "!type_error")],
+    ),
+    Builtin::native("sum", 1, 1, "(sum coll)", sum).doc(
+        "The sum of a vector's numbers; nil is passed over.",
+        &[
+            ("(sum [1 2 nil 3])", "6"),
+            ("(sum [])", "0"),
+            ("(sum [\"a\"])", "!arithmetic_error"),
+            ("(sum 5)", "!type_error"),
+        ],
+    ),
+    Builtin::native("avg", 1, 1, "(avg coll)", avg).doc(
+        "The mean of a vector's numbers, a float; nil is passed over, and nil the answer of none.",
+        &[("(avg [1 2])", "1.5"), ("(avg [nil])", "nil"), ("(avg #{1})", "!type_error")],
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn powers_are_javas() {
+        assert!(power(1.0, f64::INFINITY).is_nan());
+        assert!(power(-1.0, f64::NEG_INFINITY).is_nan());
+        assert!(power(1.0, f64::NAN).is_nan());
+        assert!(power(-1.0, 0.5).is_nan());
+        assert!(power(f64::NAN, 0.0) == 1.0);
+        assert!(power(-0.0, -3.0) == f64::NEG_INFINITY);
+        assert!(power(f64::NEG_INFINITY, 3.0) == f64::NEG_INFINITY);
+        assert!(power(f64::NEG_INFINITY, -1.0).is_sign_negative());
+        assert!(power(-2.0, 1025.0) == f64::NEG_INFINITY);
+    }
+}

@@ -1,0 +1,516 @@
+//! Sequences made of others: joined, extended, counted, cut into pieces, and ranges.
+
+use super::args::{self, describe, fault, type_error};
+use super::numbers::{add, greater, less};
+use super::slices::{Accept, amount, as_vector, items};
+use super::{Builtin, MANY, maps};
+use crate::error::{Error, Reason};
+use crate::heap::{Entry, Fault, Heap, MAX_LEN, Res, Value, Vector, Work};
+
+/// The vector with more elements at its end: one by one where they are few, so that a growing vector grows in place.
+pub fn append<'h>(h: &'h Heap, v: &'h Vector<'h>, more: &[Value<'h>]) -> Res<Value<'h>> {
+    h.charge(more.len() as u64)?;
+    if more.len() <= 2 || more.len().saturating_mul(8) < v.len() {
+        let mut result = v;
+        for &item in more {
+            match h.conj(result, item)? {
+                Value::Vector(grown) => result = grown,
+                other => return Ok(other),
+            }
+        }
+        return Ok(Value::Vector(result));
+    }
+    let len = v.len().saturating_add(more.len());
+    h.charge(v.len() as u64 / 8)?;
+    h.vector_from(len, v.items().iter().chain(more).copied())
+}
+
+fn reverse<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let items = items(h, "reverse", args[0], Accept::Ordered)?;
+    h.charge(items.len() as u64)?;
+    h.vector_from(items.len(), items.iter().rev().copied())
+}
+
+fn distinct<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let items = items(h, "distinct", args[0], Accept::Ordered)?;
+    h.charge(2 * items.len() as u64)?;
+    let seen = h.map_builder(0)?;
+    let out = h.vec_builder(0)?;
+    for &item in items {
+        let before = seen.len();
+        seen.insert(h, item, Value::Nil)?;
+        if seen.len() > before {
+            out.push(h, item)?;
+        }
+    }
+    out.finish(h)
+}
+
+fn dedupe<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let items = items(h, "dedupe", args[0], Accept::All)?;
+    h.charge(items.len() as u64)?;
+    let out = h.vec_builder(0)?;
+    for &item in items {
+        let again = match out.items().last() {
+            Some(&last) => h.same_key(last, item)?,
+            None => false,
+        };
+        if !again {
+            out.push(h, item)?;
+        }
+    }
+    out.finish(h)
+}
+
+/// What `concat` and `into` walk: all collections but strings.
+fn source<'h>(h: &'h Heap, name: &str, v: Value<'h>, reason: Reason) -> Res<&'h [Value<'h>]> {
+    match v {
+        Value::Str(_) => Err(Error::new(reason, format!("{name} expects a collection, got {}", describe(v)))
+            .hint("split a string into characters with (seq s), or join strings with str")
+            .into()),
+        other => args::seq(h, name, other),
+    }
+}
+
+fn concat<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match args {
+        [] => return h.vector(&[]),
+        [Value::Nil | Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Str(_)] => return Ok(args[0]),
+        _ => {}
+    }
+    h.charge(args.len() as u64)?;
+    if let [Value::Vector(v), second] = args {
+        return append(h, v, source(h, "concat", *second, Reason::TypeError)?);
+    }
+    let out = h.vec_builder(0)?;
+    for &arg in args {
+        let items = source(h, "concat", arg, Reason::TypeError)?;
+        h.charge(items.len() as u64 / 4)?;
+        out.extend(h, items)?;
+    }
+    out.finish(h)
+}
+
+fn cons<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match args[1] {
+        Value::Vector(v) => h.cons(args[0], v),
+        other => {
+            let items = args::seq(h, "cons", other)?;
+            h.charge(items.len() as u64)?;
+            h.vector_from(items.len() + 1, std::iter::once(args[0]).chain(items.iter().copied()))
+        }
+    }
+}
+
+/// An element as the entry of a map.
+fn pair<'h>(name: &str, reason: Reason, v: Value<'h>) -> Res<Entry<'h>> {
+    if let Value::Vector(pair) = v
+        && let &[key, value] = pair.items()
+    {
+        return Ok((key, value));
+    }
+    let error = Error::new(reason, format!("{name} to a map expects entries [key value], got {}", describe(v)));
+    Err(match v {
+        Value::Map(_) => error.hint("join maps with merge").into(),
+        _ => error.into(),
+    })
+}
+
+fn member<'h>(v: Value<'h>) -> Res<Entry<'h>> {
+    Ok((v, Value::Bool(true)))
+}
+
+fn conj<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let [coll, more @ ..] = args else { return h.vector(&[]) };
+    if more.is_empty() {
+        return Ok(*coll);
+    }
+    let entries = more.iter().copied();
+    match coll {
+        Value::Nil => {
+            h.charge(more.len() as u64)?;
+            h.vector(more)
+        }
+        Value::Vector(v) => append(h, v, more),
+        Value::Set(m) => Ok(Value::Set(maps::with_entries(h, m, more.len(), entries.map(member))?)),
+        Value::Map(m) => {
+            let entries = entries.map(|v| pair("conj", Reason::RuntimeError, v));
+            Ok(Value::Map(maps::with_entries(h, m, more.len(), entries)?))
+        }
+        other => Err(fault(
+            Reason::RuntimeError,
+            format!("conj expects a vector, map, set or nil, got {}", describe(*other)),
+        )),
+    }
+}
+
+fn into<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (to, from) = (args[0], args[1]);
+    if !matches!(to, Value::Vector(_) | Value::Map(_) | Value::Set(_)) {
+        return Err(type_error("into", "a vector, map or set to add to", to));
+    }
+    match (to, from) {
+        (Value::Vector(v), Value::Nil | Value::Vector(_) | Value::Map(_)) => append(h, v, args::seq(h, "into", from)?),
+        (Value::Vector(_), Value::Set(_)) => {
+            Err(Error::new(Reason::TypeError, "into a vector: a set has no order of its own")
+                .hint("make it a vector with vec, or sort it")
+                .into())
+        }
+        (Value::Map(m), Value::Map(from)) => {
+            Ok(Value::Map(maps::with_entries(h, m, from.len(), from.entries(h)?.iter().map(Ok))?))
+        }
+        (Value::Map(m), _) => {
+            let items = source(h, "into", from, Reason::TypeError)?;
+            let entries = items.iter().map(|&v| pair("into", Reason::TypeError, v));
+            Ok(Value::Map(maps::with_entries(h, m, items.len(), entries)?))
+        }
+        (Value::Set(m), _) => {
+            let items = source(h, "into", from, Reason::RuntimeError)?;
+            Ok(Value::Set(maps::with_entries(h, m, items.len(), items.iter().copied().map(member))?))
+        }
+        _ => append(h, args::vector("into", to)?, source(h, "into", from, Reason::RuntimeError)?),
+    }
+}
+
+fn interleave<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    if let [one] = args {
+        return Ok(Value::Vector(as_vector(h, "interleave", *one, Accept::Ordered)?));
+    }
+    h.charge(args.len() as u64)?;
+    h.room(args.len().saturating_mul(16))?;
+    let mut colls: Vec<&'h [Value<'h>]> = Vec::with_capacity(args.len());
+    for &arg in args {
+        colls.push(items(h, "interleave", arg, Accept::Ordered)?);
+    }
+    let rounds = colls.iter().map(|c| c.len()).min().unwrap_or(0);
+    let len = rounds.saturating_mul(colls.len());
+    h.charge(len as u64)?;
+    h.vector_from(len, (0..rounds).flat_map(|i| colls.iter().filter_map(move |c| c.get(i).copied())))
+}
+
+fn interpose<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let items = items(h, "interpose", args[1], Accept::Ordered)?;
+    let len = items.len().saturating_mul(2).saturating_sub(1);
+    h.charge(len as u64)?;
+    h.vector_from(len, items.iter().flat_map(|&item| [args[0], item]).skip(1))
+}
+
+fn flatten<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let top = match args[0] {
+        Value::Nil => return h.vector(&[]),
+        v => args::vector("flatten", v)?,
+    };
+    let out = h.vec_builder(0)?;
+    let mut work: Work<'h, &'h [Value<'h>]> = Work::new(h);
+    work.push(top.items())?;
+    while let Some(items) = work.pop() {
+        let leaves = items.iter().position(|v| matches!(v, Value::Vector(_))).unwrap_or(items.len());
+        h.charge(leaves as u64 + 1)?;
+        let (plain, rest) = items.split_at(leaves);
+        out.extend(h, plain)?;
+        if let Some((Value::Vector(inner), rest)) = rest.split_first() {
+            work.push(rest)?;
+            work.push(inner.items())?;
+        }
+    }
+    out.finish(h)
+}
+
+/// A size or step of `partition`: a positive integer.
+fn positive(name: &str, what: &str, v: Value<'_>) -> Res<usize> {
+    match v {
+        Value::Int(_) | Value::Big(_) => match usize::try_from(amount(name, v)?) {
+            Ok(n) if n > 0 => Ok(n),
+            _ => Err(fault(Reason::TypeError, format!("{name}: the {what} must be at least 1, got {}", describe(v)))),
+        },
+        other => Err(type_error(name, &format!("a positive integer as its {what}"), other)),
+    }
+}
+
+/// What becomes of the last elements when they do not fill a piece.
+#[derive(Clone, Copy)]
+enum Tail<'h> {
+    Discard,
+    Keep,
+    Pad(&'h [Value<'h>]),
+}
+
+fn pieces<'h>(h: &'h Heap, v: &'h Vector<'h>, size: usize, step: usize, tail: Tail<'h>) -> Res<Value<'h>> {
+    h.charge((v.len() / step) as u64 + 1)?;
+    let out = h.vec_builder(v.len() / step + 1)?;
+    let mut at = 0usize;
+    while at < v.len() && size <= v.len() - at {
+        out.push(h, h.slice(v, at, at + size)?)?;
+        at = at.saturating_add(step);
+    }
+    if at < v.len() {
+        match tail {
+            Tail::Discard => {}
+            Tail::Keep => out.push(h, h.slice(v, at, v.len())?)?,
+            Tail::Pad(pad) => {
+                let left = v.items().get(at..).unwrap_or_default();
+                let len = size.min(left.len().saturating_add(pad.len()));
+                h.charge(len as u64)?;
+                out.push(h, h.vector_from(len, left.iter().chain(pad).copied())?)?;
+            }
+        }
+    }
+    out.finish(h)
+}
+
+fn partition<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = "partition";
+    let size = positive(name, "size", args[0])?;
+    let (step, tail, coll) = match *args {
+        [_, step, pad, coll] => {
+            let step = positive(name, "step", step)?;
+            if pad.is_nil() {
+                return Err(type_error(name, "a collection to pad with", pad));
+            }
+            (step, Tail::Pad(args::seq(h, name, pad)?), coll)
+        }
+        [_, step, coll] => (positive(name, "step", step)?, Tail::Discard, coll),
+        _ => (size, Tail::Discard, args[1]),
+    };
+    pieces(h, as_vector(h, name, coll, Accept::All)?, size, step, tail)
+}
+
+fn partition_all<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = "partition-all";
+    let size = positive(name, "size", args[0])?;
+    let (step, coll) = match *args {
+        [_, step, coll] => (positive(name, "step", step)?, coll),
+        _ => (size, args[1]),
+    };
+    pieces(h, as_vector(h, name, coll, Accept::All)?, size, step, Tail::Keep)
+}
+
+fn zip<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (a, b) = (args::vector("zip", args[0])?, args::vector("zip", args[1])?);
+    let len = a.len().min(b.len());
+    h.charge(2 * len as u64)?;
+    let out = h.vec_builder(len)?;
+    for (&x, &y) in a.items().iter().zip(b.items()) {
+        out.push(h, h.vector(&[x, y])?)?;
+    }
+    out.finish(h)
+}
+
+fn frequencies<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let items = items(h, "frequencies", args[0], Accept::Maps)?;
+    h.charge(2 * items.len() as u64)?;
+    let counts = h.map_builder(0)?;
+    for &item in items {
+        match counts.place(h, item)? {
+            Some(i) => match counts.entry(i).1 {
+                Value::Int(n) => counts.set_value(i, Value::Int(n + 1)),
+                _ => counts.set_value(i, Value::Int(1)),
+            },
+            None => {
+                counts.insert(h, item, Value::Int(1))?;
+            }
+        }
+    }
+    Ok(Value::Map(counts.finish(h)?))
+}
+
+fn combinations<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let n = match args[1] {
+        Value::Int(n) if n >= 0 => usize::try_from(n).unwrap_or(usize::MAX),
+        _ => return h.vector(&[]),
+    };
+    let items = items(h, "combinations", args[0], Accept::All)?;
+    let out = h.vec_builder(0)?;
+    if n > items.len() {
+        return out.finish(h);
+    }
+    // The places of the elements of one combination, in ascending order.
+    h.room(n.saturating_mul(8))?;
+    let mut places: Vec<usize> = (0..n).collect();
+    loop {
+        h.charge(n as u64 + 1)?;
+        let chosen = places.iter().filter_map(|&i| items.get(i).copied());
+        out.push(h, h.vector_from(n, chosen)?)?;
+        // The last place that can still move up does; those after it follow close behind.
+        let Some(i) = (0..n).rev().find(|&i| places[i] < items.len() - n + i) else { return out.finish(h) };
+        let base = places[i] + 1;
+        for (k, place) in places[i..].iter_mut().enumerate() {
+            *place = base + k;
+        }
+    }
+}
+
+fn too_long(name: &str, len: &dyn std::fmt::Display) -> Fault {
+    fault(Reason::RuntimeError, format!("{name}: {len} elements are more than a vector holds"))
+}
+
+/// `(range start end step)`
+pub fn range<'h>(h: &'h Heap, start: Value<'h>, end: Value<'h>, step: Value<'h>) -> Res<Value<'h>> {
+    for bound in [start, end, step] {
+        let finite = bound.as_f64().is_some_and(|f| !f.is_nan() && (f.is_finite() || matches!(bound, Value::Big(_))));
+        if !finite {
+            return Err(type_error("range", "finite numbers", bound));
+        }
+    }
+    if matches!(step, Value::Int(0)) || matches!(step, Value::Float(f) if f == 0.0) {
+        return Err(Error::new(Reason::TypeError, "range expects a step other than 0")
+            .hint("use a step such as 1 or -1")
+            .into());
+    }
+    if let (Value::Int(start), Value::Int(end), Value::Int(step)) = (start, end, step) {
+        return range_of_ints(h, start, end, step);
+    }
+    let up = less(h, Value::Int(0), step)?;
+    let out = h.vec_builder(0)?;
+    let mut at = start;
+    while if up { less(h, at, end)? } else { greater(h, at, end)? } {
+        h.charge(1)?;
+        if out.len() >= MAX_LEN {
+            return Err(too_long("range", &out.len()));
+        }
+        out.push(h, at)?;
+        at = add(h, at, step)?;
+    }
+    out.finish(h)
+}
+
+fn range_of_ints<'h>(h: &'h Heap, start: i64, end: i64, step: i64) -> Res<Value<'h>> {
+    let (start, end, step) = (i128::from(start), i128::from(end), i128::from(step));
+    let span = if step > 0 { end - start } else { start - end };
+    let len = if span <= 0 { 0 } else { (span - 1) / step.abs() + 1 };
+    let Some(len) = usize::try_from(len).ok().filter(|&len| len <= MAX_LEN) else {
+        return Err(too_long("range", &len));
+    };
+    h.room(len.saturating_mul(16))?;
+    h.charge(len as u64)?;
+    h.vector_from(len, (0..len as i128).map(|i| Value::Int((start + i * step) as i64)))
+}
+
+fn range_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match *args {
+        [start, end, step] => range(h, start, end, step),
+        [start, end] => range(h, start, end, Value::Int(1)),
+        _ => range(h, Value::Int(0), args[0], Value::Int(1)),
+    }
+}
+
+/// `(take n (range start end 0))`, the one place where a step of 0 has a meaning: n times the start.
+pub fn take_of_range<'h>(h: &'h Heap, n: Value<'h>, [start, end, step]: [Value<'h>; 3]) -> Res<Value<'h>> {
+    let zero = matches!(step, Value::Int(0)) || matches!(step, Value::Float(f) if f == 0.0);
+    if zero && start.is_number() && end.is_number() {
+        let n = usize::try_from(amount("take", n)?).unwrap_or(0);
+        h.room(n.saturating_mul(16))?;
+        h.charge(n as u64)?;
+        return h.vector_from(n, std::iter::repeat(start));
+    }
+    let items = args::vector("take", range(h, start, end, step)?)?;
+    let n = amount("take", n)?;
+    if n >= 0 {
+        h.slice(items, 0, usize::try_from(n).unwrap_or(usize::MAX))
+    } else {
+        let size = usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX);
+        h.slice(items, items.len().saturating_sub(size), items.len())
+    }
+}
+
+/// Sequences made of others.
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::native("reverse", 1, 1, "(reverse coll)", reverse).doc(
+        "The elements from the last to the first.",
+        &[("(reverse [1 2 3])", "[3 2 1]"), ("(reverse \"ab\")", "[\"b\" \"a\"]"), ("(reverse {:a 1})", "!type_error")],
+    ),
+    Builtin::native("distinct", 1, 1, "(distinct coll)", distinct).doc(
+        "The elements without those that came before.",
+        &[("(distinct [1 2 1 3 2])", "[1 2 3]"), ("(distinct nil)", "[]"), ("(distinct {:a 1})", "!type_error")],
+    ),
+    Builtin::native("dedupe", 1, 1, "(dedupe coll)", dedupe).doc(
+        "The elements without those equal to the one just before.",
+        &[("(dedupe [1 1 2 1])", "[1 2 1]"), ("(dedupe true)", "!type_error")],
+    ),
+    Builtin::native("concat", 0, MANY, "(concat coll ...)", concat).doc(
+        "The elements of collections, one after the other.",
+        &[("(concat [1 2] [3])", "[1 2 3]"), ("(concat)", "[]"), ("(concat \"ab\" \"cd\")", "!type_error")],
+    ),
+    Builtin::native("cons", 2, 2, "(cons x coll)", cons).doc(
+        "The elements with one more in front.",
+        &[("(cons 1 [2 3])", "[1 2 3]"), ("(cons 1 nil)", "[1]"), ("(cons 1 2)", "!type_error")],
+    ),
+    Builtin::native("conj", 0, MANY, "(conj coll x ...)", conj).doc(
+        "The collection with more elements: at the end of a vector, as members of a set, as entries of a map.",
+        &[
+            ("(conj [1 2] 3)", "[1 2 3]"),
+            ("(conj #{1} 1 2)", "#{1 2}"),
+            ("(conj {:a 1} [:b 2])", "{:a 1 :b 2}"),
+            ("(conj nil 1)", "[1]"),
+            ("(conj \"a\" \"b\")", "!runtime_error"),
+        ],
+    ),
+    Builtin::native("into", 2, 2, "(into to from)", into).doc(
+        "The first collection with all elements of the second.",
+        &[
+            ("(into [1] [2 3])", "[1 2 3]"),
+            ("(into {} [[:a 1] [:b 2]])", "{:a 1 :b 2}"),
+            ("(into #{} [1 2 2])", "#{1 2}"),
+            ("(into nil [1])", "!type_error"),
+        ],
+    ),
+    Builtin::native("interleave", 0, MANY, "(interleave coll ...)", interleave).doc(
+        "The first elements of all, then the second ones, as long as the shortest lasts.",
+        &[
+            ("(interleave [1 2] [:a :b])", "[1 :a 2 :b]"),
+            ("(interleave)", "[]"),
+            ("(interleave #{1} [2])", "!type_error"),
+        ],
+    ),
+    Builtin::native("interpose", 2, 2, "(interpose sep coll)", interpose).doc(
+        "The elements with a separator between them.",
+        &[("(interpose 0 [1 2 3])", "[1 0 2 0 3]"), ("(interpose 0 nil)", "[]"), ("(interpose 0 #{1})", "!type_error")],
+    ),
+    Builtin::native("flatten", 1, 1, "(flatten coll)", flatten).doc(
+        "The elements of vectors inside vectors, all on one level.",
+        &[("(flatten [1 [2 [3]]])", "[1 2 3]"), ("(flatten nil)", "[]"), ("(flatten \"ab\")", "!type_error")],
+    ),
+    Builtin::native("partition", 2, 4, "(partition n step? pad? coll)", partition).doc(
+        "Pieces of n elements, each step elements after the one before; a last short piece is dropped, or padded.",
+        &[
+            ("(partition 2 [1 2 3 4 5])", "[[1 2] [3 4]]"),
+            ("(partition 2 1 [1 2 3])", "[[1 2] [2 3]]"),
+            ("(partition 3 3 [0] [1 2 3 4 5])", "[[1 2 3] [4 5 0]]"),
+            ("(partition 0 [1])", "!type_error"),
+        ],
+    ),
+    Builtin::native("partition-all", 2, 3, "(partition-all n step? coll)", partition_all).doc(
+        "Pieces of n elements, each step elements after the one before; the last may be shorter.",
+        &[("(partition-all 2 [1 2 3])", "[[1 2] [3]]"), ("(partition-all 2.0 [1])", "!type_error")],
+    ),
+    Builtin::native("zip", 2, 2, "(zip a b)", zip).doc(
+        "Pairs of the elements at the same places, as long as the shorter vector lasts.",
+        &[("(zip [1 2] [:a :b])", "[[1 :a] [2 :b]]"), ("(zip \"ab\" [1])", "!type_error")],
+    ),
+    Builtin::native("frequencies", 1, 1, "(frequencies coll)", frequencies).doc(
+        "How often each element occurs.",
+        &[
+            ("(frequencies [:a :b :a])", "{:a 2 :b 1}"),
+            ("(frequencies nil)", "{}"),
+            ("(frequencies #{1})", "!type_error"),
+        ],
+    ),
+    Builtin::native("combinations", 2, 2, "(combinations coll n)", combinations).doc(
+        "All choices of n elements, in order.",
+        &[
+            ("(combinations [1 2 3] 2)", "[[1 2] [1 3] [2 3]]"),
+            ("(combinations [1 2] 0)", "[[]]"),
+            ("(combinations inc 2)", "!type_error"),
+        ],
+    ),
+    Builtin::native("range", 1, 3, "(range start? end step?)", range_of).doc(
+        "The numbers from start, 0 unless given, up to, not including, end.",
+        &[
+            ("(range 5)", "[0 1 2 3 4]"),
+            ("(range 10 0 -2)", "[10 8 6 4 2]"),
+            ("(range 0 1 0.25)", "[0 0.25 0.5 0.75]"),
+            ("(range 1 5 0)", "!type_error"),
+            ("(range)", "!arity_error"),
+        ],
+    ),
+];

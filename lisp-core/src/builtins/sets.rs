@@ -1,0 +1,195 @@
+//! Sets.
+
+use super::args::{self, describe, fault, type_error};
+use super::{Builtin, MANY, maps};
+use crate::error::{Error, Reason};
+use crate::heap::{Fault, Heap, Map, Res, Value};
+
+/// The error of the set operations for what is no set.
+#[cold]
+fn not_a_set(name: &str, got: Value<'_>) -> Fault {
+    let error = Error::new(Reason::RuntimeError, format!("{name} expects sets, got {}", describe(got)));
+    match got {
+        Value::Vector(_) => error.hint("make a set of a vector with (set v)").into(),
+        Value::Nil => error.hint("give a default for what may be missing, as in (or s #{})").into(),
+        _ => error.into(),
+    }
+}
+
+/// What a set operation does with its arguments so far and the next.
+type Join<'h> = fn(&'h Heap, &'h Map<'h>, &'h Map<'h>) -> Res<&'h Map<'h>>;
+
+/// Folds an operation over sets. One argument is answered as it is, whatever it is.
+fn join_all<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], join: Join<'h>) -> Res<Value<'h>> {
+    let [first, rest @ ..] = args else {
+        return Err(fault(Reason::ArityError, format!("{name} takes at least 1 argument, got 0")));
+    };
+    if rest.is_empty() {
+        return Ok(*first);
+    }
+    h.charge(args.len() as u64)?;
+    let Value::Set(mut result) = *first else { return Err(not_a_set(name, *first)) };
+    for &arg in rest {
+        let Value::Set(next) = arg else { return Err(not_a_set(name, arg)) };
+        result = join(h, result, next)?;
+    }
+    Ok(Value::Set(result))
+}
+
+/// The members of `a` for which `keep` holds of their being in `b`.
+fn members_by<'h>(h: &'h Heap, a: &'h Map<'h>, b: &'h Map<'h>, keep: bool) -> Res<&'h Map<'h>> {
+    let members = a.entries(h)?;
+    h.charge(2 * members.len() as u64)?;
+    let builder = h.map_builder(0)?;
+    for (member, _) in members.iter() {
+        if b.contains(h, member)? == keep {
+            builder.insert(h, member, Value::Bool(true))?;
+        }
+    }
+    if builder.len() == a.len() { Ok(a) } else { builder.finish(h) }
+}
+
+fn unite<'h>(h: &'h Heap, a: &'h Map<'h>, b: &'h Map<'h>) -> Res<&'h Map<'h>> {
+    let (large, small) = if a.len() >= b.len() { (a, b) } else { (b, a) };
+    maps::with_entries(h, large, small.len(), small.entries(h)?.iter().map(Ok))
+}
+
+fn union<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    if args.is_empty() {
+        return Ok(Value::Set(h.empty_map()?));
+    }
+    join_all(h, "union", args, unite)
+}
+
+fn intersection<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    join_all(h, "intersection", args, |h, a, b| {
+        let (small, large) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+        members_by(h, small, large, true)
+    })
+}
+
+fn difference<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    join_all(h, "difference", args, |h, a, b| members_by(h, a, b, false))
+}
+
+fn disj<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let [coll, members @ ..] = args else {
+        return Err(fault(Reason::ArityError, "disj takes at least 1 argument, got 0"));
+    };
+    if members.is_empty() {
+        return Ok(*coll);
+    }
+    h.charge(members.len() as u64)?;
+    match coll {
+        Value::Nil => Ok(Value::Nil),
+        Value::Set(m) => {
+            let mut m: &'h Map<'h> = m;
+            for &member in members {
+                m = h.dissoc(m, member)?;
+            }
+            Ok(Value::Set(m))
+        }
+        other => Err(not_a_set("disj", *other)),
+    }
+}
+
+fn hash_set<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    h.charge(args.len() as u64)?;
+    h.set(args.iter().copied())
+}
+
+fn set<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match args[0] {
+        Value::Set(_) => Ok(args[0]),
+        Value::Vector(v) => {
+            h.charge(v.len() as u64)?;
+            h.set(v.items().iter().copied())
+        }
+        other => Err(type_error("set", "a vector or set", other)),
+    }
+}
+
+fn vec<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match args[0] {
+        Value::Nil | Value::Vector(_) => Ok(args[0]),
+        other => h.vector(args::seq(h, "vec", other)?),
+    }
+}
+
+fn vector<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    h.charge(args.len() as u64 / 8)?;
+    h.vector(args)
+}
+
+/// Sets, and the constructors of vectors.
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::native("set", 1, 1, "(set coll)", set)
+        .doc("The set of a vector's elements.", &[("(set [1 2 1])", "#{1 2}"), ("(set nil)", "!type_error")]),
+    Builtin::native("hash-set", 0, MANY, "(hash-set x ...)", hash_set)
+        .doc("A set of values.", &[("(hash-set 1 2 1)", "#{1 2}"), ("(hash-set)", "#{}")]),
+    Builtin::native("disj", 1, MANY, "(disj set x ...)", disj).doc(
+        "The set without members.",
+        &[("(disj #{1 2 3} 2)", "#{1 3}"), ("(disj nil 1)", "nil"), ("(disj [1 2] 1)", "!runtime_error")],
+    ),
+    Builtin::native("union", 0, MANY, "(union set ...)", union).namespace("clojure.set").doc(
+        "The set of all members of sets.",
+        &[
+            ("(clojure.set/union #{1} #{2} #{3})", "#{1 2 3}"),
+            ("(clojure.set/union)", "#{}"),
+            ("(clojure.set/union #{1} [2])", "!runtime_error"),
+        ],
+    ),
+    Builtin::native("intersection", 1, MANY, "(intersection set ...)", intersection).namespace("clojure.set").doc(
+        "The set of the members that all sets have.",
+        &[
+            ("(clojure.set/intersection #{1 2} #{2 3})", "#{2}"),
+            ("(clojure.set/intersection #{1} nil)", "!runtime_error"),
+        ],
+    ),
+    Builtin::native("difference", 1, MANY, "(difference set ...)", difference).namespace("clojure.set").doc(
+        "The members of the first set that no other set has.",
+        &[
+            ("(clojure.set/difference #{1 2 3} #{2} #{3})", "#{1}"),
+            ("(clojure.set/difference #{1} [1])", "!runtime_error"),
+        ],
+    ),
+    Builtin::native("vec", 1, 1, "(vec coll)", vec).doc(
+        "The elements of a collection as a vector.",
+        &[
+            ("(vec #{2 1})", "[1 2]"),
+            ("(vec {:a 1})", "[[:a 1]]"),
+            ("(vec \"abc\")", "[\"a\" \"b\" \"c\"]"),
+            ("(vec 5)", "!type_error"),
+        ],
+    ),
+    Builtin::native("vector", 0, MANY, "(vector x ...)", vector)
+        .aliases(&["list"])
+        .doc("A vector of values.", &[("(vector 1 2)", "[1 2]"), ("(list)", "[]")]),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::collections::BTreeSet;
+
+    fn make<'h>(h: &'h Heap, s: &BTreeSet<i64>) -> Value<'h> {
+        h.set(s.iter().copied().map(Value::Int).collect::<Vec<_>>().into_iter()).unwrap()
+    }
+
+    fn same<'h>(h: &'h Heap, got: Value<'h>, want: BTreeSet<i64>) -> bool {
+        h.equal(got, make(h, &want)).unwrap()
+    }
+
+    #[test]
+    fn operations_agree_with_the_standard_library() {
+        let h = Heap::new(1, 1 << 26);
+        for (a, b) in [(0, 0), (3, 5), (40, 2), (2, 40), (100, 100), (1_000, 10)] {
+            let (xs, ys): (BTreeSet<i64>, BTreeSet<i64>) = ((0..a).collect(), (a / 2..a / 2 + b).collect());
+            let args = [make(&h, &xs), make(&h, &ys)];
+            assert!(same(&h, union(&h, &args).unwrap(), xs.union(&ys).copied().collect()));
+            assert!(same(&h, intersection(&h, &args).unwrap(), xs.intersection(&ys).copied().collect()));
+            assert!(same(&h, difference(&h, &args).unwrap(), xs.difference(&ys).copied().collect()));
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! Parts of sequences: first and last, rest and next, take and drop. Parts of a vector are views of it.
+
+use super::Builtin;
+use super::args::{self, describe, grapheme_count, graphemes, type_error};
+use crate::error::{Error, Reason};
+use crate::heap::{Heap, Res, Value, Vector};
+
+/// Which collections a function takes besides vectors, strings and nil.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Accept {
+    /// None: maps and sets have no order of their own.
+    Ordered,
+    /// Maps, by key.
+    Maps,
+    /// Maps and sets, by key.
+    All,
+}
+
+/// The elements of a collection that a function takes.
+pub(super) fn items<'h>(h: &'h Heap, name: &str, v: Value<'h>, accept: Accept) -> Res<&'h [Value<'h>]> {
+    let refused = match v {
+        Value::Map(_) => accept == Accept::Ordered,
+        Value::Set(_) => accept != Accept::All,
+        _ => false,
+    };
+    if refused {
+        let what = if matches!(v, Value::Map(_)) { "entries, keys or vals" } else { "seq or sort" };
+        return Err(Error::new(
+            Reason::TypeError,
+            format!("{name} expects a vector, string or nil, got {}: it has no order of its own", describe(v)),
+        )
+        .hint(format!("make it a vector first, with {what}"))
+        .into());
+    }
+    args::seq(h, name, v)
+}
+
+/// The same as a vector, of which views can be made.
+pub(super) fn as_vector<'h>(h: &'h Heap, name: &str, v: Value<'h>, accept: Accept) -> Res<&'h Vector<'h>> {
+    if let Value::Vector(v) = v {
+        return Ok(v);
+    }
+    let items = items(h, name, v, accept)?;
+    h.charge(items.len() as u64 / 8)?;
+    match h.vector(items)? {
+        Value::Vector(v) => Ok(v),
+        other => Err(type_error(name, "a collection", other)),
+    }
+}
+
+/// The elements from `from` up to `to`; the vector itself when that is all.
+fn cut<'h>(h: &'h Heap, v: &'h Vector<'h>, from: usize, to: usize) -> Res<Value<'h>> {
+    if from == 0 && to >= v.len() { Ok(Value::Vector(v)) } else { h.slice(v, from, to) }
+}
+
+/// The same, but nil instead of no elements.
+fn cut_or_nil<'h>(h: &'h Heap, v: &'h Vector<'h>, from: usize, to: usize) -> Res<Value<'h>> {
+    if from >= to.min(v.len()) { Ok(Value::Nil) } else { cut(h, v, from, to) }
+}
+
+/// An integer argument that counts elements; beyond 64 bits as good as infinite.
+pub(super) fn amount(name: &str, v: Value<'_>) -> Res<i64> {
+    match v {
+        Value::Int(i) => Ok(i),
+        Value::Big(b) => Ok(if b.negative { -i64::MAX } else { i64::MAX }),
+        other => Err(type_error(name, "an integer", other)),
+    }
+}
+
+/// A number of elements, none for a negative one.
+fn at_least_zero(n: i64) -> usize {
+    usize::try_from(n).unwrap_or(0)
+}
+
+/// The character of a string at an index, as a person counts.
+fn char_at<'h>(h: &'h Heap, text: &'h str, index: usize) -> Res<Option<Value<'h>>> {
+    h.charge(text.len() as u64 / 16)?;
+    if text.is_ascii() && !text.contains('\r') {
+        return match text.get(index..index.saturating_add(1)) {
+            Some(c) => Ok(Some(h.str_view(c)?)),
+            None => Ok(None),
+        };
+    }
+    h.charge(text.len().min(index.saturating_mul(4)) as u64)?;
+    match graphemes(text).nth(index) {
+        Some(c) => Ok(Some(h.str_view(c)?)),
+        None => Ok(None),
+    }
+}
+
+/// The element at an index of an ordered collection.
+fn element<'h>(h: &'h Heap, name: &str, v: Value<'h>, index: usize) -> Res<Option<Value<'h>>> {
+    match v {
+        Value::Vector(v) => Ok(v.get(index)),
+        Value::Str(s) => char_at(h, s.text, index),
+        other => Ok(items(h, name, other, Accept::Ordered)?.get(index).copied()),
+    }
+}
+
+/// `(first coll)`; nil of an empty one. Destructuring and `when-first` read by this.
+pub fn first<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
+    Ok(element(h, "first", v, 0)?.unwrap_or(Value::Nil))
+}
+
+/// `(rest coll)`: all but the first, an empty vector when there are none.
+pub fn rest<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
+    h.slice(as_vector(h, "rest", v, Accept::Ordered)?, 1, usize::MAX)
+}
+
+/// `(next coll)`: all but the first, nil when there are none.
+pub fn next<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
+    cut_or_nil(h, as_vector(h, "next", v, Accept::Ordered)?, 1, usize::MAX)
+}
+
+fn first_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    first(h, args[0])
+}
+
+fn second<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(element(h, "second", args[0], 1)?.unwrap_or(Value::Nil))
+}
+
+fn last<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match args[0] {
+        Value::Vector(v) => Ok(v.items().last().copied().unwrap_or(Value::Nil)),
+        Value::Str(s) => {
+            h.charge(s.text.len() as u64 / 16)?;
+            match graphemes(s.text).next_back() {
+                Some(c) => h.str_view(c),
+                None => Ok(Value::Nil),
+            }
+        }
+        other => Ok(items(h, "last", other, Accept::Ordered)?.last().copied().unwrap_or(Value::Nil)),
+    }
+}
+
+fn rest_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    rest(h, args[0])
+}
+
+fn next_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    next(h, args[0])
+}
+
+fn butlast<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let v = as_vector(h, "butlast", args[0], Accept::Ordered)?;
+    cut_or_nil(h, v, 0, v.len().saturating_sub(1))
+}
+
+/// The composed readers take vectors and nil only.
+fn outer<'h>(name: &str, v: Value<'h>) -> Res<Value<'h>> {
+    match v {
+        Value::Nil | Value::Vector(_) => Ok(v),
+        other => Err(type_error(name, "a vector", other)),
+    }
+}
+
+fn ffirst<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    first(h, first(h, outer("ffirst", args[0])?)?)
+}
+
+fn fnext<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    first(h, next(h, outer("fnext", args[0])?)?)
+}
+
+fn nfirst<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    next(h, first(h, outer("nfirst", args[0])?)?)
+}
+
+fn nnext<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    next(h, next(h, outer("nnext", args[0])?)?)
+}
+
+fn nth<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let default = args.get(2).copied().unwrap_or(Value::Nil);
+    let index = amount("nth", args[1])?;
+    let found = match usize::try_from(index) {
+        Ok(index) => element(h, "nth", args[0], index)?,
+        Err(_) if matches!(args[0], Value::Vector(_) | Value::Str(_) | Value::Nil) => None,
+        Err(_) => return Err(type_error("nth", "a vector or string", args[0])),
+    };
+    Ok(found.unwrap_or(default))
+}
+
+fn nthrest<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let v = as_vector(h, "nthrest", args[0], Accept::All)?;
+    cut(h, v, at_least_zero(amount("nthrest", args[1])?), v.len())
+}
+
+fn nthnext<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let v = as_vector(h, "nthnext", args[0], Accept::All)?;
+    cut_or_nil(h, v, at_least_zero(amount("nthnext", args[1])?), v.len())
+}
+
+/// Where `n` elements from the front end; a negative `n` counts from the end.
+fn boundary(len: usize, n: i64) -> usize {
+    let size = usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX);
+    if n >= 0 { size.min(len) } else { len.saturating_sub(size) }
+}
+
+fn take<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let n = amount("take", args[0])?;
+    let v = as_vector(h, "take", args[1], Accept::Maps)?;
+    let at = boundary(v.len(), n);
+    if n >= 0 { cut(h, v, 0, at) } else { cut(h, v, at, v.len()) }
+}
+
+fn drop<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let n = amount("drop", args[0])?;
+    let v = as_vector(h, "drop", args[1], Accept::Maps)?;
+    let at = boundary(v.len(), n);
+    if n >= 0 { cut(h, v, at, v.len()) } else { cut(h, v, 0, at) }
+}
+
+fn take_last<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    if args[1].is_nil() {
+        return Ok(Value::Nil);
+    }
+    let n = at_least_zero(amount("take-last", args[0])?);
+    if n == 0 {
+        return h.vector(&[]);
+    }
+    let v = as_vector(h, "take-last", args[1], Accept::Maps)?;
+    cut_or_nil(h, v, v.len().saturating_sub(n), v.len())
+}
+
+fn drop_last<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (n, coll) = match *args {
+        [n, coll] => (at_least_zero(amount("drop-last", n)?), coll),
+        _ => (1, args[0]),
+    };
+    let v = as_vector(h, "drop-last", coll, Accept::Maps)?;
+    cut(h, v, 0, v.len().saturating_sub(n))
+}
+
+fn split_at<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let n = at_least_zero(amount("split-at", args[0])?);
+    let v = as_vector(h, "split-at", args[1], Accept::All)?;
+    let at = n.min(v.len());
+    h.vector(&[cut(h, v, 0, at)?, cut(h, v, at, v.len())?])
+}
+
+fn subvec<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let v = args::vector("subvec", args[0])?;
+    let from = at_least_zero(amount("subvec", args[1])?);
+    let to = match args.get(2) {
+        Some(&end) => at_least_zero(amount("subvec", end)?),
+        None => v.len(),
+    };
+    cut(h, v, from, to)
+}
+
+fn peek<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match args[0] {
+        Value::Nil => Ok(Value::Nil),
+        v => Ok(args::vector("peek", v)?.items().last().copied().unwrap_or(Value::Nil)),
+    }
+}
+
+fn pop<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match args[0] {
+        Value::Nil => Ok(Value::Nil),
+        v => {
+            let v = args::vector("pop", v)?;
+            if v.is_empty() { Ok(Value::Nil) } else { h.slice(v, 0, v.len() - 1) }
+        }
+    }
+}
+
+/// How many elements; `None` for what has none.
+fn length<'h>(h: &'h Heap, v: Value<'h>) -> Res<Option<usize>> {
+    Ok(Some(match v {
+        Value::Nil => 0,
+        Value::Vector(v) => v.len(),
+        Value::Map(m) | Value::Set(m) => m.len(),
+        Value::Str(s) => {
+            h.charge(s.text.len() as u64 / 4)?;
+            grapheme_count(s.text)
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// Has the collection no elements?
+fn is_empty(name: &str, v: Value<'_>) -> Res<bool> {
+    match v {
+        Value::Nil => Ok(true),
+        Value::Vector(v) => Ok(v.is_empty()),
+        Value::Map(m) | Value::Set(m) => Ok(m.is_empty()),
+        Value::Str(s) => Ok(s.text.is_empty()),
+        other => Err(type_error(name, "a collection", other)),
+    }
+}
+
+fn count<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match length(h, args[0])? {
+        Some(n) => Ok(Value::Int(n as i64)),
+        None => Err(type_error("count", "a collection", args[0])),
+    }
+}
+
+fn empty_of<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(Value::Bool(is_empty("empty?", args[0])?))
+}
+
+fn not_empty<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(if is_empty("not-empty", args[0])? { Value::Nil } else { args[0] })
+}
+
+/// `(seq coll)`: the elements as a vector, nil when there are none.
+pub fn seq<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
+    if is_empty("seq", v)? {
+        return Ok(Value::Nil);
+    }
+    Ok(Value::Vector(as_vector(h, "seq", v, Accept::All)?))
+}
+
+fn seq_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    seq(h, args[0])
+}
+
+fn empty<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match args[0] {
+        Value::Nil => Ok(Value::Nil),
+        Value::Vector(_) => h.vector(&[]),
+        Value::Map(_) => Ok(Value::Map(h.empty_map()?)),
+        Value::Set(_) => Ok(Value::Set(h.empty_map()?)),
+        Value::Str(_) => h.str(""),
+        other => Err(type_error("empty", "a collection", other)),
+    }
+}
+
+/// Parts of sequences.
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::native("count", 1, 1, "(count coll)", count).doc(
+        "How many elements, entries, members or characters.",
+        &[("(count [1 2 3])", "3"), ("(count \"café\")", "4"), ("(count nil)", "0"), ("(count 42)", "!type_error")],
+    ),
+    Builtin::native("empty?", 1, 1, "(empty? coll)", empty_of).doc(
+        "Has it no elements?",
+        &[
+            ("(empty? [])", "true"),
+            ("(empty? nil)", "true"),
+            ("(empty? \" \")", "false"),
+            ("(empty? 5)", "!type_error"),
+        ],
+    ),
+    Builtin::native("not-empty", 1, 1, "(not-empty coll)", not_empty).doc(
+        "The collection; nil when it is empty.",
+        &[("(not-empty [1])", "[1]"), ("(not-empty \"\")", "nil"), ("(not-empty 5)", "!type_error")],
+    ),
+    Builtin::native("empty", 1, 1, "(empty coll)", empty).doc(
+        "An empty collection of the same kind.",
+        &[("(empty [1 2])", "[]"), ("(empty {:a 1})", "{}"), ("(empty 1)", "!type_error")],
+    ),
+    Builtin::native("seq", 1, 1, "(seq coll)", seq_of).doc(
+        "The elements as a vector, in key order for maps and sets; nil when there are none.",
+        &[
+            ("(seq {:b 2 :a 1})", "[[:a 1] [:b 2]]"),
+            ("(seq \"ab\")", "[\"a\" \"b\"]"),
+            ("(seq [])", "nil"),
+            ("(seq 5)", "!type_error"),
+        ],
+    ),
+    Builtin::native("first", 1, 1, "(first coll)", first_of).doc(
+        "The first element of a vector or string; nil of an empty one.",
+        &[
+            ("(first [1 2])", "1"),
+            ("(first \"hello\")", "\"h\""),
+            ("(first nil)", "nil"),
+            ("(first {:a 1})", "!type_error"),
+        ],
+    ),
+    Builtin::native("second", 1, 1, "(second coll)", second)
+        .doc("The second element.", &[("(second [1 2])", "2"), ("(second [1])", "nil"), ("(second 1)", "!type_error")]),
+    Builtin::native("last", 1, 1, "(last coll)", last)
+        .doc("The last element.", &[("(last [1 2 3])", "3"), ("(last [])", "nil"), ("(last #{1})", "!type_error")]),
+    Builtin::native("rest", 1, 1, "(rest coll)", rest_of).doc(
+        "All but the first element.",
+        &[("(rest [1 2 3])", "[2 3]"), ("(rest nil)", "[]"), ("(rest 5)", "!type_error")],
+    ),
+    Builtin::native("next", 1, 1, "(next coll)", next_of).doc(
+        "All but the first element; nil when there are no others.",
+        &[("(next [1 2 3])", "[2 3]"), ("(next [1])", "nil"), ("(next {:a 1})", "!type_error")],
+    ),
+    Builtin::native("butlast", 1, 1, "(butlast coll)", butlast).doc(
+        "All but the last element; nil when there are no others.",
+        &[("(butlast [1 2 3])", "[1 2]"), ("(butlast [1])", "nil"), ("(butlast :k)", "!type_error")],
+    ),
+    Builtin::native("ffirst", 1, 1, "(ffirst coll)", ffirst)
+        .doc("The first of the first.", &[("(ffirst [[1 2] [3]])", "1"), ("(ffirst [1 2])", "!type_error")]),
+    Builtin::native("fnext", 1, 1, "(fnext coll)", fnext)
+        .doc("The first of the next.", &[("(fnext [1 2 3])", "2"), ("(fnext {})", "!type_error")]),
+    Builtin::native("nfirst", 1, 1, "(nfirst coll)", nfirst)
+        .doc("The next of the first.", &[("(nfirst [[1 2] [3]])", "[2]"), ("(nfirst {:a 1})", "!type_error")]),
+    Builtin::native("nnext", 1, 1, "(nnext coll)", nnext)
+        .doc("The next of the next.", &[("(nnext [1 2 3])", "[3]"), ("(nnext \"abc\")", "!type_error")]),
+    Builtin::native("nth", 2, 3, "(nth coll index default?)", nth).doc(
+        "The element at an index; the default, or nil, beyond the ends.",
+        &[
+            ("(nth [10 20] 1)", "20"),
+            ("(nth \"abc\" 1)", "\"b\""),
+            ("(nth [1] 5 :x)", ":x"),
+            ("(nth [1] 1.0)", "!type_error"),
+        ],
+    ),
+    Builtin::native("nthrest", 2, 2, "(nthrest coll n)", nthrest).doc(
+        "All but the first n elements.",
+        &[("(nthrest [1 2 3] 2)", "[3]"), ("(nthrest [1 2 3] 1.0)", "!type_error")],
+    ),
+    Builtin::native("nthnext", 2, 2, "(nthnext coll n)", nthnext).doc(
+        "All but the first n elements; nil when there are no others.",
+        &[("(nthnext [1 2 3] 2)", "[3]"), ("(nthnext [1 2 3] 5)", "nil"), ("(nthnext [1] 1.0)", "!type_error")],
+    ),
+    Builtin::native("take", 2, 2, "(take n coll)", take).doc(
+        "The first n elements; with a negative n the last.",
+        &[
+            ("(take 2 [1 2 3])", "[1 2]"),
+            ("(take -1 [1 2])", "[2]"),
+            ("(take 2 nil)", "[]"),
+            ("(take 2 #{1})", "!type_error"),
+        ],
+    ),
+    Builtin::native("drop", 2, 2, "(drop n coll)", drop).doc(
+        "All but the first n elements; with a negative n all but the last.",
+        &[("(drop 2 [1 2 3])", "[3]"), ("(drop -1 [1 2])", "[1]"), ("(drop 1.0 [1])", "!type_error")],
+    ),
+    Builtin::native("take-last", 2, 2, "(take-last n coll)", take_last).doc(
+        "The last n elements; nil of an empty collection.",
+        &[("(take-last 2 [1 2 3])", "[2 3]"), ("(take-last 2 [])", "nil"), ("(take-last 1 #{1})", "!type_error")],
+    ),
+    Builtin::native("drop-last", 1, 2, "(drop-last n? coll)", drop_last).doc(
+        "All but the last n elements; n is 1 unless given.",
+        &[
+            ("(drop-last [1 2 3])", "[1 2]"),
+            ("(drop-last 2 [1 2 3 4])", "[1 2]"),
+            ("(drop-last 1 #{1})", "!type_error"),
+        ],
+    ),
+    Builtin::native("split-at", 2, 2, "(split-at n coll)", split_at).doc(
+        "The first n elements and the others.",
+        &[("(split-at 2 [1 2 3])", "[[1 2] [3]]"), ("(split-at 1.0 [1 2])", "!type_error")],
+    ),
+    Builtin::native("subvec", 2, 3, "(subvec v start end?)", subvec).doc(
+        "The elements from start up to, not including, end; bounds are clipped.",
+        &[("(subvec [0 1 2 3] 1 3)", "[1 2]"), ("(subvec [0 1 2] 1)", "[1 2]"), ("(subvec \"abc\" 1)", "!type_error")],
+    ),
+    Builtin::native("peek", 1, 1, "(peek v)", peek).doc(
+        "The last element of a vector.",
+        &[("(peek [1 2])", "2"), ("(peek nil)", "nil"), ("(peek 5)", "!type_error")],
+    ),
+    Builtin::native("pop", 1, 1, "(pop v)", pop).doc(
+        "The vector without its last element; nil of an empty one.",
+        &[("(pop [1 2])", "[1]"), ("(pop [])", "nil"), ("(pop #{1})", "!type_error")],
+    ),
+];

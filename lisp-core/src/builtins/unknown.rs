@@ -1,0 +1,108 @@
+//! What to say of a name that nothing defines.
+
+use super::all;
+use crate::error::{Error, Reason};
+
+/// Forms of Clojure that the language leaves out, and what to write instead.
+const ABSENT: &[(&str, &str)] = &[
+    ("try", "errors end the run; test values first, for example with number? or contains?"),
+    ("catch", "errors end the run; test values first, for example with number? or contains?"),
+    ("throw", "end the program with (fail value)"),
+    ("atom", "collect with reduce, or rebind with loop and recur"),
+    ("swap!", "collect with reduce, or rebind with loop and recur"),
+    ("reset!", "collect with reduce, or rebind with loop and recur"),
+    ("deref", "values are plain; use the name itself"),
+    ("lazy-seq", "collections are never lazy; build a vector with map, for or loop"),
+    ("iterate", "use loop and recur, or reduce over (range n)"),
+    ("repeat", "write (map (constantly x) (range n))"),
+    ("repeatedly", "write (map (fn [_] (f)) (range n))"),
+    ("cycle", "index with (nth v (mod i (count v)))"),
+    ("reductions", "reduce into a vector: (reduce (fn [v x] (conj v (+ (or (peek v) 0) x))) [] coll)"),
+    ("reduced", "use loop and recur to stop early, or some"),
+    ("dotimes", "write (doseq [i (range n)] ...)"),
+    ("while", "use loop and recur"),
+    ("letfn", "define helpers with defn"),
+    ("ns", "there are no namespaces to declare; call functions by their names"),
+    ("require", "all functions are there; call them as str/join or join"),
+    ("import", "classes are not imported; the supported ones are called as Math/abs"),
+    ("defmacro", "there are no macros; write a function"),
+    ("defmulti", "dispatch with case or cond"),
+    ("defrecord", "use a map"),
+    ("memoize", "keep results in a map"),
+    ("transduce", "use ->> with map, filter and reduce"),
+    ("print", "use println"),
+    ("prn", "write (println (pr-str x))"),
+    ("printf", "write (println (format ...))"),
+    ("slurp", "data comes from the host as data/name"),
+    ("eval", "programs cannot make programs; use functions"),
+    ("rand", "there is no randomness; it would have to come from a tool"),
+    ("rand-int", "there is no randomness; it would have to come from a tool"),
+    ("shuffle", "there is no randomness; it would have to come from a tool"),
+    ("capitalize", "write (str (upper-case (subs s 0 1)) (subs s 1))"),
+    ("sorted-map", "maps are walked in key order; use {}"),
+    ("list?", "lists are vectors; use vector?"),
+    ("subset?", "write (every? #(contains? b %) a)"),
+    ("superset?", "write (every? #(contains? a %) b)"),
+    ("rename-keys", "write (update-keys m #(get names % %))"),
+    ("for-each", "use doseq"),
+    ("data", "data is read by name, as data/orders"),
+    ("tool", "tools are called by name, as (tool/search {...})"),
+];
+
+/// The error for a name that is neither defined nor built in, with the nearest name there is.
+pub(crate) fn unknown_name<'a>(name: &str, defined: impl Iterator<Item = &'a str>) -> Error {
+    let error = Error::new(Reason::UnboundVar, format!("{name} is not defined"));
+    if let Some((_, hint)) = ABSENT.iter().find(|(absent, _)| *absent == name) {
+        return error.hint(*hint);
+    }
+    let rows = all().iter().flat_map(|row| std::iter::once(row.name).chain(row.aliases.iter().copied()));
+    let nearest = rows
+        .chain(defined)
+        .filter(|other| *other != name && other.len().abs_diff(name.len()) <= 2)
+        .map(|other| (distance(name, other), other))
+        .min();
+    match nearest {
+        Some((d, other)) if d <= 2 && d < name.len().min(other.len()) => error.hint(format!("did you mean {other}?")),
+        _ => error.hint("define it with def or defn before it is used, or pass it in as data/name"),
+    }
+}
+
+/// How many characters must be changed, added, removed or swapped with their neighbour.
+fn distance(a: &str, b: &str) -> usize {
+    const LONGEST: usize = 64;
+    if a.len() > LONGEST || b.len() > LONGEST {
+        return usize::MAX;
+    }
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let same = usize::from(a[i - 1] != b[j - 1]);
+                let mut best = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + same);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    best = best.min(rows[i - 2][j - 2] + 1);
+                }
+                best
+            }
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{distance, unknown_name};
+
+    #[test]
+    fn near_names_are_suggested() {
+        for (wrong, right) in [("fliter", "filter"), ("group-bye", "group-by"), ("mpa", "map"), ("total", "totals")] {
+            let error = unknown_name(wrong, ["totals"].into_iter());
+            assert_eq!(error.hint.as_deref(), Some(format!("did you mean {right}?").as_str()), "{wrong}");
+        }
+        assert!(unknown_name("zzzzzz", std::iter::empty()).hint.is_some_and(|h| !h.contains("did you mean")));
+        assert_eq!(distance("ab", "ba"), 1);
+    }
+}

@@ -1,0 +1,367 @@
+//! The analyzer: from forms to core forms. It resolves names, expands what other Lisps do with macros, and finds
+//! every fault of form before anything runs.
+//!
+//! It recurses over the nesting of the source, which the reader limits, and counts its own depth besides, because
+//! threading forms nest what stood side by side.
+
+mod bindings;
+mod control;
+mod function;
+mod iterate;
+mod names;
+mod threading;
+
+use super::core::{Bind, Constant, Kind, Node, Prim, Var};
+use crate::builtins::BuiltinId;
+use crate::error::{Error, Reason, Span};
+use crate::syntax::{Form, FormKind, NameId, Names};
+use function::FnScope;
+use std::collections::HashMap;
+
+/// The deepest nesting after threading forms are expanded.
+pub const MAX_DEPTH: usize = 320;
+
+/// A name that must be defined before the program starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Free {
+    /// Its place among the program's globals.
+    pub global: u32,
+    /// Where it is used first.
+    pub span: Span,
+}
+
+/// What the analyzer made of a program.
+pub(crate) struct Analysis {
+    pub(crate) body: Node,
+    /// Names of definitions, data and history that the program uses.
+    pub(crate) globals: Vec<Box<str>>,
+    pub(crate) free: Vec<Free>,
+    pub(crate) tools: Vec<Box<str>>,
+    pub(crate) vars: u32,
+}
+
+pub(super) type Res<T> = Result<T, Error>;
+
+pub(crate) struct Analyzer<'a> {
+    names: &'a Names,
+    /// Names that the run's memory defines although a built-in has them too.
+    shadowed: &'a [Box<str>],
+    /// Visible local names, innermost last.
+    scope: Vec<(NameId, Var)>,
+    fns: Vec<FnScope>,
+    /// For each variable the function it belongs to.
+    owner: Vec<usize>,
+    globals: Vec<Box<str>>,
+    global_ids: HashMap<Box<str>, u32>,
+    /// Globals that a definition earlier in the text defines.
+    defined: Vec<bool>,
+    free: Vec<Free>,
+    tools: Vec<Box<str>>,
+    depth: usize,
+    synthetic: u32,
+    in_short_fn: bool,
+    /// The text is the prelude: its definitions are built-ins, and calls of them go by their rows.
+    prelude: bool,
+}
+
+/// Analyzes all forms of a program.
+pub(crate) fn analyze(
+    forms: Vec<Form>,
+    names: &Names,
+    shadowed: &[Box<str>],
+    prelude: bool,
+) -> Result<Analysis, Error> {
+    let mut a = Analyzer {
+        names,
+        shadowed,
+        scope: Vec::new(),
+        fns: vec![FnScope::default()],
+        owner: Vec::new(),
+        globals: Vec::new(),
+        global_ids: HashMap::new(),
+        defined: Vec::new(),
+        free: Vec::new(),
+        tools: Vec::new(),
+        depth: 0,
+        synthetic: 0,
+        in_short_fn: false,
+        prelude,
+    };
+    let span = match (forms.first(), forms.last()) {
+        (Some(first), Some(last)) => first.span.to(last.span),
+        _ => Span::default(),
+    };
+    let body = a.body(&forms, span, false)?;
+    Ok(Analysis { body, globals: a.globals, free: a.free, tools: a.tools, vars: a.owner.len() as u32 })
+}
+
+/// An error of form.
+pub(super) fn invalid(span: Span, message: impl Into<String>) -> Error {
+    Error::new(Reason::InvalidForm, message).at(span)
+}
+
+/// The error for a special form with too many or too few parts.
+pub(super) fn arity(span: Span, name: &str, usage: &str) -> Error {
+    Error::new(Reason::InvalidArity, format!("{name} has too many or too few parts"))
+        .at(span)
+        .hint(format!("write {usage}"))
+}
+
+impl<'a> Analyzer<'a> {
+    fn text(&self, name: NameId) -> &'a str {
+        self.names.text(name)
+    }
+
+    /// A variable of the innermost function.
+    fn fresh(&mut self) -> Var {
+        self.owner.push(self.fns.len() - 1);
+        Var(self.owner.len() as u32 - 1)
+    }
+
+    /// A name that no source text can have.
+    fn synthetic_name(&mut self) -> NameId {
+        self.synthetic += 1;
+        NameId(0xF000_0000 + self.synthetic)
+    }
+
+    /// Runs `f` with the names bound inside it forgotten afterwards.
+    fn scoped<T>(&mut self, f: impl FnOnce(&mut Self) -> Res<T>) -> Res<T> {
+        let visible = self.scope.len();
+        let out = f(self);
+        self.scope.truncate(visible);
+        out
+    }
+
+    /// Several forms, the last of which is the value.
+    fn body(&mut self, forms: &[Form], span: Span, tail: bool) -> Res<Node> {
+        match forms {
+            [] => Ok(Node::nil(span)),
+            [single] => self.node(single, tail),
+            [rest @ .., last] => {
+                let mut nodes = Vec::with_capacity(forms.len());
+                for form in rest {
+                    nodes.push(self.node(form, false)?);
+                }
+                nodes.push(self.node(last, tail)?);
+                Ok(Node::new(Kind::Do(nodes), span))
+            }
+        }
+    }
+
+    fn nodes(&mut self, forms: &[Form]) -> Res<Vec<Node>> {
+        forms.iter().map(|f| self.node(f, false)).collect()
+    }
+
+    /// One form. `tail` says that its value is the value of the loop or function around it.
+    fn node(&mut self, form: &Form, tail: bool) -> Res<Node> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(Error::new(
+                Reason::ParseError,
+                format!("the program is nested deeper than {MAX_DEPTH} levels, threading steps included"),
+            )
+            .at(form.span)
+            .hint("give intermediate results names with let or def")
+            .detail("limit", MAX_DEPTH));
+        }
+        let out = self.node_kind(form, tail);
+        self.depth -= 1;
+        out
+    }
+
+    fn node_kind(&mut self, form: &Form, tail: bool) -> Res<Node> {
+        let span = form.span;
+        let constant = |c| Ok(Node::new(Kind::Const(c), span));
+        match &form.kind {
+            FormKind::Nil => constant(Constant::Nil),
+            FormKind::Bool(b) => constant(Constant::Bool(*b)),
+            FormKind::Int(i) => constant(Constant::Int(*i)),
+            FormKind::Big(b) => constant(Constant::Big(b.clone())),
+            FormKind::Float(f) => constant(Constant::Float(*f)),
+            FormKind::Str(s) => constant(Constant::Str(s.clone())),
+            FormKind::Regex(s) => {
+                if let Err(error) = crate::meter::Regexes::compile(s) {
+                    return Err(error.at(span));
+                }
+                constant(Constant::Regex(s.clone()))
+            }
+            FormKind::Keyword(name) => constant(Constant::Keyword(self.text(*name).into())),
+            FormKind::Quote(name) => constant(Constant::Symbol(self.text(*name).into())),
+            FormKind::Symbol(name) => self.symbol(*name, span),
+            FormKind::Var(name) => self.symbol(*name, span),
+            FormKind::Vector(items) => {
+                let nodes = self.nodes(items)?;
+                Ok(collection(nodes, span, Constant::Vector, Kind::Vector))
+            }
+            FormKind::Map(items) => {
+                let nodes = self.nodes(items)?;
+                Ok(collection(nodes, span, Constant::Map, Kind::Map))
+            }
+            FormKind::Set(items) => {
+                let nodes = self.nodes(items)?;
+                Ok(collection(nodes, span, Constant::Set, Kind::Set))
+            }
+            FormKind::ShortFn(items) => self.short_fn(items, span),
+            FormKind::List(items) => self.list(items, span, tail),
+        }
+    }
+
+    fn list(&mut self, items: &[Form], span: Span, tail: bool) -> Res<Node> {
+        let Some((head, args)) = items.split_first() else {
+            return Err(invalid(span, "() is not a form: a call needs a function").hint("write [] for an empty vector"));
+        };
+        if let FormKind::Symbol(name) = head.kind {
+            let text = self.text(name);
+            if self.local(name).is_none()
+                && let Some(node) = self.special(text, args, span, tail)?
+            {
+                return Ok(node);
+            }
+            if let Some(tool) = text.strip_prefix("tool/") {
+                return self.tool_call(tool, args, span);
+            }
+        }
+        self.call(head, args, span)
+    }
+
+    /// A call of a function.
+    fn call(&mut self, head: &Form, args: &[Form], span: Span) -> Res<Node> {
+        if let FormKind::Keyword(name) = head.kind {
+            if args.is_empty() || args.len() > 2 {
+                return Err(Error::new(
+                    Reason::InvalidKeywordCall,
+                    format!(
+                        ":{} is called with {} arguments; a keyword takes a map and a default",
+                        self.text(name),
+                        args.len()
+                    ),
+                )
+                .at(span)
+                .hint(format!("write (:{} m) or (:{} m default)", self.text(name), self.text(name))));
+            }
+            if let [map] = args {
+                let map = self.node(map, false)?;
+                return Ok(Node::new(Kind::Key(Box::new(map), Constant::Keyword(self.text(name).into()), None), span));
+            }
+        }
+        let head = self.node(head, false)?;
+        let args = self.nodes(args)?;
+        match head.kind {
+            Kind::Builtin(id) if id.row().takes(args.len()) && args.len() < 250 => {
+                Ok(Node::new(Kind::CallBuiltin(id, args), span))
+            }
+            Kind::Builtin(id) if !id.row().takes(args.len()) && id.row().name == "juxt" => {
+                Err(arity(span, "juxt", id.row().usage))
+            }
+            _ => Ok(Node::new(Kind::Call(Box::new(head), args), span)),
+        }
+    }
+
+    /// A special form, if `name` is one.
+    fn special(&mut self, name: &str, args: &[Form], span: Span, tail: bool) -> Res<Option<Node>> {
+        Ok(Some(match name {
+            "let" => self.let_form(args, span, tail)?,
+            "if" => self.if_form(args, span, tail, false)?,
+            "if-not" => self.if_form(args, span, tail, true)?,
+            "when" => self.when_form(args, span, tail, false)?,
+            "when-not" => self.when_form(args, span, tail, true)?,
+            "cond" => self.cond_form(args, span, tail)?,
+            "case" => self.case_form(args, span, tail)?,
+            "condp" => self.condp_form(args, span, tail)?,
+            "if-let" => self.if_bound(args, span, tail, false)?,
+            "if-some" => self.if_bound(args, span, tail, true)?,
+            "when-let" => self.when_bound(args, span, tail, false)?,
+            "when-some" => self.when_bound(args, span, tail, true)?,
+            "when-first" => self.when_first(args, span, tail)?,
+            "do" => self.body(args, span, tail)?,
+            "program" if args.is_empty() => return Err(arity(span, "program", "(program form ...)")),
+            "program" => self.body(args, span, tail)?,
+            "comment" => Node::nil(span),
+            "and" => self.and_form(args, span, tail)?,
+            "or" => self.or_form(args, span, tail)?,
+            "fn" => self.fn_form(args, span, None)?,
+            "def" => self.def_form(args, span, false)?,
+            "defonce" => self.def_form(args, span, true)?,
+            "defn" => self.defn_form(args, span)?,
+            "loop" => self.loop_form(args, span)?,
+            "recur" => self.recur_form(args, span, tail)?,
+            "for" => self.for_form(args, span, true)?,
+            "doseq" => self.for_form(args, span, false)?,
+            "->" => self.thread(args, span, tail, threading::Place::First)?,
+            "->>" => self.thread(args, span, tail, threading::Place::Last)?,
+            "as->" => self.thread_as(args, span)?,
+            "cond->" => self.thread_cond(args, span, threading::Place::First)?,
+            "cond->>" => self.thread_cond(args, span, threading::Place::Last)?,
+            "some->" => self.thread_some(args, span, threading::Place::First)?,
+            "some->>" => self.thread_some(args, span, threading::Place::Last)?,
+            "quote" => self.quote_form(args, span)?,
+            "return" => Node::new(Kind::Return(Box::new(self.single("return", args, span)?)), span),
+            "fail" => Node::new(Kind::Fail(Box::new(self.single("fail", args, span)?)), span),
+            _ => return Ok(None),
+        }))
+    }
+
+    fn single(&mut self, name: &str, args: &[Form], span: Span) -> Res<Node> {
+        match args {
+            [value] => self.node(value, false),
+            _ => Err(arity(span, name, &format!("({name} value)"))),
+        }
+    }
+
+    fn quote_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
+        match args {
+            [Form { kind: FormKind::Symbol(name), .. }] => {
+                Ok(Node::new(Kind::Const(Constant::Symbol(self.text(*name).into())), span))
+            }
+            [_] => Err(invalid(span, "quote takes a symbol only").hint("write collections without a quote: [1 2 3]")),
+            _ => Err(invalid(span, "quote takes one symbol").hint("write (quote name) or 'name")),
+        }
+    }
+
+    fn tool_call(&mut self, tool: &str, args: &[Form], span: Span) -> Res<Node> {
+        self.note_tool(tool);
+        let args = self.nodes(args)?;
+        Ok(Node::new(Kind::Call(Box::new(Node::new(Kind::Tool(tool.into()), span)), args), span))
+    }
+
+    fn note_tool(&mut self, tool: &str) {
+        if !self.tools.iter().any(|t| &**t == tool) {
+            self.tools.push(tool.into());
+        }
+    }
+
+    /// A name as a value.
+    fn builtin(&self, name: &str, span: Span) -> Option<Node> {
+        BuiltinId::by_name(name).map(|id| Node::new(Kind::Builtin(id), span))
+    }
+}
+
+/// A literal collection: a constant when all its parts are.
+fn collection(
+    nodes: Vec<Node>,
+    span: Span,
+    constant: fn(Vec<Constant>) -> Constant,
+    kind: fn(Vec<Node>) -> Kind,
+) -> Node {
+    if nodes.iter().all(|n| matches!(n.kind, Kind::Const(_))) {
+        let parts = nodes.into_iter().filter_map(|n| match n.kind {
+            Kind::Const(c) => Some(c),
+            _ => None,
+        });
+        return Node::new(Kind::Const(constant(parts.collect())), span);
+    }
+    Node::new(kind(nodes), span)
+}
+
+/// `(if test then otherwise)`
+fn if_node(test: Node, then: Node, otherwise: Node, span: Span) -> Node {
+    Node::new(Kind::If(Box::new(test), Box::new(then), Box::new(otherwise)), span)
+}
+
+fn prim(op: Prim, args: Vec<Node>, span: Span) -> Node {
+    Node::new(Kind::Prim(op, args), span)
+}
+
+fn let_node(binds: Vec<Bind>, body: Node, span: Span) -> Node {
+    if binds.is_empty() { body } else { Node::new(Kind::Let(binds, Box::new(body)), span) }
+}

@@ -1,0 +1,154 @@
+//! What a name means: a local, a definition, a built-in, data, a tool.
+
+use super::{Analyzer, Free, Res, invalid};
+use crate::builtins::java;
+use crate::compile::core::{Constant, Kind, Node, Var};
+use crate::error::{Error, Reason, Span};
+use crate::heap::Value;
+use crate::syntax::{Form, FormKind, NameId};
+
+/// Namespaces of Clojure and the table's name for them. Functions of the core live in `clojure.core` and `core`.
+const NAMESPACES: &[(&str, &str)] = &[
+    ("clojure.string", "clojure.string"),
+    ("str", "clojure.string"),
+    ("string", "clojure.string"),
+    ("clojure.set", "clojure.set"),
+    ("set", "clojure.set"),
+    ("clojure.walk", "clojure.walk"),
+    ("walk", "clojure.walk"),
+    ("regex", "regex"),
+];
+
+impl Analyzer<'_> {
+    /// The local variable with this name, captured if it belongs to a function further out.
+    pub(super) fn local(&mut self, name: NameId) -> Option<Var> {
+        let var = self.scope.iter().rev().find(|(n, _)| *n == name)?.1;
+        let owner = self.owner.get(var.0 as usize).copied()?;
+        for scope in self.fns.iter_mut().skip(owner + 1) {
+            if !scope.captures.contains(&var) {
+                scope.captures.push(var);
+            }
+        }
+        Some(var)
+    }
+
+    /// The place of a global among those of the program.
+    pub(super) fn global(&mut self, name: &str) -> u32 {
+        if let Some(&id) = self.global_ids.get(name) {
+            return id;
+        }
+        let id = self.globals.len() as u32;
+        self.globals.push(name.into());
+        self.global_ids.insert(name.into(), id);
+        self.defined.push(false);
+        id
+    }
+
+    /// Notes that the text defines a global.
+    pub(super) fn define(&mut self, name: &str) -> u32 {
+        let id = self.global(name);
+        self.defined[id as usize] = !self.prelude;
+        id
+    }
+
+    fn is_defined(&self, name: &str) -> Option<u32> {
+        let id = *self.global_ids.get(name)?;
+        self.defined[id as usize].then_some(id)
+    }
+
+    /// A symbol as a value.
+    pub(super) fn symbol(&mut self, original: NameId, span: Span) -> Res<Node> {
+        let name = self.placeholder_name(self.text(original)).unwrap_or(original);
+        if let Some(var) = self.local(name) {
+            return Ok(Node::local(var, span));
+        }
+        let text = self.text(original);
+        if let Some(id) = self.is_defined(text) {
+            return Ok(Node::new(Kind::Global(id), span));
+        }
+        if let Some(node) = self.known(text, span)? {
+            return Ok(node);
+        }
+        let global = self.global(text);
+        if !self.free.iter().any(|f| f.global == global) {
+            self.free.push(Free { global, span });
+        }
+        Ok(Node::new(Kind::Global(global), span))
+    }
+
+    /// Can this bare symbol be resolved without the run's memory?
+    pub(super) fn is_known(&mut self, form: &Form) -> bool {
+        let FormKind::Symbol(name) = form.kind else { return true };
+        let text = self.text(name);
+        self.local(name).is_some()
+            || self.is_defined(text).is_some()
+            || !matches!(self.known(text, form.span), Ok(None))
+    }
+
+    /// A name that is neither a local nor a definition of the text: built-in, data, tool, history, constant.
+    fn known(&mut self, text: &str, span: Span) -> Res<Option<Node>> {
+        if self.shadowed.iter().any(|s| &**s == text) {
+            return Ok(None);
+        }
+        if let Some(node) = self.builtin(text, span) {
+            return Ok(Some(node));
+        }
+        if matches!(text, "*1" | "*2" | "*3") {
+            let global = self.global(text);
+            return Ok(Some(Node::new(Kind::Data(global), span)));
+        }
+        if text.starts_with('%') {
+            return Err(Error::new(Reason::InvalidPlaceholder, format!("{text} stands outside #( )"))
+                .at(span)
+                .hint("name a parameter with fn: (fn [x] ...)"));
+        }
+        match java::constant(text) {
+            Some(Value::Float(f)) => return Ok(Some(Node::new(Kind::Const(Constant::Float(f)), span))),
+            Some(Value::Int(i)) => return Ok(Some(Node::new(Kind::Const(Constant::Int(i)), span))),
+            _ => {}
+        }
+        if let Some(error) = java::unsupported(text) {
+            return Err(error.at(span));
+        }
+        match text.split_once('/') {
+            Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => {
+                self.namespaced(namespace, name, text, span).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn namespaced(&mut self, namespace: &str, name: &str, text: &str, span: Span) -> Res<Node> {
+        match namespace {
+            "data" => {
+                let global = self.global(text);
+                return Ok(Node::new(Kind::Data(global), span));
+            }
+            "tool" => {
+                self.note_tool(name);
+                return Ok(Node::new(Kind::Tool(name.into()), span));
+            }
+            "clojure.core" | "core" => {
+                if let Some(node) = self.builtin(name, span) {
+                    return Ok(node);
+                }
+            }
+            _ => {}
+        }
+        let Some(&(_, home)) = NAMESPACES.iter().find(|(alias, _)| *alias == namespace) else {
+            let known = "data, tool, clojure.core, clojure.string (str), clojure.set (set), clojure.walk, json";
+            return Err(invalid(span, format!("unknown namespace {namespace} in {text}"))
+                .hint(format!("use a plain name, or one of the namespaces {known}")));
+        };
+        if let Some(id) = crate::builtins::BuiltinId::by_name(name)
+            && id.row().namespace == home
+        {
+            return Ok(Node::new(Kind::Builtin(id), span));
+        }
+        let hint = match crate::builtins::BuiltinId::by_name(name) {
+            Some(_) => format!("{name} is a core function: write {name}"),
+            None => "see (dir) for the functions there are".to_owned(),
+        };
+        Err(invalid(span, format!("{namespace} has no function {name}")).hint(hint))
+    }
+}

@@ -1,0 +1,669 @@
+//! The code generator: core forms to instructions. A local is a register; calls lay their arguments out in a row, so
+//! that the callee's frame begins where they stand.
+
+use super::constants::Pool;
+use super::core::{Bind, Clause, Constant, FnNode, Kind, Node, Prim, Var};
+use super::instr::{Cmp, Instr, Via};
+use super::program::Proto;
+use crate::builtins::BuiltinId;
+use crate::error::{Error, Reason, Span};
+use crate::heap::Frozen;
+
+type Res<T> = Result<T, Error>;
+type Reg = u16;
+
+/// Registers that a frame can have; calls need a few above.
+const MAX_REGISTERS: usize = 60_000;
+
+/// The code of a program; the main function is the last.
+pub(super) struct Code {
+    pub(super) protos: Vec<Proto>,
+    pub(super) constants: Frozen,
+}
+
+pub(super) fn generate(body: Node, vars: u32) -> Res<Code> {
+    let mut unit = Unit { protos: Vec::new(), pool: Pool::default(), places: vec![Place::Nowhere; vars as usize] };
+    let main = FnNode {
+        name: None,
+        display: "".into(),
+        params: Vec::new(),
+        rest: None,
+        captures: Vec::new(),
+        prologue: Vec::new(),
+        body,
+        recurs: false,
+    };
+    unit.function(main)?;
+    Ok(Code { protos: unit.protos, constants: unit.pool.freeze()? })
+}
+
+/// Where a variable's value is, in the function being compiled.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Nowhere,
+    Register(Reg),
+    Captured(u16),
+}
+
+struct Unit {
+    protos: Vec<Proto>,
+    pool: Pool,
+    places: Vec<Place>,
+}
+
+impl Unit {
+    fn function(&mut self, node: FnNode) -> Res<usize> {
+        // Captured variables are elsewhere inside; afterwards they are where they were.
+        let outside: Vec<(Var, Place)> = node.captures.iter().map(|&v| (v, self.places[v.0 as usize])).collect();
+        for (i, &var) in node.captures.iter().enumerate() {
+            self.places[var.0 as usize] = Place::Captured(i as u16);
+        }
+        let mut f = Function::new(self);
+        for &var in node.params.iter().chain(&node.rest) {
+            let reg = f.alloc(node.body.span)?;
+            f.set_place(var, reg);
+        }
+        let params: Vec<Reg> = (0..f.top).collect();
+        let end = node.body.span;
+        if node.recurs {
+            let counter = f.alloc(end)?;
+            f.emit(Instr::Int { dst: counter, value: 0 }, end);
+            f.recur.push(Recur { counter, start: f.code.len(), vars: params });
+        }
+        f.binds(node.prologue)?;
+        let result = f.any(node.body)?;
+        f.emit(Instr::Return { src: result }, end);
+        let (code, spans, registers) = (f.code, f.spans, f.max);
+        for (var, place) in outside {
+            self.places[var.0 as usize] = place;
+        }
+        self.protos.push(Proto {
+            name: node.name,
+            params: node.display,
+            arity: node.params.len() as u16,
+            variadic: node.rest.is_some(),
+            registers,
+            captures: node.captures.len() as u16,
+            code: code.into(),
+            spans: spans.into(),
+        });
+        Ok(self.protos.len() - 1)
+    }
+}
+
+/// A target of `recur`.
+struct Recur {
+    counter: Reg,
+    start: usize,
+    vars: Vec<Reg>,
+}
+
+struct Function<'u> {
+    unit: &'u mut Unit,
+    code: Vec<Instr>,
+    spans: Vec<Span>,
+    top: Reg,
+    max: Reg,
+    recur: Vec<Recur>,
+}
+
+impl<'u> Function<'u> {
+    fn new(unit: &'u mut Unit) -> Self {
+        Function { unit, code: Vec::new(), spans: Vec::new(), top: 0, max: 0, recur: Vec::new() }
+    }
+
+    fn emit(&mut self, instr: Instr, span: Span) -> usize {
+        self.code.push(instr);
+        self.spans.push(span);
+        self.code.len() - 1
+    }
+
+    fn here(&self) -> u32 {
+        self.code.len() as u32
+    }
+
+    fn alloc(&mut self, span: Span) -> Res<Reg> {
+        if self.top as usize >= MAX_REGISTERS {
+            return Err(Error::new(
+                Reason::ProgramTooLarge,
+                format!("one function needs more than {MAX_REGISTERS} values at once"),
+            )
+            .at(span)
+            .hint("split the form into several definitions"));
+        }
+        self.top += 1;
+        self.max = self.max.max(self.top);
+        Ok(self.top - 1)
+    }
+
+    fn set_place(&mut self, var: Var, reg: Reg) {
+        self.unit.places[var.0 as usize] = Place::Register(reg);
+    }
+
+    /// Points the jump at `at` to here.
+    fn patch(&mut self, at: usize) -> Res<()> {
+        let here = self.here();
+        let span = self.spans[at];
+        let near = || {
+            i16::try_from(here as i64 - at as i64 - 1)
+                .map_err(|_| Error::new(Reason::ProgramTooLarge, "a branch of the function is too long").at(span))
+        };
+        match &mut self.code[at] {
+            Instr::Jump { to }
+            | Instr::JumpFalse { to, .. }
+            | Instr::JumpTrue { to, .. }
+            | Instr::JumpSome { to, .. }
+            | Instr::JumpSet { to, .. }
+            | Instr::JumpDefined { to, .. }
+            | Instr::Next { to, .. } => *to = here,
+            Instr::JumpUnless { off, .. } | Instr::JumpUnlessInt { off, .. } => *off = near()?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The value in any register: a local's own, or a new one on top.
+    fn any(&mut self, node: Node) -> Res<Reg> {
+        if let Kind::Local(var) = node.kind
+            && let Place::Register(reg) = self.unit.places[var.0 as usize]
+        {
+            return Ok(reg);
+        }
+        let dst = self.alloc(node.span)?;
+        self.into(node, dst)?;
+        Ok(dst)
+    }
+
+    /// The values in a row of new registers on top; answers the first.
+    fn row(&mut self, nodes: Vec<Node>, span: Span) -> Res<Reg> {
+        let base = self.top;
+        for node in nodes {
+            let reg = self.alloc(span)?;
+            self.into(node, reg)?;
+        }
+        Ok(base)
+    }
+
+    fn binds(&mut self, binds: Vec<Bind>) -> Res<()> {
+        for bind in binds {
+            let saved = self.top;
+            let reg = self.any(bind.init)?;
+            match bind.var {
+                Some(var) => self.set_place(var, reg),
+                None => self.top = saved,
+            }
+        }
+        Ok(())
+    }
+
+    /// The value into register `dst`.
+    fn into(&mut self, node: Node, dst: Reg) -> Res<()> {
+        let saved = self.top;
+        self.into_kind(node.kind, node.span, dst)?;
+        self.top = saved;
+        Ok(())
+    }
+
+    fn into_kind(&mut self, kind: Kind, span: Span, dst: Reg) -> Res<()> {
+        match kind {
+            Kind::Const(constant) => self.constant(constant, span, dst),
+            Kind::Local(var) => match self.unit.places[var.0 as usize] {
+                Place::Register(src) if src == dst => {}
+                Place::Register(src) => drop(self.emit(Instr::Move { dst, src }, span)),
+                Place::Captured(index) => drop(self.emit(Instr::Capture { dst, index }, span)),
+                Place::Nowhere => drop(self.emit(Instr::Nil { dst }, span)),
+            },
+            Kind::Global(g) => drop(self.emit(Instr::Global { dst, g }, span)),
+            Kind::Data(g) => drop(self.emit(Instr::Data { dst, g }, span)),
+            Kind::Builtin(id) => drop(self.emit(Instr::Builtin { dst, id: id.0 }, span)),
+            Kind::Tool(name) => {
+                let k = self.unit.pool.add(Constant::Str(name));
+                self.emit(Instr::Tool { dst, k }, span);
+            }
+            Kind::Vector(nodes) => self.collection(nodes, span, |base, n| Instr::Vector { dst, base, n })?,
+            Kind::Map(nodes) => self.collection(nodes, span, |base, n| Instr::Map { dst, base, n })?,
+            Kind::Set(nodes) => self.collection(nodes, span, |base, n| Instr::Set { dst, base, n })?,
+            Kind::Do(nodes) => {
+                for node in nodes {
+                    self.into(node, dst)?;
+                }
+            }
+            Kind::If(test, then, otherwise) => self.branch(*test, *then, *otherwise, dst)?,
+            Kind::Cond(clauses, default) => self.cond(clauses, *default, span, dst)?,
+            Kind::And(nodes) => self.chain(nodes, dst, |src| Instr::JumpFalse { src, to: 0 })?,
+            Kind::Or(nodes) => self.chain(nodes, dst, |src| Instr::JumpTrue { src, to: 0 })?,
+            Kind::Let(binds, body) => {
+                self.binds(binds)?;
+                self.into(*body, dst)?;
+            }
+            Kind::Loop(vars, body) => self.loop_form(vars, *body, span, dst)?,
+            Kind::Recur(args) => self.recur_form(args, span)?,
+            Kind::Fn(node) => self.closure(*node, span, dst)?,
+            Kind::Call(head, args) => self.call(*head, args, span, dst)?,
+            Kind::CallBuiltin(id, args) => self.call_builtin(id, args, span, dst)?,
+            Kind::Prim(op, args) => self.prim(op, args, span, dst)?,
+            Kind::Key(map, key, default) => self.key(*map, key, default, span, dst)?,
+            Kind::Def(g, value) => {
+                let src = self.any(*value)?;
+                self.emit(Instr::Define { src, g }, span);
+                self.emit(Instr::VarName { dst, g }, span);
+            }
+            Kind::DefOnce(g, value) => self.def_once(g, *value, span, dst)?,
+            Kind::Case(subject, clauses, default) => self.case(*subject, clauses, *default, span, dst)?,
+            Kind::For(clauses, body, collects) => self.for_form(clauses, *body, collects, span, dst)?,
+            Kind::Return(value) => {
+                let src = self.any(*value)?;
+                self.emit(Instr::StopReturn { src }, span);
+            }
+            Kind::Fail(value) => {
+                let src = self.any(*value)?;
+                self.emit(Instr::StopFail { src }, span);
+            }
+        }
+        Ok(())
+    }
+
+    fn constant(&mut self, constant: Constant, span: Span, dst: Reg) {
+        let instr = match constant {
+            Constant::Nil => Instr::Nil { dst },
+            Constant::Bool(value) => Instr::Bool { value, dst },
+            Constant::Int(i) if i32::try_from(i).is_ok() => Instr::Int { dst, value: i as i32 },
+            other => Instr::Const { dst, k: self.unit.pool.add(other) },
+        };
+        self.emit(instr, span);
+    }
+
+    fn collection(&mut self, nodes: Vec<Node>, span: Span, instr: impl FnOnce(Reg, u16) -> Instr) -> Res<()> {
+        let n = nodes.len();
+        let base = self.row(nodes, span)?;
+        self.emit(instr(base, n as u16), span);
+        Ok(())
+    }
+
+    /// Jumps when `test` is false; the jump is to be patched.
+    fn jump_unless(&mut self, test: Node) -> Res<usize> {
+        let span = test.span;
+        let saved = self.top;
+        // Near jumps hold sixteen bits; no branch from this much text needs more.
+        const NEAR_TEXT: u32 = 4_000;
+        let near = test.span.end.saturating_sub(test.span.start) < NEAR_TEXT;
+        let at = match test.kind {
+            Kind::CallBuiltin(id, args) if near && args.len() == 2 && comparison(id).is_some() => {
+                let op = comparison(id).unwrap_or(Cmp::Eq);
+                match small_int(&args[1]) {
+                    Some(imm) => {
+                        let a = self.first(args)?;
+                        self.emit(Instr::JumpUnlessInt { op, a, imm, off: 0 }, span)
+                    }
+                    None => {
+                        let (a, b) = self.two(args)?;
+                        self.emit(Instr::JumpUnless { op, a, b, off: 0 }, span)
+                    }
+                }
+            }
+            Kind::CallBuiltin(id, args) if args.len() == 1 && id.row().name == "not" => {
+                let src = self.first(args)?;
+                self.emit(Instr::JumpTrue { src, to: 0 }, span)
+            }
+            Kind::Prim(Prim::IsNil, args) => {
+                let src = self.first(args)?;
+                self.emit(Instr::JumpSome { src, to: 0 }, span)
+            }
+            kind => {
+                let src = self.any(Node { kind, span })?;
+                self.emit(Instr::JumpFalse { src, to: 0 }, span)
+            }
+        };
+        self.top = saved;
+        Ok(at)
+    }
+
+    fn first(&mut self, args: Vec<Node>) -> Res<Reg> {
+        match args.into_iter().next() {
+            Some(node) => self.any(node),
+            None => Ok(0),
+        }
+    }
+
+    fn two(&mut self, args: Vec<Node>) -> Res<(Reg, Reg)> {
+        let mut args = args.into_iter();
+        match (args.next(), args.next()) {
+            (Some(a), Some(b)) => Ok((self.any(a)?, self.any(b)?)),
+            _ => Ok((0, 0)),
+        }
+    }
+
+    fn branch(&mut self, test: Node, then: Node, otherwise: Node, dst: Reg) -> Res<()> {
+        let span = then.span;
+        // A near jump must reach over the branch.
+        let far = then.span.end.saturating_sub(then.span.start) >= 4_000;
+        let skip = if far { self.far_jump_unless(test)? } else { self.jump_unless(test)? };
+        self.into(then, dst)?;
+        let end = self.emit(Instr::Jump { to: 0 }, span);
+        self.patch(skip)?;
+        self.into(otherwise, dst)?;
+        self.patch(end)
+    }
+
+    fn far_jump_unless(&mut self, test: Node) -> Res<usize> {
+        let span = test.span;
+        let saved = self.top;
+        let src = self.any(test)?;
+        self.top = saved;
+        Ok(self.emit(Instr::JumpFalse { src, to: 0 }, span))
+    }
+
+    fn cond(&mut self, clauses: Vec<(Node, Node)>, default: Node, span: Span, dst: Reg) -> Res<()> {
+        let mut ends = Vec::with_capacity(clauses.len());
+        for (test, then) in clauses {
+            let far = then.span.end.saturating_sub(then.span.start) >= 4_000;
+            let skip = if far { self.far_jump_unless(test)? } else { self.jump_unless(test)? };
+            self.into(then, dst)?;
+            ends.push(self.emit(Instr::Jump { to: 0 }, span));
+            self.patch(skip)?;
+        }
+        self.into(default, dst)?;
+        ends.into_iter().try_for_each(|end| self.patch(end))
+    }
+
+    /// `and`, `or`: each value into `dst`, out at the first that decides.
+    fn chain(&mut self, nodes: Vec<Node>, dst: Reg, jump: impl Fn(Reg) -> Instr) -> Res<()> {
+        let mut ends = Vec::new();
+        let last = nodes.len().saturating_sub(1);
+        for (i, node) in nodes.into_iter().enumerate() {
+            let span = node.span;
+            self.into(node, dst)?;
+            if i < last {
+                ends.push(self.emit(jump(dst), span));
+            }
+        }
+        ends.into_iter().try_for_each(|end| self.patch(end))
+    }
+
+    fn loop_form(&mut self, vars: Vec<(Var, Node)>, body: Node, span: Span, dst: Reg) -> Res<()> {
+        let mut regs = Vec::with_capacity(vars.len());
+        for (var, init) in vars {
+            let reg = self.alloc(span)?;
+            self.into(init, reg)?;
+            self.set_place(var, reg);
+            regs.push(reg);
+        }
+        let counter = self.alloc(span)?;
+        self.emit(Instr::Int { dst: counter, value: 0 }, span);
+        self.recur.push(Recur { counter, start: self.code.len(), vars: regs });
+        self.into(body, dst)?;
+        self.recur.pop();
+        Ok(())
+    }
+
+    fn recur_form(&mut self, args: Vec<Node>, span: Span) -> Res<()> {
+        let Some(target) = self.recur.last() else { return Ok(()) };
+        let (counter, start, vars) = (target.counter, target.start as u32, target.vars.clone());
+        let (mut moves, mut direct) = (Vec::with_capacity(vars.len()), false);
+        for (node, dst) in args.into_iter().zip(vars) {
+            // A value that stays where it is needs no move.
+            if let Kind::Local(var) = node.kind
+                && self.unit.places[var.0 as usize] == Place::Register(dst)
+            {
+                continue;
+            }
+            let src = self.alloc(span)?;
+            direct = matches!(node.kind, Kind::CallBuiltin(..) | Kind::Key(_, _, None));
+            self.into(node, src)?;
+            moves.push((dst, src));
+        }
+        // The last value computed can go where it belongs at once: nothing reads the old one any more.
+        if direct
+            && let Some(&(dst, src)) = moves.last()
+            && let Some(last) = self.code.last_mut()
+            && retarget(last, src, dst)
+        {
+            moves.pop();
+        }
+        for (dst, src) in moves {
+            self.emit(Instr::Move { dst, src }, span);
+        }
+        self.emit(Instr::Loop { counter, to: start }, span);
+        Ok(())
+    }
+
+    fn closure(&mut self, node: FnNode, span: Span, dst: Reg) -> Res<()> {
+        let captures = node.captures.iter().map(|&v| Node::local(v, span)).collect();
+        let base = self.row(captures, span)?;
+        let proto = self.unit.function(node)?;
+        let Ok(proto) = u16::try_from(proto) else {
+            return Err(Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 functions").at(span));
+        };
+        self.emit(Instr::Closure { dst, proto, base }, span);
+        Ok(())
+    }
+
+    fn call(&mut self, head: Node, args: Vec<Node>, span: Span, dst: Reg) -> Res<()> {
+        let argc = args.len() as u16;
+        let base = self.alloc(span)?;
+        self.into(head, base)?;
+        self.row(args, span)?;
+        self.emit(Instr::Call { dst, base, argc }, span);
+        Ok(())
+    }
+
+    fn call_builtin(&mut self, id: BuiltinId, args: Vec<Node>, span: Span, dst: Reg) -> Res<()> {
+        let name = id.row().name;
+        if args.len() == 2
+            && let Some(op) = comparison(id)
+        {
+            let instr = match small_int(&args[1]) {
+                Some(imm) => Instr::CompareInt { op, dst, a: self.first(args)?, imm },
+                None => {
+                    let (a, b) = self.two(args)?;
+                    Instr::Compare { op, dst, a, b }
+                }
+            };
+            self.emit(instr, span);
+            return Ok(());
+        }
+        let add_int = match (name, args.len()) {
+            ("inc", 1) => Some((Via::Inc, 1)),
+            ("dec", 1) => Some((Via::Dec, -1)),
+            ("+", 2) => small_int(&args[1]).map(|imm| (Via::Plus, imm)),
+            ("-", 2) => small_int(&args[1]).and_then(i16::checked_neg).map(|imm| (Via::Minus, imm)),
+            _ => None,
+        };
+        if let Some((via, imm)) = add_int {
+            let a = self.first(args)?;
+            self.emit(Instr::AddInt { via, dst, a, imm }, span);
+            return Ok(());
+        }
+        if args.len() == 2 && matches!(name, "+" | "-" | "*") {
+            let (a, b) = self.two(args)?;
+            let instr = match name {
+                "+" => Instr::Add { dst, a, b },
+                "-" => Instr::Sub { dst, a, b },
+                _ => Instr::Mul { dst, a, b },
+            };
+            self.emit(instr, span);
+            return Ok(());
+        }
+        let argc = args.len() as u8;
+        let base = if argc == 1 { self.first(args)? } else { self.row(args, span)? };
+        self.emit(Instr::CallBuiltin { argc, dst, base, id: id.0 }, span);
+        Ok(())
+    }
+
+    fn prim(&mut self, op: Prim, args: Vec<Node>, span: Span, dst: Reg) -> Res<()> {
+        if op == Prim::SelfFn {
+            self.emit(Instr::SelfFn { dst }, span);
+            return Ok(());
+        }
+        let src = self.first(args)?;
+        let instr = match op {
+            Prim::SeqArg => Instr::SeqArg { dst, src },
+            Prim::MapArg => Instr::MapArg { dst, src },
+            Prim::Nth(index) => Instr::Nth { dst, src, index },
+            Prim::Rest(index) => Instr::Rest { dst, src, index },
+            Prim::KeywordArgs => Instr::KeywordArgs { dst, src },
+            Prim::Seq => Instr::Seq { dst, src },
+            Prim::IsNil | Prim::SelfFn => Instr::IsNil { dst, src },
+        };
+        self.emit(instr, span);
+        Ok(())
+    }
+
+    fn key(&mut self, map: Node, key: Constant, default: Option<Constant>, span: Span, dst: Reg) -> Res<()> {
+        let src = self.any(map)?;
+        let Ok(k) = u16::try_from(self.unit.pool.add(key)) else {
+            return Err(Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 constants").at(span));
+        };
+        match default {
+            None => drop(self.emit(Instr::Key { dst, src, k }, span)),
+            Some(default) => {
+                self.emit(Instr::KeyUnset { dst, src, k }, span);
+                let end = self.emit(Instr::JumpSet { src: dst, to: 0 }, span);
+                self.constant(default, span, dst);
+                self.patch(end)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn def_once(&mut self, g: u32, value: Node, span: Span, dst: Reg) -> Res<()> {
+        let Ok(short) = u16::try_from(g) else {
+            return Err(Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 definitions").at(span));
+        };
+        let end = self.emit(Instr::JumpDefined { g: short, to: 0 }, span);
+        let src = self.any(value)?;
+        self.emit(Instr::Define { src, g }, span);
+        self.patch(end)?;
+        self.emit(Instr::VarName { dst, g }, span);
+        Ok(())
+    }
+
+    fn case(
+        &mut self,
+        subject: Node,
+        clauses: Vec<(Vec<Constant>, Node)>,
+        default: Node,
+        span: Span,
+        dst: Reg,
+    ) -> Res<()> {
+        let src = self.any(subject)?;
+        let test = self.alloc(span)?;
+        let mut ends = Vec::with_capacity(clauses.len());
+        for (tests, then) in clauses {
+            let mut hits = Vec::new();
+            for constant in tests {
+                let Ok(k) = u16::try_from(self.unit.pool.add(constant)) else {
+                    return Err(
+                        Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 constants").at(span)
+                    );
+                };
+                self.emit(Instr::IsCase { dst: test, src, k }, span);
+                hits.push(self.emit(Instr::JumpTrue { src: test, to: 0 }, span));
+            }
+            let skip = self.emit(Instr::Jump { to: 0 }, span);
+            for hit in hits {
+                self.patch(hit)?;
+            }
+            self.into(then, dst)?;
+            ends.push(self.emit(Instr::Jump { to: 0 }, span));
+            self.patch(skip)?;
+        }
+        self.into(default, dst)?;
+        ends.into_iter().try_for_each(|end| self.patch(end))
+    }
+
+    fn for_form(&mut self, clauses: Vec<Clause>, body: Node, collects: bool, span: Span, dst: Reg) -> Res<()> {
+        struct Open {
+            top: u32,
+            exits: Vec<usize>,
+        }
+        let builder = self.alloc(span)?;
+        if collects {
+            self.emit(Instr::Collect { dst: builder }, span);
+        }
+        let mut open: Vec<Open> = Vec::new();
+        for clause in clauses {
+            match clause {
+                Clause::Each(var, coll, binds) => {
+                    let at = coll.span;
+                    let base = self.alloc(at)?;
+                    self.alloc(at)?;
+                    let element = self.alloc(at)?;
+                    let saved = self.top;
+                    let src = self.any(coll)?;
+                    self.top = saved;
+                    self.emit(Instr::Walk { base, src }, at);
+                    let top = self.here();
+                    let exit = self.emit(Instr::Next { base, to: 0 }, at);
+                    open.push(Open { top, exits: vec![exit] });
+                    self.set_place(var, element);
+                    self.binds(binds)?;
+                }
+                Clause::Let(binds) => self.binds(binds)?,
+                Clause::When(test) => {
+                    let at = test.span;
+                    let saved = self.top;
+                    let src = self.any(test)?;
+                    self.top = saved;
+                    let to = open.last().map_or(0, |o| o.top);
+                    self.emit(Instr::JumpFalse { src, to }, at);
+                }
+                Clause::While(test) => {
+                    let exit = self.far_jump_unless(test)?;
+                    if let Some(inner) = open.last_mut() {
+                        inner.exits.push(exit);
+                    }
+                }
+            }
+        }
+        let src = self.any(body)?;
+        if collects {
+            self.emit(Instr::Push { builder, src }, span);
+        }
+        while let Some(inner) = open.pop() {
+            self.emit(Instr::Repeat { to: inner.top }, span);
+            for exit in inner.exits {
+                self.patch(exit)?;
+            }
+        }
+        self.emit(if collects { Instr::Finish { dst, builder } } else { Instr::Nil { dst } }, span);
+        Ok(())
+    }
+}
+
+/// The comparison a built-in does, when there is an instruction for it.
+fn comparison(id: BuiltinId) -> Option<Cmp> {
+    Some(match id.row().name {
+        "<" => Cmp::Lt,
+        "<=" => Cmp::Le,
+        ">" => Cmp::Gt,
+        ">=" => Cmp::Ge,
+        "=" => Cmp::Eq,
+        _ => return None,
+    })
+}
+
+fn small_int(node: &Node) -> Option<i16> {
+    match node.kind {
+        Kind::Const(Constant::Int(i)) => i16::try_from(i).ok(),
+        _ => None,
+    }
+}
+
+/// Lets an arithmetic instruction that has just written `from` write `to` instead.
+fn retarget(instr: &mut Instr, from: Reg, to: Reg) -> bool {
+    match instr {
+        Instr::Add { dst, .. }
+        | Instr::Sub { dst, .. }
+        | Instr::Mul { dst, .. }
+        | Instr::AddInt { dst, .. }
+        | Instr::CallBuiltin { dst, .. }
+        | Instr::Key { dst, .. }
+            if *dst == from =>
+        {
+            *dst = to;
+            true
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,142 @@
+//! The instruction set of the register machine. Eight bytes each; registers and small operands are 16 bits.
+
+/// Comparison of a compare instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cmp {
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+    /// `=`
+    Eq,
+}
+
+/// The function whose name an arithmetic instruction carries in its errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Via {
+    /// `(+ a n)`
+    Plus,
+    /// `(- a n)`
+    Minus,
+    /// `(inc a)`
+    Inc,
+    /// `(dec a)`
+    Dec,
+}
+
+/// One instruction. `R[x]` is a register of the frame, `K[k]` a constant, `G[g]` a definition.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Instr {
+    /// R[dst] = R[src]
+    Move { dst: u16, src: u16 },
+    /// R[dst] = K[k]
+    Const { dst: u16, k: u32 },
+    /// R[dst] = value
+    Int { dst: u16, value: i32 },
+    /// R[dst] = nil
+    Nil { dst: u16 },
+    /// R[dst] = true or false
+    Bool { value: bool, dst: u16 },
+    /// R[dst] = the built-in
+    Builtin { dst: u16, id: u16 },
+    /// R[dst] = captured value number index
+    Capture { dst: u16, index: u16 },
+    /// R[dst] = the running function
+    SelfFn { dst: u16 },
+    /// R[dst] = the tool named K[k]
+    Tool { dst: u16, k: u32 },
+    /// R[dst] = G[g]; an error when it is not defined
+    Global { dst: u16, g: u32 },
+    /// R[dst] = G[g]; nil when it is not there
+    Data { dst: u16, g: u32 },
+    /// G[g] = R[src]
+    Define { src: u16, g: u32 },
+    /// pc = to when G[g] is defined
+    JumpDefined { g: u16, to: u32 },
+    /// R[dst] = #'name of G[g]
+    VarName { dst: u16, g: u32 },
+    /// pc = to
+    Jump { to: u32 },
+    /// pc = to, backwards, at the end of a walk
+    Repeat { to: u32 },
+    /// count a round in R[counter], then pc = to
+    Loop { counter: u16, to: u32 },
+    /// pc = to when R[src] is nil or false
+    JumpFalse { src: u16, to: u32 },
+    /// pc = to when R[src] is neither nil nor false
+    JumpTrue { src: u16, to: u32 },
+    /// pc = to when R[src] is not nil
+    JumpSome { src: u16, to: u32 },
+    /// pc = to when R[src] holds a value
+    JumpSet { src: u16, to: u32 },
+    /// pc += off unless R[a] op R[b]
+    JumpUnless { op: Cmp, a: u16, b: u16, off: i16 },
+    /// pc += off unless R[a] op imm
+    JumpUnlessInt { op: Cmp, a: u16, imm: i16, off: i16 },
+    /// R[dst] = R[a] op R[b]
+    Compare { op: Cmp, dst: u16, a: u16, b: u16 },
+    /// R[dst] = R[a] op imm
+    CompareInt { op: Cmp, dst: u16, a: u16, imm: i16 },
+    /// R[dst] = R[a] + R[b]
+    Add { dst: u16, a: u16, b: u16 },
+    /// R[dst] = R[a] - R[b]
+    Sub { dst: u16, a: u16, b: u16 },
+    /// R[dst] = R[a] * R[b]
+    Mul { dst: u16, a: u16, b: u16 },
+    /// R[dst] = R[a] + imm
+    AddInt { via: Via, dst: u16, a: u16, imm: i16 },
+    /// R[dst] = value at key K[k] of R[src], flexible
+    Key { dst: u16, src: u16, k: u16 },
+    /// the same; no value when the key is not there
+    KeyUnset { dst: u16, src: u16, k: u16 },
+    /// R[dst] = built-in id of the argc registers from base
+    CallBuiltin { argc: u8, dst: u16, base: u16, id: u16 },
+    /// R[dst] = R[base] called with the argc registers behind it
+    Call { dst: u16, base: u16, argc: u16 },
+    /// end of the function: its value is R[src]
+    Return { src: u16 },
+    /// end of the program by (return R[src])
+    StopReturn { src: u16 },
+    /// end of the program by (fail R[src])
+    StopFail { src: u16 },
+    /// R[dst] = function number proto; it captures the registers from base
+    Closure { dst: u16, proto: u16, base: u16 },
+    /// R[dst] = vector of n registers from base
+    Vector { dst: u16, base: u16, n: u16 },
+    /// R[dst] = map of n registers from base, keys and values in turn
+    Map { dst: u16, base: u16, n: u16 },
+    /// R[dst] = set of n registers from base
+    Set { dst: u16, base: u16, n: u16 },
+    /// R[base] = elements of R[src], R[base + 1] = 0
+    Walk { base: u16, src: u16 },
+    /// R[base + 2] = next element of the walk; pc = to at its end
+    Next { base: u16, to: u32 },
+    /// R[dst] = a vector under construction
+    Collect { dst: u16 },
+    /// add R[src] to the vector under construction
+    Push { builder: u16, src: u16 },
+    /// R[dst] = the finished vector
+    Finish { dst: u16, builder: u16 },
+    /// R[dst] = R[src], which must be a vector or nil
+    SeqArg { dst: u16, src: u16 },
+    /// R[dst] = R[src], which must be a map or nil
+    MapArg { dst: u16, src: u16 },
+    /// R[dst] = element index of R[src], or nil
+    Nth { dst: u16, src: u16, index: u16 },
+    /// R[dst] = elements of R[src] from index on
+    Rest { dst: u16, src: u16, index: u16 },
+    /// R[dst] = elements of R[src], nil when there are none
+    Seq { dst: u16, src: u16 },
+    /// R[dst] = map of the keys and values in vector R[src]
+    KeywordArgs { dst: u16, src: u16 },
+    /// R[dst] = is R[src] nil?
+    IsNil { dst: u16, src: u16 },
+    /// R[dst] = is R[src] the same case as K[k]?
+    IsCase { dst: u16, src: u16, k: u16 },
+}
+
+const _: () = assert!(std::mem::size_of::<Instr>() == 8);

@@ -1,0 +1,114 @@
+//! Compiled programs: immutable, shared by any number of runs and threads.
+
+use super::analyze::{self, Free};
+use super::codegen;
+use super::instr::Instr;
+use crate::error::{Error, Span};
+use crate::heap::Frozen;
+use crate::syntax::{self, ReadLimits};
+
+/// The code of one function.
+#[derive(Debug)]
+pub struct Proto {
+    /// Its name, if it has one.
+    pub name: Option<Box<str>>,
+    /// The parameters as written; patterns as `_`.
+    pub params: Box<str>,
+    /// How many parameters, without the rest.
+    pub arity: u16,
+    /// Takes more arguments, as a vector.
+    pub variadic: bool,
+    /// Registers of a frame, parameters included.
+    pub registers: u16,
+    /// Values captured by a closure over it.
+    pub captures: u16,
+    /// The instructions.
+    pub(crate) code: Box<[Instr]>,
+    /// For each instruction, where it comes from.
+    pub(crate) spans: Box<[Span]>,
+}
+
+/// A compiled program. Compiled once, run many times, on any thread.
+#[derive(Debug)]
+pub struct Program {
+    source: Box<str>,
+    limits: ReadLimits,
+    protos: Vec<Proto>,
+    constants: Frozen,
+    globals: Vec<Box<str>>,
+    free: Vec<Free>,
+    tools: Vec<Box<str>>,
+}
+
+impl Program {
+    /// Reads, analyzes and compiles a program.
+    ///
+    /// # Errors
+    /// `parse_error`, `program_too_large`, `symbol_limit_exceeded`, or any error of form, with the place in the text.
+    pub fn compile(source: &str, limits: &ReadLimits) -> Result<Program, Error> {
+        Self::build(source, limits, &[], false)
+    }
+
+    /// Compiles the same text again for a run whose memory defines names that built-ins have.
+    pub(crate) fn shadowed_by(&self, names: &[Box<str>]) -> Result<Program, Error> {
+        Self::build(&self.source, &self.limits, names, false)
+    }
+
+    /// Compiles the part of the language that is written in the language.
+    pub(crate) fn compile_prelude(source: &str) -> Result<Program, Error> {
+        Self::build(source, &ReadLimits::default(), &[], true)
+    }
+
+    fn build(source: &str, limits: &ReadLimits, shadowed: &[Box<str>], prelude: bool) -> Result<Program, Error> {
+        let read = syntax::read(source, limits)?;
+        let analysis = analyze::analyze(read.forms, &read.names, shadowed, prelude)?;
+        let code = codegen::generate(analysis.body, analysis.vars)?;
+        Ok(Program {
+            source: source.into(),
+            limits: limits.clone(),
+            protos: code.protos,
+            constants: code.constants,
+            globals: analysis.globals,
+            free: analysis.free,
+            tools: analysis.tools,
+        })
+    }
+
+    /// The source text.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The tools that the program names.
+    pub fn tool_names(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().map(|t| &**t)
+    }
+
+    /// The data that the program names as `data/name`, without the prefix.
+    pub fn data_names(&self) -> impl Iterator<Item = &str> {
+        self.globals.iter().filter_map(|g| g.strip_prefix("data/"))
+    }
+
+    /// About how many bytes the compiled program takes.
+    pub fn bytes(&self) -> usize {
+        let code: usize = self.protos.iter().map(|p| p.code.len() * 16 + std::mem::size_of::<Proto>()).sum();
+        let names: usize = self.globals.iter().chain(&self.tools).map(|n| n.len() + 16).sum();
+        self.source.len() + code + names + self.constants.bytes()
+    }
+
+    pub(crate) fn protos(&self) -> &[Proto] {
+        &self.protos
+    }
+
+    pub(crate) fn constants(&self) -> &Frozen {
+        &self.constants
+    }
+
+    pub(crate) fn globals(&self) -> &[Box<str>] {
+        &self.globals
+    }
+
+    pub(crate) fn free(&self) -> &[Free] {
+        &self.free
+    }
+}

@@ -1,0 +1,118 @@
+//! `reduce`, `reduce-kv`, `merge-with`.
+
+use super::{ACC, EXTRA, FUNCTION, Flow, FrameOp, ITEMS, RESULT, called, current, function, items, push, vector};
+use crate::builtins::args;
+use crate::heap::{Heap, Res, Value};
+use crate::machine::{Called, State};
+
+pub(super) fn start<'h>(
+    op: FrameOp,
+    h: &'h Heap,
+    s: &mut State<'h>,
+    at: usize,
+    argc: usize,
+    dst: u32,
+) -> Res<Called<'h>> {
+    let name = op.name();
+    let f = function(name, s.stack[at + 1], false)?;
+    if op == FrameOp::MergeWith {
+        return start_merge(h, s, at, argc, dst, f);
+    }
+    let (init, coll) = if argc == 3 { (s.stack[at + 2], s.stack[at + 3]) } else { (Value::Unset, s.stack[at + 2]) };
+    let list = if op == FrameOp::ReduceKv { entries(h, coll)? } else { items(h, name, coll)? };
+    let (mut acc, mut skip) = (init, 0);
+    if let Value::Unset = init {
+        match vector(list) {
+            [] => return Ok(Called::Value(Value::Nil)),
+            [first, ..] => (acc, skip) = (*first, 1),
+        }
+    }
+    let out = push(op, h, s, at, &[Value::Nil, f, list, acc, Value::Unset, Value::Unset], dst)?;
+    s.set_native(false, skip);
+    Ok(out)
+}
+
+/// What `reduce-kv` walks: pairs of key and value, or of index and element.
+fn entries<'h>(h: &'h Heap, coll: Value<'h>) -> Res<Value<'h>> {
+    match coll {
+        Value::Map(_) | Value::Nil => items(h, "reduce-kv", coll),
+        Value::Vector(v) => {
+            h.charge(v.len() as u64)?;
+            let out = h.vec_builder(v.len())?;
+            for (i, &item) in v.items().iter().enumerate() {
+                out.push(h, h.vector(&[Value::Int(i as i64), item])?)?;
+            }
+            out.finish(h)
+        }
+        other => Err(args::type_error("reduce-kv", "a map", other)),
+    }
+}
+
+/// All entries of the later maps in one list; the first map is what they are merged into.
+fn start_merge<'h>(h: &'h Heap, s: &mut State<'h>, at: usize, argc: usize, dst: u32, f: Value<'h>) -> Res<Called<'h>> {
+    let maps: Vec<Value<'h>> = s.stack[at + 2..at + 1 + argc].iter().copied().filter(|m| !m.is_nil()).collect();
+    for &map in &maps {
+        args::map("merge-with", map)?;
+    }
+    let Some((&first, rest)) = maps.split_first() else { return Ok(Called::Value(Value::Nil)) };
+    let all = h.vec_builder(0)?;
+    for &map in rest {
+        let more = args::seq(h, "merge-with", map)?;
+        h.charge(more.len() as u64)?;
+        all.extend(h, more)?;
+    }
+    let list = all.finish(h)?;
+    push(FrameOp::MergeWith, h, s, at, &[Value::Nil, f, list, first, Value::Unset, Value::Unset], dst)
+}
+
+pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow> {
+    let depth = s.frames.len() - 1;
+    let (base, mut waiting, mut i) = current(s);
+    let list = vector(s.stack[base + ITEMS]);
+    let f = s.stack[base + FUNCTION];
+    loop {
+        s.mark = h.spent();
+        if waiting {
+            let result = s.stack[base + RESULT];
+            let acc = match (op, s.stack[base + ACC], s.stack[base + EXTRA]) {
+                (FrameOp::MergeWith, Value::Map(m), key) => Value::Map(h.assoc(m, key, result)?),
+                _ => result,
+            };
+            s.stack[base + ACC] = acc;
+            i += 1;
+            s.set_native(false, i as u32);
+            s.mark = h.spent();
+        }
+        if i >= list.len() {
+            let value = s.stack[base + ACC];
+            s.finish_frame(value);
+            return Ok(Flow::Switch);
+        }
+        h.charge(1)?;
+        let acc = s.stack[base + ACC];
+        let out = match op {
+            FrameOp::Reduce => s.call_from_native(h, f, &[acc, list[i]])?,
+            FrameOp::ReduceKv => match vector(list[i]) {
+                [key, value] => s.call_from_native(h, f, &[acc, *key, *value])?,
+                _ => Called::Value(acc),
+            },
+            _ => match (acc, vector(list[i])) {
+                (Value::Map(m), [key, value]) => match m.get(h, *key)? {
+                    Some(old) => {
+                        s.stack[base + EXTRA] = *key;
+                        s.call_from_native(h, f, &[old, *value])?
+                    }
+                    None => {
+                        s.stack[base + EXTRA] = *key;
+                        Called::Value(*value)
+                    }
+                },
+                _ => Called::Value(acc),
+            },
+        };
+        if let Some(flow) = called(s, depth, i, out) {
+            return Ok(flow);
+        }
+        waiting = true;
+    }
+}

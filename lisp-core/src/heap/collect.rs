@@ -1,0 +1,356 @@
+//! Compaction: what is live is copied into a fresh arena, sharing kept, and the old arena is dropped.
+//!
+//! A work list, no recursion. Objects of other regions stay where they are. An object is copied when it is first
+//! reached, its header says where it went, and the copy is put on the list to have its own references seen to.
+//! Cells that several vectors see are copied once, and only as far as some vector sees them: they are traced in the
+//! old arena, which nobody reads any more, and laid out in the new one at the end.
+
+use super::big::Big;
+use super::header::Header;
+use super::map::{Entry, Keys, Map, MapBuilder, Node, Rep};
+use super::string::Str;
+use super::value::{Closure, Composed, Time};
+use super::vector::{Buffer, VecBuilder, Vector};
+use super::{Heap, Value};
+use bumpalo::Bump;
+use std::cell::Cell;
+
+type V = Value<'static>;
+
+/// What has been copied and is still to be looked through.
+enum Todo {
+    Vector(*mut Vector<'static>),
+    VecBuilder(*mut VecBuilder<'static>),
+    Map(*mut Map<'static>),
+    MapBuilder(*mut MapBuilder<'static>),
+    Keys(*mut Keys<'static>),
+    Node(*mut Node<'static>),
+    Closure(*mut Closure<'static>),
+    Composed(*mut Composed<'static>),
+    /// Cells of buffer number `.0` from `.1` up to `.2`
+    Cells(usize, usize, usize),
+}
+
+/// A buffer that some vector sees.
+struct Seen {
+    old: *const Buffer<'static>,
+    low: usize,
+    high: usize,
+    views: Vec<*mut Vector<'static>>,
+}
+
+/// A compaction under way.
+pub struct Collector {
+    to: Bump,
+    region: u32,
+    bytes: usize,
+    todo: Vec<Todo>,
+    buffers: Vec<Seen>,
+}
+
+fn size_of_slice<T>(slice: &[T]) -> usize {
+    (std::mem::size_of_val(slice) + 7) & !7
+}
+
+impl Collector {
+    pub(super) fn new(region: u32) -> Self {
+        Collector { to: Bump::new(), region, bytes: 0, todo: Vec::new(), buffers: Vec::new() }
+    }
+
+    fn put<T>(&mut self, object: T) -> *mut T {
+        self.bytes += (std::mem::size_of::<T>() + 7) & !7;
+        std::ptr::from_mut(self.to.alloc(object))
+    }
+
+    /// A copy of a slice in the new arena, whose lifetime the caller vouches for.
+    fn put_slice<T: Copy>(&mut self, slice: &[T]) -> &'static [T] {
+        self.bytes += size_of_slice(slice);
+        let copy: &[T] = self.to.alloc_slice_copy(slice);
+        // SAFETY: the new arena becomes the store's and outlives every value that refers to it.
+        unsafe { std::slice::from_raw_parts(copy.as_ptr(), copy.len()) }
+    }
+
+    fn put_cells(&mut self, cells: &[Cell<V>]) -> &'static [Cell<V>] {
+        self.bytes += size_of_slice(cells);
+        let copy: &[Cell<V>] = self.to.alloc_slice_fill_with(cells.len(), |i| Cell::new(cells[i].get()));
+        // SAFETY: as in `put_slice`.
+        unsafe { std::slice::from_raw_parts(copy.as_ptr(), copy.len()) }
+    }
+
+    /// Where an object of this region has gone; `Err` when it has not been reached yet, `None` when it is not ours.
+    fn find<T>(&self, head: &Header) -> Option<Result<*mut T, ()>> {
+        if let Some(copy) = head.moved() {
+            return Some(Ok(copy.cast::<T>().cast_mut()));
+        }
+        (head.region() == self.region).then_some(Err(()))
+    }
+
+    /// The object's copy, made by `copy` when it is first reached.
+    fn forward<T>(
+        &mut self,
+        old: &'static T,
+        head: &Header,
+        copy: impl FnOnce(&mut Self, &'static T) -> *mut T,
+    ) -> &'static T {
+        let new = match self.find::<T>(head) {
+            None => return old,
+            Some(Ok(new)) => new,
+            Some(Err(())) => {
+                let new = copy(self, old);
+                head.set_moved(new.cast_const().cast());
+                new
+            }
+        };
+        // SAFETY: `new` is an object in the new arena, which outlives every value that refers to it.
+        unsafe { &*new }
+    }
+
+    fn text(&mut self, old: &'static Str<'static>) -> &'static Str<'static> {
+        self.forward(old, &old.head, |c, old| {
+            let bytes = c.put_slice(old.text.as_bytes());
+            // SAFETY: a copy of the bytes of a str.
+            let text = unsafe { std::str::from_utf8_unchecked(bytes) };
+            c.put(Str { head: Header::new(c.region), text })
+        })
+    }
+
+    /// Where a value is from now on.
+    pub(crate) fn value(&mut self, v: V) -> V {
+        match v {
+            Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Builtin(_) | Value::Unset => v,
+            Value::Keyword(hash, s) => Value::Keyword(hash, self.text(s)),
+            Value::Str(s) => Value::Str(self.text(s)),
+            Value::Tool(s) => Value::Tool(self.text(s)),
+            Value::Regex(s) => Value::Regex(self.text(s)),
+            Value::Symbol(s) => Value::Symbol(self.text(s)),
+            Value::Var(s) => Value::Var(self.text(s)),
+            Value::Vector(o) => Value::Vector(self.forward(o, &o.head, Self::copy_vector)),
+            Value::Map(o) => Value::Map(self.map(o)),
+            Value::Set(o) => Value::Set(self.map(o)),
+            Value::Big(o) => Value::Big(self.forward(o, &o.head, |c, o| {
+                let limbs = c.put_slice(o.limbs);
+                c.put(Big { head: Header::new(c.region), negative: o.negative, limbs })
+            })),
+            Value::Closure(o) => Value::Closure(self.closure(o)),
+            Value::Composed(o) => Value::Composed(self.forward(o, &o.head, |c, o| {
+                let parts = c.put_slice(o.parts);
+                let new = c.put(Composed { head: Header::new(c.region), kind: o.kind, parts });
+                c.todo.push(Todo::Composed(new));
+                new
+            })),
+            Value::Time(o) => Value::Time(
+                self.forward(o, &o.head, |c, o| c.put(Time { head: Header::new(c.region), value: o.value })),
+            ),
+            Value::VecBuilder(o) => Value::VecBuilder(self.forward(o, &o.head, |c, o| {
+                let cells = c.put_cells(o.cells.get());
+                let new = c.put(VecBuilder {
+                    head: Header::new(c.region),
+                    cells: Cell::new(cells),
+                    len: Cell::new(o.len.get()),
+                });
+                c.todo.push(Todo::VecBuilder(new));
+                new
+            })),
+            Value::MapBuilder(o) => Value::MapBuilder(self.forward(o, &o.head, |c, o| {
+                let cells = c.put_cells(o.cells.get());
+                let old_index = o.index.get();
+                c.bytes += size_of_slice(old_index);
+                let index: &[Cell<(u32, u32)>] =
+                    c.to.alloc_slice_fill_with(old_index.len(), |i| Cell::new(old_index[i].get()));
+                // SAFETY: as in `put_slice`.
+                let index = unsafe { std::slice::from_raw_parts(index.as_ptr(), index.len()) };
+                let new = c.put(MapBuilder {
+                    head: Header::new(c.region),
+                    cells: Cell::new(cells),
+                    len: Cell::new(o.len.get()),
+                    index: Cell::new(index),
+                });
+                c.todo.push(Todo::MapBuilder(new));
+                new
+            })),
+        }
+    }
+
+    pub(crate) fn closure(&mut self, old: &'static Closure<'static>) -> &'static Closure<'static> {
+        self.forward(old, &old.head, |c, o| {
+            let captures = c.put_slice(o.captures);
+            let new = c.put(Closure { head: Header::new(c.region), unit: o.unit, proto: o.proto, captures });
+            c.todo.push(Todo::Closure(new));
+            new
+        })
+    }
+
+    fn copy_vector(&mut self, old: &'static Vector<'static>) -> *mut Vector<'static> {
+        let head = Header::new(self.region);
+        if old.head.sees_foreign() {
+            let head = head.seeing_foreign();
+            return self.put(Vector { head, items: old.items, buffer: Cell::new(None) });
+        }
+        let buffer = old.buffer.get().filter(|_| !old.items.is_empty());
+        let Some(buffer) = buffer else {
+            let items = self.put_cells(old.items);
+            let new = self.put(Vector { head, items, buffer: Cell::new(None) });
+            self.todo.push(Todo::Vector(new));
+            return new;
+        };
+        // Until the cells are laid out, the copy sees the old ones.
+        let new = self.put(Vector { head, items: old.items, buffer: Cell::new(Some(buffer)) });
+        let start = buffer.place(old.items);
+        let end = start + old.items.len();
+        let number = match buffer.head.moved() {
+            // The header of a buffer holds its number in the list, times four.
+            Some(number) => number as usize / 4,
+            None => {
+                self.buffers.push(Seen { old: buffer, low: start, high: start, views: Vec::new() });
+                let number = self.buffers.len() - 1;
+                buffer.head.set_moved((number * 4) as *const ());
+                number
+            }
+        };
+        let seen = &mut self.buffers[number];
+        seen.views.push(new);
+        if seen.low == seen.high {
+            (seen.low, seen.high) = (start, end);
+            self.todo.push(Todo::Cells(number, start, end));
+        } else {
+            let (low, high) = (seen.low, seen.high);
+            (seen.low, seen.high) = (low.min(start), high.max(end));
+            if start < low {
+                self.todo.push(Todo::Cells(number, start, low));
+            }
+            if end > high {
+                self.todo.push(Todo::Cells(number, high, end));
+            }
+        }
+        new
+    }
+
+    fn map(&mut self, old: &'static Map<'static>) -> &'static Map<'static> {
+        self.forward(old, &old.head, |c, o| {
+            let rep = match o.rep {
+                Rep::Small(keys, values) => Rep::Small(keys, c.put_slice(values)),
+                tree => tree,
+            };
+            let new = c.put(Map { head: Header::new(c.region), rep });
+            c.todo.push(Todo::Map(new));
+            new
+        })
+    }
+
+    fn keys(&mut self, old: &'static Keys<'static>) -> &'static Keys<'static> {
+        self.forward(old, &old.head, |c, o| {
+            let keys = c.put_slice(o.keys);
+            let new = c.put(Keys { head: Header::new(c.region), keys });
+            c.todo.push(Todo::Keys(new));
+            new
+        })
+    }
+
+    fn node(&mut self, old: &'static Node<'static>) -> &'static Node<'static> {
+        self.forward(old, &old.head, |c, o| {
+            let entries = c.put_slice(o.entries);
+            let children = c.put_slice(o.children);
+            let new = c.put(Node {
+                head: Header::new(c.region),
+                entry_bits: o.entry_bits,
+                child_bits: o.child_bits,
+                entries,
+                children,
+            });
+            c.todo.push(Todo::Node(new));
+            new
+        })
+    }
+
+    fn cells(&mut self, cells: &[Cell<V>]) {
+        for cell in cells {
+            cell.set(self.value(cell.get()));
+        }
+    }
+
+    /// Sees to a slice that was just copied, and that nobody else refers to.
+    fn slice<T: Copy>(&mut self, slice: &'static [T], mut f: impl FnMut(&mut Self, T) -> T) {
+        let start = slice.as_ptr().cast_mut();
+        for i in 0..slice.len() {
+            // SAFETY: the slice was made by `put_slice` from memory that the arena handed out for writing; its one
+            // other reference is inside the object under work and is not read meanwhile.
+            unsafe { *start.add(i) = f(self, *start.add(i)) };
+        }
+    }
+
+    /// Works the list off.
+    pub(super) fn run(&mut self) {
+        while let Some(todo) = self.todo.pop() {
+            // SAFETY: every pointer on the list is an object in the new arena, reached by no reference in use.
+            unsafe {
+                match todo {
+                    Todo::Vector(o) => self.cells((*o).items),
+                    Todo::VecBuilder(o) => {
+                        let len = (*o).len.get();
+                        self.cells(&(*o).cells.get()[..len]);
+                    }
+                    Todo::MapBuilder(o) => {
+                        let len = 2 * (*o).len.get();
+                        self.cells(&(*o).cells.get()[..len]);
+                    }
+                    Todo::Map(o) => match (*o).rep {
+                        Rep::Small(keys, values) => {
+                            self.slice(values, Self::value);
+                            (*o).rep = Rep::Small(self.keys(keys), values);
+                        }
+                        Rep::Tree(len, root) => (*o).rep = Rep::Tree(len, self.node(root)),
+                    },
+                    Todo::Keys(o) => self.slice((*o).keys, Self::value),
+                    Todo::Node(o) => {
+                        self.slice((*o).entries, |c, (k, v): Entry<'static>| (c.value(k), c.value(v)));
+                        self.slice((*o).children, Self::node);
+                    }
+                    Todo::Closure(o) => self.slice((*o).captures, Self::value),
+                    Todo::Composed(o) => self.slice((*o).parts, Self::value),
+                    Todo::Cells(number, from, to) => {
+                        let cells = (*self.buffers[number].old).cells;
+                        self.cells(&cells[from..to]);
+                    }
+                }
+            }
+        }
+        self.lay_out();
+    }
+
+    /// Gives the shared cells their place in the new arena, with the room they had at the ends that still grow.
+    fn lay_out(&mut self) {
+        for seen in std::mem::take(&mut self.buffers) {
+            // SAFETY: the old arena is still there, and nobody else looks at it.
+            let old = unsafe { &*seen.old };
+            let cells = self.put_cells(&old.cells[seen.low..seen.high]);
+            let buffer = self.put(Buffer {
+                head: Header::new(self.region),
+                cells,
+                low: Cell::new(0),
+                high: Cell::new(cells.len()),
+            });
+            for view in seen.views {
+                // SAFETY: views are objects in the new arena; their items still point into the old cells.
+                unsafe {
+                    let view = &mut *view;
+                    let start = old.place(view.items) - seen.low;
+                    view.items = &cells[start..start + view.items.len()];
+                    view.buffer = Cell::new(Some(&*buffer));
+                }
+            }
+        }
+    }
+
+    /// The new arena and the bytes in it.
+    pub(super) fn finish(self) -> (Bump, usize) {
+        (self.to, self.bytes)
+    }
+}
+
+impl Heap {
+    /// Takes over the arena that a compaction made; the old one is dropped.
+    pub(super) fn adopt(&mut self, collector: Collector) {
+        let (bump, bytes) = collector.finish();
+        self.replace_arena(bump, bytes);
+    }
+}

@@ -1,0 +1,72 @@
+//! What a host gives a run: data, definitions and history, frozen, measured, shared by many runs.
+
+use crate::heap::{Frozen, Heap, Res, Value};
+
+/// Values by name that never change: imported once, read by any number of runs without copying.
+#[derive(Debug)]
+pub struct Grant {
+    names: Vec<Box<str>>,
+    frozen: Frozen,
+}
+
+/// A grant under construction.
+pub struct GrantBuilder<'b, 'h> {
+    names: &'b mut Vec<Box<str>>,
+    values: &'b mut Vec<Value<'h>>,
+    history: Vec<Value<'h>>,
+}
+
+impl<'h> GrantBuilder<'_, 'h> {
+    /// What `data/name` reads.
+    pub fn data(&mut self, name: &str, value: Value<'h>) {
+        self.add(format!("data/{name}"), value);
+    }
+
+    /// A definition of an earlier turn.
+    pub fn define(&mut self, name: &str, value: Value<'h>) {
+        self.add(name.to_owned(), value);
+    }
+
+    /// A result of an earlier turn, oldest first: the last is `*1`.
+    pub fn history(&mut self, value: Value<'h>) {
+        self.history.push(value);
+    }
+
+    fn add(&mut self, name: String, value: Value<'h>) {
+        self.names.push(name.into());
+        self.values.push(value);
+    }
+}
+
+impl Grant {
+    /// Builds a grant in an arena that may hold `limit` bytes.
+    ///
+    /// # Errors
+    /// Whatever `build` fails with; [`crate::heap::Fault::Collect`] when the values do not fit.
+    pub fn build(
+        limit: usize,
+        build: impl for<'h> FnOnce(&'h Heap, &mut GrantBuilder<'_, 'h>) -> Res<()>,
+    ) -> Res<Grant> {
+        let mut names = Vec::new();
+        let frozen = Frozen::build(limit, |h, values| {
+            let mut builder = GrantBuilder { names: &mut names, values, history: Vec::new() };
+            build(h, &mut builder)?;
+            let history = std::mem::take(&mut builder.history);
+            for (i, value) in history.into_iter().rev().take(3).enumerate() {
+                builder.add(format!("*{}", i + 1), value);
+            }
+            Ok(())
+        })?;
+        Ok(Grant { names, frozen })
+    }
+
+    /// The names and values: `data/x` for data, `*1` for history, plain names for definitions.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, Value<'_>)> {
+        self.names.iter().map(|n| &**n).zip(self.frozen.values().iter().copied())
+    }
+
+    /// Bytes that the values take.
+    pub fn bytes(&self) -> usize {
+        self.frozen.bytes() + self.names.iter().map(|n| n.len() + 16).sum::<usize>()
+    }
+}

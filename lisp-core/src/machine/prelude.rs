@@ -1,0 +1,38 @@
+//! Functions of the language written in the language: compiled once per process.
+
+use super::state::Unit;
+use crate::builtins::BuiltinId;
+use crate::compile::{Program, Proto};
+use crate::error::{Error, Reason};
+use crate::heap::Res;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+const SOURCE: &str = include_str!("../prelude/prelude.clj");
+
+struct Prelude {
+    unit: Unit,
+    by_name: HashMap<Box<str>, usize>,
+}
+
+static PRELUDE: LazyLock<Result<Prelude, Error>> = LazyLock::new(|| {
+    let program = Program::compile_prelude(SOURCE)?;
+    let by_name = program
+        .protos()
+        .iter()
+        .enumerate()
+        .filter(|(_, p)| p.captures == 0)
+        .filter_map(|(i, p)| Some((p.name.clone()?, i)))
+        .collect();
+    Ok(Prelude { unit: Unit { program: Arc::new(program), links: Box::default(), prelude: true }, by_name })
+});
+
+/// The code of a prelude function.
+pub(crate) fn function(id: BuiltinId) -> Res<(&'static Unit, &'static Proto)> {
+    let name = id.row().name;
+    let prelude = PRELUDE.as_ref().map_err(Clone::clone)?;
+    let missing = || Error::new(Reason::HostFault, format!("the prelude does not define {name}"));
+    let place = *prelude.by_name.get(name).ok_or_else(missing)?;
+    let proto = prelude.unit.program.protos().get(place).ok_or_else(missing)?;
+    Ok((&prelude.unit, proto))
+}

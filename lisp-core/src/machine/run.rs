@@ -1,0 +1,572 @@
+//! Starting, resuming and looking at a run.
+
+use super::call::Called;
+use super::exec::Out;
+use super::state::{Code, Frame, Roots, State, Unit};
+use super::{Grant, state};
+use crate::compile::Program;
+use crate::error::{Error, Reason};
+use crate::heap::{Fault, Heap, Res, Store, Value};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// How a run is limited. The defaults are those of the requirements; the deadline belongs to the driver.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Bytes the program may hold above the baseline; 0 is no limit.
+    pub heap_bytes: usize,
+    /// Rounds of one loop or recursive function by `recur`; 0 is no limit.
+    pub loop_iterations: u64,
+    /// Units of fuel.
+    pub fuel: Option<u64>,
+    /// Characters of one printed line; 0 is no limit.
+    pub print_chars: usize,
+    /// Bytes of all printed lines; 0 is no limit.
+    pub prints_bytes: usize,
+    /// Is a missing `data/name` an error?
+    pub strict_data: bool,
+    /// What the clock says, in milliseconds since 1970; without it asking for the time is an error.
+    pub now_ms: Option<i64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            heap_bytes: 10_000_000,
+            loop_iterations: 1_000,
+            fuel: None,
+            print_chars: 2_000,
+            prints_bytes: 1_000_000,
+            strict_data: false,
+            now_ms: None,
+        }
+    }
+}
+
+/// What a call of [`Machine::resume`] came to.
+#[derive(Debug)]
+pub enum Step {
+    /// The slice of fuel is used up; resume again.
+    Paused,
+    /// A tool is to be called; reply, then resume.
+    ToolCall,
+    /// The run is over.
+    Done(Ending),
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub enum Ending {
+    /// With the value of the last form.
+    Value,
+    /// By `(return v)`.
+    Return,
+    /// By `(fail v)`.
+    Fail,
+    /// With an error; the definitions are as they were.
+    Error(Box<Error>),
+}
+
+/// What a run has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Units of fuel.
+    pub fuel: u64,
+    /// The most bytes held at once.
+    pub heap_peak_bytes: usize,
+    /// Bytes held now.
+    pub heap_live_bytes: usize,
+    /// Bytes allocated in all.
+    pub allocated_bytes: u64,
+    /// How often the heap was compacted.
+    pub compactions: u64,
+}
+
+/// Bytes that a host may use in the run's heap to look at a result, for example to print it.
+const LOOKING_BYTES: usize = 64 << 20;
+
+enum Status {
+    Idle,
+    Ready,
+    AwaitingTool,
+    Ended(Ending),
+}
+
+/// A run, or a series of them over the same definitions: a pure state machine that owns all its state.
+pub struct Machine {
+    store: Store<Roots>,
+    settings: Settings,
+    grants: Vec<Arc<Grant>>,
+    /// Names of the definitions, in the order of the state's.
+    names: Vec<Box<str>>,
+    places: HashMap<Box<str>, u32>,
+    status: Status,
+    baseline: usize,
+    /// Fuel that the instruction that paused asked for.
+    wanted: u64,
+    fuel_at_load: u64,
+}
+
+/// Regions of runs begin here; frozen arenas have region 0.
+const RUN_REGION: u32 = 1;
+
+impl Machine {
+    /// A machine over what the host grants; a later grant's names win.
+    pub fn new(grants: Vec<Arc<Grant>>, settings: Settings) -> Machine {
+        let limit = if settings.heap_bytes == 0 { usize::MAX } else { settings.heap_bytes };
+        let heap = Heap::new(RUN_REGION, limit);
+        {
+            let mut prints = heap.prints.borrow_mut();
+            prints.line_chars = settings.print_chars;
+            prints.total_bytes = settings.prints_bytes;
+        }
+        heap.now_ms.set(settings.now_ms);
+        let loop_limit = if settings.loop_iterations == 0 { u64::MAX } else { settings.loop_iterations };
+        let mut store = Store::new(heap, State::new(loop_limit));
+        for grant in &grants {
+            store.keep(grant.clone());
+        }
+        let baseline = grants.iter().map(|g| g.bytes()).sum();
+        let mut machine = Machine {
+            store,
+            settings,
+            grants,
+            names: Vec::new(),
+            places: HashMap::new(),
+            status: Status::Idle,
+            baseline,
+            wanted: 0,
+            fuel_at_load: 0,
+        };
+        machine.adopt_grants();
+        machine
+    }
+
+    /// Definitions of earlier turns become definitions of the machine. Data and history are looked up when a program
+    /// that names them is loaded.
+    fn adopt_grants(&mut self) {
+        for (i, grant) in self.grants.clone().iter().enumerate() {
+            for (j, (name, _)) in grant.entries().enumerate() {
+                if !name.contains('/') && !name.starts_with('*') {
+                    self.adopt(i, j, name);
+                }
+            }
+        }
+    }
+
+    fn place_of(&mut self, name: &str) -> u32 {
+        if let Some(&place) = self.places.get(name) {
+            return place;
+        }
+        let place = self.names.len() as u32;
+        self.names.push(name.into());
+        self.places.insert(name.into(), place);
+        self.store.enter(|_, state, _| state.globals.push(Value::Unset));
+        place
+    }
+
+    /// Gives a definition the value at place `entry` of grant number `grant`.
+    fn adopt(&mut self, grant: usize, entry: usize, name: &str) {
+        let place = self.place_of(name) as usize;
+        self.store.enter(|_, state, keep| {
+            if let Some(grant) = keep.get::<Grant>(grant)
+                && let Some((_, value)) = grant.entries().nth(entry)
+            {
+                state.globals[place] = value;
+            }
+        });
+    }
+
+    /// Bytes of what the host granted: the baseline that the budget stands on.
+    pub fn baseline_bytes(&self) -> usize {
+        self.baseline
+    }
+
+    /// Loads a program; [`Machine::resume`] runs it. After a program's end another may be loaded: it sees the
+    /// definitions of those before it.
+    ///
+    /// # Errors
+    /// `unbound_var` when the program uses a name that nothing defines.
+    pub fn load(&mut self, program: Arc<Program>) -> Result<(), Error> {
+        let program = self.shadow(program)?;
+        let defined = self.names.len();
+        let links: Box<[u32]> = program.globals().iter().map(|name| self.place_of(name)).collect();
+        for (i, name) in program.globals().iter().enumerate() {
+            if name.starts_with("data/") || name.starts_with('*') {
+                self.link_granted(name, links[i] as usize);
+            }
+        }
+        if let Err(error) = self.check_names(&program, &links) {
+            self.forget(defined);
+            return Err(error);
+        }
+        let unit = self.store.keep(Arc::new(Unit { program, links, prelude: false }));
+        self.fuel_at_load = self.store.heap().spent();
+        self.wanted = 0;
+        let started = self.store.enter(|h, state, keep| {
+            state.saved_globals.clone_from(&state.globals);
+            state.frames.clear();
+            state.pending = None;
+            match keep.get::<Unit>(unit) {
+                Some(unit) => state.start(h, unit),
+                None => Ok(()),
+            }
+        });
+        self.status = Status::Ready;
+        if let Err(fault) = started {
+            let error = self.error_of(fault);
+            self.end(Ending::Error(Box::new(error)));
+        }
+        Ok(())
+    }
+
+    /// The program, compiled anew when the definitions give names of built-ins another meaning.
+    fn shadow(&self, program: Arc<Program>) -> Result<Arc<Program>, Error> {
+        let is_builtin = |name: &&Box<str>| crate::builtins::BuiltinId::by_name(name).is_some();
+        let shadowed: Vec<Box<str>> = self.names.iter().filter(is_builtin).cloned().collect();
+        if shadowed.is_empty() { Ok(program) } else { program.shadowed_by(&shadowed).map(Arc::new) }
+    }
+
+    fn link_granted(&mut self, name: &str, place: usize) {
+        self.store.enter(|_, state, keep| {
+            if !matches!(state.globals[place], Value::Unset) {
+                return;
+            }
+            let mut i = 0;
+            while let Some(grant) = keep.get::<Grant>(i) {
+                if let Some((_, value)) = grant.entries().find(|e| e.0 == name) {
+                    state.globals[place] = value;
+                }
+                i += 1;
+            }
+        });
+    }
+
+    fn check_names(&mut self, program: &Program, links: &[u32]) -> Result<(), Error> {
+        let unset: Vec<bool> = self
+            .store
+            .enter(|_, state, _| links.iter().map(|&l| matches!(state.globals[l as usize], Value::Unset)).collect());
+        for free in program.free() {
+            if unset[free.global as usize] {
+                let name = &program.globals()[free.global as usize];
+                let known = self.names.iter().map(|n| &**n);
+                return Err(crate::builtins::unknown_name(name, known).at(free.span));
+            }
+        }
+        if self.settings.strict_data {
+            for (i, name) in program.globals().iter().enumerate() {
+                if let Some(key) = name.strip_prefix("data/")
+                    && unset[i]
+                {
+                    return Err(Error::new(Reason::RuntimeError, format!("data/{key} is not granted"))
+                        .hint("use one of the data names the host grants"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets names that a program which could not be loaded brought.
+    fn forget(&mut self, count: usize) {
+        for name in self.names.drain(count..) {
+            self.places.remove(&name);
+        }
+        self.store.enter(|_, state, _| state.globals.truncate(count));
+    }
+
+    /// Runs until a tool is to be called, the end, or about `slice` more units of fuel.
+    pub fn resume(&mut self, slice: u64) -> Step {
+        match std::mem::replace(&mut self.status, Status::Idle) {
+            Status::Ready => {}
+            Status::AwaitingTool => {
+                self.status = Status::AwaitingTool;
+                return Step::ToolCall;
+            }
+            Status::Ended(ending) => return Step::Done(ending),
+            Status::Idle => {
+                return Step::Done(Ending::Error(Box::new(Error::new(Reason::HostFault, "no program is loaded"))));
+            }
+        }
+        let heap = self.store.heap();
+        let ceiling = self.settings.fuel.map_or(u64::MAX, |fuel| self.fuel_at_load.saturating_add(fuel));
+        let stop_at = heap.spent().max(self.wanted).saturating_add(slice).min(ceiling);
+        heap.set_stop_at(stop_at);
+        let mut last = None;
+        let out = loop {
+            match self.store.enter(|h, state, _| state.run(h)) {
+                Err(Fault::Collect(bytes)) if self.collect(bytes, &mut last) => {}
+                out => break out,
+            }
+        };
+        match out {
+            Ok(Out::Done) => self.end(Ending::Value),
+            Ok(Out::Return) => self.end(Ending::Return),
+            Ok(Out::Fail) => self.end(Ending::Fail),
+            Ok(Out::Tool) => self.status = Status::AwaitingTool,
+            Err(Fault::Pause(wanted)) if wanted <= ceiling => {
+                let mark = self.store.enter(|_, state, _| state.mark);
+                self.store.heap().set_spent(mark);
+                self.wanted = wanted;
+                self.status = Status::Ready;
+                return Step::Paused;
+            }
+            Err(Fault::Pause(_)) => {
+                let mark = self.store.enter(|_, state, _| state.mark);
+                self.store.heap().set_spent(mark);
+                let error = self.fuel_error();
+                self.end(Ending::Error(Box::new(error)));
+            }
+            Err(fault) => {
+                let error = self.error_of(fault);
+                self.end(Ending::Error(Box::new(error)));
+            }
+        }
+        match std::mem::replace(&mut self.status, Status::Idle) {
+            Status::Ended(ending) => Step::Done(ending),
+            Status::AwaitingTool => {
+                self.status = Status::AwaitingTool;
+                Step::ToolCall
+            }
+            Status::Ready | Status::Idle => Step::Paused,
+        }
+    }
+
+    /// Compacts the heap for an instruction that needs `bytes` more; it runs again afterwards. Answers false when that
+    /// does not help, or did not help the same instruction before.
+    fn collect(&mut self, bytes: usize, last: &mut Option<u64>) -> bool {
+        let mark = self.store.enter(|_, state, _| state.mark);
+        if *last == Some(mark) {
+            return false;
+        }
+        *last = Some(mark);
+        self.store.collect();
+        self.store.heap().set_spent(mark);
+        self.store.heap().affords(bytes)
+    }
+
+    fn fuel_error(&mut self) -> Error {
+        let limit = self.settings.fuel.unwrap_or_default();
+        let error = Error::new(Reason::FuelExhausted, format!("the program used up its {limit} units of fuel"))
+            .hint("do less work, or ask the host to raise Limits::fuel")
+            .detail("limit", limit);
+        self.place_error(error)
+    }
+
+    /// The error for a fault that ends the run, with its place in the source.
+    fn error_of(&mut self, fault: Fault) -> Error {
+        let error = match fault {
+            Fault::Error(error) => *error,
+            Fault::Pause(_) => return self.fuel_error(),
+            Fault::Collect(bytes) => self.memory_error(bytes),
+        };
+        self.place_error(error)
+    }
+
+    fn memory_error(&self, bytes: usize) -> Error {
+        let account = self.store.heap().account();
+        let budget = account.limit;
+        Error::new(
+            Reason::MemoryExceeded,
+            format!("the program holds {} bytes and needs {bytes} more; its budget is {budget}", account.used),
+        )
+        .hint("keep less data at once, or ask the host to raise Limits::heap_bytes")
+        .detail("phase", "eval")
+        .detail("limit_bytes", self.baseline.saturating_add(budget))
+        .detail("baseline_bytes", self.baseline)
+        .detail("budget_bytes", budget)
+    }
+
+    /// Gives the error the span of the instruction that failed, and the reason that callers of closures give it.
+    fn place_error(&mut self, error: Error) -> Error {
+        self.store.enter(|_, state, _| state.place_error(error))
+    }
+
+    fn end(&mut self, ending: Ending) {
+        let failed = matches!(ending, Ending::Error(_));
+        self.store.enter(|_, state, _| {
+            state.frames.clear();
+            state.pending = None;
+            if failed {
+                state.globals.clone_from(&state.saved_globals);
+                state.result = Value::Nil;
+            }
+            state.saved_globals.clear();
+        });
+        self.status = Status::Ended(ending);
+    }
+
+    /// The tool to be called and its arguments.
+    pub fn with_call<T>(&mut self, look: impl for<'h> FnOnce(&'h Heap, &str, &[Value<'h>]) -> T) -> Option<T> {
+        self.store.enter(|h, state, _| {
+            let pending = state.pending?;
+            let at = pending.at as usize;
+            let Value::Tool(name) = state.stack[at] else { return None };
+            Some(look(h, name.text, &state.stack[at + 1..at + 1 + pending.argc as usize]))
+        })
+    }
+
+    /// The tool's result, built in the run's own heap and charged to it.
+    ///
+    /// # Errors
+    /// The error that ended the run, when the result does not fit.
+    pub fn reply(&mut self, build: impl for<'h> Fn(&'h Heap) -> Res<Value<'h>>) -> Result<(), Error> {
+        if !matches!(self.status, Status::AwaitingTool) {
+            return Err(Error::new(Reason::HostFault, "no tool call is waiting for a reply"));
+        }
+        self.store.heap().set_stop_at(u64::MAX);
+        let reply = |machine: &mut Self| {
+            machine.store.enter(|h, state, _| {
+                let value = build(h)?;
+                if let Some(pending) = state.pending.take() {
+                    state.deliver(pending, value);
+                }
+                Ok(())
+            })
+        };
+        let mut built = reply(self);
+        if let Err(Fault::Collect(_)) = built {
+            self.store.collect();
+            built = reply(self);
+        }
+        match built {
+            Ok(()) => {
+                self.status = Status::Ready;
+                Ok(())
+            }
+            Err(fault) => {
+                let error = self.error_of(fault);
+                self.end(Ending::Error(Box::new(error.clone())));
+                Err(error)
+            }
+        }
+    }
+
+    /// The tool failed: the run ends with this error.
+    pub fn reply_error(&mut self, error: Error) {
+        let error = self.place_error(error);
+        self.end(Ending::Error(Box::new(error)));
+    }
+
+    /// The driver ends the run: deadline, cancelled.
+    pub fn stop(&mut self, error: Error) {
+        let error = self.place_error(error);
+        self.end(Ending::Error(Box::new(error)));
+    }
+
+    /// What a host makes of a result costs the program nothing, and may take [`LOOKING_BYTES`] besides.
+    fn open_for_looking(&self) {
+        self.store.heap().set_stop_at(u64::MAX);
+        self.store.heap().allow(LOOKING_BYTES);
+    }
+
+    /// Looks at the result of the run that has ended.
+    pub fn with_result<T>(&mut self, look: impl for<'h> FnOnce(&'h Heap, Value<'h>) -> T) -> T {
+        self.open_for_looking();
+        self.store.enter(|h, state, _| look(h, state.result))
+    }
+
+    /// Looks at the definitions, in the order in which they were first named.
+    pub fn with_definitions<T>(&mut self, look: impl for<'h> FnOnce(&'h Heap, &[(&str, Value<'h>)]) -> T) -> T {
+        self.open_for_looking();
+        let names = &self.names;
+        self.store.enter(|h, state, _| {
+            let defined: Vec<(&str, Value<'_>)> = names
+                .iter()
+                .map(|n| &**n)
+                .zip(state.globals.iter().copied())
+                .filter(|(name, value)| {
+                    !matches!(value, Value::Unset) && !name.starts_with("data/") && !name.starts_with('*')
+                })
+                .collect();
+            look(h, &defined)
+        })
+    }
+
+    /// Sets what `*1`, `*2` and `*3` read in the next program: the result becomes `*1`.
+    pub fn push_history(&mut self) {
+        let places = [self.place_of("*1"), self.place_of("*2"), self.place_of("*3")].map(|p| p as usize);
+        self.store.enter(|_, state, _| {
+            state.globals[places[2]] = state.globals[places[1]];
+            state.globals[places[1]] = state.globals[places[0]];
+            state.globals[places[0]] = state.result;
+        });
+    }
+
+    /// Takes the lines printed since the last call.
+    pub fn take_prints(&mut self) -> Vec<String> {
+        self.store.heap().prints.borrow_mut().take()
+    }
+
+    /// What has been used so far.
+    pub fn usage(&self) -> Usage {
+        let account = self.store.heap().account();
+        Usage {
+            fuel: self.store.heap().spent() - self.fuel_at_load,
+            heap_peak_bytes: account.peak,
+            heap_live_bytes: account.used,
+            allocated_bytes: account.allocated,
+            compactions: account.compactions,
+        }
+    }
+}
+
+impl<'h> State<'h> {
+    /// Pushes the frame of a program's main function.
+    fn start(&mut self, h: &'h Heap, unit: &'h Unit) -> Res<()> {
+        let Some(main) = unit.program.protos().last() else { return Ok(()) };
+        self.ensure(h, 1)?;
+        match self.enter(h, unit, main, None, 0, 0, 0)? {
+            Called::Frame | Called::Value(_) | Called::Tool => Ok(()),
+        }
+    }
+
+    /// Hands a tool's result to whoever called it.
+    fn deliver(&mut self, pending: state::Pending, value: Value<'h>) {
+        self.stack[pending.dst as usize] = value;
+    }
+
+    fn place_error(&self, mut error: Error) -> Error {
+        use Reason::{ArithmeticError, DestructureError, NotCallable, RuntimeError, UnboundVar};
+        let native = self.frames.iter().rposition(|f| match f.code {
+            Code::Native { op, .. } => op.wraps_errors(),
+            Code::Lisp { unit, .. } => unit.prelude,
+        });
+        if let Some(at) = native {
+            // The reference names a fault inside a function that map, reduce or update calls by the caller.
+            let in_closure = self.frames[at + 1..].iter().any(|f| matches!(f.code, Code::Lisp { .. }));
+            error.reason = match error.reason {
+                Reason::ArityMismatch if !in_closure => RuntimeError,
+                ArithmeticError
+                | DestructureError
+                | NotCallable
+                | UnboundVar
+                | RuntimeError
+                | Reason::ArityError
+                | Reason::ArityMismatch
+                    if in_closure =>
+                {
+                    Reason::TypeError
+                }
+                ArithmeticError if !in_closure => RuntimeError,
+                other => other,
+            };
+            if let Some(Frame { code: Code::Native { op, .. }, .. }) = self.frames.get(at)
+                && let Some(reason) = op.worker_reason()
+            {
+                error.reason = reason;
+            }
+        }
+        if error.span.is_none() {
+            let top = self.frames.len().saturating_sub(1);
+            error.span = self.frames.iter().enumerate().rev().find_map(|(i, f)| match f.code {
+                Code::Lisp { unit, proto, pc, .. } if !unit.prelude => {
+                    // A frame that has called another goes on behind the call.
+                    let at = if i == top { pc as usize } else { (pc as usize).saturating_sub(1) };
+                    proto.spans.get(at).copied()
+                }
+                _ => None,
+            });
+        }
+        error
+    }
+}

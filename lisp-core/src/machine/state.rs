@@ -1,0 +1,166 @@
+//! The state of a run: one value stack, one frame stack, the definitions. Everything here is a root.
+
+use super::call::Called;
+use crate::compile::{Program, Proto};
+use crate::error::{Error, Reason};
+use crate::frames::FrameOp;
+use crate::heap::{Closure, Collector, Heap, Res, Rooted, Value};
+use std::sync::Arc;
+
+/// A program loaded into a machine: its definitions are linked to the machine's.
+#[derive(Debug)]
+pub struct Unit {
+    pub(crate) program: Arc<Program>,
+    /// For each definition the program names, its place in the machine.
+    pub(crate) links: Box<[u32]>,
+    /// Part of the language: its frames are no place for an error, and its loops have no round limit.
+    pub(crate) prelude: bool,
+}
+
+/// What a frame runs.
+#[derive(Clone, Copy)]
+pub(crate) enum Code<'h> {
+    /// Instructions.
+    Lisp { unit: &'h Unit, proto: &'h Proto, closure: Option<&'h Closure<'h>>, pc: u32 },
+    /// A function that calls functions. `waiting` says that the result of a call is in its first register; `i` counts.
+    Native { op: FrameOp, waiting: bool, i: u32, size: u16 },
+}
+
+/// A call in progress: its registers begin at `base`, its value goes to stack slot `dst`.
+#[derive(Clone, Copy)]
+pub(crate) struct Frame<'h> {
+    pub(crate) code: Code<'h>,
+    pub(crate) base: u32,
+    pub(crate) dst: u32,
+}
+
+/// A tool call that waits for its driver: the tool and its arguments stand on the stack.
+#[derive(Clone, Copy)]
+pub(crate) struct Pending {
+    pub(crate) at: u32,
+    pub(crate) argc: u32,
+    pub(crate) dst: u32,
+}
+
+/// The state of a run under the brand of its heap.
+pub(crate) struct State<'h> {
+    pub(crate) stack: Vec<Value<'h>>,
+    pub(crate) frames: Vec<Frame<'h>>,
+    pub(crate) globals: Vec<Value<'h>>,
+    /// The definitions as they were before the program that is running.
+    pub(crate) saved_globals: Vec<Value<'h>>,
+    pub(crate) pending: Option<Pending>,
+    pub(crate) result: Value<'h>,
+    /// Fuel at the last point from which work is done again after a fault.
+    pub(crate) mark: u64,
+    pub(crate) loop_limit: u64,
+}
+
+/// The family of states, by brand.
+pub(crate) struct Roots;
+
+impl Rooted for Roots {
+    type In<'h> = State<'h>;
+
+    fn trace(state: &mut State<'static>, c: &mut Collector) {
+        let top = state.live_top();
+        let (live, dead) = state.stack.split_at_mut(top);
+        // Slots above the top frame keep what was there last; nothing may refer to it after this.
+        dead.fill(Value::Nil);
+        for value in live.iter_mut().chain(&mut state.globals).chain(&mut state.saved_globals) {
+            *value = c.value(*value);
+        }
+        state.result = c.value(state.result);
+        for frame in &mut state.frames {
+            if let Code::Lisp { closure: Some(closure), .. } = &mut frame.code {
+                *closure = c.closure(closure);
+            }
+        }
+    }
+}
+
+impl<'h> State<'h> {
+    pub(crate) fn new(loop_limit: u64) -> Self {
+        State {
+            stack: Vec::new(),
+            frames: Vec::new(),
+            globals: Vec::new(),
+            saved_globals: Vec::new(),
+            pending: None,
+            result: Value::Nil,
+            mark: 0,
+            loop_limit,
+        }
+    }
+
+    /// One past the last slot that a frame or a waiting tool call uses.
+    fn live_top(&self) -> usize {
+        let frames = self.frames.iter().map(|f| {
+            f.base as usize
+                + match f.code {
+                    Code::Lisp { proto, .. } => proto.registers as usize,
+                    Code::Native { size, .. } => size as usize,
+                }
+        });
+        let pending = self.pending.map_or(0, |p| p.at as usize + 1 + p.argc as usize);
+        frames.max().unwrap_or(0).max(pending).min(self.stack.len())
+    }
+
+    /// Makes sure that the stack has slots up to `need`.
+    #[inline]
+    pub(crate) fn ensure(&mut self, h: &Heap, need: usize) -> Res<()> {
+        if need > self.stack.len() { self.grow_stack(h, need) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn grow_stack(&mut self, h: &Heap, need: usize) -> Res<()> {
+        let len = self.stack.len();
+        let size = need.max(len + len / 2).max(64);
+        if size > u32::MAX as usize {
+            return Err(Error::new(Reason::MemoryExceeded, "the stack has more than 4,294,967,295 slots").into());
+        }
+        h.hold((size - len) * std::mem::size_of::<Value<'_>>())?;
+        self.stack.reserve_exact(size - len);
+        self.stack.resize(size, Value::Nil);
+        Ok(())
+    }
+
+    /// Makes sure that one more frame can be pushed.
+    #[inline]
+    pub(crate) fn reserve_frame(&mut self, h: &Heap) -> Res<()> {
+        if self.frames.len() == self.frames.capacity() {
+            let more = (self.frames.len() / 2).max(8);
+            h.hold(more * std::mem::size_of::<Frame<'_>>())?;
+            self.frames.reserve_exact(more);
+        }
+        Ok(())
+    }
+
+    /// Pops the frame on top; its value goes where it belongs.
+    #[inline]
+    pub(crate) fn finish_frame(&mut self, value: Value<'h>) {
+        if let Some(frame) = self.frames.pop() {
+            self.stack[frame.dst as usize] = value;
+        }
+    }
+
+    /// Notes in the native frame on top that a result has come, or that it has been dealt with.
+    pub(crate) fn set_native(&mut self, now_waiting: bool, at: u32) {
+        if let Some(Frame { code: Code::Native { waiting, i, .. }, .. }) = self.frames.last_mut() {
+            (*waiting, *i) = (now_waiting, at);
+        }
+    }
+
+    /// Calls `f` from the native frame on top; the result goes to its first register.
+    #[inline]
+    pub(crate) fn call_from_native(&mut self, h: &'h Heap, f: Value<'h>, args: &[Value<'h>]) -> Res<Called<'h>> {
+        let Some(&Frame { code: Code::Native { size, .. }, base, .. }) = self.frames.last() else {
+            return Ok(Called::Value(Value::Nil));
+        };
+        let at = base as usize + size as usize;
+        self.ensure(h, at + 1 + args.len())?;
+        self.stack[at] = f;
+        self.stack[at + 1..at + 1 + args.len()].copy_from_slice(args);
+        self.call(h, at, args.len(), base)
+    }
+}

@@ -1,0 +1,88 @@
+//! Whole programs on a bare machine.
+
+use super::{Ending, Grant, Machine, Settings, Step};
+use crate::compile::Program;
+use crate::heap::Value;
+use crate::syntax::ReadLimits;
+use std::sync::Arc;
+
+fn int(source: &str, settings: Settings) -> Result<i64, String> {
+    let program = Program::compile(source, &ReadLimits::default()).map_err(|e| e.to_string())?;
+    let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), settings);
+    machine.load(Arc::new(program)).map_err(|e| e.to_string())?;
+    loop {
+        match machine.resume(10_000) {
+            Step::Paused => {}
+            Step::ToolCall => return Err("tool".into()),
+            Step::Done(Ending::Error(error)) => return Err(error.to_string()),
+            Step::Done(_) => {
+                return machine.with_result(|_, v| match v {
+                    Value::Int(i) => Ok(i),
+                    other => Err(crate::builtins::args::describe(other)),
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn programs_compute() {
+    let rows = [
+        ("(+ 1 2)", 3),
+        ("(let [x 1 y (+ x 1)] (* y 10))", 20),
+        ("(defn f [n] (if (< n 2) n (+ (f (- n 1)) (f (- n 2))))) (f 20)", 6765),
+        ("(loop [i 0 a 0] (if (< i 100) (recur (inc i) (+ a i)) a))", 4950),
+        ("(reduce + (map inc [1 2 3]))", 9),
+        ("(reduce + (map + [1 2 3] [10 20 30]))", 66),
+        ("(let [k 5] (reduce + (map (fn [x] (* x k)) [1 2 3])))", 30),
+        ("(reduce + (for [x [1 2 3] y [10 20] :when (odd? x)] (* x y)))", 120),
+        ("(->> [1 2 3 4] (filter even?) (reduce +))", 6),
+        ("(-> {:a {:b 7}} :a :b)", 7),
+        ("(let [{:keys [a b] :or {b 5}} {:a 1}] (+ a b))", 6),
+        ("(let [[a [b & c]] [1 [2 3 4]]] (+ a b (reduce + c)))", 10),
+        ("(apply + 1 [2 3])", 6),
+        ("((comp inc (partial * 2)) 5)", 11),
+        ("(reduce (fn [a [k v]] (+ a v)) 0 {:x 1 :y 2})", 3),
+        ("(case :b :a 1 (:b :c) 2 3)", 2),
+        ("(cond false 1 :else 2)", 2),
+        ("(or nil false 3)", 3),
+        ("(and 1 2)", 2),
+        ("(first (sort > [1 3 2]))", 3),
+        ("(first (sort (fn [a b] (> a b)) [1 3 2 9 4 5 8 7 6]))", 9),
+        ("(:n (first (sort-by :n (fn [a b] (> a b)) [{:n 1} {:n 3} {:n 2}])))", 3),
+        ("(:n (last (sort-by :n [{:n 1} {:n 3} {:n 2}])))", 3),
+        ("(#(+ %1 %2) 1 2)", 3),
+        ("(some-> {:a 1} :a inc)", 2),
+        ("(cond-> 1 true inc false (* 100))", 2),
+        ("(as-> 1 x (+ x 1) (* x 10))", 20),
+        ("(:a (update {:a 1} :a + 5))", 6),
+        ("(get-in (update-in {:a {:b 1}} [:a :b] inc) [:a :b])", 2),
+        ("(:b (postwalk (fn [x] (if (number? x) (inc x) x)) {:a 1 :b 2}))", 3),
+        ("(def x 1) (def y (+ x 1)) (+ x y)", 3),
+        ("(return 5) 6", 5),
+        ("(count (get (group-by odd? [1 2 3]) true))", 2),
+        ("(do (defn g [& xs] (count xs)) (g 1 2 3))", 3),
+    ];
+    for (source, want) in rows {
+        assert_eq!(int(source, Settings::default()), Ok(want), "{source}");
+    }
+}
+
+#[test]
+fn deep_recursion_is_bounded_by_the_heap_budget() {
+    let source = "(defn f [n] (if (= n 0) 0 (+ 1 (f (dec n))))) (f 100000)";
+    let with = |heap_bytes| int(source, Settings { heap_bytes, ..Settings::default() });
+    assert_eq!(with(64 << 20), Ok(100_000));
+    assert!(with(1 << 20).is_err_and(|e| e.starts_with("memory_exceeded")));
+}
+
+#[test]
+fn garbage_does_not_count() {
+    // About 40 MB in all, next to nothing held, under a budget of 1 MB.
+    let source = "(loop [i 0 v []] (if (< i 2000) (recur (inc i) (vec (range 1000))) (+ i (count v))))";
+    let settings = Settings { heap_bytes: 1 << 20, loop_iterations: 0, ..Settings::default() };
+    assert_eq!(int(source, settings), Ok(3_000));
+    let source = "(defn f [n] (if (= n 0) [] (conj (f (dec n)) (map inc (range 100))))) (count (f 300))";
+    let settings = Settings { heap_bytes: 2 << 20, ..Settings::default() };
+    assert_eq!(int(source, settings), Ok(300));
+}

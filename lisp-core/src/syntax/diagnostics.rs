@@ -1,0 +1,325 @@
+//! What the reader says when it refuses a text: one constructor for each complaint.
+
+use super::lexer::{Closer, Delimiter};
+use super::literals::DIGITS;
+use super::position::LineIndex;
+use crate::error::{Error, Reason, Span};
+
+/// The most characters of the program's own text in a message.
+const EXCERPT_CHARACTERS: usize = 60;
+
+/// Whether a character shows nothing of its own, or changes how its neighbours show: control characters, those that set
+/// the direction of writing, and those without width. Outside strings and comments they only mislead.
+pub(super) fn is_hidden(character: char) -> bool {
+    character.is_control() || is_bidirectional(character) || is_invisible(character)
+}
+
+fn is_bidirectional(character: char) -> bool {
+    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn is_invisible(character: char) -> bool {
+    matches!(character, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
+}
+
+/// The source is longer than the limit.
+pub(super) fn too_large(reached: usize, limit: usize) -> Error {
+    Error::new(Reason::ProgramTooLarge, format!("the program has {reached} bytes, the limit is {limit}"))
+        .hint("shorten the program, pass large data as data instead of literals, or raise Limits::program_bytes")
+        .detail("limit", limit)
+        .detail("reached", reached)
+}
+
+/// The source is longer than spans can count.
+pub(super) fn too_large_for_spans(reached: usize) -> Error {
+    let limit = u32::MAX as usize - 1;
+    let message = format!("the program has {reached} bytes, no program can have more than {limit}");
+    Error::new(Reason::ProgramTooLarge, message)
+        .hint("pass large data as data instead of literals")
+        .detail("limit", limit)
+        .detail("reached", reached)
+}
+
+/// One name more than the limit.
+pub(super) fn too_many_names(limit: usize, reached: usize, span: Span) -> Error {
+    let message =
+        format!("the program has more than {limit} distinct symbols and keywords, the limit; this is number {reached}");
+    Error::new(Reason::SymbolLimitExceeded, message)
+        .at(span)
+        .hint("use strings for keys that are data, or raise Limits::symbols")
+        .detail("limit", limit)
+        .detail("reached", reached)
+}
+
+/// One level more than the limit.
+pub(super) fn too_deep(limit: usize, ceiling: usize, span: Span) -> Error {
+    let reached = limit + 1;
+    let hint = match limit < ceiling {
+        true => "name inner parts with let, def or defn to make the program flatter, or raise Limits::nesting",
+        false => "name inner parts with let, def or defn to make the program flatter: this limit cannot be raised",
+    };
+    parse_error(format!("nested too deep: {reached} delimiters are open here, the nesting limit is {limit}"), span)
+        .hint(hint)
+        .detail("limit", limit)
+        .detail("reached", reached)
+}
+
+/// A number with more digits than the limit.
+pub(super) fn too_many_digits(reached: usize, span: Span) -> Error {
+    parse_error(format!("a number literal of {reached} digits, the limit is {DIGITS} before the point"), span)
+        .hint("compute the number, such as (* a b), or keep it as a string; this limit cannot be raised")
+        .detail("limit", DIGITS)
+        .detail("reached", reached)
+}
+
+/// A float beyond the largest float.
+pub(super) fn float_out_of_range(text: &str, span: Span) -> Error {
+    let message = format!("the float `{}` is out of range, the largest is 1.7976931348623157e308", excerpt(text));
+    parse_error(message, span).hint("write ##Inf or ##-Inf for infinity")
+}
+
+/// Digits that make no number.
+pub(super) fn malformed_number(text: &str, span: Span) -> Error {
+    parse_error(format!("expected a number, got `{}`", excerpt(text)), span)
+        .hint("write it like 42, -42, 1.5 or 1.5e10")
+}
+
+/// A name after `##` that means nothing.
+pub(super) fn unknown_symbolic(text: &str, span: Span) -> Error {
+    parse_error(format!("expected ##Inf, ##-Inf or ##NaN, got `{}`", excerpt(text)), span)
+        .hint("write one of these three; no other value is written with ##")
+}
+
+/// The text ends before a collection does.
+pub(super) fn unclosed(delimiter: Delimiter, opener: Span, missing: &str) -> Error {
+    let (name, closer) = (delimiter.name(), delimiter.closer().character());
+    let message = format!(
+        "unclosed {name}: expected `{closer}` to close this `{}`, got the end of the program",
+        delimiter.opener()
+    );
+    let hint = match missing.len() {
+        0 | 1 => format!("add `{closer}` where the {name} should end"),
+        open => format!(
+            "add `{closer}` where the {name} should end; {open} are open in all, `{}` at the end closes them",
+            excerpt(missing)
+        ),
+    };
+    parse_error(message, opener).hint(hint).detail("missing", missing)
+}
+
+/// A closing delimiter that does not close what was opened last. `fits` says whether it would close something further
+/// out.
+pub(super) fn mismatched(
+    text: &str,
+    (delimiter, opener): (Delimiter, Span),
+    (closer, span): (Closer, Span),
+    fits: bool,
+) -> Error {
+    let (expected, got) = (delimiter.closer().character(), closer.character());
+    let (line, column) = LineIndex::new(text).position(opener.start);
+    let message = format!(
+        "mismatched delimiter: expected `{expected}` to close the {} that `{}` opens at line {line}, column {column}, \
+         got `{got}`",
+        delimiter.name(),
+        delimiter.opener()
+    );
+    parse_error(message, span).hint(match fits {
+        true => format!("add `{expected}` before this `{got}`"),
+        false => format!("write `{expected}` instead of this `{got}`"),
+    })
+}
+
+/// Closing delimiters that close nothing; `span` is the first one's.
+pub(super) fn surplus(closer: Closer, count: usize, span: Span) -> Error {
+    let character = closer.character();
+    let message = match count {
+        1 => format!("unexpected `{character}`: nothing is open that it could close"),
+        _ => format!(
+            "unexpected `{character}`: nothing is open that it could close, and so with {count} delimiters in all"
+        ),
+    };
+    parse_error(message, span)
+        .hint("delete it, or move it behind the form that it should close")
+        .detail("surplus", count)
+}
+
+/// A map with a key that has no value.
+pub(super) fn odd_map(text: &str, forms: usize, key: Span, qualified: Option<Span>) -> Error {
+    let key_text = excerpt(slice(text, key));
+    let message = format!(
+        "expected a value after the last key `{key_text}`: a map literal has an even number of forms, got {forms}"
+    );
+    let error = parse_error(message, key);
+    match qualified {
+        None => error.hint("give each key a value, and delete what is neither"),
+        Some(keyword) => error.hint(format!(
+            "`{}` is read as two forms: keywords have neither namespaces nor dots",
+            excerpt(slice(text, keyword))
+        )),
+    }
+}
+
+/// A literal map or set with the same key twice; `again` is the second place.
+pub(super) fn duplicate_key(text: &str, delimiter: Delimiter, again: Span) -> Error {
+    let part = if delimiter == Delimiter::Map { "key" } else { "element" };
+    let (name, key) = (delimiter.name(), excerpt(slice(text, again)));
+    Error::new(Reason::DuplicateKey, format!("duplicate {part} `{key}` in a {name} literal")).at(again).hint(
+        match delimiter {
+            Delimiter::Map => "keep one of the two; to set a key again use assoc or merge",
+            _ => "keep one of the two; to build a set of computed values use (set [...])",
+        },
+    )
+}
+
+/// The text ends before a string or regex does.
+pub(super) fn unclosed_string(text: &str, start: u32) -> Error {
+    let (name, opener) = string_opener(text, start);
+    parse_error(format!("unclosed {name}: expected `\"` to close it, got the end of the program"), opener)
+        .hint(format!("add `\"` where the {name} should end; a quote inside it is written `\\\"`"))
+}
+
+/// A backslash before a line break in a string or regex.
+pub(super) fn escaped_line_break(text: &str, start: u32, backslash: u32) -> Error {
+    let (name, _) = string_opener(text, start);
+    let at = start.saturating_add(backslash);
+    let message = format!("a line break after a backslash in a {name}: expected another character to escape");
+    parse_error(message, Span::new(at, at.saturating_add(1)))
+        .hint("write `\\n` for a line break, or break the line without a backslash")
+}
+
+/// The text ends after a backslash.
+pub(super) fn empty_character(span: Span) -> Error {
+    parse_error("expected a character after `\\`, got the end of the program", span)
+        .hint("write a character such as \\a or \\newline, or delete the backslash")
+}
+
+/// A character literal of a character that does not show.
+pub(super) fn hidden_character(text: &str, span: Span) -> Error {
+    let name = slice(text, span).chars().nth(1).map_or(String::new(), describe);
+    parse_error(format!("expected a visible character after `\\`, got {name}"), span)
+        .hint("write the character inside a string instead")
+}
+
+/// A quote mark before a collection; `at` is the mark.
+pub(super) fn quoted_collection(at: u32) -> Error {
+    parse_error("quoted collections are not supported: expected a symbol right after `'`", mark(at, 1)).hint(
+        "write data as a vector without a quote: [1 2 3]; after a name that ends with ' leave a space; \
+         `require` is not needed, clojure.string/join and its like are there",
+    )
+}
+
+/// A text that starts no token.
+pub(super) fn unexpected(text: &str, at: u32) -> Error {
+    let rest = text.get(at as usize..).unwrap_or("");
+    let mut characters = rest.chars();
+    let Some(first) = characters.next() else {
+        return parse_error("expected a form, got the end of the program", mark(at, 0)).hint("write a form here");
+    };
+    let second = characters.next();
+    let here = Span::new(at, at.saturating_add(first.len_utf8() as u32));
+    match first {
+        '#' => unexpected_dispatch(second, at),
+        '\'' if matches!(second, Some('(' | '[' | '{')) => quoted_collection(at),
+        '\'' => parse_error("expected a symbol right after `'`", here)
+            .hint("only symbols can be quoted: 'name; keywords, numbers and strings need no quote"),
+        ':' if second == Some(':') => {
+            parse_error("keywords such as `::name` are not supported: expected a name after `:`", mark(at, 2))
+                .hint("write :name")
+        }
+        ':' => parse_error("expected a name right after `:`", here)
+            .hint("write a keyword such as :name, of letters, digits and + - * < > = ? ! _"),
+        '@' => parse_error("`@` is not supported: there are no atoms or refs to dereference", here)
+            .hint("write the name without `@`; keep state in loop, reduce or def"),
+        '^' => parse_error("metadata such as `^:key` or `^Type` is not supported", here).hint("delete it"),
+        '`' | '~' => parse_error(format!("`{first}` is not supported: there are no macros to define"), here)
+            .hint("write a function with fn or defn"),
+        '$' => parse_error("`$` cannot stand in a name", here).hint("use another name, such as x or it"),
+        _ => unexpected_character(first, here),
+    }
+}
+
+/// A `#` that starts no token.
+fn unexpected_dispatch(second: Option<char>, at: u32) -> Error {
+    match second {
+        Some('_') => parse_error("`#_` is not supported", mark(at, 2))
+            .hint("delete the form, or put `;` before each of its lines to make it a comment"),
+        Some('\'') => {
+            parse_error("expected a symbol right after `#'`", mark(at, 2)).hint("write #'name, or just the name")
+        }
+        Some('?') => parse_error("reader conditionals `#?` are not supported", mark(at, 2))
+            .hint("write the form for this language only"),
+        Some(letter) if letter.is_alphabetic() => {
+            parse_error("tagged literals such as #inst or #uuid are not supported", mark(at, 1))
+                .hint("write the plain string, \"2024-01-01\", and parse it if need be")
+        }
+        _ => parse_error("expected `{`, `(`, `\"`, `'` or `#Inf` right after `#`", mark(at, 1))
+            .hint("write #{1 2} for a set, #(+ % 1) for a function, #\"a+\" for a regex, without a space after #"),
+    }
+}
+
+/// A character that has no meaning outside strings and comments.
+fn unexpected_character(character: char, span: Span) -> Error {
+    let name = describe(character);
+    if is_bidirectional(character) {
+        return parse_error(format!("a character that changes the direction of writing: {name}"), span)
+            .hint("delete it; it may stand in strings and comments only");
+    }
+    if character.is_control() || is_invisible(character) {
+        return parse_error(format!("an invisible character: {name}"), span)
+            .hint("delete it; it may stand in strings and comments only");
+    }
+    if character.is_whitespace() {
+        return parse_error(format!("expected whitespace, got {name}, which is none here"), span)
+            .hint("write an ordinary space or line break instead");
+    }
+    let error = parse_error(format!("unexpected character {name}"), span);
+    match character {
+        '\u{201c}' | '\u{201d}' | '\u{ab}' | '\u{bb}' => error.hint("write straight quotes: \"text\""),
+        '\u{2018}' | '\u{2019}' => error.hint("write a straight quote: 'name, or \"text\" for a string"),
+        '\u{2013}' | '\u{2014}' | '\u{2212}' => error.hint("write an ordinary minus: -"),
+        _ if character.is_ascii() => {
+            error.hint("delete it; names are of letters, digits and + - * / < > = ? ! _ % . & '")
+        }
+        _ => error.hint("names are of ASCII letters; put other text into a string: \"...\""),
+    }
+}
+
+fn parse_error(message: impl Into<String>, span: Span) -> Error {
+    Error::new(Reason::ParseError, message).at(span)
+}
+
+fn mark(at: u32, width: u32) -> Span {
+    Span::new(at, at.saturating_add(width))
+}
+
+/// What begins with the quote of the string or regex that starts here, and where that quote stands.
+fn string_opener(text: &str, start: u32) -> (&'static str, Span) {
+    match slice(text, mark(start, 1)) {
+        "#" => ("regex", mark(start, 2)),
+        _ => ("string", mark(start, 1)),
+    }
+}
+
+fn slice(text: &str, span: Span) -> &str {
+    text.get(span.start as usize..span.end as usize).unwrap_or("")
+}
+
+/// The character as a person can see and search it.
+fn describe(character: char) -> String {
+    let code = u32::from(character);
+    match is_hidden(character) || character.is_whitespace() {
+        true => format!("U+{code:04X}"),
+        false if character.is_ascii() => format!("`{character}`"),
+        false => format!("`{character}` (U+{code:04X})"),
+    }
+}
+
+/// A text of the program, short and on one line: messages end up in terminals, and in prompts.
+fn excerpt(text: &str) -> String {
+    let mut characters = text.chars().map(|c| if is_hidden(c) { ' ' } else { c });
+    let mut short: String = characters.by_ref().take(EXCERPT_CHARACTERS).collect();
+    if characters.next().is_some() {
+        short.push_str("...");
+    }
+    short
+}

@@ -1,0 +1,28 @@
+//! From source text to forms.
+//!
+//! [`lexer`] cuts the text into tokens, [`reader`] nests them into [`Form`]s and interns the [`Names`] they use.
+//! Nothing here knows what a form means: `(let)` reads well, and `%1` outside `#()` does too.
+//!
+//! Invariants that the rest of the crate builds on:
+//!
+//! - No input makes the reader panic, and its native stack does not grow with the nesting of the text.
+//! - No form is nested deeper than [`ReadLimits::NESTING_CEILING`], so what comes after may drop, clone and compare
+//!   forms recursively.
+//! - Every span lies in the text, on character boundaries.
+//! - The number of forms in a [`FormKind::Map`] is even, and no literal map or set repeats a key.
+
+#![forbid(unsafe_code)]
+
+mod diagnostics;
+mod form;
+pub mod lexer;
+mod literals;
+mod names;
+mod position;
+pub mod reader;
+mod shapes;
+
+pub use form::{Form, FormKind, NameId};
+pub use names::Names;
+pub use position::LineIndex;
+pub use reader::{Completeness, ReadLimits, Source, completeness, read};

@@ -1,0 +1,349 @@
+//! From tokens to forms.
+
+use super::diagnostics;
+use super::form::{Form, FormKind, NameId};
+use super::lexer::{self, Closer, Delimiter, LexError, Token};
+use super::literals;
+use super::names::Names;
+use super::shapes::{Shape, Shapes, first_repeated};
+use crate::error::{Error, Span};
+
+/// How much the reader takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadLimits {
+    /// Bytes of source text; 0 = off.
+    pub source_bytes: usize,
+    /// Distinct symbols and keywords; 0 = off.
+    pub names: usize,
+    /// Delimiters open at once, at most [`ReadLimits::NESTING_CEILING`].
+    pub nesting: usize,
+}
+
+impl ReadLimits {
+    /// No program is nested deeper, whatever `nesting` says: forms are dropped and compared recursively.
+    pub const NESTING_CEILING: usize = 1_000;
+}
+
+impl Default for ReadLimits {
+    fn default() -> Self {
+        ReadLimits { source_bytes: 1_000_000, names: 10_000, nesting: 200 }
+    }
+}
+
+/// A program that was read.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    /// The forms at the top level, in order.
+    pub forms: Vec<Form>,
+    /// The names that they use.
+    pub names: Names,
+}
+
+/// Whether a text is a program yet.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Completeness {
+    /// It is one.
+    Complete,
+    /// A delimiter or string is open: more text could make it one.
+    Incomplete,
+    /// No more text could make it one.
+    Invalid(Error),
+}
+
+/// Reads a program.
+///
+/// # Errors
+///
+/// `parse_error`, `program_too_large`, `symbol_limit_exceeded`, or, for a text that can be read otherwise,
+/// `duplicate_key`.
+pub fn read(text: &str, limits: &ReadLimits) -> Result<Source, Error> {
+    Reader::new(text, limits).run().map_err(|stop| stop.error)
+}
+
+/// Whether a text, read with the default limits, is a program, could become one by more text, or cannot.
+pub fn completeness(text: &str) -> Completeness {
+    match Reader::new(text, &ReadLimits::default()).run() {
+        Ok(_) => Completeness::Complete,
+        Err(Stop { unfinished: true, .. }) => Completeness::Incomplete,
+        Err(Stop { error, .. }) => Completeness::Invalid(error),
+    }
+}
+
+/// Why reading ended early.
+struct Stop {
+    error: Error,
+    /// More text could mend it.
+    unfinished: bool,
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop { error, unfinished: false }
+    }
+}
+
+/// A collection whose closing delimiter is still to come.
+struct Open {
+    delimiter: Delimiter,
+    span: Span,
+    forms: Vec<Form>,
+    /// Of the forms that are compared: all of them, or only the keys of a map.
+    shapes: Vec<Shape>,
+    /// It stands in a map's key or in a set, so all that it contains is compared.
+    compared: bool,
+    in_short_fn: bool,
+}
+
+impl Open {
+    /// Whether the next form needs a shape.
+    fn compares_next(&self) -> bool {
+        match self.delimiter {
+            Delimiter::List | Delimiter::Vector => self.compared,
+            Delimiter::Map => self.compared || self.forms.len().is_multiple_of(2),
+            Delimiter::Set => true,
+            Delimiter::ShortFn => false,
+        }
+    }
+
+    /// The form that repeats an earlier key.
+    fn repeated_key(&self) -> Option<Span> {
+        let step = if self.delimiter == Delimiter::Map { 2 } else { 1 };
+        let shapes_step = if self.compared { step } else { 1 };
+        let index = match self.delimiter {
+            Delimiter::Map | Delimiter::Set => first_repeated(self.shapes.iter().copied().step_by(shapes_step))?,
+            Delimiter::List | Delimiter::Vector | Delimiter::ShortFn => return None,
+        };
+        self.forms.get(index * step).map(|form| form.span)
+    }
+}
+
+/// Closing delimiters that close nothing.
+struct Surplus {
+    closer: Closer,
+    span: Span,
+    count: usize,
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    limits: ReadLimits,
+    names: Names,
+    shapes: Shapes,
+    /// The forms at the top level.
+    forms: Vec<Form>,
+    /// The collections around the place where the reader is, the innermost last.
+    open: Vec<Open>,
+    // The next two are told only if nothing else is wrong with the text: an error of the delimiters is more likely
+    // to be the cause of such a fault than its consequence.
+    surplus: Option<Surplus>,
+    duplicate: Option<Error>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a str, limits: &ReadLimits) -> Self {
+        Reader {
+            text,
+            limits: *limits,
+            names: Names::new(),
+            shapes: Shapes::default(),
+            forms: Vec::new(),
+            open: Vec::new(),
+            surplus: None,
+            duplicate: None,
+        }
+    }
+
+    fn run(mut self) -> Result<Source, Stop> {
+        let (reached, limit) = (self.text.len(), self.limits.source_bytes);
+        if limit != 0 && reached > limit {
+            return Err(diagnostics::too_large(reached, limit).into());
+        }
+        if reached >= u32::MAX as usize {
+            return Err(diagnostics::too_large_for_spans(reached).into());
+        }
+        for (token, span) in lexer::tokens(self.text) {
+            match token {
+                Ok(token) => self.token(token, span)?,
+                Err(error) => return Err(self.lexical(error, span)),
+            }
+        }
+        self.finish()
+    }
+
+    fn finish(self) -> Result<Source, Stop> {
+        if let Some(open) = self.open.last() {
+            let missing: String = self.open.iter().rev().map(|open| open.delimiter.closer().character()).collect();
+            return Err(self.ended(diagnostics::unclosed(open.delimiter, open.span, &missing)));
+        }
+        match self.pending() {
+            Some(error) => Err(error.into()),
+            None => Ok(Source { forms: self.forms, names: self.names }),
+        }
+    }
+
+    /// What is wrong with the text so far though the reader could go on.
+    fn pending(&self) -> Option<Error> {
+        match &self.surplus {
+            Some(surplus) => Some(diagnostics::surplus(surplus.closer, surplus.count, surplus.span)),
+            None => self.duplicate.clone(),
+        }
+    }
+
+    /// The text ended where more was needed.
+    fn ended(&self, error: Error) -> Stop {
+        Stop { error, unfinished: self.pending().is_none() }
+    }
+
+    fn lexical(&self, error: LexError, span: Span) -> Stop {
+        match error {
+            LexError::Unexpected => diagnostics::unexpected(self.text, span.start).into(),
+            LexError::UnclosedString => self.ended(diagnostics::unclosed_string(self.text, span.start)),
+            LexError::EscapedLineBreak(at) => diagnostics::escaped_line_break(self.text, span.start, at).into(),
+            LexError::EmptyCharacter => diagnostics::empty_character(span).into(),
+        }
+    }
+
+    fn token(&mut self, token: Token, span: Span) -> Result<(), Error> {
+        let kind = match token {
+            Token::Space | Token::Comment => return Ok(()),
+            Token::Open(delimiter) => return self.open(delimiter, span),
+            Token::Close(closer) => return self.close(closer, span),
+            Token::Nil => FormKind::Nil,
+            Token::True => FormKind::Bool(true),
+            Token::False => FormKind::Bool(false),
+            Token::Integer | Token::Float | Token::Symbolic => self.number(token, span)?,
+            Token::String => FormKind::Str(literals::unescape(self.slice(span, 1, 1))),
+            Token::Regex => FormKind::Regex(literals::unescape(self.slice(span, 2, 1))),
+            Token::Character => match literals::character(self.slice(span, 0, 0)) {
+                Some(text) => FormKind::Str(text),
+                None => return Err(diagnostics::hidden_character(self.text, span)),
+            },
+            Token::Keyword => FormKind::Keyword(self.name(span, 1)?),
+            Token::Symbol => FormKind::Symbol(self.name(span, 0)?),
+            Token::Quote => FormKind::Quote(self.name(span, 1)?),
+            Token::Var => FormKind::Var(self.name(span, 2)?),
+        };
+        let shape = self.compares_next().then(|| self.atom_shape(&kind));
+        self.push(Form { kind, span }, shape);
+        Ok(())
+    }
+
+    fn open(&mut self, delimiter: Delimiter, span: Span) -> Result<(), Error> {
+        let limit = self.limits.nesting.min(ReadLimits::NESTING_CEILING);
+        if self.open.len() >= limit {
+            return Err(diagnostics::too_deep(limit, ReadLimits::NESTING_CEILING, span));
+        }
+        let compared = self.compares_next();
+        let in_short_fn = delimiter == Delimiter::ShortFn || self.open.last().is_some_and(|outer| outer.in_short_fn);
+        self.open.push(Open { delimiter, span, forms: Vec::new(), shapes: Vec::new(), compared, in_short_fn });
+        Ok(())
+    }
+
+    fn close(&mut self, closer: Closer, span: Span) -> Result<(), Error> {
+        let Some(open) = self.open.pop() else {
+            self.surplus.get_or_insert(Surplus { closer, span, count: 0 }).count += 1;
+            return Ok(());
+        };
+        let delimiter = open.delimiter;
+        if delimiter.closer() != closer {
+            let fits = self.open.iter().any(|outer| outer.delimiter.closer() == closer);
+            return Err(diagnostics::mismatched(self.text, (delimiter, open.span), (closer, span), fits));
+        }
+        if delimiter == Delimiter::Map && !open.forms.len().is_multiple_of(2) {
+            let last = open.forms.last().map_or(open.span, |form| form.span);
+            return Err(diagnostics::odd_map(self.text, open.forms.len(), last, qualified_keyword(&open.forms)));
+        }
+        if self.duplicate.is_none() {
+            self.duplicate = open.repeated_key().map(|again| diagnostics::duplicate_key(self.text, delimiter, again));
+        }
+        let shape = open.compared.then(|| self.shapes.collection(delimiter, open.shapes));
+        let kind = match delimiter {
+            Delimiter::List => FormKind::List(open.forms),
+            Delimiter::Vector => FormKind::Vector(open.forms),
+            Delimiter::Map => FormKind::Map(open.forms),
+            Delimiter::Set => FormKind::Set(open.forms),
+            Delimiter::ShortFn => FormKind::ShortFn(open.forms),
+        };
+        self.push(Form { kind, span: open.span.to(span) }, shape);
+        Ok(())
+    }
+
+    fn push(&mut self, form: Form, shape: Option<Shape>) {
+        match self.open.last_mut() {
+            Some(open) => {
+                open.forms.push(form);
+                open.shapes.extend(shape);
+            }
+            None => self.forms.push(form),
+        }
+    }
+
+    fn compares_next(&self) -> bool {
+        self.open.last().is_some_and(Open::compares_next)
+    }
+
+    fn atom_shape(&mut self, kind: &FormKind) -> Shape {
+        match kind {
+            FormKind::Symbol(name)
+                if matches!(self.names.text(*name), "%" | "%1")
+                    && self.open.last().is_some_and(|open| open.in_short_fn) =>
+            {
+                self.shapes.first_argument()
+            }
+            _ => self.shapes.atom(kind),
+        }
+    }
+
+    fn number(&self, token: Token, span: Span) -> Result<FormKind, Error> {
+        let text = self.slice(span, 0, 0);
+        if token == Token::Symbolic {
+            let value = literals::symbolic(text).map(FormKind::Float);
+            return value.ok_or_else(|| diagnostics::unknown_symbolic(text, span));
+        }
+        let digits = literals::digits(text);
+        if digits > literals::DIGITS {
+            return Err(diagnostics::too_many_digits(digits, span));
+        }
+        match token {
+            Token::Float => {
+                literals::float(text).map(FormKind::Float).ok_or_else(|| diagnostics::float_out_of_range(text, span))
+            }
+            _ => literals::integer(text).ok_or_else(|| diagnostics::malformed_number(text, span)),
+        }
+    }
+
+    /// The name that a token consists of after its prefix.
+    fn name(&mut self, span: Span, prefix: usize) -> Result<NameId, Error> {
+        let text = self.slice(span, prefix, 0);
+        // `inc'[1]` could be meant as the name inc' or as a quoted vector.
+        if text.ends_with('\'') && matches!(self.text.as_bytes().get(span.end as usize), Some(b'(' | b'[' | b'{')) {
+            return Err(diagnostics::quoted_collection(span.end - 1));
+        }
+        let id = self.names.intern(text);
+        let (limit, reached) = (self.limits.names, self.names.len());
+        if limit != 0 && reached > limit {
+            return Err(diagnostics::too_many_names(limit, reached, span));
+        }
+        Ok(id)
+    }
+
+    /// The text of a span without some bytes at its ends.
+    fn slice(&self, span: Span, front: usize, back: usize) -> &'a str {
+        self.text.get(span.start as usize + front..(span.end as usize).saturating_sub(back)).unwrap_or("")
+    }
+}
+
+/// The first keyword with a symbol such as `/b` or `.b` right behind it, where one namespaced keyword was meant.
+fn qualified_keyword(forms: &[Form]) -> Option<Span> {
+    let mut pairs = forms.iter().zip(forms.iter().skip(1));
+    pairs.find_map(|(one, other)| match (&one.kind, &other.kind) {
+        (FormKind::Keyword(_), FormKind::Symbol(_)) if one.span.end == other.span.start => {
+            Some(one.span.to(other.span))
+        }
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;

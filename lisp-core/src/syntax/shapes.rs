@@ -1,0 +1,116 @@
+//! When two forms are the same key.
+//!
+//! Each form that may matter gets a number, its shape, as soon as it is read, from the shapes of what it contains:
+//! equal forms have equal shapes, whatever their depth, and no comparison walks down a form.
+
+use super::form::{FormKind, NameId};
+use super::lexer::Delimiter;
+use num_bigint::BigInt;
+use std::collections::HashMap;
+
+/// The number of a form among those that were compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Shape(u32);
+
+/// The shapes of one program.
+#[derive(Debug, Default)]
+pub(super) struct Shapes {
+    known: HashMap<Content, Shape>,
+    next: u32,
+}
+
+/// What a shape stands for. Numbers of different types differ, though `=` would have `1` equal `1.0`.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Content {
+    Nil,
+    Bool(bool),
+    Int(i64),
+    Big(BigInt),
+    Float(u64),
+    Text(Box<str>),
+    Keyword(NameId),
+    Symbol(NameId),
+    Quote(NameId),
+    Var(NameId),
+    /// `%` is another way to write `%1`, in a short function only.
+    FirstArgument,
+    /// Lists and vectors: `(= '(1 2) [1 2])`.
+    Sequence(Vec<Shape>),
+    /// Keys with their values, sorted.
+    Map(Vec<(Shape, Shape)>),
+    /// Sorted.
+    Set(Vec<Shape>),
+}
+
+impl Shapes {
+    /// The shape of `%` and `%1` in a short function.
+    pub(super) fn first_argument(&mut self) -> Shape {
+        self.of(Content::FirstArgument)
+    }
+
+    /// The shape of a form that contains no other.
+    pub(super) fn atom(&mut self, kind: &FormKind) -> Shape {
+        let content = match kind {
+            FormKind::Nil => Content::Nil,
+            FormKind::Bool(value) => Content::Bool(*value),
+            FormKind::Int(value) => Content::Int(*value),
+            FormKind::Big(value) => Content::Big(value.clone()),
+            // Adding zero makes one zero of both. A NaN is the same key as another, for it is written the same.
+            FormKind::Float(value) => Content::Float((value + 0.0).to_bits()),
+            FormKind::Str(text) => Content::Text(text.clone()),
+            FormKind::Keyword(name) => Content::Keyword(*name),
+            FormKind::Symbol(name) => Content::Symbol(*name),
+            FormKind::Quote(name) => Content::Quote(*name),
+            FormKind::Var(name) => Content::Var(*name),
+            // Each regex literal makes a pattern of its own.
+            FormKind::Regex(_) => return self.fresh(),
+            FormKind::List(_) | FormKind::Vector(_) | FormKind::Map(_) | FormKind::Set(_) | FormKind::ShortFn(_) => {
+                return self.fresh();
+            }
+        };
+        self.of(content)
+    }
+
+    /// The shape of a collection, from the shapes of its forms.
+    pub(super) fn collection(&mut self, delimiter: Delimiter, mut shapes: Vec<Shape>) -> Shape {
+        let content = match delimiter {
+            Delimiter::List | Delimiter::Vector => Content::Sequence(shapes),
+            Delimiter::Map => {
+                let mut pairs: Vec<_> = shapes.as_chunks::<2>().0.iter().map(|[key, value]| (*key, *value)).collect();
+                pairs.sort_unstable();
+                Content::Map(pairs)
+            }
+            Delimiter::Set => {
+                shapes.sort_unstable();
+                Content::Set(shapes)
+            }
+            // Each short function literal makes a function of its own.
+            Delimiter::ShortFn => return self.fresh(),
+        };
+        self.of(content)
+    }
+
+    fn of(&mut self, content: Content) -> Shape {
+        let fresh = Shape(self.next);
+        let shape = *self.known.entry(content).or_insert(fresh);
+        if shape == fresh {
+            self.next += 1;
+        }
+        shape
+    }
+
+    /// A shape that no other form has.
+    fn fresh(&mut self) -> Shape {
+        let shape = Shape(self.next);
+        self.next += 1;
+        shape
+    }
+}
+
+/// The index of the first shape that stands at an earlier index too.
+pub(super) fn first_repeated(shapes: impl Iterator<Item = Shape>) -> Option<usize> {
+    let mut order: Vec<_> = shapes.enumerate().map(|(index, shape)| (shape, index)).collect();
+    order.sort_unstable();
+    let pairs = order.iter().zip(order.iter().skip(1));
+    pairs.filter(|(one, other)| one.0 == other.0).map(|(_, (_, index))| *index).min()
+}

@@ -1,0 +1,303 @@
+//! The engine: what a host makes once and runs programs with.
+
+use crate::input::{DataSet, Input, Source};
+use crate::limits::{Limits, bytes};
+use crate::outcome::{Outcome, Phase, Problem};
+use crate::program::Program;
+use crate::run::{self, Next, Run, Setting};
+use crate::session::Session;
+use crate::signature::Signature;
+use crate::tool::{BuildError, Reply, Tool, ToolCall, ToolError, Tools};
+use lisp_core::machine::Grant;
+use lisp_core::{Error, Reason};
+use serde::Serialize;
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Limits and tools, made once. Cheap to clone and shared by any number of threads.
+///
+/// ```
+/// use lisp_runtime::{Engine, Input, Limits};
+/// let engine = Engine::builder().limits(Limits::default().with_timeout_ms(100)).build()?;
+/// let outcome = engine.eval("(sum-by :total data/orders)", Input::new().json("orders", r#"[{"total": 2}]"#));
+/// assert_eq!(outcome.value::<i64>()?, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+struct Inner {
+    limits: Limits,
+    ceiling: Limits,
+    tools: Arc<Tools>,
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("limits", &self.0.limits).field("tools", &self.0.tools).finish()
+    }
+}
+
+impl Default for Engine {
+    /// An engine without tools, under the default limits.
+    fn default() -> Self {
+        Engine(Arc::new(Inner { limits: Limits::default(), ceiling: Limits::default(), tools: Arc::new(Tools::new()) }))
+    }
+}
+
+impl Engine {
+    /// Begins to make an engine.
+    pub fn builder() -> EngineBuilder {
+        EngineBuilder::default()
+    }
+
+    /// Compiles a program.
+    ///
+    /// # Errors
+    /// The first fault of reading or analysis, with its place.
+    pub fn compile(&self, source: &str) -> Result<Program, Box<Problem>> {
+        Program::compile(source, &self.0.limits)
+    }
+
+    /// Imports a JSON text as `data/name`, once for many runs, which share it without copying.
+    ///
+    /// # Errors
+    /// The text is not JSON, or takes more than the set-up ceiling.
+    pub fn import<'a>(&self, name: &'a str, json: impl Into<Cow<'a, str>>) -> Result<DataSet, Box<Problem>> {
+        self.import_source(&Source::Data(name.into(), Ok(json.into())))
+    }
+
+    /// Imports the values of a JSON object as `data/key` each.
+    ///
+    /// # Errors
+    /// The text is no JSON object, or takes more than the set-up ceiling.
+    pub fn import_object<'a>(&self, json: impl Into<Cow<'a, str>>) -> Result<DataSet, Box<Problem>> {
+        self.import_source(&Source::DataObject(Ok(json.into())))
+    }
+
+    fn import_source(&self, source: &Source<'_>) -> Result<DataSet, Box<Problem>> {
+        let ceiling = bytes(self.0.limits.setup_heap_bytes);
+        match Grant::build(ceiling, |h, builder| run::bring_in_one(h, builder, source)) {
+            Ok(grant) => Ok(DataSet(Arc::new(grant))),
+            Err(fault) => Err(Box::new(Problem::new(run::in_setup(fault, ceiling), Phase::Setup))),
+        }
+    }
+
+    /// Runs a program on this thread to its end.
+    pub fn run(&self, program: &Program, input: Input<'_>) -> Outcome {
+        self.run_since(Instant::now(), program, &input)
+    }
+
+    /// Compiles a program and runs it; a fault of the program is the outcome's.
+    pub fn eval(&self, source: &str, input: Input<'_>) -> Outcome {
+        let started = Instant::now();
+        let limits = self.limits_for(&input);
+        match Program::compile(source, &limits) {
+            Ok(program) => self.run_since(started, &program, &input),
+            Err(problem) => self.ended(started, problem, limits),
+        }
+    }
+
+    fn run_since(&self, started: Instant, program: &Program, input: &Input<'_>) -> Outcome {
+        match self.set_up(started, program, input) {
+            Ok(mut run) => to_end(&mut run),
+            Err(problem) => self.ended(started, problem, self.limits_for(input)),
+        }
+    }
+
+    /// Starts a run that the caller drives: it stops at each tool call, which the caller answers when it can. No
+    /// thread is blocked, and a run may wait as long as its deadline allows.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Progress, Tool};
+    /// let engine = Engine::builder().add(Tool::external("fetch")).build()?;
+    /// let program = engine.compile("(inc (tool/fetch {:id 1}))")?;
+    /// let mut progress = engine.start(&program, Input::new());
+    /// let outcome = loop {
+    ///     progress = match progress {
+    ///         Progress::ToolCall(waiting) => waiting.reply(&41),
+    ///         Progress::Done(outcome) => break outcome,
+    ///     };
+    /// };
+    /// assert_eq!(outcome.value::<i64>()?, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn start(&self, program: &Program, input: Input<'_>) -> Progress {
+        let started = Instant::now();
+        match self.set_up(started, program, &input) {
+            Ok(run) => Progress::of(Box::new(run)),
+            Err(problem) => Progress::Done(Box::new(self.ended(started, problem, self.limits_for(&input)))),
+        }
+    }
+
+    /// Begins a session: definitions, functions among them, stay from turn to turn.
+    pub fn session(&self, input: Input<'static>) -> Session {
+        Session::new(self.clone(), input)
+    }
+
+    /// The limits of a run that asks for none of its own.
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    /// The limits of a run with an input.
+    pub fn limits_for(&self, input: &Input<'_>) -> Limits {
+        self.0.limits.with(&input.limits).min(&self.0.ceiling)
+    }
+
+    /// The engine's tools.
+    pub fn tools(&self) -> &Tools {
+        &self.0.tools
+    }
+
+    pub(crate) fn setting(&self, input: &Input<'_>) -> Result<Setting, Box<Problem>> {
+        let signature = match input.signature.as_deref().map(Signature::parse).transpose() {
+            Ok(signature) => signature,
+            Err(error) => {
+                let error = Error::new(Reason::ParseError, format!("the signature of the result: {error}"));
+                return Err(Box::new(Problem::new(error, Phase::Compile)));
+            }
+        };
+        Ok(Setting {
+            limits: self.limits_for(input),
+            tools: self.0.tools.clone(),
+            own_tools: input.tools.clone(),
+            cancel: input.cancel.clone().unwrap_or_default(),
+            signature,
+        })
+    }
+
+    fn set_up(&self, started: Instant, program: &Program, input: &Input<'_>) -> Result<Run, Box<Problem>> {
+        Run::set_up(started, self.setting(input)?, program, input)
+    }
+
+    /// The outcome of a run that did not begin.
+    fn ended(&self, started: Instant, problem: Box<Problem>, limits: Limits) -> Outcome {
+        let mut outcome = Outcome::of_problem(problem, limits);
+        outcome.usage.duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        outcome.usage.compute_us = outcome.usage.duration_us;
+        outcome
+    }
+}
+
+/// Drives a run to its end on this thread.
+pub(crate) fn to_end(run: &mut Run) -> Outcome {
+    loop {
+        match run.advance() {
+            Next::Call(tool, call) => run.reply(tool.call(call)),
+            Next::Done(outcome) => return outcome,
+        }
+    }
+}
+
+/// Where a run that is driven by hand stands.
+#[derive(Debug)]
+pub enum Progress {
+    /// It waits for the reply of a tool.
+    ToolCall(Waiting),
+    /// It is over.
+    Done(Box<Outcome>),
+}
+
+impl Progress {
+    fn of(mut run: Box<Run>) -> Self {
+        match run.advance() {
+            Next::Call(_, call) => Progress::ToolCall(Waiting { run, call }),
+            Next::Done(outcome) => Progress::Done(Box::new(outcome)),
+        }
+    }
+}
+
+/// A run that waits for the reply of a tool. Dropping it ends the run.
+pub struct Waiting {
+    run: Box<Run>,
+    call: ToolCall,
+}
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiting").field("call", &self.call).finish_non_exhaustive()
+    }
+}
+
+impl Waiting {
+    /// The call to answer.
+    pub fn call(&self) -> &ToolCall {
+        &self.call
+    }
+
+    /// Answers with a result and goes on.
+    pub fn reply(self, result: &impl Serialize) -> Progress {
+        match serde_json::to_string(result) {
+            Ok(json) => self.go_on(Reply::Json(json)),
+            Err(error) => self.fail(ToolError::new(format!("its result is no JSON: {error}"))),
+        }
+    }
+
+    /// Answers with an error, with which the program ends.
+    pub fn fail(self, error: ToolError) -> Progress {
+        self.go_on(Reply::Error(error))
+    }
+
+    fn go_on(mut self, reply: Reply) -> Progress {
+        self.run.reply(reply);
+        Progress::of(self.run)
+    }
+}
+
+/// Makes an [`Engine`].
+#[derive(Debug, Default)]
+pub struct EngineBuilder {
+    limits: Limits,
+    ceiling: Option<Limits>,
+    tools: Vec<Tool>,
+}
+
+impl EngineBuilder {
+    /// The limits of runs that ask for none of their own; also what others may ask for at most, unless
+    /// [`EngineBuilder::ceiling`] says otherwise.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// What a run may ask for at most.
+    #[must_use]
+    pub fn ceiling(mut self, ceiling: Limits) -> Self {
+        self.ceiling = Some(ceiling);
+        self
+    }
+
+    /// Grants a tool that a closure answers.
+    #[must_use]
+    pub fn tool<R: Serialize>(
+        self,
+        name: impl Into<String>,
+        function: impl Fn(&ToolCall) -> Result<R, ToolError> + Send + Sync + 'static,
+    ) -> Self {
+        self.add(Tool::new(name, function))
+    }
+
+    /// Grants a tool.
+    #[must_use]
+    pub fn add(mut self, tool: Tool) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// The engine.
+    ///
+    /// # Errors
+    /// Two tools of one name, a name that no program can write, or a signature that cannot be read.
+    pub fn build(self) -> Result<Engine, BuildError> {
+        let mut tools = Tools::new();
+        for tool in self.tools {
+            tools.add(tool)?;
+        }
+        let ceiling = self.ceiling.unwrap_or(self.limits);
+        Ok(Engine(Arc::new(Inner { limits: self.limits, ceiling, tools: Arc::new(tools) })))
+    }
+}

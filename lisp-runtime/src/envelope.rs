@@ -1,0 +1,430 @@
+//! One request, one answer: the JSON that every door speaks, by one type each way.
+
+use crate::engine::Engine;
+use crate::input::Input;
+use crate::limits::{Limits, LimitsRequest};
+use crate::outcome::{
+    CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, Verdict,
+};
+use crate::tool::{BuildError, Tool, ToolError, Tools};
+use lisp_core::{Detail, Error, Reason};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The name of the format.
+pub const SCHEMA: &str = "ptc-lisp/1";
+
+/// Which door a program runs behind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Isolation {
+    /// On the caller's thread.
+    #[default]
+    InProcess,
+    /// In a process of its own.
+    Process,
+}
+
+/// A tool that answers from a script, for batches and tests.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ScriptedTool {
+    /// Answers this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub returns: Option<Box<RawValue>>,
+    /// Fails with this text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Answers its arguments.
+    #[serde(default)]
+    pub echo: bool,
+    /// What it takes and gives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// Answers the same call from the first one's result.
+    #[serde(default)]
+    pub cache: bool,
+    /// Waits so long before it answers.
+    #[serde(default)]
+    pub delay_ms: u64,
+}
+
+impl ScriptedTool {
+    fn tool(&self, name: &str) -> Tool {
+        let tool = match (&self.error, self.echo) {
+            (Some(text), _) => {
+                let text = text.clone();
+                Tool::new(name, move |_| Err::<(), _>(ToolError::new(text.clone())))
+            }
+            (None, true) => Tool::echo(name),
+            (None, false) => {
+                let returns = self.returns.clone();
+                Tool::new(name, move |_| Ok(returns.clone()))
+            }
+        };
+        let tool = tool.delay(Duration::from_millis(self.delay_ms));
+        let tool = match &self.signature {
+            // A script may say in free text what a tool takes.
+            Some(text) => tool.signature(text).lenient(),
+            None => tool,
+        };
+        if self.cache { tool.cached() } else { tool }
+    }
+}
+
+/// A request: a program and what it gets. Unknown fields are an error that names them.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Request<'a> {
+    /// Echoed in the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<Box<RawValue>>,
+    /// The source text.
+    #[serde(borrow)]
+    pub program: Cow<'a, str>,
+    /// Programs evaluated first, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<String>,
+    /// What `data/name` reads: an object.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<&'a RawValue>,
+    /// Definitions of earlier turns: an object.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<&'a RawValue>,
+    /// Earlier results, oldest first: an array.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<&'a RawValue>,
+    /// Scripted tools by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, ScriptedTool>,
+    /// The limits it asks for.
+    #[serde(default)]
+    pub limits: LimitsRequest,
+    /// What the result is to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// A missing `data/name` is an error instead of nil.
+    #[serde(default)]
+    pub strict_data: bool,
+    /// Which door it runs behind.
+    #[serde(default)]
+    pub isolation: Isolation,
+}
+
+impl<'a> Request<'a> {
+    /// Reads a request from JSON text. What is large in it is borrowed.
+    ///
+    /// # Errors
+    /// What serde says: unknown fields by name, missing ones, wrong types.
+    pub fn parse(json: &'a str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(json)
+    }
+
+    /// Runs it on this thread.
+    pub fn run(&self, engine: &Engine) -> Answer {
+        let outcome = match self.input(engine) {
+            Ok(input) => engine.eval(&self.program, input),
+            Err(problem) => Outcome::of_problem(problem, engine.limits().with(&self.limits)),
+        };
+        Answer::new(self.id.clone(), &outcome)
+    }
+
+    fn input(&self, engine: &Engine) -> Result<Input<'a>, Box<Problem>> {
+        if self.isolation == Isolation::Process {
+            let error = Error::new(Reason::RuntimeError, "no process layer is connected to this engine")
+                .hint("leave out `isolation`, or ask for \"in_process\"");
+            return Err(Box::new(Problem::new(error, Phase::Setup)));
+        }
+        let mut input = Input::new().strict_data(self.strict_data).limits(self.limits);
+        let limits = engine.limits_for(&input);
+        for (index, source) in self.setup.iter().enumerate() {
+            let program = crate::Program::compile(source, &limits).map_err(|mut problem| {
+                problem.setup = Some(index);
+                problem
+            })?;
+            input = input.setup(&program);
+        }
+        if let Some(data) = self.data {
+            input = input.json_object(data.get());
+        }
+        if let Some(memory) = self.memory {
+            input = input.memory(memory.get());
+        }
+        if let Some(history) = self.history {
+            input = input.history(history.get());
+        }
+        if let Some(signature) = &self.signature {
+            input = input.signature(signature.clone());
+        }
+        if !self.tools.is_empty() {
+            input = input.tools(self.tools().map_err(|error| {
+                let error = Error::new(Reason::ParseError, format!("the tools of the request: {error}"));
+                Box::new(Problem::new(error, Phase::Setup))
+            })?);
+        }
+        Ok(input)
+    }
+
+    fn tools(&self) -> Result<Tools, BuildError> {
+        let mut tools = Tools::new();
+        for (name, script) in &self.tools {
+            tools.add(script.tool(name))?;
+        }
+        Ok(tools)
+    }
+}
+
+/// Answers one line of a batch. A line that is no request gets an answer that says why.
+pub fn answer_line(engine: &Engine, line: &str) -> Answer {
+    match Request::parse(line) {
+        Ok(request) => request.run(engine),
+        Err(error) => {
+            #[derive(Deserialize)]
+            struct Id {
+                id: Option<Box<RawValue>>,
+            }
+            let id = serde_json::from_str::<Id>(line).ok().and_then(|request| request.id);
+            let error = Error::new(Reason::ParseError, format!("not a request: {error}"))
+                .hint("a request is one JSON object with at least `program`");
+            let problem = Box::new(Problem::new(error, Phase::Setup));
+            Answer::new(id, &Outcome::of_problem(problem, *engine.limits()))
+        }
+    }
+}
+
+/// How much of something is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Cut {
+    /// All of it.
+    pub bytes_total: u64,
+    /// What is shown.
+    pub bytes_shown: u64,
+}
+
+/// An error as an answer has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ErrorReport {
+    /// The stable name of the fault.
+    pub reason: String,
+    /// What was expected and what came.
+    pub message: String,
+    /// The line it begins on, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The column it begins at, in characters, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// The line it ends on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_line: Option<u32>,
+    /// One past the column it ends at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_column: Option<u32>,
+    /// One next step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Figures such as `limit_bytes`, and the phase.
+    pub details: BTreeMap<String, serde_json::Value>,
+}
+
+impl From<&Problem> for ErrorReport {
+    fn from(problem: &Problem) -> Self {
+        let mut details = BTreeMap::from([("phase".to_owned(), serde_json::Value::from(problem.phase.name()))]);
+        if let Some(setup) = problem.setup {
+            details.insert("setup".to_owned(), serde_json::Value::from(setup));
+        }
+        for (name, detail) in &problem.error.details {
+            let value = match detail {
+                Detail::Int(n) => serde_json::Value::from(*n),
+                Detail::Text(text) => serde_json::Value::from(text.as_str()),
+                _ => continue,
+            };
+            details.insert((*name).to_owned(), value);
+        }
+        let at = |part: fn(Position) -> u32| problem.position.map(part);
+        ErrorReport {
+            reason: problem.error.reason.name().to_owned(),
+            message: problem.error.message.clone(),
+            line: at(|p| p.line),
+            column: at(|p| p.column),
+            end_line: at(|p| p.end_line),
+            end_column: at(|p| p.end_column),
+            hint: problem.error.hint.clone(),
+            details,
+        }
+    }
+}
+
+/// One tool call as an answer has it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct LedgerLine {
+    /// The tool.
+    pub name: String,
+    /// Its arguments; the beginning of their text when they are long.
+    pub arguments: Box<RawValue>,
+    /// How the call ended.
+    pub status: CallStatus,
+    /// Its result; the beginning of its text when it is long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Box<RawValue>>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// How long it took.
+    pub duration_us: u64,
+    /// Which worker called it; empty for the main program.
+    pub worker: Vec<u32>,
+}
+
+impl From<&LedgerEntry> for LedgerLine {
+    fn from(entry: &LedgerEntry) -> Self {
+        LedgerLine {
+            name: entry.name.clone(),
+            arguments: preview(&entry.arguments),
+            status: entry.status,
+            result: entry.result.as_ref().map(preview),
+            error: entry.error.clone(),
+            duration_us: entry.duration_us,
+            worker: entry.worker.clone(),
+        }
+    }
+}
+
+fn preview(of: &Preview) -> Box<RawValue> {
+    match of.is_whole() {
+        true => raw(of.text.clone()),
+        false => raw(serde_json::Value::from(format!("{}... ({} bytes)", of.text, of.bytes_total)).to_string()),
+    }
+}
+
+/// JSON text of our own as a value.
+fn raw(json: String) -> Box<RawValue> {
+    RawValue::from_string(json).unwrap_or_default()
+}
+
+/// An answer: what came of a request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Answer {
+    /// [`SCHEMA`]
+    pub schema: String,
+    /// That of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<Box<RawValue>>,
+    /// Unique; made by the host.
+    pub run_id: String,
+    /// How the run ended, in one word.
+    pub verdict: Verdict,
+    /// Which end of its own the program came to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<OutcomeKind>,
+    /// The value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Box<RawValue>>,
+    /// The value in Clojure syntax.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// What is cut.
+    pub truncated: BTreeMap<String, Cut>,
+    /// Why there is no value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorReport>,
+    /// What the program printed.
+    pub prints: Vec<String>,
+    /// The definitions after the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Box<RawValue>>,
+    /// The figures of the run.
+    pub usage: Usage,
+    /// Every tool call, in program order.
+    pub ledger: Vec<LedgerLine>,
+    /// The limits that were in force.
+    pub limits: Limits,
+}
+
+impl Answer {
+    /// The answer for an outcome.
+    pub fn new(id: Option<Box<RawValue>>, outcome: &Outcome) -> Self {
+        let mut truncated = BTreeMap::new();
+        if let (Some(total), Some(text)) = (outcome.text_cut(), outcome.text()) {
+            truncated.insert("text".to_owned(), Cut { bytes_total: total as u64, bytes_shown: text.len() as u64 });
+        }
+        if outcome.prints_cut_bytes > 0 {
+            let shown = outcome.prints.iter().map(String::len).sum::<usize>() as u64;
+            let total = shown.saturating_add(outcome.prints_cut_bytes);
+            truncated.insert("prints".to_owned(), Cut { bytes_total: total, bytes_shown: shown });
+        }
+        Answer {
+            schema: SCHEMA.to_owned(),
+            id,
+            run_id: run_id(),
+            verdict: outcome.verdict(),
+            outcome: outcome.kind(),
+            value: outcome.json().map(|json| raw(json.to_owned())),
+            text: outcome.text().map(str::to_owned),
+            truncated,
+            error: outcome.problem().map(ErrorReport::from),
+            prints: outcome.prints.clone(),
+            memory: outcome.memory().map(|json| raw(json.to_owned())),
+            usage: outcome.usage,
+            ledger: outcome.ledger.iter().map(LedgerLine::from).collect(),
+            limits: outcome.limits,
+        }
+    }
+
+    /// The answer as one line of JSON.
+    pub fn to_json(&self) -> String {
+        // Maps with string keys and texts of our own: there is nothing in it that JSON cannot say.
+        serde_json::to_string(self).unwrap_or_else(|_| "{}".to_owned())
+    }
+}
+
+/// A name that no other run has: a number drawn once per process, and a count.
+fn run_id() -> String {
+    static PROCESS: OnceLock<u64> = OnceLock::new();
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let process = PROCESS.get_or_init(|| RandomState::new().hash_one(std::process::id()));
+    format!("{process:016x}-{:x}", COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_fields_are_named() {
+        let error = Request::parse(r#"{"program": "1", "dta": {}}"#).unwrap_err();
+        assert!(error.to_string().contains("`dta`"), "{error}");
+        let error = Request::parse(r#"{"program": "1", "limits": {"heap": 1}}"#).unwrap_err();
+        assert!(error.to_string().contains("`heap`"), "{error}");
+        let error = Request::parse(r#"{"program": "1", "tools": {"f": {"retrns": 1}}}"#).unwrap_err();
+        assert!(error.to_string().contains("`retrns`"), "{error}");
+        assert!(Request::parse("{}").unwrap_err().to_string().contains("`program`"));
+    }
+
+    #[test]
+    fn run_ids_differ() {
+        assert_ne!(run_id(), run_id());
+    }
+
+    #[test]
+    fn a_bad_line_is_answered_with_its_id() {
+        let answer = answer_line(&Engine::default(), r#"{"id": 7, "porgram": "1"}"#);
+        assert_eq!(answer.verdict, Verdict::Error);
+        assert_eq!(answer.id.unwrap().get(), "7");
+        let answer = answer_line(&Engine::default(), "nonsense");
+        assert_eq!(answer.error.unwrap().reason, "parse_error");
+    }
+}

@@ -1,0 +1,165 @@
+//! What a host gives a run.
+
+use crate::cancel::Cancel;
+use crate::limits::LimitsRequest;
+use crate::program::Program;
+use crate::tool::Tools;
+use lisp_core::machine::Grant;
+use serde::Serialize;
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+/// JSON text, or why there is none.
+pub(crate) type Text<'a> = Result<Cow<'a, str>, String>;
+
+/// One thing to bring in.
+#[derive(Clone, Debug)]
+pub(crate) enum Source<'a> {
+    /// `data/name`
+    Data(Cow<'a, str>, Text<'a>),
+    /// `data/key` for every key of an object
+    DataObject(Text<'a>),
+    /// Definitions, one for every key of an object
+    Memory(Text<'a>),
+    /// Earlier results, oldest first, an array
+    History(Text<'a>),
+}
+
+/// Data imported once and shared by many runs without copying.
+#[derive(Clone)]
+pub struct DataSet(pub(crate) Arc<Grant>);
+
+impl DataSet {
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+}
+
+impl fmt::Debug for DataSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DataSet").field("bytes", &self.bytes()).finish()
+    }
+}
+
+/// What a run gets besides its program. Texts are borrowed, not copied.
+///
+/// ```
+/// use lisp_runtime::Input;
+/// let input = Input::new()
+///     .json("orders", r#"[{"total": 12.5}]"#)
+///     .data("threshold", &10)
+///     .strict_data(true);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Input<'a> {
+    pub(crate) sources: Vec<Source<'a>>,
+    pub(crate) sets: Vec<DataSet>,
+    pub(crate) setup: Vec<Program>,
+    pub(crate) strict_data: bool,
+    pub(crate) signature: Option<Cow<'a, str>>,
+    pub(crate) limits: LimitsRequest,
+    pub(crate) cancel: Option<Cancel>,
+    pub(crate) now_ms: Option<i64>,
+    pub(crate) tools: Option<Arc<Tools>>,
+}
+
+impl<'a> Input<'a> {
+    /// Nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Binds `data/name` to a JSON text. The text is read when the run is set up; an error in it is the run's.
+    #[must_use]
+    pub fn json(mut self, name: impl Into<Cow<'a, str>>, json: impl Into<Cow<'a, str>>) -> Self {
+        self.sources.push(Source::Data(name.into(), Ok(json.into())));
+        self
+    }
+
+    /// Binds `data/key` for every key of a JSON object.
+    #[must_use]
+    pub fn json_object(mut self, json: impl Into<Cow<'a, str>>) -> Self {
+        self.sources.push(Source::DataObject(Ok(json.into())));
+        self
+    }
+
+    /// Binds `data/name` to anything that serde can write.
+    #[must_use]
+    pub fn data(mut self, name: impl Into<Cow<'a, str>>, value: &impl Serialize) -> Self {
+        let text = serde_json::to_string(value).map(Cow::Owned).map_err(|error| error.to_string());
+        self.sources.push(Source::Data(name.into(), text));
+        self
+    }
+
+    /// Binds what was imported before.
+    #[must_use]
+    pub fn data_set(mut self, set: &DataSet) -> Self {
+        self.sets.push(set.clone());
+        self
+    }
+
+    /// Definitions of an earlier run, a JSON object: what [`crate::Outcome::memory`] gave.
+    #[must_use]
+    pub fn memory(mut self, json: impl Into<Cow<'a, str>>) -> Self {
+        self.sources.push(Source::Memory(Ok(json.into())));
+        self
+    }
+
+    /// Earlier results for `*1 *2 *3`, a JSON array, oldest first.
+    #[must_use]
+    pub fn history(mut self, json: impl Into<Cow<'a, str>>) -> Self {
+        self.sources.push(Source::History(Ok(json.into())));
+        self
+    }
+
+    /// A program to run first, under the set-up ceiling. Its definitions stay, its prints do not.
+    #[must_use]
+    pub fn setup(mut self, program: &Program) -> Self {
+        self.setup.push(program.clone());
+        self
+    }
+
+    /// Makes a missing `data/name` an error instead of nil.
+    #[must_use]
+    pub fn strict_data(mut self, strict: bool) -> Self {
+        self.strict_data = strict;
+        self
+    }
+
+    /// Checks the result against a signature such as `{total :float, rows [:map]}`.
+    #[must_use]
+    pub fn signature(mut self, text: impl Into<Cow<'a, str>>) -> Self {
+        self.signature = Some(text.into());
+        self
+    }
+
+    /// Asks for limits of its own; the engine's ceiling holds all the same.
+    #[must_use]
+    pub fn limits(mut self, asked: LimitsRequest) -> Self {
+        self.limits = asked;
+        self
+    }
+
+    /// Lets a handle end the run.
+    #[must_use]
+    pub fn cancel_with(mut self, cancel: &Cancel) -> Self {
+        self.cancel = Some(cancel.clone());
+        self
+    }
+
+    /// The time the program sees, in milliseconds since 1970-01-01T00:00:00Z; without it, the host's clock.
+    #[must_use]
+    pub fn now_ms(mut self, now: i64) -> Self {
+        self.now_ms = Some(now);
+        self
+    }
+
+    /// Tools for this run besides the engine's. One of the same name takes the place of the engine's.
+    #[must_use]
+    pub fn tools(mut self, tools: Tools) -> Self {
+        self.tools = Some(Arc::new(tools));
+        self
+    }
+}

@@ -1,0 +1,52 @@
+//! PTC-Lisp for hosts: run a program that a model wrote, on the host's data, within limits.
+//!
+//! An [`Engine`] holds the limits and the tools. It compiles a [`Program`] once and runs it any number of times, each
+//! time with an [`Input`] and on a heap of its own. What comes of a run is an [`Outcome`]: it is always there, and a
+//! failed run has its prints, its figures and its ledger of tool calls too.
+//!
+//! ```
+//! use lisp_runtime::{Engine, Input};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let engine = Engine::builder()
+//!     .tool("price", |call| Ok(if call.get::<String>("sku")? == "KB-01" { 49.5 } else { 10.0 }))
+//!     .build()?;
+//! let program = engine.compile("(sum (map #(tool/price {:sku (:sku %)}) data/items))")?;
+//! let outcome = engine.run(&program, Input::new().json("items", r#"[{"sku": "KB-01"}, {"sku": "X"}]"#));
+//! assert_eq!(outcome.value::<f64>()?, 59.5);
+//! assert_eq!(outcome.ledger.len(), 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The in-process limits are cooperative. For hostile programs of many tenants a process of its own belongs behind
+//! them.
+
+#![forbid(unsafe_code)]
+
+mod cancel;
+mod engine;
+mod envelope;
+mod input;
+mod limits;
+mod outcome;
+mod program;
+mod project;
+mod run;
+mod session;
+mod signature;
+mod tool;
+
+pub use cancel::Cancel;
+pub use engine::{Engine, EngineBuilder, Progress, Waiting};
+pub use envelope::{Answer, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_line};
+pub use input::{DataSet, Input};
+pub use limits::{Limits, LimitsRequest, UnknownLimit};
+pub use lisp_core::{Detail, Error, Reason, Span};
+pub use outcome::{
+    CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, ValueError, Verdict,
+};
+pub use program::{Program, is_incomplete};
+pub use session::Session;
+pub use signature::{Signature, SignatureError};
+pub use tool::{BuildError, Tool, ToolCall, ToolError, Tools};

@@ -1,0 +1,367 @@
+//! What came of a run: always there, failure included.
+
+use crate::limits::Limits;
+use lisp_core::syntax::LineIndex;
+use lisp_core::{Error, Reason, Span};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// How a run ended, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Verdict {
+    /// The program came to an end of its own.
+    Ok,
+    /// The program is at fault.
+    Error,
+    /// Its time or its fuel is used up.
+    Timeout,
+    /// It holds more memory than it may.
+    OutOfMemory,
+    /// It was cancelled from outside.
+    Cancelled,
+    /// A bug of the interpreter, contained.
+    HostFault,
+}
+
+impl Verdict {
+    /// The verdict that goes with a reason.
+    pub fn of(reason: Reason) -> Self {
+        match reason {
+            Reason::Timeout | Reason::FuelExhausted => Verdict::Timeout,
+            Reason::MemoryExceeded => Verdict::OutOfMemory,
+            Reason::Cancelled => Verdict::Cancelled,
+            Reason::HostFault => Verdict::HostFault,
+            _ => Verdict::Error,
+        }
+    }
+
+    /// The word as it stands in an answer.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Verdict::Ok => "ok",
+            Verdict::Error => "error",
+            Verdict::Timeout => "timeout",
+            Verdict::OutOfMemory => "out_of_memory",
+            Verdict::Cancelled => "cancelled",
+            Verdict::HostFault => "host_fault",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Which end of its own a program came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeKind {
+    /// The value of the last expression
+    Value,
+    /// `(return v)`
+    Return,
+    /// `(fail v)`
+    Fail,
+}
+
+/// When something went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Phase {
+    /// While the program was read and analyzed
+    Compile,
+    /// While the host's grant was brought in
+    Setup,
+    /// While the program ran
+    Eval,
+    /// While the result was brought out
+    Result,
+}
+
+impl Phase {
+    /// The word as it stands in an answer.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Phase::Compile => "compile",
+            Phase::Setup => "setup",
+            Phase::Eval => "eval",
+            Phase::Result => "result",
+        }
+    }
+}
+
+/// A range of the source text for people: lines and columns count from 1, columns in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The line it begins on.
+    pub line: u32,
+    /// The column it begins at.
+    pub column: u32,
+    /// The line it ends on.
+    pub end_line: u32,
+    /// One past the column it ends at.
+    pub end_column: u32,
+}
+
+/// Why a run has no value.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub struct Problem {
+    /// The error itself: its reason, message, hint and figures.
+    pub error: Error,
+    /// When it happened.
+    pub phase: Phase,
+    /// Where in the source, when it has a place.
+    pub position: Option<Position>,
+    /// Which set-up program it is of, counted from 0; `None` is the program itself.
+    pub setup: Option<usize>,
+}
+
+impl Problem {
+    /// A problem without a place.
+    pub(crate) fn new(error: Error, phase: Phase) -> Self {
+        Problem { error, phase, position: None, setup: None }
+    }
+
+    /// A problem with the place in its source.
+    pub(crate) fn in_source(error: Error, source: &str, phase: Phase) -> Self {
+        let position = error.span.map(|span| locate(source, span));
+        Problem { error, phase, position, setup: None }
+    }
+
+    /// The stable name of the fault.
+    pub fn reason(&self) -> Reason {
+        self.error.reason
+    }
+}
+
+fn locate(source: &str, span: Span) -> Position {
+    let lines = LineIndex::new(source);
+    let ((line, column), (end_line, end_column)) = (lines.position(span.start), lines.position(span.end));
+    Position { line, column, end_line, end_column }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(setup) = self.setup {
+            write!(f, "set-up program {}: ", setup + 1)?;
+        }
+        match self.position {
+            Some(at) => write!(f, "{} (line {}, column {})", self.error, at.line, at.column),
+            None => write!(f, "{}", self.error),
+        }
+    }
+}
+
+/// The figures of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Work done, the same on every machine.
+    pub fuel: u64,
+    /// Wall time less the time spent in tools, in microseconds.
+    pub compute_us: u64,
+    /// Wall time, in microseconds.
+    pub duration_us: u64,
+    /// What the host's grant takes. Absent when it could not be brought in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_bytes: Option<u64>,
+    /// The most the program held at once, above the baseline.
+    pub heap_peak_bytes: u64,
+    /// What it held at the end.
+    pub heap_live_bytes: u64,
+    /// What it allocated in all.
+    pub allocated_bytes: u64,
+    /// How often its heap was compacted.
+    pub compactions: u64,
+    /// Tool calls, cached ones not counted.
+    pub tool_calls: u64,
+    /// The most parallel workers alive at once.
+    pub workers_peak: u64,
+    /// Bytes of the prints and of the result as JSON.
+    pub output_bytes: u64,
+}
+
+/// How a tool call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CallStatus {
+    /// With a result
+    Ok,
+    /// With an error
+    Error,
+    /// From the result of an earlier call
+    Cached,
+    /// Nobody knows: the run was over first
+    Unknown,
+}
+
+/// One tool call in the host's own ledger; the program cannot forge it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LedgerEntry {
+    /// The tool.
+    pub name: String,
+    /// The arguments as JSON text; cut beyond [`LedgerEntry::PREVIEW_BYTES`].
+    pub arguments: Preview,
+    /// How it ended.
+    pub status: CallStatus,
+    /// The result as JSON text; cut likewise.
+    pub result: Option<Preview>,
+    /// The error, when it failed.
+    pub error: Option<String>,
+    /// How long the tool took.
+    pub duration_us: u64,
+    /// The path of worker indexes that leads to the caller; empty for the main program.
+    pub worker: Vec<u32>,
+}
+
+impl LedgerEntry {
+    /// Longer arguments and results are cut.
+    pub const PREVIEW_BYTES: usize = 2_000;
+}
+
+/// JSON text, or the beginning of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preview {
+    /// The text. It is valid JSON when it is whole.
+    pub text: String,
+    /// The length of the whole text in bytes.
+    pub bytes_total: usize,
+}
+
+impl Preview {
+    pub(crate) fn of(json: &str) -> Self {
+        let mut end = json.len().min(LedgerEntry::PREVIEW_BYTES);
+        while !json.is_char_boundary(end) {
+            end -= 1;
+        }
+        Preview { text: json[..end].to_owned(), bytes_total: json.len() }
+    }
+
+    /// Is it the whole text?
+    pub fn is_whole(&self) -> bool {
+        self.text.len() == self.bytes_total
+    }
+}
+
+/// The result of a run that came to an end of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) kind: OutcomeKind,
+    pub(crate) json: String,
+    pub(crate) text: String,
+    /// The length of the whole text; the text is cut when it is shorter.
+    pub(crate) text_bytes: usize,
+    pub(crate) memory: String,
+}
+
+/// What came of a run. It is always there: a failed run has its prints, its figures and its ledger too.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Outcome {
+    pub(crate) answer: Result<Answer, Box<Problem>>,
+    /// What the program printed, also when it failed.
+    pub prints: Vec<String>,
+    /// Bytes it printed beyond the limits, which were not kept.
+    pub prints_cut_bytes: u64,
+    /// The figures of the run.
+    pub usage: Usage,
+    /// Every tool call, in program order.
+    pub ledger: Vec<LedgerEntry>,
+    /// The limits that were in force.
+    pub limits: Limits,
+}
+
+impl Outcome {
+    /// An outcome of nothing but a problem.
+    pub(crate) fn of_problem(problem: Box<Problem>, limits: Limits) -> Self {
+        Outcome {
+            answer: Err(problem),
+            prints: Vec::new(),
+            prints_cut_bytes: 0,
+            usage: Usage::default(),
+            ledger: Vec::new(),
+            limits,
+        }
+    }
+
+    /// How the run ended, in one word.
+    pub fn verdict(&self) -> Verdict {
+        match &self.answer {
+            Ok(_) => Verdict::Ok,
+            Err(problem) => Verdict::of(problem.error.reason),
+        }
+    }
+
+    /// Which end of its own the program came to.
+    pub fn kind(&self) -> Option<OutcomeKind> {
+        self.answer.as_ref().ok().map(|answer| answer.kind)
+    }
+
+    /// Did it end with a value or `(return v)`?
+    pub fn is_success(&self) -> bool {
+        matches!(self.kind(), Some(OutcomeKind::Value | OutcomeKind::Return))
+    }
+
+    /// The value as JSON text: keywords as their names, sets as sorted arrays.
+    pub fn json(&self) -> Option<&str> {
+        self.answer.as_ref().ok().map(|answer| answer.json.as_str())
+    }
+
+    /// The value in Clojure syntax, cut when it is longer than `result_bytes`.
+    pub fn text(&self) -> Option<&str> {
+        self.answer.as_ref().ok().map(|answer| answer.text.as_str())
+    }
+
+    /// The length of the whole text in bytes, when what [`Outcome::text`] gives is cut.
+    pub fn text_cut(&self) -> Option<usize> {
+        let answer = self.answer.as_ref().ok()?;
+        (answer.text.len() < answer.text_bytes).then_some(answer.text_bytes)
+    }
+
+    /// The value as a type of the host's.
+    ///
+    /// # Errors
+    /// The run failed, ended with `(fail v)`, or its value is not of the type.
+    pub fn value<T: DeserializeOwned>(&self) -> Result<T, ValueError> {
+        let answer = self.answer.as_ref().map_err(|problem| ValueError::Problem(problem.clone()))?;
+        if answer.kind == OutcomeKind::Fail {
+            return Err(ValueError::Fail(answer.text.clone()));
+        }
+        serde_json::from_str(&answer.json).map_err(|error| ValueError::Type(error.to_string()))
+    }
+
+    /// The definitions after the run as a JSON object, to be given to the next one by [`crate::Input::memory`].
+    /// Functions are left out. `None` when the run failed.
+    pub fn memory(&self) -> Option<&str> {
+        self.answer.as_ref().ok().map(|answer| answer.memory.as_str())
+    }
+
+    /// Why there is no value.
+    pub fn problem(&self) -> Option<&Problem> {
+        self.answer.as_ref().err().map(|problem| &**problem)
+    }
+}
+
+/// Why an outcome has no value of a type.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ValueError {
+    /// The run failed.
+    #[error("{0}")]
+    Problem(Box<Problem>),
+    /// The program ended with `(fail v)`; this is v in Clojure syntax.
+    #[error("the program failed with {0}")]
+    Fail(String),
+    /// The value is not of the type that was asked for.
+    #[error("the value is of another type: {0}")]
+    Type(String),
+}

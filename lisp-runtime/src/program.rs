@@ -1,0 +1,57 @@
+//! Compiled programs.
+
+use crate::limits::{Limits, bytes};
+use crate::outcome::{Phase, Problem};
+use lisp_core::syntax::{Completeness, ReadLimits};
+use std::fmt;
+use std::sync::Arc;
+
+/// A compiled program: immutable, cheap to clone, shared by any number of runs and threads.
+#[derive(Clone)]
+pub struct Program(Arc<lisp_core::compile::Program>);
+
+impl Program {
+    /// Compiles a program within limits. [`crate::Engine::compile`] does so with those of the engine.
+    ///
+    /// # Errors
+    /// The first fault of reading or analysis, with its place.
+    pub fn compile(source: &str, limits: &Limits) -> Result<Program, Box<Problem>> {
+        match lisp_core::compile::Program::compile(source, &read_limits(limits)) {
+            Ok(program) => Ok(Program(Arc::new(program))),
+            Err(error) => Err(Box::new(Problem::in_source(error, source, Phase::Compile))),
+        }
+    }
+
+    /// The source text.
+    pub fn source(&self) -> &str {
+        self.0.source()
+    }
+
+    /// The names of the tools it may call.
+    pub fn tool_names(&self) -> impl Iterator<Item = &str> {
+        self.0.tool_names()
+    }
+
+    pub(crate) fn core(&self) -> &Arc<lisp_core::compile::Program> {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Program").field(&self.source()).finish()
+    }
+}
+
+/// Could more text finish this one? For a prompt that reads several lines.
+pub fn is_incomplete(source: &str) -> bool {
+    matches!(lisp_core::syntax::completeness(source), Completeness::Incomplete)
+}
+
+pub(crate) fn read_limits(limits: &Limits) -> ReadLimits {
+    ReadLimits {
+        source_bytes: if limits.program_bytes == 0 { 0 } else { bytes(limits.program_bytes) },
+        names: if limits.symbols == 0 { 0 } else { bytes(limits.symbols) },
+        ..ReadLimits::default()
+    }
+}

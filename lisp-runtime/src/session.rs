@@ -1,0 +1,86 @@
+//! Sessions: turn after turn on one machine.
+
+use crate::cancel::Cancel;
+use crate::engine::{Engine, to_end};
+use crate::input::Input;
+use crate::outcome::{Outcome, Problem, Verdict};
+use crate::program::Program;
+use crate::run::Run;
+use std::fmt;
+use std::time::Instant;
+
+/// A conversation with one machine: what a turn defines, functions among it, is there in the next; `*1 *2 *3` are
+/// the results of the last turns. A turn that fails leaves the state as it was.
+///
+/// ```
+/// use lisp_runtime::{Engine, Input};
+/// let mut session = Engine::default().session(Input::new());
+/// session.eval("(defn twice [x] (* 2 x))");
+/// assert_eq!(session.eval("(twice 21)").value::<i64>()?, 42);
+/// assert_eq!(session.eval("(inc *1)").value::<i64>()?, 43);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Session {
+    engine: Engine,
+    input: Input<'static>,
+    cancel: Cancel,
+    /// Absent until the first turn, and again after one that broke the machine.
+    run: Option<Run>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("engine", &self.engine).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    pub(crate) fn new(engine: Engine, mut input: Input<'static>) -> Self {
+        let cancel = input.cancel.get_or_insert_default().clone();
+        Session { engine, input, cancel, run: None }
+    }
+
+    /// Runs one more program.
+    pub fn eval(&mut self, source: &str) -> Outcome {
+        let started = Instant::now();
+        let limits = self.engine.limits_for(&self.input);
+        let turn = Program::compile(source, &limits).and_then(|program| self.turn(started, &program));
+        let mut run = match turn {
+            Ok(run) => run,
+            Err(problem) => return Outcome::of_problem(problem, limits),
+        };
+        let outcome = to_end(&mut run);
+        if outcome.verdict() != Verdict::HostFault && !run.is_set_up() {
+            self.run = Some(run);
+        }
+        outcome
+    }
+
+    /// The machine, with the program loaded.
+    fn turn(&mut self, started: Instant, program: &Program) -> Result<Run, Box<Problem>> {
+        let Some(mut run) = self.run.take() else {
+            return Run::set_up(started, self.engine.setting(&self.input)?, program, &self.input);
+        };
+        match run.next_turn(started, program) {
+            Ok(()) => Ok(run),
+            Err(problem) => {
+                self.run = Some(run);
+                Err(problem)
+            }
+        }
+    }
+
+    /// A handle that ends the turn that runs. It stays used until it is reset.
+    pub fn cancel_handle(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    /// The names that are defined, in order.
+    pub fn names(&mut self) -> Vec<String> {
+        let Some(run) = &mut self.run else { return Vec::new() };
+        let mut names: Vec<String> =
+            run.machine.with_definitions(|_, all| all.iter().map(|(name, _)| (*name).to_owned()).collect());
+        names.sort_unstable();
+        names
+    }
+}

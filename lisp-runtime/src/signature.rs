@@ -1,0 +1,390 @@
+//! Signatures: what a tool takes and gives, and what a program is to answer.
+//!
+//! ```text
+//! signature = type | "(" [name type {"," name type}] ")" "->" type
+//! type      = (":string" | ":int" | ":float" | ":bool" | ":keyword" | ":datetime" | ":map" | ":any"
+//!              | "[" type "]" | "{" [name type {"," name type}] "}") ["?"]
+//! ```
+
+use lisp_core::heap::{Heap, Map, Res, TimeValue, Value};
+use std::fmt;
+
+/// The deepest nesting of types.
+const NESTING: usize = 32;
+/// The most errors that one check reports.
+const ERRORS: usize = 8;
+/// The names of the primitive types.
+const PRIMITIVES: &str = ":string :int :float :bool :keyword :datetime :map :any";
+
+/// A type that a value may have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Type {
+    String,
+    Int,
+    Float,
+    Bool,
+    Keyword,
+    Datetime,
+    Map,
+    Any,
+    List(Box<Type>),
+    Fields(Vec<Field>),
+    Optional(Box<Type>),
+}
+
+/// A named type: a field of a map, or a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Field {
+    /// The name with underscores for hyphens.
+    name: String,
+    of: Type,
+}
+
+/// A signature, read.
+///
+/// ```
+/// use lisp_runtime::Signature;
+/// assert!(Signature::parse("(sku :string, n :int?) -> {price :float}").is_ok());
+/// assert!(Signature::parse("[:number]").is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// Absent when the signature has an output only.
+    params: Option<Vec<Field>>,
+    output: Type,
+}
+
+/// Why a signature cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected} at character {at} of the signature")]
+pub struct SignatureError {
+    expected: String,
+    /// Counted from 1.
+    at: usize,
+}
+
+/// What a value lacks: where, and what was expected and came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mismatch {
+    path: String,
+    message: String,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.message)
+    }
+}
+
+/// All mismatches in one line.
+pub(crate) fn sentence(mismatches: &[Mismatch]) -> String {
+    mismatches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+impl Signature {
+    /// Reads a signature.
+    ///
+    /// # Errors
+    /// Where it departs from the grammar, and what was expected there.
+    pub fn parse(text: &str) -> Result<Self, SignatureError> {
+        let mut parser = Parser { text, at: 0, depth: 0 };
+        parser.space();
+        let params = if parser.eat('(') {
+            let params = parser.fields(')')?;
+            parser.space();
+            if !parser.eat_str("->") {
+                return Err(parser.expected("->"));
+            }
+            parser.space();
+            Some(params)
+        } else {
+            None
+        };
+        let output = parser.of()?;
+        parser.space();
+        match parser.rest().is_empty() {
+            true => Ok(Signature { params, output }),
+            false => Err(parser.expected("the end")),
+        }
+    }
+
+    /// Checks a result; no mismatch is success.
+    pub(crate) fn check_output<'h>(&self, h: &'h Heap, value: Value<'h>) -> Res<Vec<Mismatch>> {
+        let mut check = Check { h, path: vec![Step::Name("return")], found: Vec::new() };
+        check.value(value, &self.output)?;
+        Ok(check.found)
+    }
+
+    /// Checks the arguments of a call, a map with string keys.
+    pub(crate) fn check_arguments<'h>(&self, h: &'h Heap, arguments: &'h Map<'h>) -> Res<Vec<Mismatch>> {
+        let mut check = Check { h, path: Vec::new(), found: Vec::new() };
+        if let Some(params) = &self.params {
+            check.fields(arguments, params)?;
+        }
+        Ok(check.found)
+    }
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    at: usize,
+    depth: usize,
+}
+
+impl<'t> Parser<'t> {
+    fn rest(&self) -> &'t str {
+        &self.text[self.at..]
+    }
+
+    fn expected(&self, expected: impl Into<String>) -> SignatureError {
+        SignatureError { expected: expected.into(), at: self.text[..self.at].chars().count() + 1 }
+    }
+
+    fn space(&mut self) {
+        self.at += self.rest().len() - self.rest().trim_start().len();
+    }
+
+    fn eat(&mut self, c: char) -> bool {
+        let found = self.rest().starts_with(c);
+        self.at += if found { c.len_utf8() } else { 0 };
+        found
+    }
+
+    fn eat_str(&mut self, text: &str) -> bool {
+        let found = self.rest().starts_with(text);
+        self.at += if found { text.len() } else { 0 };
+        found
+    }
+
+    fn word(&mut self) -> &'t str {
+        let rest = self.rest();
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-')).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    fn name(&mut self) -> Result<String, SignatureError> {
+        let start = self.at;
+        let word = self.word();
+        if !word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+            self.at = start;
+            return Err(self.expected("a name"));
+        }
+        Ok(word.replace('-', "_"))
+    }
+
+    /// The fields up to the closing character.
+    fn fields(&mut self, close: char) -> Result<Vec<Field>, SignatureError> {
+        let mut fields: Vec<Field> = Vec::new();
+        self.space();
+        if self.eat(close) {
+            return Ok(fields);
+        }
+        loop {
+            let start = self.at;
+            let name = self.name()?;
+            if fields.iter().any(|field| field.name == name) {
+                self.at = start;
+                return Err(self.expected(format!("another name: {name} is there already")));
+            }
+            self.space();
+            fields.push(Field { name, of: self.of()? });
+            self.space();
+            if self.eat(close) {
+                return Ok(fields);
+            }
+            if !self.eat(',') {
+                return Err(self.expected(format!(", or {close}")));
+            }
+            self.space();
+        }
+    }
+
+    fn of(&mut self) -> Result<Type, SignatureError> {
+        self.depth += 1;
+        if self.depth > NESTING {
+            return Err(self.expected(format!("no more than {NESTING} nested types")));
+        }
+        let of = if self.eat('{') {
+            Type::Fields(self.fields('}')?)
+        } else if self.eat('[') {
+            self.space();
+            let element = self.of()?;
+            self.space();
+            if !self.eat(']') {
+                return Err(self.expected("]"));
+            }
+            Type::List(Box::new(element))
+        } else {
+            self.primitive()?
+        };
+        self.depth -= 1;
+        Ok(if self.eat('?') { Type::Optional(Box::new(of)) } else { of })
+    }
+
+    fn primitive(&mut self) -> Result<Type, SignatureError> {
+        let start = self.at;
+        let of = if self.eat(':') {
+            match self.word() {
+                "string" => Some(Type::String),
+                "int" => Some(Type::Int),
+                "float" => Some(Type::Float),
+                "bool" | "boolean" => Some(Type::Bool),
+                "keyword" => Some(Type::Keyword),
+                "datetime" => Some(Type::Datetime),
+                "map" => Some(Type::Map),
+                "any" => Some(Type::Any),
+                _ => None,
+            }
+        } else {
+            None
+        };
+        of.ok_or_else(|| {
+            self.at = start;
+            self.expected(format!("a type, such as [:int], {{name :string}} or one of {PRIMITIVES}"))
+        })
+    }
+}
+
+/// One step of the way to a value.
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Name(&'a str),
+    Index(usize),
+}
+
+struct Check<'a, 'h> {
+    h: &'h Heap,
+    path: Vec<Step<'a>>,
+    found: Vec<Mismatch>,
+}
+
+impl<'a, 'h> Check<'a, 'h> {
+    fn mismatch(&mut self, message: String) {
+        let mut path = String::new();
+        for step in &self.path {
+            match step {
+                Step::Name(name) if path.is_empty() => path.push_str(name),
+                Step::Name(name) => path = format!("{path}.{name}"),
+                Step::Index(index) => path = format!("{path}[{index}]"),
+            }
+        }
+        self.found.push(Mismatch { path, message });
+    }
+
+    /// Checks one value; the recursion is as deep as the signature.
+    fn value(&mut self, value: Value<'h>, of: &'a Type) -> Res<()> {
+        self.h.charge(1)?;
+        let (fits, expected) = match of {
+            Type::Any => (true, ""),
+            Type::Optional(_) if value.is_nil() => (true, ""),
+            Type::Optional(of) => return self.value(value, of),
+            // A keyword is a string for whoever gets the result.
+            Type::String => (matches!(value, Value::Str(_) | Value::Keyword(..)), "a string"),
+            Type::Int => (matches!(value, Value::Int(_) | Value::Big(_)), "an integer"),
+            Type::Float => {
+                (value.as_f64().is_some_and(|f| f.is_finite() || matches!(value, Value::Big(_))), "a number")
+            }
+            Type::Bool => (matches!(value, Value::Bool(_)), "true or false"),
+            Type::Keyword => (matches!(value, Value::Keyword(..)), "a keyword"),
+            Type::Datetime => (is_datetime(value), "a datetime"),
+            Type::Map => (matches!(value, Value::Map(_)), "a map"),
+            Type::List(element) => match value {
+                Value::Vector(items) => {
+                    for (index, &item) in items.items().iter().enumerate() {
+                        self.path.push(Step::Index(index));
+                        self.value(item, element)?;
+                        self.path.pop();
+                        if self.found.len() >= ERRORS {
+                            break;
+                        }
+                    }
+                    return Ok(());
+                }
+                _ => (false, "a vector"),
+            },
+            Type::Fields(fields) => match value {
+                Value::Map(map) => return self.fields(map, fields),
+                _ => (false, "a map"),
+            },
+        };
+        if !fits {
+            self.mismatch(format!("expected {expected}, got {}", value.type_name()));
+        }
+        Ok(())
+    }
+
+    fn fields(&mut self, map: &'h Map<'h>, fields: &'a [Field]) -> Res<()> {
+        let entries = map.entries(self.h)?;
+        for field in fields {
+            self.h.charge(entries.len() as u64)?;
+            let mut named = entries.iter().filter(|&(key, _)| names(key, &field.name)).map(|(_, value)| value);
+            let (value, more) = (named.next(), named.next().is_some());
+            self.path.push(Step::Name(&field.name));
+            match value {
+                _ if more => {
+                    self.mismatch("more than one key of the map means this field; keep one of them".to_owned())
+                }
+                Some(value) => self.value(value, &field.of)?,
+                None if matches!(field.of, Type::Optional(_)) => {}
+                None => self.mismatch("the field is missing".to_owned()),
+            }
+            self.path.pop();
+            if self.found.len() >= ERRORS {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Does a key mean a field? Hyphens and underscores are the same, and so are keywords and strings.
+fn names(key: Value<'_>, field: &str) -> bool {
+    let text = match key {
+        Value::Str(s) | Value::Keyword(_, s) => s.text,
+        _ => return false,
+    };
+    text.len() == field.len() && text.bytes().zip(field.bytes()).all(|(a, b)| a == b || (a == b'-' && b == b'_'))
+}
+
+fn is_datetime(value: Value<'_>) -> bool {
+    matches!(value, Value::Time(t) if matches!(t.value, TimeValue::Instant(..) | TimeValue::Date(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grammar() {
+        for good in [
+            ":int",
+            "{count :int}",
+            "() -> {total :float, rows [:map]}",
+            "(user {id :int, name :string}, limit :int) -> [{order_id :int}]",
+            " ( cursor :string? )  ->\n {items [:any?]?, next-cursor :string?} ",
+            "{}",
+            "(x :boolean) -> [{}]",
+        ] {
+            assert!(Signature::parse(good).is_ok(), "{good}: {:?}", Signature::parse(good));
+        }
+        for (bad, at) in [
+            ("invalid syntax", 1),
+            ("", 1),
+            (":integer", 1),
+            ("[:int", 6),
+            ("[]", 2),
+            ("{a :int b :int}", 9),
+            ("{a :int, a :int}", 10),
+            ("{a-b :int, a_b :int}", 12),
+            ("(a :int)", 9),
+            ("(a :int) ->", 12),
+            (":int :int", 6),
+            ("{1a :int}", 2),
+        ] {
+            let error = Signature::parse(bad).expect_err(bad);
+            assert_eq!(error.at, at, "{bad}: {error}");
+        }
+        assert!(Signature::parse(&"[".repeat(100_000)).is_err());
+    }
+}

@@ -1,0 +1,370 @@
+//! Tools: what the host lets a program call.
+
+use crate::cancel::Cancel;
+use crate::signature::{Signature, SignatureError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+/// A call of a tool, as the tool gets it: its arguments are one JSON object with string keys.
+#[derive(Clone, Debug)]
+pub struct ToolCall {
+    pub(crate) name: String,
+    pub(crate) arguments: String,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) cancel: Cancel,
+}
+
+impl ToolCall {
+    /// The tool's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The arguments as JSON text, an object. Hyphens in the program's keys have become underscores.
+    pub fn json(&self) -> &str {
+        &self.arguments
+    }
+
+    /// The arguments as a type of the host's.
+    ///
+    /// # Errors
+    /// `invalid_tool_args` when they do not fit; `?` in a tool passes it on to the program.
+    pub fn arguments<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
+        serde_json::from_str(&self.arguments).map_err(|error| ToolError::invalid_arguments(plain(&error)))
+    }
+
+    /// One argument.
+    ///
+    /// # Errors
+    /// `invalid_tool_args` when it is missing or does not fit; take an `Option` for one that may be missing.
+    pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<T, ToolError> {
+        let all: BTreeMap<&str, &RawValue> = match serde_json::from_str(&self.arguments) {
+            Ok(all) => all,
+            // A key with an escape cannot be borrowed.
+            Err(_) => return self.get_owned(key),
+        };
+        let text = all.get(key).map_or("null", |raw| raw.get());
+        serde_json::from_str(text)
+            .map_err(|error| ToolError::invalid_arguments(format!("argument {key}: {}", plain(&error))))
+    }
+
+    fn get_owned<T: DeserializeOwned>(&self, key: &str) -> Result<T, ToolError> {
+        let all: BTreeMap<String, Box<RawValue>> = self.arguments()?;
+        let text = all.get(key).map_or("null", |raw| raw.get());
+        serde_json::from_str(text)
+            .map_err(|error| ToolError::invalid_arguments(format!("argument {key}: {}", plain(&error))))
+    }
+
+    /// How long the run may still take; a tool that can bound itself should. `None` is for ever.
+    pub fn remaining(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Has the run been cancelled?
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    /// Waits, but not past the run's deadline or its cancellation.
+    pub fn sleep(&self, time: Duration) {
+        const STEP: Duration = Duration::from_millis(5);
+        let end = Instant::now().checked_add(time);
+        loop {
+            let now = Instant::now();
+            let left = [end, self.deadline].into_iter().flatten().map(|t| t.saturating_duration_since(now)).min();
+            let left = left.unwrap_or(STEP);
+            if left.is_zero() || self.is_cancelled() {
+                return;
+            }
+            std::thread::sleep(left.min(STEP));
+        }
+    }
+}
+
+/// The text of a JSON error without the place in a text that the program has never seen.
+fn plain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" at line ") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
+/// Why a tool failed. Any error becomes one by `?`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolError {
+    pub(crate) message: String,
+    pub(crate) arguments: bool,
+}
+
+impl ToolError {
+    /// The tool failed; the program ends with `tool_error`.
+    pub fn new(message: impl Into<String>) -> Self {
+        ToolError { message: message.into(), arguments: false }
+    }
+
+    /// The program called the tool wrongly; it ends with `invalid_tool_args`.
+    pub fn invalid_arguments(message: impl Into<String>) -> Self {
+        ToolError { message: message.into(), arguments: true }
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl<E: std::error::Error> From<E> for ToolError {
+    fn from(error: E) -> Self {
+        ToolError::new(error.to_string())
+    }
+}
+
+type Function = Arc<dyn Fn(&ToolCall) -> Result<String, ToolError> + Send + Sync>;
+
+/// What answers a call.
+#[derive(Clone)]
+pub(crate) enum Body {
+    /// A closure of the host's; it answers JSON text
+    Function(Function),
+    /// Its own arguments
+    Echo,
+    /// Whoever drives the run by hand
+    External,
+}
+
+/// A tool: a name, what answers its calls, and how calls are treated.
+#[derive(Clone)]
+pub struct Tool {
+    pub(crate) name: String,
+    pub(crate) body: Body,
+    pub(crate) signature: Option<String>,
+    pub(crate) contract: Option<Arc<Signature>>,
+    pub(crate) cached: bool,
+    pub(crate) detached: bool,
+    pub(crate) delay: Duration,
+    fault: Option<SignatureError>,
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool").field("name", &self.name).field("signature", &self.signature).finish_non_exhaustive()
+    }
+}
+
+impl Tool {
+    /// A tool that a closure answers. The result may be anything that serde can write as JSON.
+    pub fn new<R: Serialize>(
+        name: impl Into<String>,
+        function: impl Fn(&ToolCall) -> Result<R, ToolError> + Send + Sync + 'static,
+    ) -> Self {
+        let function = move |call: &ToolCall| {
+            let result = function(call)?;
+            serde_json::to_string(&result).map_err(|error| ToolError::new(format!("its result is no JSON: {error}")))
+        };
+        Tool::from_body(name, Body::Function(Arc::new(function)))
+    }
+
+    /// A tool whose calls [`crate::Engine::start`] hands to whoever drives the run. Under [`crate::Engine::run`] it
+    /// fails.
+    pub fn external(name: impl Into<String>) -> Self {
+        Tool::from_body(name, Body::External)
+    }
+
+    /// A tool that answers its arguments, sets and all.
+    pub fn echo(name: impl Into<String>) -> Self {
+        Tool::from_body(name, Body::Echo)
+    }
+
+    fn from_body(name: impl Into<String>, body: Body) -> Self {
+        Tool {
+            name: name.into(),
+            body,
+            signature: None,
+            contract: None,
+            cached: false,
+            detached: false,
+            delay: Duration::ZERO,
+            fault: None,
+        }
+    }
+
+    /// Says what the tool takes and gives, such as `(sku :string) -> {price :float}`. Arguments and results are
+    /// checked against it.
+    #[must_use]
+    pub fn signature(mut self, text: impl Into<String>) -> Self {
+        let text = text.into();
+        match Signature::parse(&text) {
+            Ok(signature) => self.contract = Some(Arc::new(signature)),
+            Err(error) => self.fault = Some(error),
+        }
+        self.signature = Some(text);
+        self
+    }
+
+    /// Keeps a signature that cannot be read as a text only.
+    pub(crate) fn lenient(mut self) -> Self {
+        self.fault = None;
+        self
+    }
+
+    /// Answers a second call with the same arguments in the same run from the first one's result.
+    #[must_use]
+    pub fn cached(mut self) -> Self {
+        self.cached = true;
+        self
+    }
+
+    /// Calls the tool on a thread of its own, so that the run ends at its deadline or when it is cancelled even if
+    /// the tool does not return. A reply that comes later is dropped.
+    #[must_use]
+    pub fn detached(mut self) -> Self {
+        self.detached = true;
+        self
+    }
+
+    /// Waits before each call, for rehearsals.
+    #[must_use]
+    pub fn delay(mut self, time: Duration) -> Self {
+        self.delay = time;
+        self
+    }
+
+    /// The tool's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What answers a call, on this thread or its own.
+    pub(crate) fn call(&self, call: ToolCall) -> Reply {
+        if !self.delay.is_zero() {
+            call.sleep(self.delay);
+        }
+        match &self.body {
+            Body::Echo => Reply::Echo,
+            Body::External => Reply::Error(ToolError::new("it can be called in a run driven by hand only")),
+            Body::Function(function) if self.detached => detached(function.clone(), call),
+            Body::Function(function) => guarded(function, &call),
+        }
+    }
+}
+
+/// How a call ended.
+pub(crate) enum Reply {
+    /// With a result as JSON text
+    Json(String),
+    /// With its own arguments as the result
+    Echo,
+    /// With an error
+    Error(ToolError),
+    /// Not before the run's deadline or cancellation
+    Late,
+}
+
+/// Calls a closure of the host's; its panic is an error of the tool.
+fn guarded(function: &Function, call: &ToolCall) -> Reply {
+    match catch_unwind(AssertUnwindSafe(|| function(call))) {
+        Ok(Ok(json)) => Reply::Json(json),
+        Ok(Err(error)) => Reply::Error(error),
+        Err(panic) => {
+            let text = panic
+                .downcast_ref::<&str>()
+                .map(|text| (*text).to_owned())
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_default();
+            Reply::Error(ToolError::new(format!("it panicked: {text}")))
+        }
+    }
+}
+
+fn detached(function: Function, call: ToolCall) -> Reply {
+    /// How often the cancellation is looked at.
+    const STEP: Duration = Duration::from_millis(5);
+    let (reply, replies) = mpsc::sync_channel(1);
+    let (deadline, cancel) = (call.deadline, call.cancel.clone());
+    let thread = std::thread::Builder::new().name(format!("tool {}", call.name)).spawn(move || {
+        // Nobody listens any more when the run is over.
+        let _ = reply.send(guarded(&function, &call));
+    });
+    if let Err(error) = thread {
+        return Reply::Error(ToolError::new(format!("no thread for it: {error}")));
+    }
+    loop {
+        let left = deadline.map_or(STEP, |deadline| deadline.saturating_duration_since(Instant::now()));
+        match replies.recv_timeout(left.min(STEP)) {
+            Ok(reply) => return reply,
+            Err(RecvTimeoutError::Disconnected) => return Reply::Error(ToolError::new("its thread ended")),
+            Err(RecvTimeoutError::Timeout) if left.is_zero() || cancel.is_cancelled() => return Reply::Late,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
+/// Tools by name.
+#[derive(Clone, Debug, Default)]
+pub struct Tools {
+    by_name: BTreeMap<String, Arc<Tool>>,
+}
+
+impl Tools {
+    /// No tools.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a tool.
+    ///
+    /// # Errors
+    /// A name that is empty or taken, or a signature that cannot be read.
+    pub fn add(&mut self, tool: Tool) -> Result<(), BuildError> {
+        if tool.name.is_empty() || tool.name.contains(|c: char| c.is_whitespace() || "()[]{}\";,".contains(c)) {
+            return Err(BuildError::Name(tool.name));
+        }
+        if let Some(fault) = tool.fault {
+            return Err(BuildError::Signature { tool: tool.name, error: fault });
+        }
+        if self.by_name.contains_key(&tool.name) {
+            return Err(BuildError::Twice(tool.name));
+        }
+        self.by_name.insert(tool.name.clone(), Arc::new(tool));
+        Ok(())
+    }
+
+    /// The tool of a name.
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<Tool>> {
+        self.by_name.get(name)
+    }
+
+    /// All names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+}
+
+/// Why an engine cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A tool's name is empty or has characters that a program cannot write.
+    #[error("{0:?} is no name for a tool")]
+    Name(String),
+    /// Two tools have one name.
+    #[error("there are two tools named {0}")]
+    Twice(String),
+    /// A tool's signature cannot be read.
+    #[error("the signature of tool {tool}: {error}")]
+    Signature {
+        /// The tool's name.
+        tool: String,
+        /// What is wrong with it.
+        error: SignatureError,
+    },
+}
