@@ -85,6 +85,17 @@ impl Engine {
         }
     }
 
+    /// Checks that every name of a program is defined, by the language or by an input's memory. Tools are not
+    /// looked up.
+    ///
+    /// # Errors
+    /// `unbound_var` with the name's place and what it may have meant, or what is wrong with the input.
+    pub fn check(&self, program: &Program, input: &Input<'_>) -> Result<(), Box<Problem>> {
+        let mut setting = self.setting(input)?;
+        setting.any_tool = true;
+        Run::set_up(Instant::now(), setting, program, input).map(drop)
+    }
+
     /// Runs a program on this thread to its end.
     pub fn run(&self, program: &Program, input: Input<'_>) -> Outcome {
         self.run_since(Instant::now(), program, &input)
@@ -166,6 +177,7 @@ impl Engine {
             own_tools: input.tools.clone(),
             cancel: input.cancel.clone().unwrap_or_default(),
             signature,
+            any_tool: false,
         })
     }
 

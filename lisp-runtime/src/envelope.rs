@@ -193,22 +193,58 @@ pub fn answer_line(engine: &Engine, line: &str) -> Answer {
                 id: Option<Box<RawValue>>,
             }
             let id = serde_json::from_str::<Id>(line).ok().and_then(|request| request.id);
-            let error = Error::new(Reason::ParseError, format!("not a request: {error}"))
-                .hint("a request is one JSON object with at least `program`");
-            let problem = Box::new(Problem::new(error, Phase::Setup));
-            Answer::new(id, &Outcome::of_problem(problem, *engine.limits()))
+            no_request(engine, id, &error.to_string())
         }
     }
 }
 
+/// As [`answer_line`], for bytes that may be no text.
+pub fn answer_bytes(engine: &Engine, line: &[u8]) -> Answer {
+    match std::str::from_utf8(line) {
+        Ok(line) => answer_line(engine, line),
+        Err(error) => no_request(engine, None, &error.to_string()),
+    }
+}
+
+fn no_request(engine: &Engine, id: Option<Box<RawValue>>, why: &str) -> Answer {
+    let error = Error::new(Reason::ParseError, format!("not a request: {why}"))
+        .hint("a request is one JSON object with at least `program`");
+    Answer::new(id, &Outcome::of_problem(Box::new(Problem::new(error, Phase::Setup)), *engine.limits()))
+}
+
 /// How much of something is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Cut {
-    /// All of it.
-    pub bytes_total: u64,
-    /// What is shown.
-    pub bytes_shown: u64,
+    /// All of a text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_total: Option<u64>,
+    /// What is shown of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_shown: Option<u64>,
+    /// All lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines_total: Option<u64>,
+    /// Those that are shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines_shown: Option<u64>,
+}
+
+/// What an outcome does not show in full.
+fn truncated(outcome: &Outcome) -> BTreeMap<String, Cut> {
+    let mut truncated = BTreeMap::new();
+    if let (Some(total), Some(text)) = (outcome.text_cut(), outcome.text()) {
+        let cut = Cut { bytes_total: Some(total as u64), bytes_shown: Some(text.len() as u64), ..Cut::default() };
+        truncated.insert("text".to_owned(), cut);
+    }
+    if outcome.prints_dropped > 0 {
+        // The last line says how many more there were.
+        let shown = outcome.prints.len().saturating_sub(1) as u64;
+        let total = shown.saturating_add(outcome.prints_dropped);
+        let cut = Cut { lines_total: Some(total), lines_shown: Some(shown), ..Cut::default() };
+        truncated.insert("prints".to_owned(), cut);
+    }
+    truncated
 }
 
 /// An error as an answer has it.
@@ -357,15 +393,6 @@ pub struct Answer {
 impl Answer {
     /// The answer for an outcome.
     pub fn new(id: Option<Box<RawValue>>, outcome: &Outcome) -> Self {
-        let mut truncated = BTreeMap::new();
-        if let (Some(total), Some(text)) = (outcome.text_cut(), outcome.text()) {
-            truncated.insert("text".to_owned(), Cut { bytes_total: total as u64, bytes_shown: text.len() as u64 });
-        }
-        if outcome.prints_cut_bytes > 0 {
-            let shown = outcome.prints.iter().map(String::len).sum::<usize>() as u64;
-            let total = shown.saturating_add(outcome.prints_cut_bytes);
-            truncated.insert("prints".to_owned(), Cut { bytes_total: total, bytes_shown: shown });
-        }
         Answer {
             schema: SCHEMA.to_owned(),
             id,
@@ -374,7 +401,7 @@ impl Answer {
             outcome: outcome.kind(),
             value: outcome.json().map(|json| raw(json.to_owned())),
             text: outcome.text().map(str::to_owned),
-            truncated,
+            truncated: truncated(outcome),
             error: outcome.problem().map(ErrorReport::from),
             prints: outcome.prints.clone(),
             memory: outcome.memory().map(|json| raw(json.to_owned())),

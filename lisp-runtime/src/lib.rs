@@ -39,14 +39,16 @@ mod tool;
 
 pub use cancel::Cancel;
 pub use engine::{Engine, EngineBuilder, Progress, Waiting};
-pub use envelope::{Answer, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_line};
+pub use envelope::{
+    Answer, Cut, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_bytes, answer_line,
+};
 pub use input::{DataSet, Input};
 pub use limits::{Limits, LimitsRequest, UnknownLimit};
 pub use lisp_core::{Detail, Error, Reason, Span};
 pub use outcome::{
     CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, ValueError, Verdict,
 };
-pub use program::{Program, is_incomplete};
+pub use program::{Program, builtin_names, is_incomplete};
 pub use session::Session;
 pub use signature::{Signature, SignatureError};
 pub use tool::{BuildError, Tool, ToolCall, ToolError, Tools};

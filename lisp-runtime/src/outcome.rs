@@ -270,8 +270,8 @@ pub struct Outcome {
     pub(crate) answer: Result<Answer, Box<Problem>>,
     /// What the program printed, also when it failed.
     pub prints: Vec<String>,
-    /// Bytes it printed beyond the limits, which were not kept.
-    pub prints_cut_bytes: u64,
+    /// Lines it printed beyond the limit, which were not kept.
+    pub prints_dropped: u64,
     /// The figures of the run.
     pub usage: Usage,
     /// Every tool call, in program order.
@@ -286,7 +286,7 @@ impl Outcome {
         Outcome {
             answer: Err(problem),
             prints: Vec::new(),
-            prints_cut_bytes: 0,
+            prints_dropped: 0,
             usage: Usage::default(),
             ledger: Vec::new(),
             limits,

@@ -32,6 +32,11 @@ impl Program {
         self.0.tool_names()
     }
 
+    /// The names of the data it reads as `data/name`.
+    pub fn data_names(&self) -> impl Iterator<Item = &str> {
+        self.0.data_names()
+    }
+
     pub(crate) fn core(&self) -> &Arc<lisp_core::compile::Program> {
         &self.0
     }
@@ -46,6 +51,11 @@ impl fmt::Debug for Program {
 /// Could more text finish this one? For a prompt that reads several lines.
 pub fn is_incomplete(source: &str) -> bool {
     matches!(lisp_core::syntax::completeness(source), Completeness::Incomplete)
+}
+
+/// The names of all built-in functions, aliases included.
+pub fn builtin_names() -> impl Iterator<Item = &'static str> {
+    lisp_core::builtins::all().iter().flat_map(|row| std::iter::once(row.name).chain(row.aliases.iter().copied()))
 }
 
 pub(crate) fn read_limits(limits: &Limits) -> ReadLimits {

@@ -2,8 +2,7 @@
 
 use lisp_core::builtins::print::pr_str;
 use lisp_core::heap::{Fault, Heap, Map, Res, TextBuf, Value, Work};
-use lisp_core::json::read::{Duplicate, read};
-use lisp_core::json::write::{Style, write};
+use lisp_core::json::{Duplicate, ReadLimits, Style, read, write};
 use lisp_core::{Error, Reason};
 
 /// Room beyond the texts themselves, for the work lists of walks.
@@ -11,7 +10,7 @@ const SLACK: usize = 1 << 20;
 
 /// Reads JSON text into an arena. The last of equal keys wins.
 pub(crate) fn read_json<'h>(h: &'h Heap, text: &str) -> Res<Value<'h>> {
-    read(h, text, Duplicate::Last)
+    read(h, text, &ReadLimits::default(), Duplicate::Last).map_err(|error| error.into_fault(Reason::ParseError))
 }
 
 /// Lets the host's own work take up to `bytes` beyond the program's budget: what is left on the program's account

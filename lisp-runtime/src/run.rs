@@ -9,8 +9,8 @@ use crate::project;
 use crate::signature::{Signature, sentence};
 use crate::tool::{Reply, Tool, ToolCall, ToolError, Tools};
 use lisp_core::heap::{Fault, Heap, Value};
-use lisp_core::machine::{Ending, Grant, GrantBuilder, Machine, Settings, Step};
-use lisp_core::{Error, Reason};
+use lisp_core::machine::{Ending, Grant, GrantBuilder, Machine, Settings, Step, Usage as MachineUsage};
+use lisp_core::{Error, Reason, Span};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -28,6 +28,8 @@ pub(crate) struct Setting {
     pub(crate) own_tools: Option<Arc<Tools>>,
     pub(crate) cancel: Cancel,
     pub(crate) signature: Option<Signature>,
+    /// Names of tools are not looked up before the program runs.
+    pub(crate) any_tool: bool,
 }
 
 impl Setting {
@@ -37,10 +39,15 @@ impl Setting {
 
     /// The first tool of a program's that nobody has granted.
     pub(crate) fn missing_tool(&self, program: &Program) -> Option<Error> {
-        program.tool_names().find(|name| self.tool(name).is_none()).map(|name| self.unknown_tool(name))
+        let name = program.tool_names().find(|name| !self.any_tool && self.tool(name).is_none())?;
+        let error = self.unknown_tool(name);
+        Some(match place_of(program.source(), &format!("tool/{name}")) {
+            Some(span) => error.at(span),
+            None => error,
+        })
     }
 
-    fn unknown_tool(&self, name: &str) -> Error {
+    pub(crate) fn unknown_tool(&self, name: &str) -> Error {
         let mut names: Vec<&str> = self.tools.names().collect();
         names.extend(self.own_tools.iter().flat_map(|tools| tools.names()));
         names.sort_unstable();
@@ -51,6 +58,13 @@ impl Setting {
         };
         Error::new(Reason::UnknownTool, format!("there is no tool/{name}")).hint(hint)
     }
+}
+
+/// Where a symbol stands first in a source text.
+fn place_of(source: &str, symbol: &str) -> Option<Span> {
+    let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || "-_./?!*+<>=&".contains(c));
+    let (start, _) = source.match_indices(symbol).find(|(at, _)| ends(&source[at + symbol.len()..]))?;
+    Some(Span::new(u32::try_from(start).ok()?, u32::try_from(start + symbol.len()).ok()?))
 }
 
 /// A tool call that waits for its reply.
@@ -82,10 +96,15 @@ pub(crate) struct Run {
     deadline: Option<Instant>,
     in_tools: Duration,
     baseline: u64,
+    /// What the set-up programs hold; part of the baseline.
+    set_up_bytes: u64,
+    figures: MachineUsage,
     ledger: Vec<LedgerEntry>,
     calls: u64,
     cache: HashMap<(String, String), String>,
     pending: Option<Pending>,
+    /// The results become `*1 *2 *3` of the turns to come.
+    pub(crate) keeps_history: bool,
 }
 
 /// The moment a number of milliseconds later; `None` is never.
@@ -108,7 +127,7 @@ impl Run {
         programs.push(program.clone());
         for program in &programs {
             if let Some(error) = setting.missing_tool(program) {
-                return Err(problem(error));
+                return Err(Box::new(Problem::in_source(error, program.source(), Phase::Compile)));
             }
         }
         let code: usize = programs.iter().map(|program| program.core().bytes()).sum();
@@ -153,10 +172,13 @@ impl Run {
             started,
             in_tools: Duration::ZERO,
             baseline,
+            set_up_bytes: 0,
+            figures: MachineUsage::default(),
             ledger: Vec::new(),
             calls: 0,
             cache: HashMap::new(),
             pending: None,
+            keeps_history: false,
         }
     }
 
@@ -199,7 +221,11 @@ impl Run {
         loop {
             let ending = match self.machine.resume(SLICE) {
                 Step::Paused => match self.expired() {
-                    Some(error) => Ending::Error(Box::new(error)),
+                    // The machine ends the program: the next step is its end.
+                    Some(error) => {
+                        self.machine.stop(error);
+                        continue;
+                    }
                     None => continue,
                 },
                 Step::ToolCall => match self.call() {
@@ -214,9 +240,17 @@ impl Run {
                     Err(problem) => return Next::Done(self.outcome(Err(problem))),
                 }
             }
+            // Bringing the result out is the host's work, not the program's.
+            self.figures = self.machine.usage();
             let answer = match ending {
                 Ending::Error(error) => Err(self.problem(*error, Phase::Eval)),
-                Ending::Value => self.bring_out(OutcomeKind::Value),
+                Ending::Value => {
+                    let answer = self.bring_out(OutcomeKind::Value);
+                    if self.keeps_history && answer.is_ok() {
+                        self.machine.push_history();
+                    }
+                    answer
+                }
                 Ending::Return => self.bring_out(OutcomeKind::Return),
                 Ending::Fail => self.bring_out(OutcomeKind::Fail),
             };
@@ -238,7 +272,8 @@ impl Run {
         self.current += 1;
         if !self.is_set_up() {
             let live = self.machine.rebaseline(heap_setting(&self.setting.limits));
-            self.baseline = self.baseline.saturating_add(live as u64);
+            self.set_up_bytes = live as u64;
+            self.baseline = self.baseline.saturating_add(self.set_up_bytes);
         }
         self.load()
     }
@@ -260,7 +295,7 @@ impl Run {
 
     /// Takes the tool call the machine waits for. `None` when it has its reply already.
     fn call(&mut self) -> Option<(Arc<Tool>, ToolCall)> {
-        let name = self.machine.call_name().to_owned();
+        let name = self.machine.with_call(|_, name, _| name.to_owned()).unwrap_or_default();
         let Some(tool) = self.setting.tool(&name).cloned() else {
             self.machine.reply_error(self.setting.unknown_tool(&name));
             return None;
@@ -372,23 +407,18 @@ impl Run {
     }
 
     fn reply_json(&mut self, tool: &Tool, json: &str) {
-        let replied = self.machine.reply(|h| {
+        // A result that does not fit has ended the run: the next step says so.
+        let _ = self.machine.reply(|h| {
             let value = project::read_json(h, json).map_err(|fault| no_result(fault, tool))?;
             checked(h, tool, value)
         });
-        if let Err(error) = replied {
-            self.machine.reply_error(error);
-        }
     }
 
     fn reply_echo(&mut self, tool: &Tool) {
-        let replied = self.machine.reply_from_call(|h, name, args| {
+        let _ = self.machine.reply_from_call(|h, name, args| {
             let value = Value::Map(project::arguments(h, name, args)?);
             checked(h, tool, value)
         });
-        if let Err(error) = replied {
-            self.machine.reply_error(error);
-        }
     }
 
     /// Brings the result and the definitions out.
@@ -414,7 +444,6 @@ impl Run {
             [] => Ok("{}".to_owned()),
             all => project::with_room(h, limit, || project::definitions(h, all, limit)),
         });
-        let result = result.unwrap_or_else(|| Err(Error::new(Reason::HostFault, "a run without a result")));
         match (result, memory) {
             (Ok((json, text, text_bytes)), Ok(memory)) => Ok(Answer { kind, json, text, text_bytes, memory }),
             (Err(error), _) | (_, Err(error)) => Err(self.problem(error, Phase::Result)),
@@ -438,8 +467,9 @@ impl Run {
     }
 
     fn outcome(&mut self, answer: Result<Answer, Box<Problem>>) -> Outcome {
-        let figures = self.machine.usage();
-        let (prints, prints_cut_bytes) = (self.machine.take_prints(), 0);
+        let figures = self.figures;
+        let prints_dropped = self.machine.prints_dropped();
+        let prints = self.machine.take_prints();
         let duration = self.started.elapsed();
         let output = prints.iter().map(String::len).sum::<usize>() + answer.as_ref().map_or(0, |a| a.json.len());
         let usage = Usage {
@@ -447,8 +477,8 @@ impl Run {
             compute_us: micros(duration.saturating_sub(self.in_tools)),
             duration_us: micros(duration),
             baseline_bytes: Some(self.baseline),
-            heap_peak_bytes: figures.heap_peak_bytes as u64,
-            heap_live_bytes: figures.heap_live_bytes as u64,
+            heap_peak_bytes: (figures.heap_peak_bytes as u64).saturating_sub(self.set_up_bytes),
+            heap_live_bytes: (figures.heap_live_bytes as u64).saturating_sub(self.set_up_bytes),
             allocated_bytes: figures.allocated_bytes,
             compactions: figures.compactions,
             tool_calls: self.calls,
@@ -457,7 +487,7 @@ impl Run {
         };
         let ledger = std::mem::take(&mut self.ledger);
         debug_assert!(answer.as_ref().err().is_none_or(|problem| Verdict::of(problem.error.reason) != Verdict::Ok));
-        Outcome { answer, prints, prints_cut_bytes, usage, ledger, limits: self.setting.limits }
+        Outcome { answer, prints, prints_dropped, usage, ledger, limits: self.setting.limits }
     }
 }
 

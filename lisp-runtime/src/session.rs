@@ -59,7 +59,9 @@ impl Session {
     /// The machine, with the program loaded.
     fn turn(&mut self, started: Instant, program: &Program) -> Result<Run, Box<Problem>> {
         let Some(mut run) = self.run.take() else {
-            return Run::set_up(started, self.engine.setting(&self.input)?, program, &self.input);
+            let mut run = Run::set_up(started, self.engine.setting(&self.input)?, program, &self.input)?;
+            run.keeps_history = true;
+            return Ok(run);
         };
         match run.next_turn(started, program) {
             Ok(()) => Ok(run),

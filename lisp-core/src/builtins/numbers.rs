@@ -1,5 +1,5 @@
-//! Arithmetic. The machine's instructions call `add`, `less` and their kin directly: two small integers or two floats
-//! are done inline, everything else out of line. Integers grow without bound up to [`MAX_LIMBS`].
+//! Arithmetic. The machine's instructions call `add`, `less` and their kin directly: small integers and floats are
+//! done inline, everything else out of line. Integers grow without bound up to [`MAX_LIMBS`].
 
 use super::args::{describe, fault, type_error};
 use super::{Builtin, MANY};
@@ -40,6 +40,8 @@ pub fn add<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
             None => slow(h, Op::Add, a, b),
         },
         (Value::Float(x), Value::Float(y)) => Ok(Value::Float(x + y)),
+        (Value::Int(x), Value::Float(y)) => Ok(Value::Float(x as f64 + y)),
+        (Value::Float(x), Value::Int(y)) => Ok(Value::Float(x + y as f64)),
         _ => slow(h, Op::Add, a, b),
     }
 }
@@ -53,6 +55,8 @@ pub fn sub<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
             None => slow(h, Op::Sub, a, b),
         },
         (Value::Float(x), Value::Float(y)) => Ok(Value::Float(x - y)),
+        (Value::Int(x), Value::Float(y)) => Ok(Value::Float(x as f64 - y)),
+        (Value::Float(x), Value::Int(y)) => Ok(Value::Float(x - y as f64)),
         _ => slow(h, Op::Sub, a, b),
     }
 }
@@ -66,6 +70,8 @@ pub fn mul<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
             None => slow(h, Op::Mul, a, b),
         },
         (Value::Float(x), Value::Float(y)) => Ok(Value::Float(x * y)),
+        (Value::Int(x), Value::Float(y)) => Ok(Value::Float(x as f64 * y)),
+        (Value::Float(x), Value::Int(y)) => Ok(Value::Float(x * y as f64)),
         _ => slow(h, Op::Mul, a, b),
     }
 }
@@ -76,6 +82,8 @@ pub fn div<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
     match (a, b) {
         (Value::Int(x), Value::Int(y)) if y != 0 => Ok(Value::Float(x as f64 / y as f64)),
         (Value::Float(x), Value::Float(y)) => Ok(Value::Float(x / y)),
+        (Value::Int(x), Value::Float(y)) => Ok(Value::Float(x as f64 / y)),
+        (Value::Float(x), Value::Int(y)) if y != 0 => Ok(Value::Float(x / y as f64)),
         _ => div_slow(h, a, b),
     }
 }
@@ -139,7 +147,7 @@ pub fn greater_eq<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<bool> {
 }
 
 /// Compares two numbers for the function `name`; `None` with NaN.
-#[cold]
+#[inline(never)]
 pub(super) fn order<'h>(h: &'h Heap, name: &str, a: Value<'h>, b: Value<'h>) -> Res<Option<Ordering>> {
     for v in [a, b] {
         if !v.is_number() {

@@ -125,23 +125,14 @@ fn compute_keys<'h>(
 fn natural<'h>(h: &'h Heap, list: Value<'h>, keys: Value<'h>) -> Res<Value<'h>> {
     let (list, keys) = (vector(list), vector(keys));
     let n = list.len();
-    h.charge(n as u64 * u64::from(usize::BITS - n.leading_zeros()))?;
+    h.charge(comparison::sort_cost(n))?;
     h.room(n * 8)?;
     let mut order: Vec<u32> = (0..n as u32).collect();
-    let mut fault = None;
     if let [only] = keys {
         comparison::compare_values(h, *only, *only)?;
     }
-    order.sort_by(|&a, &b| {
-        comparison::compare_values(h, keys[a as usize], keys[b as usize]).unwrap_or_else(|f| {
-            fault.get_or_insert(f);
-            std::cmp::Ordering::Equal
-        })
-    });
-    match fault {
-        Some(fault) => Err(fault),
-        None => h.vector_from(n, order.into_iter().map(|i| list[i as usize])),
-    }
+    comparison::merge_sort(h, &mut order, |a, b| comparison::compare_values(h, keys[a as usize], keys[b as usize]))?;
+    h.vector_from(n, order.into_iter().map(|i| list[i as usize]))
 }
 
 fn number(v: Value<'_>) -> usize {

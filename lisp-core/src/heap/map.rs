@@ -189,19 +189,10 @@ impl<'h> Map<'h> {
             Rep::Tree(len, root) => {
                 let steps = len as u64 * u64::from(usize::BITS - len.leading_zeros());
                 h.charge(steps)?;
-                h.room(len * 32)?;
+                h.room(len * 64)?;
                 let mut all = Vec::with_capacity(len);
                 root.collect(&mut all);
-                let mut fault = None;
-                all.sort_by(|a, b| {
-                    h.order(a.0, b.0).unwrap_or_else(|f| {
-                        fault.get_or_insert(f);
-                        Ordering::Equal
-                    })
-                });
-                if let Some(fault) = fault {
-                    return Err(fault);
-                }
+                super::merge_sort(h, &mut all, |a, b| h.order(a.0, b.0))?;
                 Ok(Entries::Sorted(h.alloc_slice(len, all.into_iter())?))
             }
         }

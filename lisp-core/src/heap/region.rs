@@ -103,6 +103,11 @@ impl Heap {
         self.limit.set(live.saturating_add(slack));
     }
 
+    pub(super) fn rebudget(&mut self, bytes: usize) {
+        self.budget = bytes;
+        self.limit.set(bytes);
+    }
+
     /// Lets `bytes` more be allocated, whatever the budget: for what a host makes of a run that is over.
     pub(crate) fn allow(&self, bytes: usize) {
         self.limit.set(self.used.get().saturating_add(bytes));

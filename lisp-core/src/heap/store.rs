@@ -50,6 +50,11 @@ impl<R: Rooted> Store<R> {
         &self.heap
     }
 
+    /// Gives the heap another budget, in bytes.
+    pub fn rebudget(&mut self, bytes: usize) {
+        self.heap.rebudget(bytes);
+    }
+
     /// Visits the heap. Values seen inside carry the brand `'h` and cannot leave.
     pub fn enter<T>(&mut self, visit: impl for<'h> FnOnce(&'h Heap, &mut R::In<'h>, Keep<'h>) -> T) -> T {
         let roots: *mut R::In<'static> = &mut self.roots;

@@ -382,12 +382,14 @@ impl Machine {
     }
 
     fn end(&mut self, ending: Ending) {
-        let failed = matches!(ending, Ending::Error(_));
+        let (failed, undone) = (matches!(ending, Ending::Error(_)), matches!(ending, Ending::Error(_) | Ending::Fail));
         self.store.enter(|_, state, _| {
             state.frames.clear();
             state.pending = None;
-            if failed {
+            if undone {
                 state.globals.clone_from(&state.saved_globals);
+            }
+            if failed {
                 state.result = Value::Nil;
             }
             state.saved_globals.clear();
@@ -397,6 +399,7 @@ impl Machine {
 
     /// The tool to be called and its arguments.
     pub fn with_call<T>(&mut self, look: impl for<'h> FnOnce(&'h Heap, &str, &[Value<'h>]) -> T) -> Option<T> {
+        self.store.heap().set_stop_at(u64::MAX);
         self.store.enter(|h, state, _| {
             let pending = state.pending?;
             let at = pending.at as usize;
@@ -410,13 +413,20 @@ impl Machine {
     /// # Errors
     /// The error that ended the run, when the result does not fit.
     pub fn reply(&mut self, build: impl for<'h> Fn(&'h Heap) -> Res<Value<'h>>) -> Result<(), Error> {
+        self.reply_with(|h, _| build(h))
+    }
+
+    fn reply_with(
+        &mut self,
+        build: impl for<'h> Fn(&'h Heap, &State<'h>) -> Res<Value<'h>>,
+    ) -> Result<(), Error> {
         if !matches!(self.status, Status::AwaitingTool) {
             return Err(Error::new(Reason::HostFault, "no tool call is waiting for a reply"));
         }
         self.store.heap().set_stop_at(u64::MAX);
         let reply = |machine: &mut Self| {
             machine.store.enter(|h, state, _| {
-                let value = build(h)?;
+                let value = build(h, state)?;
                 if let Some(pending) = state.pending.take() {
                     state.deliver(pending, value);
                 }
@@ -439,6 +449,25 @@ impl Machine {
                 Err(error)
             }
         }
+    }
+
+    /// The tool's result, built from its own arguments.
+    ///
+    /// # Errors
+    /// The error that ended the run, when the result does not fit.
+    pub fn reply_from_call(
+        &mut self,
+        build: impl for<'h> Fn(&'h Heap, &str, &[Value<'h>]) -> Res<Value<'h>>,
+    ) -> Result<(), Error> {
+        self.reply_with(|h, state| {
+            let Some(pending) = state.pending else { return Ok(Value::Nil) };
+            let at = pending.at as usize;
+            let name = match state.stack[at] {
+                Value::Tool(name) => name.text,
+                _ => "",
+            };
+            build(h, name, &state.stack[at + 1..at + 1 + pending.argc as usize])
+        })
     }
 
     /// The tool failed: the run ends with this error.
@@ -484,7 +513,11 @@ impl Machine {
 
     /// Sets what `*1`, `*2` and `*3` read in the next program: the result becomes `*1`.
     pub fn push_history(&mut self) {
-        let places = [self.place_of("*1"), self.place_of("*2"), self.place_of("*3")].map(|p| p as usize);
+        let places = ["*1", "*2", "*3"].map(|name| (name, self.place_of(name) as usize));
+        for (name, place) in places {
+            self.link_granted(name, place);
+        }
+        let places = places.map(|(_, place)| place);
         self.store.enter(|_, state, _| {
             state.globals[places[2]] = state.globals[places[1]];
             state.globals[places[1]] = state.globals[places[0]];
@@ -495,6 +528,21 @@ impl Machine {
     /// Takes the lines printed since the last call.
     pub fn take_prints(&mut self) -> Vec<String> {
         self.store.heap().prints.borrow_mut().take()
+    }
+
+    /// How many printed lines were not kept since the last call of [`Machine::take_prints`].
+    pub fn prints_dropped(&self) -> u64 {
+        self.store.heap().prints.borrow().dropped()
+    }
+
+    /// Makes what is held now part of the baseline and gives the programs to come a budget of their own above it; 0
+    /// is no limit. Answers the bytes held.
+    pub fn rebaseline(&mut self, heap_bytes: usize) -> usize {
+        let used = self.store.heap().account().used;
+        let limit = if heap_bytes == 0 { usize::MAX } else { used.saturating_add(heap_bytes) };
+        self.store.rebudget(limit);
+        self.baseline = self.baseline.saturating_add(used);
+        used
     }
 
     /// What has been used so far.

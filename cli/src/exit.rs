@@ -1,0 +1,100 @@
+//! How the program ends: one table for all commands.
+
+use lisp_runtime::{Outcome, OutcomeKind, Phase, Problem, Reason, Verdict};
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// A value or `(return v)`
+    Ok = 0,
+    /// `(fail v)`
+    Fail = 1,
+    /// The command line is wrong
+    Usage = 2,
+    /// The program cannot be read or analyzed
+    Compile = 3,
+    /// Any other error of the program
+    Error = 4,
+    /// A limit
+    Limit = 5,
+    /// A bug of the interpreter, contained
+    HostFault = 70,
+    /// A file or pipe
+    InputOutput = 74,
+    /// Interrupted
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}
+
+impl Exit {
+    /// The code of an outcome.
+    pub(crate) fn of(outcome: &Outcome) -> Self {
+        match (outcome.problem(), outcome.kind()) {
+            (Some(problem), _) => Exit::of_problem(problem),
+            (None, Some(OutcomeKind::Fail)) => Exit::Fail,
+            (None, _) => Exit::Ok,
+        }
+    }
+
+    /// The code of a problem.
+    pub(crate) fn of_problem(problem: &Problem) -> Self {
+        match (Verdict::of(problem.reason()), problem.reason()) {
+            (Verdict::HostFault, _) => Exit::HostFault,
+            (Verdict::Cancelled, _) => Exit::Interrupted,
+            (Verdict::Timeout | Verdict::OutOfMemory, _)
+            | (
+                _,
+                Reason::LoopLimitExceeded
+                | Reason::ToolCallLimitExceeded
+                | Reason::ParallelCapacityExceeded
+                | Reason::PrintLimitExceeded
+                | Reason::ResultLimitExceeded,
+            ) => Exit::Limit,
+            _ if problem.phase == Phase::Compile => Exit::Compile,
+            _ => Exit::Error,
+        }
+    }
+}
+
+/// Why a command could not do its work; nothing a program can cause.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// An option means nothing.
+    #[error("{0}")]
+    Usage(String),
+    /// A file cannot be read.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// Standard input or output.
+    #[error(transparent)]
+    Stream(#[from] io::Error),
+    /// The terminal.
+    #[error("the prompt: {0}")]
+    Prompt(String),
+}
+
+impl Failure {
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Failure::Usage(_) => Exit::Usage,
+            Failure::File { .. } | Failure::Stream(_) | Failure::Prompt(_) => Exit::InputOutput,
+        }
+    }
+
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Failure::Stream(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}

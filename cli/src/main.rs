@@ -1,0 +1,64 @@
+//! `ptcl`: PTC-Lisp on the command line. One file per command.
+
+#![forbid(unsafe_code)]
+
+mod batch;
+mod check;
+mod exit;
+mod options;
+mod repl;
+mod report;
+mod run;
+
+use clap::{Parser, Subcommand};
+use exit::{Exit, Failure};
+use std::process::ExitCode;
+
+/// PTC-Lisp: run programs that transform data, within limits.
+#[derive(Debug, Parser)]
+#[command(name = "ptcl", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a program and print its value
+    Run(run::Arguments),
+    /// Answer requests, one JSON object a line, from standard input
+    Batch(batch::Arguments),
+    /// Read and analyze a program without running it
+    Check(check::Arguments),
+    /// Work at a prompt
+    Repl(repl::Arguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are no errors.
+            let code = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
+            return if error.print().is_ok() { code.into() } else { Exit::InputOutput.into() };
+        }
+    };
+    let done = match arguments.command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Batch(arguments) => batch::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Repl(arguments) => repl::run(&arguments),
+    };
+    match done {
+        Ok(exit) => exit.into(),
+        Err(failure) => report_failure(&failure).into(),
+    }
+}
+
+fn report_failure(failure: &Failure) -> Exit {
+    // Whoever closed the pipe does not want to hear about it.
+    if !failure.is_closed_pipe() {
+        eprintln!("ptcl: {failure}");
+    }
+    failure.exit()
+}

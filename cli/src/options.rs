@@ -1,0 +1,138 @@
+//! Options that several commands have.
+
+use crate::exit::Failure;
+use clap::Args;
+use lisp_runtime::{Engine, Input, Limits, LimitsRequest};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What a program gets.
+#[derive(Debug, Args)]
+pub(crate) struct Grant {
+    /// JSON data. The keys of an object become data/KEY each; an array or another value becomes data/STEM after the
+    /// file's name; NAME=FILE binds the whole file as data/NAME
+    #[arg(long, value_name = "[NAME=]FILE")]
+    data: Vec<String>,
+    /// A JSON object with definitions of earlier runs
+    #[arg(long, value_name = "FILE")]
+    memory: Option<PathBuf>,
+    /// A program to run first; its definitions stay
+    #[arg(long, value_name = "FILE")]
+    setup: Vec<PathBuf>,
+    /// Make a missing data/NAME an error instead of nil
+    #[arg(long)]
+    strict_data: bool,
+    /// What the result must be, such as '{total :float}'
+    #[arg(long, value_name = "TEXT")]
+    signature: Option<String>,
+}
+
+/// Limits.
+#[derive(Debug, Args)]
+pub(crate) struct LimitOptions {
+    /// Limits in place of the defaults, such as timeout_ms=5000,loop_iterations=0; 0 is off where that is possible
+    #[arg(long, value_name = "NAME=N", value_delimiter = ',')]
+    limits: Vec<String>,
+}
+
+impl LimitOptions {
+    /// An engine with these limits that lets programs' requests have looser ones: who types the command is the
+    /// operator and the client.
+    pub(crate) fn engine(&self) -> Result<Engine, Failure> {
+        let mut asked = LimitsRequest::default();
+        for option in &self.limits {
+            let wrong = |why: String| Failure::Usage(format!("--limits {option}: {why}"));
+            let (name, value) = option.split_once('=').ok_or_else(|| wrong("write NAME=N".to_owned()))?;
+            let value = value.replace('_', "").parse().map_err(|_| wrong(format!("{value} is no whole number")))?;
+            asked.set(name, value).map_err(|error| wrong(error.to_string()))?;
+        }
+        Engine::builder()
+            .limits(Limits::default().with(&asked))
+            .ceiling(Limits::unlimited())
+            .build()
+            .map_err(|error| Failure::Usage(error.to_string()))
+    }
+}
+
+impl Grant {
+    /// The input these options describe. The problem of a set-up program is the outcome of the run, hence the pair.
+    pub(crate) fn input(&self, engine: &Engine) -> Result<Result<Input<'static>, SetupProblem>, Failure> {
+        let mut input = Input::new().strict_data(self.strict_data);
+        for option in &self.data {
+            input = add_data(input, option)?;
+        }
+        if let Some(path) = &self.memory {
+            input = input.memory(read_file(path)?);
+        }
+        if let Some(signature) = &self.signature {
+            input = input.signature(signature.clone());
+        }
+        for path in &self.setup {
+            let source = read_file(path)?;
+            match engine.compile(&source) {
+                Ok(program) => input = input.setup(&program),
+                Err(problem) => {
+                    let file = path.display().to_string();
+                    return Ok(Err(SetupProblem { file, source, problem }));
+                }
+            }
+        }
+        Ok(Ok(input))
+    }
+
+    /// The source of a set-up program and the name of its file.
+    pub(crate) fn setup_source(&self, index: usize) -> Option<(String, String)> {
+        let path = self.setup.get(index)?;
+        Some((path.display().to_string(), read_file(path).ok()?))
+    }
+}
+
+/// A set-up program that cannot be compiled.
+#[derive(Debug)]
+pub(crate) struct SetupProblem {
+    pub(crate) file: String,
+    pub(crate) source: String,
+    pub(crate) problem: Box<lisp_runtime::Problem>,
+}
+
+fn add_data(input: Input<'static>, option: &str) -> Result<Input<'static>, Failure> {
+    if let Some((name, file)) = option.split_once('=')
+        && !name.is_empty()
+        && !name.contains(['/', '.'])
+    {
+        return Ok(input.json(name.to_owned(), read_file(Path::new(file))?));
+    }
+    let path = Path::new(option);
+    let text = read_file(path)?;
+    if text.trim_start_matches('\u{feff}').trim_start().starts_with('{') {
+        return Ok(input.json_object(text));
+    }
+    match path.file_stem().and_then(|stem| stem.to_str()) {
+        Some(stem) => Ok(input.json(stem.to_owned(), text)),
+        None => Err(Failure::Usage(format!("--data {option}: no name for it; write NAME={option}"))),
+    }
+}
+
+/// A file's text. A byte order mark in front goes.
+pub(crate) fn read_file(path: &Path) -> Result<String, Failure> {
+    let failure = |error| Failure::File { path: path.to_owned(), error };
+    let text = std::fs::read_to_string(path).map_err(failure)?;
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
+}
+
+/// A program's text: from a file, from standard input, or as it is.
+pub(crate) fn read_program(file: Option<&Path>, expression: Option<&str>) -> Result<(String, String), Failure> {
+    match (file, expression) {
+        (_, Some(text)) => Ok(("-e".to_owned(), text.to_owned())),
+        (Some(path), None) if path != Path::new("-") => Ok((path.display().to_string(), read_file(path)?)),
+        (Some(_), None) => {
+            let mut text = String::new();
+            std::io::stdin().lock().read_to_string(&mut text)?;
+            Ok(("standard input".to_owned(), text))
+        }
+        (None, None) => Err(Failure::Usage("which program? give a FILE, - for standard input, or -e EXPR".to_owned())),
+    }
+}

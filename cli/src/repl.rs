@@ -1,0 +1,173 @@
+//! `ptcl repl`: a prompt.
+
+use crate::exit::{Exit, Failure};
+use crate::options::{Grant, LimitOptions};
+use crate::report;
+use lisp_runtime::{Cancel, Outcome, OutcomeKind, Session, builtin_names, is_incomplete};
+use rustyline::completion::Completer;
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::FileHistory;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{Context, Editor, Helper};
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+/// What the command takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    grant: Grant,
+    #[command(flatten)]
+    limits: LimitOptions,
+}
+
+const HELP: &str = "\
+Type a form; it is evaluated when it is complete. Definitions stay, *1 *2 *3 are the last results.
+  :help   this text        :names  what is defined        :quit   leave (also Ctrl-D)
+  Ctrl-C  drops what is typed, or ends the form that runs";
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let engine = arguments.limits.engine()?;
+    let input = match arguments.grant.input(&engine)? {
+        Ok(input) => input,
+        Err(setup) => {
+            eprint!("{}", report::draw(&setup.problem, &setup.file, &setup.source));
+            return Ok(Exit::of_problem(&setup.problem));
+        }
+    };
+    let cancel = Cancel::new();
+    let mut session = engine.session(input.cancel_with(&cancel));
+    let handler = cancel.clone();
+    ctrlc::set_handler(move || handler.cancel()).map_err(|error| Failure::Prompt(error.to_string()))?;
+    let mut editor: Editor<Prompt, FileHistory> =
+        Editor::new().map_err(|error| Failure::Prompt(error.to_string()))?;
+    editor.set_helper(Some(Prompt::default()));
+    let history = history_file();
+    if let Some(path) = &history {
+        // There is none the first time.
+        let _ = editor.load_history(path);
+    }
+    if std::io::stdin().is_terminal() {
+        println!("PTC-Lisp {}. :help for help, Ctrl-D to leave.", env!("CARGO_PKG_VERSION"));
+    }
+    let done = converse(&mut editor, &mut session, &cancel);
+    if let Some(path) = &history
+        && let Err(error) = editor.save_history(path)
+    {
+        eprintln!("ptcl: {}: {error}", path.display());
+    }
+    done
+}
+
+fn converse(
+    editor: &mut Editor<Prompt, FileHistory>,
+    session: &mut Session,
+    cancel: &Cancel,
+) -> Result<Exit, Failure> {
+    loop {
+        let line = match editor.readline("ptc> ") {
+            Ok(line) => line,
+            Err(ReadlineError::Interrupted) => continue,
+            Err(ReadlineError::Eof) => return Ok(Exit::Ok),
+            Err(error) => return Err(Failure::Prompt(error.to_string())),
+        };
+        let text = line.trim();
+        if text.is_empty() {
+            continue;
+        }
+        // A history that cannot be kept is no reason to stop.
+        let _ = editor.add_history_entry(text);
+        match text {
+            ":quit" | ":q" | ":exit" => return Ok(Exit::Ok),
+            ":help" | ":h" => println!("{HELP}"),
+            ":names" => println!("{}", session.names().join(" ")),
+            _ => {
+                cancel.reset();
+                let outcome = session.eval(&line);
+                show(&outcome, &line)?;
+                if let Some(prompt) = editor.helper_mut() {
+                    prompt.defined = session.names();
+                }
+            }
+        }
+    }
+}
+
+fn show(outcome: &Outcome, line: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    for printed in &outcome.prints {
+        writeln!(out, "{printed}")?;
+    }
+    match (outcome.problem(), outcome.text()) {
+        (Some(problem), _) => {
+            out.flush()?;
+            eprint!("{}", report::draw(problem, "prompt", line));
+        }
+        (None, Some(text)) if outcome.kind() == Some(OutcomeKind::Fail) => writeln!(out, "failed: {text}")?,
+        (None, text) => writeln!(out, "{}", text.unwrap_or_default())?,
+    }
+    if let Some(total) = outcome.text_cut() {
+        writeln!(out, "... ({total} bytes in all)")?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Where earlier lines are kept: in the user's directory for state if there is one, else at home.
+fn history_file() -> Option<PathBuf> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let state = std::env::var_os("XDG_STATE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| home.as_ref().map(|home| home.join(".local/state")))
+        .filter(|dir| dir.is_dir());
+    match state {
+        Some(dir) => Some(dir.join("ptcl_history")),
+        None => home.map(|home| home.join(".ptcl_history")),
+    }
+}
+
+/// What the line editor asks: is the form complete, and how could this name go on?
+#[derive(Default)]
+struct Prompt {
+    defined: Vec<String>,
+}
+
+impl Helper for Prompt {}
+impl Highlighter for Prompt {}
+impl Hinter for Prompt {
+    type Hint = String;
+}
+
+impl Validator for Prompt {
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        let text = context.input();
+        let command = text.trim_start().starts_with(':') && !text.trim().contains(char::is_whitespace);
+        Ok(match !command && is_incomplete(text) {
+            true => ValidationResult::Incomplete,
+            false => ValidationResult::Valid(None),
+        })
+    }
+}
+
+impl Completer for Prompt {
+    type Candidate = String;
+
+    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+        let before = &line[..at];
+        let start = before.rfind(|c: char| c.is_whitespace() || "()[]{}\",'#".contains(c)).map_or(0, |i| i + 1);
+        let word = &before[start..];
+        if word.is_empty() {
+            return Ok((at, Vec::new()));
+        }
+        let defined = self.defined.iter().map(String::as_str);
+        let built_in = builtin_names().map(|name: &str| name);
+        let mut names: Vec<String> =
+            defined.chain(built_in).filter(|name| name.starts_with(word)).map(str::to_owned).collect();
+        names.sort_unstable();
+        names.dedup();
+        Ok((start, names))
+    }
+}

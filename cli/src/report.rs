@@ -1,0 +1,67 @@
+//! Errors drawn under the source line.
+
+use lisp_runtime::Problem;
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use std::fmt;
+use std::io::IsTerminal;
+
+/// A line longer than this is not drawn.
+const LINE_BYTES: usize = 2_000;
+
+/// A problem with the text it is in, as the reporter wants it.
+struct Drawing<'a> {
+    problem: &'a Problem,
+    source: Option<NamedSource<String>>,
+}
+
+impl fmt::Debug for Drawing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem.fmt(f)
+    }
+}
+
+impl fmt::Display for Drawing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problem.error.message)
+    }
+}
+
+impl std::error::Error for Drawing<'_> {}
+
+impl Diagnostic for Drawing<'_> {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(self.problem.error.reason))
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.problem.error.hint.as_ref().map(|hint| Box::new(hint) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.source.as_ref().map(|source| source as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let span = self.source.as_ref().and(self.problem.error.span)?;
+        let label = LabeledSpan::underline(span.start as usize..span.end.max(span.start) as usize);
+        Some(Box::new(std::iter::once(label)))
+    }
+}
+
+/// A problem for people, with the source line when there is one.
+pub(crate) fn draw(problem: &Problem, name: &str, source: &str) -> String {
+    let short = source.lines().all(|line| line.len() <= LINE_BYTES);
+    let drawn = problem.error.span.is_some() && short;
+    let source = drawn.then(|| NamedSource::new(name, source.to_owned()));
+    let theme = if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+        GraphicalTheme::unicode()
+    } else {
+        GraphicalTheme::unicode_nocolor()
+    };
+    let mut text = String::new();
+    let handler = GraphicalReportHandler::new_themed(theme).with_width(100);
+    match handler.render_report(&mut text, &Drawing { problem, source }) {
+        Ok(()) => text,
+        Err(_) => format!("{name}: {problem}\n"),
+    }
+}
