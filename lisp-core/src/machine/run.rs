@@ -416,10 +416,7 @@ impl Machine {
         self.reply_with(|h, _| build(h))
     }
 
-    fn reply_with(
-        &mut self,
-        build: impl for<'h> Fn(&'h Heap, &State<'h>) -> Res<Value<'h>>,
-    ) -> Result<(), Error> {
+    fn reply_with(&mut self, build: impl for<'h> Fn(&'h Heap, &State<'h>) -> Res<Value<'h>>) -> Result<(), Error> {
         if !matches!(self.status, Status::AwaitingTool) {
             return Err(Error::new(Reason::HostFault, "no tool call is waiting for a reply"));
         }
