@@ -1,6 +1,7 @@
 //! What a run may print, and its compiled regular expressions: the parts of the account that are not in an arena.
 
 use crate::builtins::args::{grapheme_count, graphemes};
+use crate::builtins::pattern::{Translated, translate};
 use crate::error::{Error, Reason};
 use crate::heap::Res;
 use std::collections::HashMap;
@@ -81,7 +82,7 @@ pub enum Compiled {
 /// The compiled regular expressions of a run, by pattern.
 #[derive(Debug, Default)]
 pub struct Regexes {
-    by_pattern: HashMap<Box<str>, Compiled>,
+    by_pattern: HashMap<Box<str>, (Compiled, u64)>,
 }
 
 impl Regexes {
@@ -96,10 +97,15 @@ impl Regexes {
 
     /// The compiled form of a pattern.
     pub fn get(&mut self, pattern: &str) -> Res<Compiled> {
+        Ok(self.get_weighed(pattern)?.0)
+    }
+
+    /// The compiled form of a pattern, and at how many of its places a search can be at once at most.
+    pub fn get_weighed(&mut self, pattern: &str) -> Res<(Compiled, u64)> {
         if let Some(compiled) = self.by_pattern.get(pattern) {
             return Ok(compiled.clone());
         }
-        let compiled = Self::compile(pattern)?;
+        let compiled = Self::compile_weighed(pattern)?;
         if self.by_pattern.len() >= Self::KEPT {
             self.by_pattern.clear();
         }
@@ -109,6 +115,10 @@ impl Regexes {
 
     /// Compiles a pattern: linear if it can be, with backtracking if it must.
     pub fn compile(pattern: &str) -> Result<Compiled, Error> {
+        Ok(Self::compile_weighed(pattern)?.0)
+    }
+
+    fn compile_weighed(pattern: &str) -> Result<(Compiled, u64), Error> {
         if pattern.len() > Self::PATTERN_BYTES {
             return Err(Error::new(
                 Reason::RuntimeError,
@@ -116,9 +126,10 @@ impl Regexes {
             )
             .hint("use a shorter pattern, or test for several with `or`"));
         }
-        let linear = regex::RegexBuilder::new(pattern).size_limit(Self::COMPILED_BYTES).dfa_size_limit(1 << 20).build();
+        let Translated { text, weight } = translate(pattern);
+        let linear = regex::RegexBuilder::new(&text).size_limit(Self::COMPILED_BYTES).dfa_size_limit(1 << 20).build();
         let first = match linear {
-            Ok(regex) => return Ok(Compiled::Linear(Arc::new(regex))),
+            Ok(regex) => return Ok((Compiled::Linear(Arc::new(regex)), weight)),
             Err(error) => error,
         };
         let wrong = |text: String| {
@@ -128,11 +139,11 @@ impl Regexes {
         if matches!(first, regex::Error::CompiledTooBig(_)) {
             return Err(wrong(format!("its compiled form takes more than {} bytes", Self::COMPILED_BYTES)));
         }
-        fancy_regex::RegexBuilder::new(pattern)
+        fancy_regex::RegexBuilder::new(&text)
             .delegate_size_limit(Self::COMPILED_BYTES)
             .backtrack_limit(Self::BACKTRACK_STEPS)
             .build()
-            .map(|regex| Compiled::Backtracking(Arc::new(regex)))
+            .map(|regex| (Compiled::Backtracking(Arc::new(regex)), weight))
             .map_err(|_| wrong(first.to_string().lines().last().unwrap_or_default().trim().to_owned()))
     }
 }

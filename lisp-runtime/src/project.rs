@@ -16,13 +16,9 @@ pub(crate) fn read_json<'h>(h: &'h Heap, text: &str) -> Res<Value<'h>> {
 /// Lets the host's own work take up to `bytes` beyond the program's budget: what is left on the program's account
 /// says nothing about how large a result may be.
 pub(crate) fn with_room<T>(h: &Heap, bytes: usize, work: impl FnOnce() -> Res<T>) -> Result<T, Error> {
-    let account = h.account();
     // A text under construction asks for three times its length.
     let room = bytes.saturating_mul(3).saturating_add(SLACK);
-    h.set_limit(account.used.saturating_add(room).max(account.limit));
-    let done = work();
-    h.set_limit(account.limit);
-    done.map_err(|fault| match fault {
+    h.off_the_bill(room, work).map_err(|fault| match fault {
         Fault::Error(error) => *error,
         Fault::Collect(_) | Fault::Pause(_) => too_large(bytes),
     })

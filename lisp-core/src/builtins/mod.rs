@@ -29,6 +29,11 @@ mod unknown;
 
 pub(crate) use unknown::unknown_name;
 mod preview;
+mod format;
+mod parse;
+pub mod pattern;
+pub mod regex;
+pub mod strings;
 
 /// A built-in's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -133,25 +138,7 @@ impl Builtin {
 }
 
 /// All built-ins, area by area.
-static AREAS: &[&[Builtin]] = &[
-    crate::frames::TABLE,
-    comparison::TABLE,
-    numbers::TABLE,
-    maps::TABLE,
-    sets::TABLE,
-    print::TABLE,
-    math::TABLE,
-    bits::TABLE,
-    predicates::TABLE,
-    seqs::TABLE,
-    slices::TABLE,
-    json::TABLE,
-    describe::TABLE,
-    java_text::TABLE,
-    java_math::TABLE,
-    java_parse::TABLE,
-    java_time::TABLE,
-];
+static AREAS: &[&[Builtin]] = &[crate::frames::TABLE, comparison::TABLE, numbers::TABLE, maps::TABLE, sets::TABLE, print::TABLE, math::TABLE, bits::TABLE, predicates::TABLE, seqs::TABLE, slices::TABLE, json::TABLE, describe::TABLE, java_text::TABLE, java_math::TABLE, java_parse::TABLE, java_time::TABLE, strings::TABLE, format::TABLE, regex::TABLE, parse::TABLE];
 
 struct Index {
     rows: Vec<&'static Builtin>,

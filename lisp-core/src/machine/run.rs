@@ -82,9 +82,6 @@ pub struct Usage {
     pub compactions: u64,
 }
 
-/// Bytes that a host may use in the run's heap to look at a result, for example to print it.
-const LOOKING_BYTES: usize = 64 << 20;
-
 enum Status {
     Idle,
     Ready,
@@ -479,21 +476,13 @@ impl Machine {
         self.end(Ending::Error(Box::new(error)));
     }
 
-    /// What a host makes of a result costs the program nothing, and may take [`LOOKING_BYTES`] besides.
-    fn open_for_looking(&self) {
-        self.store.heap().set_stop_at(u64::MAX);
-        self.store.heap().allow(LOOKING_BYTES);
-    }
-
     /// Looks at the result of the run that has ended.
     pub fn with_result<T>(&mut self, look: impl for<'h> FnOnce(&'h Heap, Value<'h>) -> T) -> T {
-        self.open_for_looking();
         self.store.enter(|h, state, _| look(h, state.result))
     }
 
     /// Looks at the definitions, in the order in which they were first named.
     pub fn with_definitions<T>(&mut self, look: impl for<'h> FnOnce(&'h Heap, &[(&str, Value<'h>)]) -> T) -> T {
-        self.open_for_looking();
         let names = &self.names;
         self.store.enter(|h, state, _| {
             let defined: Vec<(&str, Value<'_>)> = names

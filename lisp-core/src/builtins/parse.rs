@@ -1,0 +1,113 @@
+//! Numbers and booleans from text. What cannot be read is nil, never an error.
+
+use super::Builtin;
+use crate::heap::{Heap, Res, Value};
+
+/// The rows of this area.
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::native("parse-long", 1, 1, "(parse-long s)", parse_long).aliases(&["parse-int"]).doc(
+        "The integer of 64 bits that a string is, else nil.",
+        &[
+            ("(parse-long \"42\")", "42"),
+            ("(parse-long \"-7\")", "-7"),
+            ("(parse-long \"3.14\")", "nil"),
+            ("(parse-long nil)", "nil"),
+            ("(parse-long)", "!arity_error"),
+        ],
+    ),
+    Builtin::native("parse-double", 1, 1, "(parse-double s)", parse_double).doc(
+        "The float that a string is, else nil.",
+        &[
+            ("(parse-double \"1e3\")", "1000.0"),
+            ("(parse-double \"42\")", "42.0"),
+            ("(parse-double \"-Infinity\")", "##-Inf"),
+            ("(parse-double \"abc\")", "nil"),
+            ("(parse-double)", "!arity_error"),
+        ],
+    ),
+    Builtin::native("parse-boolean", 1, 1, "(parse-boolean s)", parse_boolean).doc(
+        "true for \"true\", false for \"false\", else nil.",
+        &[
+            ("(parse-boolean \"true\")", "true"),
+            ("(parse-boolean \"TRUE\")", "nil"),
+            ("(parse-boolean)", "!arity_error"),
+        ],
+    ),
+];
+
+/// The integer a text is: an optional sign and decimal digits, within 64 bits.
+pub(super) fn long(text: &str) -> Option<i64> {
+    text.parse().ok()
+}
+
+/// The float a text is: decimal, with digits on both sides of a point and an optional exponent; or a name for what is
+/// no number. Beyond the range of floats there is none.
+pub(super) fn double(text: &str) -> Option<f64> {
+    match text {
+        "Infinity" | "+Infinity" => return Some(f64::INFINITY),
+        "-Infinity" => return Some(f64::NEG_INFINITY),
+        "NaN" => return Some(f64::NAN),
+        _ => {}
+    }
+    let mut rest = after_digits(text.strip_prefix(['+', '-']).unwrap_or(text))?;
+    if let Some(fraction) = rest.strip_prefix('.') {
+        rest = after_digits(fraction)?;
+    }
+    if let Some(exponent) = rest.strip_prefix(['e', 'E']) {
+        rest = after_digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent))?;
+    }
+    if !rest.is_empty() {
+        return None;
+    }
+    text.parse::<f64>().ok().filter(|f| f.is_finite())
+}
+
+/// What follows at least one digit.
+fn after_digits(text: &str) -> Option<&str> {
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    (rest.len() < text.len()).then_some(rest)
+}
+
+fn parse_long<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let &[Value::Str(s)] = args else { return Ok(Value::Nil) };
+    h.charge(s.text.len() as u64 / 8)?;
+    Ok(long(s.text).map_or(Value::Nil, Value::Int))
+}
+
+fn parse_double<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let &[Value::Str(s)] = args else { return Ok(Value::Nil) };
+    h.charge(s.text.len() as u64 / 4)?;
+    Ok(double(s.text).map_or(Value::Nil, Value::Float))
+}
+
+fn parse_boolean<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(match args.first().and_then(|v| v.as_str()) {
+        Some("true") => Value::Bool(true),
+        Some("false") => Value::Bool(false),
+        _ => Value::Nil,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_need_digits_on_both_sides() {
+        for bad in ["", "+", ".5", "5.", "1e", "1e+", " 1", "1 ", "0x1", "1_0", "inf", "1e400", "١"] {
+            assert_eq!(double(bad), None, "{bad:?}");
+        }
+        for (text, f) in [("1", 1.0), ("-1.5", -1.5), ("+2E2", 200.0), ("1e-2", 0.01), ("007", 7.0)] {
+            assert_eq!(double(text), Some(f), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn integers_fit_64_bits() {
+        for bad in ["", "-", "+-1", "1.0", " 1", "9223372036854775808", "1_000"] {
+            assert_eq!(long(bad), None, "{bad:?}");
+        }
+        assert_eq!(long("-9223372036854775808"), Some(i64::MIN));
+        assert_eq!(long("+5"), Some(5));
+    }
+}

@@ -1,0 +1,305 @@
+//! Regular expressions as Java and Perl write them, in the notation of the engines, and what they may cost.
+
+/// A pattern in the notation of the engines.
+pub struct Translated {
+    /// The pattern.
+    pub text: String,
+    /// An upper bound to the places of the pattern at which a search can be at once, counted repeats written out.
+    pub weight: u64,
+}
+
+/// Horizontal white space, as members of a class.
+const HORIZONTAL: &str = r"\t\p{Zs}";
+/// Any end of a line.
+const NEWLINE: &str = r"(?:\r\n|[\n\x0B\x0C\r\x{85}\x{2028}\x{2029}])";
+
+struct Translator<'p> {
+    rest: &'p str,
+    out: String,
+    /// Weight of the open groups' parents, and of what stands since the last one was opened.
+    parents: Vec<u64>,
+    total: u64,
+    /// Weight of the atom a repeat would apply to.
+    last: u64,
+}
+
+/// Translates a pattern. What the engines would read otherwise is rewritten, such as `\<` (not a word's beginning but a
+/// character), a `{` that begins no repeat, a `[` inside a class; all else is left to their judgement.
+pub fn translate(pattern: &str) -> Translated {
+    let mut t = Translator {
+        rest: pattern,
+        out: String::with_capacity(pattern.len() + 16),
+        parents: Vec::new(),
+        total: 0,
+        last: 0,
+    };
+    while let Some(c) = t.next() {
+        match c {
+            '\\' => t.escape(),
+            '[' => {
+                t.class();
+                t.atom(1);
+            }
+            '{' => t.brace(),
+            '(' => {
+                t.parents.push(t.total);
+                (t.total, t.last) = (0, 0);
+                t.out.push('(');
+            }
+            ')' => {
+                let group = t.total.saturating_add(1);
+                t.total = t.parents.pop().unwrap_or(0);
+                t.atom(group);
+                t.out.push(')');
+            }
+            '*' | '+' | '?' | '|' => t.out.push(c),
+            c => {
+                t.out.push(c);
+                t.atom(1);
+            }
+        }
+    }
+    let weight = t.parents.iter().fold(t.total, |sum, &w| sum.saturating_add(w)).max(1);
+    Translated { text: t.out, weight }
+}
+
+impl Translator<'_> {
+    fn next(&mut self) -> Option<char> {
+        let mut chars = self.rest.chars();
+        let c = chars.next()?;
+        self.rest = chars.as_str();
+        Some(c)
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        self.rest = self.rest.get(bytes..).unwrap_or_default();
+    }
+
+    fn atom(&mut self, weight: u64) {
+        self.total = self.total.saturating_add(weight);
+        self.last = weight;
+    }
+
+    /// After a backslash outside a class.
+    fn escape(&mut self) {
+        self.atom(1);
+        match self.next() {
+            Some(c @ ('<' | '>')) => self.out.push(c),
+            Some('h') => self.push_all(&["[", HORIZONTAL, "]"]),
+            Some('H') => self.push_all(&["[^", HORIZONTAL, "]"]),
+            Some('R') => self.out.push_str(NEWLINE),
+            Some('e') => self.out.push_str(r"\x1B"),
+            Some('Q') => {
+                let (quoted, after) = self.rest.split_once(r"\E").unwrap_or((self.rest, ""));
+                self.out.push_str(&regex::escape(quoted));
+                self.total = self.total.saturating_add(quoted.len() as u64);
+                self.rest = after;
+            }
+            Some(c) => {
+                self.push_all(&["\\"]);
+                self.out.push(c);
+                self.argument(c);
+            }
+            None => self.out.push('\\'),
+        }
+    }
+
+    /// Copies the `{...}` that belongs to an escape such as `\p`.
+    fn argument(&mut self, letter: char) {
+        if matches!(letter, 'p' | 'P' | 'x' | 'u' | 'k' | 'g')
+            && self.rest.starts_with('{')
+            && let Some(end) = self.rest.find('}')
+        {
+            self.out.push_str(self.rest.get(..=end).unwrap_or_default());
+            self.skip(end + 1);
+        }
+    }
+
+    fn push_all(&mut self, parts: &[&str]) {
+        self.out.extend(parts.iter().copied());
+    }
+
+    /// After a `{` outside a class: a repeat, or the character.
+    fn brace(&mut self) {
+        let Some((inside, _)) = self.rest.split_once('}') else {
+            self.out.push_str(r"\{");
+            return self.atom(1);
+        };
+        let (least, most) = inside.split_once(',').unwrap_or((inside, inside));
+        let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+        if least.is_empty() || !digits(least) || !digits(most) {
+            self.out.push_str(r"\{");
+            return self.atom(1);
+        }
+        let count = |s: &str| if s.is_empty() { 0 } else { s.parse::<u64>().unwrap_or(u64::MAX) };
+        let times = count(least).max(count(most)).max(1);
+        let once = self.last;
+        self.last = once.saturating_mul(times);
+        self.total = self.total.saturating_add(self.last.saturating_sub(once));
+        self.push_all(&["{", inside, "}"]);
+        self.skip(inside.len() + 1);
+    }
+
+    /// After the `[` that begins a class.
+    fn class(&mut self) {
+        self.out.push('[');
+        self.class_start();
+        let mut depth = 1u32;
+        // May a hyphen that follows be the middle of a range?
+        let mut range = false;
+        while let Some(c) = self.next() {
+            match c {
+                ']' => {
+                    self.out.push(']');
+                    depth -= 1;
+                    if depth == 0 {
+                        return;
+                    }
+                    range = false;
+                }
+                '[' if self.out.ends_with("&&") => {
+                    self.out.push('[');
+                    self.class_start();
+                    depth = depth.saturating_add(1);
+                    range = false;
+                }
+                '[' => range = self.bracket(),
+                '\\' => range = self.class_escape(),
+                '-' => range = self.hyphen(range),
+                '~' => {
+                    self.out.push_str(r"\~");
+                    range = true;
+                }
+                c => {
+                    self.out.push(c);
+                    range = true;
+                }
+            }
+        }
+    }
+
+    /// The `^` and `]` at the beginning of a class.
+    fn class_start(&mut self) {
+        if self.rest.starts_with('^') {
+            self.out.push('^');
+            self.skip(1);
+        }
+        if self.rest.starts_with(']') {
+            self.out.push_str(r"\]");
+            self.skip(1);
+        }
+    }
+
+    /// After a `[` inside a class: a named class such as `[:alpha:]`, or the character. Can a range begin with it?
+    fn bracket(&mut self) -> bool {
+        if self.rest.starts_with(':')
+            && let Some(end) = self.rest.find(":]")
+        {
+            self.out.push('[');
+            self.out.push_str(self.rest.get(..end + 2).unwrap_or_default());
+            self.skip(end + 2);
+            return false;
+        }
+        self.out.push_str(r"\[");
+        true
+    }
+
+    /// After a hyphen inside a class: it means a range when a character stands on both sides, else itself. Can a range
+    /// begin with it?
+    fn hyphen(&mut self, range: bool) -> bool {
+        let mut after = self.rest.chars();
+        let alone = match (after.next(), after.next()) {
+            (None | Some(']'), _) | (Some('['), Some(':')) => true,
+            (Some('\\'), letter) => letter.is_some_and(is_class_letter),
+            _ => false,
+        };
+        if !range || alone {
+            self.out.push_str(r"\-");
+            return true;
+        }
+        self.out.push('-');
+        match self.next() {
+            Some('\\') => {
+                self.class_escape();
+            }
+            Some(c @ ('[' | '-' | '~' | '&')) => {
+                self.out.push('\\');
+                self.out.push(c);
+            }
+            Some(c) => self.out.push(c),
+            None => {}
+        }
+        false
+    }
+
+    /// After a backslash inside a class. Can a range begin with what it means?
+    fn class_escape(&mut self) -> bool {
+        match self.next() {
+            Some('b') => self.out.push_str(r"\x08"),
+            Some('e') => self.out.push_str(r"\x1B"),
+            Some(c @ ('<' | '>')) => self.out.push(c),
+            Some('h') => {
+                self.out.push_str(HORIZONTAL);
+                return false;
+            }
+            Some(c) => {
+                self.out.push('\\');
+                self.out.push(c);
+                self.argument(c);
+                return !is_class_letter(c);
+            }
+            None => self.out.push('\\'),
+        }
+        true
+    }
+}
+
+/// Does this letter after a backslash stand for several characters?
+fn is_class_letter(c: char) -> bool {
+    matches!(c, 'w' | 'W' | 'd' | 'D' | 's' | 'S' | 'p' | 'P' | 'h' | 'H')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notation_of_other_engines_is_understood() {
+        for (pattern, text, first) in [
+            (r"\<b\>", "a <b>", "<b>"),
+            (r"{\w+}", "x{ab}", "{ab}"),
+            (r"a{,2}", "a{,2}", "a{,2}"),
+            (r"a{2}", "aaa", "aa"),
+            (r"[^[]+", "ab[c", "ab"),
+            (r"[[]x", "[x", "[x"),
+            (r"[]a]+", "x]a]", "]a]"),
+            (r"[\w-.]+", "!a-b.c", "a-b.c"),
+            (r"[\w-]+", "!a-b", "a-b"),
+            (r"[a-c-z]+", "xa-zb", "a-zb"),
+            (r"[!--]+", "a!,-", "!,-"),
+            (r"[-a]+", "x-a", "-a"),
+            (r"[[:digit:]-]+", "a1-2", "1-2"),
+            (r"[a-z&&[^aeiou]]+", "aebcd", "bcd"),
+            (r"[~~a]+", "b~a", "~a"),
+            (r"a\hb", "a\u{a0}b", "a\u{a0}b"),
+            (r"\Qa.b\E+", "a.bb", "a.bb"),
+            (r"\p{Lu}{2}", "aBC", "BC"),
+            (r"a\Rb", "a\r\nb", "a\r\nb"),
+            (r#"\"\ \/\-\#"#, "\" /-#", "\" /-#"),
+        ] {
+            let translated = translate(pattern).text;
+            let regex = regex::Regex::new(&translated).unwrap_or_else(|e| panic!("{pattern} {translated}: {e}"));
+            assert_eq!(regex.find(text).map(|m| m.as_str()), Some(first), "{pattern} {translated}");
+        }
+    }
+
+    #[test]
+    fn weight_counts_repeats() {
+        for (pattern, weight) in
+            [("", 1), ("abc", 3), ("a{10}", 10), ("(ab){2,10}", 30), ("((a{100}){100}){100}", 1_010_100)]
+        {
+            assert_eq!(translate(pattern).weight, weight, "{pattern}");
+        }
+        assert_eq!(translate("a{99999999999999999999}{9}").weight, u64::MAX);
+    }
+}

@@ -1,0 +1,394 @@
+//! Regular expressions: finding, matching, splitting and replacing.
+
+use super::Builtin;
+use super::args::{string, type_error};
+use super::parse;
+use crate::error::{Error, Reason};
+use crate::heap::{Fault, Heap, Res, TextBuf, Value};
+use crate::meter::Compiled;
+use regex::CaptureLocations;
+use std::sync::Arc;
+
+/// The rows of this area.
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::native("re-find", 2, 2, "(re-find re s)", re_find).doc(
+        "The first match in the string, or nil; with groups [match group ...].",
+        &[
+            ("(re-find #\"\\d+\" \"a12b\")", "\"12\""),
+            ("(re-find #\"(a)?(b)\" \"b\")", "[\"b\" \"\" \"b\"]"),
+            ("(re-find #\"z\" \"abc\")", "nil"),
+            ("(re-find \"a\" \"abc\")", "!type_error"),
+        ],
+    ),
+    Builtin::native("re-matches", 2, 2, "(re-matches re s)", re_matches).doc(
+        "The match when the whole string matches, else nil; with groups [match group ...].",
+        &[
+            ("(re-matches #\"(\\d+)-(\\d+)\" \"10-20\")", "[\"10-20\" \"10\" \"20\"]"),
+            ("(re-matches #\"a\" \"ab\")", "nil"),
+            ("(re-matches #\"a\" nil)", "!type_error"),
+        ],
+    ),
+    Builtin::native("re-seq", 2, 2, "(re-seq re s)", re_seq).doc(
+        "All matches in the string, each like that of re-find.",
+        &[
+            ("(re-seq #\"\\d+\" \"a1b22\")", "[\"1\" \"22\"]"),
+            ("(re-seq #\"z\" \"abc\")", "[]"),
+            ("(re-seq true \"b\")", "!type_error"),
+        ],
+    ),
+    Builtin::native("re-split", 2, 2, "(re-split re s)", re_split).doc(
+        "The parts of the string between the matches.",
+        &[("(re-split #\"\\s+\" \"a  b c\")", "[\"a\" \"b\" \"c\"]"), ("(re-split \",\" \"a,b\")", "!type_error")],
+    ),
+    Builtin::native("re-pattern", 1, 1, "(re-pattern s)", re_pattern).doc(
+        "The regular expression that a string writes.",
+        &[
+            ("(re-pattern \"\\\\d+\")", "#\"\\d+\""),
+            ("(re-pattern \"[\")", "!runtime_error"),
+            ("(re-pattern #\"a\")", "!type_error"),
+        ],
+    ),
+    Builtin::native("regex?", 1, 1, "(regex? x)", is_regex)
+        .doc("Is it a regular expression?", &[("(regex? #\"a\")", "true"), ("(regex? \"a\")", "false")]),
+    Builtin::native("extract", 2, 3, "(extract pattern s n)", extract).doc(
+        "Group n (1 when not given, 0 is the whole match) of the first match, or nil. The pattern may be a string.",
+        &[
+            ("(extract \"ID:(\\\\d+)\" \"ID:42\")", "\"42\""),
+            ("(extract #\"ID:(\\d+)\" \"ID:42\" 0)", "\"ID:42\""),
+            ("(extract \"ID:(\\\\d+)\" \"none\")", "nil"),
+            ("(extract \"a\" 5)", "!type_error"),
+        ],
+    ),
+    Builtin::native("extract-int", 2, 4, "(extract-int pattern s n default)", extract_int).doc(
+        "The integer in group n (1 when not given) of the first match, else the default or nil.",
+        &[
+            ("(extract-int \"age=(\\\\d+)\" \"age=25\")", "25"),
+            ("(extract-int \"age=(\\\\d+)\" \"none\" 1 0)", "0"),
+            ("(extract-int \"a\" \"a\" \"b\")", "!type_error"),
+        ],
+    ),
+];
+
+/// The longest text for patterns that need backtracking, in bytes: look-around can cost its square.
+const BACKTRACKING_TEXT: usize = 32_768;
+/// The most that the length of a text times the weight of a pattern may be: what one search may cost at worst.
+const SEARCH_STEPS: u64 = 200_000_000;
+
+enum Engine {
+    Linear(Arc<regex::Regex>, Option<CaptureLocations>),
+    Backtracking(Arc<fancy_regex::Regex>),
+}
+
+/// A search for one match of a pattern after the other.
+pub(super) struct Search<'h> {
+    h: &'h Heap,
+    engine: Engine,
+    text: &'h str,
+    /// Where the next match is looked for; beyond the end of the text there is none.
+    place: usize,
+    /// Fuel for each match, because a search may look far ahead of where its match ends.
+    step: u64,
+    /// The ranges of the groups of the last match.
+    groups: Vec<Option<(usize, usize)>>,
+}
+
+impl<'h> Search<'h> {
+    /// Begins a search. Charges for going through the text once.
+    pub(super) fn new(h: &'h Heap, pattern: &str, text: &'h str) -> Res<Self> {
+        let (compiled, weight) = h.regexes.borrow_mut().get_weighed(pattern)?;
+        let len = text.len() as u64;
+        let (engine, groups, step) = match compiled {
+            Compiled::Linear(regex) => {
+                if weight.saturating_mul(len) > SEARCH_STEPS {
+                    return Err(too_long(text, (SEARCH_STEPS / weight.max(1)) as usize));
+                }
+                h.charge((len / 4).saturating_mul(1 + weight / 32))?;
+                let groups = regex.captures_len();
+                let locations = (groups > 1).then(|| regex.capture_locations());
+                (Engine::Linear(regex, locations), groups, 16 + len / 4_096)
+            }
+            Compiled::Backtracking(regex) => {
+                if text.len() > BACKTRACKING_TEXT {
+                    return Err(too_long(text, BACKTRACKING_TEXT));
+                }
+                h.charge(len.saturating_mul(1 + weight / 32))?;
+                let groups = regex.captures_len();
+                (Engine::Backtracking(regex), groups, 64 + len)
+            }
+        };
+        h.room(groups.saturating_mul(64))?;
+        Ok(Search { h, engine, text, place: 0, step, groups: Vec::with_capacity(groups) })
+    }
+
+    /// The range of the next match; its groups are kept.
+    pub(super) fn next(&mut self) -> Res<Option<(usize, usize)>> {
+        if self.place > self.text.len() {
+            return Ok(None);
+        }
+        self.h.charge(self.step + self.groups.capacity() as u64)?;
+        self.groups.clear();
+        match &mut self.engine {
+            Engine::Linear(regex, None) => {
+                self.groups.extend(regex.find_at(self.text, self.place).map(|m| Some((m.start(), m.end()))));
+            }
+            Engine::Linear(regex, Some(locations)) => {
+                if regex.captures_read_at(locations, self.text, self.place).is_some() {
+                    self.groups.extend((0..locations.len()).map(|i| locations.get(i)));
+                }
+            }
+            Engine::Backtracking(regex) => {
+                if let Some(found) = regex.captures_from_pos(self.text, self.place).map_err(gave_up)? {
+                    self.groups.extend((0..found.len()).map(|i| found.get(i).map(|m| (m.start(), m.end()))));
+                }
+            }
+        }
+        let Some(&Some((start, end))) = self.groups.first() else {
+            self.place = usize::MAX;
+            return Ok(None);
+        };
+        // After an empty match the next one begins at least a character later.
+        let later = self.text.get(end..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
+        self.place = if end > start { end } else { end + later };
+        Ok(Some((start, end)))
+    }
+
+    /// The part of the text in a range.
+    fn part(&self, start: usize, end: usize) -> &'h str {
+        self.text.get(start..end).unwrap_or_default()
+    }
+
+    /// The last match as a value: its text, or with groups a vector. Groups without a part in the match are empty, and
+    /// left out at the end.
+    fn found(&self) -> Res<Value<'h>> {
+        let text = |group: &Option<(usize, usize)>| group.map_or("", |(start, end)| self.part(start, end));
+        let shown = self.groups.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+        match self.groups.get(..shown) {
+            None | Some([]) => Ok(Value::Nil),
+            Some([whole]) => self.h.str_view(text(whole)),
+            Some(groups) => {
+                let out = self.h.vec_builder(groups.len())?;
+                for group in groups {
+                    out.push(self.h, self.h.str_view(text(group))?)?;
+                }
+                out.finish(self.h)
+            }
+        }
+    }
+}
+
+#[cold]
+fn too_long(text: &str, limit: usize) -> Fault {
+    let message =
+        format!("this regular expression searches at most {limit} bytes of text, this one has {}", text.len());
+    Error::new(Reason::RuntimeError, message)
+        .hint("search line by line with `split-lines`, or write a pattern with fewer repeats and without look-around")
+        .detail("limit_bytes", limit)
+        .into()
+}
+
+#[cold]
+fn gave_up(_: fancy_regex::Error) -> Fault {
+    Error::new(Reason::RuntimeError, "the regular expression tried too many ways to match and gave up")
+        .hint("avoid repeats inside repeats, look-around and back-references")
+        .into()
+}
+
+/// The pattern of a regular expression.
+fn pattern<'h>(name: &str, v: Value<'h>) -> Res<&'h str> {
+    match v {
+        Value::Regex(s) => Ok(s.text),
+        other => Err(expects_regex(name, other)),
+    }
+}
+
+#[cold]
+fn expects_regex(name: &str, got: Value<'_>) -> Fault {
+    match type_error(name, "a regular expression", got) {
+        Fault::Error(error) => error.hint("write #\"...\" or (re-pattern s)").into(),
+        other => other,
+    }
+}
+
+fn two<'h>(args: &[Value<'h>]) -> (Value<'h>, Value<'h>) {
+    (args.first().copied().unwrap_or(Value::Nil), args.get(1).copied().unwrap_or(Value::Nil))
+}
+
+fn re_find<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (re, text) = two(args);
+    let mut search = Search::new(h, pattern("re-find", re)?, string("re-find", text)?)?;
+    match search.next()? {
+        Some(_) => search.found(),
+        None => Ok(Value::Nil),
+    }
+}
+
+fn re_matches<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (re, text) = two(args);
+    let (re, text) = (pattern("re-matches", re)?, string("re-matches", text)?);
+    h.room(re.len() + 16)?;
+    let mut search = Search::new(h, &format!("\\A(?:{re})\\z"), text)?;
+    match search.next()? {
+        Some(_) => search.found(),
+        None => Ok(Value::Nil),
+    }
+}
+
+fn re_seq<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (re, text) = two(args);
+    let mut search = Search::new(h, pattern("re-seq", re)?, string("re-seq", text)?)?;
+    let out = h.vec_builder(4)?;
+    while search.next()?.is_some() {
+        out.push(h, search.found()?)?;
+    }
+    out.finish(h)
+}
+
+fn re_split<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (re, text) = two(args);
+    split(h, pattern("re-split", re)?, string("re-split", text)?)
+}
+
+/// The parts of a text between the matches of a pattern. An empty match at the beginning splits nothing off; empty parts
+/// at the end stay; an empty text has no parts.
+pub(super) fn split<'h>(h: &'h Heap, pattern: &str, text: &'h str) -> Res<Value<'h>> {
+    let mut search = Search::new(h, pattern, text)?;
+    let out = h.vec_builder(4)?;
+    if text.is_empty() {
+        return out.finish(h);
+    }
+    let mut from = 0;
+    while let Some((start, end)) = search.next()? {
+        if end == 0 {
+            continue;
+        }
+        out.push(h, h.str_view(search.part(from, start))?)?;
+        from = end;
+    }
+    out.push(h, h.str_view(search.part(from, text.len()))?)?;
+    out.finish(h)
+}
+
+/// A text with all matches of a pattern replaced by another text, taken as it is.
+pub(super) fn replace<'h>(h: &'h Heap, pattern: &str, text: &'h str, by: &str) -> Res<Value<'h>> {
+    let mut search = Search::new(h, pattern, text)?;
+    let mut out = TextBuf::new(h);
+    let mut from = 0;
+    while let Some((start, end)) = search.next()? {
+        out.push_str(search.part(from, start))?;
+        out.push_str(by)?;
+        from = end;
+    }
+    out.push_str(search.part(from, text.len()))?;
+    out.finish()
+}
+
+fn re_pattern<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match args.first() {
+        Some(&Value::Str(s)) => {
+            h.charge(s.text.len() as u64 + 16)?;
+            h.regexes.borrow_mut().get(s.text)?;
+            Ok(Value::Regex(s))
+        }
+        other => Err(type_error("re-pattern", "a string", other.copied().unwrap_or(Value::Nil))),
+    }
+}
+
+fn is_regex<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(Value::Bool(matches!(args, [Value::Regex(_)])))
+}
+
+/// The text of a group of the first match.
+fn group<'h>(h: &'h Heap, name: &str, args: &[Value<'h>]) -> Res<Option<&'h str>> {
+    let (re, text) = two(args);
+    let re = match re {
+        Value::Str(s) | Value::Regex(s) => s.text,
+        other => return Err(type_error(name, "a regular expression or a string", other)),
+    };
+    let text = string(name, text)?;
+    let group = match args.get(2) {
+        Some(&n) => super::args::int(name, n)?,
+        None => 1,
+    };
+    let mut search = Search::new(h, re, text)?;
+    if search.next()?.is_none() {
+        return Ok(None);
+    }
+    // A group that took no part is empty when a later one did, and not there otherwise.
+    let later = |from: usize| search.groups.iter().skip(from).any(Option::is_some);
+    Ok(usize::try_from(group).ok().filter(|&n| later(n)).and_then(|n| {
+        let range = search.groups.get(n)?;
+        Some(range.map_or("", |(start, end)| search.part(start, end)))
+    }))
+}
+
+fn extract<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match group(h, "extract", args)? {
+        Some(text) => h.str_view(text),
+        None => Ok(Value::Nil),
+    }
+}
+
+fn extract_int<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let default = args.get(3).copied().unwrap_or(Value::Nil);
+    let Some(text) = group(h, "extract-int", args)? else { return Ok(default) };
+    h.charge(text.len() as u64 / 8)?;
+    Ok(parse::long(text).map_or(default, Value::Int))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtins::print::pr_str;
+
+    fn shown<'h>(h: &'h Heap, f: super::super::Native, args: &[Value<'h>]) -> Result<String, Reason> {
+        let value = match f(h, args) {
+            Ok(value) => value,
+            Err(Fault::Error(error)) => return Err(error.reason),
+            Err(other) => panic!("{other:?}"),
+        };
+        let mut out = TextBuf::new(h);
+        pr_str(h, value, &mut out).expect("there is room");
+        Ok(out.into_string())
+    }
+
+    fn call(f: super::super::Native, pattern: &str, text: &str) -> Result<String, Reason> {
+        let h = Heap::new(1, usize::MAX / 2);
+        let re = Value::Regex(h.text(pattern).expect("there is room"));
+        let text = h.str(text).expect("there is room");
+        shown(&h, f, &[re, text])
+    }
+
+    #[test]
+    fn searches_in_both_engines() {
+        for (f, pattern, text, answer) in [
+            (re_find as super::super::Native, r"a(\d+)?", "xa", r#""a""#),
+            (re_find, r"(a)?(b)?(c)", "c", r#"["c" "" "" "c"]"#),
+            (re_seq, r"a(\d+)?", "a a2", r#"["a" ["a2" "2"]]"#),
+            (re_seq, r"x*", "xab", r#"["x" "" "" ""]"#),
+            (re_seq, r"(?=b)", "abb", r#"["" ""]"#),
+            (re_seq, r"(\w)\1", "aabcc", r#"[["aa" "a"] ["cc" "c"]]"#),
+            (re_seq, "", "é", r#"["" ""]"#),
+            (re_matches, r"a|ab", "ab", r#""ab""#),
+            (re_matches, r"(?<!x)a", "a", r#""a""#),
+            (re_matches, r"a", "ab", "nil"),
+            (re_split, r"", "abc", r#"["a" "b" "c" ""]"#),
+            (re_split, r",", "", "[]"),
+            (re_split, r",", ",a,,", r#"["" "a" "" ""]"#),
+            (re_split, r"(?=[A-Z])", "aBcD", r#"["a" "Bc" "D"]"#),
+            (re_split, r"(\d)", "a1b", r#"["a" "b"]"#),
+        ] {
+            assert_eq!(call(f, pattern, text).as_deref(), Ok(answer), "{pattern} in {text}");
+        }
+    }
+
+    #[test]
+    fn hostile_patterns_end() {
+        let long = "a".repeat(100_000) + "!";
+        assert_eq!(call(re_find, "(a+)+$", &long).as_deref(), Ok("nil"));
+        assert_eq!(call(re_find, r"(?=(a+)+$)(a)\2", &long), Err(Reason::RuntimeError), "too long for backtracking");
+        let short = long.split_at(70_000).1;
+        assert_eq!(call(re_find, r"(a*)*\1b", short), Err(Reason::RuntimeError), "too many ways");
+        assert_eq!(call(re_find, r"((a{100}){100}){100}", "a"), Err(Reason::RuntimeError), "too large");
+        assert_eq!(call(re_find, r"(a?){9000}", &long), Err(Reason::RuntimeError), "too many steps");
+    }
+}

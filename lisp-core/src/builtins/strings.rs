@@ -1,0 +1,556 @@
+//! Strings. Indices count characters as a person does (grapheme clusters); parts of a string share its bytes.
+
+use super::args::{self, fault, grapheme_count, graphemes, int, string, type_error};
+use super::print::to_str;
+use super::{Builtin, regex};
+use crate::error::{Error, Reason};
+use crate::heap::{Fault, Heap, Res, TextBuf, Value};
+
+const NAMESPACE: &str = "clojure.string";
+
+/// The rows of this area.
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::native("blank?", 1, 1, "(blank? s)", is_blank).namespace(NAMESPACE).doc(
+        "Is the string empty or only white space? Also true of nil.",
+        &[("(blank? \" \\t\\n\")", "true"), ("(blank? nil)", "true"), ("(blank? 1)", "!type_error")],
+    ),
+    Builtin::native("lower-case", 1, 1, "(lower-case s)", lower_case).namespace(NAMESPACE).aliases(&["downcase"]).doc(
+        "The string in small letters.",
+        &[("(lower-case \" A b \")", "\" a b \""), ("(lower-case nil)", "!type_error")],
+    ),
+    Builtin::native("upper-case", 1, 1, "(upper-case s)", upper_case).namespace(NAMESPACE).aliases(&["upcase"]).doc(
+        "The string in capital letters.",
+        &[("(upper-case \"straße\")", "\"STRASSE\""), ("(upper-case 1)", "!type_error")],
+    ),
+    Builtin::native("starts-with?", 2, 2, "(starts-with? s prefix)", starts_with).namespace(NAMESPACE).doc(
+        "Does the string begin with the other?",
+        &[("(starts-with? \"hello\" \"he\")", "true"), ("(starts-with? \"hello\" :he)", "!type_error")],
+    ),
+    Builtin::native("ends-with?", 2, 2, "(ends-with? s suffix)", ends_with).namespace(NAMESPACE).doc(
+        "Does the string end with the other?",
+        &[("(ends-with? \"hello\" \"lo\")", "true"), ("(ends-with? nil \"lo\")", "!type_error")],
+    ),
+    Builtin::native("includes?", 2, 2, "(includes? s substring)", includes).namespace(NAMESPACE).doc(
+        "Is the other string a part of this one?",
+        &[("(includes? \"hello\" \"ll\")", "true"), ("(includes? [1 2] 1)", "!type_error")],
+    ),
+    Builtin::native("index-of", 2, 3, "(index-of s value from-index)", index_of).namespace(NAMESPACE).doc(
+        "The index at which a part first begins, from an index on, or nil.",
+        &[
+            ("(index-of \"hello\" \"l\")", "2"),
+            ("(index-of \"hello\" \"l\" 3)", "3"),
+            ("(index-of \"hello\" \"x\")", "nil"),
+            ("(index-of nil \"a\")", "!type_error"),
+        ],
+    ),
+    Builtin::native("last-index-of", 2, 3, "(last-index-of s value from-index)", last_index_of)
+        .namespace(NAMESPACE)
+        .doc(
+            "The index at which a part last begins, up to an index, or nil.",
+            &[
+                ("(last-index-of \"hello\" \"l\")", "3"),
+                ("(last-index-of \"hello\" \"l\" 2)", "2"),
+                ("(last-index-of :a \"a\")", "!type_error"),
+            ],
+        ),
+    Builtin::native("join", 1, 2, "(join separator coll)", join).namespace(NAMESPACE).doc(
+        "The texts of a vector's or set's elements, with the separator between them.",
+        &[
+            ("(join \", \" [1 nil :a \"b\"])", "\"1, , :a, b\""),
+            ("(join [\"a\" \"b\"])", "\"ab\""),
+            ("(join \",\" nil)", "!type_error"),
+        ],
+    ),
+    Builtin::native("split", 2, 2, "(split s re-or-char)", split).namespace(NAMESPACE).doc(
+        "The parts of the string between the matches of a regular expression or between a character.",
+        &[
+            ("(split \"a--b--c\" #\"--\")", "[\"a\" \"b\" \"c\"]"),
+            ("(split \"a,b,\" \",\")", "[\"a\" \"b\" \"\"]"),
+            ("(split \"héy\" \"\")", "[\"h\" \"é\" \"y\"]"),
+            ("(split \"a--b\" \"--\")", "!type_error"),
+        ],
+    ),
+    Builtin::native("split-lines", 1, 1, "(split-lines s)", split_lines).namespace(NAMESPACE).doc(
+        "The lines of the string, without empty ones at its end.",
+        &[("(split-lines \"a\\r\\nb\\n\\n\")", "[\"a\" \"b\"]"), ("(split-lines 1)", "!type_error")],
+    ),
+    Builtin::native("replace", 2, 3, "(replace s pattern replacement)", replace).namespace(NAMESPACE).doc(
+        "The string with all matches of a string or regular expression replaced; or (replace smap coll): the collection \
+         with its elements replaced by what the map, or vector by index, holds for them.",
+        &[
+            ("(replace \"hello\" \"l\" \"L\")", "\"heLLo\""),
+            ("(replace \"a1\" #\"\\d\" \"<$1>\")", "\"a<$1>\""),
+            ("(replace {2 :two} [1 2 3])", "[1 :two 3]"),
+            ("(replace \"a\" \"a\" 1)", "!type_error"),
+        ],
+    ),
+    Builtin::native("trim", 1, 1, "(trim s)", trim).namespace(NAMESPACE).doc(
+        "The string without white space at its ends.",
+        &[("(trim \" \\n a b \")", "\"a b\""), ("(trim nil)", "!type_error")],
+    ),
+    Builtin::native("triml", 1, 1, "(triml s)", triml).namespace(NAMESPACE).doc(
+        "The string without white space at its beginning.",
+        &[("(triml \" a \")", "\"a \""), ("(triml 2)", "!type_error")],
+    ),
+    Builtin::native("trimr", 1, 1, "(trimr s)", trimr).namespace(NAMESPACE).doc(
+        "The string without white space at its end.",
+        &[("(trimr \" a \")", "\" a\""), ("(trimr :k)", "!type_error")],
+    ),
+    Builtin::native("trim-newline", 1, 1, "(trim-newline s)", trim_newline).namespace(NAMESPACE).doc(
+        "The string without newlines and carriage returns at its end.",
+        &[("(trim-newline \"a \\r\\n\")", "\"a \""), ("(trim-newline true)", "!type_error")],
+    ),
+    Builtin::native("subs", 2, 3, "(subs s start end)", subs).doc(
+        "The part of the string from an index up to, not including, another. What lies outside is left out; before 0 \
+         there is nothing.",
+        &[
+            ("(subs \"hello\" 1 3)", "\"el\""),
+            ("(subs \"hello\" 3 100)", "\"lo\""),
+            ("(subs \"hello\" -1)", "\"\""),
+            ("(subs \"abc\" nil)", "!type_error"),
+        ],
+    ),
+    Builtin::native("name", 1, 1, "(name x)", name).doc(
+        "The name of a keyword, without its colon; a string is its own.",
+        &[("(name :foo)", "\"foo\""), ("(name \"bar\")", "\"bar\""), ("(name nil)", "!runtime_error")],
+    ),
+    Builtin::native("keyword", 1, 1, "(keyword x)", keyword).doc(
+        "The keyword with this name; nil for nil.",
+        &[("(keyword \"foo\")", ":foo"), ("(keyword :bar)", ":bar"), ("(keyword \"a b\")", "!runtime_error")],
+    ),
+];
+
+fn arg<'h>(args: &[Value<'h>], i: usize) -> Value<'h> {
+    args.get(i).copied().unwrap_or(Value::Nil)
+}
+
+/// Two string arguments, and the fuel for going through both.
+fn two_strings<'h>(h: &'h Heap, name: &str, args: &[Value<'h>]) -> Res<(&'h str, &'h str)> {
+    let (s, other) = (string(name, arg(args, 0))?, string(name, arg(args, 1))?);
+    h.charge((s.len() as u64).saturating_add(other.len() as u64) / 16)?;
+    Ok((s, other))
+}
+
+/// Is it white space to Java's `Character.isWhitespace`?
+fn is_space(c: char) -> bool {
+    matches!(c,
+        '\u{9}'..='\u{d}' | '\u{1c}'..='\u{20}' | '\u{1680}' | '\u{2000}'..='\u{2006}' | '\u{2008}'..='\u{200a}'
+        | '\u{2028}' | '\u{2029}' | '\u{205f}' | '\u{3000}')
+}
+
+/// The part of a string argument that `part` picks.
+fn view<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], part: impl Fn(&'h str) -> &'h str) -> Res<Value<'h>> {
+    let whole = arg(args, 0);
+    let text = string(name, whole)?;
+    h.charge(text.len() as u64 / 16)?;
+    let picked = part(text);
+    if picked.len() == text.len() { Ok(whole) } else { h.str_view(picked) }
+}
+
+fn is_blank<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    if arg(args, 0).is_nil() {
+        return Ok(Value::Bool(true));
+    }
+    let text = string("blank?", arg(args, 0))?;
+    h.charge(text.len() as u64 / 16)?;
+    Ok(Value::Bool(text.chars().all(is_space)))
+}
+
+fn trim<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    view(h, "trim", args, |s| s.trim_matches(is_space))
+}
+
+fn triml<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    view(h, "triml", args, |s| s.trim_start_matches(is_space))
+}
+
+fn trimr<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    view(h, "trimr", args, |s| s.trim_end_matches(is_space))
+}
+
+fn trim_newline<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    view(h, "trim-newline", args, |s| s.trim_end_matches(['\r', '\n']))
+}
+
+fn lower_case<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    change_case(h, "lower-case", args, str::to_ascii_lowercase, str::to_lowercase)
+}
+
+fn upper_case<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    change_case(h, "upper-case", args, str::to_ascii_uppercase, str::to_uppercase)
+}
+
+fn change_case<'h>(
+    h: &'h Heap,
+    name: &str,
+    args: &[Value<'h>],
+    ascii: fn(&str) -> String,
+    unicode: fn(&str) -> String,
+) -> Res<Value<'h>> {
+    let text = string(name, arg(args, 0))?;
+    let plain = text.is_ascii();
+    h.charge(text.len() as u64 / if plain { 8 } else { 2 })?;
+    // A character becomes three at most, and the result is copied into the arena.
+    h.room(text.len().saturating_mul(if plain { 2 } else { 7 }))?;
+    h.str(&if plain { ascii(text) } else { unicode(text) })
+}
+
+fn starts_with<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (s, prefix) = two_strings(h, "starts-with?", args)?;
+    Ok(Value::Bool(s.starts_with(prefix)))
+}
+
+fn ends_with<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (s, suffix) = two_strings(h, "ends-with?", args)?;
+    Ok(Value::Bool(s.ends_with(suffix)))
+}
+
+fn includes<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (s, part) = two_strings(h, "includes?", args)?;
+    Ok(Value::Bool(s.contains(part)))
+}
+
+/// Does one byte make one character all through the text?
+fn bytes_are_characters(text: &str) -> bool {
+    text.is_ascii() && !text.contains('\r')
+}
+
+/// The first characters of a text.
+pub(super) fn first_characters(text: &str, count: usize) -> &str {
+    text.get(..byte_of(text, count)).unwrap_or_default()
+}
+
+/// The place of a character in the bytes of a text; beyond the last one the end.
+pub(super) fn byte_of(text: &str, index: usize) -> usize {
+    if bytes_are_characters(text) {
+        return index.min(text.len());
+    }
+    graphemes(text).take(index).map(str::len).sum()
+}
+
+/// Fuel for telling the characters of a text apart.
+fn charge_characters(h: &Heap, text: &str) -> Res<()> {
+    h.charge(text.len() as u64 / if text.is_ascii() { 16 } else { 2 })
+}
+
+/// An index from an argument; before the beginning is the beginning.
+fn index(name: &str, v: Value<'_>) -> Res<usize> {
+    Ok(usize::try_from(int(name, v)?.max(0)).unwrap_or(usize::MAX))
+}
+
+fn at(text: &str, byte: Option<usize>) -> Value<'_> {
+    match byte.and_then(|byte| text.get(..byte)) {
+        Some(before) => Value::Int(grapheme_count(before) as i64),
+        None => Value::Nil,
+    }
+}
+
+fn index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (s, part) = two_strings(h, "index-of", args)?;
+    charge_characters(h, s)?;
+    let from = match args.get(2) {
+        Some(&from) => index("index-of", from)?,
+        None => 0,
+    };
+    if part.is_empty() {
+        return Ok(Value::Int(from.min(grapheme_count(s)) as i64));
+    }
+    let start = byte_of(s, from);
+    Ok(at(s, s.get(start..).and_then(|rest| rest.find(part)).map(|found| start + found)))
+}
+
+fn last_index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (s, part) = two_strings(h, "last-index-of", args)?;
+    charge_characters(h, s)?;
+    let from = match args.get(2) {
+        Some(&from) => index("last-index-of", from)?,
+        None => usize::MAX,
+    };
+    if part.is_empty() {
+        return Ok(Value::Int(from.min(grapheme_count(s)) as i64));
+    }
+    // What begins at the index or before it ends before this byte.
+    let mut end = byte_of(s, from).saturating_add(part.len()).min(s.len());
+    while !s.is_char_boundary(end) {
+        end -= 1;
+    }
+    Ok(at(s, s.get(..end).and_then(|head| head.rfind(part))))
+}
+
+fn subs<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let text = string("subs", arg(args, 0))?;
+    let start = int("subs", arg(args, 1))?;
+    let end = match args.get(2) {
+        Some(&end) => int("subs", end)?,
+        None => i64::MAX,
+    };
+    charge_characters(h, text)?;
+    if start < 0 || end <= start {
+        return h.str_view("");
+    }
+    let start = usize::try_from(start).unwrap_or(usize::MAX);
+    let length = usize::try_from(end).unwrap_or(usize::MAX).saturating_sub(start);
+    let rest = text.get(byte_of(text, start)..).unwrap_or_default();
+    h.str_view(if end == i64::MAX { rest } else { first_characters(rest, length) })
+}
+
+fn join<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (separator, coll) = match args {
+        &[separator, coll] => (string("join", separator)?, coll),
+        _ => ("", arg(args, 0)),
+    };
+    if !matches!(coll, Value::Vector(_) | Value::Set(_)) {
+        return Err(type_error("join", "a vector or a set", coll));
+    }
+    let mut out = TextBuf::new(h);
+    for (i, &item) in args::seq(h, "join", coll)?.iter().enumerate() {
+        if i > 0 {
+            out.push_str(separator)?;
+        }
+        to_str(h, item, &mut out)?;
+    }
+    out.finish()
+}
+
+fn split<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let whole = arg(args, 0);
+    let text = string("split", whole)?;
+    let separator = match arg(args, 1) {
+        Value::Regex(pattern) => return regex::split(h, pattern.text, text),
+        other => string("split", other)?,
+    };
+    if separator.is_empty() {
+        return h.vector(args::seq(h, "split", whole)?);
+    }
+    if graphemes(separator).nth(1).is_some() {
+        return Err(separator_error(separator));
+    }
+    h.charge(text.len() as u64 / 16)?;
+    let out = h.vec_builder(4)?;
+    for part in text.split(separator) {
+        h.charge(1)?;
+        out.push(h, h.str_view(part)?)?;
+    }
+    out.finish(h)
+}
+
+#[cold]
+fn separator_error(separator: &str) -> Fault {
+    let shown: String = separator.chars().take(40).collect();
+    Error::new(
+        Reason::TypeError,
+        format!("split expects a regular expression or a single character, got the string {shown:?}"),
+    )
+    .hint("write the separator as #\"...\"")
+    .into()
+}
+
+fn split_lines<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let whole = arg(args, 0);
+    let text = string("split-lines", whole)?;
+    if text.is_empty() {
+        return h.vector(&[whole]);
+    }
+    h.charge(text.len() as u64 / 16)?;
+    let out = h.vec_builder(4)?;
+    // Only the empty lines at the very end go; one that ends in a carriage return is not empty unless a newline follows.
+    let mut lines = text.split('\n').peekable();
+    let (mut full, mut count) = (0, 0);
+    while let Some(line) = lines.next() {
+        h.charge(1)?;
+        let ended = lines.peek().is_some();
+        let line = if ended { line.strip_suffix('\r').unwrap_or(line) } else { line };
+        out.push(h, h.str_view(line)?)?;
+        count += 1;
+        if !line.is_empty() {
+            full = count;
+        }
+    }
+    h.vector(out.items().get(..full).unwrap_or_default())
+}
+
+fn replace<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let &[whole, pattern, by] = args else { return replace_elements(h, arg(args, 0), arg(args, 1)) };
+    let text = string("replace", whole)?;
+    let by = match by {
+        Value::Str(s) => s.text,
+        other => return Err(replacement_error(other)),
+    };
+    let pattern = match pattern {
+        Value::Regex(pattern) => return regex::replace(h, pattern.text, text, by),
+        Value::Str(s) => s.text,
+        other => return Err(type_error("replace", "a string or a regular expression to look for", other)),
+    };
+    h.charge(text.len() as u64 / 8)?;
+    let mut out = TextBuf::new(h);
+    if pattern.is_empty() {
+        charge_characters(h, text)?;
+        for character in graphemes(text) {
+            h.charge(1)?;
+            out.push_str(by)?;
+            out.push_str(character)?;
+        }
+        out.push_str(by)?;
+        return out.finish();
+    }
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(pattern) {
+        h.charge(1)?;
+        out.push_str(before)?;
+        out.push_str(by)?;
+        rest = after;
+    }
+    if rest.len() == text.len() {
+        return Ok(whole);
+    }
+    out.push_str(rest)?;
+    out.finish()
+}
+
+#[cold]
+fn replacement_error(got: Value<'_>) -> Fault {
+    match type_error("replace", "a string as the replacement", got) {
+        Fault::Error(error) if got.is_callable() => {
+            error.hint("a function cannot be the replacement: find the parts with re-seq and map over them").into()
+        }
+        other => other,
+    }
+}
+
+/// `(replace smap coll)`
+fn replace_elements<'h>(h: &'h Heap, smap: Value<'h>, coll: Value<'h>) -> Res<Value<'h>> {
+    let items = args::seq(h, "replace", coll)?;
+    if !items.is_empty() && !matches!(smap, Value::Map(_) | Value::Vector(_) | Value::Set(_) | Value::Nil) {
+        return Err(type_error("replace", "a map or a vector of replacements", smap));
+    }
+    let out = h.vec_builder(items.len())?;
+    for &item in items {
+        h.charge(2)?;
+        let found = match (smap, item) {
+            // As with `get`, a vector is no key.
+            (_, Value::Vector(_)) => None,
+            (Value::Map(map), key) => map.get_flexible(h, key)?,
+            (Value::Vector(by_index), Value::Int(i)) => usize::try_from(i).ok().and_then(|i| by_index.get(i)),
+            _ => None,
+        };
+        out.push(h, found.unwrap_or(item))?;
+    }
+    out.finish(h)
+}
+
+fn name<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match arg(args, 0) {
+        Value::Keyword(_, s) | Value::Str(s) => Ok(Value::Str(s)),
+        other => {
+            let got = args::describe(other);
+            Err(fault(Reason::RuntimeError, format!("name expects a keyword or a string, got {got}")))
+        }
+    }
+}
+
+fn keyword<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match arg(args, 0) {
+        Value::Str(s) => {
+            h.charge(s.text.len() as u64 / 16)?;
+            let mut bytes = s.text.bytes();
+            let first = bytes.next().is_some_and(|b| b.is_ascii_alphabetic());
+            if first && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'?' | b'!')) {
+                return h.keyword(s.text);
+            }
+            let got = args::describe(Value::Str(s));
+            Err(Error::new(Reason::RuntimeError, format!("{got} is no name for a keyword"))
+                .hint("a keyword begins with a letter; letters, digits and - _ ? ! follow. Use the string as the key")
+                .into())
+        }
+        same @ (Value::Nil | Value::Keyword(..)) => Ok(same),
+        other => {
+            let got = args::describe(other);
+            Err(fault(Reason::RuntimeError, format!("keyword expects a string or a keyword, got {got}")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtins::Native;
+    use crate::builtins::print::pr_str;
+
+    fn shown<'h>(h: &'h Heap, f: Native, args: &[Value<'h>]) -> Result<String, Reason> {
+        let value = match f(h, args) {
+            Ok(value) => value,
+            Err(Fault::Error(error)) => return Err(error.reason),
+            Err(other) => panic!("{other:?}"),
+        };
+        let mut out = TextBuf::new(h);
+        pr_str(h, value, &mut out).expect("there is room");
+        Ok(out.into_string())
+    }
+
+    #[test]
+    fn indices_count_characters() -> Res<()> {
+        let h = Heap::new(1, usize::MAX / 2);
+        let (face, aaa) = (h.str("😀a😀")?, h.str("aaa")?);
+        let (a, aa, smile, empty) = (h.str("a")?, h.str("aa")?, h.str("😀")?, h.str("")?);
+        let int = Value::Int;
+        for (f, args, answer) in [
+            (index_of as Native, &[face, a] as &[_], "1"),
+            (index_of, &[face, smile, int(1)], "2"),
+            (index_of, &[face, a, int(9)], "nil"),
+            (index_of, &[aaa, empty, int(9)], "3"),
+            (index_of, &[aaa, a, int(-5)], "0"),
+            (last_index_of, &[face, smile], "2"),
+            (last_index_of, &[face, smile, int(1)], "0"),
+            (last_index_of, &[aaa, aa], "1"),
+            (last_index_of, &[aaa, aa, int(0)], "0"),
+            (last_index_of, &[a, aa], "nil"),
+            (last_index_of, &[aaa, empty], "3"),
+            (subs, &[face, int(1)], "\"a😀\""),
+            (subs, &[face, int(1), int(2)], "\"a\""),
+            (subs, &[aaa, int(2), int(1)], "\"\""),
+            (subs, &[aaa, int(i64::MAX), int(i64::MAX)], "\"\""),
+            (subs, &[aaa, int(-1), int(2)], "\"\""),
+        ] {
+            assert_eq!(shown(&h, f, args).as_deref(), Ok(answer));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn splitting_and_replacing() -> Res<()> {
+        let h = Heap::new(1, usize::MAX / 2);
+        let s = |text: &str| h.str(text);
+        let map = h.map([(h.keyword("b")?, Value::Int(2))].into_iter())?;
+        let path = h.vector(&[h.vector(&[h.keyword("b")?])?])?;
+        for (f, args, answer) in [
+            (split as Native, vec![s("a,b,")?, s(",")?], r#"["a" "b" ""]"#),
+            (split, vec![s("")?, s(",")?], r#"[""]"#),
+            (split, vec![s("")?, s("")?], "[]"),
+            (split, vec![s("aéa")?, s("é")?], r#"["a" "a"]"#),
+            (split_lines, vec![s("")?], r#"[""]"#),
+            (split_lines, vec![s("\n\r\n")?], "[]"),
+            (split_lines, vec![s("a\r\n\nb\r")?], r#"["a" "" "b\r"]"#),
+            (replace, vec![s("abc")?, s("")?, s("-")?], r#""-a-b-c-""#),
+            (replace, vec![s("aaa")?, s("aa")?, s("b")?], r#""ba""#),
+            (replace, vec![map, s("b")?], "[2]"),
+            (replace, vec![map, path], "[[:b]]"),
+            (replace, vec![Value::Int(1), h.vector(&[])?], "[]"),
+            (keyword, vec![s("a-b?")?], ":a-b?"),
+            (upper_case, vec![s("äß")?], r#""ÄSS""#),
+            (trim, vec![s("\u{2003}a\u{a0}\n")?], "\"a\u{a0}\""),
+        ] {
+            assert_eq!(shown(&h, f, &args).as_deref(), Ok(answer));
+        }
+        for (f, args, reason) in [
+            (split as Native, vec![s("a")?, s("--")?], Reason::TypeError),
+            (replace, vec![Value::Int(1), path], Reason::TypeError),
+            (keyword, vec![s("1a")?], Reason::RuntimeError),
+            (keyword, vec![Value::Bool(true)], Reason::RuntimeError),
+            (name, vec![Value::Nil], Reason::RuntimeError),
+            (join, vec![s("")?, map], Reason::TypeError),
+        ] {
+            assert_eq!(shown(&h, f, &args), Err(reason));
+        }
+        Ok(())
+    }
+}
