@@ -28,10 +28,10 @@ pub mod slices;
 mod unknown;
 
 pub(crate) use unknown::unknown_name;
+mod preview;
 mod format;
 mod parse;
 pub mod pattern;
-mod preview;
 pub mod regex;
 pub mod strings;
 
@@ -138,29 +138,7 @@ impl Builtin {
 }
 
 /// All built-ins, area by area.
-static AREAS: &[&[Builtin]] = &[
-    crate::frames::TABLE,
-    comparison::TABLE,
-    numbers::TABLE,
-    maps::TABLE,
-    sets::TABLE,
-    print::TABLE,
-    math::TABLE,
-    bits::TABLE,
-    predicates::TABLE,
-    seqs::TABLE,
-    slices::TABLE,
-    json::TABLE,
-    describe::TABLE,
-    java_text::TABLE,
-    java_math::TABLE,
-    java_parse::TABLE,
-    java_time::TABLE,
-    strings::TABLE,
-    format::TABLE,
-    regex::TABLE,
-    parse::TABLE,
-];
+static AREAS: &[&[Builtin]] = &[crate::frames::TABLE, comparison::TABLE, numbers::TABLE, maps::TABLE, sets::TABLE, print::TABLE, math::TABLE, bits::TABLE, predicates::TABLE, seqs::TABLE, slices::TABLE, json::TABLE, describe::TABLE, java_text::TABLE, java_math::TABLE, java_parse::TABLE, java_time::TABLE, strings::TABLE, format::TABLE, regex::TABLE, parse::TABLE];
 
 struct Index {
     rows: Vec<&'static Builtin>,
