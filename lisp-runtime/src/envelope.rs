@@ -414,8 +414,21 @@ impl Answer {
     /// The answer as one line of JSON.
     pub fn to_json(&self) -> String {
         // Maps with string keys and texts of our own: there is nothing in it that JSON cannot say.
-        serde_json::to_string(self).unwrap_or_else(|_| "{}".to_owned())
+        let json = serde_json::to_string(self).unwrap_or_else(|_| "{}".to_owned());
+        one_line(json)
     }
+}
+
+/// JSON text without the characters beyond ASCII that some readers take for the end of a line. Outside of strings
+/// JSON has none of them.
+fn one_line(json: String) -> String {
+    let mut json = json;
+    for (separator, escape) in [("\u{85}", "\\u0085"), ("\u{2028}", "\\u2028"), ("\u{2029}", "\\u2029")] {
+        if json.contains(separator) {
+            json = json.replace(separator, escape);
+        }
+    }
+    json
 }
 
 /// A name that no other run has: a number drawn once per process, and a count.
@@ -439,6 +452,15 @@ mod tests {
         let error = Request::parse(r#"{"program": "1", "tools": {"f": {"retrns": 1}}}"#).unwrap_err();
         assert!(error.to_string().contains("`retrns`"), "{error}");
         assert!(Request::parse("{}").unwrap_err().to_string().contains("`program`"));
+    }
+
+    #[test]
+    fn an_answer_is_one_line_for_everyone() {
+        let request = r#"{"program": "data/x", "data": {"x": "a\u2028b\u2029c\u0085d\u000be"}}"#;
+        let json = answer_line(&Engine::default(), request).to_json();
+        assert!(!json.contains(['\u{2028}', '\u{2029}', '\u{85}', '\u{b}']), "{json}");
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(value["value"], "a\u{2028}b\u{2029}c\u{85}d\u{b}e");
     }
 
     #[test]

@@ -1,0 +1,88 @@
+//! The workloads: programs and data. A peer gets the same algorithm, written as its users would write it.
+
+use std::fmt::Write;
+
+/// The smallest program.
+pub const ONE_LINER: &str = "(+ 1 2)";
+
+/// What a model writes for a question about orders: filter, group, sum, sort. 15 lines.
+pub const PIPELINE: &str = r#"(defn line-total [{:keys [qty price]}]
+  (* qty price))
+(defn order-total [order]
+  (reduce + 0 (map line-total (:items order))))
+(->> data/orders
+     (filter #(contains? #{"shipped" "paid"} (:status %)))
+     (map #(assoc % :total (order-total %)))
+     (filter #(> (:total %) 20))
+     (group-by :country)
+     (map (fn [[country orders]]
+            {:country country
+             :orders (count orders)
+             :revenue (reduce + 0 (map :total orders))
+             :largest (apply max (map :total orders))}))
+     (sort-by :revenue >))"#;
+
+/// Calls.
+pub const FIB: &str = "(defn fib [n] (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2))))) (fib 27)";
+
+/// A loop over integers.
+pub const LOOP: &str = "(loop [i 0 sum 0] (if (< i 5000000) (recur (inc i) (+ sum i)) sum))";
+
+/// Order records as JSON text, always the same.
+pub fn orders(count: usize) -> String {
+    let mut random = Random(42);
+    let mut text = String::from("[");
+    for id in 0..count {
+        let status = ["shipped", "paid", "pending", "cancelled"][random.below(4)];
+        let country = ["SE", "DE", "FR", "JP", "BR", "US"][random.below(6)];
+        let separator = if id == 0 { "" } else { "," };
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            r#"{separator}{{"id":{id},"customer":"C{:03}","status":"{status}","country":"{country}","items":["#,
+            random.below(500)
+        );
+        for item in 0..1 + random.below(4) {
+            let separator = if item == 0 { "" } else { "," };
+            let (sku, qty, cents) = (random.below(60), 1 + random.below(5), 100 + random.below(9_900));
+            let _ = write!(
+                text,
+                r#"{separator}{{"sku":"S-{sku}","qty":{qty},"price":{}.{:02}}}"#,
+                cents / 100,
+                cents % 100
+            );
+        }
+        text.push_str("]}");
+    }
+    text.push(']');
+    text
+}
+
+/// A linear congruential generator: the data must be the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % n.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lisp_runtime::{Engine, Input, Limits};
+
+    #[test]
+    fn the_programs_answer() {
+        let limits = Limits::default().with_loop_iterations(0).with_timeout_ms(60_000);
+        let engine = Engine::builder().limits(limits).build().expect("an engine");
+        let eval = |program: &str| engine.eval(program, Input::new().json("orders", orders(100)));
+        assert_eq!(eval(ONE_LINER).value::<i64>(), Ok(3));
+        assert_eq!(eval(&FIB.replace("27", "15")).value::<i64>(), Ok(610));
+        assert_eq!(eval(&LOOP.replace("5000000", "1000")).value::<i64>(), Ok(499_500));
+        let rows = eval(PIPELINE);
+        assert!(rows.json().is_some_and(|json| json.contains("revenue")), "{:?}", rows.problem());
+        assert_eq!(PIPELINE.lines().count(), 15);
+    }
+}

@@ -1,0 +1,99 @@
+//! Requests and answers.
+
+use lisp_runtime::{Answer, Engine, Limits, Verdict, answer_bytes, answer_line};
+use serde_json::{Value, json};
+
+fn ask(request: &Value) -> Value {
+    let engine = Engine::builder().ceiling(Limits::unlimited()).build().expect("an engine");
+    let text = answer_line(&engine, &request.to_string()).to_json();
+    serde_json::from_str(&text).expect("an answer is JSON")
+}
+
+#[test]
+fn one_request_with_everything() {
+    let answer = ask(&json!({
+        "id": {"n": [1]},
+        "program": "(println \"hi\") (def seen (conj seen (tool/price {:sku data/sku}))) {:total (reduce + seen) :last *1}",
+        "setup": ["(defn unused [x] x)"],
+        "data": {"sku": "A"},
+        "memory": {"seen": [1.5]},
+        "history": [7],
+        "tools": {"price": {"returns": 2.5, "signature": "(sku :string) -> :float", "cache": true, "delay_ms": 1}},
+        "limits": {"fuel": 100_000, "timeout_ms": 5_000},
+        "signature": "() -> {total :float, last :int}",
+        "strict_data": true,
+        "isolation": "in_process",
+    }));
+    assert_eq!(answer["schema"], "ptc-lisp/1");
+    assert_eq!(answer["id"], json!({"n": [1]}));
+    assert_eq!((&answer["verdict"], &answer["outcome"]), (&json!("ok"), &json!("value")));
+    assert_eq!(answer["value"], json!({"total": 4.0, "last": 7}));
+    assert_eq!(answer["text"], "{:last 7 :total 4.0}");
+    assert_eq!(answer["prints"], json!(["hi"]));
+    assert_eq!(answer["memory"], json!({"seen": [1.5, 2.5]}));
+    assert_eq!(answer["truncated"], json!({}));
+    assert_eq!(answer["ledger"][0]["arguments"], json!({"sku": "A"}));
+    assert_eq!(answer["ledger"][0]["status"], "ok");
+    assert_eq!(answer["ledger"][0]["result"], json!(2.5));
+    assert_eq!(answer["limits"]["fuel"], json!(100_000));
+    assert!(answer["usage"]["fuel"].as_u64() > Some(0));
+    assert!(answer["run_id"].as_str().is_some_and(|id| id.len() > 16));
+    assert!(answer.get("error").is_none());
+}
+
+#[test]
+fn an_error_has_its_place_and_figures() {
+    let answer = ask(&json!({"program": "(println 1)\n(loop [] (recur))", "limits": {"loop_iterations": 10}}));
+    assert_eq!(answer["verdict"], "error");
+    assert_eq!(answer["error"]["reason"], "loop_limit_exceeded");
+    assert_eq!(answer["error"]["line"], 2);
+    assert_eq!(answer["error"]["details"]["phase"], "eval");
+    assert_eq!(answer["prints"], json!(["1"]));
+    assert!(answer.get("value").is_none() && answer.get("memory").is_none());
+    let answer = ask(&json!({"program": "(defn f [x] (inc (f x))) (f 1)", "limits": {"heap_bytes": 100_000}}));
+    assert_eq!(answer["verdict"], "out_of_memory");
+    assert_eq!(answer["error"]["details"]["budget_bytes"], 100_000);
+}
+
+#[test]
+fn scripted_tools() {
+    let tools = json!({"bad": {"error": "boom"}, "say": {"echo": true}, "none": {}, "free": {"echo": true, "signature": "anything"}});
+    let run = |program: &str| ask(&json!({"program": program, "tools": tools}));
+    assert_eq!(run("(tool/bad)")["error"]["reason"], "tool_error");
+    assert_eq!(run("(tool/say {:a 1})")["value"], json!({"a": 1}));
+    assert_eq!(run("(tool/none)")["value"], Value::Null);
+    assert_eq!(run("(tool/free {:a 1})")["value"], json!({"a": 1}));
+    assert_eq!(run("(tool/other)")["error"]["reason"], "unknown_tool");
+}
+
+#[test]
+fn what_is_no_request_is_answered_too() {
+    let engine = Engine::default();
+    for line in ["", "null", "[]", "{", "{\"program\": 1}", "{\"program\": \"1\", \"data\": {}, \"extra\": 1}"] {
+        let answer = answer_line(&engine, line);
+        assert_eq!(answer.verdict, Verdict::Error, "{line}");
+        assert_eq!(answer.error.expect("an error").reason, "parse_error", "{line}");
+    }
+    assert_eq!(answer_bytes(&engine, b"{\"program\": \"\xff\"}").verdict, Verdict::Error);
+    assert_eq!(ask(&json!({"program": "1", "data": [1]}))["error"]["reason"], "parse_error");
+    assert_eq!(ask(&json!({"program": "1", "isolation": "process"}))["verdict"], "error");
+}
+
+#[test]
+fn answers_can_be_read_back() {
+    let engine = Engine::default();
+    let answer = answer_line(&engine, r#"{"id": 1, "program": "(def a [1 {:b 2.50}]) a"}"#);
+    let text = answer.to_json();
+    let read: Answer = serde_json::from_str(&text).expect("an answer");
+    assert_eq!(read.to_json(), text);
+}
+
+#[test]
+fn what_is_cut_is_said() {
+    let answer = ask(&json!({
+        "program": "(doseq [i (range 100)] (println \"a line\")) 1",
+        "limits": {"prints_bytes": 60},
+    }));
+    assert_eq!(answer["truncated"]["prints"]["lines_total"], 100);
+    assert_eq!(answer["truncated"]["prints"]["lines_shown"], 10);
+}

@@ -1,0 +1,163 @@
+//! Every limit ends a run cleanly, in time, with its figures.
+
+use lisp_runtime::{
+    Cancel, DataSet, Detail, Engine, Input, Limits, LimitsRequest, Outcome, Phase, Program, Reason, Session, Verdict,
+};
+use std::time::{Duration, Instant};
+
+fn eval(limits: Limits, source: &str) -> Outcome {
+    Engine::builder().limits(limits).build().expect("an engine").eval(source, Input::new())
+}
+
+fn detail(outcome: &Outcome, name: &str) -> Option<i64> {
+    let details = &outcome.problem()?.error.details;
+    details.iter().find_map(|(key, value)| match value {
+        Detail::Int(n) if *key == name => Some(*n),
+        _ => None,
+    })
+}
+
+#[test]
+fn what_hosts_share_is_send_and_sync() {
+    fn shared<T: Send + Sync>() {}
+    fn sent<T: Send>() {}
+    shared::<Engine>();
+    shared::<Program>();
+    shared::<DataSet>();
+    shared::<Outcome>();
+    shared::<Cancel>();
+    sent::<Session>();
+}
+
+#[test]
+fn time_ends_at_the_deadline() {
+    let limits = Limits::default().with_loop_iterations(0).with_timeout_ms(30);
+    let start = Instant::now();
+    let outcome = eval(limits, "(loop [] (recur))");
+    assert_eq!(outcome.verdict(), Verdict::Timeout);
+    assert!(start.elapsed() < Duration::from_millis(500), "{:?}", start.elapsed());
+    assert_eq!(detail(&outcome, "limit_ms"), Some(30));
+    assert_eq!(outcome.problem().map(|p| p.phase), Some(Phase::Eval));
+    assert_eq!(eval(limits.with_timeout_ms(0), "1").verdict(), Verdict::Timeout);
+    assert_eq!(eval(limits.with_timeout_ms(u64::MAX), "1").value::<i64>(), Ok(1));
+}
+
+#[test]
+fn fuel_is_the_same_every_time() {
+    let limits = Limits::default().with_fuel(10_000).with_loop_iterations(0);
+    let runs: Vec<_> = (0..3).map(|_| eval(limits, "(loop [i 0] (recur (inc i)))")).collect();
+    for outcome in &runs {
+        assert_eq!(outcome.verdict(), Verdict::Timeout);
+        assert_eq!(outcome.problem().map(|p| p.reason()), Some(Reason::FuelExhausted));
+        assert_eq!(outcome.usage.fuel, runs[0].usage.fuel);
+        assert!(outcome.usage.fuel <= 10_000);
+    }
+}
+
+#[test]
+fn recursion_is_bounded_by_the_heap_and_not_by_the_native_stack() {
+    let source = "(defn f [n] (if (= n 0) 0 (+ 1 (f (dec n))))) (f 100000)";
+    let large = Limits::default().with_heap_bytes(64_000_000).with_timeout_ms(20_000);
+    assert_eq!(eval(large, source).value::<i64>(), Ok(100_000));
+    let small = eval(large.with_heap_bytes(1_000_000), source);
+    assert_eq!(small.verdict(), Verdict::OutOfMemory);
+    assert_eq!(detail(&small, "budget_bytes"), Some(1_000_000));
+    let baseline = detail(&small, "baseline_bytes").expect("a baseline");
+    assert_eq!(detail(&small, "limit_bytes"), Some(1_000_000 + baseline));
+    assert_eq!(small.usage.baseline_bytes, u64::try_from(baseline).ok());
+}
+
+#[test]
+fn the_grant_is_not_on_the_programs_bill() {
+    let data = format!("[{}1]", "1,".repeat(50_000));
+    let engine = Engine::builder().limits(Limits::default().with_heap_bytes(100_000)).build().expect("an engine");
+    let over = engine.eval("(count data/xs)", Input::new().json("xs", &data));
+    let problem = over.problem().expect("a problem");
+    assert_eq!((over.verdict(), problem.phase), (Verdict::OutOfMemory, Phase::Setup));
+    assert_eq!((over.usage.baseline_bytes, detail(&over, "limit_bytes")), (None, Some(400_000)));
+    let engine = Engine::builder().limits(Limits::default().with_heap_bytes(500_000)).build().expect("an engine");
+    let fits = engine.eval("(count data/xs)", Input::new().json("xs", &data));
+    assert_eq!(fits.value::<i64>(), Ok(50_001));
+    assert!(fits.usage.baseline_bytes > Some(500_000), "{:?}", fits.usage);
+    assert!(fits.usage.heap_peak_bytes < 100_000, "{:?}", fits.usage);
+}
+
+#[test]
+fn a_client_gets_what_the_operator_allows() {
+    let engine = Engine::builder().limits(Limits::default().with_timeout_ms(20)).build().expect("an engine");
+    let mut asked = LimitsRequest::default();
+    asked.set("timeout_ms", 60_000).expect("a limit");
+    asked.set("loop_iterations", 0).expect("a limit");
+    let outcome = engine.eval("(loop [] (recur))", Input::new().limits(asked));
+    assert_eq!((outcome.limits.timeout_ms, outcome.limits.loop_iterations), (20, 1_000));
+    let trusting = Engine::builder().ceiling(Limits::unlimited()).build().expect("an engine");
+    let outcome = trusting.eval("1", Input::new().limits(asked));
+    assert_eq!((outcome.limits.timeout_ms, outcome.limits.loop_iterations), (60_000, 0));
+}
+
+#[test]
+fn results_are_bounded() {
+    let limits = Limits::default().with_result_bytes(100);
+    assert!(eval(limits, "(vec (range 20))").is_success());
+    let outcome = eval(limits, "(vec (range 200))");
+    assert_eq!(outcome.problem().map(|p| (p.reason(), p.phase)), Some((Reason::ResultLimitExceeded, Phase::Result)));
+    // A small value whose text is exponentially long.
+    let doubling = "(defn grow [v n] (if (= n 0) v (grow [v v] (dec n)))) (grow [1] 60)";
+    let outcome = eval(Limits::default(), doubling);
+    assert_eq!(outcome.problem().map(|p| p.reason()), Some(Reason::ResultLimitExceeded));
+}
+
+#[test]
+fn a_result_may_be_as_large_as_the_heap_was_full() {
+    // The program's budget says nothing about the host's work of writing the result down.
+    let limits = Limits::default().with_heap_bytes(200_000);
+    let outcome = eval(limits, "(vec (range 9000))");
+    assert!(outcome.is_success(), "{:?}", outcome.problem());
+}
+
+#[test]
+fn a_million_deep_value_neither_breaks_the_host_nor_the_answer() {
+    let limits = Limits::default().with_loop_iterations(0).with_heap_bytes(1 << 30).with_timeout_ms(20_000);
+    let outcome = eval(limits, "(loop [i 0 v []] (if (= i 1000000) v (recur (inc i) [v])))");
+    match outcome.problem() {
+        None => assert!(outcome.json().is_some_and(|json| json.starts_with("[[[["))),
+        Some(problem) => assert_eq!(problem.reason(), Reason::ResultLimitExceeded),
+    }
+}
+
+#[test]
+fn source_and_names_are_bounded() {
+    let limits = Limits::default().with_program_bytes(10).with_symbols(2);
+    assert_eq!(eval(limits, "(+ 1 2)").value::<i64>(), Ok(3));
+    assert_eq!(eval(limits, "(+ 1 2 3 4 5)").problem().map(|p| p.reason()), Some(Reason::ProgramTooLarge));
+    assert_eq!(eval(limits, "[:a :b :c]").problem().map(|p| p.reason()), Some(Reason::SymbolLimitExceeded));
+    let nested = "(".repeat(1_000_000);
+    let outcome = eval(Limits::default().with_program_bytes(0), &nested);
+    assert_eq!(outcome.problem().map(|p| (p.reason(), p.phase)), Some((Reason::ParseError, Phase::Compile)));
+}
+
+#[test]
+fn cancelling_ends_a_run() {
+    let cancel = Cancel::new();
+    let handle = cancel.clone();
+    let limits = Limits::default().with_loop_iterations(0).with_timeout_ms(60_000);
+    let engine = Engine::builder().limits(limits).build().expect("an engine");
+    let canceller = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(20));
+        handle.cancel();
+    });
+    let outcome = engine.eval("(loop [] (recur))", Input::new().cancel_with(&cancel));
+    canceller.join().expect("the canceller");
+    assert_eq!(outcome.verdict(), Verdict::Cancelled);
+    assert_eq!(engine.eval("1", Input::new().cancel_with(&cancel)).verdict(), Verdict::Cancelled);
+}
+
+#[test]
+fn prints_are_bounded_with_a_mark() {
+    let limits = Limits::default().with_prints_bytes(100).with_print_chars(20);
+    let outcome = eval(limits, "(doseq [i (range 50)] (println \"line\" i))");
+    assert!(outcome.prints.iter().map(String::len).sum::<usize>() < 300, "{:?}", outcome.prints);
+    assert!(outcome.prints_dropped > 0);
+    let outcome = eval(limits, "(println \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\")");
+    assert!(outcome.prints[0].starts_with("aaaaaaaaaaaaaaaaaaaa..."), "{:?}", outcome.prints);
+}

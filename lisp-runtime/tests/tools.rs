@@ -1,0 +1,221 @@
+//! Tools: how arguments arrive, how calls end, what the ledger says.
+
+use lisp_runtime::{
+    BuildError, CallStatus, Cancel, Engine, Input, Limits, Outcome, Progress, Reason, Tool, ToolError, Verdict,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+fn engine(tools: impl IntoIterator<Item = Tool>) -> Engine {
+    tools.into_iter().fold(Engine::builder(), |builder, tool| builder.add(tool)).build().expect("an engine")
+}
+
+fn reason(outcome: &Outcome) -> Option<Reason> {
+    outcome.problem().map(|problem| problem.reason())
+}
+
+#[test]
+fn arguments_arrive_with_string_keys() {
+    let engine = engine([Tool::echo("echo"), Tool::new("json", |call| Ok(call.json().to_owned()))]);
+    for (program, json) in [
+        ("(tool/json)", "{}"),
+        ("(tool/json {})", "{}"),
+        ("(tool/json {:id 1})", r#"{"id":1}"#),
+        (r#"(tool/json {"id" 1})"#, r#"{"id":1}"#),
+        ("(tool/json :q \"x\" :limit 10)", r#"{"limit":10,"q":"x"}"#),
+        ("(tool/json {:user-id {:is-new true} :xs [{:a-b :k}]})", r#"{"user_id":{"is_new":true},"xs":[{"a_b":"k"}]}"#),
+        ("(tool/json {:tags #{:b :a}})", r#"{"tags":["a","b"]}"#),
+        ("(tool/json {1 2})", r#"{"1":2}"#),
+    ] {
+        let outcome = engine.eval(program, Input::new());
+        assert_eq!(outcome.value::<String>().as_deref(), Ok(json), "{program}");
+    }
+    let outcome = engine.eval("(tool/echo {:items #{1 2} :labels #{:x}})", Input::new());
+    assert_eq!(outcome.text(), Some(r##"{"items" #{1 2} "labels" #{"x"}}"##));
+}
+
+#[test]
+fn arguments_that_are_none_are_refused() {
+    let engine = engine([Tool::echo("echo"), Tool::new("strict", |_| Ok(1)).signature("(id :int, q :string?) -> :int")]);
+    for program in [
+        "(tool/echo 1)",
+        "(tool/echo :key)",
+        "(tool/echo nil)",
+        "(tool/echo {:a 1} {:b 2})",
+        "(tool/echo :a 1 :b)",
+        r#"(tool/echo {"path" "a" :path "b"})"#,
+        r#"(tool/echo {:outer {"a-b" 1 "a_b" 2}})"#,
+        "(tool/echo :a 1 :a 2)",
+        "(tool/strict)",
+        "(tool/strict {:id 1.5})",
+        "(tool/strict {:id 1 :q 2})",
+    ] {
+        let outcome = engine.eval(program, Input::new());
+        assert_eq!(reason(&outcome), Some(Reason::InvalidToolArgs), "{program}: {:?}", outcome.problem());
+        assert!(outcome.ledger.is_empty(), "{program}: the tool was not touched");
+        assert!(outcome.problem().is_some_and(|p| p.position.is_some() && p.error.hint.is_some()), "{program}");
+    }
+    assert_eq!(engine.eval("(tool/strict {:id 1})", Input::new()).value::<i64>(), Ok(1));
+}
+
+#[test]
+fn unknown_tools_are_found_before_anything_runs() {
+    let engine = engine([Tool::new("greet", |_| Ok("hello"))]);
+    let outcome = engine.eval("(do (tool/greet) (tool/unknown {}))", Input::new());
+    let problem = outcome.problem().expect("a problem");
+    assert_eq!(problem.reason(), Reason::UnknownTool);
+    assert_eq!(problem.position.map(|at| (at.line, at.column)), Some((1, 19)));
+    assert!(problem.error.hint.as_deref().is_some_and(|hint| hint.contains("tool/greet")));
+    assert!(outcome.ledger.is_empty());
+}
+
+#[test]
+fn errors_and_panics_of_tools_are_the_programs_errors() {
+    let engine = engine([
+        Tool::new("boom", |_| Err::<(), _>(ToolError::new("boom"))),
+        Tool::new("panic", |_| -> Result<(), ToolError> { panic!("no way") }),
+        Tool::new("parse", |call| Ok(call.get::<String>("n")?.parse::<i64>()?)),
+        Tool::new("shape", |_| Ok("text")).signature("() -> {n :int}"),
+    ]);
+    for (program, reason_is, text) in [
+        ("(tool/boom)", Reason::ToolError, "boom"),
+        ("(tool/panic)", Reason::ToolError, "no way"),
+        ("(tool/parse {:n \"x\"})", Reason::ToolError, "invalid digit"),
+        ("(tool/parse {:m 1})", Reason::InvalidToolArgs, "argument n"),
+        ("(tool/shape)", Reason::ToolError, "expected a map, got string"),
+    ] {
+        let outcome = engine.eval(program, Input::new());
+        assert_eq!(reason(&outcome), Some(reason_is), "{program}");
+        let message = outcome.problem().map(|p| p.error.message.clone()).unwrap_or_default();
+        assert!(message.contains(text), "{program}: {message}");
+        assert_eq!(outcome.ledger.len(), 1, "{program}");
+    }
+    assert_eq!(engine.eval("(inc (tool/parse {:n \"41\"}))", Input::new()).value::<i64>(), Ok(42));
+}
+
+#[test]
+fn the_ledger_is_there_when_the_program_failed() {
+    let engine = engine([Tool::echo("touch")]);
+    let outcome = engine.eval("(do (println \"before\") (tool/touch {:x 1}) (+ 1 nil))", Input::new());
+    assert_eq!(outcome.verdict(), Verdict::Error);
+    assert_eq!(outcome.prints, ["before"]);
+    assert_eq!(outcome.ledger.len(), 1);
+    assert_eq!((outcome.ledger[0].status, outcome.ledger[0].arguments.text.as_str()), (CallStatus::Ok, r#"{"x":1}"#));
+    assert_eq!(outcome.usage.tool_calls, 1);
+}
+
+#[test]
+fn cached_calls_are_not_counted() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counter = calls.clone();
+    let tool = Tool::new("slow", move |_| Ok(counter.fetch_add(1, Ordering::Relaxed))).cached();
+    let engine = Engine::builder().limits(Limits::default().with_tool_calls(2)).add(tool).build().expect("an engine");
+    let outcome =
+        engine.eval("[(tool/slow {:a 1}) (tool/slow {:a 1}) (tool/slow {\"a\" 1}) (tool/slow {:a 2})]", Input::new());
+    assert_eq!(outcome.value::<Vec<i64>>(), Ok(vec![0, 0, 0, 1]));
+    let status: Vec<_> = outcome.ledger.iter().map(|entry| entry.status).collect();
+    assert_eq!(status, [CallStatus::Ok, CallStatus::Cached, CallStatus::Cached, CallStatus::Ok]);
+    let outcome = engine.eval("(map #(tool/slow {:a %}) [1 2 3])", Input::new());
+    assert_eq!(reason(&outcome), Some(Reason::ToolCallLimitExceeded));
+    assert_eq!(outcome.usage.tool_calls, 2);
+}
+
+#[test]
+fn a_detached_tool_cannot_hold_a_run_past_its_deadline() {
+    let engine = Engine::builder()
+        .limits(Limits::default().with_timeout_ms(50))
+        .add(Tool::new("sleep", |_| Ok(std::thread::sleep(Duration::from_secs(5)))).detached())
+        .add(Tool::new("late", |_| Ok(std::thread::sleep(Duration::from_millis(80)))))
+        .build()
+        .expect("an engine");
+    let start = Instant::now();
+    let outcome = engine.eval("(tool/sleep)", Input::new());
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    assert_eq!(outcome.verdict(), Verdict::Timeout);
+    assert_eq!(outcome.ledger[0].status, CallStatus::Unknown);
+    // The reply of a tool on the caller's own thread is dropped when it comes late.
+    let outcome = engine.eval("(tool/late)", Input::new());
+    assert_eq!(outcome.verdict(), Verdict::Timeout);
+    assert!(outcome.usage.compute_us < outcome.usage.duration_us);
+}
+
+#[test]
+fn a_detached_tool_is_left_when_the_run_is_cancelled() {
+    let cancel = Cancel::new();
+    let handle = cancel.clone();
+    let engine = Engine::builder()
+        .limits(Limits::default().with_timeout_ms(10_000))
+        .add(Tool::new("wait", |_| Ok(std::thread::sleep(Duration::from_secs(5)))).detached())
+        .build()
+        .expect("an engine");
+    let canceller = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(30));
+        handle.cancel();
+    });
+    let start = Instant::now();
+    let outcome = engine.eval("(tool/wait)", Input::new().cancel_with(&cancel));
+    canceller.join().expect("the canceller");
+    assert_eq!(outcome.verdict(), Verdict::Cancelled);
+    assert!(start.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn a_run_driven_by_hand_stops_at_each_call() {
+    let engine = engine([Tool::external("fetch"), Tool::external("store")]);
+    let program = engine.compile("(tool/store {:sum (+ (tool/fetch {:id 1}) (tool/fetch {:id 2}))})").expect("a program");
+    let mut progress = engine.start(&program, Input::new());
+    let mut seen = Vec::new();
+    let outcome = loop {
+        progress = match progress {
+            Progress::ToolCall(waiting) => {
+                let call = waiting.call();
+                seen.push(format!("{} {}", call.name(), call.json()));
+                match call.name() {
+                    "fetch" => {
+                        let id: i64 = call.get("id").expect("an id");
+                        waiting.reply(&(id * 10))
+                    }
+                    _ => waiting.fail(ToolError::new("disk full")),
+                }
+            }
+            Progress::Done(outcome) => break outcome,
+        };
+    };
+    assert_eq!(seen, [r#"fetch {"id":1}"#, r#"fetch {"id":2}"#, r#"store {"sum":30}"#]);
+    assert_eq!(reason(&outcome), Some(Reason::ToolError));
+    assert_eq!(outcome.ledger.len(), 3);
+    // Without a driver an external tool fails.
+    assert_eq!(reason(&engine.run(&program, Input::new())), Some(Reason::ToolError));
+}
+
+#[test]
+fn bad_tools_are_refused_when_the_engine_is_built() {
+    let twice = Engine::builder().tool("a", |_| Ok(1)).tool("a", |_| Ok(2)).build();
+    assert_eq!(twice.err(), Some(BuildError::Twice("a".to_owned())));
+    assert!(matches!(Engine::builder().tool("a b", |_| Ok(1)).build(), Err(BuildError::Name(_))));
+    let signature = Engine::builder().add(Tool::new("a", |_| Ok(1)).signature("-> :integer")).build();
+    assert!(matches!(signature, Err(BuildError::Signature { .. })));
+}
+
+#[test]
+fn long_arguments_are_cut_in_the_ledger_only() {
+    let engine = engine([Tool::new("size", |call| Ok(call.get::<String>("text")?.len()))]);
+    let long = "é".repeat(5_000);
+    let outcome = engine.eval("(tool/size {:text data/long})", Input::new().data("long", &long));
+    assert_eq!(outcome.value::<usize>(), Ok(10_000));
+    assert!(!outcome.ledger[0].arguments.is_whole());
+    assert_eq!(outcome.ledger[0].arguments.bytes_total, 10_011);
+}
+
+#[test]
+fn arguments_larger_than_the_limit_are_refused() {
+    let engine = Engine::builder()
+        .limits(Limits::default().with_result_bytes(1_000))
+        .tool("size", |call| Ok(call.json().len()))
+        .build()
+        .expect("an engine");
+    let long = "x".repeat(5_000);
+    let outcome = engine.eval("(tool/size {:text data/long})", Input::new().data("long", &long));
+    assert_eq!(reason(&outcome), Some(Reason::ResultLimitExceeded));
+}
