@@ -79,17 +79,30 @@ pub enum Compiled {
     Backtracking(Arc<fancy_regex::Regex>),
 }
 
+/// What a compiled regular expression costs.
+#[derive(Clone, Copy, Debug)]
+pub struct PatternCost {
+    /// At how many places of the pattern a search can be at once, at most.
+    pub weight: u64,
+    /// The bytes that the compiled form takes, at most.
+    pub bytes: usize,
+}
+
 /// The compiled regular expressions of a run, by pattern.
 #[derive(Debug, Default)]
 pub struct Regexes {
-    by_pattern: HashMap<Box<str>, (Compiled, u64)>,
+    by_pattern: HashMap<Box<str>, (Compiled, PatternCost)>,
+    bytes: usize,
 }
 
 impl Regexes {
-    /// The most patterns kept compiled; beyond it they are forgotten and compiled anew when used again.
-    pub const KEPT: usize = 64;
-    /// The most bytes one compiled pattern may take.
-    pub const COMPILED_BYTES: usize = 1 << 20;
+    /// The most bytes of patterns kept compiled; beyond it they are forgotten and compiled anew when used again.
+    pub const KEPT_BYTES: usize = 16 << 20;
+    /// The bytes a compiled pattern may take: as few of these as it needs. A counted repeat of a class such as `\w`
+    /// needs the most.
+    pub const COMPILED_BYTES: [usize; 3] = [1 << 16, 1 << 20, 8 << 20];
+    /// The most bytes that a search may keep of what it learned.
+    pub const SEARCH_BYTES: usize = 1 << 18;
     /// The longest pattern, in bytes.
     pub const PATTERN_BYTES: usize = 10_000;
     /// Steps of the backtracking engine before it gives up.
@@ -97,28 +110,32 @@ impl Regexes {
 
     /// The compiled form of a pattern.
     pub fn get(&mut self, pattern: &str) -> Res<Compiled> {
-        Ok(self.get_weighed(pattern)?.0)
+        Ok(self.get_with_cost(pattern)?.0)
     }
 
-    /// The compiled form of a pattern, and at how many of its places a search can be at once at most.
-    pub fn get_weighed(&mut self, pattern: &str) -> Res<(Compiled, u64)> {
+    /// The compiled form of a pattern and what it costs.
+    pub fn get_with_cost(&mut self, pattern: &str) -> Res<(Compiled, PatternCost)> {
         if let Some(compiled) = self.by_pattern.get(pattern) {
             return Ok(compiled.clone());
         }
-        let compiled = Self::compile_weighed(pattern)?;
-        if self.by_pattern.len() >= Self::KEPT {
+        let compiled = Self::compile_with_cost(pattern)?;
+        // A search learns in two directions.
+        let bytes = compiled.1.bytes + 2 * Self::SEARCH_BYTES;
+        if self.bytes + bytes > Self::KEPT_BYTES {
             self.by_pattern.clear();
+            self.bytes = 0;
         }
+        self.bytes += bytes;
         self.by_pattern.insert(pattern.into(), compiled.clone());
         Ok(compiled)
     }
 
     /// Compiles a pattern: linear if it can be, with backtracking if it must.
     pub fn compile(pattern: &str) -> Result<Compiled, Error> {
-        Ok(Self::compile_weighed(pattern)?.0)
+        Ok(Self::compile_with_cost(pattern)?.0)
     }
 
-    fn compile_weighed(pattern: &str) -> Result<(Compiled, u64), Error> {
+    fn compile_with_cost(pattern: &str) -> Result<(Compiled, PatternCost), Error> {
         if pattern.len() > Self::PATTERN_BYTES {
             return Err(Error::new(
                 Reason::RuntimeError,
@@ -127,23 +144,36 @@ impl Regexes {
             .hint("use a shorter pattern, or test for several with `or`"));
         }
         let Translated { text, weight } = translate(pattern);
-        let linear = regex::RegexBuilder::new(&text).size_limit(Self::COMPILED_BYTES).dfa_size_limit(1 << 20).build();
-        let first = match linear {
-            Ok(regex) => return Ok((Compiled::Linear(Arc::new(regex)), weight)),
-            Err(error) => error,
-        };
+        let mut first = None;
+        for bytes in Self::COMPILED_BYTES {
+            let linear = regex::RegexBuilder::new(&text).size_limit(bytes).dfa_size_limit(Self::SEARCH_BYTES).build();
+            match linear {
+                Ok(regex) => return Ok((Compiled::Linear(Arc::new(regex)), PatternCost { weight, bytes })),
+                Err(error @ regex::Error::CompiledTooBig(_)) => first = Some(error),
+                Err(error) => {
+                    first = Some(error);
+                    break;
+                }
+            }
+        }
+        let [_, backtracking_bytes, most_bytes] = Self::COMPILED_BYTES;
         let wrong = |text: String| {
             Error::new(Reason::RuntimeError, format!("invalid regular expression #\"{pattern}\": {text}"))
-                .hint("escape special characters with a backslash")
         };
-        if matches!(first, regex::Error::CompiledTooBig(_)) {
-            return Err(wrong(format!("its compiled form takes more than {} bytes", Self::COMPILED_BYTES)));
+        if matches!(first, Some(regex::Error::CompiledTooBig(_))) {
+            return Err(wrong(format!("its compiled form takes more than {most_bytes} bytes"))
+                .hint("use fewer or smaller counted repeats such as {1,100}"));
         }
         fancy_regex::RegexBuilder::new(&text)
-            .delegate_size_limit(Self::COMPILED_BYTES)
+            .delegate_size_limit(backtracking_bytes)
+            .delegate_dfa_size_limit(Self::SEARCH_BYTES)
             .backtrack_limit(Self::BACKTRACK_STEPS)
             .build()
-            .map(|regex| (Compiled::Backtracking(Arc::new(regex)), weight))
-            .map_err(|_| wrong(first.to_string().lines().last().unwrap_or_default().trim().to_owned()))
+            .map(|regex| (Compiled::Backtracking(Arc::new(regex)), PatternCost { weight, bytes: backtracking_bytes }))
+            .map_err(|_| {
+                let why = first.map(|e| e.to_string()).unwrap_or_default();
+                wrong(why.lines().last().unwrap_or_default().trim().to_owned())
+                    .hint("escape special characters with a backslash")
+            })
     }
 }

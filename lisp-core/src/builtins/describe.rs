@@ -304,7 +304,7 @@ fn short(h: &Heap, text: &str) -> Res<String> {
 
 /// The names of distinct keys: their texts, with the type in front where two of them look the same, and a hash behind
 /// where even the type is the same.
-fn names<'k, 'h: 'k>(h: &Heap, keys: impl Iterator<Item = (Value<'h>, &'k str)>) -> Res<Vec<String>> {
+fn names<'k, 'h: 'k>(h: &'h Heap, keys: impl Iterator<Item = (Value<'h>, &'k str)>) -> Res<Vec<String>> {
     let keys: Vec<(Value<'h>, &str)> = keys.collect();
     h.charge(keys.len() as u64 * 4)?;
     h.room(keys.len() * (CHARS + 64))?;
@@ -312,26 +312,16 @@ fn names<'k, 'h: 'k>(h: &Heap, keys: impl Iterator<Item = (Value<'h>, &'k str)>)
     for &(key, shown) in &keys {
         alike.entry(shown).or_default().push(type_name(key));
     }
-    let name = |&(key, shown): &(Value<'h>, &str)| {
-        let (types, kind) = (&alike[shown], type_name(key));
-        match types.iter().filter(|&&other| other == kind).count() {
-            _ if types.len() == 1 => shown.to_owned(),
+    let mut names = Vec::with_capacity(keys.len());
+    for (key, shown) in keys {
+        let (types, kind) = (alike.get(shown).map_or(&[][..], Vec::as_slice), type_name(key));
+        names.push(match types.iter().filter(|&&other| other == kind).count() {
+            _ if types.len() <= 1 => shown.to_owned(),
             1 => format!("{kind}:{shown}"),
-            _ => format!("{kind}:{shown}#{:08x}", key_hash(key)),
-        }
-    };
-    Ok(keys.iter().map(name).collect())
-}
-
-fn key_hash(key: Value<'_>) -> u32 {
-    match key {
-        Value::Str(s) | Value::Keyword(_, s) => crate::heap::hash_bytes(s.text.as_bytes()),
-        Value::Int(i) => crate::heap::hash_bytes(&i.to_le_bytes()),
-        Value::Float(f) => crate::heap::hash_bytes(&f.to_bits().to_le_bytes()),
-        Value::Vector(v) => v.len() as u32,
-        Value::Map(m) | Value::Set(m) => m.len() as u32,
-        _ => 0,
+            _ => format!("{kind}:{shown}#{:08x}", h.hash(key)?),
+        });
     }
+    Ok(names)
 }
 
 // ---- fields ----

@@ -41,12 +41,6 @@ pub(crate) fn constant(name: &str) -> Option<Value<'static>> {
     CONSTANTS.iter().find(|c| c.0 == name).map(|c| Value::Float(c.1))
 }
 
-/// The error for a constant that is called: `(Double/NaN)`.
-pub(crate) fn constant_called(name: &str) -> Error {
-    Error::new(Reason::JavaArityError, format!("{name} is a constant, not a function"))
-        .hint(format!("write {name} without parentheses"))
-}
-
 /// The error for a name that looks like Java and is not one of the built-ins or constants; `None` for other names.
 pub(crate) fn unsupported(name: &str) -> Option<Error> {
     if let Some(method) = name.strip_prefix('.') {
@@ -81,26 +75,6 @@ fn names(wanted: impl Fn(&str) -> bool) -> String {
     let rows = super::all().iter().filter(|row| row.namespace == "java").map(|row| row.name);
     let found: Vec<&str> = rows.chain(CONSTANTS.iter().map(|c| c.0)).filter(|&name| wanted(name)).collect();
     found.join(", ")
-}
-
-/// How a Java-named built-in prints as a value: `#java[java.lang.Math/abs]`. `None` for other names.
-pub(crate) fn label(name: &str) -> Option<String> {
-    if name == "java.util.Date." {
-        return Some("#java[java.util.Date/<init>]".to_owned());
-    }
-    if let Some(method) = name.strip_prefix('.') {
-        let class = match method {
-            "after" | "before" | "getTime" => DATE,
-            "isAfter" | "isBefore" | "minusDays" | "plusDays" | "toEpochDay" => LOCAL_DATE,
-            "toDays" | "toMillis" => DURATION,
-            "toEpochMilli" => INSTANT,
-            _ => "java.lang.String",
-        };
-        return Some(format!("#java[{class}/{method}]"));
-    }
-    let (class, member) = name.split_once('/')?;
-    let full = CLASSES.iter().find(|c| c.0 == class || c.1 == class)?.1;
-    Some(format!("#java[{full}/{member}]"))
 }
 
 /// The error for an argument of the wrong type.

@@ -112,7 +112,8 @@ fn index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     // The types of all arguments come before nil.
     let from = match args.get(2) {
         Some(&from) => {
-            (text(name, args[0])?, text(name, args[1])?);
+            text(name, args[0])?;
+            text(name, args[1])?;
             int(name, from)?.max(0)
         }
         None => 0,

@@ -1,4 +1,4 @@
-//! `java.time.LocalDate`, `Instant` and `Duration`, and `java.util.Date`: their bounded grammars, arithmetic and texts.
+//! `java.time.LocalDate`, `Instant` and `Duration`, and `java.util.Date`: their bounded grammars and arithmetic.
 //!
 //! The calendar is the proleptic Gregorian one of these classes, with years up to 999,999,999 on both sides. Calendar
 //! libraries end near the year 9,999, so the few lines of day counting stand here.
@@ -147,18 +147,6 @@ fn days_of(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + year * 365 + year / 4 - year / 100 + in_year - 719_468
 }
 
-/// Year, month and day of a number of days since 1970-01-01.
-fn date_of(days: i64) -> (i64, i64, i64) {
-    let shifted = days.saturating_add(719_468);
-    let (era, in_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year = (in_era - in_era / 1_460 + in_era / 36_524 - in_era / 146_096) / 365;
-    let in_year = in_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * in_year + 2) / 153;
-    let day = in_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + i64::from(month <= 2), month, day)
-}
-
 fn is_date(year: i64, month: i64, day: i64) -> bool {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let last = match month {
@@ -168,63 +156,6 @@ fn is_date(year: i64, month: i64, day: i64) -> bool {
         _ => return false,
     };
     (1..=last).contains(&day)
-}
-
-// ---- texts ----
-
-/// The ISO-8601 text of a time value.
-pub(crate) fn iso_text(value: TimeValue) -> String {
-    match value {
-        TimeValue::LocalDate(days) => date_text(days),
-        TimeValue::Instant(second, nano) => instant_text(second, nano),
-        TimeValue::Duration(second, nano) => duration_text(second, nano),
-        TimeValue::Date(ms) => instant_text(ms.div_euclid(1_000), ms.rem_euclid(1_000) as u32 * 1_000_000),
-    }
-}
-
-fn date_text(days: i64) -> String {
-    let (year, month, day) = date_of(days);
-    match year {
-        0..=9_999 => format!("{year:04}-{month:02}-{day:02}"),
-        10_000.. => format!("+{year}-{month:02}-{day:02}"),
-        _ => format!("-{:04}-{month:02}-{day:02}", -year),
-    }
-}
-
-fn instant_text(second: i64, nano: u32) -> String {
-    let (days, rest) = (second.div_euclid(DAY), second.rem_euclid(DAY));
-    let fraction = match nano {
-        0 => String::new(),
-        n if n % 1_000_000 == 0 => format!(".{:03}", n / 1_000_000),
-        n if n % 1_000 == 0 => format!(".{:06}", n / 1_000),
-        n => format!(".{n:09}"),
-    };
-    format!("{}T{:02}:{:02}:{:02}{fraction}Z", date_text(days), rest / 3_600, rest / 60 % 60, rest % 60)
-}
-
-/// Hours, minutes and seconds each carry the sign: `PT-1H-0.5S`.
-fn duration_text(second: i64, nano: u32) -> String {
-    if second == 0 && nano == 0 {
-        return "PT0S".to_owned();
-    }
-    let minus_fraction = second < 0 && nano > 0;
-    let whole = if minus_fraction { second + 1 } else { second };
-    let nano = if minus_fraction { NANOS - nano } else { nano };
-    let (hours, minutes, seconds) = (whole / 3_600, whole / 60 % 60, whole % 60);
-    let mut text = "PT".to_owned();
-    if hours != 0 {
-        text.push_str(&format!("{hours}H"));
-    }
-    if minutes != 0 {
-        text.push_str(&format!("{minutes}M"));
-    }
-    if seconds == 0 && nano == 0 {
-        return text;
-    }
-    let sign = if minus_fraction && seconds == 0 { "-" } else { "" };
-    let fraction = if nano == 0 { String::new() } else { format!(".{nano:09}") };
-    text.push_str(&format!("{sign}{seconds}{}S", fraction.trim_end_matches('0')));
-    text
 }
 
 // ---- LocalDate ----

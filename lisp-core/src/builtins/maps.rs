@@ -437,7 +437,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "The entry [key value] of a map, or [index element] of a vector; nil without one.",
         &[("(find {:a nil} :a)", "[:a nil]"), ("(find {:a 1} :b)", "nil"), ("(find #{1} 1)", "!type_error")],
     ),
-    Builtin::native("contains?", 2, 2, "(contains? coll x)", contains).doc(
+    Builtin::native("contains?", 2, 2, "(contains? coll x)", contains).namespace("clojure.set").doc(
         "Is x a key of the map, a member of the set, or an element of the vector?",
         &[
             ("(contains? {:a nil} :a)", "true"),

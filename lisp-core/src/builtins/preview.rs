@@ -2,7 +2,8 @@
 //! back.
 
 use super::args::grapheme_count;
-use crate::heap::{Heap, Res, Value};
+use super::print::{float_text, pr_str, time_text};
+use crate::heap::{Heap, Res, TextBuf, Value};
 
 /// The most characters of a preview.
 pub(super) const CHARS: usize = 120;
@@ -78,16 +79,16 @@ fn render<'h>(h: &'h Heap, value: Value<'h>, depth: usize, room: Room, nodes: &m
                 Ok(format!("{key} {value}"))
             })?
         }
-        other => leaf(&scalar(other), room),
+        other => leaf(&scalar(h, other)?, room),
     })
 }
 
 fn render_key<'h>(h: &'h Heap, key: Value<'h>, room: Room, nodes: &mut usize) -> Res<String> {
     const MOST: usize = 68;
-    let room = Room { chars: (room.chars / 3).max(8).min(MOST), bytes: (room.bytes / 3).max(8).min(MOST * 4) };
+    let room = Room { chars: (room.chars / 3).clamp(8, MOST), bytes: (room.bytes / 3).clamp(8, MOST * 4) };
     match key {
         Value::Str(s) => Ok(quoted(s.text, room)),
-        Value::Keyword(..) => Ok(leaf(&scalar(key), room)),
+        Value::Keyword(..) => Ok(leaf(&scalar(h, key)?, room)),
         // A key counts as deep enough for its own elements to be left out.
         other => render(h, other, DEPTH - 1, room, nodes),
     }
@@ -186,38 +187,30 @@ fn escape(cluster: &str, out: &mut String) {
 }
 
 /// The text of a value that holds no others.
-fn scalar(value: Value<'_>) -> String {
-    let cut = |prefix: &str, text: &str| {
+fn scalar<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
+    let cut = |text: &str| -> String {
         let shown: String = super::args::graphemes(first_bytes(text)).take(CHARS).collect();
-        let more = if shown.len() < text.len() { "…" } else { "" };
-        format!("{prefix}{shown}{more}")
+        if shown.len() < text.len() { shown + "…" } else { shown }
     };
-    match value {
+    Ok(match value {
         Value::Nil => "nil".to_owned(),
         Value::Bool(b) => b.to_string(),
         Value::Int(i) => i.to_string(),
         Value::Big(b) if b.limbs.len() <= 11 => b.to_bigint().to_string(),
         Value::Big(_) => "#<large-integer>".to_owned(),
-        Value::Float(f) if f.is_nan() => "##NaN".to_owned(),
-        Value::Float(f) if f.is_infinite() => if f > 0.0 { "##Inf" } else { "##-Inf" }.to_owned(),
-        Value::Float(f) => format!("{f:?}"),
-        Value::Keyword(_, s) => cut(":", s.text),
-        Value::Symbol(s) => cut("'", s.text),
-        Value::Var(s) => cut("#'", s.text),
-        Value::Regex(s) => cut("#\"", s.text) + "\"",
+        Value::Float(f) => float_text(f),
+        Value::Keyword(_, s) => format!(":{}", cut(s.text)),
         Value::Time(t) => {
             let class = match value.type_name() {
                 name @ "java.util.Date" => name.to_owned(),
                 name => format!("java.time.{name}"),
             };
-            format!("#java[{class} {}]", super::java_time::iso_text(t.value))
+            format!("#java[{class} {}]", time_text(t.value))
         }
-        Value::Closure(c) => format!("#fn[{}]", &c.proto.params),
-        Value::Builtin(id) if id.row().namespace == "java" => {
-            super::java::label(id.row().name).unwrap_or_else(|| "#<builtin>".to_owned())
+        other => {
+            let mut text = TextBuf::new(h);
+            pr_str(h, other, &mut text)?;
+            cut(text.as_str())
         }
-        Value::Builtin(_) => "#<builtin>".to_owned(),
-        Value::Composed(_) | Value::Tool(_) => "#fn[...]".to_owned(),
-        other => format!("#<{}>", other.type_name()),
-    }
+    })
 }

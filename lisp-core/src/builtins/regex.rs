@@ -5,7 +5,7 @@ use super::args::{string, type_error};
 use super::parse;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, TextBuf, Value};
-use crate::meter::Compiled;
+use crate::meter::{Compiled, PatternCost};
 use regex::CaptureLocations;
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ pub(super) const TABLE: &[Builtin] = &[
 ];
 
 /// The longest text for patterns that need backtracking, in bytes: look-around can cost its square.
-const BACKTRACKING_TEXT: usize = 32_768;
+const BACKTRACKING_TEXT: usize = 16_384;
 /// The most that the length of a text times the weight of a pattern may be: what one search may cost at worst.
 const SEARCH_STEPS: u64 = 200_000_000;
 
@@ -95,37 +95,53 @@ pub(super) struct Search<'h> {
 impl<'h> Search<'h> {
     /// Begins a search. Charges for going through the text once.
     pub(super) fn new(h: &'h Heap, pattern: &str, text: &'h str) -> Res<Self> {
-        let (compiled, weight) = h.regexes.borrow_mut().get_weighed(pattern)?;
-        let len = text.len() as u64;
+        let (compiled, cost) = h.regexes.borrow_mut().get_with_cost(pattern)?;
+        let (len, spread) = (text.len() as u64, 1 + cost.weight / 32);
+        charge_compiled(h, cost)?;
         let (engine, groups, step) = match compiled {
             Compiled::Linear(regex) => {
-                if weight.saturating_mul(len) > SEARCH_STEPS {
-                    return Err(too_long(text, (SEARCH_STEPS / weight.max(1)) as usize));
+                if cost.weight.saturating_mul(len) > SEARCH_STEPS {
+                    return Err(too_long(text, (SEARCH_STEPS / cost.weight.max(1)) as usize));
                 }
-                h.charge((len / 4).saturating_mul(1 + weight / 32))?;
+                h.charge((len / 4).saturating_mul(spread))?;
                 let groups = regex.captures_len();
                 let locations = (groups > 1).then(|| regex.capture_locations());
-                (Engine::Linear(regex, locations), groups, 16 + len / 4_096)
+                (Engine::Linear(regex, locations), groups, 8 + len / 8_192)
             }
             Compiled::Backtracking(regex) => {
                 if text.len() > BACKTRACKING_TEXT {
                     return Err(too_long(text, BACKTRACKING_TEXT));
                 }
-                h.charge(len.saturating_mul(1 + weight / 32))?;
+                h.charge((len + len * len / 1_024).saturating_mul(spread))?;
                 let groups = regex.captures_len();
                 (Engine::Backtracking(regex), groups, 64 + len)
             }
         };
         h.room(groups.saturating_mul(64))?;
+        let step = step + groups as u64;
         Ok(Search { h, engine, text, place: 0, step, groups: Vec::with_capacity(groups) })
     }
 
     /// The range of the next match; its groups are kept.
     pub(super) fn next(&mut self) -> Res<Option<(usize, usize)>> {
-        if self.place > self.text.len() {
-            return Ok(None);
+        while self.place <= self.text.len() {
+            self.h.charge(self.step)?;
+            self.look()?;
+            let Some(&Some((start, end))) = self.groups.first() else { break };
+            let from = self.place;
+            // After an empty match the next one begins at least a character later.
+            self.place = if end > start.max(from) { end } else { self.after_character(end.max(from)) };
+            // With `\K` a match can begin before the place it was looked for; then it has been seen before.
+            if start >= from {
+                return Ok(Some((start, end)));
+            }
         }
-        self.h.charge(self.step + self.groups.capacity() as u64)?;
+        self.place = usize::MAX;
+        Ok(None)
+    }
+
+    /// Looks for a match from the place on; without one there are no groups.
+    fn look(&mut self) -> Res<()> {
         self.groups.clear();
         match &mut self.engine {
             Engine::Linear(regex, None) => {
@@ -142,14 +158,11 @@ impl<'h> Search<'h> {
                 }
             }
         }
-        let Some(&Some((start, end))) = self.groups.first() else {
-            self.place = usize::MAX;
-            return Ok(None);
-        };
-        // After an empty match the next one begins at least a character later.
-        let later = self.text.get(end..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
-        self.place = if end > start { end } else { end + later };
-        Ok(Some((start, end)))
+        Ok(())
+    }
+
+    fn after_character(&self, place: usize) -> usize {
+        place + self.text.get(place..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
     }
 
     /// The part of the text in a range.
@@ -159,7 +172,7 @@ impl<'h> Search<'h> {
 
     /// The last match as a value: its text, or with groups a vector. Groups without a part in the match are empty, and
     /// left out at the end.
-    fn found(&self) -> Res<Value<'h>> {
+    fn value(&self) -> Res<Value<'h>> {
         let text = |group: &Option<(usize, usize)>| group.map_or("", |(start, end)| self.part(start, end));
         let shown = self.groups.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
         match self.groups.get(..shown) {
@@ -174,6 +187,12 @@ impl<'h> Search<'h> {
             }
         }
     }
+}
+
+/// Fuel for the compiled form. It is charged at every use, compiled just now or not, so that the fuel of a program does
+/// not depend on what is still kept.
+fn charge_compiled(h: &Heap, cost: PatternCost) -> Res<()> {
+    h.charge(cost.bytes as u64 / 1_024)
 }
 
 #[cold]
@@ -217,7 +236,7 @@ fn re_find<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (re, text) = two(args);
     let mut search = Search::new(h, pattern("re-find", re)?, string("re-find", text)?)?;
     match search.next()? {
-        Some(_) => search.found(),
+        Some(_) => search.value(),
         None => Ok(Value::Nil),
     }
 }
@@ -228,7 +247,7 @@ fn re_matches<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.room(re.len() + 16)?;
     let mut search = Search::new(h, &format!("\\A(?:{re})\\z"), text)?;
     match search.next()? {
-        Some(_) => search.found(),
+        Some(_) => search.value(),
         None => Ok(Value::Nil),
     }
 }
@@ -238,7 +257,7 @@ fn re_seq<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let mut search = Search::new(h, pattern("re-seq", re)?, string("re-seq", text)?)?;
     let out = h.vec_builder(4)?;
     while search.next()?.is_some() {
-        out.push(h, search.found()?)?;
+        out.push(h, search.value()?)?;
     }
     out.finish(h)
 }
@@ -285,8 +304,9 @@ pub(super) fn replace<'h>(h: &'h Heap, pattern: &str, text: &'h str, by: &str) -
 fn re_pattern<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args.first() {
         Some(&Value::Str(s)) => {
-            h.charge(s.text.len() as u64 + 16)?;
-            h.regexes.borrow_mut().get(s.text)?;
+            h.charge(s.text.len() as u64 + 1_000)?;
+            let (_, cost) = h.regexes.borrow_mut().get_with_cost(s.text)?;
+            charge_compiled(h, cost)?;
             Ok(Value::Regex(s))
         }
         other => Err(type_error("re-pattern", "a string", other.copied().unwrap_or(Value::Nil))),
@@ -368,6 +388,7 @@ mod tests {
             (re_seq, r"(?=b)", "abb", r#"["" ""]"#),
             (re_seq, r"(\w)\1", "aabcc", r#"[["aa" "a"] ["cc" "c"]]"#),
             (re_seq, "", "é", r#"["" ""]"#),
+            (re_seq, r"(?<=\Ka)", "aéa", r#"["a" "a"]"#),
             (re_matches, r"a|ab", "ab", r#""ab""#),
             (re_matches, r"(?<!x)a", "a", r#""a""#),
             (re_matches, r"a", "ab", "nil"),
@@ -386,7 +407,7 @@ mod tests {
         let long = "a".repeat(100_000) + "!";
         assert_eq!(call(re_find, "(a+)+$", &long).as_deref(), Ok("nil"));
         assert_eq!(call(re_find, r"(?=(a+)+$)(a)\2", &long), Err(Reason::RuntimeError), "too long for backtracking");
-        let short = long.split_at(70_000).1;
+        let short = long.split_at(90_000).1;
         assert_eq!(call(re_find, r"(a*)*\1b", short), Err(Reason::RuntimeError), "too many ways");
         assert_eq!(call(re_find, r"((a{100}){100}){100}", "a"), Err(Reason::RuntimeError), "too large");
         assert_eq!(call(re_find, r"(a?){9000}", &long), Err(Reason::RuntimeError), "too many steps");

@@ -124,6 +124,7 @@ fn vector<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 /// Sets, and the constructors of vectors.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::native("set", 1, 1, "(set coll)", set)
+        .namespace("clojure.set")
         .doc("The set of a vector's elements.", &[("(set [1 2 1])", "#{1 2}"), ("(set nil)", "!type_error")]),
     Builtin::native("hash-set", 0, MANY, "(hash-set x ...)", hash_set)
         .doc("A set of values.", &[("(hash-set 1 2 1)", "#{1 2}"), ("(hash-set)", "#{}")]),

@@ -23,6 +23,11 @@ pub(super) fn start<'h>(
     let (f, coll) = match op {
         FrameOp::Pcalls => return start_pcalls(h, s, at, argc, dst),
         FrameOp::UpdateVals | FrameOp::UpdateKeys => (arg(1), arg(0)),
+        FrameOp::MinBy | FrameOp::MaxBy
+            if argc == 2 && !matches!(arg(1), Value::Nil | Value::Vector(_) | Value::Map(_) | Value::Set(_)) =>
+        {
+            return Ok(Called::Value(arg(1)));
+        }
         FrameOp::MinBy | FrameOp::MaxBy if argc > 2 => {
             h.charge(argc as u64)?;
             (arg(0), h.vector(&s.stack[at + 2..at + 1 + argc])?)
@@ -91,6 +96,10 @@ fn check(op: FrameOp, f: Value<'_>) -> Res<()> {
     match f {
         Value::Vector(_) | Value::Str(_) if reads => Ok(()),
         Value::Nil | Value::Bool(_) if reads || asks => Ok(()),
+        Value::Map(_) if !strict(op) || op == FrameOp::Some => Ok(()),
+        Value::Set(_) if matches!(op, FrameOp::UpdateVals | FrameOp::UpdateKeys) => {
+            Err(super::not_function(op.name(), f, "wrap the look-up: #(contains? s %)"))
+        }
         f => function(op.name(), f).map(|_| ()),
     }
 }
@@ -222,7 +231,8 @@ fn consume<'h>(
         FrameOp::Mapcat => {
             let more = match (result, s.stack[base + FUNCTION]) {
                 (Value::Vector(_) | Value::Map(_) | Value::Set(_), _) => args::seq(h, "mapcat", result)?,
-                // What a keyword reads stands for itself when it is no collection.
+                // What a keyword reads stands for itself when it is no collection; nil is nothing.
+                (Value::Nil, Value::Keyword(..)) => &[],
                 (_, Value::Keyword(..)) => h.vec_single(result)?,
                 _ => {
                     let what = format!("mapcat expects collections from its function, got {}", args::describe(result));

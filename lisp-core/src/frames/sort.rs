@@ -46,6 +46,10 @@ pub(super) fn start<'h>(
     }
     if !matches!(comparator, Value::Unset) {
         function(name, comparator)?;
+        if let Value::Keyword(..) = comparator {
+            let hint = "write (sort > coll) for the largest first, (sort coll) for the smallest";
+            return Err(super::not_function(name, comparator, hint));
+        }
     }
     let list = items(h, name, coll)?;
     let keys = match op {

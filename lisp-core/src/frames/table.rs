@@ -11,7 +11,9 @@ fn composed<'h>(h: &'h Heap, kind: Compose, parts: &[Value<'h>]) -> Res<Value<'h
 
 fn functions<'h>(h: &'h Heap, name: &str, kind: Compose, parts: &[Value<'h>]) -> Res<Value<'h>> {
     for &f in parts {
-        super::function(name, f)?;
+        if !f.is_callable() {
+            super::function(name, f)?;
+        }
     }
     composed(h, kind, parts)
 }
@@ -41,7 +43,9 @@ fn constantly<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn fnil<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args.first() {
-        Some(&Value::Set(_)) => Err(super::not_function("fnil", args[0], "wrap the look-up: #(contains? s %)")),
+        Some(&(Value::Set(_) | Value::Keyword(..))) => {
+            Err(super::not_function("fnil", args[0], "wrap the look-up: #(get m %)"))
+        }
         Some(&f) => {
             super::function("fnil", f)?;
             composed(h, Compose::Fnil, args)

@@ -21,7 +21,6 @@ pub use region::{Account, Heap, Work};
 pub use sort::merge_sort;
 pub use store::{Frozen, Keep, Rooted, Store};
 pub use string::Str;
-pub(crate) use string::hash_bytes;
 pub use text::TextBuf;
 pub use value::{Closure, Compose, Composed, Time, TimeValue, Value};
 pub use vector::{MAX_LEN, VecBuilder, Vector};

@@ -35,6 +35,16 @@ impl<'h> TextBuf<'h> {
         Ok(())
     }
 
+    /// Adds several texts, one behind the other.
+    #[inline]
+    pub fn push_all(&mut self, parts: &[&str]) -> Res<()> {
+        self.reserve(parts.iter().map(|part| part.len()).sum())?;
+        for part in parts {
+            self.text.push_str(part);
+        }
+        Ok(())
+    }
+
     /// Adds a character.
     #[inline]
     pub fn push(&mut self, c: char) -> Res<()> {

@@ -368,10 +368,9 @@ impl<'h> Reader<'h> {
     /// Puts the keys that lead to a node and the values from `base` on into a builder.
     fn pour(&self, builder: &'h MapBuilder<'h>, node: u32, base: usize) -> Res<()> {
         let (keys, count) = self.path(node);
-        for place in 0..count {
-            if let (Some(key), Some(&value)) = (keys[place], self.values.get(base + place)) {
-                self.insert(builder, Value::Str(key), value)?;
-            }
+        let values = self.values.iter().skip(base);
+        for (key, &value) in keys[..count].iter().flatten().zip(values) {
+            self.insert(builder, Value::Str(key), value)?;
         }
         Ok(())
     }
@@ -548,5 +547,20 @@ mod tests {
         let inner = at(&h, wide, "k7").and_then(|v| at(&h, v, "v7"));
         assert!(matches!(inner, Some(Value::Int(7))));
         assert!(matches!(wide, Value::Map(m) if m.len() == 5_000));
+    }
+
+    #[test]
+    fn little_memory_is_a_fault_and_nothing_worse() {
+        let text = r#"[{"a":[1,2,{"b\u0041":"x"}],"c":12345678901234567890123},{"a":[],"c":1.5},{"d":null}]"#;
+        let mut read_at = None;
+        for limit in (0..20_000).step_by(64) {
+            let h = Heap::new(1, limit);
+            match read(&h, text, &ReadLimits::default(), Duplicate::First) {
+                Ok(_) => read_at = read_at.or(Some(limit)),
+                Err(ReadError::Fault(Fault::Collect(_))) => assert_eq!(read_at, None, "{limit}"),
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+        assert!(read_at.is_some());
     }
 }

@@ -2,6 +2,7 @@
 
 use super::push;
 use crate::builtins::args::describe;
+use crate::builtins::print::{pr_str, time_text};
 use crate::error::{Error, Reason};
 use crate::heap::{Entries, Fault, Heap, Map, Res, TextBuf, Value};
 use std::fmt::Write as _;
@@ -49,12 +50,10 @@ pub fn write<'h>(h: &'h Heap, value: Value<'h>, style: Style, out: &mut TextBuf<
         *at += 1;
         match next {
             Some((place, key, item)) => {
-                if place > 0 {
-                    out.push(',')?;
-                }
-                if let Some(key) = key {
-                    key_text(h, key, out)?;
-                    out.push(':')?;
+                let comma = if place > 0 { "," } else { "" };
+                match key {
+                    Some(Value::Str(key) | Value::Keyword(_, key)) => quoted(comma, key.text, ":", out)?,
+                    _ => out.push_str(comma)?,
                 }
                 writer.begin(item, out)?;
             }
@@ -81,10 +80,10 @@ impl<'h> Writer<'h> {
         match value {
             Value::Nil => out.push_str("null"),
             Value::Bool(b) => out.push_str(if b { "true" } else { "false" }),
-            Value::Int(i) => out.push_str(&i.to_string()),
+            Value::Int(i) => int_text(i, out),
             Value::Big(_) => integer_text(h, value, out),
-            Value::Str(s) => quoted(s.text, out),
-            Value::Float(f) if f.is_finite() => out.push_str(&float_text(f)),
+            Value::Str(s) => quoted("", s.text, "", out),
+            Value::Float(f) if f.is_finite() => float_text(f, self.style, out),
             Value::Vector(v) => {
                 out.push('[')?;
                 push(h, &mut self.open, Open::Array(v.items(), 0))
@@ -95,7 +94,7 @@ impl<'h> Writer<'h> {
                 push(h, &mut self.open, Open::Object(entries, 0))
             }
             _ if self.style == Style::Strict => Err(self.refuse(value)),
-            Value::Keyword(_, name) => quoted(name.text, out),
+            Value::Keyword(_, name) => quoted("", name.text, "", out),
             Value::Set(members) => {
                 out.push('[')?;
                 push(h, &mut self.open, Open::Set(members.entries(h)?, 0))
@@ -103,7 +102,7 @@ impl<'h> Writer<'h> {
             other => {
                 let mut text = TextBuf::new(h);
                 printed(h, other, &mut text)?;
-                quoted(text.as_str(), out)
+                quoted("", text.as_str(), "", out)
             }
         }
     }
@@ -236,104 +235,159 @@ fn integer_text<'h>(h: &'h Heap, value: Value<'h>, out: &mut TextBuf<'h>) -> Res
             h.room(big.limbs.len().saturating_mul(24))?;
             out.push_str(&big.to_bigint().to_string())
         }
-        Value::Int(i) => out.push_str(&i.to_string()),
+        Value::Int(i) => int_text(i, out),
         _ => Ok(()),
     }
 }
 
-/// A finite float with the fewest digits that read back as the same float, in the shorter of the two notations; beyond
-/// the integers that floats hold exactly always with an exponent. There is always a point: floats stay floats.
-fn float_text(f: f64) -> String {
+fn int_text(i: i64, out: &mut TextBuf<'_>) -> Res<()> {
+    let mut digits = [0u8; 20];
+    let (mut at, mut rest) = (digits.len(), i.unsigned_abs());
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if i < 0 {
+        at -= 1;
+        digits[at] = b'-';
+    }
+    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default())
+}
+
+/// A finite float with the fewest digits that read back as the same float. `json/generate-string` takes the shorter of
+/// the two notations, and beyond the integers that floats hold exactly always an exponent; there is always a point.
+fn float_text(f: f64, style: Style, out: &mut TextBuf<'_>) -> Res<()> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
+    let mut digits = ryu::Buffer::new();
+    let plain = digits.format_finite(f);
+    // An exponent can only be shorter where there are several zeroes in front of the point or right behind it.
+    if style == Style::Project || f == 0.0 || ((0.001..EXACT).contains(&f.abs()) && !plain.ends_with("00.0")) {
+        return out.push_str(plain);
+    }
     let mut scientific = format!("{f:e}");
     if !scientific.contains('.')
         && let Some(e) = scientific.find('e')
     {
         scientific.insert_str(e, ".0");
     }
-    // Below this, zeros after the point alone are longer than an exponent.
-    if f != 0.0 && (f.abs() >= EXACT || f.abs() < 1e-6) {
-        return scientific;
+    if f.abs() >= EXACT || plain.contains('e') {
+        return out.push_str(&scientific);
     }
-    let mut plain = f.to_string();
-    if !plain.contains('.') {
-        plain.push_str(".0");
-    }
-    if plain.len() <= scientific.len() { plain } else { scientific }
+    out.push_str(if plain.len() <= scientific.len() { plain } else { &scientific })
 }
 
-fn key_text<'h>(h: &'h Heap, key: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
-    match key {
-        Value::Str(s) | Value::Keyword(_, s) => quoted(s.text, out),
-        other => {
-            out.push('"')?;
-            integer_text(h, other, out)?;
-            out.push('"')
-        }
+/// A text in quotation marks, escaped where JSON wants it, with something in front and behind.
+fn quoted(before: &str, text: &str, behind: &str, out: &mut TextBuf<'_>) -> Res<()> {
+    // Whole chunks at a time, which the compiler can compare side by side.
+    if !text.as_bytes().chunks(32).any(|chunk| chunk.iter().fold(false, |found, &byte| found | needs_escape(byte))) {
+        return out.push_all(&[before, "\"", text, "\"", behind]);
     }
-}
-
-/// A text in quotation marks; what JSON wants escaped is.
-fn quoted(text: &str, out: &mut TextBuf<'_>) -> Res<()> {
-    out.push('"')?;
+    out.push_all(&[before, "\""])?;
     let mut from = 0;
     for (i, byte) in text.bytes().enumerate() {
-        let short = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            b'\n' => "\\n",
-            b'\r' => "\\r",
-            b'\t' => "\\t",
-            0x08 => "\\b",
-            0x0C => "\\f",
-            0..=0x1F => "",
-            _ => continue,
-        };
-        out.push_str(&text[from..i])?;
-        from = i + 1;
-        if short.is_empty() {
-            out.push_str(&format!("\\u{byte:04X}"))?;
-        } else {
-            out.push_str(short)?;
+        if needs_escape(byte) {
+            out.push_str(&text[from..i])?;
+            from = i + 1;
+            escape(byte, out)?;
         }
     }
-    out.push_str(&text[from..])?;
-    out.push('"')
+    out.push_all(&[&text[from..], "\"", behind])
 }
 
-/// The text of a value that JSON has no form for.
+#[inline]
+fn needs_escape(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
+}
+
+fn escape(byte: u8, out: &mut TextBuf<'_>) -> Res<()> {
+    match byte {
+        b'"' => out.push_str("\\\""),
+        b'\\' => out.push_str("\\\\"),
+        b'\n' => out.push_str("\\n"),
+        b'\r' => out.push_str("\\r"),
+        b'\t' => out.push_str("\\t"),
+        0x08 => out.push_str("\\b"),
+        0x0C => out.push_str("\\f"),
+        other => out.push_str(&format!("\\u{other:04X}")),
+    }
+}
+
+/// The text of a value that JSON has no form for: time values as ISO-8601, symbols by name, the others as they print.
 fn printed<'h>(h: &'h Heap, value: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     match value {
-        Value::Nil => out.push_str("nil"),
-        Value::Bool(b) => out.push_str(if b { "true" } else { "false" }),
-        Value::Int(_) | Value::Big(_) => integer_text(h, value, out),
-        Value::Float(f) if f.is_nan() => out.push_str("##NaN"),
-        Value::Float(f) if f.is_infinite() => out.push_str(if f > 0.0 { "##Inf" } else { "##-Inf" }),
-        Value::Float(f) => out.push_str(&float_text(f)),
-        Value::Str(s) | Value::Keyword(_, s) => out.push_str(s.text),
-        Value::Time(t) => out.push_str(&crate::builtins::java_time::iso_text(t.value)),
-        Value::Symbol(s) => out.push_str(s.text),
-        Value::Var(s) => {
-            out.push_str("#'")?;
-            out.push_str(s.text)
-        }
-        Value::Regex(s) => {
-            out.push_str("#\"")?;
-            out.push_str(s.text)?;
-            out.push('"')
-        }
-        other => other_text(h, other, out),
+        Value::Str(s) | Value::Keyword(_, s) | Value::Symbol(s) => out.push_str(s.text),
+        Value::Time(t) => out.push_str(&time_text(t.value)),
+        other => pr_str(h, other, out),
     }
 }
 
-fn other_text<'h>(_h: &'h Heap, value: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
-    match value {
-        Value::Closure(c) => {
-            out.push_str("#fn[")?;
-            out.push_str(&c.proto.params)?;
-            out.push(']')
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::{Duplicate, ReadLimits, read};
+
+    fn text<'h>(h: &'h Heap, value: Value<'h>, style: Style) -> Result<String, String> {
+        let mut out = TextBuf::new(h);
+        match write(h, value, style, &mut out) {
+            Ok(()) => Ok(out.into_string()),
+            Err(Fault::Error(error)) => Err(error.message),
+            Err(fault) => Err(format!("{fault:?}")),
         }
-        Value::Builtin(_) => out.push_str("#<builtin>"),
-        other => out.push_str(&format!("#<{}>", other.type_name())),
+    }
+
+    #[test]
+    fn what_is_read_is_written() {
+        let h = Heap::new(1, 1 << 26);
+        for json in [
+            r#"{"a":[1,-2,9223372036854775808,null,true,false],"b":{},"c":[]}"#,
+            r#"["\"\\\b\f\n\r\t\u0001é😀\u007f",[[[]]],{"":{"x":-9223372036854775808}}]"#,
+            "[0.0,-0.0,0.1,1.5,100.0,1.0e3,1.5e3,120.0,1234567.0,0.001,0.0001,1.2e-4,1.0e20,5.0e-324]",
+            "[1.7976931348623157e308,9007199254740991.0,9.007199254740992e15,123456.789]",
+        ] {
+            let json = json.replace("\\u007f", "\u{7f}");
+            let value = read(&h, &json, &ReadLimits::default(), Duplicate::Last).unwrap_or(Value::Nil);
+            assert_eq!(text(&h, value, Style::Strict).as_deref(), Ok(json.as_str()));
+            // The other style may choose the other notation.
+            let projected = text(&h, value, Style::Project).unwrap_or_default();
+            let again = read(&h, &projected, &ReadLimits::default(), Duplicate::Last).unwrap_or(Value::Nil);
+            assert!(h.same_key(value, again).is_ok_and(|same| same), "{projected}");
+        }
+    }
+
+    #[test]
+    fn what_json_has_not() -> Res<()> {
+        let h = Heap::new(1, 1 << 26);
+        let keyword = h.keyword("k")?;
+        let set = h.set([Value::Int(2), Value::Int(1)].into_iter())?;
+        let numbers = h.vector(&[Value::Float(f64::INFINITY), Value::Float(f64::NAN)])?;
+        let map = h.map([(keyword, set), (Value::Int(10), keyword), (h.str("z")?, numbers)].into_iter())?;
+        assert_eq!(text(&h, map, Style::Project).as_deref(), Ok(r###"{"10":"k","k":[1,2],"z":["##Inf","##NaN"]}"###));
+        let refused = |value, place: &str| {
+            let message = text(&h, value, Style::Strict).err().unwrap_or_default();
+            assert!(message.contains(place), "{message:?} does not say {place:?}");
+        };
+        refused(keyword, "the keyword :k");
+        refused(map, r#"at ["10"]"#);
+        refused(h.vector(&[Value::Nil, h.map([(h.str("a")?, set)].into_iter())?])?, r#"at [1 "a"]"#);
+        refused(h.map([(Value::Nil, Value::Nil)].into_iter())?, "nil as the key");
+        let twice = h.map([(keyword, Value::Int(1)), (h.str("k")?, Value::Int(2))].into_iter())?;
+        refused(twice, "the JSON key \"k\"");
+        assert!(text(&h, twice, Style::Project).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn deep_values_do_not_recurse() -> Res<()> {
+        let h = Heap::new(1, 1 << 28);
+        let mut value = h.vector(&[])?;
+        for _ in 0..100_000 {
+            value = h.vector(&[value])?;
+        }
+        assert_eq!(text(&h, value, Style::Strict).map(|text| text.len()), Ok(200_002));
+        Ok(())
     }
 }

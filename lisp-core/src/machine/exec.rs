@@ -56,6 +56,7 @@ impl<'h> State<'h> {
         let Code::Lisp { mut unit, mut proto, mut closure, pc } = frame.code else { return Ok(Next::Switch) };
         let (mut pc, mut base) = (pc as usize, frame.base as usize);
         let mut constants = unit.program.constants().values();
+        let mut code: &'h [Instr] = &proto.code;
 
         macro_rules! reg {
             ($r:expr) => {
@@ -65,7 +66,7 @@ impl<'h> State<'h> {
         loop {
             let before = h.spent();
             h.set_spent(before + 1);
-            let instr = proto.code[pc];
+            let instr = code[pc];
             pc += 1;
             // What can fail goes through here: the instruction will be run again, from the same fuel.
             macro_rules! attempt {
@@ -240,21 +241,28 @@ impl<'h> State<'h> {
                 Instr::Call { dst, base: row, argc } => {
                     check_slice!();
                     let (at, ret) = (base + row as usize, (base + dst as usize) as u32);
+                    // The usual call, of a function of the program with as many arguments as it takes.
+                    if let Value::Closure(c) = self.stack[at]
+                        && c.proto.arity == argc
+                        && !c.proto.variadic
+                        && at + 1 + c.proto.registers as usize <= self.stack.len()
+                        && self.frames.len() < self.frames.capacity()
+                    {
+                        self.save_pc(pc);
+                        if !std::ptr::eq(unit, c.unit) {
+                            unit = c.unit;
+                            constants = unit.program.constants().values();
+                        }
+                        (proto, closure, pc, base) = (c.proto, Some(c), 0, at + 1);
+                        code = &proto.code;
+                        self.frames.push(Frame { code: Code::Lisp { unit, proto, closure, pc: 0 }, base: base as u32, dst: ret });
+                        continue;
+                    }
                     match attempt!(self.call(h, at, argc as usize, ret)) {
                         Called::Value(value) => reg!(dst) = value,
                         Called::Frame => {
                             self.save_caller_pc(pc);
-                            match self.frames.last() {
-                                Some(&Frame {
-                                    code: Code::Lisp { unit: u, proto: p, closure: c, .. },
-                                    base: b,
-                                    ..
-                                }) => {
-                                    (unit, proto, closure, pc, base) = (u, p, c, 0, b as usize);
-                                    constants = unit.program.constants().values();
-                                }
-                                _ => return Ok(Next::Switch),
-                            }
+                            return Ok(Next::Switch);
                         }
                         Called::Tool => {
                             self.save_pc(pc);
@@ -270,8 +278,12 @@ impl<'h> State<'h> {
                             code: Code::Lisp { unit: u, proto: p, closure: c, pc: at }, base: b, ..
                         }) => {
                             self.stack[done.dst as usize] = value;
-                            (unit, proto, closure, pc, base) = (u, p, c, at as usize, b as usize);
-                            constants = unit.program.constants().values();
+                            if !std::ptr::eq(unit, u) {
+                                unit = u;
+                                constants = unit.program.constants().values();
+                            }
+                            (proto, closure, pc, base) = (p, c, at as usize, b as usize);
+                            code = &proto.code;
                         }
                         Some(_) => {
                             self.stack[done.dst as usize] = value;
@@ -417,7 +429,7 @@ impl<'h> State<'h> {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn compare<'h>(h: &'h Heap, op: Cmp, a: Value<'h>, b: Value<'h>) -> Res<bool> {
     if let (Value::Int(a), Value::Int(b)) = (a, b) {
         return Ok(match op {
@@ -428,6 +440,11 @@ fn compare<'h>(h: &'h Heap, op: Cmp, a: Value<'h>, b: Value<'h>) -> Res<bool> {
             Cmp::Eq => a == b,
         });
     }
+    compare_others(h, op, a, b)
+}
+
+#[inline(never)]
+fn compare_others<'h>(h: &'h Heap, op: Cmp, a: Value<'h>, b: Value<'h>) -> Res<bool> {
     match op {
         Cmp::Eq => h.equal(a, b),
         Cmp::Lt => numbers::less(h, a, b),

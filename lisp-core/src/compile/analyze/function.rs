@@ -274,6 +274,13 @@ impl Analyzer<'_> {
     /// The name and value of a definition; a doc string between them is skipped.
     fn definition<'f>(&self, what: &str, args: &'f [Form], span: Span) -> Res<(NameId, &'f Form)> {
         let usage = format!("({what} name value)");
+        if let Some(target) = args.first()
+            && !matches!(target.kind, FormKind::Symbol(_))
+        {
+            return Err(
+                invalid(target.span, format!("{what} defines a name, and this is none")).hint(format!("write {usage}"))
+            );
+        }
         let (target, value) = match args {
             [target, value] => (target, value),
             [target, Form { kind: FormKind::Str(_), .. }, value] => (target, value),

@@ -213,7 +213,9 @@ impl<'a> Analyzer<'a> {
         };
         if let FormKind::Symbol(name) = head.kind {
             let text = self.text(name);
-            if let Some(node) = self.special(text, args, span, tail)? {
+            // As in Clojure, a local name hides what is a macro there, but none of the forms beneath.
+            let hidden = !matches!(text, "if" | "do" | "def" | "recur" | "quote") && self.local(name).is_some();
+            if !hidden && let Some(node) = self.special(text, args, span, tail)? {
                 return Ok(node);
             }
             if let Some(tool) = text.strip_prefix("tool/") {
