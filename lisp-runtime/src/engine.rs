@@ -123,7 +123,7 @@ impl Engine {
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Progress, Tool};
-    /// let engine = Engine::builder().add(Tool::external("fetch")).build()?;
+    /// let engine = Engine::builder().grant(Tool::external("fetch")).build()?;
     /// let program = engine.compile("(inc (tool/fetch {:id 1}))")?;
     /// let mut progress = engine.start(&program, Input::new());
     /// let outcome = loop {
@@ -290,12 +290,12 @@ impl EngineBuilder {
         name: impl Into<String>,
         function: impl Fn(&ToolCall) -> Result<R, ToolError> + Send + Sync + 'static,
     ) -> Self {
-        self.add(Tool::new(name, function))
+        self.grant(Tool::new(name, function))
     }
 
     /// Grants a tool.
     #[must_use]
-    pub fn add(mut self, tool: Tool) -> Self {
+    pub fn grant(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
         self
     }
@@ -307,7 +307,7 @@ impl EngineBuilder {
     pub fn build(self) -> Result<Engine, BuildError> {
         let mut tools = Tools::new();
         for tool in self.tools {
-            tools.add(tool)?;
+            tools.grant(tool)?;
         }
         let ceiling = self.ceiling.unwrap_or(self.limits);
         Ok(Engine(Arc::new(Inner { limits: self.limits, ceiling, tools: Arc::new(tools) })))
