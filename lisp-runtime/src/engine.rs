@@ -307,7 +307,7 @@ impl EngineBuilder {
     pub fn build(self) -> Result<Engine, BuildError> {
         let mut tools = Tools::new();
         for tool in self.tools {
-            tools.grant(tool)?;
+            tools.add(tool)?;
         }
         let ceiling = self.ceiling.unwrap_or(self.limits);
         Ok(Engine(Arc::new(Inner { limits: self.limits, ceiling, tools: Arc::new(tools) })))
