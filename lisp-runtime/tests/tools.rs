@@ -37,7 +37,8 @@ fn arguments_arrive_with_string_keys() {
 
 #[test]
 fn arguments_that_are_none_are_refused() {
-    let engine = engine([Tool::echo("echo"), Tool::new("strict", |_| Ok(1)).signature("(id :int, q :string?) -> :int")]);
+    let engine =
+        engine([Tool::echo("echo"), Tool::new("strict", |_| Ok(1)).signature("(id :int, q :string?) -> :int")]);
     for program in [
         "(tool/echo 1)",
         "(tool/echo :key)",
@@ -163,7 +164,8 @@ fn a_detached_tool_is_left_when_the_run_is_cancelled() {
 #[test]
 fn a_run_driven_by_hand_stops_at_each_call() {
     let engine = engine([Tool::external("fetch"), Tool::external("store")]);
-    let program = engine.compile("(tool/store {:sum (+ (tool/fetch {:id 1}) (tool/fetch {:id 2}))})").expect("a program");
+    let program =
+        engine.compile("(tool/store {:sum (+ (tool/fetch {:id 1}) (tool/fetch {:id 2}))})").expect("a program");
     let mut progress = engine.start(&program, Input::new());
     let mut seen = Vec::new();
     let outcome = loop {
