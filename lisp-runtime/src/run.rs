@@ -448,7 +448,11 @@ impl Run {
                             .into());
                     }
                 }
-                let json = project::json(h, value, limit)?;
+                let json = match project::json(h, value, limit) {
+                    Ok(json) => Ok(json),
+                    Err(Fault::Error(error)) if error.reason == Reason::TypeError => Err(*error),
+                    Err(fault) => return Err(fault),
+                };
                 let (text, whole) = project::text(h, value, limit)?;
                 Ok((json, text, whole))
             })
@@ -484,7 +488,7 @@ impl Run {
         let prints_dropped = self.machine.prints_dropped();
         let prints = self.machine.take_prints();
         let duration = self.started.elapsed();
-        let output = prints.iter().map(String::len).sum::<usize>() + answer.as_ref().map_or(0, |a| a.json.len());
+        let output = prints.iter().map(String::len).sum::<usize>() + answer.as_ref().map_or(0, |a| a.json.as_ref().map_or(0, String::len));
         let usage = Usage {
             fuel: figures.fuel,
             compute_us: micros(duration.saturating_sub(self.in_tools)),
