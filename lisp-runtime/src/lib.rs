@@ -36,6 +36,7 @@ mod run;
 mod session;
 mod signature;
 mod tool;
+mod watchdog;
 
 pub use cancel::Cancel;
 pub use engine::{Engine, EngineBuilder, Progress, Waiting};

@@ -8,6 +8,7 @@ use crate::program::Program;
 use crate::project;
 use crate::signature::{Signature, sentence};
 use crate::tool::{Reply, Tool, ToolCall, ToolError, Tools};
+use crate::watchdog;
 use lisp_core::heap::{Fault, Heap, Value};
 use lisp_core::machine::{Ending, Grant, GrantBuilder, Machine, Settings, Step, Usage as MachineUsage};
 use lisp_core::{Error, Reason, Span};
@@ -106,6 +107,8 @@ pub(crate) struct Run {
     pending: Option<Pending>,
     /// The results become `*1 *2 *3` of the turns to come.
     pub(crate) keeps_history: bool,
+    /// The watchdog looks after the program that is loaded.
+    watched: bool,
 }
 
 /// The moment a number of milliseconds later; `None` is never.
@@ -180,12 +183,14 @@ impl Run {
             cache: HashMap::new(),
             pending: None,
             keeps_history: false,
+            watched: false,
         }
     }
 
     /// Loads the current program.
     pub(crate) fn load(&mut self) -> Result<(), Box<Problem>> {
         let program = self.programs[self.current].core().clone();
+        self.watched = false;
         self.machine.load(program).map_err(|error| self.problem(error, Phase::Compile))
     }
 
@@ -225,6 +230,14 @@ impl Run {
                     // The machine ends the program: the next step is its end.
                     Some(error) => {
                         self.machine.stop(error);
+                        continue;
+                    }
+                    None if !self.watched => {
+                        // A run that takes more than a slice is worth looking after.
+                        if let Some(flag) = watchdog::flag(self.deadline, &self.setting.cancel) {
+                            self.machine.watch(flag);
+                        }
+                        self.watched = true;
                         continue;
                     }
                     None => continue,
@@ -436,7 +449,11 @@ impl Run {
                             .into());
                     }
                 }
-                let json = project::json(h, value, limit)?;
+                let json = match project::json(h, value, limit) {
+                    Ok(json) => Ok(json),
+                    Err(Fault::Error(error)) if error.reason == Reason::TypeError => Err(*error),
+                    Err(fault) => return Err(fault),
+                };
                 let (text, whole) = project::text(h, value, limit)?;
                 Ok((json, text, whole))
             })
@@ -472,7 +489,7 @@ impl Run {
         let prints_dropped = self.machine.prints_dropped();
         let prints = self.machine.take_prints();
         let duration = self.started.elapsed();
-        let output = prints.iter().map(String::len).sum::<usize>() + answer.as_ref().map_or(0, |a| a.json.len());
+        let output = prints.iter().map(String::len).sum::<usize>() + answer.as_ref().map_or(0, |a| a.json.as_ref().map_or(0, String::len));
         let usage = Usage {
             fuel: figures.fuel,
             compute_us: micros(duration.saturating_sub(self.in_tools)),

@@ -9,6 +9,7 @@ use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, Store, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// How a run is limited. The defaults are those of the requirements; the deadline belongs to the driver.
 #[derive(Clone, Debug, PartialEq)]
@@ -199,6 +200,7 @@ impl Machine {
         }
         let unit = self.store.keep(Arc::new(Unit { program, links, prelude: false }));
         self.fuel_at_load = self.store.heap().spent();
+        self.store.heap().watch(None);
         self.wanted = 0;
         let started = self.store.enter(|h, state, keep| {
             state.saved_globals.clone_from(&state.globals);
@@ -271,6 +273,13 @@ impl Machine {
         self.store.enter(|_, state, _| state.globals.truncate(count));
     }
 
+    /// Gives the machine a flag that ends the run from outside: set, the run pauses at the next look, within a few
+    /// thousand units of fuel. It holds until the next program is loaded. Without a flag a built-in that needs more fuel than a slice holds is begun again with
+    /// the next slice; with one it is not cut short.
+    pub fn watch(&mut self, interrupt: Arc<AtomicBool>) {
+        self.store.heap().watch(Some(interrupt));
+    }
+
     /// Runs until a tool is to be called, the end, or about `slice` more units of fuel.
     pub fn resume(&mut self, slice: u64) -> Step {
         match std::mem::replace(&mut self.status, Status::Idle) {
@@ -286,8 +295,7 @@ impl Machine {
         }
         let heap = self.store.heap();
         let ceiling = self.settings.fuel.map_or(u64::MAX, |fuel| self.fuel_at_load.saturating_add(fuel));
-        let stop_at = heap.spent().max(self.wanted).saturating_add(slice).min(ceiling);
-        heap.set_stop_at(stop_at);
+        heap.set_slice(heap.spent().max(self.wanted).saturating_add(slice), ceiling);
         let mut last = None;
         let out = loop {
             match self.store.enter(|h, state, _| state.run(h)) {
@@ -396,7 +404,6 @@ impl Machine {
 
     /// The tool to be called and its arguments.
     pub fn with_call<T>(&mut self, look: impl for<'h> FnOnce(&'h Heap, &str, &[Value<'h>]) -> T) -> Option<T> {
-        self.store.heap().set_stop_at(u64::MAX);
         self.store.enter(|h, state, _| {
             let pending = state.pending?;
             let at = pending.at as usize;
@@ -417,7 +424,7 @@ impl Machine {
         if !matches!(self.status, Status::AwaitingTool) {
             return Err(Error::new(Reason::HostFault, "no tool call is waiting for a reply"));
         }
-        self.store.heap().set_stop_at(u64::MAX);
+        self.store.heap().set_slice(u64::MAX, u64::MAX);
         let reply = |machine: &mut Self| {
             machine.store.enter(|h, state, _| {
                 let value = build(h, state)?;
