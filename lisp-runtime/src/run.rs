@@ -489,7 +489,8 @@ impl Run {
         let prints_dropped = self.machine.prints_dropped();
         let prints = self.machine.take_prints();
         let duration = self.started.elapsed();
-        let output = prints.iter().map(String::len).sum::<usize>() + answer.as_ref().map_or(0, |a| a.json.as_ref().map_or(0, String::len));
+        let output = prints.iter().map(String::len).sum::<usize>()
+            + answer.as_ref().map_or(0, |a| a.json.as_ref().map_or(0, String::len));
         let usage = Usage {
             fuel: figures.fuel,
             compute_us: micros(duration.saturating_sub(self.in_tools)),
