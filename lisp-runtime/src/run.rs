@@ -83,7 +83,7 @@ pub(crate) enum Next {
     /// It waits for a tool.
     Call(Arc<Tool>, ToolCall),
     /// It is over.
-    Done(Outcome),
+    Done(Box<Outcome>),
 }
 
 /// A run in progress.
@@ -217,7 +217,7 @@ impl Run {
             Ok(next) => next,
             Err(_) => {
                 let error = Error::new(Reason::HostFault, "the interpreter met a bug of its own and stopped the run");
-                Next::Done(self.outcome(Err(Box::new(Problem::new(error, Phase::Eval)))))
+                Next::Done(Box::new(self.outcome(Err(Box::new(Problem::new(error, Phase::Eval))))))
             }
         }
     }
@@ -250,7 +250,7 @@ impl Run {
             if self.is_set_up() {
                 match self.next_program(&ending) {
                     Ok(()) => continue,
-                    Err(problem) => return Next::Done(self.outcome(Err(problem))),
+                    Err(problem) => return Next::Done(Box::new(self.outcome(Err(problem)))),
                 }
             }
             // Bringing the result out is the host's work, not the program's.
@@ -267,7 +267,7 @@ impl Run {
                 Ending::Return => self.bring_out(OutcomeKind::Return),
                 Ending::Fail => self.bring_out(OutcomeKind::Fail),
             };
-            return Next::Done(self.outcome(answer));
+            return Next::Done(Box::new(self.outcome(answer)));
         }
     }
 
@@ -488,7 +488,8 @@ impl Run {
         let prints_dropped = self.machine.prints_dropped();
         let prints = self.machine.take_prints();
         let duration = self.started.elapsed();
-        let output = prints.iter().map(String::len).sum::<usize>() + answer.as_ref().map_or(0, |a| a.json.as_ref().map_or(0, String::len));
+        let output = prints.iter().map(String::len).sum::<usize>()
+            + answer.as_ref().map_or(0, |a| a.json.as_ref().map_or(0, String::len));
         let usage = Usage {
             fuel: figures.fuel,
             compute_us: micros(duration.saturating_sub(self.in_tools)),
@@ -527,6 +528,7 @@ pub(crate) fn settings(limits: &Limits, heap_bytes: usize, input: &Input<'_>) ->
         prints_bytes: usize::try_from(limits.prints_bytes).unwrap_or(usize::MAX),
         strict_data: input.strict_data,
         now_ms: input.now_ms.or_else(clock),
+        ..Settings::default()
     }
 }
 
