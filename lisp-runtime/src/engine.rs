@@ -199,7 +199,7 @@ pub(crate) fn to_end(run: &mut Run) -> Outcome {
     loop {
         match run.advance() {
             Next::Call(tool, call) => run.reply(tool.call(call)),
-            Next::Done(outcome) => return outcome,
+            Next::Done(outcome) => return *outcome,
         }
     }
 }
@@ -217,7 +217,7 @@ impl Progress {
     fn of(mut run: Box<Run>) -> Self {
         match run.advance() {
             Next::Call(_, call) => Progress::ToolCall(Waiting { run, call }),
-            Next::Done(outcome) => Progress::Done(Box::new(outcome)),
+            Next::Done(outcome) => Progress::Done(outcome),
         }
     }
 }

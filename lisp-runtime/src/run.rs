@@ -84,7 +84,7 @@ pub(crate) enum Next {
     /// It waits for a tool.
     Call(Arc<Tool>, ToolCall),
     /// It is over.
-    Done(Outcome),
+    Done(Box<Outcome>),
 }
 
 /// A run in progress.
@@ -218,7 +218,7 @@ impl Run {
             Ok(next) => next,
             Err(_) => {
                 let error = Error::new(Reason::HostFault, "the interpreter met a bug of its own and stopped the run");
-                Next::Done(self.outcome(Err(Box::new(Problem::new(error, Phase::Eval)))))
+                Next::Done(Box::new(self.outcome(Err(Box::new(Problem::new(error, Phase::Eval))))))
             }
         }
     }
@@ -251,7 +251,7 @@ impl Run {
             if self.is_set_up() {
                 match self.next_program(&ending) {
                     Ok(()) => continue,
-                    Err(problem) => return Next::Done(self.outcome(Err(problem))),
+                    Err(problem) => return Next::Done(Box::new(self.outcome(Err(problem)))),
                 }
             }
             // Bringing the result out is the host's work, not the program's.
@@ -268,7 +268,7 @@ impl Run {
                 Ending::Return => self.bring_out(OutcomeKind::Return),
                 Ending::Fail => self.bring_out(OutcomeKind::Fail),
             };
-            return Next::Done(self.outcome(answer));
+            return Next::Done(Box::new(self.outcome(answer)));
         }
     }
 
@@ -529,6 +529,7 @@ pub(crate) fn settings(limits: &Limits, heap_bytes: usize, input: &Input<'_>) ->
         prints_bytes: usize::try_from(limits.prints_bytes).unwrap_or(usize::MAX),
         strict_data: input.strict_data,
         now_ms: input.now_ms.or_else(clock),
+        ..Settings::default()
     }
 }
 

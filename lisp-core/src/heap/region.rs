@@ -42,6 +42,9 @@ pub struct Heap {
     /// Held outside the arena: the stacks.
     held: Cell<usize>,
     compactions: Cell<u64>,
+    /// For tests: a trap is due when this many allocations have been made; 0 is never.
+    trap_in: Cell<u64>,
+    trapped_early: Cell<bool>,
     spent: Cell<u64>,
     /// Beyond this much fuel spent there is something to look at: the end of the slice, the interrupt, the ceiling.
     stop_at: Cell<u64>,
@@ -72,6 +75,8 @@ impl Heap {
             budget: limit,
             held: Cell::new(0),
             compactions: Cell::new(0),
+            trap_in: Cell::new(0),
+            trapped_early: Cell::new(false),
             spent: Cell::new(0),
             stop_at: Cell::new(u64::MAX),
             slice_end: Cell::new(u64::MAX),
@@ -125,7 +130,9 @@ impl Heap {
     pub fn off_the_bill<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> T {
         let (limit, stop_at, spent) = (self.limit.get(), self.stop_at.replace(u64::MAX), self.spent.get());
         self.limit.set(self.used.get().saturating_add(bytes));
+        let trap_in = self.trap_in.replace(0);
         let done = work();
+        self.trap_in.set(trap_in);
         self.limit.set(limit);
         self.stop_at.set(stop_at);
         self.spent.set(spent);
@@ -232,6 +239,9 @@ impl Heap {
     #[inline]
     fn account_for(&self, bytes: usize) -> Res<()> {
         let bytes = bytes.saturating_add(7) & !7;
+        if self.trap_in.get() > 0 {
+            self.count_down(bytes)?;
+        }
         let used = self.used.get();
         match used.checked_add(bytes) {
             Some(sum) if sum <= self.limit.get() => self.used.set(sum),
@@ -239,6 +249,26 @@ impl Heap {
         }
         self.allocated.set(self.allocated.get() + bytes as u64);
         Ok(())
+    }
+
+    #[cold]
+    fn count_down(&self, bytes: usize) -> Res<()> {
+        self.trap_in.set(self.trap_in.get() - 1);
+        if self.trap_in.get() == 0 {
+            self.trapped_early.set(true);
+            return Err(Fault::Collect(bytes));
+        }
+        Ok(())
+    }
+
+    /// For tests: the next trap comes after this many allocations, whether there is room or not.
+    pub(crate) fn trap_after(&self, allocations: u64) {
+        self.trap_in.set(allocations);
+    }
+
+    /// Was the last trap one of those?
+    pub(crate) fn trapped_early(&self) -> bool {
+        self.trapped_early.replace(false)
     }
 
     /// Puts one object into the arena.

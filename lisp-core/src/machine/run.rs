@@ -26,6 +26,8 @@ pub struct Settings {
     pub prints_bytes: usize,
     /// Is a missing `data/name` an error?
     pub strict_data: bool,
+    /// For tests: every so many allocations the heap is compacted, needed or not.
+    pub compact_every: Option<u64>,
     /// What the clock says, in milliseconds since 1970; without it asking for the time is an error.
     pub now_ms: Option<i64>,
 }
@@ -39,6 +41,7 @@ impl Default for Settings {
             print_chars: 2_000,
             prints_bytes: 1_000_000,
             strict_data: false,
+            compact_every: None,
             now_ms: None,
         }
     }
@@ -102,6 +105,8 @@ pub struct Machine {
     baseline: usize,
     /// Fuel that the instruction that paused asked for.
     wanted: u64,
+    /// Allocations until the heap is compacted without need.
+    stride: u64,
     fuel_at_load: u64,
 }
 
@@ -119,6 +124,9 @@ impl Machine {
             prints.total_bytes = settings.prints_bytes;
         }
         heap.now_ms.set(settings.now_ms);
+        if let Some(every) = settings.compact_every {
+            heap.trap_after(every.max(1));
+        }
         let loop_limit = if settings.loop_iterations == 0 { u64::MAX } else { settings.loop_iterations };
         let mut store = Store::new(heap, State::new(loop_limit));
         for grant in &grants {
@@ -134,6 +142,7 @@ impl Machine {
             status: Status::Idle,
             baseline,
             wanted: 0,
+            stride: 0,
             fuel_at_load: 0,
         };
         machine.adopt_grants();
@@ -221,8 +230,8 @@ impl Machine {
 
     /// The program, compiled anew when the definitions give names of built-ins another meaning.
     fn shadow(&self, program: Arc<Program>) -> Result<Arc<Program>, Error> {
-        let is_builtin = |name: &&Box<str>| crate::builtins::BuiltinId::by_name(name).is_some();
-        let shadowed: Vec<Box<str>> = self.names.iter().filter(is_builtin).cloned().collect();
+        let is_builtin = |name: &str| crate::builtins::BuiltinId::by_name(name).is_some();
+        let shadowed: Vec<Box<str>> = self.names.iter().filter(|name| is_builtin(name)).cloned().collect();
         if shadowed.is_empty() { Ok(program) } else { program.shadowed_by(&shadowed).map(Arc::new) }
     }
 
@@ -340,10 +349,17 @@ impl Machine {
     /// does not help, or did not help the same instruction before.
     fn collect(&mut self, bytes: usize, last: &mut Option<u64>) -> bool {
         let mark = self.store.enter(|_, state, _| state.mark);
-        if *last == Some(mark) {
+        let again = *last == Some(mark);
+        *last = Some(mark);
+        let heap = self.store.heap();
+        if heap.trapped_early() {
+            // The instruction must get through some time: each time it gets one step further, twice as far.
+            let every = self.settings.compact_every.unwrap_or_default().max(1);
+            self.stride = if again { self.stride.saturating_mul(2) } else { every };
+            heap.trap_after(self.stride);
+        } else if again {
             return false;
         }
-        *last = Some(mark);
         self.store.collect();
         self.store.heap().set_spent(mark);
         self.store.heap().affords(bytes)
@@ -436,6 +452,9 @@ impl Machine {
         };
         let mut built = reply(self);
         if let Err(Fault::Collect(_)) = built {
+            if self.store.heap().trapped_early() {
+                self.store.heap().trap_after(u64::MAX);
+            }
             self.store.collect();
             built = reply(self);
         }
