@@ -137,7 +137,7 @@ fn doc<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         out.push_all(&[usage, "\n"])?;
     }
     out.push_all(&["  ", page.doc])?;
-    let others: Vec<&str> = page.also.iter().copied().filter(|other| !other.starts_with("java.")).collect();
+    let others: Vec<&str> = page.also.iter().copied().filter(|other| !other.contains('/')).collect();
     if !others.is_empty() {
         out.push_all(&["\n  Also called ", &others.join(", "), "."])?;
     }
