@@ -29,7 +29,9 @@ fn start(c: &mut Criterion) {
     let program = engine.compile(ONE_LINER).expect("a program");
     succeeded(engine.run(&program, Input::new()));
     group.bench_function("run compiled (+ 1 2) afresh", |b| b.iter(|| engine.run(black_box(&program), Input::new())));
-    group.bench_function("W3 compile the pipeline", |b| b.iter(|| engine.compile(black_box(PIPELINE)).expect("a program")));
+    group.bench_function("W3 compile the pipeline", |b| {
+        b.iter(|| engine.compile(black_box(PIPELINE)).expect("a program"))
+    });
     group.finish();
 }
 
@@ -50,7 +52,8 @@ fn records(c: &mut Criterion) {
         b.iter(|| engine.eval(black_box(PIPELINE), Input::new().json("orders", black_box(&*json))))
     });
     group.throughput(Throughput::Bytes(json.len() as u64));
-    group.bench_function("JSON text in", |b| b.iter(|| engine.import("orders", black_box(&*json)).expect("a data set")));
+    group
+        .bench_function("JSON text in", |b| b.iter(|| engine.import("orders", black_box(&*json)).expect("a data set")));
     group.bench_function("JSON text to serde_json::Value", |b| {
         b.iter(|| serde_json::from_str::<serde_json::Value>(black_box(&json)).expect("JSON"))
     });

@@ -123,7 +123,7 @@ impl Engine {
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Progress, Tool};
-    /// let engine = Engine::builder().add(Tool::external("fetch")).build()?;
+    /// let engine = Engine::builder().with_tool(Tool::external("fetch")).build()?;
     /// let program = engine.compile("(inc (tool/fetch {:id 1}))")?;
     /// let mut progress = engine.start(&program, Input::new());
     /// let outcome = loop {
@@ -199,7 +199,7 @@ pub(crate) fn to_end(run: &mut Run) -> Outcome {
     loop {
         match run.advance() {
             Next::Call(tool, call) => run.reply(tool.call(call)),
-            Next::Done(outcome) => return outcome,
+            Next::Done(outcome) => return *outcome,
         }
     }
 }
@@ -217,7 +217,7 @@ impl Progress {
     fn of(mut run: Box<Run>) -> Self {
         match run.advance() {
             Next::Call(_, call) => Progress::ToolCall(Waiting { run, call }),
-            Next::Done(outcome) => Progress::Done(Box::new(outcome)),
+            Next::Done(outcome) => Progress::Done(outcome),
         }
     }
 }
@@ -290,12 +290,12 @@ impl EngineBuilder {
         name: impl Into<String>,
         function: impl Fn(&ToolCall) -> Result<R, ToolError> + Send + Sync + 'static,
     ) -> Self {
-        self.add(Tool::new(name, function))
+        self.with_tool(Tool::new(name, function))
     }
 
     /// Grants a tool.
     #[must_use]
-    pub fn add(mut self, tool: Tool) -> Self {
+    pub fn with_tool(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
         self
     }

@@ -213,7 +213,7 @@ fn no_request(engine: &Engine, id: Option<Box<RawValue>>, why: &str) -> Answer {
 }
 
 /// How much of something is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Cut {
     /// All of a text.
@@ -228,6 +228,9 @@ pub struct Cut {
     /// Those that are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines_shown: Option<u64>,
+    /// Why nothing is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// What an outcome does not show in full.
@@ -236,6 +239,9 @@ fn truncated(outcome: &Outcome) -> BTreeMap<String, Cut> {
     if let (Some(total), Some(text)) = (outcome.text_cut(), outcome.text()) {
         let cut = Cut { bytes_total: Some(total as u64), bytes_shown: Some(text.len() as u64), ..Cut::default() };
         truncated.insert("text".to_owned(), cut);
+    }
+    if let Some(error) = outcome.json_error() {
+        truncated.insert("value".to_owned(), Cut { message: Some(error.message.clone()), ..Cut::default() });
     }
     if outcome.prints_dropped > 0 {
         // The last line says how many more there were.
@@ -461,6 +467,16 @@ mod tests {
         assert!(!json.contains(['\u{2028}', '\u{2029}', '\u{85}', '\u{b}']), "{json}");
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(value["value"], "a\u{2028}b\u{2029}c\u{85}d\u{b}e");
+    }
+
+    #[test]
+    fn a_value_that_json_cannot_say_is_a_value_all_the_same() {
+        let json = answer_line(&Engine::default(), r#"{"program": "(assoc {:a 1} \"a\" 2)"}"#).to_json();
+        let answer: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(answer["verdict"], "ok");
+        assert_eq!(answer["text"], "{:a 1 \"a\" 2}");
+        assert!(answer["value"].is_null());
+        assert!(answer["truncated"]["value"]["message"].as_str().is_some_and(|m| m.contains("JSON key")), "{json}");
     }
 
     #[test]

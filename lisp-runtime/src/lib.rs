@@ -36,6 +36,7 @@ mod run;
 mod session;
 mod signature;
 mod tool;
+mod watchdog;
 
 pub use cancel::Cancel;
 pub use engine::{Engine, EngineBuilder, Progress, Waiting};
@@ -52,3 +53,8 @@ pub use program::{Program, builtin_names, is_incomplete};
 pub use session::Session;
 pub use signature::{Signature, SignatureError};
 pub use tool::{BuildError, Tool, ToolCall, ToolError, Tools};
+
+/// The example of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;

@@ -256,7 +256,8 @@ impl Preview {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) kind: OutcomeKind,
-    pub(crate) json: String,
+    /// Without it when JSON cannot say the value: two of its keys would become one.
+    pub(crate) json: Result<String, Error>,
     pub(crate) text: String,
     /// The length of the whole text; the text is cut when it is shorter.
     pub(crate) text_bytes: usize,
@@ -311,9 +312,15 @@ impl Outcome {
         matches!(self.kind(), Some(OutcomeKind::Value | OutcomeKind::Return))
     }
 
-    /// The value as JSON text: keywords as their names, sets as sorted arrays.
+    /// The value as JSON text: keywords as their names, sets as sorted arrays. `None` when the run failed, and when
+    /// JSON cannot say the value without losing something: [`Outcome::json_error`] says what.
     pub fn json(&self) -> Option<&str> {
-        self.answer.as_ref().ok().map(|answer| answer.json.as_str())
+        self.answer.as_ref().ok()?.json.as_deref().ok()
+    }
+
+    /// Why the value of a successful run has no JSON text: two keys of a map, such as `:a` and `"a"`, would become one.
+    pub fn json_error(&self) -> Option<&Error> {
+        self.answer.as_ref().ok()?.json.as_ref().err()
     }
 
     /// The value in Clojure syntax, cut when it is longer than `result_bytes`.
@@ -336,7 +343,8 @@ impl Outcome {
         if answer.kind == OutcomeKind::Fail {
             return Err(ValueError::Fail(answer.text.clone()));
         }
-        serde_json::from_str(&answer.json).map_err(|error| ValueError::Type(error.to_string()))
+        let json = answer.json.as_ref().map_err(|error| ValueError::Json(error.clone()))?;
+        serde_json::from_str(json).map_err(|error| ValueError::Type(error.to_string()))
     }
 
     /// The definitions after the run as a JSON object, to be given to the next one by [`crate::Input::memory`].
@@ -361,6 +369,9 @@ pub enum ValueError {
     /// The program ended with `(fail v)`; this is v in Clojure syntax.
     #[error("the program failed with {0}")]
     Fail(String),
+    /// JSON cannot say the value; [`Outcome::text`] does.
+    #[error("{0}")]
+    Json(Error),
     /// The value is not of the type that was asked for.
     #[error("the value is of another type: {0}")]
     Type(String),

@@ -8,6 +8,7 @@ use crate::program::Program;
 use crate::project;
 use crate::signature::{Signature, sentence};
 use crate::tool::{Reply, Tool, ToolCall, ToolError, Tools};
+use crate::watchdog;
 use lisp_core::heap::{Fault, Heap, Value};
 use lisp_core::machine::{Ending, Grant, GrantBuilder, Machine, Settings, Step, Usage as MachineUsage};
 use lisp_core::{Error, Reason, Span};
@@ -82,7 +83,7 @@ pub(crate) enum Next {
     /// It waits for a tool.
     Call(Arc<Tool>, ToolCall),
     /// It is over.
-    Done(Outcome),
+    Done(Box<Outcome>),
 }
 
 /// A run in progress.
@@ -105,6 +106,8 @@ pub(crate) struct Run {
     pending: Option<Pending>,
     /// The results become `*1 *2 *3` of the turns to come.
     pub(crate) keeps_history: bool,
+    /// The watchdog looks after the program that is loaded.
+    watched: bool,
 }
 
 /// The moment a number of milliseconds later; `None` is never.
@@ -179,12 +182,14 @@ impl Run {
             cache: HashMap::new(),
             pending: None,
             keeps_history: false,
+            watched: false,
         }
     }
 
     /// Loads the current program.
     pub(crate) fn load(&mut self) -> Result<(), Box<Problem>> {
         let program = self.programs[self.current].core().clone();
+        self.watched = false;
         self.machine.load(program).map_err(|error| self.problem(error, Phase::Compile))
     }
 
@@ -212,7 +217,7 @@ impl Run {
             Ok(next) => next,
             Err(_) => {
                 let error = Error::new(Reason::HostFault, "the interpreter met a bug of its own and stopped the run");
-                Next::Done(self.outcome(Err(Box::new(Problem::new(error, Phase::Eval)))))
+                Next::Done(Box::new(self.outcome(Err(Box::new(Problem::new(error, Phase::Eval))))))
             }
         }
     }
@@ -226,6 +231,14 @@ impl Run {
                         self.machine.stop(error);
                         continue;
                     }
+                    None if !self.watched => {
+                        // A run that takes more than a slice is worth looking after.
+                        if let Some(flag) = watchdog::flag(self.deadline, &self.setting.cancel) {
+                            self.machine.watch(flag);
+                        }
+                        self.watched = true;
+                        continue;
+                    }
                     None => continue,
                 },
                 Step::ToolCall => match self.call() {
@@ -237,7 +250,7 @@ impl Run {
             if self.is_set_up() {
                 match self.next_program(&ending) {
                     Ok(()) => continue,
-                    Err(problem) => return Next::Done(self.outcome(Err(problem))),
+                    Err(problem) => return Next::Done(Box::new(self.outcome(Err(problem)))),
                 }
             }
             // Bringing the result out is the host's work, not the program's.
@@ -254,7 +267,7 @@ impl Run {
                 Ending::Return => self.bring_out(OutcomeKind::Return),
                 Ending::Fail => self.bring_out(OutcomeKind::Fail),
             };
-            return Next::Done(self.outcome(answer));
+            return Next::Done(Box::new(self.outcome(answer)));
         }
     }
 
@@ -435,7 +448,11 @@ impl Run {
                             .into());
                     }
                 }
-                let json = project::json(h, value, limit)?;
+                let json = match project::json(h, value, limit) {
+                    Ok(json) => Ok(json),
+                    Err(Fault::Error(error)) if error.reason == Reason::TypeError => Err(*error),
+                    Err(fault) => return Err(fault),
+                };
                 let (text, whole) = project::text(h, value, limit)?;
                 Ok((json, text, whole))
             })
@@ -471,7 +488,8 @@ impl Run {
         let prints_dropped = self.machine.prints_dropped();
         let prints = self.machine.take_prints();
         let duration = self.started.elapsed();
-        let output = prints.iter().map(String::len).sum::<usize>() + answer.as_ref().map_or(0, |a| a.json.len());
+        let output = prints.iter().map(String::len).sum::<usize>()
+            + answer.as_ref().map_or(0, |a| a.json.as_ref().map_or(0, String::len));
         let usage = Usage {
             fuel: figures.fuel,
             compute_us: micros(duration.saturating_sub(self.in_tools)),
@@ -510,6 +528,7 @@ pub(crate) fn settings(limits: &Limits, heap_bytes: usize, input: &Input<'_>) ->
         prints_bytes: usize::try_from(limits.prints_bytes).unwrap_or(usize::MAX),
         strict_data: input.strict_data,
         now_ms: input.now_ms.or_else(clock),
+        ..Settings::default()
     }
 }
 

@@ -25,7 +25,8 @@ fn repository() -> PathBuf {
 /// Runs every program of a folder over its data; answers how many there are.
 fn run_all(programs: &Path, data: &Path, limits: Limits, whole_file: bool) -> usize {
     let engine = Engine::builder().limits(limits).build().expect("an engine");
-    let mut names: Vec<PathBuf> = fs::read_dir(programs).expect("programs").map(|entry| entry.expect("a file").path()).collect();
+    let mut names: Vec<PathBuf> =
+        fs::read_dir(programs).expect("programs").map(|entry| entry.expect("a file").path()).collect();
     names.retain(|path| path.extension().is_some_and(|extension| extension == "clj"));
     names.sort();
     for path in &names {
@@ -44,7 +45,12 @@ fn run_all(programs: &Path, data: &Path, limits: Limits, whole_file: bool) -> us
 
 fn check(name: &str, outcome: &Outcome, expected: &Expected) {
     let kind = outcome.kind().map(|kind| format!("{kind:?}").to_lowercase());
-    assert_eq!(outcome.problem().map(|p| p.reason().name()), expected.error.as_deref(), "{name}: {:?}", outcome.problem());
+    assert_eq!(
+        outcome.problem().map(|p| p.reason().name()),
+        expected.error.as_deref(),
+        "{name}: {:?}",
+        outcome.problem()
+    );
     assert_eq!(kind, expected.outcome, "{name}");
     assert_eq!(outcome.text(), expected.text.as_deref(), "{name}");
     assert_eq!(outcome.prints, expected.prints, "{name}");

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 fn engine(tools: impl IntoIterator<Item = Tool>) -> Engine {
-    tools.into_iter().fold(Engine::builder(), |builder, tool| builder.add(tool)).build().expect("an engine")
+    tools.into_iter().fold(Engine::builder(), |builder, tool| builder.with_tool(tool)).build().expect("an engine")
 }
 
 fn reason(outcome: &Outcome) -> Option<Reason> {
@@ -37,7 +37,8 @@ fn arguments_arrive_with_string_keys() {
 
 #[test]
 fn arguments_that_are_none_are_refused() {
-    let engine = engine([Tool::echo("echo"), Tool::new("strict", |_| Ok(1)).signature("(id :int, q :string?) -> :int")]);
+    let engine =
+        engine([Tool::echo("echo"), Tool::new("strict", |_| Ok(1)).signature("(id :int, q :string?) -> :int")]);
     for program in [
         "(tool/echo 1)",
         "(tool/echo :key)",
@@ -110,7 +111,8 @@ fn cached_calls_are_not_counted() {
     let calls = Arc::new(AtomicUsize::new(0));
     let counter = calls.clone();
     let tool = Tool::new("slow", move |_| Ok(counter.fetch_add(1, Ordering::Relaxed))).cached();
-    let engine = Engine::builder().limits(Limits::default().with_tool_calls(2)).add(tool).build().expect("an engine");
+    let engine =
+        Engine::builder().limits(Limits::default().with_tool_calls(2)).with_tool(tool).build().expect("an engine");
     let outcome =
         engine.eval("[(tool/slow {:a 1}) (tool/slow {:a 1}) (tool/slow {\"a\" 1}) (tool/slow {:a 2})]", Input::new());
     assert_eq!(outcome.value::<Vec<i64>>(), Ok(vec![0, 0, 0, 1]));
@@ -125,8 +127,17 @@ fn cached_calls_are_not_counted() {
 fn a_detached_tool_cannot_hold_a_run_past_its_deadline() {
     let engine = Engine::builder()
         .limits(Limits::default().with_timeout_ms(50))
-        .add(Tool::new("sleep", |_| Ok(std::thread::sleep(Duration::from_secs(5)))).detached())
-        .add(Tool::new("late", |_| Ok(std::thread::sleep(Duration::from_millis(80)))))
+        .with_tool(
+            Tool::new("sleep", |_| {
+                std::thread::sleep(Duration::from_secs(5));
+                Ok(())
+            })
+            .detached(),
+        )
+        .with_tool(Tool::new("late", |_| {
+            std::thread::sleep(Duration::from_millis(80));
+            Ok(())
+        }))
         .build()
         .expect("an engine");
     let start = Instant::now();
@@ -146,7 +157,13 @@ fn a_detached_tool_is_left_when_the_run_is_cancelled() {
     let handle = cancel.clone();
     let engine = Engine::builder()
         .limits(Limits::default().with_timeout_ms(10_000))
-        .add(Tool::new("wait", |_| Ok(std::thread::sleep(Duration::from_secs(5)))).detached())
+        .with_tool(
+            Tool::new("wait", |_| {
+                std::thread::sleep(Duration::from_secs(5));
+                Ok(())
+            })
+            .detached(),
+        )
         .build()
         .expect("an engine");
     let canceller = std::thread::spawn(move || {
@@ -163,7 +180,8 @@ fn a_detached_tool_is_left_when_the_run_is_cancelled() {
 #[test]
 fn a_run_driven_by_hand_stops_at_each_call() {
     let engine = engine([Tool::external("fetch"), Tool::external("store")]);
-    let program = engine.compile("(tool/store {:sum (+ (tool/fetch {:id 1}) (tool/fetch {:id 2}))})").expect("a program");
+    let program =
+        engine.compile("(tool/store {:sum (+ (tool/fetch {:id 1}) (tool/fetch {:id 2}))})").expect("a program");
     let mut progress = engine.start(&program, Input::new());
     let mut seen = Vec::new();
     let outcome = loop {
@@ -194,7 +212,7 @@ fn bad_tools_are_refused_when_the_engine_is_built() {
     let twice = Engine::builder().tool("a", |_| Ok(1)).tool("a", |_| Ok(2)).build();
     assert_eq!(twice.err(), Some(BuildError::Twice("a".to_owned())));
     assert!(matches!(Engine::builder().tool("a b", |_| Ok(1)).build(), Err(BuildError::Name(_))));
-    let signature = Engine::builder().add(Tool::new("a", |_| Ok(1)).signature("-> :integer")).build();
+    let signature = Engine::builder().with_tool(Tool::new("a", |_| Ok(1)).signature("-> :integer")).build();
     assert!(matches!(signature, Err(BuildError::Signature { .. })));
 }
 

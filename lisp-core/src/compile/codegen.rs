@@ -199,12 +199,12 @@ impl<'u> Function<'u> {
     /// The value into register `dst`.
     fn into(&mut self, node: Node, dst: Reg) -> Res<()> {
         let saved = self.top;
-        self.into_kind(node.kind, node.span, dst)?;
+        self.kind_into(node.kind, node.span, dst)?;
         self.top = saved;
         Ok(())
     }
 
-    fn into_kind(&mut self, kind: Kind, span: Span, dst: Reg) -> Res<()> {
+    fn kind_into(&mut self, kind: Kind, span: Span, dst: Reg) -> Res<()> {
         match kind {
             Kind::Const(constant) => self.constant(constant, span, dst),
             Kind::Local(var) => match self.unit.places[var.0 as usize] {

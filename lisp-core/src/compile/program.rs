@@ -65,7 +65,7 @@ impl Program {
         let code = codegen::generate(analysis.body, analysis.vars)?;
         Ok(Program {
             source: source.into(),
-            limits: limits.clone(),
+            limits: *limits,
             protos: code.protos,
             constants: code.constants,
             globals: analysis.globals,

@@ -39,10 +39,8 @@ pub(super) fn start<'h>(
             .hint("write (sort (vec s))")
             .into());
     }
-    if op == FrameOp::SortBy {
-        if !matches!(f, Value::Vector(_)) {
-            function(name, f)?;
-        }
+    if op == FrameOp::SortBy && !matches!(f, Value::Vector(_)) {
+        function(name, f)?;
     }
     if !matches!(comparator, Value::Unset) {
         function(name, comparator)?;

@@ -1,7 +1,7 @@
 //! The rows of the functions that call functions, and of those that make functions.
 
 use super::FrameOp;
-use crate::builtins::{Builtin, MANY};
+use crate::builtins::{Builtin, BuiltinId, MANY};
 use crate::heap::{Compose, Heap, Res, Value};
 
 fn composed<'h>(h: &'h Heap, kind: Compose, parts: &[Value<'h>]) -> Res<Value<'h>> {
@@ -25,6 +25,7 @@ fn partial<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn comp<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args {
         [only] => Ok(*only),
+        [] => Ok(BuiltinId::by_name("identity").map_or(Value::Nil, Value::Builtin)),
         _ => composed(h, Compose::Comp, args),
     }
 }

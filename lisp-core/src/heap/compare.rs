@@ -299,7 +299,7 @@ fn order_leaf<'h>(a: Value<'h>, b: Value<'h>) -> Option<Ordering> {
         return Some(ranks);
     }
     let size = |m: &Map<'_>, n: &Map<'_>| match m.len().cmp(&n.len()) {
-        Ordering::Equal if m.len() == 0 => Some(Ordering::Equal),
+        Ordering::Equal if m.is_empty() => Some(Ordering::Equal),
         Ordering::Equal => None,
         order => Some(order),
     };

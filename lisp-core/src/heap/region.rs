@@ -9,6 +9,8 @@ use crate::meter::{Prints, Regexes};
 use bumpalo::Bump;
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The account of a run's memory, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,8 +42,18 @@ pub struct Heap {
     /// Held outside the arena: the stacks.
     held: Cell<usize>,
     compactions: Cell<u64>,
+    /// For tests: a trap is due when this many allocations have been made; 0 is never.
+    trap_in: Cell<u64>,
+    trapped_early: Cell<bool>,
     spent: Cell<u64>,
+    /// Beyond this much fuel spent there is something to look at: the end of the slice, the interrupt, the ceiling.
     stop_at: Cell<u64>,
+    /// Where the slice ends that the driver gave.
+    slice_end: Cell<u64>,
+    /// What may be spent at all.
+    ceiling: Cell<u64>,
+    /// Set from outside to end the run; with it, work under way is not cut at the end of a slice.
+    interrupt: RefCell<Option<Arc<AtomicBool>>>,
     /// What the clock says, in milliseconds since 1970-01-01T00:00:00Z, when the driver has said so.
     pub now_ms: Cell<Option<i64>>,
     /// What the program printed.
@@ -63,8 +75,13 @@ impl Heap {
             budget: limit,
             held: Cell::new(0),
             compactions: Cell::new(0),
+            trap_in: Cell::new(0),
+            trapped_early: Cell::new(false),
             spent: Cell::new(0),
             stop_at: Cell::new(u64::MAX),
+            slice_end: Cell::new(u64::MAX),
+            ceiling: Cell::new(u64::MAX),
+            interrupt: RefCell::new(None),
             now_ms: Cell::new(None),
             prints: RefCell::default(),
             regexes: RefCell::default(),
@@ -111,10 +128,11 @@ impl Heap {
     /// Runs work of the host that is not on the program's bill: it may allocate `bytes`, whatever the budget, and
     /// spends no fuel.
     pub fn off_the_bill<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> T {
-        let (limit, stop_at, spent) = (self.limit.get(), self.stop_at.get(), self.spent.get());
+        let (limit, stop_at, spent) = (self.limit.get(), self.stop_at.replace(u64::MAX), self.spent.get());
         self.limit.set(self.used.get().saturating_add(bytes));
-        self.stop_at.set(u64::MAX);
+        let trap_in = self.trap_in.replace(0);
         let done = work();
+        self.trap_in.set(trap_in);
         self.limit.set(limit);
         self.stop_at.set(stop_at);
         self.spent.set(spent);
@@ -142,20 +160,49 @@ impl Heap {
         self.stop_at.get()
     }
 
-    pub(crate) fn set_stop_at(&self, spent: u64) {
-        self.stop_at.set(spent);
-    }
-
     /// Spends fuel for work about to be done: about one unit for each element touched, byte of 16 copied, or step
     /// taken.
     #[inline]
     pub fn charge(&self, fuel: u64) -> Res<()> {
         let spent = self.spent.get().saturating_add(fuel);
         self.spent.set(spent);
-        if spent > self.stop_at.get() {
-            return Err(Fault::Pause(spent));
+        if spent > self.stop_at.get() { self.look_up() } else { Ok(()) }
+    }
+
+    /// Looks at what may end or pause the run while a built-in is at work. Without an interrupt the slice is obeyed;
+    /// with one the work goes on, because work that is cut short is done again from its start.
+    #[cold]
+    fn look_up(&self) -> Res<()> {
+        const INTERVAL: u64 = 4_096;
+        let spent = self.spent.get();
+        match &*self.interrupt.borrow() {
+            Some(flag) if !flag.load(Ordering::Relaxed) && spent <= self.ceiling.get() => {
+                self.stop_at.set(spent.saturating_add(INTERVAL).min(self.ceiling.get()));
+                Ok(())
+            }
+            _ => Err(Fault::Pause(spent)),
         }
-        Ok(())
+    }
+
+    /// The same between two instructions, where a pause costs nothing.
+    #[cold]
+    pub(crate) fn pause_or_go_on(&self) -> Res<()> {
+        if self.spent.get() > self.slice_end.get() {
+            return Err(Fault::Pause(self.spent.get()));
+        }
+        self.look_up()
+    }
+
+    /// Gives the run fuel up to `slice_end`, and in all up to `ceiling`.
+    pub(crate) fn set_slice(&self, slice_end: u64, ceiling: u64) {
+        self.slice_end.set(slice_end.min(ceiling));
+        self.ceiling.set(ceiling);
+        self.stop_at.set(slice_end.min(ceiling));
+    }
+
+    /// The flag that ends the run from outside.
+    pub(crate) fn watch(&self, interrupt: Option<Arc<AtomicBool>>) {
+        *self.interrupt.borrow_mut() = interrupt;
     }
 
     /// Fails unless `bytes` more could be held. For temporaries outside the arena, and before several allocations of
@@ -192,6 +239,9 @@ impl Heap {
     #[inline]
     fn account_for(&self, bytes: usize) -> Res<()> {
         let bytes = bytes.saturating_add(7) & !7;
+        if self.trap_in.get() > 0 {
+            self.count_down(bytes)?;
+        }
         let used = self.used.get();
         match used.checked_add(bytes) {
             Some(sum) if sum <= self.limit.get() => self.used.set(sum),
@@ -199,6 +249,26 @@ impl Heap {
         }
         self.allocated.set(self.allocated.get() + bytes as u64);
         Ok(())
+    }
+
+    #[cold]
+    fn count_down(&self, bytes: usize) -> Res<()> {
+        self.trap_in.set(self.trap_in.get() - 1);
+        if self.trap_in.get() == 0 {
+            self.trapped_early.set(true);
+            return Err(Fault::Collect(bytes));
+        }
+        Ok(())
+    }
+
+    /// For tests: the next trap comes after this many allocations, whether there is room or not.
+    pub(crate) fn trap_after(&self, allocations: u64) {
+        self.trap_in.set(allocations);
+    }
+
+    /// Was the last trap one of those?
+    pub(crate) fn trapped_early(&self) -> bool {
+        self.trapped_early.replace(false)
     }
 
     /// Puts one object into the arena.

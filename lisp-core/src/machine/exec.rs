@@ -84,7 +84,7 @@ impl<'h> State<'h> {
             macro_rules! check_slice {
                 () => {
                     if h.spent() > h.stop_at() {
-                        attempt!(h.charge(0))
+                        attempt!(h.pause_or_go_on())
                     }
                 };
             }
@@ -255,7 +255,11 @@ impl<'h> State<'h> {
                         }
                         (proto, closure, pc, base) = (c.proto, Some(c), 0, at + 1);
                         code = &proto.code;
-                        self.frames.push(Frame { code: Code::Lisp { unit, proto, closure, pc: 0 }, base: base as u32, dst: ret });
+                        self.frames.push(Frame {
+                            code: Code::Lisp { unit, proto, closure, pc: 0 },
+                            base: base as u32,
+                            dst: ret,
+                        });
                         continue;
                     }
                     match attempt!(self.call(h, at, argc as usize, ret)) {

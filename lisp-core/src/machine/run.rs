@@ -9,6 +9,7 @@ use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, Store, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// How a run is limited. The defaults are those of the requirements; the deadline belongs to the driver.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,8 @@ pub struct Settings {
     pub prints_bytes: usize,
     /// Is a missing `data/name` an error?
     pub strict_data: bool,
+    /// For tests: every so many allocations the heap is compacted, needed or not.
+    pub compact_every: Option<u64>,
     /// What the clock says, in milliseconds since 1970; without it asking for the time is an error.
     pub now_ms: Option<i64>,
 }
@@ -38,6 +41,7 @@ impl Default for Settings {
             print_chars: 2_000,
             prints_bytes: 1_000_000,
             strict_data: false,
+            compact_every: None,
             now_ms: None,
         }
     }
@@ -101,6 +105,8 @@ pub struct Machine {
     baseline: usize,
     /// Fuel that the instruction that paused asked for.
     wanted: u64,
+    /// Allocations until the heap is compacted without need.
+    stride: u64,
     fuel_at_load: u64,
 }
 
@@ -118,6 +124,9 @@ impl Machine {
             prints.total_bytes = settings.prints_bytes;
         }
         heap.now_ms.set(settings.now_ms);
+        if let Some(every) = settings.compact_every {
+            heap.trap_after(every.max(1));
+        }
         let loop_limit = if settings.loop_iterations == 0 { u64::MAX } else { settings.loop_iterations };
         let mut store = Store::new(heap, State::new(loop_limit));
         for grant in &grants {
@@ -133,6 +142,7 @@ impl Machine {
             status: Status::Idle,
             baseline,
             wanted: 0,
+            stride: 0,
             fuel_at_load: 0,
         };
         machine.adopt_grants();
@@ -199,6 +209,7 @@ impl Machine {
         }
         let unit = self.store.keep(Arc::new(Unit { program, links, prelude: false }));
         self.fuel_at_load = self.store.heap().spent();
+        self.store.heap().watch(None);
         self.wanted = 0;
         let started = self.store.enter(|h, state, keep| {
             state.saved_globals.clone_from(&state.globals);
@@ -219,8 +230,8 @@ impl Machine {
 
     /// The program, compiled anew when the definitions give names of built-ins another meaning.
     fn shadow(&self, program: Arc<Program>) -> Result<Arc<Program>, Error> {
-        let is_builtin = |name: &&Box<str>| crate::builtins::BuiltinId::by_name(name).is_some();
-        let shadowed: Vec<Box<str>> = self.names.iter().filter(is_builtin).cloned().collect();
+        let is_builtin = |name: &str| crate::builtins::BuiltinId::by_name(name).is_some();
+        let shadowed: Vec<Box<str>> = self.names.iter().filter(|name| is_builtin(name)).cloned().collect();
         if shadowed.is_empty() { Ok(program) } else { program.shadowed_by(&shadowed).map(Arc::new) }
     }
 
@@ -271,6 +282,13 @@ impl Machine {
         self.store.enter(|_, state, _| state.globals.truncate(count));
     }
 
+    /// Gives the machine a flag that ends the run from outside: set, the run pauses at the next look, within a few
+    /// thousand units of fuel. It holds until the next program is loaded. Without a flag a built-in that needs more fuel than a slice holds is begun again with
+    /// the next slice; with one it is not cut short.
+    pub fn watch(&mut self, interrupt: Arc<AtomicBool>) {
+        self.store.heap().watch(Some(interrupt));
+    }
+
     /// Runs until a tool is to be called, the end, or about `slice` more units of fuel.
     pub fn resume(&mut self, slice: u64) -> Step {
         match std::mem::replace(&mut self.status, Status::Idle) {
@@ -286,8 +304,7 @@ impl Machine {
         }
         let heap = self.store.heap();
         let ceiling = self.settings.fuel.map_or(u64::MAX, |fuel| self.fuel_at_load.saturating_add(fuel));
-        let stop_at = heap.spent().max(self.wanted).saturating_add(slice).min(ceiling);
-        heap.set_stop_at(stop_at);
+        heap.set_slice(heap.spent().max(self.wanted).saturating_add(slice), ceiling);
         let mut last = None;
         let out = loop {
             match self.store.enter(|h, state, _| state.run(h)) {
@@ -332,10 +349,17 @@ impl Machine {
     /// does not help, or did not help the same instruction before.
     fn collect(&mut self, bytes: usize, last: &mut Option<u64>) -> bool {
         let mark = self.store.enter(|_, state, _| state.mark);
-        if *last == Some(mark) {
+        let again = *last == Some(mark);
+        *last = Some(mark);
+        let heap = self.store.heap();
+        if heap.trapped_early() {
+            // The instruction must get through some time: each time it gets one step further, twice as far.
+            let every = self.settings.compact_every.unwrap_or_default().max(1);
+            self.stride = if again { self.stride.saturating_mul(2) } else { every };
+            heap.trap_after(self.stride);
+        } else if again {
             return false;
         }
-        *last = Some(mark);
         self.store.collect();
         self.store.heap().set_spent(mark);
         self.store.heap().affords(bytes)
@@ -396,7 +420,6 @@ impl Machine {
 
     /// The tool to be called and its arguments.
     pub fn with_call<T>(&mut self, look: impl for<'h> FnOnce(&'h Heap, &str, &[Value<'h>]) -> T) -> Option<T> {
-        self.store.heap().set_stop_at(u64::MAX);
         self.store.enter(|h, state, _| {
             let pending = state.pending?;
             let at = pending.at as usize;
@@ -417,7 +440,7 @@ impl Machine {
         if !matches!(self.status, Status::AwaitingTool) {
             return Err(Error::new(Reason::HostFault, "no tool call is waiting for a reply"));
         }
-        self.store.heap().set_stop_at(u64::MAX);
+        self.store.heap().set_slice(u64::MAX, u64::MAX);
         let reply = |machine: &mut Self| {
             machine.store.enter(|h, state, _| {
                 let value = build(h, state)?;
@@ -429,6 +452,9 @@ impl Machine {
         };
         let mut built = reply(self);
         if let Err(Fault::Collect(_)) = built {
+            if self.store.heap().trapped_early() {
+                self.store.heap().trap_after(u64::MAX);
+            }
             self.store.collect();
             built = reply(self);
         }

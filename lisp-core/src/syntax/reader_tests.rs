@@ -258,9 +258,9 @@ fn digits_are_limited() {
 fn long_texts_need_no_stack() {
     let million = 1_000_000;
     let texts = [
-        ("(", million, Some("nesting limit is 200")),
-        ("#(", million / 2, Some("nesting limit is 200")),
-        ("[{#{", million / 4, Some("nesting limit is 200")),
+        ("(", million, Some("nesting limit is 64")),
+        ("#(", million / 2, Some("nesting limit is 64")),
+        ("[{#{", million / 4, Some("nesting limit is 64")),
         (")", million, Some("so with 1000000 delimiters in all")),
         ("'", million, Some("expected a symbol")),
         ("a", million, None),

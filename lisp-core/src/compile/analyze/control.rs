@@ -34,7 +34,7 @@ impl Analyzer<'_> {
     }
 
     pub(super) fn cond_form(&mut self, args: &[Form], span: Span, tail: bool) -> Res<Node> {
-        if args.len() % 2 != 0 {
+        if !args.len().is_multiple_of(2) {
             return Err(Error::new(
                 Reason::InvalidCondForm,
                 "cond takes tests and results in pairs; the last test has no result",

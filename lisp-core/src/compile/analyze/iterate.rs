@@ -13,9 +13,7 @@ impl Analyzer<'_> {
             return Err(arity(span, name, &usage));
         };
         let FormKind::Vector(items) = &bindings.kind else {
-            return Err(
-                invalid(bindings.span, format!("{name} bindings must be a vector")).hint(format!("write {usage}"))
-            );
+            return Err(arity(bindings.span, name, &usage));
         };
         if items.is_empty() {
             return Err(

@@ -1,0 +1,199 @@
+//! The commands as a shell sees them: streams and exit codes.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Runs `ptcl` in the repository's root with a text on standard input.
+fn ptcl(arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ptcl"))
+        .args(arguments)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+        .env("HOME", std::env::temp_dir())
+        .env_remove("XDG_STATE_HOME")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("ptcl starts");
+    // A command that does not read closes the pipe.
+    let _ = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
+    child.wait_with_output().expect("ptcl ends")
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A file of this test's own.
+fn file(name: &str, text: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("ptcl-test-{}-{name}", std::process::id()));
+    std::fs::write(&path, text).expect("a file");
+    path
+}
+
+#[test]
+fn run_prints_the_value() {
+    let done = ptcl(&["run", "-e", "(println \"hi\") {:b 1.50 :a \"x\"}"], "");
+    assert_eq!((out(&done).as_str(), done.status.code()), ("hi\n{:a \"x\" :b 1.5}\n", Some(0)));
+    let done = ptcl(&["run", "-"], "(+ 1\n   2)");
+    assert_eq!(out(&done), "3\n");
+    let done = ptcl(&["run", "examples/orders.clj", "--data", "examples/orders.json"], "");
+    assert!(out(&done).starts_with("{:by-status"), "{}", err(&done));
+}
+
+#[test]
+fn exit_codes_tell_what_happened() {
+    for (arguments, code, text) in [
+        (&["run", "-e", "(return 1)"][..], 0, ""),
+        (&["run", "-e", "(fail {:no :stock})"], 1, "failed: {:no :stock}"),
+        (&["run"], 2, "which program?"),
+        (&["run", "-e", "1", "--limits", "heap=1"], 2, "there is no limit heap"),
+        (&["run", "-e", "1", "--limits", "fuel=x"], 2, "x is no whole number"),
+        (&["frobnicate"], 2, "unrecognized subcommand"),
+        (&["run", "-e", "(+ 1"], 3, "parse_error"),
+        (&["run", "-e", "(nope 1)"], 3, "unbound_var"),
+        (&["run", "-e", "(tool/nope)"], 3, "unknown_tool"),
+        (&["run", "-e", "(+ 1 nil)"], 4, "type_error"),
+        (&["run", "-e", "1", "--signature", "() -> :string"], 4, "validation_error"),
+        (&["run", "-e", "(loop [] (recur))"], 5, "loop_limit_exceeded"),
+        (&["run", "-e", "(loop [] (recur))", "--limits", "loop_iterations=0,timeout_ms=20"], 5, "timeout"),
+        (&["run", "-e", "(defn f [x] (inc (f x))) (f 1)", "--limits", "heap_bytes=100_000"], 5, "memory_exceeded"),
+        (&["run", "no/such/file.clj"], 74, "no/such/file.clj"),
+        (&["run", "-e", "1", "--data", "no/such/file.json"], 74, "no/such/file.json"),
+    ] {
+        let done = ptcl(arguments, "");
+        assert_eq!(done.status.code(), Some(code), "{arguments:?}: {}", err(&done));
+        assert!(err(&done).contains(text), "{arguments:?}: {}", err(&done));
+    }
+}
+
+#[test]
+fn errors_are_drawn_under_the_source_line() {
+    let done = ptcl(&["run", "-e", "(let [x 1]\n  (+ x nil))"], "");
+    let drawn = err(&done);
+    let lines: Vec<&str> = drawn.lines().collect();
+    let at = lines.iter().position(|line| line.contains("(+ x nil))")).expect("the source line");
+    let column = |line: &str, wanted: char| line.chars().position(|c| c == wanted);
+    assert_eq!(column(lines[at], '('), column(lines[at + 1], '─'), "{drawn}");
+    assert!(drawn.contains("-e:2:3"), "{drawn}");
+    assert!(drawn.contains("help:"), "{drawn}");
+}
+
+#[test]
+fn data_and_memory_are_bound_by_name() {
+    let rows = file("rows.json", "[1, 2, 3]");
+    let object = file("object.json", r#"{"a": 1, "b": [2]}"#);
+    let memory = file("memory.json", r#"{"total": 40}"#);
+    let library = file("library.clj", "(defn twice [x] (* 2 x))");
+    let (rows, object) = (rows.display().to_string(), object.display().to_string());
+    let named = format!("whole={object}");
+    let done = ptcl(
+        &[
+            "run",
+            "-e",
+            "[(get data/whole \"a\") data/a data/b total (twice 4)]",
+            "--data",
+            &object,
+            "--data",
+            &named,
+            "--data",
+            &rows,
+            "--memory",
+            &memory.display().to_string(),
+            "--setup",
+            &library.display().to_string(),
+        ],
+        "",
+    );
+    assert_eq!(out(&done), "[1 1 [2] 40 8]\n", "{}", err(&done));
+    let stem = format!("(count data/ptcl-test-{}-rows)", std::process::id());
+    let done = ptcl(&["run", "-e", &stem, "--data", &rows], "");
+    assert_eq!(out(&done), "3\n", "{}", err(&done));
+    let done = ptcl(&["run", "-e", "data/nope", "--strict-data"], "");
+    assert_eq!(done.status.code(), Some(3), "{}", err(&done));
+}
+
+#[test]
+fn json_is_the_whole_answer() {
+    let done = ptcl(&["run", "--json", "-e", "(println 1) (+ 1 nil)"], "");
+    let answer: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    assert_eq!((&answer["verdict"], &answer["prints"][0]), (&"error".into(), &"1".into()));
+    assert_eq!((done.status.code(), err(&done).as_str()), (Some(4), ""));
+}
+
+#[test]
+fn batch_answers_in_order_whatever_comes() {
+    let mut requests = String::new();
+    for id in 0..200 {
+        // The first ones take longest.
+        let delay = if id % 50 == 0 { 30 } else { 0 };
+        requests += &format!(
+            "{{\"id\": {id}, \"program\": \"(tool/slow {{:n {id}}})\", \"tools\": {{\"slow\": {{\"echo\": true, \"delay_ms\": {delay}}}}}}}\n"
+        );
+        if id % 40 == 0 {
+            requests += "\nnonsense\n";
+        }
+    }
+    requests += r#"{"id": 200, "program": "(loop [] (recur))", "limits": {"loop_iterations": 0, "timeout_ms": 20}}"#;
+    let done = ptcl(&["batch"], &requests);
+    assert_eq!(done.status.code(), Some(0), "{}", err(&done));
+    let answers: Vec<serde_json::Value> =
+        out(&done).lines().map(|line| serde_json::from_str(line).expect("an answer")).collect();
+    let (good, bad): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.get("id").is_some());
+    assert_eq!(bad.len(), 5);
+    assert!(bad.iter().all(|answer| answer["error"]["reason"] == "parse_error"));
+    let ids: Vec<_> = good.iter().filter_map(|answer| answer["id"].as_u64()).collect();
+    assert_eq!(ids, (0..=200).collect::<Vec<_>>());
+    assert_eq!(good[7]["value"]["n"], 7);
+    assert_eq!(good[200]["verdict"], "timeout");
+}
+
+#[test]
+fn batch_answers_before_the_input_ends() {
+    use std::io::{BufRead, BufReader};
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ptcl"))
+        .arg("batch")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("ptcl starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    let mut answers = BufReader::new(child.stdout.take().expect("a pipe"));
+    for n in 0..3 {
+        writeln!(input, "{{\"program\": \"{n}\"}}").expect("a request");
+        let mut line = String::new();
+        answers.read_line(&mut line).expect("an answer");
+        assert!(line.contains(&format!("\"value\":{n}")), "{line}");
+    }
+    drop(input);
+    assert!(child.wait().expect("ptcl ends").success());
+}
+
+#[test]
+fn check_finds_faults_without_running() {
+    let good = file("good.clj", "(println data/x) (tool/f {})");
+    let done = ptcl(&["check", &good.display().to_string()], "");
+    assert!(out(&done).ends_with("no faults; it uses data/x tool/f\n"), "{}{}", out(&done), err(&done));
+    let done = ptcl(&["check", "-"], "(defn f [x] (g x))");
+    assert_eq!(done.status.code(), Some(3));
+    assert!(err(&done).contains("unbound_var"));
+}
+
+#[test]
+fn the_prompt_reads_whole_forms_and_keeps_definitions() {
+    let done = ptcl(
+        &["repl"],
+        "(defn f [x]\n  (* x 2))\n(f 21)\n(inc *1)\n(println \"hi\") :k\n(+ 1 nil)\n:names\n:help\n:quit\n1\n",
+    );
+    assert_eq!(done.status.code(), Some(0), "{}", err(&done));
+    let printed = out(&done);
+    assert!(printed.starts_with("#'f\n42\n43\nhi\n:k\nf\n"), "{printed}");
+    assert!(printed.contains(":quit"), "{printed}");
+    assert!(!printed.ends_with("\n1\n"), "nothing runs after :quit");
+    assert!(err(&done).contains("type_error"));
+}

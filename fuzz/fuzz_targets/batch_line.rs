@@ -1,0 +1,21 @@
+//! Any line of a batch gets an answer, and the answer can be read back.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use lisp_runtime::{Answer, Engine, Limits, Verdict, answer_bytes};
+use std::sync::LazyLock;
+
+/// A ceiling, so that no line can ask for more time than the fuzzer has.
+static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
+    let limits = Limits::default().with_timeout_ms(500).with_heap_bytes(1 << 20).with_fuel(200_000);
+    Engine::builder().limits(limits).build().expect("an engine")
+});
+
+fuzz_target!(|line: &[u8]| {
+    let answer = answer_bytes(&ENGINE, line);
+    assert_ne!(answer.verdict, Verdict::HostFault);
+    let json = answer.to_json();
+    assert!(!json.contains('\n'));
+    let read: Answer = serde_json::from_str(&json).expect("an answer can be read");
+    assert_eq!(read.verdict, answer.verdict);
+});
