@@ -192,7 +192,8 @@ mod tests {
             }
         }
         assert_eq!(page_of("clojure.core/map").map(|p| p.usage), page_of("mapv").map(|p| p.usage));
-        assert!(page_of("clojure.string/map").is_none() && page_of("nowhere/map").is_none() && page_of("/").is_none());
+        assert!(page_of("clojure.string/map").is_none() && page_of("nowhere/map").is_none());
+        assert!(page_of("clojure.core/").is_none() && page_of("").is_none());
     }
 
     #[test]
