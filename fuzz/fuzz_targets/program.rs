@@ -48,7 +48,7 @@ static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
         .with_heap_bytes(1 << 20)
         .with_result_bytes(1 << 20)
         .with_tool_calls(10);
-    Engine::builder().limits(limits).add(lisp_runtime::Tool::echo("echo")).build().expect("an engine")
+    Engine::builder().limits(limits).grant(lisp_runtime::Tool::echo("echo")).build().expect("an engine")
 });
 
 /// A program as text.

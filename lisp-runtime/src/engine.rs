@@ -123,7 +123,7 @@ impl Engine {
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Progress, Tool};
-    /// let engine = Engine::builder().with_tool(Tool::external("fetch")).build()?;
+    /// let engine = Engine::builder().grant(Tool::external("fetch")).build()?;
     /// let program = engine.compile("(inc (tool/fetch {:id 1}))")?;
     /// let mut progress = engine.start(&program, Input::new());
     /// let outcome = loop {
@@ -290,12 +290,12 @@ impl EngineBuilder {
         name: impl Into<String>,
         function: impl Fn(&ToolCall) -> Result<R, ToolError> + Send + Sync + 'static,
     ) -> Self {
-        self.with_tool(Tool::new(name, function))
+        self.grant(Tool::new(name, function))
     }
 
     /// Grants a tool.
     #[must_use]
-    pub fn with_tool(mut self, tool: Tool) -> Self {
+    pub fn grant(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
         self
     }

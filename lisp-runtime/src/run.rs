@@ -79,6 +79,7 @@ struct Pending {
 }
 
 /// What a run does next.
+#[allow(clippy::large_enum_variant, reason = "there is one per run, and it is moved once")]
 pub(crate) enum Next {
     /// It waits for a tool.
     Call(Arc<Tool>, ToolCall),

@@ -35,7 +35,9 @@ fn values_as_json() {
         assert_eq!((outcome.json(), outcome.text()), (Some(json), Some(text)), "{program}");
     }
     let collision = engine.eval("{:a 1 \"a\" 2}", Input::new());
-    assert_eq!(collision.problem().map(|p| p.phase), Some(Phase::Result), "two keys that would be one");
+    assert_eq!((collision.json(), collision.text()), (None, Some("{:a 1 \"a\" 2}")));
+    assert!(collision.json_error().is_some_and(|e| e.message.contains("JSON key \"a\"")), "two keys that would be one");
+    assert!(collision.value::<serde_json::Value>().is_err(), "nothing is lost silently");
 }
 
 #[test]

@@ -8,11 +8,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 fn engine(tools: impl IntoIterator<Item = Tool>) -> Engine {
-    tools.into_iter().fold(Engine::builder(), |builder, tool| builder.with_tool(tool)).build().expect("an engine")
+    tools.into_iter().fold(Engine::builder(), |builder, tool| builder.grant(tool)).build().expect("an engine")
 }
 
 fn reason(outcome: &Outcome) -> Option<Reason> {
     outcome.problem().map(|problem| problem.reason())
+}
+
+/// A tool that takes its time whatever the run's deadline.
+fn sleeper(name: &str, time: Duration) -> Tool {
+    Tool::new(name, move |_| {
+        std::thread::sleep(time);
+        Ok(())
+    })
 }
 
 #[test]
@@ -111,8 +119,7 @@ fn cached_calls_are_not_counted() {
     let calls = Arc::new(AtomicUsize::new(0));
     let counter = calls.clone();
     let tool = Tool::new("slow", move |_| Ok(counter.fetch_add(1, Ordering::Relaxed))).cached();
-    let engine =
-        Engine::builder().limits(Limits::default().with_tool_calls(2)).with_tool(tool).build().expect("an engine");
+    let engine = Engine::builder().limits(Limits::default().with_tool_calls(2)).grant(tool).build().expect("an engine");
     let outcome =
         engine.eval("[(tool/slow {:a 1}) (tool/slow {:a 1}) (tool/slow {\"a\" 1}) (tool/slow {:a 2})]", Input::new());
     assert_eq!(outcome.value::<Vec<i64>>(), Ok(vec![0, 0, 0, 1]));
@@ -127,17 +134,8 @@ fn cached_calls_are_not_counted() {
 fn a_detached_tool_cannot_hold_a_run_past_its_deadline() {
     let engine = Engine::builder()
         .limits(Limits::default().with_timeout_ms(50))
-        .with_tool(
-            Tool::new("sleep", |_| {
-                std::thread::sleep(Duration::from_secs(5));
-                Ok(())
-            })
-            .detached(),
-        )
-        .with_tool(Tool::new("late", |_| {
-            std::thread::sleep(Duration::from_millis(80));
-            Ok(())
-        }))
+        .grant(sleeper("sleep", Duration::from_secs(5)).detached())
+        .grant(sleeper("late", Duration::from_millis(80)))
         .build()
         .expect("an engine");
     let start = Instant::now();
@@ -157,13 +155,7 @@ fn a_detached_tool_is_left_when_the_run_is_cancelled() {
     let handle = cancel.clone();
     let engine = Engine::builder()
         .limits(Limits::default().with_timeout_ms(10_000))
-        .with_tool(
-            Tool::new("wait", |_| {
-                std::thread::sleep(Duration::from_secs(5));
-                Ok(())
-            })
-            .detached(),
-        )
+        .grant(sleeper("wait", Duration::from_secs(5)).detached())
         .build()
         .expect("an engine");
     let canceller = std::thread::spawn(move || {
@@ -212,7 +204,7 @@ fn bad_tools_are_refused_when_the_engine_is_built() {
     let twice = Engine::builder().tool("a", |_| Ok(1)).tool("a", |_| Ok(2)).build();
     assert_eq!(twice.err(), Some(BuildError::Twice("a".to_owned())));
     assert!(matches!(Engine::builder().tool("a b", |_| Ok(1)).build(), Err(BuildError::Name(_))));
-    let signature = Engine::builder().with_tool(Tool::new("a", |_| Ok(1)).signature("-> :integer")).build();
+    let signature = Engine::builder().grant(Tool::new("a", |_| Ok(1)).signature("-> :integer")).build();
     assert!(matches!(signature, Err(BuildError::Signature { .. })));
 }
 

@@ -3,7 +3,7 @@
 use crate::error::Span;
 use num_bigint::BigInt;
 
-/// A name as a small number; [`Names`] knows its text.
+/// A name as a small number; [`Names`](super::Names) knows its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NameId(pub u32);
 
