@@ -199,7 +199,7 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::native(">=", 1, MANY, "(>= x y ...)", greater_eq_chain)
         .doc("Do the numbers never increase?", &[("(>= 3 3 1)", "true"), ("(>= :b :a)", "!type_error")]),
     Builtin::native("compare", 2, 2, "(compare x y)", compare).doc(
-        "-1, 0 or 1 as x stands before, with or after y in the natural order; nil stands first.",
+        "-1, 0 or 1 as x stands before, with or after y in the order of sort; nil stands first.",
         &[
             ("(compare 1 2)", "-1"),
             ("(compare \"b\" \"a\")", "1"),

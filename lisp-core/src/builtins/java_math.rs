@@ -57,7 +57,7 @@ pub(super) const TABLE: &[Builtin] = &[
     )
     .doc(
         "Milliseconds since 1970-01-01T00:00:00Z. The host lends the clock.",
-        &[("(System/currentTimeMillis 1)", "!java_arity_error")],
+        &[("(pos? (System/currentTimeMillis))", "true"), ("(System/currentTimeMillis 1)", "!java_arity_error")],
     ),
 ];
 

@@ -90,11 +90,23 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
     row(".toMillis", 1, 1, "(.toMillis duration)", to_millis, &["Duration/toMillis", "java.time.Duration/toMillis"]).doc(
         "The whole milliseconds of a duration.",
-        &[("(.toMillis nil)", "!java_domain_error")],
+        &[
+            (
+                "(.toMillis (Duration/between (Instant/parse \"1970-01-01T00:00:00Z\") (Instant/parse \"1970-01-01T00:00:02Z\")))",
+                "2000",
+            ),
+            ("(.toMillis nil)", "!java_domain_error"),
+        ],
     ),
     row(".toDays", 1, 1, "(.toDays duration)", to_days, &["Duration/toDays", "java.time.Duration/toDays"]).doc(
         "The whole days of a duration.",
-        &[("(.toDays 5)", "!java_type_error")],
+        &[
+            (
+                "(.toDays (Duration/between (Instant/parse \"2024-02-28T00:00:00Z\") (Instant/parse \"2024-03-01T12:00:00Z\")))",
+                "2",
+            ),
+            ("(.toDays 5)", "!java_type_error"),
+        ],
     ),
     row("java.util.Date.", 0, 1, "(java.util.Date.), (java.util.Date. milliseconds), (java.util.Date. text)", date_new, &[]).doc(
         "A legacy date: of now, of milliseconds since 1970-01-01T00:00:00Z, or of a text such as \"8 Jan 2026 14:30 UTC\".",

@@ -486,7 +486,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::native("keys", 1, 1, "(keys m)", keys).doc(
-        "The keys of a map, sorted.",
+        "The keys of a map, in their order.",
         &[("(keys {:b 1 :a 2})", "[:a :b]"), ("(keys nil)", "nil"), ("(keys [1])", "!type_error")],
     ),
     Builtin::native("vals", 1, 1, "(vals m)", vals).doc(
@@ -494,7 +494,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(vals {:b 1 :a 2})", "[2 1]"), ("(vals nil)", "nil"), ("(vals #{1})", "!type_error")],
     ),
     Builtin::native("entries", 1, 1, "(entries m)", entries).doc(
-        "The entries of a map as vectors [key value], sorted by key.",
+        "The entries of a map as vectors [key value], in the order of the keys.",
         &[("(entries {:b 1 :a 2})", "[[:a 2] [:b 1]]"), ("(entries [1])", "!type_error")],
     ),
     Builtin::native("key", 1, 1, "(key entry)", key)

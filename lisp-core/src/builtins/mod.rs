@@ -11,6 +11,7 @@ pub mod args;
 pub mod bits;
 pub mod comparison;
 mod describe;
+mod introspect;
 pub(crate) mod java;
 mod java_math;
 mod java_parse;
@@ -25,8 +26,10 @@ pub mod print;
 pub mod seqs;
 pub mod sets;
 pub mod slices;
+pub mod special;
 mod unknown;
 
+pub(crate) use introspect::TAKES_NAMES;
 pub(crate) use unknown::unknown_name;
 mod format;
 mod parse;
@@ -160,6 +163,7 @@ static AREAS: &[&[Builtin]] = &[
     format::TABLE,
     regex::TABLE,
     parse::TABLE,
+    introspect::TABLE,
 ];
 
 struct Index {
@@ -185,10 +189,36 @@ pub fn all() -> &'static [&'static Builtin] {
     &INDEX.rows
 }
 
+/// Namespaces of Clojure and the rows' name for them; the core's is empty.
+const NAMESPACES: &[(&str, &str)] = &[
+    ("clojure.core", ""),
+    ("core", ""),
+    ("clojure.string", "clojure.string"),
+    ("str", "clojure.string"),
+    ("string", "clojure.string"),
+    ("clojure.set", "clojure.set"),
+    ("set", "clojure.set"),
+    ("clojure.walk", "clojure.walk"),
+    ("walk", "clojure.walk"),
+    ("regex", "regex"),
+];
+
+/// The rows' name for a namespace of Clojure.
+pub(crate) fn home(namespace: &str) -> Option<&'static str> {
+    NAMESPACES.iter().find(|(name, _)| *name == namespace).map(|found| found.1)
+}
+
 impl BuiltinId {
     /// The built-in with this name, core or alias.
     pub fn by_name(name: &str) -> Option<BuiltinId> {
         INDEX.by_name.get(name).copied()
+    }
+
+    /// The built-in with this name in a namespace of Clojure: `join` in `clojure.string` or `str`.
+    pub fn in_namespace(namespace: &str, name: &str) -> Option<BuiltinId> {
+        let id = Self::by_name(name)?;
+        let home = home(namespace)?;
+        (home.is_empty() || id.row().namespace == home).then_some(id)
     }
 
     /// Its row.

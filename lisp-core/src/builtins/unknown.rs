@@ -1,6 +1,7 @@
 //! What to say of a name that nothing defines.
 
 use super::all;
+use super::special::SPECIAL_FORMS;
 use crate::error::{Error, Reason};
 
 /// Forms of Clojure that the language leaves out, and what to write instead.
@@ -55,8 +56,14 @@ pub(crate) fn unknown_name<'a>(name: &str, defined: impl Iterator<Item = &'a str
     if let Some((_, hint)) = ABSENT.iter().find(|(absent, _)| *absent == name) {
         return error.hint(*hint);
     }
+    if let Some(form) = SPECIAL_FORMS.iter().find(|form| form.name == name) {
+        let error = Error::new(Reason::UnboundVar, format!("{name} is a special form and no value"));
+        return error.hint(format!("write {}; as a function, wrap it in fn", form.usage));
+    }
+    let forms = SPECIAL_FORMS.iter().map(|form| form.name);
     let rows = all().iter().flat_map(|row| std::iter::once(row.name).chain(row.aliases.iter().copied()));
     let nearest = rows
+        .chain(forms)
         .chain(defined)
         .filter(|other| *other != name && other.len().abs_diff(name.len()) <= 2)
         .map(|other| (distance(name, other), other))
@@ -98,10 +105,13 @@ mod tests {
 
     #[test]
     fn near_names_are_suggested() {
-        for (wrong, right) in [("fliter", "filter"), ("group-bye", "group-by"), ("mpa", "map"), ("total", "totals")] {
+        for (wrong, right) in
+            [("fliter", "filter"), ("group-bye", "group-by"), ("mpa", "map"), ("total", "totals"), ("cnod", "cond")]
+        {
             let error = unknown_name(wrong, ["totals"].into_iter());
             assert_eq!(error.hint.as_deref(), Some(format!("did you mean {right}?").as_str()), "{wrong}");
         }
+        assert!(unknown_name("and", std::iter::empty()).message.contains("special form"));
         assert!(unknown_name("zzzzzz", std::iter::empty()).hint.is_some_and(|h| !h.contains("did you mean")));
         assert_eq!(distance("ab", "ba"), 1);
     }

@@ -87,7 +87,7 @@ pub(crate) const TABLE: &[Builtin] = &[
     ),
     Builtin::frame("mapcat", 2, 2, "(mapcat f coll)", FrameOp::Mapcat).doc(
         "The collections that f answers for each element, one after the other.",
-        &[("(mapcat #(vector % %) [1 2])", "[1 1 2 2]"), ("(mapcat inc [1])", "!type_error")],
+        &[("(mapcat #(vector % %) [1 2])", "[1 1 2 2]"), ("(mapcat inc [1])", "!runtime_error")],
     ),
     Builtin::frame("filter", 2, 2, "(filter pred coll)", FrameOp::Filter).aliases(&["filterv"]).doc(
         "The elements for which pred is true.",
@@ -229,22 +229,22 @@ pub(crate) const TABLE: &[Builtin] = &[
     ),
     Builtin::prelude("postwalk", 2, 2, "(postwalk f form)").namespace("clojure.walk").doc(
         "The form with f applied to every part, innermost first.",
-        &[("(postwalk #(if (number? %) (inc %) %) [1 [2]])", "[2 [3]]"), ("(postwalk 1 [1])", "!type_error")],
+        &[("(postwalk #(if (number? %) (inc %) %) [1 [2]])", "[2 [3]]"), ("(postwalk 1 [1])", "!not_callable")],
     ),
     Builtin::prelude("prewalk", 2, 2, "(prewalk f form)").namespace("clojure.walk").doc(
-        "The form with f applied to every part, outermost first.",
-        &[("(prewalk #(if (number? %) (inc %) %) [1 [2]])", "[2 [3]]"), ("(prewalk 1 [1])", "!type_error")],
+        "The form with f applied to every part, the whole first, then what it holds.",
+        &[("(prewalk #(if (number? %) (inc %) %) [1 [2]])", "[2 [3]]"), ("(prewalk 1 [1])", "!not_callable")],
     ),
     Builtin::prelude("tree-seq", 3, 3, "(tree-seq branch? children root)").doc(
         "All nodes of a tree, a parent before its children.",
-        &[("(tree-seq vector? identity [1 [2]])", "[[1 [2]] 1 [2] 2]"), ("(tree-seq 1 2 [1])", "!type_error")],
+        &[("(tree-seq vector? identity [1 [2]])", "[[1 [2]] 1 [2] 2]"), ("(tree-seq 1 2 [1])", "!not_callable")],
     ),
     Builtin::prelude("max-key", 2, MANY, "(max-key f x y & more)").doc(
         "The argument for which f answers the most; of equal ones the first.",
-        &[("(max-key count [1] [1 2])", "[1 2]"), ("(max-key 1 2 3)", "!type_error")],
+        &[("(max-key count [1] [1 2])", "[1 2]"), ("(max-key 1 2 3)", "!not_callable")],
     ),
     Builtin::prelude("min-key", 2, MANY, "(min-key f x y & more)").doc(
         "The argument for which f answers the least; of equal ones the first.",
-        &[("(min-key count [1] [1 2])", "[1]"), ("(min-key 1 2 3)", "!type_error")],
+        &[("(min-key count [1] [1 2])", "[1]"), ("(min-key 1 2 3)", "!not_callable")],
     ),
 ];

@@ -12,7 +12,7 @@ mod names;
 mod threading;
 
 use super::core::{Bind, Constant, Kind, Node, Prim, Var};
-use crate::builtins::BuiltinId;
+use crate::builtins::{BuiltinId, TAKES_NAMES};
 use crate::error::{Error, Reason, Span};
 use crate::syntax::{Form, FormKind, NameId, Names};
 use function::FnScope;
@@ -246,7 +246,10 @@ impl<'a> Analyzer<'a> {
             }
         }
         let head = self.node(head, false)?;
-        let args = self.nodes(args)?;
+        let args = match head.kind {
+            Kind::Builtin(id) if TAKES_NAMES.contains(&id.row().name) => self.names_or_nodes(args)?,
+            _ => self.nodes(args)?,
+        };
         match head.kind {
             Kind::Builtin(id) if id.row().takes(args.len()) && args.len() < 250 => {
                 Ok(Node::new(Kind::CallBuiltin(id, args), span))
@@ -256,6 +259,27 @@ impl<'a> Analyzer<'a> {
             }
             _ => Ok(Node::new(Kind::Call(Box::new(head), args), span)),
         }
+    }
+
+    /// Arguments among which a bare name stands for itself, unless it is a local one.
+    fn names_or_nodes(&mut self, args: &[Form]) -> Res<Vec<Node>> {
+        let mut nodes = Vec::with_capacity(args.len());
+        for arg in args {
+            let quoted = match arg.kind {
+                FormKind::Symbol(name) if self.stands_for_itself(name) => Some(self.text(name)),
+                _ => None,
+            };
+            nodes.push(match quoted {
+                Some(name) => Node::new(Kind::Const(Constant::Symbol(name.into())), arg.span),
+                None => self.node(arg, false)?,
+            });
+        }
+        Ok(nodes)
+    }
+
+    fn stands_for_itself(&mut self, name: NameId) -> bool {
+        let text = self.text(name);
+        !text.starts_with('%') && !matches!(text, "*1" | "*2" | "*3") && self.local(name).is_none()
     }
 
     /// A special form, if `name` is one.

@@ -1,23 +1,11 @@
 //! What a name means: a local, a definition, a built-in, data, a tool.
 
 use super::{Analyzer, Free, Res, invalid};
-use crate::builtins::java;
+use crate::builtins::{BuiltinId, java};
 use crate::compile::core::{Constant, Kind, Node, Var};
 use crate::error::{Error, Reason, Span};
 use crate::heap::Value;
 use crate::syntax::{Form, FormKind, NameId};
-
-/// Namespaces of Clojure and the table's name for them. Functions of the core live in `clojure.core` and `core`.
-const NAMESPACES: &[(&str, &str)] = &[
-    ("clojure.string", "clojure.string"),
-    ("str", "clojure.string"),
-    ("string", "clojure.string"),
-    ("clojure.set", "clojure.set"),
-    ("set", "clojure.set"),
-    ("clojure.walk", "clojure.walk"),
-    ("walk", "clojure.walk"),
-    ("regex", "regex"),
-];
 
 impl Analyzer<'_> {
     /// The local variable with this name, captured if it belongs to a function further out.
@@ -128,26 +116,19 @@ impl Analyzer<'_> {
                 self.note_tool(name);
                 return Ok(Node::new(Kind::Tool(name.into()), span));
             }
-            "clojure.core" | "core" => {
-                if let Some(node) = self.builtin(name, span) {
-                    return Ok(node);
-                }
-            }
             _ => {}
         }
-        let Some(&(_, home)) = NAMESPACES.iter().find(|(alias, _)| *alias == namespace) else {
+        if let Some(id) = BuiltinId::in_namespace(namespace, name) {
+            return Ok(Node::new(Kind::Builtin(id), span));
+        }
+        if crate::builtins::home(namespace).is_none() {
             let known = "data, tool, clojure.core, clojure.string (str), clojure.set (set), clojure.walk, json";
             return Err(invalid(span, format!("unknown namespace {namespace} in {text}"))
                 .hint(format!("use a plain name, or one of the namespaces {known}")));
-        };
-        if let Some(id) = crate::builtins::BuiltinId::by_name(name)
-            && id.row().namespace == home
-        {
-            return Ok(Node::new(Kind::Builtin(id), span));
         }
-        let hint = match crate::builtins::BuiltinId::by_name(name) {
+        let hint = match BuiltinId::by_name(name) {
             Some(_) => format!("{name} is a core function: write {name}"),
-            None => "see (dir) for the functions there are".to_owned(),
+            None => format!("find functions with (apropos {name:?})"),
         };
         Err(invalid(span, format!("{namespace} has no function {name}")).hint(hint))
     }

@@ -1,0 +1,207 @@
+//! Looking things up in the language itself: `apropos`, `doc`, `dir`, `export-meta` and `source`.
+//!
+//! The last three are about components that a host attaches to a program. A program here has none, so they find
+//! nothing; a miss is an answer and no fault. Names are given as strings or symbols; the analyzer quotes a bare name.
+
+use super::args::type_error;
+use super::special::{CONSTANTS, SPECIAL_FORMS};
+use super::{Builtin, BuiltinId};
+use crate::heap::{Heap, Res, TextBuf, Value};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// The rows of this area.
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::native("apropos", 1, 1, "(apropos text)", apropos).doc(
+        "The names of functions and forms whose name or description contains the text, as a sorted vector.",
+        &[
+            ("(apropos \"upper-case\")", "[\"upper-case\"]"),
+            ("(apropos \"PARTITION-\")", "[\"partition-all\" \"partition-by\"]"),
+            ("(apropos \" \")", "[]"),
+            ("(apropos 1)", "!type_error"),
+        ],
+    ),
+    Builtin::native("doc", 1, 1, "(doc name)", doc).doc(
+        "Prints how a function or form is called and what it does.",
+        &[("(doc map)", "nil"), ("(doc \"no such name\")", "nil"), ("(doc 1)", "!type_error")],
+    ),
+    Builtin::native("dir", 0, 1, "(dir), (dir namespace)", dir).doc(
+        "The namespaces of attached components, or the names in one of them; apropos finds functions.",
+        &[("(dir)", "[]"), ("(dir \"alpha\")", "[]"), ("(dir 1)", "!type_error")],
+    ),
+    Builtin::native("export-meta", 1, 1, "(export-meta name)", export_meta).doc(
+        "What an attached component says of one of its functions, as a map, or nil.",
+        &[("(export-meta alpha/search)", "nil"), ("(export-meta 1)", "!type_error")],
+    ),
+    Builtin::native("source", 1, 1, "(source name)", source).doc(
+        "Prints the text of an attached component's function.",
+        &[("(source alpha/search)", "nil"), ("(source 1)", "!type_error")],
+    ),
+];
+
+/// The forms whose argument, a bare name, stands for itself.
+pub(crate) const TAKES_NAMES: &[&str] = &["doc", "dir", "export-meta", "source"];
+
+/// What there is to say of one name.
+struct Page {
+    usage: &'static str,
+    doc: &'static str,
+    also: &'static [&'static str],
+    example: Option<&'static (&'static str, &'static str)>,
+    /// What is searched, in lower case.
+    searched: String,
+}
+
+fn page(
+    name: &'static str,
+    usage: &'static str,
+    doc: &'static str,
+    also: &'static [&'static str],
+    namespace: &'static str,
+    examples: &'static [(&'static str, &'static str)],
+) -> (&'static str, Page) {
+    let searched = format!("{name}\n{usage}\n{doc}\n{}\n{namespace}", also.join("\n")).to_lowercase();
+    let example = examples.iter().find(|(_, answer)| !answer.starts_with('!') && *answer != "nil");
+    (name, Page { usage, doc, also, example, searched })
+}
+
+/// A page for each row, special form and constant, by name.
+static PAGES: LazyLock<BTreeMap<&'static str, Page>> = LazyLock::new(|| {
+    let rows =
+        super::all().iter().map(|row| page(row.name, row.usage, row.doc, row.aliases, row.namespace, row.examples));
+    let others = SPECIAL_FORMS.iter().chain(CONSTANTS).map(|form| page(form.name, form.usage, form.doc, &[], "", &[]));
+    rows.chain(others).collect()
+});
+
+/// The page of a name, also of another name for it, or of one with a namespace in front.
+fn page_of(name: &str) -> Option<&'static Page> {
+    if let Some(page) = PAGES.get(name) {
+        return Some(page);
+    }
+    let id =
+        BuiltinId::by_name(name).or_else(|| BuiltinId::in_namespace(name.split_once('/')?.0, name.split_once('/')?.1));
+    PAGES.get(id?.row().name)
+}
+
+/// The ways to call something, which a row gives in one line.
+fn usages(usage: &str) -> Vec<&str> {
+    let (mut found, mut depth, mut start) = (Vec::new(), 0usize, 0);
+    for (i, c) in usage.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => continue,
+        }
+        if depth == 0 {
+            found.push(usage[start..=i].trim_start_matches([',', ' ']));
+            start = i + 1;
+        }
+    }
+    if found.is_empty() { vec![usage] } else { found }
+}
+
+fn name_arg<'h>(function: &str, v: Value<'h>) -> Res<&'h str> {
+    match v {
+        Value::Str(s) | Value::Symbol(s) => Ok(s.text),
+        other => Err(type_error(function, "a name as a string or symbol", other)),
+    }
+}
+
+fn apropos<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let text = name_arg("apropos", args.first().copied().unwrap_or(Value::Nil))?;
+    h.charge(text.len() as u64 / 8)?;
+    let wanted = text.trim();
+    let longest = PAGES.values().map(|page| page.searched.len()).max().unwrap_or(0);
+    if wanted.is_empty() || wanted.len() > longest {
+        return h.vector(&[]);
+    }
+    let wanted = wanted.to_lowercase();
+    let found = h.vec_builder(8)?;
+    for (name, page) in PAGES.iter() {
+        h.charge(1 + page.searched.len() as u64 / 16)?;
+        if page.searched.contains(&wanted) {
+            found.push(h, h.str(name)?)?;
+        }
+    }
+    h.vector(found.items())
+}
+
+fn doc<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = name_arg("doc", args.first().copied().unwrap_or(Value::Nil))?;
+    let mut out = TextBuf::new(h);
+    let Some(page) = page_of(name) else {
+        out.push_all(&["No documentation found for \"", name, "\"."])?;
+        return print(h, &out);
+    };
+    for usage in usages(page.usage) {
+        out.push_all(&[usage, "\n"])?;
+    }
+    out.push_all(&["  ", page.doc])?;
+    let others: Vec<&str> = page.also.iter().copied().filter(|other| !other.contains('/')).collect();
+    if !others.is_empty() {
+        out.push_all(&["\n  Also called ", &others.join(", "), "."])?;
+    }
+    if let Some((program, answer)) = page.example {
+        out.push_all(&["\n  ", program, " => ", answer])?;
+    }
+    print(h, &out)
+}
+
+fn dir<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    if let Some(&namespace) = args.first() {
+        name_arg("dir", namespace)?;
+    }
+    h.vector(&[])
+}
+
+fn export_meta<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    name_arg("export-meta", args.first().copied().unwrap_or(Value::Nil))?;
+    Ok(Value::Nil)
+}
+
+fn source<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = name_arg("source", args.first().copied().unwrap_or(Value::Nil))?;
+    let mut out = TextBuf::new(h);
+    out.push_all(&["No source available for \"", name, "\"."])?;
+    print(h, &out)
+}
+
+/// Prints a line. All that can fail comes first.
+fn print<'h>(h: &'h Heap, line: &TextBuf<'h>) -> Res<Value<'h>> {
+    h.charge(line.as_str().len() as u64 / 8)?;
+    h.prints.borrow_mut().push(line.as_str());
+    Ok(Value::Nil)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(name: &str) -> String {
+        let h = Heap::new(1, usize::MAX / 2);
+        h.prints.borrow_mut().line_chars = 2_000;
+        doc(&h, &[h.str(name).expect("there is room")]).expect("there is room");
+        h.prints.borrow_mut().take().concat()
+    }
+
+    #[test]
+    fn every_name_has_a_page() {
+        for row in super::super::all() {
+            for name in std::iter::once(&row.name).chain(row.aliases) {
+                assert!(page_of(name).is_some(), "{name}");
+            }
+        }
+        assert_eq!(page_of("clojure.core/map").map(|p| p.usage), page_of("mapv").map(|p| p.usage));
+        assert!(page_of("clojure.string/map").is_none() && page_of("nowhere/map").is_none());
+        assert!(page_of("clojure.core/").is_none() && page_of("").is_none());
+    }
+
+    #[test]
+    fn pages_show_each_way_to_call() {
+        assert!(printed("map").starts_with("(map f coll)\n(map f c1 c2)\n(map f c1 c2 c3)\n  "));
+        assert!(printed("if").starts_with("(if test then else?)\n  One of two values"));
+        assert!(printed("Double/NaN").starts_with("Double/NaN\n  "));
+        assert_eq!(usages("(dir), (dir (ns))"), ["(dir)", "(dir (ns))"]);
+        assert_eq!(printed("nowhere"), "No documentation found for \"nowhere\".");
+    }
+}

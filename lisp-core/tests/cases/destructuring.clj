@@ -1,0 +1,84 @@
+;; Vectors taken apart by place.
+
+(let [[a b c] [1 2]] [a b c])
+;=> [1 2 nil]
+
+(let [[head & tail] [1 2 3]] {:head head :tail tail})
+;=> {:head 1 :tail [2 3]}
+
+(let [[x & more] []] [x more])
+;=> [nil []]
+
+(let [[_ [inner & deep]] [0 [1 2 3]]] [inner deep])
+;=> [1 [2 3]]
+
+(let [[[a b] {:keys [c]}] [[1 2] {:c 3}]] (+ a b c))
+;=> 6
+
+(let [[a] nil] a)
+;=> nil
+
+;; Maps taken apart by key.
+(let [{:keys [id title]} {:id 7 :title "Tea"}] (str id ":" title))
+;=> "7:Tea"
+
+(let [{:keys [page size] :or {page 1 size 20}} {:size 50}] [page size])
+;=> [1 50]
+
+(let [{:keys [flag] :or {flag true}} {:flag false}] flag)
+;=> false
+
+(let [{:keys [gone] :or {gone 9}} {:gone nil}] gone)
+;=> nil
+
+(let [{total :sum {:keys [unit]} :in} {:sum 3 :in {:unit "kg"}}] [total unit])
+;=> [3 "kg"]
+
+(let [{:strs [city zip]} {"city" "Ulm" "zip" 89073}] [city zip])
+;=> ["Ulm" 89073]
+
+;; Text keys, as JSON has them, are found by :keys too.
+(let [{:keys [city]} {"city" "Ulm"}] city)
+;=> "Ulm"
+
+(let [{:keys [a] :as whole} {:a 1 :b 2}] [a (count whole)])
+;=> [1 2]
+
+(let [{name "n"} {"n" "text key"}] name)
+;=> "text key"
+
+;; Patterns in parameters, loops and comprehensions.
+(defn area [{:keys [w h] :or {h 1}}] (* w h))
+[(area {:w 3 :h 4}) (area {:w 5})]
+;=> [12 5]
+
+((fn [[a b] & rest] [a b rest]) [1 2] 3 4)
+;=> [1 2 [3 4]]
+
+(map (fn [[k {:keys [n]}]] [k n]) {:x {:n 1} :y {:n 2}})
+;=> [[:x 1] [:y 2]]
+
+(for [{:keys [id tags]} [{:id 1 :tags ["a" "b"]} {:id 2 :tags []}] t tags] [id t])
+;=> [[1 "a"] [1 "b"]]
+
+(loop [[x & xs] [1 2 3] sum 0] (if x (recur xs (+ sum x)) sum))
+;=> 6
+
+(reduce (fn [acc {:keys [k v]}] (assoc acc k v)) {} [{:k :a :v 1} {:k :b :v 2}])
+;=> {:a 1 :b 2}
+
+;; What does not fit.
+(let [[a b] 5] a)
+;! destructure_error
+
+(let [{:keys [a]} [1 2]] a)
+;! destructure_error
+
+(let [{:keys [a] :or {a (+ 1 1)}} {}] a)
+;! invalid_form
+
+(let [[a & b c] [1 2 3]] a)
+;! invalid_form
+
+(let [7 8] 9)
+;! unsupported_pattern

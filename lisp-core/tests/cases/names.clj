@@ -1,0 +1,89 @@
+;; Looking things up: a miss is an answer, and a bare name stands for itself.
+
+(doc no-such-function)
+;> No documentation found for "no-such-function".
+;=> nil
+
+(doc clojure.string/trim)
+;> (trim s)
+;>   The string without white space at its ends.
+;>   (trim " \n a b ") => "a b"
+;=> nil
+
+;; Each way to call it has a line.
+(doc 'reduce)
+;> (reduce f coll)
+;> (reduce f init coll)
+;>   Combines the elements from the left.
+;>   (reduce + [1 2 3]) => 6
+;=> nil
+
+(doc if-not)
+;> (if-not test then else?)
+;>   As if, with the test turned round.
+;=> nil
+
+(source alpha/search)
+;> No source available for "alpha/search".
+;=> nil
+
+[(dir) (dir "alpha") (export-meta alpha/search) (source alpha/search)]
+;=> [[] [] nil nil]
+
+(apropos "FREQ")
+;=> ["frequencies"]
+
+(map apropos ["cond->>" "when-f"])
+;=> [["cond->>"] ["when-first"]]
+
+;; A local name has its value, and a program may have a `doc` or `source` of its own.
+(let [wanted 5] (doc wanted))
+;! type_error
+
+(defn source [row] (get row :src))
+(def line {:src "log"})
+(source line)
+;=> "log"
+
+(map doc ["map" "filter"])
+;=> [nil nil]
+
+(doc)
+;! arity_error
+
+(apropos nothing)
+;! unbound_var
+
+;; Names are looked up before anything runs.
+(if false (undefined-name 1) 2)
+;! unbound_var
+
+(or never-defined :default)
+;=> :default
+
+alpha/search
+;! invalid_form
+
+(.nosuch "x")
+;! unsupported_method
+
+(Math/nosuch 1)
+;! unsupported_java_member
+
+[(type 1) (type "s") (type :k) (type [1]) (type {}) (type #{}) (type nil) (type inc)]
+;=> [:number :string :keyword :vector :map :set nil :function]
+
+(pr-str 'name)
+;=> "'name"
+
+(def answer 42)
+;=> #'answer
+
+[Double/POSITIVE_INFINITY (Integer/parseInt "12") (.length "abc")]
+;=> [##Inf 12 3]
+
+(Integer/parseInt "x")
+;! java_domain_error
+
+(str (.plusDays (LocalDate/parse "2023-12-31") 1))
+;=> "2024-01-01"

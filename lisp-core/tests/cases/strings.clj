@@ -1,0 +1,83 @@
+(str "n=" 1 " " :k " " nil [1 "a"])
+;=> "n=1 :k [1 \"a\"]"
+
+(join ", " (map #(str "<" % ">") [1 2]))
+;=> "<1>, <2>"
+
+(split "a,b,,c," ",")
+;=> ["a" "b" "" "c" ""]
+
+(split "one  two" #"\s+")
+;=> ["one" "two"]
+
+(split-lines "a\nb\r\nc")
+;=> ["a" "b" "c"]
+
+[(trim "  x ") (triml "  x ") (trimr "  x ") (upper-case "ab") (lower-case "ÄB")]
+;=> ["x" "x " "  x" "AB" "äb"]
+
+[(subs "hello" 1) (subs "hello" 1 3) (subs "hi" 5) (subs "hi" 0 99)]
+;=> ["ello" "el" "" "hi"]
+
+(replace "2024-01-02" "-" "/")
+;=> "2024/01/02"
+
+(replace "a1b22" #"\d+" "#")
+;=> "a#b#"
+
+[(includes? "haystack" "st") (starts-with? "abc" "ab") (ends-with? "abc" "x")]
+;=> [true true false]
+
+[(index-of "banana" "an") (last-index-of "banana" "an") (index-of "banana" "z")]
+;=> [1 3 nil]
+
+[(count "héllo") (count "👍🏽!") (reverse "abc")]
+;=> [5 2 ["c" "b" "a"]]
+
+(map blank? [nil "" " \n" "x"])
+;=> [true true true false]
+
+(format "%s has %d items, %.2f in all" "cart" 3 9.5)
+;=> "cart has 3 items, 9.50 in all"
+
+(format "%05d|%-5s|%x" 42 "ab" 255)
+;=> "00042|ab   |ff"
+
+(re-find #"(\w+)@(\w+)" "to: ada@math now")
+;=> ["ada@math" "ada" "math"]
+
+(re-seq #"[A-Z]\w*" "The Big fox Ran")
+;=> ["The" "Big" "Ran"]
+
+(re-matches #"\d{4}" "20245")
+;=> nil
+
+[(parse-long "42") (parse-long "4x") (parse-double "1.5") (parse-boolean "true")]
+;=> [42 nil 1.5 true]
+
+[(name :key) (keyword "k") (name "s")]
+;=> ["key" :k "s"]
+
+(pr-str "say \"hi\"\n" :k nil)
+;=> "\"say \\\"hi\\\"\\n\" :k nil"
+
+(map str "abc")
+;=> ["a" "b" "c"]
+
+[\a \space \newline (= \a "a")]
+;=> ["a" " " "\n" true]
+
+(extract-int #"(\d+) kg" "weighs 72 kg")
+;=> 72
+
+(clojure.string/join "-" (str/split "a b" " "))
+;=> "a-b"
+
+(upper-case nil)
+;! type_error
+
+"never closed
+;! parse_error
+
+(re-find #"(" "x")
+;! invalid_form

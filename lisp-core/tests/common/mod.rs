@@ -1,0 +1,56 @@
+//! A program on a bare machine: no data, no tools, the usual limits.
+
+use lisp_core::builtins::print::pr_str;
+use lisp_core::compile::Program;
+use lisp_core::heap::{Res, TextBuf};
+use lisp_core::machine::{Ending, Grant, Machine, Settings, Step};
+use lisp_core::syntax::ReadLimits;
+use std::sync::Arc;
+
+/// What a program answers, readable, or the reason and message of its error.
+pub(crate) type Answer = Result<String, (&'static str, String)>;
+
+/// Runs a program in slices of so much fuel. Gives what it answers and the lines it printed.
+pub(crate) fn run(source: &str, slice: u64) -> (Answer, Vec<String>) {
+    let settings = Settings { now_ms: Some(1_700_000_000_000), ..Settings::default() };
+    let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), settings);
+    let answer = answer(&mut machine, source, slice);
+    (answer, machine.take_prints())
+}
+
+fn answer(machine: &mut Machine, source: &str, slice: u64) -> Answer {
+    let error = |e: lisp_core::Error| (e.reason.name(), e.to_string());
+    let program = Program::compile(source, &ReadLimits::default()).map_err(error)?;
+    machine.load(Arc::new(program)).map_err(error)?;
+    loop {
+        match machine.resume(slice) {
+            Step::Paused => {}
+            Step::ToolCall => return Err(("tool_call", "the program calls a tool".to_owned())),
+            Step::Done(Ending::Error(e)) => return Err(error(*e)),
+            Step::Done(_) => {
+                let printed: Res<String> = machine.with_result(|h, v| {
+                    h.off_the_bill(1_000_000, || {
+                        let mut out = TextBuf::new(h);
+                        pr_str(h, v, &mut out)?;
+                        Ok(out.into_string())
+                    })
+                });
+                return printed.map_err(|_| ("result_limit_exceeded", "the answer is too large".to_owned()));
+            }
+        }
+    }
+}
+
+/// How an answer differs from what is wanted: a printed value, or a reason behind `!`.
+pub(crate) fn difference(got: &Answer, want: &str) -> Option<String> {
+    let same = match (got, want.strip_prefix('!')) {
+        (Ok(text), None) => text == want,
+        (Err((reason, _)), Some(wanted)) => *reason == wanted,
+        _ => false,
+    };
+    let got = match got {
+        Ok(text) => text.clone(),
+        Err((reason, message)) => format!("!{reason} ({message})"),
+    };
+    (!same).then(|| format!("  wanted {want}\n  got    {got}"))
+}
