@@ -34,6 +34,76 @@ pub struct Keys<'h> {
     pub(super) keys: &'h [Value<'h>],
 }
 
+impl<'h> Keys<'h> {
+    /// Where a keyword stands, or what it also finds: its string, its spelling with underscores.
+    fn place_of(&self, key: Value<'h>) -> Option<usize> {
+        let Value::Keyword(hash, name) = key else { return None };
+        let exact = |k: &Value<'h>| matches!(k, Value::Keyword(h, s) if *h == hash && s.text == name.text);
+        let string = |k: &Value<'h>| matches!(k, Value::Str(s) if s.text == name.text);
+        let position = |same: &dyn Fn(&Value<'h>) -> bool| self.keys.iter().position(same);
+        if let Some(place) = position(&exact).or_else(|| position(&string)) {
+            return Some(place);
+        }
+        if !name.text.contains('-') {
+            return None;
+        }
+        let spelt = |text: &str| {
+            let same = |(a, b): (u8, u8)| a == if b == b'-' { b'_' } else { b };
+            text.len() == name.text.len() && text.bytes().zip(name.text.bytes()).all(same)
+        };
+        let keyword = |k: &Value<'h>| matches!(k, Value::Keyword(_, s) if spelt(s.text));
+        let string = |k: &Value<'h>| matches!(k, Value::Str(s) if spelt(s.text));
+        position(&keyword).or_else(|| position(&string))
+    }
+}
+
+/// Remembers where names stand in key arrays. It holds addresses, so a compaction empties it; what it answers does not
+/// depend on what it holds.
+pub(super) struct Shapes(Box<[Cell<Known>; Shapes::SIZE]>);
+
+/// A key array, a name, and where the name stands in it.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    keys: usize,
+    name: usize,
+    place: u8,
+}
+
+impl Shapes {
+    const SIZE: usize = 64;
+    const ABSENT: u8 = u8::MAX;
+
+    pub(super) fn new() -> Self {
+        Shapes(Box::new([const { Cell::new(Known { keys: 0, name: 0, place: 0 }) }; Self::SIZE]))
+    }
+
+    #[inline]
+    fn find<'h>(
+        &self,
+        keys: &'h Keys<'h>,
+        name: &'h super::string::Str<'h>,
+        search: impl FnOnce() -> Option<usize>,
+    ) -> Option<usize> {
+        let (keys, name) = (std::ptr::from_ref(keys) as usize, std::ptr::from_ref(name) as usize);
+        let slot = &self.0[((keys >> 4) ^ (name >> 3)) % Self::SIZE];
+        let known = slot.get();
+        let place = if known.keys == keys && known.name == name {
+            known.place
+        } else {
+            let place = search().map_or(Self::ABSENT, |i| i as u8);
+            slot.set(Known { keys, name, place });
+            place
+        };
+        (place != Self::ABSENT).then_some(place as usize)
+    }
+
+    pub(super) fn clear(&self) {
+        for slot in self.0.iter() {
+            slot.set(Known::default());
+        }
+    }
+}
+
 /// A node of the tree: entries and children, each in the order of their bits. Below the last bits of the hash a node
 /// holds entries whose hashes collide, and both maps of bits are 0.
 pub(super) struct Node<'h> {
@@ -116,6 +186,11 @@ impl<'h> Map<'h> {
     /// `"user-id"`, `:user_id` and `"user_id"`, and `"id"` also finds `:id`.
     #[inline]
     pub fn get_flexible(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
+        if let (Rep::Small(keys, values), Value::Keyword(_, name)) = (self.rep, key) {
+            // Records of one shape have one key array: where a name stands in it is found once.
+            let place = h.shapes.find(keys, name, || keys.place_of(key));
+            return Ok(place.map(|i| values[i]));
+        }
         match self.get(h, key)? {
             Some(value) => Ok(Some(value)),
             None => self.get_other_spelling(h, key),
