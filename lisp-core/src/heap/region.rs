@@ -13,6 +13,9 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Is anything counted? False with the feature that measures what the meter costs, and nowhere else.
+pub(crate) const METERED: bool = cfg!(not(feature = "unmetered"));
+
 /// The account of a run's memory, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
@@ -168,6 +171,9 @@ impl Heap {
     /// taken.
     #[inline]
     pub fn charge(&self, fuel: u64) -> Res<()> {
+        if !METERED {
+            return Ok(());
+        }
         let spent = self.spent.get().saturating_add(fuel);
         self.spent.set(spent);
         if spent > self.stop_at.get() { self.look_up() } else { Ok(()) }
@@ -242,6 +248,9 @@ impl Heap {
 
     #[inline]
     fn account_for(&self, bytes: usize) -> Res<()> {
+        if !METERED {
+            return Ok(());
+        }
         let bytes = bytes.saturating_add(7) & !7;
         if self.trap_in.get() > 0 {
             self.count_down(bytes)?;
