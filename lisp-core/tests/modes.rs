@@ -28,6 +28,9 @@ fn difference(case: &Case) -> Option<String> {
         for (name, slice) in [("slices of 1", 1), ("slices of 7", 7)] {
             others.push((name, common::run(case, &settings(), slice).0));
         }
+        if plain.succeeded() {
+            others.push(("slices of 3 with a flag", common::run_watched(case, &settings(), 3).0));
+        }
         let settings = Settings { compact_every: Some(3), ..settings() };
         others.push(("slices of 5, compact at every third", common::run(case, &settings, 5).0));
     }
@@ -71,5 +74,7 @@ fn whole_programs() {
 
 #[test]
 fn conformance_cases_beside_the_repository() {
-    check(&common::conformance_cases());
+    let cases = common::conformance_cases();
+    check(&cases);
+    println!("{} cases", cases.len());
 }

@@ -90,8 +90,24 @@ pub fn run(case: &Case, settings: &Settings, slice: u64) -> (Came, Usage) {
     }
 }
 
+/// The same, looked after by a flag that nobody sets: built-ins are not cut at the end of a slice.
+pub fn run_watched(case: &Case, settings: &Settings, slice: u64) -> (Came, Usage) {
+    let program = Program::compile(&case.source, &ReadLimits::default()).expect("a program that compiles");
+    run_machine(&Arc::new(program), case, settings, slice, true)
+}
+
 /// Runs a compiled case.
 pub fn run_program(program: &Arc<Program>, case: &Case, settings: &Settings, slice: u64) -> (Came, Usage) {
+    run_machine(program, case, settings, slice, false)
+}
+
+fn run_machine(
+    program: &Arc<Program>,
+    case: &Case,
+    settings: &Settings,
+    slice: u64,
+    watched: bool,
+) -> (Came, Usage) {
     let Some(grants) = case.grants() else {
         panic!("{}: the data of a case must be JSON", case.name);
     };
@@ -99,6 +115,9 @@ pub fn run_program(program: &Arc<Program>, case: &Case, settings: &Settings, sli
     if let Err(error) = machine.load(program.clone()) {
         let came = Came { ending: error.to_string(), text: String::new(), prints: Vec::new(), fuel: 0 };
         return (came, Usage::default());
+    }
+    if watched {
+        machine.watch(Arc::default());
     }
     let ending = loop {
         match machine.resume(slice) {
@@ -178,7 +197,9 @@ pub fn case_files() -> Vec<Case> {
 /// The conformance cases beside the repository, when they are there.
 pub fn conformance_cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for path in files(&repository().join("../shared/conformance/cases"), "jsonl") {
+    // Beside the repository, or beside the folder that holds its work trees.
+    let folders = ["../shared", "../../shared"].map(|shared| repository().join(shared).join("conformance/cases"));
+    for path in folders.iter().flat_map(|folder| files(folder, "jsonl")) {
         let text = fs::read_to_string(&path).expect("a file of cases");
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let heap = Heap::new(9, usize::MAX);
