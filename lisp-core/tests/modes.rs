@@ -12,7 +12,7 @@ fn settings() -> Settings {
 }
 
 /// Programs that use less fuel than this are also run in the smallest slices.
-const SHORT: u64 = 3_000;
+const SHORT: u64 = 6_000;
 
 const WHOLE: u64 = u64::MAX / 2;
 
@@ -61,6 +61,16 @@ fn check(cases: &[Case]) {
 fn the_examples_of_all_built_ins() {
     let cases = common::builtin_examples();
     assert!(cases.len() > 300);
+    check(&cases);
+}
+
+#[test]
+fn programs_that_hold_what_they_build() {
+    let cases = common::programs();
+    for case in &cases {
+        let (came, _) = common::run(case, &settings(), WHOLE);
+        assert!(came.succeeded(), "{}: {}", case.name, came.ending);
+    }
     check(&cases);
 }
 

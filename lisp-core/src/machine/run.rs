@@ -315,6 +315,7 @@ impl Machine {
         match out {
             // The last instructions need not have looked at the ceiling.
             Ok(_) if self.store.heap().spent() > ceiling => {
+                self.store.heap().set_spent(ceiling);
                 let error = self.fuel_error();
                 self.end(Ending::Error(Box::new(error)));
             }
@@ -331,7 +332,7 @@ impl Machine {
             }
             Err(Fault::Pause(_)) => {
                 let mark = self.store.enter(|_, state, _| state.mark);
-                self.store.heap().set_spent(mark);
+                self.store.heap().set_spent(mark.min(ceiling));
                 let error = self.fuel_error();
                 self.end(Ending::Error(Box::new(error)));
             }

@@ -215,3 +215,68 @@ pub fn conformance_cases() -> Vec<Case> {
     }
     cases
 }
+
+/// Programs that hold what they build in all kinds of ways: growing vectors and their older versions, maps of both
+/// kinds, builders inside frames, views, closures, deep stacks, texts, big integers, tools.
+pub const PROGRAMS: &[(&str, &str)] = &[
+    ("appending", "(reduce conj [] (range 300))"),
+    (
+        "appending to old versions",
+        "(let [v (reduce conj [] (range 9))
+               kept (map (fn [i] (conj (conj v i) (- i))) (range 40))
+               short (map (fn [w] (conj (vec (take 3 w)) :end)) kept)]
+           [(count kept) (last kept) (reduce conj v (range 30)) (first short) (conj (pop v) 7)])",
+    ),
+    (
+        "both ends",
+        "(let [v (reduce (fn [v i] (cons i (conj v i))) [] (range 40))
+               tails (map (fn [i] (drop i v)) (range 40))]
+           [(map count tails) (conj (last tails) :x) (cons :y (first tails)) (conj (rest [1]) 2 3 4 5 6)])",
+    ),
+    ("a map of many keys", "(reduce (fn [m i] (assoc m (str \"k\" (mod (* i 7) 61)) i)) {} (range 150))"),
+    (
+        "leaving a map",
+        "(let [m (into {} (map (fn [i] [i (* i i)]) (range 50)))]
+           (reduce dissoc m (range 0 50 3)))",
+    ),
+    ("groups", "(update-vals (group-by (fn [i] (mod (* i i) 37)) (range 200)) (fn [xs] [(count xs) (last xs)]))"),
+    ("partitions", "(partition-by (fn [i] (quot i 7)) (range 100))"),
+    ("distinct by", "(distinct-by (fn [i] [(mod i 25) :k]) (range 120))"),
+    ("sorting by a comparator", "(sort (fn [a b] (> (mod (* a 7919) 101) (mod (* b 7919) 101))) (range 80))"),
+    ("sorting by a key", "(map first (sort-by second (map (fn [i] [i (mod (* i 7919) 101)]) (range 80))))"),
+    ("frequencies", "(frequencies (map (fn [i] {:a (mod i 20) :b [(mod i 3)]}) (range 150)))"),
+    ("deep recursion", "(defn f [n] (if (= n 0) [] (conj (f (dec n)) (str n)))) (count (f 200))"),
+    ("a deep value", "(reduce (fn [v i] [i v]) [] (range 150))"),
+    ("texts", "(reduce (fn [s i] (str s i \",\")) \"\" (range 120))"),
+    ("words", "(frequencies (re-seq #\"\\w+\" (apply str (map (fn [i] (str \"w\" (mod i 11) \" \")) (range 80)))))"),
+    ("big integers", "(reduce * (range 1 120))"),
+    (
+        "functions",
+        "(let [adders (map (fn [i] (fn [x] (+ x i))) (range 40))
+               all (apply comp adders)
+               each (apply juxt adders)]
+           [(all 1) (each 2) ((partial apply +) (each 3))])",
+    ),
+    (
+        "for",
+        "(for [x (range 12) y (range x) :when (odd? (+ x y)) :let [k (keyword (str \"k\" x))]] {k [x y] :sum (+ x y)})",
+    ),
+    (
+        "tools and prints",
+        "(doseq [i (range 20)] (println i (tool/echo {:i i :text (str \"t\" i)})))
+         (map (fn [i] (tool/echo i [i])) (range 20))",
+    ),
+    ("walks", "(postwalk (fn [x] (if (number? x) (inc x) x)) (map (fn [i] {:i i :v [i [i]]}) (range 40)))"),
+    ("merging", "(merge-with + {:a 1} (zipmap (map (fn [i] (mod i 19)) (range 60)) (range 60)) {3 4 :a 5})"),
+    ("nested updates", "(reduce (fn [m i] (update-in m [(mod i 5) (mod i 20)] (fnil conj []) i)) {} (range 100))"),
+    ("sets", "(reduce (fn [s i] (if (even? i) (conj s (mod i 40)) (disj s (mod i 30)))) #{} (range 150))"),
+    (
+        "JSON",
+        "(json/parse-string (json/generate-string (map (fn [i] {:id i :tags [\"a\" (str i)] :x 0.5}) (range 40))))",
+    ),
+];
+
+/// [`PROGRAMS`] as cases.
+pub fn programs() -> Vec<Case> {
+    PROGRAMS.iter().map(|(name, source)| Case::new(*name, *source)).collect()
+}
