@@ -417,9 +417,10 @@ fn finish<'h>(
         }
         (_, Value::VecBuilder(b)) => b.finish(h)?,
         (FrameOp::GroupBy, Value::MapBuilder(groups)) => {
+            // All at once: groups that are done already are not done again after a fault.
+            h.charge(groups.len() as u64)?;
             for place in 0..groups.len() {
                 if let Value::VecBuilder(members) = groups.entry(place).1 {
-                    h.charge(1)?;
                     groups.set_value(place, members.finish(h)?);
                 }
             }

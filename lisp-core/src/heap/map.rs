@@ -674,8 +674,11 @@ pub struct MapBuilder<'h> {
     pub(super) cells: Cell<&'h [Cell<Value<'h>>]>,
     pub(super) len: Cell<usize>,
     /// For each slot the hash and 1 + the place of the entry, 0 when free.
-    pub(super) index: Cell<&'h [Cell<(u32, u32)>]>,
+    pub(super) index: Cell<Index<'h>>,
 }
+
+/// The slots of the index: the hash, and 1 + the place of the entry.
+type Index<'h> = &'h [Cell<(u32, u32)>];
 
 impl<'h> MapBuilder<'h> {
     /// How many entries so far.
@@ -710,12 +713,11 @@ impl<'h> MapBuilder<'h> {
             return Ok(None);
         }
         let hash = h.hash(key)?;
-        Ok(self.probe(h, key, hash)?.1)
+        Ok(self.probe(h, self.index.get(), key, hash)?.1)
     }
 
     /// The free or matching slot for a key, and the place of its entry if it is there.
-    fn probe(&self, h: &'h Heap, key: Value<'h>, hash: u32) -> Res<(usize, Option<usize>)> {
-        let index = self.index.get();
+    fn probe(&self, h: &'h Heap, index: Index<'h>, key: Value<'h>, hash: u32) -> Res<(usize, Option<usize>)> {
         let mask = index.len() - 1;
         let mut slot = hash as usize & mask;
         loop {
@@ -735,11 +737,13 @@ impl<'h> MapBuilder<'h> {
     /// memory for it. Answers the entry's place.
     pub fn insert(&self, h: &'h Heap, key: Value<'h>, value: Value<'h>) -> Res<usize> {
         let len = self.len();
-        if len >= SMALL && (len + 1) * 2 > self.index.get().len() {
-            self.grow_index(h)?;
+        // A grown index counts only when all that can fail is done: what is done again must cost the same again.
+        let mut index = self.index.get();
+        if len >= SMALL && (len + 1) * 2 > index.len() {
+            index = self.grown_index(h)?;
         }
         let mut slot = None;
-        if self.index.get().is_empty() {
+        if index.is_empty() {
             for i in 0..len {
                 if h.same_key(self.entry(i).0, key)? {
                     self.set_value(i, value);
@@ -748,8 +752,9 @@ impl<'h> MapBuilder<'h> {
             }
         } else {
             let hash = h.hash(key)?;
-            match self.probe(h, key, hash)? {
+            match self.probe(h, index, key, hash)? {
                 (_, Some(i)) => {
+                    self.index.set(index);
                     self.set_value(i, value);
                     return Ok(i);
                 }
@@ -764,16 +769,17 @@ impl<'h> MapBuilder<'h> {
         cells[2 * len].set(key);
         cells[2 * len + 1].set(value);
         if let Some((free, hash)) = slot {
-            self.index.get()[free].set((hash, len as u32 + 1));
+            index[free].set((hash, len as u32 + 1));
+            self.index.set(index);
         }
         self.len.set(len + 1);
         Ok(len)
     }
 
-    fn grow_index(&self, h: &'h Heap) -> Res<()> {
+    fn grown_index(&self, h: &'h Heap) -> Res<Index<'h>> {
         let size = ((self.len() + 1) * 4).next_power_of_two();
         h.charge(self.len() as u64)?;
-        let index: &'h [Cell<(u32, u32)>] = h.alloc_slots(size)?;
+        let index: Index<'h> = h.alloc_slots(size)?;
         for i in 0..self.len() {
             let hash = h.hash(self.entry(i).0)?;
             let mut slot = hash as usize & (size - 1);
@@ -782,8 +788,7 @@ impl<'h> MapBuilder<'h> {
             }
             index[slot].set((hash, i as u32 + 1));
         }
-        self.index.set(index);
-        Ok(())
+        Ok(index)
     }
 
     /// The finished map. The builder must not be used again.
