@@ -34,6 +34,76 @@ pub struct Keys<'h> {
     pub(super) keys: &'h [Value<'h>],
 }
 
+impl<'h> Keys<'h> {
+    /// Where a keyword stands, or what it also finds: its string, its spelling with underscores.
+    fn place_of(&self, key: Value<'h>) -> Option<usize> {
+        let Value::Keyword(hash, name) = key else { return None };
+        let exact = |k: &Value<'h>| matches!(k, Value::Keyword(h, s) if *h == hash && s.text == name.text);
+        let string = |k: &Value<'h>| matches!(k, Value::Str(s) if s.text == name.text);
+        let position = |same: &dyn Fn(&Value<'h>) -> bool| self.keys.iter().position(same);
+        if let Some(place) = position(&exact).or_else(|| position(&string)) {
+            return Some(place);
+        }
+        if !name.text.contains('-') {
+            return None;
+        }
+        let spelt = |text: &str| {
+            let same = |(a, b): (u8, u8)| a == if b == b'-' { b'_' } else { b };
+            text.len() == name.text.len() && text.bytes().zip(name.text.bytes()).all(same)
+        };
+        let keyword = |k: &Value<'h>| matches!(k, Value::Keyword(_, s) if spelt(s.text));
+        let string = |k: &Value<'h>| matches!(k, Value::Str(s) if spelt(s.text));
+        position(&keyword).or_else(|| position(&string))
+    }
+}
+
+/// Remembers where names stand in key arrays. It holds addresses, so a compaction empties it; what it answers does not
+/// depend on what it holds.
+pub(super) struct Shapes(Box<[Cell<Known>; Shapes::SIZE]>);
+
+/// A key array, a name, and where the name stands in it.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    keys: usize,
+    name: usize,
+    place: u8,
+}
+
+impl Shapes {
+    const SIZE: usize = 64;
+    const ABSENT: u8 = u8::MAX;
+
+    pub(super) fn new() -> Self {
+        Shapes(Box::new([const { Cell::new(Known { keys: 0, name: 0, place: 0 }) }; Self::SIZE]))
+    }
+
+    #[inline]
+    fn find<'h>(
+        &self,
+        keys: &'h Keys<'h>,
+        name: &'h super::string::Str<'h>,
+        search: impl FnOnce() -> Option<usize>,
+    ) -> Option<usize> {
+        let (keys, name) = (std::ptr::from_ref(keys) as usize, std::ptr::from_ref(name) as usize);
+        let slot = &self.0[((keys >> 4) ^ (name >> 3)) % Self::SIZE];
+        let known = slot.get();
+        let place = if known.keys == keys && known.name == name {
+            known.place
+        } else {
+            let place = search().map_or(Self::ABSENT, |i| i as u8);
+            slot.set(Known { keys, name, place });
+            place
+        };
+        (place != Self::ABSENT).then_some(place as usize)
+    }
+
+    pub(super) fn clear(&self) {
+        for slot in self.0.iter() {
+            slot.set(Known::default());
+        }
+    }
+}
+
 /// A node of the tree: entries and children, each in the order of their bits. Below the last bits of the hash a node
 /// holds entries whose hashes collide, and both maps of bits are 0.
 pub(super) struct Node<'h> {
@@ -116,6 +186,11 @@ impl<'h> Map<'h> {
     /// `"user-id"`, `:user_id` and `"user_id"`, and `"id"` also finds `:id`.
     #[inline]
     pub fn get_flexible(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
+        if let (Rep::Small(keys, values), Value::Keyword(_, name)) = (self.rep, key) {
+            // Records of one shape have one key array: where a name stands in it is found once.
+            let place = h.shapes.find(keys, name, || keys.place_of(key));
+            return Ok(place.map(|i| values[i]));
+        }
         match self.get(h, key)? {
             Some(value) => Ok(Some(value)),
             None => self.get_other_spelling(h, key),
@@ -599,8 +674,11 @@ pub struct MapBuilder<'h> {
     pub(super) cells: Cell<&'h [Cell<Value<'h>>]>,
     pub(super) len: Cell<usize>,
     /// For each slot the hash and 1 + the place of the entry, 0 when free.
-    pub(super) index: Cell<&'h [Cell<(u32, u32)>]>,
+    pub(super) index: Cell<Index<'h>>,
 }
+
+/// The slots of the index: the hash, and 1 + the place of the entry.
+type Index<'h> = &'h [Cell<(u32, u32)>];
 
 impl<'h> MapBuilder<'h> {
     /// How many entries so far.
@@ -635,12 +713,11 @@ impl<'h> MapBuilder<'h> {
             return Ok(None);
         }
         let hash = h.hash(key)?;
-        Ok(self.probe(h, key, hash)?.1)
+        Ok(self.probe(h, self.index.get(), key, hash)?.1)
     }
 
     /// The free or matching slot for a key, and the place of its entry if it is there.
-    fn probe(&self, h: &'h Heap, key: Value<'h>, hash: u32) -> Res<(usize, Option<usize>)> {
-        let index = self.index.get();
+    fn probe(&self, h: &'h Heap, index: Index<'h>, key: Value<'h>, hash: u32) -> Res<(usize, Option<usize>)> {
         let mask = index.len() - 1;
         let mut slot = hash as usize & mask;
         loop {
@@ -660,11 +737,13 @@ impl<'h> MapBuilder<'h> {
     /// memory for it. Answers the entry's place.
     pub fn insert(&self, h: &'h Heap, key: Value<'h>, value: Value<'h>) -> Res<usize> {
         let len = self.len();
-        if len >= SMALL && (len + 1) * 2 > self.index.get().len() {
-            self.grow_index(h)?;
+        // A grown index counts only when all that can fail is done: what is done again must cost the same again.
+        let mut index = self.index.get();
+        if len >= SMALL && (len + 1) * 2 > index.len() {
+            index = self.grown_index(h)?;
         }
         let mut slot = None;
-        if self.index.get().is_empty() {
+        if index.is_empty() {
             for i in 0..len {
                 if h.same_key(self.entry(i).0, key)? {
                     self.set_value(i, value);
@@ -673,8 +752,9 @@ impl<'h> MapBuilder<'h> {
             }
         } else {
             let hash = h.hash(key)?;
-            match self.probe(h, key, hash)? {
+            match self.probe(h, index, key, hash)? {
                 (_, Some(i)) => {
+                    self.index.set(index);
                     self.set_value(i, value);
                     return Ok(i);
                 }
@@ -689,16 +769,17 @@ impl<'h> MapBuilder<'h> {
         cells[2 * len].set(key);
         cells[2 * len + 1].set(value);
         if let Some((free, hash)) = slot {
-            self.index.get()[free].set((hash, len as u32 + 1));
+            index[free].set((hash, len as u32 + 1));
+            self.index.set(index);
         }
         self.len.set(len + 1);
         Ok(len)
     }
 
-    fn grow_index(&self, h: &'h Heap) -> Res<()> {
+    fn grown_index(&self, h: &'h Heap) -> Res<Index<'h>> {
         let size = ((self.len() + 1) * 4).next_power_of_two();
         h.charge(self.len() as u64)?;
-        let index: &'h [Cell<(u32, u32)>] = h.alloc_slots(size)?;
+        let index: Index<'h> = h.alloc_slots(size)?;
         for i in 0..self.len() {
             let hash = h.hash(self.entry(i).0)?;
             let mut slot = hash as usize & (size - 1);
@@ -707,8 +788,7 @@ impl<'h> MapBuilder<'h> {
             }
             index[slot].set((hash, i as u32 + 1));
         }
-        self.index.set(index);
-        Ok(())
+        Ok(index)
     }
 
     /// The finished map. The builder must not be used again.

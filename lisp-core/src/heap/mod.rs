@@ -17,6 +17,7 @@ pub use big::Big;
 pub use collect::Collector;
 pub use compare::compare_numbers;
 pub use map::{Entries, Entry, Keys, Map, MapBuilder, SMALL};
+pub(crate) use region::METERED;
 pub use region::{Account, Heap, Work};
 pub use sort::merge_sort;
 pub use store::{Frozen, Keep, Rooted, Store};
