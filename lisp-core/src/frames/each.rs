@@ -90,9 +90,9 @@ fn strict(op: FrameOp) -> bool {
 
 /// Refuses what is no function; functions that read something of their elements also take paths and nothing.
 fn check(op: FrameOp, f: Value<'_>) -> Res<()> {
-    use FrameOp::{AvgBy, DistinctBy, Every, GroupBy, MaxBy, MinBy, NotAny, NotEvery, SplitWith, SumBy};
+    use FrameOp::{AvgBy, DistinctBy, GroupBy, MaxBy, MinBy, NotAny, NotEvery, SplitWith, SumBy};
     let reads = matches!(op, GroupBy | DistinctBy | SumBy | AvgBy | MinBy | MaxBy);
-    let asks = matches!(op, NotAny | NotEvery | Every | SplitWith);
+    let asks = matches!(op, NotAny | NotEvery | SplitWith);
     match f {
         Value::Vector(_) | Value::Str(_) if reads => Ok(()),
         Value::Nil | Value::Bool(_) if reads || asks => Ok(()),
@@ -183,7 +183,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
         h.charge(1)?;
         let out = match (op, f) {
             (FrameOp::Pcalls, _) => s.call_from_native(h, list[i], &[])?,
-            _ if argc == 1 && !f.is_callable() => Called::Value(accessed(h, f, args[0])?.unwrap_or(Value::Nil)),
+            _ if argc == 1 && !f.is_callable() => Called::Value(accessed(h, op, f, args[0])?.unwrap_or(Value::Nil)),
             _ => s.call_from_native(h, f, &args[..argc])?,
         };
         if let Some(flow) = called(s, depth, i, out) {
