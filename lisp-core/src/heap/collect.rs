@@ -330,8 +330,7 @@ impl Collector {
                     },
                     Todo::Keys(o, keys) => (*o).keys = self.finished(&keys, Self::value),
                     Todo::Node(o, entries, children) => {
-                        (*o).entries =
-                            self.finished(&entries, |c, (k, v): Entry<'static>| (c.value(k), c.value(v)));
+                        (*o).entries = self.finished(&entries, |c, (k, v): Entry<'static>| (c.value(k), c.value(v)));
                         (*o).children = self.finished(&children, Self::node);
                     }
                     Todo::Closure(o, captures) => (*o).captures = self.finished(&captures, Self::value),
