@@ -7,7 +7,8 @@
 
 use super::big::Big;
 use super::header::Header;
-use super::map::{Entry, Keys, Map, MapBuilder, Node, Rep};
+use super::map::{Entry, Keys, Map, Node, Rep};
+use super::map_builder::MapBuilder;
 use super::string::Str;
 use super::value::{Closure, Composed, Time};
 use super::vector::{Buffer, VecBuilder, Vector};

@@ -197,7 +197,8 @@ pub fn conformance_cases() -> Vec<Case> {
         let text = fs::read_to_string(&path).expect("a file of cases");
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let heap = Heap::new(9, usize::MAX);
-            let case = read(&heap, line, &JsonLimits::default(), Duplicate::Last).unwrap_or_else(|_| panic!("a case is JSON"));
+            let case =
+                read(&heap, line, &JsonLimits::default(), Duplicate::Last).unwrap_or_else(|_| panic!("a case is JSON"));
             let part = |name| field(&heap, case, name);
             let text = |name| match part(name) {
                 Some(Value::Str(s)) => s.text.to_owned(),
