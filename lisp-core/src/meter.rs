@@ -130,11 +130,12 @@ impl Regexes {
         Ok(compiled)
     }
 
-    /// Compiles a pattern: linear if it can be, with backtracking if it must.
-    pub fn compile(pattern: &str) -> Result<Compiled, Error> {
-        Ok(Self::compile_with_cost(pattern)?.0)
+    /// Compiles a pattern to see whether it is one; answers the bytes that its compiled form may take.
+    pub fn check(pattern: &str) -> Result<usize, Error> {
+        Ok(Self::compile_with_cost(pattern)?.1.bytes)
     }
 
+    /// Compiles a pattern: linear if it can be, with backtracking if it must.
     fn compile_with_cost(pattern: &str) -> Result<(Compiled, PatternCost), Error> {
         if pattern.len() > Self::PATTERN_BYTES {
             return Err(Error::new(

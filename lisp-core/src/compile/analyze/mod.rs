@@ -18,6 +18,9 @@ use crate::syntax::{Form, FormKind, NameId, Names};
 use function::FnScope;
 use std::collections::HashMap;
 
+/// The bytes of compiled regular expressions that analysis makes to check them: compiling takes time.
+const REGEX_BYTES: usize = 16 << 20;
+
 /// The deepest nesting after threading forms are expanded.
 pub const MAX_DEPTH: usize = 320;
 
@@ -62,6 +65,8 @@ pub(crate) struct Analyzer<'a> {
     in_short_fn: bool,
     /// The text is the prelude: its definitions are built-ins, and calls of them go by their rows.
     prelude: bool,
+    /// Bytes of regular expressions compiled to check them.
+    regex_bytes: usize,
 }
 
 /// Analyzes all forms of a program.
@@ -85,6 +90,7 @@ pub(crate) fn analyze(
         depth: 0,
         synthetic: 0,
         in_short_fn: false,
+        regex_bytes: 0,
         prelude,
     };
     let span = match (forms.first(), forms.last()) {
@@ -180,9 +186,15 @@ impl<'a> Analyzer<'a> {
             FormKind::Float(f) => constant(Constant::Float(*f)),
             FormKind::Str(s) => constant(Constant::Str(s.clone())),
             FormKind::Regex(s) => {
-                if let Err(mut error) = crate::meter::Regexes::compile(s) {
-                    error.reason = Reason::InvalidForm;
-                    return Err(error.at(span));
+                // Beyond the limit a pattern is checked when it is used, where it costs fuel.
+                if self.regex_bytes < REGEX_BYTES {
+                    match crate::meter::Regexes::check(s) {
+                        Ok(bytes) => self.regex_bytes += bytes,
+                        Err(mut error) => {
+                            error.reason = Reason::InvalidForm;
+                            return Err(error.at(span));
+                        }
+                    }
                 }
                 constant(Constant::Regex(s.clone()))
             }
