@@ -228,6 +228,12 @@ pub struct Cut {
     /// Those that are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines_shown: Option<u64>,
+    /// All tool calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries_total: Option<u64>,
+    /// Those that are shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries_shown: Option<u64>,
     /// Why nothing is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -242,6 +248,12 @@ fn truncated(outcome: &Outcome) -> BTreeMap<String, Cut> {
     }
     if let Some(error) = outcome.json_error() {
         truncated.insert("value".to_owned(), Cut { message: Some(error.message.clone()), ..Cut::default() });
+    }
+    if outcome.ledger_dropped > 0 {
+        let shown = outcome.ledger.len() as u64;
+        let total = shown.saturating_add(outcome.ledger_dropped);
+        let cut = Cut { entries_total: Some(total), entries_shown: Some(shown), ..Cut::default() };
+        truncated.insert("ledger".to_owned(), cut);
     }
     if outcome.prints_dropped > 0 {
         // The last line says how many more there were.

@@ -28,6 +28,7 @@ mod cancel;
 mod engine;
 mod envelope;
 mod input;
+mod ledger;
 mod limits;
 mod outcome;
 mod program;

@@ -275,8 +275,10 @@ pub struct Outcome {
     pub prints_dropped: u64,
     /// The figures of the run.
     pub usage: Usage,
-    /// Every tool call, in program order.
+    /// Every tool call, in program order; of very many the first.
     pub ledger: Vec<LedgerEntry>,
+    /// Tool calls beyond those in the ledger.
+    pub ledger_dropped: u64,
     /// The limits that were in force.
     pub limits: Limits,
 }
@@ -290,6 +292,7 @@ impl Outcome {
             prints_dropped: 0,
             usage: Usage::default(),
             ledger: Vec::new(),
+            ledger_dropped: 0,
             limits,
         }
     }

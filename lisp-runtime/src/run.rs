@@ -2,8 +2,9 @@
 
 use crate::cancel::Cancel;
 use crate::input::{Input, Source};
+use crate::ledger::Ledger;
 use crate::limits::{Limits, bytes};
-use crate::outcome::{Answer, CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Preview, Problem, Usage, Verdict};
+use crate::outcome::{Answer, Outcome, OutcomeKind, Phase, Problem, Usage, Verdict};
 use crate::program::Program;
 use crate::project;
 use crate::signature::{Signature, sentence};
@@ -19,6 +20,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Units of fuel between two looks at the clock: well under a millisecond.
 pub(crate) const SLICE: u64 = 20_000;
+
+/// The most bytes of arguments and results that the cache of a run keeps; more is not kept, and called again.
+const CACHE_BYTES: usize = 16 << 20;
 
 /// What a run needs of its engine.
 #[derive(Clone)]
@@ -73,7 +77,7 @@ struct Pending {
     tool: Arc<Tool>,
     since: Instant,
     /// Its place in the ledger.
-    entry: usize,
+    entry: Option<usize>,
     /// Its arguments as JSON, if the result is to be kept.
     cache_key: Option<String>,
 }
@@ -101,9 +105,11 @@ pub(crate) struct Run {
     /// What the set-up programs hold; part of the baseline.
     set_up_bytes: u64,
     figures: MachineUsage,
-    ledger: Vec<LedgerEntry>,
+    ledger: Ledger,
     calls: u64,
+    /// Results of cached tools, by name and arguments.
     cache: HashMap<(String, String), String>,
+    cache_bytes: usize,
     pending: Option<Pending>,
     /// The results become `*1 *2 *3` of the turns to come.
     pub(crate) keeps_history: bool,
@@ -178,9 +184,10 @@ impl Run {
             baseline,
             set_up_bytes: 0,
             figures: MachineUsage::default(),
-            ledger: Vec::new(),
+            ledger: Ledger::default(),
             calls: 0,
             cache: HashMap::new(),
+            cache_bytes: 0,
             pending: None,
             keeps_history: false,
             watched: false,
@@ -202,8 +209,8 @@ impl Run {
         (self.programs, self.current) = (vec![program.clone()], 0);
         (self.started, self.deadline) = (started, deadline(started, self.setting.limits.timeout_ms));
         (self.in_tools, self.calls, self.pending) = (Duration::ZERO, 0, None);
-        self.ledger.clear();
-        self.cache.clear();
+        self.ledger = Ledger::default();
+        (self.cache, self.cache_bytes) = (HashMap::new(), 0);
         self.load()
     }
 
@@ -345,21 +352,10 @@ impl Run {
 
     /// Answers a call from the cache, refuses it, or enters it into the ledger.
     fn admit(&mut self, tool: Arc<Tool>, arguments: String) -> Option<(Arc<Tool>, ToolCall)> {
-        let mut entry = LedgerEntry {
-            name: tool.name.clone(),
-            arguments: Preview::of(&arguments),
-            status: CallStatus::Unknown,
-            result: None,
-            error: None,
-            duration_us: 0,
-            worker: Vec::new(),
-        };
         if tool.cached
             && let Some(result) = self.cache.get(&(tool.name.clone(), arguments.clone())).cloned()
         {
-            entry.status = CallStatus::Cached;
-            entry.result = Some(Preview::of(&result));
-            self.ledger.push(entry);
+            self.ledger.cached(&tool.name, &arguments, &result);
             self.reply_json(&tool, &result);
             return None;
         }
@@ -372,12 +368,10 @@ impl Run {
             return None;
         }
         self.calls += 1;
-        // Before the tool is called: whatever happens then, the ledger knows of the call.
-        self.ledger.push(entry);
         self.pending = Some(Pending {
             tool: tool.clone(),
             since: Instant::now(),
-            entry: self.ledger.len() - 1,
+            entry: self.ledger.begin(&tool.name, &arguments),
             cache_key: tool.cached.then(|| arguments.clone()),
         });
         let call = ToolCall {
@@ -394,14 +388,7 @@ impl Run {
         let Some(pending) = self.pending.take() else { return };
         let spent = pending.since.elapsed();
         self.in_tools += spent;
-        let entry = &mut self.ledger[pending.entry];
-        entry.duration_us = micros(spent);
-        match &reply {
-            Reply::Json(json) => (entry.status, entry.result) = (CallStatus::Ok, Some(Preview::of(json))),
-            Reply::Echo => (entry.status, entry.result) = (CallStatus::Ok, Some(entry.arguments.clone())),
-            Reply::Error(error) => (entry.status, entry.error) = (CallStatus::Error, Some(error.message.clone())),
-            Reply::Late => {}
-        }
+        self.ledger.end(pending.entry, &reply, spent);
         // A reply that comes after the deadline is dropped.
         if let Some(error) = self.expired() {
             self.machine.stop(error);
@@ -410,13 +397,22 @@ impl Run {
         match reply {
             Reply::Json(json) => {
                 if let Some(arguments) = pending.cache_key {
-                    self.cache.insert((pending.tool.name.clone(), arguments), json.clone());
+                    self.remember(&pending.tool, arguments, &json);
                 }
                 self.reply_json(&pending.tool, &json);
             }
             Reply::Echo => self.reply_echo(&pending.tool),
             Reply::Error(error) => self.machine.reply_error(tool_failed(&pending.tool, &error)),
             Reply::Late => self.machine.stop(Error::new(Reason::Timeout, "a tool did not return in time")),
+        }
+    }
+
+    /// Keeps a result for the next call with the same arguments, as long as there is room.
+    fn remember(&mut self, tool: &Tool, arguments: String, json: &str) {
+        let bytes = arguments.len() + json.len();
+        if self.cache_bytes.saturating_add(bytes) <= CACHE_BYTES {
+            self.cache_bytes += bytes;
+            self.cache.insert((tool.name.clone(), arguments), json.to_owned());
         }
     }
 
@@ -504,9 +500,9 @@ impl Run {
             workers_peak: 0,
             output_bytes: output as u64,
         };
-        let ledger = std::mem::take(&mut self.ledger);
+        let (ledger, ledger_dropped) = self.ledger.take();
         debug_assert!(answer.as_ref().err().is_none_or(|problem| Verdict::of(problem.error.reason) != Verdict::Ok));
-        Outcome { answer, prints, prints_dropped, usage, ledger, limits: self.setting.limits }
+        Outcome { answer, prints, prints_dropped, usage, ledger, ledger_dropped, limits: self.setting.limits }
     }
 }
 

@@ -229,3 +229,14 @@ fn arguments_larger_than_the_limit_are_refused() {
     let outcome = engine.eval("(tool/size {:text data/long})", Input::new().data("long", &long));
     assert_eq!(reason(&outcome), Some(Reason::ResultLimitExceeded));
 }
+
+#[test]
+fn very_many_calls_are_counted_but_not_all_recorded() {
+    let limits = Limits::default().with_loop_iterations(0).with_timeout_ms(60_000);
+    let engine = Engine::builder().limits(limits).grant(Tool::echo("echo").cached()).build().expect("an engine");
+    let outcome = engine.eval("(loop [i 0] (when (< i 12000) (tool/echo {:i i}) (recur (inc i))))", Input::new());
+    assert_eq!(outcome.verdict(), Verdict::Ok, "{:?}", outcome.problem());
+    assert_eq!(outcome.usage.tool_calls, 12_000);
+    assert_eq!(outcome.ledger.len() as u64 + outcome.ledger_dropped, 12_000);
+    assert!(outcome.ledger_dropped > 0);
+}

@@ -62,12 +62,13 @@ pub(crate) fn unknown_name<'a>(name: &str, defined: impl Iterator<Item = &'a str
     }
     let forms = SPECIAL_FORMS.iter().map(|form| form.name);
     let rows = all().iter().flat_map(|row| std::iter::once(row.name).chain(row.aliases.iter().copied()));
-    let nearest = rows
+    // Of names equally near the first is taken: what the program defined comes before the language's own.
+    let nearest = defined
+        .chain(rows)
         .chain(forms)
-        .chain(defined)
         .filter(|other| *other != name && other.len().abs_diff(name.len()) <= 2)
         .map(|other| (distance(name, other), other))
-        .min();
+        .min_by_key(|(d, _)| *d);
     match nearest {
         Some((d, other)) if d <= 2 && d < name.len().min(other.len()) => error.hint(format!("did you mean {other}?")),
         _ => error.hint("define it with def or defn before it is used, or pass it in as data/name"),

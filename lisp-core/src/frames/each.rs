@@ -125,6 +125,17 @@ fn start_pcalls<'h>(h: &'h Heap, s: &mut State<'h>, at: usize, argc: usize, dst:
     push(FrameOp::Pcalls, h, s, at, &[Value::Nil, Value::Nil, functions, acc, Value::Unset, Value::Unset], dst)
 }
 
+/// Is the function called with the element alone?
+fn takes_element(op: FrameOp) -> bool {
+    use FrameOp::{KeepIndexed, MapIndexed, Pcalls, UpdateKeys, UpdateVals};
+    !matches!(op, KeepIndexed | MapIndexed | Pcalls | UpdateKeys | UpdateVals)
+}
+
+/// What stands for a function is asked here; `None` for what can be called.
+fn accessed_or_refused<'h>(h: &'h Heap, op: FrameOp, f: Value<'h>, item: Value<'h>) -> Res<Option<Value<'h>>> {
+    if f.is_callable() { Ok(None) } else { Ok(Some(accessed(h, op, f, item)?.unwrap_or(Value::Nil))) }
+}
+
 /// What to do after an element.
 enum After<'h> {
     Next,
@@ -152,6 +163,24 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
             }
         }
         s.mark = h.spent();
+        if takes_element(op)
+            && matches!(second, Value::Unset)
+            && let Some(&item) = list.get(i)
+        {
+            h.charge(1)?;
+            if s.enter_from_native(h, f, [item], i)? {
+                return Ok(Flow::Switch);
+            }
+            let out = match accessed_or_refused(h, op, f, item)? {
+                Some(value) => Called::Value(value),
+                None => s.call_from_native(h, f, &[item])?,
+            };
+            if let Some(flow) = called(s, depth, i, out) {
+                return Ok(flow);
+            }
+            waiting = true;
+            continue;
+        }
         let mut more = i < list.len();
         let (mut args, mut argc) = ([Value::Nil; 3], 1);
         if more {
@@ -183,7 +212,6 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
         h.charge(1)?;
         let out = match (op, f) {
             (FrameOp::Pcalls, _) => s.call_from_native(h, list[i], &[])?,
-            _ if argc == 1 && !f.is_callable() => Called::Value(accessed(h, op, f, args[0])?.unwrap_or(Value::Nil)),
             _ => s.call_from_native(h, f, &args[..argc])?,
         };
         if let Some(flow) = called(s, depth, i, out) {
@@ -389,9 +417,10 @@ fn finish<'h>(
         }
         (_, Value::VecBuilder(b)) => b.finish(h)?,
         (FrameOp::GroupBy, Value::MapBuilder(groups)) => {
+            // All at once: groups that are done already are not done again after a fault.
+            h.charge(groups.len() as u64)?;
             for place in 0..groups.len() {
                 if let Value::VecBuilder(members) = groups.entry(place).1 {
-                    h.charge(1)?;
                     groups.set_value(place, members.finish(h)?);
                 }
             }

@@ -88,7 +88,12 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
         h.charge(1)?;
         let acc = s.stack[base + ACC];
         let out = match op {
-            FrameOp::Reduce => s.call_from_native(h, f, &[acc, list[i]])?,
+            FrameOp::Reduce => {
+                if s.enter_from_native(h, f, [acc, list[i]], i)? {
+                    return Ok(Flow::Switch);
+                }
+                s.call_from_native(h, f, &[acc, list[i]])?
+            }
             FrameOp::ReduceKv => match vector(list[i]) {
                 [key, value] => s.call_from_native(h, f, &[acc, *key, *value])?,
                 _ => Called::Value(acc),

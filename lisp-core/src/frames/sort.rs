@@ -188,8 +188,6 @@ fn merge<'h>(h: &'h Heap, s: &mut State<'h>, base: usize) -> Res<Flow> {
         } else if b >= end {
             Some(false)
         } else if waiting {
-            waiting = false;
-            s.set_native(false, 0);
             Some(comes_first(s.stack[base + RESULT])?)
         } else {
             None
@@ -197,6 +195,11 @@ fn merge<'h>(h: &'h Heap, s: &mut State<'h>, base: usize) -> Res<Flow> {
         if let Some(take_right) = take_right {
             h.charge(1)?;
             to.push(h, from.get(if take_right { b } else { a }))?;
+            // The comparator's answer has been used, if there was one; before this point it may be asked for again.
+            if waiting {
+                waiting = false;
+                s.set_native(false, 0);
+            }
             let (left, right) = if take_right { (left, right + 1) } else { (left + 1, right) };
             let done = start + left + right == end;
             s.stack[base + LEFT] = Value::Int(if done { 0 } else { left as i64 });

@@ -7,7 +7,8 @@
 
 use super::big::Big;
 use super::header::Header;
-use super::map::{Entry, Keys, Map, MapBuilder, Node, Rep};
+use super::map::{Entry, Keys, Map, Node, Rep};
+use super::map_builder::MapBuilder;
 use super::string::Str;
 use super::value::{Closure, Composed, Time};
 use super::vector::{Buffer, VecBuilder, Vector};
@@ -21,14 +22,33 @@ type V = Value<'static>;
 enum Todo {
     Vector(*mut Vector<'static>),
     VecBuilder(*mut VecBuilder<'static>),
-    Map(*mut Map<'static>),
+    Map(*mut Map<'static>, Part<V>),
     MapBuilder(*mut MapBuilder<'static>),
-    Keys(*mut Keys<'static>),
-    Node(*mut Node<'static>),
-    Closure(*mut Closure<'static>),
-    Composed(*mut Composed<'static>),
+    Keys(*mut Keys<'static>, Part<V>),
+    Node(*mut Node<'static>, Part<Entry<'static>>, Part<&'static Node<'static>>),
+    Closure(*mut Closure<'static>, Part<V>),
+    Composed(*mut Composed<'static>, Part<V>),
     /// Cells of buffer number `.0` from `.1` up to `.2`
     Cells(usize, usize, usize),
+}
+
+/// A slice in the new arena that is part of an object and still to be seen to. It is written through the pointer the
+/// arena gave, and only then lent out: the reference inside the object is made anew after the last write.
+struct Part<T> {
+    start: *mut T,
+    len: usize,
+}
+
+impl<T> Part<T> {
+    /// The finished slice.
+    ///
+    /// # Safety
+    /// Nobody writes to it any more.
+    unsafe fn lend(&self) -> &'static [T] {
+        // SAFETY: `Collector::part` made it from memory of the new arena, which becomes the store's and outlives every
+        // value that refers to it; the caller vouches for the rest.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
 }
 
 /// A buffer that some vector sees.
@@ -68,6 +88,12 @@ impl Collector {
         let copy: &[T] = self.to.alloc_slice_copy(slice);
         // SAFETY: the new arena becomes the store's and outlives every value that refers to it.
         unsafe { std::slice::from_raw_parts(copy.as_ptr(), copy.len()) }
+    }
+
+    /// A copy of a slice in the new arena, to be written to.
+    fn part<T: Copy>(&mut self, slice: &[T]) -> Part<T> {
+        self.bytes += size_of_slice(slice);
+        Part { start: self.to.alloc_slice_copy(slice).as_mut_ptr(), len: slice.len() }
     }
 
     fn put_cells(&mut self, cells: &[Cell<V>]) -> &'static [Cell<V>] {
@@ -133,9 +159,9 @@ impl Collector {
             })),
             Value::Closure(o) => Value::Closure(self.closure(o)),
             Value::Composed(o) => Value::Composed(self.forward(o, &o.head, |c, o| {
-                let parts = c.put_slice(o.parts);
-                let new = c.put(Composed { head: Header::new(c.region), kind: o.kind, parts });
-                c.todo.push(Todo::Composed(new));
+                let parts = c.part(o.parts);
+                let new = c.put(Composed { head: Header::new(c.region), kind: o.kind, parts: &[] });
+                c.todo.push(Todo::Composed(new, parts));
                 new
             })),
             Value::Time(o) => Value::Time(
@@ -173,9 +199,9 @@ impl Collector {
 
     pub(crate) fn closure(&mut self, old: &'static Closure<'static>) -> &'static Closure<'static> {
         self.forward(old, &old.head, |c, o| {
-            let captures = c.put_slice(o.captures);
-            let new = c.put(Closure { head: Header::new(c.region), unit: o.unit, proto: o.proto, captures });
-            c.todo.push(Todo::Closure(new));
+            let captures = c.part(o.captures);
+            let new = c.put(Closure { head: Header::new(c.region), unit: o.unit, proto: o.proto, captures: &[] });
+            c.todo.push(Todo::Closure(new, captures));
             new
         })
     }
@@ -227,37 +253,36 @@ impl Collector {
 
     fn map(&mut self, old: &'static Map<'static>) -> &'static Map<'static> {
         self.forward(old, &old.head, |c, o| {
-            let rep = match o.rep {
-                Rep::Small(keys, values) => Rep::Small(keys, c.put_slice(values)),
-                tree => tree,
+            let values = match o.rep {
+                Rep::Small(_, values) => c.part(values),
+                Rep::Tree(..) => c.part(&[]),
             };
-            let new = c.put(Map { head: Header::new(c.region), rep });
-            c.todo.push(Todo::Map(new));
+            let new = c.put(Map { head: Header::new(c.region), rep: o.rep });
+            c.todo.push(Todo::Map(new, values));
             new
         })
     }
 
     fn keys(&mut self, old: &'static Keys<'static>) -> &'static Keys<'static> {
         self.forward(old, &old.head, |c, o| {
-            let keys = c.put_slice(o.keys);
-            let new = c.put(Keys { head: Header::new(c.region), keys });
-            c.todo.push(Todo::Keys(new));
+            let keys = c.part(o.keys);
+            let new = c.put(Keys { head: Header::new(c.region), keys: &[] });
+            c.todo.push(Todo::Keys(new, keys));
             new
         })
     }
 
     fn node(&mut self, old: &'static Node<'static>) -> &'static Node<'static> {
         self.forward(old, &old.head, |c, o| {
-            let entries = c.put_slice(o.entries);
-            let children = c.put_slice(o.children);
+            let (entries, children) = (c.part(o.entries), c.part(o.children));
             let new = c.put(Node {
                 head: Header::new(c.region),
                 entry_bits: o.entry_bits,
                 child_bits: o.child_bits,
-                entries,
-                children,
+                entries: &[],
+                children: &[],
             });
-            c.todo.push(Todo::Node(new));
+            c.todo.push(Todo::Node(new, entries, children));
             new
         })
     }
@@ -268,14 +293,18 @@ impl Collector {
         }
     }
 
-    /// Sees to a slice that was just copied, and that nobody else refers to.
-    fn slice<T: Copy>(&mut self, slice: &'static [T], mut f: impl FnMut(&mut Self, T) -> T) {
-        let start = slice.as_ptr().cast_mut();
-        for i in 0..slice.len() {
-            // SAFETY: the slice was made by `put_slice` from memory that the arena handed out for writing; its one
-            // other reference is inside the object under work and is not read meanwhile.
-            unsafe { *start.add(i) = f(self, *start.add(i)) };
+    /// Sees to a slice that was just copied; it is finished afterwards.
+    fn finished<T: Copy>(&mut self, part: &Part<T>, mut f: impl FnMut(&mut Self, T) -> T) -> &'static [T] {
+        for i in 0..part.len {
+            // SAFETY: the place lies inside the part, which only this list of things to do knows: no reference to it
+            // exists before it is lent below.
+            unsafe {
+                let place = part.start.add(i);
+                place.write(f(self, place.read()));
+            }
         }
+        // SAFETY: this was the last write.
+        unsafe { part.lend() }
     }
 
     /// Works the list off.
@@ -293,20 +322,20 @@ impl Collector {
                         let len = 2 * (*o).len.get();
                         self.cells(&(*o).cells.get()[..len]);
                     }
-                    Todo::Map(o) => match (*o).rep {
-                        Rep::Small(keys, values) => {
-                            self.slice(values, Self::value);
+                    Todo::Map(o, values) => match (*o).rep {
+                        Rep::Small(keys, _) => {
+                            let values = self.finished(&values, Self::value);
                             (*o).rep = Rep::Small(self.keys(keys), values);
                         }
                         Rep::Tree(len, root) => (*o).rep = Rep::Tree(len, self.node(root)),
                     },
-                    Todo::Keys(o) => self.slice((*o).keys, Self::value),
-                    Todo::Node(o) => {
-                        self.slice((*o).entries, |c, (k, v): Entry<'static>| (c.value(k), c.value(v)));
-                        self.slice((*o).children, Self::node);
+                    Todo::Keys(o, keys) => (*o).keys = self.finished(&keys, Self::value),
+                    Todo::Node(o, entries, children) => {
+                        (*o).entries = self.finished(&entries, |c, (k, v): Entry<'static>| (c.value(k), c.value(v)));
+                        (*o).children = self.finished(&children, Self::node);
                     }
-                    Todo::Closure(o) => self.slice((*o).captures, Self::value),
-                    Todo::Composed(o) => self.slice((*o).parts, Self::value),
+                    Todo::Closure(o, captures) => (*o).captures = self.finished(&captures, Self::value),
+                    Todo::Composed(o, parts) => (*o).parts = self.finished(&parts, Self::value),
                     Todo::Cells(number, from, to) => {
                         let cells = (*self.buffers[number].old).cells;
                         self.cells(&cells[from..to]);
@@ -317,23 +346,26 @@ impl Collector {
         self.lay_out();
     }
 
-    /// Gives the shared cells their place in the new arena, with the room they had at the ends that still grow.
+    /// Gives the shared cells their place in the new arena. An end that still grows keeps its room, and one that had
+    /// grown further for a version nobody sees any more has none: appending costs the same as without a compaction.
     fn lay_out(&mut self) {
         for seen in std::mem::take(&mut self.buffers) {
             // SAFETY: the old arena is still there, and nobody else looks at it.
             let old = unsafe { &*seen.old };
-            let cells = self.put_cells(&old.cells[seen.low..seen.high]);
+            let from = if seen.low == old.low.get() { 0 } else { seen.low };
+            let to = if seen.high == old.high.get() { old.cells.len() } else { seen.high };
+            let cells = self.put_cells(&old.cells[from..to]);
             let buffer = self.put(Buffer {
                 head: Header::new(self.region),
                 cells,
-                low: Cell::new(0),
-                high: Cell::new(cells.len()),
+                low: Cell::new(seen.low - from),
+                high: Cell::new(seen.high - from),
             });
             for view in seen.views {
                 // SAFETY: views are objects in the new arena; their items still point into the old cells.
                 unsafe {
                     let view = &mut *view;
-                    let start = old.place(view.items) - seen.low;
+                    let start = old.place(view.items) - from;
                     view.items = &cells[start..start + view.items.len()];
                     view.buffer = Cell::new(Some(&*buffer));
                 }

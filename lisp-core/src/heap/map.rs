@@ -3,13 +3,12 @@
 
 use super::header::Header;
 use super::{Heap, Res, Value};
-use std::cell::Cell;
 use std::cmp::Ordering;
 
 /// The most entries of an array map.
 pub const SMALL: usize = 16;
 /// Bits of the hash that one level of the tree uses.
-const BITS: u32 = 5;
+pub(super) const BITS: u32 = 5;
 
 /// One entry.
 pub type Entry<'h> = (Value<'h>, Value<'h>);
@@ -32,6 +31,29 @@ pub(super) enum Rep<'h> {
 pub struct Keys<'h> {
     pub(super) head: Header,
     pub(super) keys: &'h [Value<'h>],
+}
+
+impl<'h> Keys<'h> {
+    /// Where a keyword stands, or what it also finds: its string, its spelling with underscores.
+    fn place_of(&self, key: Value<'h>) -> Option<usize> {
+        let Value::Keyword(hash, name) = key else { return None };
+        let exact = |k: &Value<'h>| matches!(k, Value::Keyword(h, s) if *h == hash && s.text == name.text);
+        let string = |k: &Value<'h>| matches!(k, Value::Str(s) if s.text == name.text);
+        let position = |same: &dyn Fn(&Value<'h>) -> bool| self.keys.iter().position(same);
+        if let Some(place) = position(&exact).or_else(|| position(&string)) {
+            return Some(place);
+        }
+        if !name.text.contains('-') {
+            return None;
+        }
+        let spelt = |text: &str| {
+            let same = |(a, b): (u8, u8)| a == if b == b'-' { b'_' } else { b };
+            text.len() == name.text.len() && text.bytes().zip(name.text.bytes()).all(same)
+        };
+        let keyword = |k: &Value<'h>| matches!(k, Value::Keyword(_, s) if spelt(s.text));
+        let string = |k: &Value<'h>| matches!(k, Value::Str(s) if spelt(s.text));
+        position(&keyword).or_else(|| position(&string))
+    }
 }
 
 /// A node of the tree: entries and children, each in the order of their bits. Below the last bits of the hash a node
@@ -116,6 +138,11 @@ impl<'h> Map<'h> {
     /// `"user-id"`, `:user_id` and `"user_id"`, and `"id"` also finds `:id`.
     #[inline]
     pub fn get_flexible(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
+        if let (Rep::Small(keys, values), Value::Keyword(_, name)) = (self.rep, key) {
+            // Records of one shape have one key array: where a name stands in it is found once.
+            let place = h.shapes.find(keys, name, || keys.place_of(key));
+            return Ok(place.map(|i| values[i]));
+        }
         match self.get(h, key)? {
             Some(value) => Ok(Some(value)),
             None => self.get_other_spelling(h, key),
@@ -303,7 +330,7 @@ impl Heap {
         self.small_map(&[], &[])
     }
 
-    fn small_map<'h>(&'h self, keys: &[Value<'h>], values: &[Value<'h>]) -> Res<&'h Map<'h>> {
+    pub(super) fn small_map<'h>(&'h self, keys: &[Value<'h>], values: &[Value<'h>]) -> Res<&'h Map<'h>> {
         let words = (keys.len() + values.len()) * 16;
         self.reserve(words + std::mem::size_of::<Keys<'_>>() + std::mem::size_of::<Map<'_>>())?;
         let keys = self.alloc_slice(keys.len(), keys.iter().copied())?;
@@ -429,7 +456,7 @@ impl Heap {
         self.node(entry_bits, child_bits, entries, children)
     }
 
-    fn node<'h>(
+    pub(super) fn node<'h>(
         &'h self,
         entry_bits: u32,
         child_bits: u32,
@@ -560,19 +587,6 @@ impl Heap {
         }
     }
 
-    /// A map under construction, with room for `room` entries.
-    pub fn map_builder<'h>(&'h self, room: usize) -> Res<&'h MapBuilder<'h>> {
-        let room = room.max(SMALL);
-        self.reserve(room * 32 + std::mem::size_of::<MapBuilder<'_>>())?;
-        let cells = self.alloc_cells(room * 2, std::iter::empty())?;
-        self.alloc(MapBuilder {
-            head: self.header(),
-            cells: Cell::new(cells),
-            len: Cell::new(0),
-            index: Cell::new(&[]),
-        })
-    }
-
     /// A map of entries in any order; of equal keys the last wins.
     pub fn map<'h>(&'h self, entries: impl ExactSizeIterator<Item = Entry<'h>>) -> Res<Value<'h>> {
         let builder = self.map_builder(entries.len())?;
@@ -590,197 +604,4 @@ impl Heap {
         }
         Ok(Value::Set(builder.finish(self)?))
     }
-}
-
-/// A map under construction: entries in the order they came, and beyond [`SMALL`] of them an open-addressing index.
-pub struct MapBuilder<'h> {
-    pub(super) head: Header,
-    /// Keys and values in turn.
-    pub(super) cells: Cell<&'h [Cell<Value<'h>>]>,
-    pub(super) len: Cell<usize>,
-    /// For each slot the hash and 1 + the place of the entry, 0 when free.
-    pub(super) index: Cell<&'h [Cell<(u32, u32)>]>,
-}
-
-impl<'h> MapBuilder<'h> {
-    /// How many entries so far.
-    pub fn len(&self) -> usize {
-        self.len.get()
-    }
-
-    /// No entries so far?
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The key and value that came in at a place.
-    pub fn entry(&self, i: usize) -> Entry<'h> {
-        let cells = self.cells.get();
-        (cells[2 * i].get(), cells[2 * i + 1].get())
-    }
-
-    /// Gives the entry at a place another value.
-    pub fn set_value(&self, i: usize, value: Value<'h>) {
-        self.cells.get()[2 * i + 1].set(value);
-    }
-
-    /// The place of a key, if it is there.
-    pub fn place(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<usize>> {
-        if self.index.get().is_empty() {
-            for i in 0..self.len() {
-                if h.same_key(self.entry(i).0, key)? {
-                    return Ok(Some(i));
-                }
-            }
-            return Ok(None);
-        }
-        let hash = h.hash(key)?;
-        Ok(self.probe(h, key, hash)?.1)
-    }
-
-    /// The free or matching slot for a key, and the place of its entry if it is there.
-    fn probe(&self, h: &'h Heap, key: Value<'h>, hash: u32) -> Res<(usize, Option<usize>)> {
-        let index = self.index.get();
-        let mask = index.len() - 1;
-        let mut slot = hash as usize & mask;
-        loop {
-            let (stored, place) = index[slot].get();
-            if place == 0 {
-                return Ok((slot, None));
-            }
-            if stored == hash && h.same_key(self.entry(place as usize - 1).0, key)? {
-                return Ok((slot, Some(place as usize - 1)));
-            }
-            h.charge(1)?;
-            slot = (slot + 1) & mask;
-        }
-    }
-
-    /// Puts `value` at `key`: a new entry, or the old one with another value. Nothing is changed when there is no
-    /// memory for it. Answers the entry's place.
-    pub fn insert(&self, h: &'h Heap, key: Value<'h>, value: Value<'h>) -> Res<usize> {
-        let len = self.len();
-        if len >= SMALL && (len + 1) * 2 > self.index.get().len() {
-            self.grow_index(h)?;
-        }
-        let mut slot = None;
-        if self.index.get().is_empty() {
-            for i in 0..len {
-                if h.same_key(self.entry(i).0, key)? {
-                    self.set_value(i, value);
-                    return Ok(i);
-                }
-            }
-        } else {
-            let hash = h.hash(key)?;
-            match self.probe(h, key, hash)? {
-                (_, Some(i)) => {
-                    self.set_value(i, value);
-                    return Ok(i);
-                }
-                (free, None) => slot = Some((free, hash)),
-            }
-        }
-        let mut cells = self.cells.get();
-        if 2 * len + 2 > cells.len() {
-            cells = h.alloc_cells(cells.len() * 2, cells[..2 * len].iter().map(Cell::get))?;
-            self.cells.set(cells);
-        }
-        cells[2 * len].set(key);
-        cells[2 * len + 1].set(value);
-        if let Some((free, hash)) = slot {
-            self.index.get()[free].set((hash, len as u32 + 1));
-        }
-        self.len.set(len + 1);
-        Ok(len)
-    }
-
-    fn grow_index(&self, h: &'h Heap) -> Res<()> {
-        let size = ((self.len() + 1) * 4).next_power_of_two();
-        h.charge(self.len() as u64)?;
-        let index: &'h [Cell<(u32, u32)>] = h.alloc_slots(size)?;
-        for i in 0..self.len() {
-            let hash = h.hash(self.entry(i).0)?;
-            let mut slot = hash as usize & (size - 1);
-            while index[slot].get().1 != 0 {
-                slot = (slot + 1) & (size - 1);
-            }
-            index[slot].set((hash, i as u32 + 1));
-        }
-        self.index.set(index);
-        Ok(())
-    }
-
-    /// The finished map. The builder must not be used again.
-    pub fn finish(&self, h: &'h Heap) -> Res<&'h Map<'h>> {
-        let n = self.len();
-        h.charge(n as u64)?;
-        if n > SMALL {
-            return self.finish_tree(h);
-        }
-        let (mut keys, mut values) = ([Value::Nil; SMALL], [Value::Nil; SMALL]);
-        for i in 0..n {
-            let (key, value) = self.entry(i);
-            let mut at = i;
-            while at > 0 && h.order(keys[at - 1], key)? == Ordering::Greater {
-                (keys[at], values[at]) = (keys[at - 1], values[at - 1]);
-                at -= 1;
-            }
-            (keys[at], values[at]) = (key, value);
-        }
-        h.small_map(&keys[..n], &values[..n])
-    }
-
-    fn finish_tree(&self, h: &'h Heap) -> Res<&'h Map<'h>> {
-        let n = self.len();
-        h.charge(n as u64 * 4)?;
-        h.room(n * 16)?;
-        let mut order: Vec<(u32, u32)> = Vec::with_capacity(n);
-        for i in 0..n {
-            order.push((h.hash(self.entry(i).0)?, i as u32));
-        }
-        // In the order of the tree's walk, entries of one node stand together: low five bits first.
-        order.sort_unstable_by_key(|&(hash, i)| (reverse_groups(hash), i));
-        let root = self.subtree(h, &order, 0)?;
-        h.alloc(Map { head: h.header(), rep: Rep::Tree(n, root) })
-    }
-
-    /// The node over entries whose hashes agree below `shift`. Recursion is bounded by the levels of the hash.
-    fn subtree(&self, h: &'h Heap, order: &[(u32, u32)], shift: u32) -> Res<&'h Node<'h>> {
-        let entry = |e: &(u32, u32)| self.entry(e.1 as usize);
-        if shift >= u32::BITS {
-            let entries = h.alloc_slice(order.len(), order.iter().map(entry))?;
-            return h.node(0, 0, entries, &[]);
-        }
-        let group = |e: &(u32, u32)| e.0 >> shift & 31;
-        let (mut entry_bits, mut child_bits) = (0u32, 0u32);
-        let mut entries = [(Value::Nil, Value::Nil); 32];
-        let mut children: [Option<&'h Node<'h>>; 32] = [None; 32];
-        let (mut entry_count, mut child_count) = (0, 0);
-        for run in order.chunk_by(|a, b| group(a) == group(b)) {
-            if let [single] = run {
-                entry_bits |= 1 << group(single);
-                entries[entry_count] = entry(single);
-                entry_count += 1;
-            } else {
-                child_bits |= 1 << group(&run[0]);
-                children[child_count] = Some(self.subtree(h, run, shift + BITS)?);
-                child_count += 1;
-            }
-        }
-        let entries = h.alloc_slice(entry_count, entries[..entry_count].iter().copied())?;
-        let children = h.alloc_slice(child_count, children[..child_count].iter().filter_map(|c| *c))?;
-        h.node(entry_bits, child_bits, entries, children)
-    }
-}
-
-/// The hash with its groups of five bits in reverse order: sorting by it puts siblings together at every level.
-fn reverse_groups(hash: u32) -> u64 {
-    let mut out = 0u64;
-    let mut shift = 0;
-    while shift < u32::BITS {
-        out = out << BITS | u64::from(hash >> shift & 31);
-        shift += BITS;
-    }
-    out
 }

@@ -93,7 +93,9 @@ impl Heap {
 
     /// The vector with one more element at its end: O(1) amortised for the newest version of a vector.
     pub fn conj<'h>(&'h self, v: &'h Vector<'h>, item: Value<'h>) -> Res<Value<'h>> {
+        // A compaction does not keep where an empty view stands, so it never grows in place.
         if let Some(b) = v.buffer.get()
+            && !v.is_empty()
             && b.head.region() == self.region()
             && let start = b.place(v.items)
             && let end = start + v.len()
@@ -112,6 +114,7 @@ impl Heap {
     /// The vector with one more element in front: O(1) amortised for the newest version of a vector.
     pub fn cons<'h>(&'h self, item: Value<'h>, v: &'h Vector<'h>) -> Res<Value<'h>> {
         if let Some(b) = v.buffer.get()
+            && !v.is_empty()
             && b.head.region() == self.region()
             && let old = b.place(v.items)
             && old == b.low.get()

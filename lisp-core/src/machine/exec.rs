@@ -5,7 +5,7 @@ use super::state::{Code, Frame, State, Unit};
 use crate::builtins::{BuiltinId, Imp, args, numbers};
 use crate::compile::{Cmp, Instr, Via};
 use crate::error::{Error, Reason};
-use crate::heap::{Heap, Res, Value};
+use crate::heap::{Heap, METERED, Res, Value};
 
 /// Why the machine came out of its loop.
 pub(crate) enum Out {
@@ -65,7 +65,9 @@ impl<'h> State<'h> {
         }
         loop {
             let before = h.spent();
-            h.set_spent(before + 1);
+            if METERED {
+                h.set_spent(before + 1);
+            }
             let instr = code[pc];
             pc += 1;
             // What can fail goes through here: the instruction will be run again, from the same fuel.
@@ -83,7 +85,7 @@ impl<'h> State<'h> {
             }
             macro_rules! check_slice {
                 () => {
-                    if h.spent() > h.stop_at() {
+                    if METERED && h.spent() > h.stop_at() {
                         attempt!(h.pause_or_go_on())
                     }
                 };

@@ -313,6 +313,12 @@ impl Machine {
             }
         };
         match out {
+            // The last instructions need not have looked at the ceiling.
+            Ok(_) if self.store.heap().spent() > ceiling => {
+                self.store.heap().set_spent(ceiling);
+                let error = self.fuel_error();
+                self.end(Ending::Error(Box::new(error)));
+            }
             Ok(Out::Done) => self.end(Ending::Value),
             Ok(Out::Return) => self.end(Ending::Return),
             Ok(Out::Fail) => self.end(Ending::Fail),
@@ -326,7 +332,7 @@ impl Machine {
             }
             Err(Fault::Pause(_)) => {
                 let mark = self.store.enter(|_, state, _| state.mark);
-                self.store.heap().set_spent(mark);
+                self.store.heap().set_spent(mark.min(ceiling));
                 let error = self.fuel_error();
                 self.end(Ending::Error(Box::new(error)));
             }
@@ -450,12 +456,24 @@ impl Machine {
                 Ok(())
             })
         };
+        let before = self.store.heap().spent();
         let mut built = reply(self);
-        if let Err(Fault::Collect(_)) = built {
-            if self.store.heap().trapped_early() {
-                self.store.heap().trap_after(u64::MAX);
+        let mut tries = 0;
+        while let Err(Fault::Collect(bytes)) = built {
+            let early = self.store.heap().trapped_early();
+            if early {
+                self.stride = self.settings.compact_every.unwrap_or(1).max(1) << tries.min(40);
+                self.store.heap().trap_after(self.stride);
             }
+            if tries > 0 && !early {
+                break;
+            }
+            tries += 1;
             self.store.collect();
+            if !self.store.heap().affords(bytes) {
+                break;
+            }
+            self.store.heap().set_spent(before);
             built = reply(self);
         }
         match built {

@@ -151,6 +151,35 @@ impl<'h> State<'h> {
         }
     }
 
+    /// The usual call from the native frame on top: a function of the program with as many arguments as it takes.
+    /// Answers false, with nothing done, when this is not one.
+    #[inline]
+    pub(crate) fn enter_from_native<const N: usize>(
+        &mut self,
+        h: &'h Heap,
+        f: Value<'h>,
+        args: [Value<'h>; N],
+        count: usize,
+    ) -> Res<bool> {
+        let Value::Closure(c) = f else { return Ok(false) };
+        if c.proto.arity as usize != N || c.proto.variadic {
+            return Ok(false);
+        }
+        let Some(&Frame { code: Code::Native { op, size, .. }, base, dst }) = self.frames.last() else {
+            return Ok(false);
+        };
+        let at = base as usize + size as usize;
+        self.ensure(h, at + c.proto.registers as usize)?;
+        self.reserve_frame(h)?;
+        if let Some(frame) = self.frames.last_mut() {
+            *frame = Frame { code: Code::Native { op, waiting: true, i: count as u32, size }, base, dst };
+        }
+        self.stack[at..at + N].copy_from_slice(&args);
+        let code = Code::Lisp { unit: c.unit, proto: c.proto, closure: Some(c), pc: 0 };
+        self.frames.push(Frame { code, base: at as u32, dst: base });
+        Ok(true)
+    }
+
     /// Calls `f` from the native frame on top; the result goes to its first register.
     #[inline]
     pub(crate) fn call_from_native(&mut self, h: &'h Heap, f: Value<'h>, args: &[Value<'h>]) -> Res<Called<'h>> {

@@ -1,0 +1,124 @@
+//! Limits are raised step by step: every failure is exactly that limit's error, the same every time, and the first
+//! success is what comes without the limit.
+
+mod corpus;
+
+use corpus::{Came, Case};
+use lisp_core::machine::Settings;
+
+const WHOLE: u64 = u64::MAX / 2;
+
+fn unlimited() -> Settings {
+    Settings { heap_bytes: 0, loop_iterations: 0, ..Settings::default() }
+}
+
+fn with_heap(case: &Case, heap_bytes: usize) -> Came {
+    corpus::run(case, &Settings { heap_bytes, ..unlimited() }, WHOLE).0
+}
+
+fn with_fuel(case: &Case, fuel: u64) -> Came {
+    corpus::run(case, &Settings { fuel: Some(fuel), ..unlimited() }, WHOLE).0
+}
+
+#[test]
+fn raising_the_heap_budget() {
+    for case in corpus::programs() {
+        let (free, usage) = corpus::run(&case, &unlimited(), WHOLE);
+        assert!(free.succeeded(), "{}: {}", case.name, free.ending);
+        let (mut budget, mut failures) = (64, 0);
+        while budget < 2 * usage.allocated_bytes as usize {
+            let came = with_heap(&case, budget);
+            if came.succeeded() {
+                assert_eq!(came, free, "{} in {budget} bytes", case.name);
+            } else {
+                assert!(came.failed_with("memory_exceeded"), "{} in {budget} bytes: {}", case.name, came.ending);
+                assert_eq!(came, with_heap(&case, budget), "{} in {budget} bytes again", case.name);
+                failures += 1;
+            }
+            budget += budget / 16 + 8;
+        }
+        assert!(failures > 0, "{} needs memory", case.name);
+        assert_eq!(with_heap(&case, budget), free, "{} in twice what it allocates", case.name);
+    }
+}
+
+/// The smallest budget in which a program gets through, between one that is too small and one that is enough.
+fn edge(case: &Case) -> usize {
+    let (mut low, mut high) = (64, 64 << 20);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if with_heap(case, middle).succeeded() { high = middle } else { low = middle }
+    }
+    high
+}
+
+#[test]
+fn the_edge_of_the_heap_budget_is_the_same_every_time() {
+    for case in [
+        Case::new("held", "(let [held (vec (range 50000))] (count held))"),
+        Case::new("grown", "(count (reduce conj [] (range 20000)))"),
+        Case::new("deep", "(defn f [n] (if (= n 0) 0 (+ 1 (f (dec n))))) (f 5000)"),
+        Case::new("text", "(count (reduce (fn [s i] (str s \"0123456789\")) \"\" (range 1000)))"),
+    ] {
+        let first = edge(&case);
+        assert_eq!(edge(&case), first, "{}", case.name);
+        assert!(with_heap(&case, first - 1).failed_with("memory_exceeded"), "{}", case.name);
+        assert!(with_heap(&case, first).succeeded(), "{}", case.name);
+    }
+}
+
+#[test]
+fn the_error_of_the_heap_budget_has_its_figures() {
+    let came = with_heap(&Case::new("", "(vec (range 1000000000))"), 1_000_000);
+    assert!(came.failed_with("memory_exceeded"), "{}", came.ending);
+    assert!(came.ending.contains("its budget is 1000000"), "{}", came.ending);
+}
+
+#[test]
+fn raising_the_fuel_limit() {
+    for case in corpus::programs() {
+        let free = with_fuel(&case, u64::MAX);
+        assert!(free.succeeded(), "{}: {}", case.name, free.ending);
+        let step = if cfg!(debug_assertions) { free.fuel / 150 + 1 } else { free.fuel / 2_000 + 1 };
+        let near = free.fuel.saturating_sub(20)..free.fuel + 3;
+        for limit in (1..free.fuel + 3).filter(|limit| limit % step == 0 || near.contains(limit)) {
+            let came = with_fuel(&case, limit);
+            if limit >= free.fuel {
+                assert_eq!(came, free, "{} with {limit} units", case.name);
+            } else {
+                assert!(came.failed_with("fuel_exhausted"), "{} with {limit} units: {}", case.name, came.ending);
+                assert!(came.fuel <= limit, "{} spent {} of {limit} units", case.name, came.fuel);
+                assert_eq!(came, with_fuel(&case, limit), "{} with {limit} units again", case.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn garbage_without_end_is_no_matter() {
+    // Debug builds do a tenth of the work.
+    let total: u64 = if cfg!(debug_assertions) { 100_000_000 } else { 1_000_000_000 };
+    let rounds = total / 16_000;
+    for garbage in ["(vec (range 1000))", "(apply str (range 4000))", "(zipmap (range 100) (range 100))"] {
+        let source = format!(
+            "(loop [i 0 allocated 0 held (vec (range 50))]
+               (if (< i {rounds}) (recur (inc i) (+ allocated (count {garbage})) (assoc held (mod i 50) i)) held))"
+        );
+        let settings = Settings { loop_iterations: 0, ..Settings::default() };
+        let (came, usage) = corpus::run(&Case::new(garbage, source), &settings, WHOLE);
+        assert!(came.succeeded(), "{garbage}: {}", came.ending);
+        assert!(usage.allocated_bytes >= total, "{garbage}: {usage:?}");
+        assert!(usage.heap_peak_bytes <= 10_000_000 && usage.compactions > 2, "{garbage}: {usage:?}");
+    }
+}
+
+#[test]
+fn memory_that_a_tool_hands_over_is_charged() {
+    let case = Case::new(
+        "",
+        "(loop [kept [] i 0] (if (< i 500) (recur (conj kept (tool/echo (vec (range 1000)))) (inc i)) 1))",
+    );
+    let settings = Settings { heap_bytes: 1_000_000, ..unlimited() };
+    let (came, _) = corpus::run(&case, &settings, WHOLE);
+    assert!(came.failed_with("memory_exceeded"), "{}", came.ending);
+}

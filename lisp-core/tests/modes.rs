@@ -1,0 +1,90 @@
+//! Neither compaction nor the slices of a driver may be seen by a program: whole programs in several modes give the
+//! same value, prints, error and fuel.
+
+mod corpus;
+
+use corpus::{Came, Case};
+use lisp_core::machine::Settings;
+
+/// Bounds that keep the slowest mode fast: at every allocation all that is live is copied.
+fn settings() -> Settings {
+    Settings { heap_bytes: 2_000_000, fuel: Some(100_000), now_ms: Some(1_700_000_000_000), ..Settings::default() }
+}
+
+/// Programs that use less fuel than this are also run in the smallest slices.
+const SHORT: u64 = 6_000;
+
+const WHOLE: u64 = u64::MAX / 2;
+
+/// What differs between the modes, if anything.
+fn difference(case: &Case) -> Option<String> {
+    let (plain, _) = corpus::run(case, &settings(), WHOLE);
+    let mut others: Vec<(&str, Came)> = Vec::new();
+    for (name, every) in [("compact at every allocation", 1), ("compact at every third", 3)] {
+        let settings = Settings { compact_every: Some(every), ..settings() };
+        others.push((name, corpus::run(case, &settings, WHOLE).0));
+    }
+    if plain.fuel < SHORT {
+        for (name, slice) in [("slices of 1", 1), ("slices of 7", 7)] {
+            others.push((name, corpus::run(case, &settings(), slice).0));
+        }
+        if plain.succeeded() {
+            others.push(("slices of 3 with a flag", corpus::run_watched(case, &settings(), 3).0));
+        }
+        let settings = Settings { compact_every: Some(3), ..settings() };
+        others.push(("slices of 5, compact at every third", corpus::run(case, &settings, 5).0));
+    }
+    let out_of_memory = plain.failed_with("memory_exceeded");
+    for (name, came) in others {
+        // What has been allocated since the last compaction is not the same, so the point of failure need not be.
+        let same = if out_of_memory { came.failed_with("memory_exceeded") } else { came == plain };
+        if !same {
+            return Some(format!("{}: {name}\n  {}\n  {plain:?}\n  {came:?}", case.name, case.source));
+        }
+    }
+    None
+}
+
+fn check(cases: &[Case]) {
+    let halves = cases.split_at(cases.len() / 2);
+    let differences: Vec<String> = std::thread::scope(|scope| {
+        let other = scope.spawn(|| halves.1.iter().filter_map(difference).collect::<Vec<_>>());
+        let mut all: Vec<String> = halves.0.iter().filter_map(difference).collect();
+        all.extend(other.join().expect("the other half"));
+        all
+    });
+    let (count, shown) = (differences.len(), differences.iter().take(40).map(String::as_str).collect::<Vec<_>>());
+    assert!(count == 0, "{count} of {} programs differ:\n{}", cases.len(), shown.join("\n"));
+}
+
+#[test]
+fn the_examples_of_all_built_ins() {
+    let cases = corpus::builtin_examples();
+    assert!(cases.len() > 300);
+    check(&cases);
+}
+
+#[test]
+fn programs_that_hold_what_they_build() {
+    let cases = corpus::programs();
+    for case in &cases {
+        let (came, _) = corpus::run(case, &settings(), WHOLE);
+        assert!(came.succeeded(), "{}: {}", case.name, came.ending);
+    }
+    check(&cases);
+}
+
+#[test]
+fn whole_programs() {
+    let mut cases = corpus::example_programs();
+    assert!(cases.len() >= 4);
+    cases.extend(corpus::case_files());
+    check(&cases);
+}
+
+#[test]
+fn conformance_cases_beside_the_repository() {
+    let cases = corpus::conformance_cases();
+    check(&cases);
+    println!("{} cases", cases.len());
+}
