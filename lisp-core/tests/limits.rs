@@ -114,7 +114,10 @@ fn garbage_without_end_is_no_matter() {
 
 #[test]
 fn memory_that_a_tool_hands_over_is_charged() {
-    let case = Case::new("", "(loop [kept [] i 0] (if (< i 500) (recur (conj kept (tool/echo (vec (range 1000)))) (inc i)) 1))");
+    let case = Case::new(
+        "",
+        "(loop [kept [] i 0] (if (< i 500) (recur (conj kept (tool/echo (vec (range 1000)))) (inc i)) 1))",
+    );
     let settings = Settings { heap_bytes: 1_000_000, ..unlimited() };
     let (came, _) = corpus::run(&case, &settings, WHOLE);
     assert!(came.failed_with("memory_exceeded"), "{}", came.ending);

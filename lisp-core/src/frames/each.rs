@@ -90,9 +90,9 @@ fn strict(op: FrameOp) -> bool {
 
 /// Refuses what is no function; functions that read something of their elements also take paths and nothing.
 fn check(op: FrameOp, f: Value<'_>) -> Res<()> {
-    use FrameOp::{AvgBy, DistinctBy, Every, GroupBy, MaxBy, MinBy, NotAny, NotEvery, SplitWith, SumBy};
+    use FrameOp::{AvgBy, DistinctBy, GroupBy, MaxBy, MinBy, NotAny, NotEvery, SplitWith, SumBy};
     let reads = matches!(op, GroupBy | DistinctBy | SumBy | AvgBy | MinBy | MaxBy);
-    let asks = matches!(op, NotAny | NotEvery | Every | SplitWith);
+    let asks = matches!(op, NotAny | NotEvery | SplitWith);
     match f {
         Value::Vector(_) | Value::Str(_) if reads => Ok(()),
         Value::Nil | Value::Bool(_) if reads || asks => Ok(()),
@@ -132,8 +132,8 @@ fn takes_element(op: FrameOp) -> bool {
 }
 
 /// What stands for a function is asked here; `None` for what can be called.
-fn accessed_or_refused<'h>(h: &'h Heap, f: Value<'h>, item: Value<'h>) -> Res<Option<Value<'h>>> {
-    if f.is_callable() { Ok(None) } else { Ok(Some(accessed(h, f, item)?.unwrap_or(Value::Nil))) }
+fn accessed_or_refused<'h>(h: &'h Heap, op: FrameOp, f: Value<'h>, item: Value<'h>) -> Res<Option<Value<'h>>> {
+    if f.is_callable() { Ok(None) } else { Ok(Some(accessed(h, op, f, item)?.unwrap_or(Value::Nil))) }
 }
 
 /// What to do after an element.
@@ -171,7 +171,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
             if s.enter_from_native(h, f, [item], i)? {
                 return Ok(Flow::Switch);
             }
-            let out = match accessed_or_refused(h, f, item)? {
+            let out = match accessed_or_refused(h, op, f, item)? {
                 Some(value) => Called::Value(value),
                 None => s.call_from_native(h, f, &[item])?,
             };

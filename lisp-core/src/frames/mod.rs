@@ -264,13 +264,17 @@ fn not_function(name: &str, f: Value<'_>, hint: &str) -> Fault {
     Error::new(Reason::TypeError, format!("{name} expects a function, got {}", args::describe(f))).hint(hint).into()
 }
 
-/// What stands for a function that reads something of an element: nil and booleans read nothing, a vector is a path of
-/// keys. Answers `None` for a real function.
-fn accessed<'h>(h: &'h Heap, f: Value<'h>, item: Value<'h>) -> Res<Option<Value<'h>>> {
+/// What stands for a function that reads something of an element: nil and booleans read nothing, a string is a key, a
+/// vector is a path of keys. Answers `None` for a real function.
+fn accessed<'h>(h: &'h Heap, op: FrameOp, f: Value<'h>, item: Value<'h>) -> Res<Option<Value<'h>>> {
     match f {
         Value::Nil | Value::Bool(_) => Ok(Some(Value::Nil)),
-        Value::Str(_) => Ok(Some(key_of(h, item, f)?.unwrap_or(Value::Nil))),
+        Value::Str(_) => {
+            readable(op, f, item, false)?;
+            Ok(Some(key_of(h, item, f)?.unwrap_or(Value::Nil)))
+        }
         Value::Vector(path) => {
+            readable(op, f, item, op != FrameOp::SortBy)?;
             let mut value = item;
             for &key in path.items() {
                 h.charge(1)?;
@@ -280,4 +284,20 @@ fn accessed<'h>(h: &'h Heap, f: Value<'h>, item: Value<'h>) -> Res<Option<Value<
         }
         _ => Ok(None),
     }
+}
+
+/// Refuses to read a key or path of an element that has no keys: all would answer nil, and the mistake would not show.
+fn readable(op: FrameOp, key: Value<'_>, item: Value<'_>, numbers: bool) -> Res<()> {
+    let plain = match item {
+        Value::Str(_) => true,
+        Value::Bool(_) | Value::Int(_) | Value::Big(_) | Value::Float(_) => !numbers,
+        _ => false,
+    };
+    if !plain {
+        return Ok(());
+    }
+    let (name, key, item) = (op.name(), args::describe(key), args::describe(item));
+    Err(Error::new(Reason::TypeError, format!("{name} cannot read {key} of {item}"))
+        .hint(format!("{name} takes a function: write (fn [x] ...)"))
+        .into())
 }

@@ -25,6 +25,9 @@ pub(super) fn start<'h>(
     let path = match op {
         FrameOp::Update => h.vector(&[place])?,
         _ => match place {
+            // A path without a key names the key nil.
+            Value::Nil => h.vector(&[Value::Nil])?,
+            Value::Vector(path) if path.items().is_empty() => h.vector(&[Value::Nil])?,
             Value::Vector(_) => place,
             other => return Err(args::type_error(name, "a vector of keys", other)),
         },
@@ -72,6 +75,7 @@ fn read<'h>(h: &'h Heap, name: &str, coll: Value<'h>, key: Value<'h>) -> Res<Val
         (Value::Map(m), _) => Ok(m.get(h, key)?.unwrap_or(Value::Nil)),
         (Value::Vector(v), Value::Int(i)) => Ok(usize::try_from(i).ok().and_then(|i| v.get(i)).unwrap_or(Value::Nil)),
         (Value::Nil, _) => Ok(Value::Nil),
+        (Value::Vector(_), _) => Err(args::type_error(name, "an index into the vector", key)),
         (other, _) => Err(args::type_error(name, "a map or vector", other)),
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
 
 /// Calls the key function for each element; afterwards the keys are a vector.
 fn compute_keys<'h>(
-    _op: FrameOp,
+    op: FrameOp,
     h: &'h Heap,
     s: &mut State<'h>,
     base: usize,
@@ -106,7 +106,7 @@ fn compute_keys<'h>(
             return Ok(None);
         };
         h.charge(1)?;
-        let out = match accessed(h, f, item)? {
+        let out = match accessed(h, op, f, item)? {
             Some(key) => Called::Value(key),
             None => s.call_from_native(h, f, &[item])?,
         };

@@ -7,7 +7,8 @@
 
 use super::big::Big;
 use super::header::Header;
-use super::map::{Entry, Keys, Map, MapBuilder, Node, Rep};
+use super::map::{Entry, Keys, Map, Node, Rep};
+use super::map_builder::MapBuilder;
 use super::string::Str;
 use super::value::{Closure, Composed, Time};
 use super::vector::{Buffer, VecBuilder, Vector};
@@ -330,8 +331,7 @@ impl Collector {
                     },
                     Todo::Keys(o, keys) => (*o).keys = self.finished(&keys, Self::value),
                     Todo::Node(o, entries, children) => {
-                        (*o).entries =
-                            self.finished(&entries, |c, (k, v): Entry<'static>| (c.value(k), c.value(v)));
+                        (*o).entries = self.finished(&entries, |c, (k, v): Entry<'static>| (c.value(k), c.value(v)));
                         (*o).children = self.finished(&children, Self::node);
                     }
                     Todo::Closure(o, captures) => (*o).captures = self.finished(&captures, Self::value),

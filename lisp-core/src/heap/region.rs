@@ -1,7 +1,7 @@
 //! One arena and its account. Every allocation is charged before it is made.
 
 use super::header::Header;
-use super::map::Shapes;
+use super::shapes::Shapes;
 use super::value::{Closure, Compose, Composed, Time, TimeValue};
 use super::{Fault, Res, Value};
 use crate::compile::Proto;

@@ -53,7 +53,7 @@ pub enum Value<'h> {
     /// Inside the machine only: a vector under construction
     VecBuilder(&'h VecBuilder<'h>),
     /// Inside the machine only: a map or set under construction
-    MapBuilder(&'h super::map::MapBuilder<'h>),
+    MapBuilder(&'h super::map_builder::MapBuilder<'h>),
     /// Inside the machine only: nothing is here yet
     Unset,
 }

@@ -1,12 +1,13 @@
 ; Functions of the language written in the language. They are rare; the others are native.
 
 (defn walk [inner outer form]
-  (outer
-   (cond
-     (map? form) (into {} (map (fn [entry] (inner entry)) form))
-     (set? form) (set (map inner form))
-     (vector? form) (mapv inner form)
-     :else form)))
+  (let [each (if (map? inner) (fn [x] (inner x)) inner)]
+    (outer
+     (cond
+       (map? form) (into {} (map (fn [entry] (inner entry)) form))
+       (set? form) (set (map each form))
+       (vector? form) (mapv each form)
+       :else form))))
 
 (defn postwalk [f form]
   (f (cond

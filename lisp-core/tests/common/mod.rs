@@ -1,5 +1,7 @@
 //! A program on a bare machine: no data, no tools, the usual limits.
 
+#![allow(dead_code, reason = "every test file takes what it needs")]
+
 use lisp_core::builtins::print::pr_str;
 use lisp_core::compile::Program;
 use lisp_core::heap::{Res, TextBuf};
@@ -18,14 +20,25 @@ pub(crate) fn run(source: &str, slice: u64) -> (Answer, Vec<String>) {
     (answer, machine.take_prints())
 }
 
-fn answer(machine: &mut Machine, source: &str, slice: u64) -> Answer {
+/// Loads a program into a machine, and runs it to its end without tools.
+pub(crate) fn answer(machine: &mut Machine, source: &str, slice: u64) -> Answer {
+    answer_with_tools(machine, source, slice, |_| Err(("tool_call", "the program calls a tool".to_owned())))
+}
+
+/// Loads a program into a machine, and runs it to its end; `reply` answers a tool call, or ends the run.
+pub(crate) fn answer_with_tools(
+    machine: &mut Machine,
+    source: &str,
+    slice: u64,
+    reply: impl Fn(&mut Machine) -> Result<(), (&'static str, String)>,
+) -> Answer {
     let error = |e: lisp_core::Error| (e.reason.name(), e.to_string());
     let program = Program::compile(source, &ReadLimits::default()).map_err(error)?;
     machine.load(Arc::new(program)).map_err(error)?;
     loop {
         match machine.resume(slice) {
             Step::Paused => {}
-            Step::ToolCall => return Err(("tool_call", "the program calls a tool".to_owned())),
+            Step::ToolCall => reply(machine)?,
             Step::Done(Ending::Error(e)) => return Err(error(*e)),
             Step::Done(_) => {
                 let printed: Res<String> = machine.with_result(|h, v| {

@@ -101,13 +101,7 @@ pub fn run_program(program: &Arc<Program>, case: &Case, settings: &Settings, sli
     run_machine(program, case, settings, slice, false)
 }
 
-fn run_machine(
-    program: &Arc<Program>,
-    case: &Case,
-    settings: &Settings,
-    slice: u64,
-    watched: bool,
-) -> (Came, Usage) {
+fn run_machine(program: &Arc<Program>, case: &Case, settings: &Settings, slice: u64, watched: bool) -> (Came, Usage) {
     let Some(grants) = case.grants() else {
         panic!("{}: the data of a case must be JSON", case.name);
     };
@@ -203,7 +197,8 @@ pub fn conformance_cases() -> Vec<Case> {
         let text = fs::read_to_string(&path).expect("a file of cases");
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let heap = Heap::new(9, usize::MAX);
-            let case = read(&heap, line, &JsonLimits::default(), Duplicate::Last).ok().expect("a case is JSON");
+            let case =
+                read(&heap, line, &JsonLimits::default(), Duplicate::Last).unwrap_or_else(|_| panic!("a case is JSON"));
             let part = |name| field(&heap, case, name);
             let text = |name| match part(name) {
                 Some(Value::Str(s)) => s.text.to_owned(),

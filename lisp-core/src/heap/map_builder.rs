@@ -1,0 +1,220 @@
+//! Maps under construction, and the tree that comes of them in one pass.
+
+use super::header::Header;
+use super::map::{BITS, Entry, Map, Node, Rep, SMALL};
+use super::{Heap, Res, Value};
+use std::cell::Cell;
+use std::cmp::Ordering;
+
+impl Heap {
+    /// A map under construction, with room for `room` entries.
+    pub fn map_builder<'h>(&'h self, room: usize) -> Res<&'h MapBuilder<'h>> {
+        let room = room.max(SMALL);
+        self.reserve(room * 32 + std::mem::size_of::<MapBuilder<'_>>())?;
+        let cells = self.alloc_cells(room * 2, std::iter::empty())?;
+        self.alloc(MapBuilder {
+            head: self.header(),
+            cells: Cell::new(cells),
+            len: Cell::new(0),
+            index: Cell::new(&[]),
+        })
+    }
+}
+
+/// A map under construction: entries in the order they came, and beyond [`SMALL`] of them an open-addressing index.
+pub struct MapBuilder<'h> {
+    pub(super) head: Header,
+    /// Keys and values in turn.
+    pub(super) cells: Cell<&'h [Cell<Value<'h>>]>,
+    pub(super) len: Cell<usize>,
+    /// For each slot the hash and 1 + the place of the entry, 0 when free.
+    pub(super) index: Cell<Index<'h>>,
+}
+
+/// The slots of the index: the hash, and 1 + the place of the entry.
+type Index<'h> = &'h [Cell<(u32, u32)>];
+
+impl<'h> MapBuilder<'h> {
+    /// How many entries so far.
+    pub fn len(&self) -> usize {
+        self.len.get()
+    }
+
+    /// No entries so far?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The key and value that came in at a place.
+    pub fn entry(&self, i: usize) -> Entry<'h> {
+        let cells = self.cells.get();
+        (cells[2 * i].get(), cells[2 * i + 1].get())
+    }
+
+    /// Gives the entry at a place another value.
+    pub fn set_value(&self, i: usize, value: Value<'h>) {
+        self.cells.get()[2 * i + 1].set(value);
+    }
+
+    /// The place of a key, if it is there.
+    pub fn place(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<usize>> {
+        if self.index.get().is_empty() {
+            for i in 0..self.len() {
+                if h.same_key(self.entry(i).0, key)? {
+                    return Ok(Some(i));
+                }
+            }
+            return Ok(None);
+        }
+        let hash = h.hash(key)?;
+        Ok(self.probe(h, self.index.get(), key, hash)?.1)
+    }
+
+    /// The free or matching slot for a key, and the place of its entry if it is there.
+    fn probe(&self, h: &'h Heap, index: Index<'h>, key: Value<'h>, hash: u32) -> Res<(usize, Option<usize>)> {
+        let mask = index.len() - 1;
+        let mut slot = hash as usize & mask;
+        loop {
+            let (stored, place) = index[slot].get();
+            if place == 0 {
+                return Ok((slot, None));
+            }
+            if stored == hash && h.same_key(self.entry(place as usize - 1).0, key)? {
+                return Ok((slot, Some(place as usize - 1)));
+            }
+            h.charge(1)?;
+            slot = (slot + 1) & mask;
+        }
+    }
+
+    /// Puts `value` at `key`: a new entry, or the old one with another value. Nothing is changed when there is no
+    /// memory for it. Answers the entry's place.
+    pub fn insert(&self, h: &'h Heap, key: Value<'h>, value: Value<'h>) -> Res<usize> {
+        let len = self.len();
+        // A grown index counts only when all that can fail is done: what is done again must cost the same again.
+        let mut index = self.index.get();
+        if len >= SMALL && (len + 1) * 2 > index.len() {
+            index = self.grown_index(h)?;
+        }
+        let mut slot = None;
+        if index.is_empty() {
+            for i in 0..len {
+                if h.same_key(self.entry(i).0, key)? {
+                    self.set_value(i, value);
+                    return Ok(i);
+                }
+            }
+        } else {
+            let hash = h.hash(key)?;
+            match self.probe(h, index, key, hash)? {
+                (_, Some(i)) => {
+                    self.index.set(index);
+                    self.set_value(i, value);
+                    return Ok(i);
+                }
+                (free, None) => slot = Some((free, hash)),
+            }
+        }
+        let mut cells = self.cells.get();
+        if 2 * len + 2 > cells.len() {
+            cells = h.alloc_cells(cells.len() * 2, cells[..2 * len].iter().map(Cell::get))?;
+            self.cells.set(cells);
+        }
+        cells[2 * len].set(key);
+        cells[2 * len + 1].set(value);
+        if let Some((free, hash)) = slot {
+            index[free].set((hash, len as u32 + 1));
+            self.index.set(index);
+        }
+        self.len.set(len + 1);
+        Ok(len)
+    }
+
+    fn grown_index(&self, h: &'h Heap) -> Res<Index<'h>> {
+        let size = ((self.len() + 1) * 4).next_power_of_two();
+        h.charge(self.len() as u64)?;
+        let index: Index<'h> = h.alloc_slots(size)?;
+        for i in 0..self.len() {
+            let hash = h.hash(self.entry(i).0)?;
+            let mut slot = hash as usize & (size - 1);
+            while index[slot].get().1 != 0 {
+                slot = (slot + 1) & (size - 1);
+            }
+            index[slot].set((hash, i as u32 + 1));
+        }
+        Ok(index)
+    }
+
+    /// The finished map. The builder must not be used again.
+    pub fn finish(&self, h: &'h Heap) -> Res<&'h Map<'h>> {
+        let n = self.len();
+        h.charge(n as u64)?;
+        if n > SMALL {
+            return self.finish_tree(h);
+        }
+        let (mut keys, mut values) = ([Value::Nil; SMALL], [Value::Nil; SMALL]);
+        for i in 0..n {
+            let (key, value) = self.entry(i);
+            let mut at = i;
+            while at > 0 && h.order(keys[at - 1], key)? == Ordering::Greater {
+                (keys[at], values[at]) = (keys[at - 1], values[at - 1]);
+                at -= 1;
+            }
+            (keys[at], values[at]) = (key, value);
+        }
+        h.small_map(&keys[..n], &values[..n])
+    }
+
+    fn finish_tree(&self, h: &'h Heap) -> Res<&'h Map<'h>> {
+        let n = self.len();
+        h.charge(n as u64 * 4)?;
+        h.room(n * 16)?;
+        let mut order: Vec<(u32, u32)> = Vec::with_capacity(n);
+        for i in 0..n {
+            order.push((h.hash(self.entry(i).0)?, i as u32));
+        }
+        // In the order of the tree's walk, entries of one node stand together: low five bits first.
+        order.sort_unstable_by_key(|&(hash, i)| (reverse_groups(hash), i));
+        let root = self.subtree(h, &order, 0)?;
+        h.alloc(Map { head: h.header(), rep: Rep::Tree(n, root) })
+    }
+
+    /// The node over entries whose hashes agree below `shift`. Recursion is bounded by the levels of the hash.
+    fn subtree(&self, h: &'h Heap, order: &[(u32, u32)], shift: u32) -> Res<&'h Node<'h>> {
+        let entry = |e: &(u32, u32)| self.entry(e.1 as usize);
+        if shift >= u32::BITS {
+            let entries = h.alloc_slice(order.len(), order.iter().map(entry))?;
+            return h.node(0, 0, entries, &[]);
+        }
+        let group = |e: &(u32, u32)| e.0 >> shift & 31;
+        let (mut entry_bits, mut child_bits) = (0u32, 0u32);
+        let mut entries = [(Value::Nil, Value::Nil); 32];
+        let mut children: [Option<&'h Node<'h>>; 32] = [None; 32];
+        let (mut entry_count, mut child_count) = (0, 0);
+        for run in order.chunk_by(|a, b| group(a) == group(b)) {
+            if let [single] = run {
+                entry_bits |= 1 << group(single);
+                entries[entry_count] = entry(single);
+                entry_count += 1;
+            } else {
+                child_bits |= 1 << group(&run[0]);
+                children[child_count] = Some(self.subtree(h, run, shift + BITS)?);
+                child_count += 1;
+            }
+        }
+        let entries = h.alloc_slice(entry_count, entries[..entry_count].iter().copied())?;
+        let children = h.alloc_slice(child_count, children[..child_count].iter().filter_map(|c| *c))?;
+        h.node(entry_bits, child_bits, entries, children)
+    }
+}
+
+/// The hash with its groups of five bits in reverse order: sorting by it puts siblings together at every level.
+fn reverse_groups(hash: u32) -> u64 {
+    let mut out = 0u64;
+    let mut shift = 0;
+    while shift < u32::BITS {
+        out = out << BITS | u64::from(hash >> shift & 31);
+        shift += BITS;
+    }
+    out
+}
