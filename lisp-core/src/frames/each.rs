@@ -40,7 +40,7 @@ pub(super) fn start<'h>(
     }
     let (mut second, mut third) = (Value::Unset, Value::Unset);
     let (mut first, mut count) = (Value::Nil, usize::MAX);
-    if matches!(op, FrameOp::Map | FrameOp::Pmap | FrameOp::Mapcat | FrameOp::MapIndexed) {
+    if walks_several(op) {
         if argc > 2 {
             second = items(h, name, arg(2))?;
             count = count.min(vector(second).len());
@@ -125,6 +125,11 @@ fn start_pcalls<'h>(h: &'h Heap, s: &mut State<'h>, at: usize, argc: usize, dst:
     push(FrameOp::Pcalls, h, s, at, &[Value::Nil, Value::Nil, functions, acc, Value::Unset, Value::Unset], dst)
 }
 
+/// May there be more than one collection?
+fn walks_several(op: FrameOp) -> bool {
+    matches!(op, FrameOp::Map | FrameOp::Pmap | FrameOp::Mapcat)
+}
+
 /// Is the function called with the element alone?
 fn takes_element(op: FrameOp) -> bool {
     use FrameOp::{KeepIndexed, MapIndexed, Pcalls, UpdateKeys, UpdateVals};
@@ -148,6 +153,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
     let list = vector(s.stack[base + ITEMS]);
     let (second, third) = (s.stack[base + EXTRA], s.stack[base + EXTRA2]);
     let f = s.stack[base + FUNCTION];
+    let alone = takes_element(op) && !(walks_several(op) && matches!(second, Value::Vector(_)));
     loop {
         s.mark = h.spent();
         if waiting {
@@ -163,10 +169,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
             }
         }
         s.mark = h.spent();
-        if takes_element(op)
-            && matches!(second, Value::Unset)
-            && let Some(&item) = list.get(i)
-        {
+        if alone && let Some(&item) = list.get(i) {
             h.charge(1)?;
             if s.enter_from_native(h, f, [item], i)? {
                 return Ok(Flow::Switch);
