@@ -4,6 +4,7 @@
 
 mod batch;
 mod check;
+mod doc;
 mod exit;
 mod options;
 mod repl;
@@ -30,6 +31,8 @@ enum Command {
     Batch(batch::Arguments),
     /// Read and analyze a program without running it
     Check(check::Arguments),
+    /// Say what a function or special form does
+    Doc(doc::Arguments),
     /// Work at a prompt
     Repl(repl::Arguments),
 }
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Batch(arguments) => batch::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Doc(arguments) => doc::run(&arguments),
         Command::Repl(arguments) => repl::run(&arguments),
     };
     match done {
