@@ -7,6 +7,7 @@ mod check;
 mod doc;
 mod exit;
 mod options;
+mod prompt;
 mod repl;
 mod report;
 mod run;
@@ -33,6 +34,8 @@ enum Command {
     Check(check::Arguments),
     /// Say what a function or special form does
     Doc(doc::Arguments),
+    /// Print a reference card for a model's system prompt
+    Prompt(prompt::Arguments),
     /// Work at a prompt
     Repl(repl::Arguments),
 }
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Command::Batch(arguments) => batch::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Doc(arguments) => doc::run(&arguments),
+        Command::Prompt(arguments) => prompt::run(&arguments),
         Command::Repl(arguments) => repl::run(&arguments),
     };
     match done {

@@ -33,6 +33,7 @@ mod limits;
 mod outcome;
 mod program;
 mod project;
+mod prompt;
 mod reference;
 mod run;
 mod session;
