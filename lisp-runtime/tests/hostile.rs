@@ -575,7 +575,7 @@ fn tools_end_with_the_run() {
         .tool("n", |_| Ok(1))
         .tool("huge", |_| Ok("x".repeat(100_000_000)))
         .tool("bad", |_| -> Result<i64, lisp_runtime::ToolError> { panic!("a tool's own fault") })
-        .with_tool(
+        .grant(
             Tool::new("stuck", |_| {
                 std::thread::sleep(Duration::from_secs(3));
                 Ok(1)
