@@ -22,14 +22,38 @@ const MOST: Duration = Duration::from_millis(if cfg!(debug_assertions) { 2_000 }
 
 /// Arguments that are written in the program.
 const WRITTEN: &[&str] = &[
-    "nil", "-1", "9223372036854775807", "1e308", "##NaN", "\"\"", "[]", ":k", "inc", "(fn [& xs] xs)", "#\"(a|b|ab)*c\"",
-    "\"%999999d %s\"", "\"(a+)+$\"",
+    "nil",
+    "-1",
+    "9223372036854775807",
+    "1e308",
+    "##NaN",
+    "\"\"",
+    "[]",
+    ":k",
+    "inc",
+    "(fn [& xs] xs)",
+    "#\"(a|b|ab)*c\"",
+    "\"%999999d %s\"",
+    "\"(a+)+$\"",
 ];
 
 /// Arguments that the host grants, as `data/NAME`: large ones that are not to be built for each call.
 const GRANTED: &[&str] = &[
-    "data/text", "data/accents", "data/digits", "data/json", "data/big", "data/numbers", "data/texts", "data/rows", "data/pairs",
-    "data/deep", "data/shared", "data/map", "data/set", "data/colliding", "data/letters",
+    "data/text",
+    "data/accents",
+    "data/digits",
+    "data/json",
+    "data/big",
+    "data/numbers",
+    "data/texts",
+    "data/rows",
+    "data/pairs",
+    "data/deep",
+    "data/shared",
+    "data/map",
+    "data/set",
+    "data/colliding",
+    "data/letters",
 ];
 
 /// Strings whose hashes are all the same, as their word 2 undoes word 1.
@@ -57,7 +81,10 @@ fn worst_values() -> Arc<Grant> {
         b.data("digits", h.str(&"9".repeat(1_000_000))?);
         b.data("json", h.str(&format!("[{}1]", "[1,{\"a\":\"\\u00e9\"}],".repeat(40_000)))?);
         let big = format!("-{}", "9".repeat(4_000));
-        b.data("big", read(h, &big, &JsonLimits::default(), Duplicate::Last).map_err(|e| e.into_fault(Reason::ParseError))?);
+        b.data(
+            "big",
+            read(h, &big, &JsonLimits::default(), Duplicate::Last).map_err(|e| e.into_fault(Reason::ParseError))?,
+        );
         b.data("numbers", h.vector_from(250_000, (0..).map(|i| Value::Int(i * 7_919 % 1_000_003)))?);
         let texts = (0..50_000).map(|i| h.str(&format!("t{i}"))).collect::<Res<Vec<_>>>()?;
         b.data("texts", h.vector(&texts)?);
