@@ -1,7 +1,7 @@
 //! The workloads on this interpreter, all limits on.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use lisp_benches::{FIB, LOOP, ONE_LINER, PIPELINE, orders};
+use lisp_benches::{FIB, LOOP, ONE_LINER, PIPELINE, definitions, orders};
 use lisp_runtime::{Engine, Input, Limits, Outcome};
 use std::hint::black_box;
 use std::time::Duration;
@@ -31,6 +31,10 @@ fn start(c: &mut Criterion) {
     group.bench_function("run compiled (+ 1 2) afresh", |b| b.iter(|| engine.run(black_box(&program), Input::new())));
     group.bench_function("W3 compile the pipeline", |b| {
         b.iter(|| engine.compile(black_box(PIPELINE)).expect("a program"))
+    });
+    let many = definitions(100);
+    group.bench_function("compile 1,000 lines with 400 definitions", |b| {
+        b.iter(|| engine.compile(black_box(&many)).expect("a program"))
     });
     group.finish();
 }

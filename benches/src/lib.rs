@@ -58,6 +58,30 @@ pub fn orders(count: usize) -> String {
     text
 }
 
+/// A program of many definitions, ten lines each: functions, constants, and calls of those before.
+pub fn definitions(count: usize) -> String {
+    let mut text = String::new();
+    for i in 0..count {
+        let before = i.saturating_sub(1);
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            r#"(def limit-{i} {{:name "step {i}" :most {i} :tags [:a-{i} "b" 2.5]}})
+(defn keep-{i}? "Is the row within the limit?" [{{:keys [total status] :or {{total 0}}}}]
+  (and (<= total (:most limit-{i}))
+       (not= status "cancelled")))
+(defn step-{i} [rows & more]
+  (let [kept (filter keep-{i}? rows)
+        sums (for [[k v] (group-by :country kept) :when (seq v)] [k (sum-by :total v)])]
+    (cond-> (into {{}} sums)
+      (seq more) (assoc :more (map #(str "n" % {i}) more)))))
+(def result-{i} (or (get limit-{before} :gone) (step-{i} [{{:total {i} :country "SE"}}] 1)))
+"#
+        );
+    }
+    text
+}
+
 /// A linear congruential generator: the data must be the same everywhere.
 struct Random(u64);
 
@@ -84,5 +108,9 @@ mod tests {
         let rows = eval(PIPELINE);
         assert!(rows.json().is_some_and(|json| json.contains("revenue")), "{:?}", rows.problem());
         assert_eq!(PIPELINE.lines().count(), 15);
+        let many = definitions(100);
+        assert_eq!(many.lines().count(), 1_000);
+        let last = format!("{many}\n(get result-99 \"SE\")");
+        assert_eq!(eval(&last).value::<i64>(), Ok(99));
     }
 }

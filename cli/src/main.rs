@@ -4,8 +4,10 @@
 
 mod batch;
 mod check;
+mod doc;
 mod exit;
 mod options;
+mod prompt;
 mod repl;
 mod report;
 mod run;
@@ -30,6 +32,10 @@ enum Command {
     Batch(batch::Arguments),
     /// Read and analyze a program without running it
     Check(check::Arguments),
+    /// Say what a function or special form does
+    Doc(doc::Arguments),
+    /// Print a reference card for a model's system prompt
+    Prompt(prompt::Arguments),
     /// Work at a prompt
     Repl(repl::Arguments),
 }
@@ -47,6 +53,8 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Batch(arguments) => batch::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Doc(arguments) => doc::run(&arguments),
+        Command::Prompt(arguments) => prompt::run(&arguments),
         Command::Repl(arguments) => repl::run(&arguments),
     };
     match done {

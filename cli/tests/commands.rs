@@ -197,3 +197,23 @@ fn the_prompt_reads_whole_forms_and_keeps_definitions() {
     assert!(!printed.ends_with("\n1\n"), "nothing runs after :quit");
     assert!(err(&done).contains("type_error"));
 }
+
+#[test]
+fn doc_and_prompt_say_what_the_language_has() {
+    let done = ptcl(&["doc", "->"], "");
+    assert!(out(&done).starts_with("(-> value step ...)"), "{}", err(&done));
+    let done = ptcl(&["doc", "fliter"], "");
+    assert_eq!(done.status.code(), Some(2));
+    assert!(err(&done).contains("did you mean filter?"), "{}", err(&done));
+    assert!(out(&ptcl(&["doc", "--markdown"], "")).starts_with("# Functions"));
+    assert_eq!(ptcl(&["doc"], "").status.code(), Some(2));
+
+    let tools =
+        file("tools.json", r#"{"a": "(n :int) -> :string", "b": {"signature": "() -> :int", "returns": 1}, "c": {}}"#);
+    let done = ptcl(&["prompt", "--tools", &tools.display().to_string()], "");
+    assert!(out(&done).ends_with("tool/a (n :int) -> :string\ntool/b () -> :int\ntool/c\n"), "{}", err(&done));
+    assert!(out(&ptcl(&["prompt"], "")).len() <= 1_500);
+    let wrong = file("wrong-tools.json", r#"{"a": "(n :int"}"#);
+    let done = ptcl(&["prompt", "--tools", &wrong.display().to_string()], "");
+    assert_eq!(done.status.code(), Some(2), "{}", err(&done));
+}

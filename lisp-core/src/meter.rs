@@ -12,36 +12,49 @@ use std::sync::Arc;
 pub struct Prints {
     lines: Vec<String>,
     bytes: usize,
+    /// What counts against the total.
+    counted: usize,
     dropped: u64,
     /// The most characters of one line; longer lines are cut, with a mark. 0 is no limit.
     pub line_chars: usize,
-    /// The most bytes of all lines together. 0 is no limit.
+    /// The most bytes of all lines together, each with [`Prints::LINE_BYTES`] more. 0 is no limit.
     pub total_bytes: usize,
 }
 
 impl Default for Prints {
     fn default() -> Self {
-        Prints { lines: Vec::new(), bytes: 0, dropped: 0, line_chars: 2_000, total_bytes: 1_000_000 }
+        Prints { lines: Vec::new(), bytes: 0, counted: 0, dropped: 0, line_chars: 2_000, total_bytes: 1_000_000 }
     }
 }
 
 impl Prints {
+    /// What a line counts besides its bytes: empty ones take memory too.
+    pub const LINE_BYTES: usize = 24;
+
     /// Adds a line, cut with a visible mark when it is too long. Lines beyond the total are counted, not kept.
     pub fn push(&mut self, line: &str) {
-        let mut kept = line.to_owned();
-        if self.line_chars > 0 && line.len() > self.line_chars {
-            let end = graphemes(line).take(self.line_chars).map(str::len).sum();
-            if end < line.len() {
-                kept.truncate(end);
-                kept.push_str(&format!("... ({}/{} chars)", self.line_chars, grapheme_count(line)));
-            }
-        }
-        if self.total_bytes > 0 && self.bytes + kept.len() > self.total_bytes {
+        let kept = self.cut(line);
+        if self.total_bytes > 0 && self.counted + kept.len() + Self::LINE_BYTES > self.total_bytes {
             self.dropped += 1;
             return;
         }
         self.bytes += kept.len();
+        self.counted += kept.len() + Self::LINE_BYTES;
         self.lines.push(kept);
+    }
+
+    /// The line as it is kept, in no more memory than it needs.
+    fn cut(&self, line: &str) -> String {
+        if self.line_chars == 0 || line.len() <= self.line_chars {
+            return line.to_owned();
+        }
+        let end = graphemes(line).take(self.line_chars).map(str::len).sum::<usize>();
+        match line.get(..end) {
+            Some(start) if end < line.len() => {
+                format!("{start}... ({}/{} chars)", self.line_chars, grapheme_count(line))
+            }
+            _ => line.to_owned(),
+        }
     }
 
     /// The lines so far.
@@ -55,7 +68,7 @@ impl Prints {
         if self.dropped > 0 {
             lines.push(format!("... ({} more lines; the limit is {} bytes)", self.dropped, self.total_bytes));
         }
-        (self.bytes, self.dropped) = (0, 0);
+        (self.bytes, self.counted, self.dropped) = (0, 0, 0);
         lines
     }
 

@@ -144,6 +144,11 @@ fn examples_of_the_language_answer_what_they_say() {
 }
 
 #[test]
+fn examples_of_the_functions_answer_what_they_say() {
+    assert!(check("docs/functions.md") >= 600);
+}
+
+#[test]
 fn examples_of_the_divergences_answer_what_they_say() {
     assert!(check("docs/divergences.md") >= 20);
 }

@@ -158,6 +158,12 @@ impl Engine {
         self.0.limits.with(&input.limits).min(&self.0.ceiling)
     }
 
+    /// A reference card of the language for a model's system prompt, with the signatures of the engine's tools; without
+    /// tools at most 1,500 bytes.
+    pub fn prompt(&self) -> String {
+        crate::prompt::card(&self.0.tools, &self.0.limits)
+    }
+
     /// The engine's tools.
     pub fn tools(&self) -> &Tools {
         &self.0.tools

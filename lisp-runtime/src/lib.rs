@@ -33,6 +33,8 @@ mod limits;
 mod outcome;
 mod program;
 mod project;
+mod prompt;
+mod reference;
 mod run;
 mod session;
 mod signature;
@@ -51,6 +53,7 @@ pub use outcome::{
     CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, ValueError, Verdict,
 };
 pub use program::{Program, builtin_names, is_incomplete};
+pub use reference::{describe_name, functions_markdown};
 pub use session::Session;
 pub use signature::{Signature, SignatureError};
 pub use tool::{BuildError, Tool, ToolCall, ToolError, Tools};

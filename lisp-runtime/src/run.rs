@@ -16,6 +16,7 @@ use lisp_core::{Error, Reason, Span};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Units of fuel between two looks at the clock: well under a millisecond.
@@ -143,8 +144,12 @@ impl Run {
         let code: usize = programs.iter().map(|program| program.core().bytes()).sum();
         let shared: usize = input.sets.iter().map(|set| set.bytes()).sum();
         let held = code.saturating_add(shared);
-        let grant = bring_in(ceiling.saturating_sub(held), &input.sources)
-            .map_err(|error| problem(in_setup(error, ceiling)))?;
+        let until = deadline(started, limits.timeout_ms);
+        let grant =
+            bring_in(ceiling.saturating_sub(held), &input.sources, until, &setting.cancel).map_err(|fault| {
+                let late = matches!(fault, Fault::Pause(_)).then(|| expired(&setting, until)).flatten();
+                problem(late.unwrap_or_else(|| in_setup(fault, ceiling)))
+            })?;
         let baseline = held.saturating_add(grant.as_ref().map_or(0, |grant| grant.bytes()));
         if baseline > ceiling {
             return Err(problem(setup_exceeded(ceiling)));
@@ -301,17 +306,7 @@ impl Run {
 
     /// The error of a run past its deadline or cancelled.
     fn expired(&self) -> Option<Error> {
-        if self.setting.cancel.is_cancelled() {
-            return Some(Error::new(Reason::Cancelled, "the run was cancelled from outside"));
-        }
-        if self.deadline.is_none_or(|deadline| Instant::now() < deadline) {
-            return None;
-        }
-        let limit = self.setting.limits.timeout_ms;
-        let error = Error::new(Reason::Timeout, format!("the run takes longer than {limit} ms"))
-            .hint("do less work, for example on fewer rows, or raise the limit timeout_ms")
-            .detail("limit_ms", limit);
-        Some(error)
+        expired(&self.setting, self.deadline)
     }
 
     /// Takes the tool call the machine waits for. `None` when it has its reply already.
@@ -506,6 +501,21 @@ impl Run {
     }
 }
 
+/// The error of a run past its deadline or cancelled.
+fn expired(setting: &Setting, deadline: Option<Instant>) -> Option<Error> {
+    if setting.cancel.is_cancelled() {
+        return Some(Error::new(Reason::Cancelled, "the run was cancelled from outside"));
+    }
+    if deadline.is_none_or(|deadline| Instant::now() < deadline) {
+        return None;
+    }
+    let limit = setting.limits.timeout_ms;
+    let error = Error::new(Reason::Timeout, format!("the run takes longer than {limit} ms"))
+        .hint("do less work, for example on fewer rows, or raise the limit timeout_ms")
+        .detail("limit_ms", limit);
+    Some(error)
+}
+
 fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
@@ -530,13 +540,32 @@ pub(crate) fn settings(limits: &Limits, heap_bytes: usize, input: &Input<'_>) ->
 }
 
 /// Builds the grant of one run. `None` when there is nothing to bring in.
-fn bring_in(limit: usize, sources: &[Source<'_>]) -> Result<Option<Grant>, Fault> {
+fn bring_in(
+    limit: usize,
+    sources: &[Source<'_>],
+    until: Option<Instant>,
+    cancel: &Cancel,
+) -> Result<Option<Grant>, Fault> {
+    /// Work on the usual grant: with more, somebody looks at the clock.
+    const USUAL: u64 = 2_000_000;
     if sources.is_empty() {
         return Ok(None);
     }
-    let grant =
-        Grant::build(limit, |h, builder| sources.iter().try_for_each(|source| bring_in_one(h, builder, source)))?;
-    Ok(Some(grant))
+    let build = |fuel: u64, flag: Option<Arc<AtomicBool>>| {
+        Grant::build(limit, |h, builder| {
+            h.ration(fuel, flag);
+            let built = sources.iter().try_for_each(|source| bring_in_one(h, builder, source));
+            h.ration(u64::MAX, None);
+            built
+        })
+    };
+    match build(USUAL, None) {
+        Err(Fault::Pause(_)) => match watchdog::flag(until, cancel) {
+            Some(flag) => build(USUAL, Some(flag)).map(Some),
+            None => build(u64::MAX, None).map(Some),
+        },
+        built => built.map(Some),
+    }
 }
 
 pub(crate) fn bring_in_one<'h>(

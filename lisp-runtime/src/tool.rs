@@ -343,6 +343,11 @@ impl Tools {
         self.by_name.get(name)
     }
 
+    /// All names with the tools' signatures, in order.
+    pub(crate) fn signatures(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.by_name.iter().map(|(name, tool)| (name.as_str(), tool.signature.as_deref()))
+    }
+
     /// All names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)

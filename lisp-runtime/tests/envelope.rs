@@ -92,7 +92,7 @@ fn answers_can_be_read_back() {
 fn what_is_cut_is_said() {
     let answer = ask(&json!({
         "program": "(doseq [i (range 100)] (println \"a line\")) 1",
-        "limits": {"prints_bytes": 60},
+        "limits": {"prints_bytes": 300},
     }));
     assert_eq!(answer["truncated"]["prints"]["lines_total"], 100);
     assert_eq!(answer["truncated"]["prints"]["lines_shown"], 10);

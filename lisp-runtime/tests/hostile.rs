@@ -1,114 +1,662 @@
-//! Programs that mean harm, or look like it: each ends with its verdict, in time, and the host goes on.
+//! Hostile programs: each ends with its verdict, within its limits, in time, and the host is unharmed.
 
-use lisp_runtime::{Engine, Input, Limits, Tool, ToolError, Verdict};
+use lisp_runtime::{Engine, Input, Limits, Outcome, Phase, Tool, Verdict};
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-const TIMEOUT_MS: u64 = 300;
-/// What a run may take beyond its deadline here: the machine that runs the tests may be busy.
-const OVERSHOOT: Duration = Duration::from_secs(2);
+/// Verdicts that several rows have in common.
+const FULL: &[&str] = &["memory_exceeded"];
+const LATE: &[&str] = &["timeout"];
+const FULL_OR_LATE: &[&str] = &["memory_exceeded", "timeout"];
+const CLEAN: &[&str] = &["ok", "memory_exceeded", "timeout", "result_limit_exceeded"];
+const UNREADABLE: &[&str] = &["parse_error", "program_too_large", "symbol_limit_exceeded"];
 
-fn engine() -> Engine {
-    let limits = Limits::default().with_timeout_ms(TIMEOUT_MS).with_loop_iterations(0).with_program_bytes(0);
-    Engine::builder()
+/// How far past its deadline a run may end. Debug builds do less between two looks at the clock.
+const OVERSHOOT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 150 } else { 10 });
+
+struct Row {
+    name: &'static str,
+    source: String,
+    limits: Limits,
+    /// `ok`, or reasons of errors.
+    expected: &'static [&'static str],
+    /// Makes the JSON that is read as `data/given`.
+    data: Option<fn() -> String>,
+    /// Its peak of resident memory is measured too.
+    hungry: bool,
+}
+
+impl Row {
+    fn new(name: &'static str, source: impl Into<String>, expected: &'static [&'static str]) -> Row {
+        let mut source: String = source.into();
+        if source.contains("(text ") {
+            let text = "(defn text [n s] (if (< (count s) n) (text n (str s s s s s s s s s s)) (subs s 0 n)))";
+            source = format!("{text} {source}");
+        }
+        let limits = Limits::default().with_timeout_ms(200);
+        Row { name, source, limits, expected, data: None, hungry: false }
+    }
+
+    /// The same with other limits.
+    fn limits(mut self, change: impl FnOnce(Limits) -> Limits) -> Row {
+        self.limits = change(self.limits);
+        self
+    }
+
+    /// The same without a limit to the rounds of a loop.
+    fn endless(self) -> Row {
+        self.limits(|limits| limits.with_loop_iterations(0))
+    }
+
+    fn given(mut self, json: fn() -> String) -> Row {
+        self.data = Some(json);
+        self
+    }
+
+    fn hungry(mut self) -> Row {
+        self.hungry = true;
+        self
+    }
+
+    fn run(&self) -> (Outcome, Duration) {
+        let engine = Engine::builder().limits(self.limits).build().expect("an engine");
+        let input = match &self.data {
+            Some(json) => Input::new().json("given", json()),
+            None => Input::new(),
+        };
+        // Neither making the data nor the clean-up is part of the run.
+        let start = Instant::now();
+        let outcome = engine.eval(&self.source, input);
+        (outcome, start.elapsed())
+    }
+}
+
+fn came_to(outcome: &Outcome) -> &'static str {
+    outcome.problem().map_or("ok", |problem| problem.reason().name())
+}
+
+/// L1-L5: time, recursion, strings, sequences, integers.
+fn growth() -> Vec<Row> {
+    let squares = "(reduce (fn [x _] (* x x)) 3 (range 60))";
+    let many_digits = "(count (str (reduce (fn [x _] (* x x)) 10 (range 20))))";
+    vec![
+        Row::new("L1 endless loop", "(loop [] (recur))", LATE).endless(),
+        Row::new("L1 endless prelude loop", "(loop [] (reduce + (range 1000)) (recur))", LATE).endless(),
+        Row::new("L2 endless tail call", "(defn f [x] (f (inc x))) (f 0)", FULL_OR_LATE).hungry(),
+        Row::new("L2 endless recursion", "(defn f [x] (inc (f x))) (f 0)", FULL_OR_LATE).hungry(),
+        Row::new("L2 endless recursion through map", "(defn f [x] (map f [x])) (f 0)", FULL_OR_LATE).hungry(),
+        Row::new("L2 two functions", "(defn g [x] x) (def f (fn h [x] (+ 1 (h (g x))))) (f 1)", FULL_OR_LATE),
+        Row::new("L2 a long composition", "((reduce comp identity (map (fn [_] inc) (range 200000))) 0)", CLEAN)
+            .hungry(),
+        Row::new("L2 a deep composition", "((reduce (fn [f _] (comp f inc)) identity (range 100000)) 0)", CLEAN)
+            .hungry(),
+        Row::new("L2 a deep partial", "((reduce (fn [f _] (partial f 1)) + (range 2000)))", CLEAN).hungry(),
+        Row::new("L3 doubling strings", "(reduce (fn [s _] (str s s)) \"x\" (range 64))", FULL).hungry(),
+        Row::new("L3 doubling by join", "(reduce (fn [s _] (join s [s s s])) \"xy\" (range 64))", FULL).hungry(),
+        Row::new(
+            "L3 growing by replace",
+            "(reduce (fn [s _] (replace s \"x\" \"xx\")) \"x\" (range 64))",
+            FULL_OR_LATE,
+        )
+        .hungry(),
+        Row::new("L3 doubling vectors", "(reduce (fn [v _] (into v v)) [1] (range 64))", FULL).hungry(),
+        Row::new("L3 concat", "(reduce (fn [v _] (concat v v)) [1] (range 64))", FULL).hungry(),
+        Row::new("L4 a long range", "(range 1000000000000)", FULL).hungry(),
+        Row::new("L4 a long range of floats", "(vec (range 1e9))", FULL).hungry(),
+        Row::new("L4 a long map", "(count (map (fn [_] 1) (range 100000000)))", FULL).hungry(),
+        Row::new("L4 combinations", "(combinations (range 40) 20)", &["memory_exceeded", "unbound_var", "timeout"])
+            .hungry(),
+        Row::new("L4 many small vectors", "(map (fn [i] [i]) (range 500000))", FULL).hungry(),
+        Row::new("L4 many maps", "(map (fn [i] {:a i :b [i]}) (range 200000))", FULL).hungry(),
+        Row::new("L4 many keys", "(reduce (fn [m i] (assoc m i [i])) {} (range 500000))", FULL_OR_LATE).hungry(),
+        Row::new("L5 squares", squares, &["memory_exceeded", "timeout", "arithmetic_error", "type_error"]).hungry(),
+        Row::new(
+            "L5 shift",
+            "(bit-shift-left 1 1000000000000)",
+            &["ok", "memory_exceeded", "arithmetic_error", "type_error"],
+        ),
+        Row::new("L5 power", "(pow 9 (pow 9 9))", &["ok", "memory_exceeded", "arithmetic_error", "type_error"]),
+        Row::new(
+            "L5 a million digits",
+            many_digits,
+            &["ok", "memory_exceeded", "timeout", "arithmetic_error", "type_error"],
+        ),
+        Row::new(
+            "L5 factorial",
+            "(count (str (reduce * (range 1 100000))))",
+            &["ok", "memory_exceeded", "timeout", "arithmetic_error", "type_error"],
+        ),
+        Row::new("L5 reading digits", "(parse-long (text 1000000 \"9\"))", CLEAN),
+    ]
+}
+
+/// L6, L7: sorts and regular expressions.
+fn long_work() -> Vec<Row> {
+    let room = |row: Row| row.endless().limits(|limits| limits.with_heap_bytes(150_000_000));
+    let regex = &["ok", "timeout", "memory_exceeded", "runtime_error", "invalid_form", "type_error"];
+    vec![
+        room(Row::new("L6 endless comparator", "(sort (fn [a b] (loop [] (recur))) (range 1000000))", LATE)),
+        room(Row::new("L6 inconsistent comparator", "(count (sort (fn [a b] true) (range 1000000)))", CLEAN)),
+        room(Row::new("L6 comparator of texts", "(sort (fn [a b] \"x\") (range 1000000))", &["type_error"])),
+        room(Row::new(
+            "L6 natural order",
+            "(count (sort (map (fn [i] (mod (* i 7919) 1000003)) (range 1000000))))",
+            CLEAN,
+        ))
+        .limits(|limits| limits.with_timeout_ms(250)),
+        room(Row::new(
+            "L6 a set of vectors",
+            "(count (set (map (fn [i] [(mod (* i 7919) 1000003) i]) (range 500000))))",
+            CLEAN,
+        ))
+        .limits(|limits| limits.with_timeout_ms(250)),
+        Row::new("L7 nested plus", "(re-find #\"(a+)+$\" (str (text 100000 \"a\") \"!\"))", regex),
+        Row::new("L7 nested star", "(re-find #\"(?:(?:a*)*)*b\" (text 100000 \"a\"))", regex),
+        Row::new("L7 back-reference", "(re-find #\"(a*)*\\1b\" (text 10000 \"a\"))", regex),
+        Row::new("L7 look-ahead", "(re-find #\"(?=(a+)+$)b\" (str (text 5000 \"a\") \"!\"))", regex),
+        Row::new(
+            "L7 many back-references",
+            "(map (fn [i] (re-find #\"(a*)*\\1b\" (text 1000 \"a\"))) (range 1000))",
+            regex,
+        ),
+        Row::new("L7 many alternatives", "(re-find (re-pattern (join \"|\" (map str (range 100000)))) \"x\")", regex),
+        Row::new("L7 a huge count", "(re-find #\"a{1000000000}\" \"a\")", regex),
+        Row::new("L7 counts of counts", "(re-find #\"((a{1,100}){1,100}){1,100}\" \"aaaa\")", regex),
+        Row::new("L7 counts of classes", "(re-find #\"(\\w{1,100}\\s){1,50}x\" (text 20000 \"ab \"))", regex),
+        Row::new("L7 every place", "(count (re-seq #\"a.*b|a\" (text 20000 \"a\")))", regex),
+        Row::new(
+            "L7 many patterns",
+            "(map (fn [i] (re-find (re-pattern (str \"\\\\w{1,\" (+ 1 (mod i 200)) \"}x\")) \"abc\")) (range 2000))",
+            regex,
+        ),
+    ]
+}
+
+/// L8: source text.
+fn sources() -> Vec<Row> {
+    let long = |name, source: String, expected| {
+        Row::new(name, source, expected).limits(|limits| limits.with_program_bytes(0).with_timeout_ms(1_000))
+    };
+    let mut rows = vec![
+        long("L8 quotes", "'".repeat(1_000_000), UNREADABLE),
+        Row::new("L8 a huge source", " ".repeat(100_000_000), UNREADABLE),
+        long(
+            "L8 a long string",
+            format!("(count \"{}\")", "s".repeat(10_000_000)),
+            &["ok", "parse_error", "memory_exceeded"],
+        ),
+        long("L8 a long symbol", "s".repeat(10_000_000), &["parse_error", "unbound_var"]),
+        long("L8 a long number", "9".repeat(10_000_000), UNREADABLE),
+        long("L8 a long float", format!("1.{}", "9".repeat(10_000_000)), &["parse_error", "ok"]),
+        long(
+            "L8 a long keyword",
+            format!("(count (name :{}))", "k".repeat(10_000_000)),
+            &["ok", "parse_error", "memory_exceeded"],
+        ),
+        long("L8 a long comment", format!("1 ;{}", "c".repeat(10_000_000)), &["ok"]),
+        long("L8 many forms", "1 ".repeat(500_000), &["ok", "memory_exceeded", "parse_error"]),
+        long(
+            "L8 many names",
+            (0..200_000).fold(String::new(), |mut s, i| {
+                let _ = write!(s, ":k{i} ");
+                s
+            }),
+            UNREADABLE,
+        ),
+        long(
+            "L8 a long vector",
+            format!("(count [{}])", "1 ".repeat(500_000)),
+            &["ok", "memory_exceeded", "parse_error", "invalid_form", "runtime_error"],
+        ),
+        long(
+            "L8 a long call",
+            format!("(+ {})", "1 ".repeat(500_000)),
+            &["ok", "memory_exceeded", "parse_error", "invalid_form", "program_too_large"],
+        ),
+    ];
+    for open in ["(", "[", "{", "#{", "#(", "(let [a ", "(-> ", "(if ", "(fn [] "] {
+        let nested = open.repeat(1_000_000 / open.len());
+        rows.push(Row::new("L8 nested and open", nested, UNREADABLE));
+    }
+    let closed = format!("{}{}", "[".repeat(499_999), "]".repeat(499_999));
+    rows.push(Row::new("L8 nested and closed", closed, UNREADABLE));
+    let deep = |depth: usize| format!("{}1{}", "(+ 1 ".repeat(depth), ")".repeat(depth));
+    rows.push(Row::new("L8 as deep as it goes", deep(90), &["ok", "parse_error"]));
+    rows
+}
+
+/// So many keys collide.
+const MANY: usize = if cfg!(debug_assertions) { 5_000 } else { 30_000 };
+
+/// Strings whose hashes are all the same: the last word undoes what the words before it did.
+fn colliding(count: usize) -> String {
+    const K: u64 = 0x9E37_79B9_7F4A_7C15;
+    const A: u64 = 0xA076_1D64_78BD_642F;
+    const B: u64 = 0xE703_7ED1_A0B4_28DB;
+    let mix = |word: u64| {
+        let wide = u128::from(word ^ A) * u128::from(B);
+        (wide as u64) ^ ((wide >> 64) as u64)
+    };
+    let mut json = String::from("[");
+    let (mut found, mut i) = (0, 0u64);
+    while found < count {
+        // Eight digits.
+        let word = (0..8).fold(0, |word, place| word << 8 | (0x30 + i / 10u64.pow(place) % 10));
+        i += 1;
+        // 16 bytes: the second word makes the state that the first one left zero.
+        let second = (mix(16u64.wrapping_mul(K) ^ word) ^ A).to_le_bytes();
+        if second.is_ascii() {
+            json.push('"');
+            for byte in word.to_le_bytes().into_iter().chain(second) {
+                let _ = match byte {
+                    0x20..0x7f if byte != b'"' && byte != b'\\' => write!(json, "{}", char::from(byte)),
+                    _ => write!(json, "\\u{byte:04x}"),
+                };
+            }
+            json.push_str("\",");
+            found += 1;
+        }
+    }
+    json.pop();
+    json.push(']');
+    json
+}
+
+/// L9-L13: deep values, collisions, JSON, formats, prints.
+fn values() -> Vec<Row> {
+    let depth = 1_000_000;
+    let deep = |name, end: &str, expected| {
+        let source = format!("(let [v (loop [i 0 v []] (if (= i {depth}) v (recur (inc i) [v])))] {end})");
+        Row::new(name, source, expected)
+            .endless()
+            .limits(|limits| limits.with_heap_bytes(300_000_000).with_timeout_ms(2_000))
+    };
+    let shared = |name, end: &str| {
+        let source =
+            format!("(let [v (reduce (fn [v _] [v v]) 1 (range 60)) w (reduce (fn [v _] [v v]) 1 (range 60))] {end})");
+        Row::new(name, source, CLEAN)
+    };
+    vec![
+        deep("L9 printed", "(count (pr-str v))", CLEAN),
+        deep("L9 shown", "(println v)", CLEAN),
+        deep("L9 compared", "(= v (loop [i 0 v []] (if (= i 1000000) v (recur (inc i) [v]))))", CLEAN),
+        deep("L9 a key", "(count {v 1 [v] 2})", CLEAN),
+        deep("L9 returned", "v", CLEAN),
+        deep(
+            "L9 generated",
+            "(count (json/generate-string v))",
+            &["ok", "memory_exceeded", "timeout", "type_error", "runtime_error"],
+        ),
+        deep("L9 walked", "(count (postwalk identity v))", CLEAN),
+        deep("L9 walked before", "(count (prewalk identity v))", CLEAN),
+        deep("L9 flattened", "(count (flatten v))", CLEAN),
+        deep("L9 sorted", "(count (sort [v [v] v]))", &["ok", "memory_exceeded", "timeout", "type_error"]),
+        shared("L9 shared: returned", "v"),
+        shared("L9 shared: printed", "(pr-str v)").hungry(),
+        shared("L9 shared: compared", "(= v w)"),
+        shared("L9 shared: a key", "{v 1}"),
+        shared("L9 shared: flattened", "(flatten v)").hungry(),
+        shared("L9 shared: walked", "(postwalk identity v)"),
+        shared("L9 shared: generated", "(json/generate-string v)").hungry(),
+        shared("L9 shared: shown", "(println v)").hungry(),
+        Row::new("L10 functions as keys", "(count (reduce (fn [m i] (assoc m (fn [] i) i)) {} (range 100000)))", CLEAN),
+        Row::new("L10 functions in a set", "(count (set (map (fn [i] (fn [] i)) (range 100000))))", CLEAN),
+        Row::new("L10 colliding keys, added", "(count (reduce (fn [m s] (assoc m s 1)) {} data/given))", CLEAN)
+            .given(|| colliding(1_000)),
+        Row::new("L10 colliding keys, built", "(count (zipmap data/given data/given))", CLEAN)
+            .given(|| colliding(MANY)),
+        Row::new("L10 colliding keys, counted", "(count (frequencies data/given))", CLEAN).given(|| colliding(MANY)),
+        Row::new("L10 colliding keys, from the host", "(count data/given)", CLEAN)
+            .given(|| format!("{{{}:1}}", colliding(MANY).trim_matches(['[', ']']).replace("\",", "\":1,"))),
+        Row::new("L11 nested arrays", "(json/parse-string data/given)", &["ok", "memory_exceeded", "runtime_error"])
+            .given(|| format!("\"{}\"", "[".repeat(1_000_000))),
+        Row::new("L11 nested in the data", "(count data/given)", &["parse_error"]).given(|| "[".repeat(1_000_000)),
+        Row::new("L11 a long number", "(json/parse-string (text 1000000 \"9\"))", CLEAN),
+        Row::new("L11 a long number in the data", "(pos? data/given)", &["ok", "memory_exceeded", "parse_error"])
+            .given(|| "9".repeat(1_000_000)),
+        Row::new("L11 a long fraction", "(json/parse-string (str \"0.\" (text 1000000 \"9\") \"e-99999999\"))", CLEAN),
+        Row::new(
+            "L11 the same key",
+            "(json/parse-string (str \"{\" (join \",\" (map (fn [_] \"\\\"a\\\":1\") (range 20000))) \"}\"))",
+            CLEAN,
+        ),
+        Row::new(
+            "L11 half a pair",
+            "(json/parse-string \"[\\\"\\\\ud800\\\", \\\"\\\\udc00x\\\"]\")",
+            &["ok", "runtime_error"],
+        ),
+        Row::new(
+            "L12 a wide format",
+            "(format \"%1000000000d\" 1)",
+            &["memory_exceeded", "runtime_error", "type_error", "arithmetic_error"],
+        )
+        .hungry(),
+        Row::new(
+            "L12 a precise format",
+            "(format \"%.999999999f\" 1.0)",
+            &["memory_exceeded", "runtime_error", "type_error", "arithmetic_error"],
+        )
+        .hungry(),
+        Row::new(
+            "L12 a huge width",
+            "(format \"%99999999999999999999d\" 1)",
+            &["memory_exceeded", "runtime_error", "type_error", "arithmetic_error"],
+        ),
+        Row::new("L13 endless prints", "(loop [i 0] (println i) (recur (inc i)))", LATE).endless().hungry(),
+        Row::new("L13 endless empty prints", "(loop [] (println) (recur))", LATE).endless().hungry(),
+        Row::new("L13 long prints", "(let [s (text 100000 \"x\")] (loop [] (println s) (recur)))", LATE)
+            .endless()
+            .hungry(),
+        Row::new("L13 a huge print", "(println (range 500000))", &["ok", "memory_exceeded"]).hungry(),
+        Row::new("L13 a large value", "(println (map (fn [i] {:i i}) (range 20000)))", &["ok", "memory_exceeded"])
+            .hungry(),
+    ]
+}
+
+/// L16, L18, L20: definitions, garbage, odd texts.
+fn others() -> Vec<Row> {
+    let definitions = (0..100_000).fold(String::new(), |mut s, i| {
+        let _ = write!(s, "(def v{i} {i})");
+        s
+    });
+    let rounds = if cfg!(debug_assertions) { 6_000 } else { 62_500 };
+    let garbage = format!("(loop [i 0] (if (< i {rounds}) (do (vec (range 1000)) (recur (inc i))) :done))");
+    let mut rows = vec![
+        Row::new("L16 many definitions", definitions, UNREADABLE).limits(|limits| limits.with_program_bytes(0)),
+        Row::new("L16 a large definition", "(def x (vec (range 10000000)))", FULL).hungry(),
+        Row::new(
+            "L16 many large definitions",
+            "(def a (vec (range 200000))) (def b (vec (range 200000))) (def c (vec (range 400000)))",
+            FULL,
+        )
+        .hungry(),
+        Row::new("L18 a gigabyte of garbage", garbage, &["ok"])
+            .endless()
+            .hungry()
+            .limits(|limits| limits.with_timeout_ms(60_000)),
+    ];
+    let odd = [
+        "\u{feff}1",
+        "\0",
+        "\"\u{202e}\u{0}\"",
+        "#\"(\"",
+        "#\"\\\"",
+        "\"\\u12\"",
+        "\"\\ud800\"",
+        "1e999",
+        "-0.0",
+        "{##NaN 1}",
+        "#{##NaN ##NaN}",
+        "{-0.0 1 0.0 2 0 3}",
+        "99999999999999999999999999",
+        "1/0",
+        "\\",
+        "#",
+        "##",
+        "##Foo",
+        ":",
+        "::a",
+        "@",
+        "^",
+        "~",
+        "`",
+        "#_",
+        "(",
+        ")",
+        "[}",
+        "{:a}",
+        "#{1 1}",
+        "\"",
+        "\u{200b}",
+        "(fn [& &] 1)",
+        "(let [x] x)",
+        "\u{1f469}\u{200d}\u{1f469}",
+        "'",
+        "#'",
+        "%",
+        "#(% %2 #(%))",
+        "(def)",
+        "(defn)",
+        "(recur)",
+        "(loop)",
+        "data/",
+        "tool/",
+        "/",
+        "(/ 0)",
+        "..",
+        "0x",
+        "1r2",
+        "1N",
+        "1M",
+        "+1",
+        "-",
+        "--1",
+        "(. x y)",
+        "#inst \"x\"",
+    ];
+    let any = &[
+        "ok",
+        "parse_error",
+        "invalid_form",
+        "invalid_arity",
+        "invalid_placeholder",
+        "unbound_var",
+        "duplicate_key",
+        "runtime_error",
+        "arithmetic_error",
+        "type_error",
+        "unsupported_pattern",
+        "unknown_tool",
+        "arity_error",
+    ];
+    rows.extend(odd.into_iter().map(|source| Row::new("L20 odd text", source, any)));
+    rows
+}
+
+fn rows() -> Vec<Row> {
+    [growth(), long_work(), sources(), values(), others()].into_iter().flatten().collect()
+}
+
+/// Those whose memory is measured. None of them has a long source, which would be counted to the process itself.
+fn hungry_rows() -> Vec<Row> {
+    [growth(), values(), others()].into_iter().flatten().filter(|row| row.hungry).collect()
+}
+
+/// What is wrong with how a row ended, if anything.
+fn wrong(row: &Row) -> Option<String> {
+    let deadline = Duration::from_millis(row.limits.timeout_ms);
+    let (mut outcome, mut took) = row.run();
+    // Other work on the machine may have been in the way.
+    for _ in 0..3 {
+        if took > deadline + OVERSHOOT {
+            (outcome, took) = row.run();
+        }
+    }
+    let came = came_to(&outcome);
+    let source: String = row.source.chars().take(100).collect();
+    if std::env::var_os("HOSTILE_TIMES").is_some() {
+        println!("{took:>12.2?} {came:22} {} {source}", row.name);
+    }
+    let wrong = |what: String| Some(format!("{}: {what}\n    {source}", row.name));
+    if !row.expected.contains(&came) {
+        let message = outcome.problem().map(|p| p.error.message.chars().take(200).collect::<String>());
+        return wrong(format!("ended with {came}, not {:?}: {message:?}", row.expected));
+    }
+    if took > deadline + OVERSHOOT {
+        return wrong(format!("took {took:?} ({came}), the deadline is {deadline:?}"));
+    }
+    let printed: usize = outcome.prints.iter().map(String::len).sum();
+    if printed as u64 > row.limits.prints_bytes + 1_000 {
+        return wrong(format!("printed {printed} bytes"));
+    }
+    if outcome.usage.heap_peak_bytes > row.limits.heap_bytes + row.limits.heap_bytes / 8 + 65_536 {
+        return wrong(format!("held {} bytes", outcome.usage.heap_peak_bytes));
+    }
+    None
+}
+
+#[test]
+fn each_ends_with_its_verdict_in_time() {
+    let only = std::env::var("HOSTILE_ONLY").unwrap_or_default();
+    let failures: Vec<String> = rows().iter().filter(|row| row.name.contains(&only)).filter_map(wrong).collect();
+    assert!(failures.is_empty(), "{} rows:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// Peak of resident memory of this process in bytes, as the kernel says; `None` elsewhere than on Linux.
+fn resident_peak() -> Option<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().trim_end_matches("kB").trim().parse::<usize>().ok()? * 1_024)
+}
+
+/// Says in a process of its own how much more memory one row takes at its peak. Without the row's number it is no test.
+#[test]
+fn one_row_in_a_process_of_its_own() {
+    let Ok(number) = std::env::var("HOSTILE_ROW") else { return };
+    let row = hungry_rows().into_iter().nth(number.parse().expect("a number")).expect("a row");
+    // What every process has: the tables of built-ins, the thread that looks at the clock.
+    let first = Engine::default().eval("(frequencies [1 (re-find #\"a\" \"a\")])", Input::new());
+    assert!(first.is_success());
+    // From here on the kernel counts the peak anew.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+    let before = resident_peak().expect("a peak");
+    let (outcome, _) = row.run();
+    let more = resident_peak().expect("a peak") - before;
+    println!("\nresident {more} {}", came_to(&outcome));
+}
+
+#[test]
+fn resident_memory_stays_in_proportion_to_the_budget() {
+    if resident_peak().is_none() {
+        return;
+    }
+    let mut failures = Vec::new();
+    for (i, row) in hungry_rows().iter().enumerate() {
+        let output = std::process::Command::new(std::env::current_exe().expect("this program"))
+            .args(["--exact", "one_row_in_a_process_of_its_own", "--nocapture"])
+            .env("HOSTILE_ROW", i.to_string())
+            .output()
+            .expect("a process");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let more = text.lines().find_map(|line| line.strip_prefix("resident ")?.split(' ').next()?.parse::<u64>().ok());
+        let most = 2 * row.limits.heap_bytes + (8 << 20);
+        if std::env::var_os("HOSTILE_TIMES").is_some() {
+            println!("{more:?} of {most} {}", row.name);
+        }
+        match more {
+            Some(more) if more <= most => {}
+            Some(more) => failures.push(format!("{}: {more} bytes, {most} are allowed", row.name)),
+            None => failures.push(format!("{}: {:?} {text}", row.name, output.status)),
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn memory_that_the_next_turn_cannot_afford() {
+    let engine = Engine::builder().limits(Limits::default().with_heap_bytes(100_000)).build().expect("an engine");
+    let memory = format!("{{\"rows\": [{}0]}}", "1,".repeat(100_000));
+    let outcome = engine.eval("(count rows)", Input::new().memory(memory));
+    let problem = outcome.problem().expect("a problem");
+    assert_eq!((problem.reason().name(), problem.phase), ("memory_exceeded", Phase::Setup));
+    // A definition that does not leave the run takes nothing away from the turn before.
+    let mut session = Engine::default().session(Input::new());
+    assert!(session.eval("(def x 1)").is_success());
+    assert_eq!(came_to(&session.eval("(def x 2) (def y (vec (range 10000000)))")), "memory_exceeded");
+    assert_eq!(session.eval("x").value::<i64>(), Ok(1));
+}
+
+/// L17: tools.
+#[test]
+fn tools_end_with_the_run() {
+    let limits = Limits::default().with_timeout_ms(200).with_loop_iterations(0);
+    let engine = Engine::builder()
         .limits(limits)
-        .grant(Tool::echo("echo"))
-        .tool("panic", |_| -> Result<(), ToolError> { panic!("a tool's own bug") })
+        .tool("n", |_| Ok(1))
+        .tool("huge", |_| Ok("x".repeat(100_000_000)))
+        .tool("bad", |_| -> Result<i64, lisp_runtime::ToolError> { panic!("a tool's own fault") })
+        .grant(
+            Tool::new("stuck", |_| {
+                std::thread::sleep(Duration::from_secs(3));
+                Ok(1)
+            })
+            .detached(),
+        )
         .build()
-        .expect("an engine")
+        .expect("an engine");
+    let rows: &[(&str, &[&str])] = &[
+        ("(loop [i 0] (if (< i 1000000) (do (tool/n {:i i}) (recur (inc i))) i))", &["timeout", "ok"]),
+        ("(tool/n {:s (reduce (fn [s _] (str s s)) \"x\" (range 22))})", &["result_limit_exceeded", "memory_exceeded"]),
+        ("(tool/n {:v (reduce (fn [v _] [v v]) 1 (range 60))})", &["result_limit_exceeded", "memory_exceeded"]),
+        ("(count (tool/bad {}))", &["tool_error"]),
+        ("(tool/stuck {})", &["timeout"]),
+    ];
+    for (source, expected) in rows {
+        let start = Instant::now();
+        let outcome = engine.eval(source, Input::new());
+        let took = start.elapsed();
+        assert!(expected.contains(&came_to(&outcome)), "{source}: {}", came_to(&outcome));
+        assert!(took < Duration::from_millis(200) + 5 * OVERSHOOT, "{source}: {took:?}");
+        assert_eq!(engine.eval("(+ 1 1)", Input::new()).value::<i64>(), Ok(2));
+    }
+    // Making the text is the tool's own work, and nobody cuts it short; what it answers is refused.
+    let outcome = engine.eval("(count (tool/huge {}))", Input::new());
+    assert!(["memory_exceeded", "timeout"].contains(&came_to(&outcome)), "{}", came_to(&outcome));
 }
 
-/// Runs a program and sees that it ends in time with one of the verdicts.
-fn ends(source: &str, verdicts: &[Verdict]) {
-    let start = Instant::now();
-    let outcome = engine().eval(source, Input::new());
-    let shown: String = source.chars().take(80).collect();
-    let took = start.elapsed();
-    assert!(verdicts.contains(&outcome.verdict()), "{shown}: {:?} {:?}", outcome.verdict(), outcome.problem());
-    assert!(took < Duration::from_millis(TIMEOUT_MS) + OVERSHOOT, "{shown}: {took:?}");
-    let budget = outcome.limits.heap_bytes;
-    assert!(outcome.usage.heap_peak_bytes <= budget + budget / 4, "{shown}: {:?}", outcome.usage);
-}
-
+/// L19: the smallest budget in which a program gets through is found twice.
 #[test]
-fn time_and_memory_end() {
-    use Verdict::{Error, Ok, OutOfMemory, Timeout};
-    let chars = |count: usize, text: &str| format!("(apply str (map (fn [_] \"{text}\") (range {count})))");
-    for (source, verdicts) in [
-        ("(loop [] (recur))".to_owned(), &[Timeout][..]),
-        ("(defn f [x] (f (inc x))) (f 0)".to_owned(), &[OutOfMemory, Timeout]),
-        ("(defn f [x] (inc (f (inc x)))) (f 0)".to_owned(), &[OutOfMemory, Timeout]),
-        ("(reduce (fn [s _] (str s s)) \"x\" (range 64))".to_owned(), &[OutOfMemory]),
-        ("(range 1000000000000)".to_owned(), &[OutOfMemory, Error]),
-        ("(combinations (range 40) 20)".to_owned(), &[OutOfMemory, Timeout]),
-        ("(reduce (fn [a _] (* a a)) 123456789 (range 60))".to_owned(), &[OutOfMemory, Error, Timeout]),
-        ("(bit-shift-left 1 1000000000000)".to_owned(), &[OutOfMemory, Error]),
-        ("(sort (fn [a b] (loop [] (recur))) (range 1000))".to_owned(), &[Timeout]),
-        ("(count (sort (fn [a b] true) (range 1000)))".to_owned(), &[Ok]),
-        ("(sort (fn [a b] \"x\") [3 1 2])".to_owned(), &[Error]),
-        (format!("(re-find #\"(a+)+$\" (str {} \"!\"))", chars(3_000, "a")), &[Ok, Timeout]),
-        (format!("(re-find #\"(?=(a+)+$)(a+)+$\" (str {} \"!\"))", chars(3_000, "a")), &[Ok, Error, Timeout]),
-        ("(re-find #\"(a{1000}){1000}\" \"aaa\")".to_owned(), &[Error]),
-        (format!("(json/parse-string {})", chars(30_000, "[")), &[Ok]),
-        (format!("(json/parse-string {})", chars(30_000, "9")), &[Ok]),
-        ("(format \"%1000000000d\" 1)".to_owned(), &[Error]),
-        ("(format \"%.999999999f\" 1.0)".to_owned(), &[Error]),
-        ("(loop [] (println \"xxxxxxxxxxxxxxxxxxxxxxxxxx\") (recur))".to_owned(), &[Timeout]),
-        ("(println (range 200000))".to_owned(), &[Ok]),
-        ("(loop [i 0] (tool/echo {:i i}) (recur (inc i)))".to_owned(), &[Timeout]),
-        ("(tool/panic)".to_owned(), &[Error]),
-        ("(def x (vec (range 100000000)))".to_owned(), &[OutOfMemory, Error]),
-        // Garbage is not held against a program.
-        ("(loop [i 0] (if (< i 20000) (do (vec (range 60)) (recur (inc i))) :done))".to_owned(), &[Ok]),
-    ] {
-        ends(&source, verdicts);
-    }
+fn the_edge_of_the_budget_is_sharp() {
+    let engine = Engine::builder().ceiling(Limits::unlimited()).build().expect("an engine");
+    let program = engine.compile("(let [v (vec (range 30000))] (count (map inc v)))").expect("a program");
+    let fits = |budget: u64| {
+        let mut asked = lisp_runtime::LimitsRequest::default();
+        asked.set("heap_bytes", budget).expect("a limit");
+        let outcome = engine.run(&program, Input::new().limits(asked));
+        assert!(["ok", "memory_exceeded"].contains(&came_to(&outcome)), "{}", came_to(&outcome));
+        outcome.is_success()
+    };
+    let edge = || {
+        let (mut low, mut high) = (1, 10_000_000);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if fits(middle) { high = middle } else { low = middle }
+        }
+        high
+    };
+    let first = edge();
+    assert_eq!(edge(), first);
+    assert!(fits(first) && !fits(first - 1));
 }
 
+/// L21: hostile programs beside honest ones.
 #[test]
-fn source_text_cannot_break_the_reader() {
-    use Verdict::{Error, Ok};
-    for unit in ["(", "[", "{", "#{", "#(", "'", ")", "(let [", "(fn [", "[{#{("] {
-        ends(&unit.repeat(200_000), &[Error]);
-    }
-    // Many small ones, and few that are costly to compile.
-    ends(&"#\"#\"".repeat(100_000), &[Ok]);
-    let patterns: Vec<String> = (0..5_000).map(|i| format!("#\"(a{{100}}){{{}}}\"", 50 + i % 50)).collect();
-    ends(&patterns.join(" "), &[Ok]);
-    for source in ["x".repeat(5_000_000), "1".repeat(5_000_000), format!(":{}", "k".repeat(5_000_000))] {
-        ends(&source, &[Error, Ok]);
-    }
-    for source in ["(+ 1 \0)", "(def \u{202e} 1)", "1e999", "#\"abc", "\u{feff}\u{feff}1", "\u{0}"] {
-        ends(source, &[Error]);
-    }
-    for source in ["\u{feff}(+ 1 2)", "-0.0", "{##NaN 1}", "\"\u{202e}\""] {
-        ends(source, &[Ok]);
-    }
-}
-
-#[test]
-fn honest_programs_are_unharmed_beside_hostile_ones() {
-    let (engine, patient) = (engine(), Limits::default().with_timeout_ms(20_000));
-    let honest = Engine::builder().limits(patient).build().expect("an engine");
+fn honest_programs_finish_beside_hostile_ones() {
     let hostile = [
         "(loop [] (recur))",
-        "(defn f [x] (inc (f (inc x)))) (f 0)",
+        "(defn f [x] (inc (f x))) (f 0)",
         "(reduce (fn [s _] (str s s)) \"x\" (range 64))",
-        "(tool/panic)",
-        "((((((",
+        "(re-find #\"(a*)*\\1b\" (text 10000 \"a\"))",
+        "(reduce (fn [x _] (* x x)) 3 (range 60))",
+        "(sort (fn [a b] (= a b)) (range 100000))",
     ];
+    let short = Limits::default().with_timeout_ms(20).with_loop_iterations(0);
+    let attacked = Engine::builder().limits(short).build().expect("an engine");
+    let honest = Engine::builder().limits(Limits::default().with_timeout_ms(20_000)).build().expect("an engine");
+    let program = honest.compile("(reduce + (map :n (filter :ok data/rows)))").expect("a program");
+    let rows = honest.import("rows", format!("[{}{{}}]", "{\"n\": 2, \"ok\": true},".repeat(100))).expect("data");
+    let (attacked, honest, program, rows) = (&attacked, &honest, &program, &rows);
     std::thread::scope(|scope| {
-        for thread in 0..8 {
-            let (engine, honest) = (engine.clone(), honest.clone());
+        for thread in 0..4 {
             scope.spawn(move || {
-                for run in 0..30 {
-                    if run % 6 == 0 {
-                        let outcome = engine.eval(hostile[(thread + run / 6) % hostile.len()], Input::new());
-                        assert_ne!(outcome.verdict(), Verdict::HostFault);
-                        assert!(!outcome.is_success());
-                    }
-                    let rows = Input::new().json("rows", r#"[{"n": 20}, {"n": 22}]"#);
-                    let outcome = honest.eval("(reduce + (map :n data/rows))", rows);
-                    assert_eq!(outcome.value::<i64>(), Ok(42));
+                for i in 0..30 {
+                    let outcome = attacked.eval(hostile[(i + thread) % hostile.len()], Input::new());
+                    assert_ne!(outcome.verdict(), Verdict::HostFault);
+                }
+            });
+            scope.spawn(move || {
+                for _ in 0..200 {
+                    assert_eq!(honest.run(program, Input::new().data_set(rows)).value::<i64>(), Ok(200));
                 }
             });
         }

@@ -30,6 +30,7 @@ pub mod special;
 mod unknown;
 
 pub(crate) use introspect::TAKES_NAMES;
+pub use unknown::repair;
 pub(crate) use unknown::unknown_name;
 mod format;
 mod parse;
@@ -140,30 +141,30 @@ impl Builtin {
     }
 }
 
-/// All built-ins, area by area.
-static AREAS: &[&[Builtin]] = &[
-    crate::frames::TABLE,
-    comparison::TABLE,
-    numbers::TABLE,
-    maps::TABLE,
-    sets::TABLE,
-    print::TABLE,
-    math::TABLE,
-    bits::TABLE,
-    predicates::TABLE,
-    seqs::TABLE,
-    slices::TABLE,
-    json::TABLE,
-    describe::TABLE,
-    java_text::TABLE,
-    java_math::TABLE,
-    java_parse::TABLE,
-    java_time::TABLE,
-    strings::TABLE,
-    format::TABLE,
-    regex::TABLE,
-    parse::TABLE,
-    introspect::TABLE,
+/// All built-ins, area by area, each with its title.
+static AREAS: &[(&str, &[Builtin])] = &[
+    ("Functions that call functions", crate::frames::TABLE),
+    ("Comparison", comparison::TABLE),
+    ("Numbers", numbers::TABLE),
+    ("Maps", maps::TABLE),
+    ("Sets and vectors", sets::TABLE),
+    ("Text of values", print::TABLE),
+    ("Mathematics", math::TABLE),
+    ("Bits", bits::TABLE),
+    ("Questions about values", predicates::TABLE),
+    ("Sequences", seqs::TABLE),
+    ("Parts of sequences", slices::TABLE),
+    ("JSON", json::TABLE),
+    ("The shape of data", describe::TABLE),
+    ("Java: strings", java_text::TABLE),
+    ("Java: mathematics", java_math::TABLE),
+    ("Java: parsing", java_parse::TABLE),
+    ("Java: dates and times", java_time::TABLE),
+    ("Strings", strings::TABLE),
+    ("Formatting", format::TABLE),
+    ("Regular expressions", regex::TABLE),
+    ("Parsing", parse::TABLE),
+    ("Help", introspect::TABLE),
 ];
 
 struct Index {
@@ -172,7 +173,7 @@ struct Index {
 }
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
-    let rows: Vec<&'static Builtin> = AREAS.iter().flat_map(|area| area.iter()).collect();
+    let rows: Vec<&'static Builtin> = AREAS.iter().flat_map(|(_, area)| area.iter()).collect();
     let mut by_name = HashMap::new();
     for (i, row) in rows.iter().enumerate() {
         let id = BuiltinId(i as u16);
@@ -187,6 +188,11 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
 /// All built-ins in the order of their ids.
 pub fn all() -> &'static [&'static Builtin] {
     &INDEX.rows
+}
+
+/// The built-ins by area: a title and its rows.
+pub fn areas() -> &'static [(&'static str, &'static [Builtin])] {
+    AREAS
 }
 
 /// Namespaces of Clojure and the rows' name for them; the core's is empty.

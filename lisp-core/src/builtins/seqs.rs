@@ -341,7 +341,7 @@ fn combinations<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn too_long(name: &str, len: &dyn std::fmt::Display) -> Fault {
-    fault(Reason::RuntimeError, format!("{name}: {len} elements are more than a vector holds"))
+    fault(Reason::MemoryExceeded, format!("{name}: {len} elements are more than a vector holds"))
 }
 
 /// `(range start end step)`

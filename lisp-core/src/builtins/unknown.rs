@@ -50,8 +50,16 @@ const ABSENT: &[(&str, &str)] = &[
     ("tool", "tools are called by name, as (tool/search {...})"),
 ];
 
+/// What to write instead of a name that the language does not have: what stands for it, or the nearest name.
+pub fn repair(name: &str) -> Option<String> {
+    match ABSENT.iter().find(|(absent, _)| *absent == name) {
+        Some((_, hint)) => Some((*hint).to_owned()),
+        None => nearest(name, std::iter::empty()).map(|other| format!("did you mean {other}?")),
+    }
+}
+
 /// The error for a name that is neither defined nor built in, with the nearest name there is.
-pub(crate) fn unknown_name<'a>(name: &str, defined: impl Iterator<Item = &'a str>) -> Error {
+pub(crate) fn unknown_name<'a>(name: &'a str, defined: impl Iterator<Item = &'a str>) -> Error {
     let error = Error::new(Reason::UnboundVar, format!("{name} is not defined"));
     if let Some((_, hint)) = ABSENT.iter().find(|(absent, _)| *absent == name) {
         return error.hint(*hint);
@@ -60,19 +68,23 @@ pub(crate) fn unknown_name<'a>(name: &str, defined: impl Iterator<Item = &'a str
         let error = Error::new(Reason::UnboundVar, format!("{name} is a special form and no value"));
         return error.hint(format!("write {}; as a function, wrap it in fn", form.usage));
     }
+    match nearest(name, defined) {
+        Some(other) => error.hint(format!("did you mean {other}?")),
+        None => error.hint("define it with def or defn before it is used, or pass it in as data/name"),
+    }
+}
+
+/// The name most like one that is not there, if any is like it at all.
+fn nearest<'a>(name: &str, defined: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let forms = SPECIAL_FORMS.iter().map(|form| form.name);
     let rows = all().iter().flat_map(|row| std::iter::once(row.name).chain(row.aliases.iter().copied()));
-    // Of names equally near the first is taken: what the program defined comes before the language's own.
-    let nearest = defined
-        .chain(rows)
+    let (far, other) = rows
         .chain(forms)
+        .chain(defined)
         .filter(|other| *other != name && other.len().abs_diff(name.len()) <= 2)
         .map(|other| (distance(name, other), other))
-        .min_by_key(|(d, _)| *d);
-    match nearest {
-        Some((d, other)) if d <= 2 && d < name.len().min(other.len()) => error.hint(format!("did you mean {other}?")),
-        _ => error.hint("define it with def or defn before it is used, or pass it in as data/name"),
-    }
+        .min()?;
+    (far <= 2 && far < name.len().min(other.len())).then_some(other)
 }
 
 /// How many characters must be changed, added, removed or swapped with their neighbour.

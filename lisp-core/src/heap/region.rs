@@ -194,6 +194,22 @@ impl Heap {
         }
     }
 
+    /// For work that is paid for already and takes long: fails when the run is to end. Costs no fuel.
+    #[inline]
+    pub fn look(&self) -> Res<()> {
+        match &*self.interrupt.borrow() {
+            Some(flag) if flag.load(Ordering::Relaxed) => Err(Fault::Pause(self.spent.get())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets work outside a run, such as bringing data in, spend `fuel`; then it fails with [`Fault::Pause`], unless
+    /// there is a flag: then it goes on until that is set.
+    pub fn ration(&self, fuel: u64, interrupt: Option<Arc<AtomicBool>>) {
+        self.watch(interrupt);
+        self.set_slice(self.spent.get().saturating_add(fuel), u64::MAX);
+    }
+
     /// The same between two instructions, where a pause costs nothing.
     #[cold]
     pub(crate) fn pause_or_go_on(&self) -> Res<()> {

@@ -8,7 +8,10 @@ use std::cmp::Ordering;
 pub fn merge_sort<T: Copy>(h: &Heap, items: &mut [T], mut compare: impl FnMut(T, T) -> Res<Ordering>) -> Res<()> {
     const RUN: usize = 8;
     let n = items.len();
-    for run in items.chunks_mut(RUN) {
+    for (number, run) in items.chunks_mut(RUN).enumerate() {
+        if number.is_multiple_of(64) {
+            h.look()?;
+        }
         for i in 1..run.len() {
             let item = run[i];
             let mut at = i;
@@ -29,7 +32,7 @@ pub fn merge_sort<T: Copy>(h: &Heap, items: &mut [T], mut compare: impl FnMut(T,
         scratch.clear();
         for pair in items.chunks(width.saturating_mul(2)) {
             let (left, right) = pair.split_at(width.min(pair.len()));
-            merge(&mut scratch, left, right, &mut compare)?;
+            merge(h, &mut scratch, left, right, &mut compare)?;
         }
         items.copy_from_slice(&scratch);
         width = width.saturating_mul(2);
@@ -37,7 +40,11 @@ pub fn merge_sort<T: Copy>(h: &Heap, items: &mut [T], mut compare: impl FnMut(T,
     Ok(())
 }
 
+/// So many comparisons without a look at the clock.
+const LOOK: u32 = 1_024;
+
 fn merge<T: Copy>(
+    h: &Heap,
     out: &mut Vec<T>,
     mut left: &[T],
     mut right: &[T],
@@ -51,7 +58,12 @@ fn merge<T: Copy>(
         out.extend_from_slice(right);
         return Ok(());
     }
+    let mut steps = 0u32;
     while let (Some((&a, left_rest)), Some((&b, right_rest))) = (left.split_first(), right.split_first()) {
+        steps += 1;
+        if steps.is_multiple_of(LOOK) {
+            h.look()?;
+        }
         if compare(a, b)? == Ordering::Greater {
             out.push(b);
             right = right_rest;

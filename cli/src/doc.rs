@@ -1,0 +1,29 @@
+//! `ptcl doc`: what a function or special form does.
+
+use crate::exit::{Exit, Failure};
+use lisp_runtime::{describe_name, functions_markdown};
+use std::io::Write;
+
+/// What the command takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// A function, special form or constant
+    #[arg(required_unless_present = "markdown", allow_hyphen_values = true)]
+    name: Option<String>,
+    /// Print the page of all functions instead
+    #[arg(long, conflicts_with = "name")]
+    markdown: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let text = match &arguments.name {
+        Some(name) => describe_name(name).map_err(|hint| {
+            let hint = hint.map_or(String::new(), |hint| format!(": {hint}"));
+            Failure::Usage(format!("the language has no {name}{hint}"))
+        })?,
+        None => functions_markdown(),
+    };
+    std::io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,218 @@
+//! Every built-in on the worst arguments there are, under tight limits: each call ends, with a value or an error, soon.
+
+mod common;
+
+use lisp_core::builtins::{Builtin, MANY, all};
+use lisp_core::compile::Program;
+use lisp_core::error::Reason;
+use lisp_core::heap::{Fault, Heap, Res, Value};
+use lisp_core::json::{Duplicate, ReadLimits as JsonLimits, read};
+use lisp_core::machine::{Ending, Grant, Machine, Settings, Step};
+use lisp_core::syntax::ReadLimits;
+use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+const FUEL: u64 = 2_000_000;
+const HEAP: usize = 2_000_000;
+/// No call takes longer.
+const MOST: Duration = Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 200 });
+
+/// Arguments that are written in the program.
+const WRITTEN: &[&str] = &[
+    "nil",
+    "-1",
+    "9223372036854775807",
+    "1e308",
+    "##NaN",
+    "\"\"",
+    "[]",
+    ":k",
+    "inc",
+    "(fn [& xs] xs)",
+    "#\"(a|b|ab)*c\"",
+    "\"%999999d %s\"",
+    "\"(a+)+$\"",
+];
+
+/// Arguments that the host grants, as `data/NAME`: large ones that are not to be built for each call.
+const GRANTED: &[&str] = &[
+    "data/text",
+    "data/accents",
+    "data/digits",
+    "data/json",
+    "data/big",
+    "data/numbers",
+    "data/texts",
+    "data/rows",
+    "data/pairs",
+    "data/deep",
+    "data/shared",
+    "data/map",
+    "data/set",
+    "data/colliding",
+    "data/letters",
+];
+
+/// Strings whose hashes are all the same, as their word 2 undoes word 1.
+fn colliding(count: usize) -> Vec<String> {
+    let mix = |word: u64| {
+        let wide = u128::from(word ^ 0xA076_1D64_78BD_642F) * 0xE703_7ED1_A0B4_28DB;
+        (wide as u64) ^ ((wide >> 64) as u64)
+    };
+    let words = (0u64..).filter_map(|i| {
+        let first = (0..8).fold(0, |word, place| word << 8 | (0x30 + i / 10u64.pow(place) % 10));
+        let second = mix(16u64.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ first) ^ 0xA076_1D64_78BD_642F;
+        String::from_utf8([first.to_le_bytes(), second.to_le_bytes()].concat()).ok()
+    });
+    words.take(count).collect()
+}
+
+fn nested<'h>(h: &'h Heap, depth: usize, level: impl Fn(&'h Heap, Value<'h>) -> Res<Value<'h>>) -> Res<Value<'h>> {
+    (0..depth).try_fold(Value::Int(1), |v, _| level(h, v))
+}
+
+fn worst_values() -> Arc<Grant> {
+    let grant = Grant::build(usize::MAX, |h, b| {
+        b.data("text", h.str(&"a".repeat(4_000_000))?);
+        b.data("accents", h.str(&"e\u{301}\u{1f469}\u{200d}\u{1f469} ".repeat(40_000))?);
+        b.data("digits", h.str(&"9".repeat(1_000_000))?);
+        b.data("json", h.str(&format!("[{}1]", "[1,{\"a\":\"\\u00e9\"}],".repeat(40_000)))?);
+        let big = format!("-{}", "9".repeat(4_000));
+        b.data(
+            "big",
+            read(h, &big, &JsonLimits::default(), Duplicate::Last).map_err(|e| e.into_fault(Reason::ParseError))?,
+        );
+        b.data("numbers", h.vector_from(250_000, (0..).map(|i| Value::Int(i * 7_919 % 1_000_003)))?);
+        let texts = (0..50_000).map(|i| h.str(&format!("t{i}"))).collect::<Res<Vec<_>>>()?;
+        b.data("texts", h.vector(&texts)?);
+        let letters = (0..100_000).map(|_| h.str("\u{e9}")).collect::<Res<Vec<_>>>()?;
+        b.data("letters", h.vector(&letters)?);
+        let pairs = (0..20_000).map(|i| h.vector(&[Value::Int(i), Value::Int(-i)])).collect::<Res<Vec<_>>>()?;
+        b.data("pairs", h.vector(&pairs)?);
+        let row = |i: i64| {
+            let (name, id) = (h.keyword("name")?, h.keyword("id")?);
+            h.map([(name, h.str("n")?), (id, Value::Int(i))].into_iter())
+        };
+        let rows = (0..10_000).map(row).collect::<Res<Vec<_>>>()?;
+        b.data("rows", h.vector(&rows)?);
+        b.data("deep", nested(h, 100_000, |h, v| h.vector(&[v]))?);
+        b.data("shared", nested(h, 30, |h, v| h.vector(&[v, v]))?);
+        b.data("map", h.map((0..20_000).map(|i| (Value::Int(i), Value::Int(i))).collect::<Vec<_>>().into_iter())?);
+        b.data("set", h.set((0..20_000).map(Value::Int).collect::<Vec<_>>().into_iter())?);
+        let keys = colliding(500).iter().map(|k| Ok((h.str(k)?, Value::Nil))).collect::<Res<Vec<_>>>()?;
+        b.data("colliding", h.map(keys.into_iter())?);
+        Ok::<(), Fault>(())
+    });
+    Arc::new(grant.expect("the worst values"))
+}
+
+/// The calls of a built-in: with all arguments the same, and with one bad one among usual ones.
+fn calls(row: &Builtin) -> Vec<String> {
+    let mut calls = Vec::new();
+    let most = if row.max == MANY { row.min.max(3) } else { row.max.min(4) };
+    let worst = || WRITTEN.iter().chain(GRANTED);
+    // Debug builds leave out most of the usual values; a call is slow with any of them.
+    let usual: &[&str] = if cfg!(debug_assertions) { &["2"] } else { &["2", "\"a\"", "[3 1]", "inc", "{:name 1}"] };
+    for count in row.min..=most {
+        for bad in worst() {
+            calls.push(format!("({}{})", row.name, format!(" {bad}").repeat(count.into())));
+            for place in 0..if count > 1 { count } else { 0 } {
+                for good in usual {
+                    let mut call = format!("({}", row.name);
+                    for i in 0..count {
+                        let _ = write!(call, " {}", if i == place { bad } else { good });
+                    }
+                    call.push(')');
+                    calls.push(call);
+                }
+            }
+        }
+        if count == 0 {
+            calls.truncate(1);
+        }
+        if count > 1 && !cfg!(debug_assertions) {
+            for (a, b) in GRANTED.iter().flat_map(|a| worst().map(move |b| (a, b))) {
+                calls.push(format!("({} {a} {b}{})", row.name, " nil".repeat(usize::from(count) - 2)));
+                calls.push(format!("({} {b} {a}{})", row.name, " 2".repeat(usize::from(count) - 2)));
+            }
+        }
+    }
+    calls
+}
+
+/// How long the call took and its fuel.
+fn call(source: &str, grant: &Arc<Grant>) -> Result<(Duration, u64), String> {
+    let Ok(program) = Program::compile(source, &ReadLimits::default()) else { return Ok((Duration::ZERO, 0)) };
+    let settings =
+        Settings { heap_bytes: HEAP, fuel: Some(FUEL), now_ms: Some(1_700_000_000_000), ..Settings::default() };
+    let mut machine = Machine::new(vec![grant.clone()], settings);
+    if machine.load(Arc::new(program)).is_err() {
+        return Ok((Duration::ZERO, 0));
+    }
+    let start = Instant::now();
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        loop {
+            match machine.resume(u64::MAX / 2) {
+                Step::Paused => {}
+                Step::ToolCall => drop(machine.reply(|_| Ok(Value::Nil))),
+                Step::Done(Ending::Error(error)) if error.reason == Reason::HostFault => return Err(error.to_string()),
+                // What the failing instruction spent is not counted.
+                Step::Done(Ending::Error(error)) if error.reason == Reason::MemoryExceeded => return Ok(FUEL),
+                Step::Done(Ending::Error(error)) if error.reason == Reason::FuelExhausted => return Ok(FUEL),
+                Step::Done(_) => return Ok(0),
+            }
+        }
+    }));
+    let took = start.elapsed();
+    match ended {
+        Ok(Ok(fuel)) => Ok((took, machine.usage().fuel.max(fuel))),
+        Ok(Err(error)) => Err(format!("{source}: {error}")),
+        Err(_) => Err(format!("{source}: a panic")),
+    }
+}
+
+#[test]
+fn every_built_in_ends_soon_whatever_it_is_given() {
+    let grant = worst_values();
+    let only = std::env::var("WORST_ONLY").unwrap_or_default();
+    let rows: Vec<_> = all().iter().filter(|row| only.is_empty() || row.name == only).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let (mut failures, mut slow, mut count) = (Vec::new(), Vec::new(), 0);
+        while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
+            for source in calls(row) {
+                count += 1;
+                match call(&source, &grant) {
+                    Err(failure) => failures.push(failure),
+                    // Other work on the machine may have been in the way.
+                    Ok((took, _)) if took > MOST && call(&source, &grant).is_ok_and(|(again, _)| again > MOST) => {
+                        failures.push(format!("{source}: {took:?}"));
+                    }
+                    Ok((took, fuel)) => slow.push((took.as_nanos() as u64 / (fuel + 10_000), took, fuel, source)),
+                }
+            }
+        }
+        slow.sort();
+        (failures, slow.split_off(slow.len().saturating_sub(400)), count)
+    };
+    let (mut failures, mut slow, count) = std::thread::scope(|scope| {
+        let other = scope.spawn(work);
+        let mut all = work();
+        let other = other.join().expect("the other half");
+        all.0.extend(other.0);
+        all.1.extend(other.1);
+        (all.0, all.1, all.2 + other.2)
+    });
+    if std::env::var_os("WORST_TIMES").is_some() {
+        slow.sort();
+        println!("{count} calls; nanoseconds for a unit of fuel, time, fuel");
+        for (ratio, took, fuel, source) in slow.iter().rev() {
+            println!("{ratio:>8} {took:>12.2?} {fuel:>9} {source}");
+        }
+    }
+    failures.truncate(100);
+    assert!(failures.is_empty(), "{} calls:\n{}", failures.len(), failures.join("\n"));
+}

@@ -1,0 +1,81 @@
+//! Hostile source text, and honest programs beside hostile ones.
+
+use lisp_runtime::{Engine, Input, Limits, Tool, ToolError, Verdict};
+use std::time::{Duration, Instant};
+
+const TIMEOUT_MS: u64 = 300;
+/// What a run may take beyond its deadline here: the machine that runs the tests may be busy.
+const OVERSHOOT: Duration = Duration::from_secs(2);
+
+fn engine() -> Engine {
+    let limits = Limits::default().with_timeout_ms(TIMEOUT_MS).with_loop_iterations(0).with_program_bytes(0);
+    Engine::builder()
+        .limits(limits)
+        .grant(Tool::echo("echo"))
+        .tool("panic", |_| -> Result<(), ToolError> { panic!("a tool's own bug") })
+        .build()
+        .expect("an engine")
+}
+
+/// Runs a program and sees that it ends in time with one of the verdicts.
+fn ends(source: &str, verdicts: &[Verdict]) {
+    let start = Instant::now();
+    let outcome = engine().eval(source, Input::new());
+    let shown: String = source.chars().take(80).collect();
+    let took = start.elapsed();
+    assert!(verdicts.contains(&outcome.verdict()), "{shown}: {:?} {:?}", outcome.verdict(), outcome.problem());
+    assert!(took < Duration::from_millis(TIMEOUT_MS) + OVERSHOOT, "{shown}: {took:?}");
+    let budget = outcome.limits.heap_bytes;
+    assert!(outcome.usage.heap_peak_bytes <= budget + budget / 4, "{shown}: {:?}", outcome.usage);
+}
+
+#[test]
+fn source_text_cannot_break_the_reader() {
+    use Verdict::{Error, Ok};
+    for unit in ["(", "[", "{", "#{", "#(", "'", ")", "(let [", "(fn [", "[{#{("] {
+        ends(&unit.repeat(200_000), &[Error]);
+    }
+    // Many small ones, and few that are costly to compile.
+    ends(&"#\"#\"".repeat(100_000), &[Ok]);
+    let patterns: Vec<String> = (0..5_000).map(|i| format!("#\"(a{{100}}){{{}}}\"", 50 + i % 50)).collect();
+    ends(&patterns.join(" "), &[Ok]);
+    for source in ["x".repeat(5_000_000), "1".repeat(5_000_000), format!(":{}", "k".repeat(5_000_000))] {
+        ends(&source, &[Error, Ok]);
+    }
+    for source in ["(+ 1 \0)", "(def \u{202e} 1)", "1e999", "#\"abc", "\u{feff}\u{feff}1", "\u{0}"] {
+        ends(source, &[Error]);
+    }
+    for source in ["\u{feff}(+ 1 2)", "-0.0", "{##NaN 1}", "\"\u{202e}\""] {
+        ends(source, &[Ok]);
+    }
+}
+
+#[test]
+fn honest_programs_are_unharmed_beside_hostile_ones() {
+    let (engine, patient) = (engine(), Limits::default().with_timeout_ms(20_000));
+    let honest = Engine::builder().limits(patient).build().expect("an engine");
+    let hostile = [
+        "(loop [] (recur))",
+        "(defn f [x] (inc (f (inc x)))) (f 0)",
+        "(reduce (fn [s _] (str s s)) \"x\" (range 64))",
+        "(tool/panic)",
+        "((((((",
+    ];
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let (engine, honest) = (engine.clone(), honest.clone());
+            scope.spawn(move || {
+                for run in 0..30 {
+                    if run % 6 == 0 {
+                        let outcome = engine.eval(hostile[(thread + run / 6) % hostile.len()], Input::new());
+                        assert_ne!(outcome.verdict(), Verdict::HostFault);
+                        assert!(!outcome.is_success());
+                    }
+                    let rows = Input::new().json("rows", r#"[{"n": 20}, {"n": 22}]"#);
+                    let outcome = honest.eval("(reduce + (map :n data/rows))", rows);
+                    assert_eq!(outcome.value::<i64>(), Ok(42));
+                }
+            });
+        }
+    });
+}
