@@ -11,6 +11,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(json/parse-string \"{\\\"a\\\": [1, 2.5, null]}\")", "{\"a\" [1 2.5 nil]}"),
             ("(json/parse-string \"not json\")", "nil"),
             ("(json/parse-string 42)", "nil"),
+            ("(json/parse-string)", "!arity_error"),
         ],
     ),
     Builtin::native("json/parse-lines", 1, 1, "(json/parse-lines s)", parse_lines).namespace("json").doc(
@@ -18,6 +19,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[
             ("(json/parse-lines \"{\\\"a\\\":1}\\n\\n[2]\\nx\")", "[{\"a\" 1} [2] nil]"),
             ("(json/parse-lines 42)", "nil"),
+            ("(json/parse-lines)", "!arity_error"),
         ],
     ),
     Builtin::native("json/generate-string", 1, 1, "(json/generate-string v)", generate_string).namespace("json").doc(

@@ -48,8 +48,10 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(re-pattern #\"a\")", "!type_error"),
         ],
     ),
-    Builtin::native("regex?", 1, 1, "(regex? x)", is_regex)
-        .doc("Is it a regular expression?", &[("(regex? #\"a\")", "true"), ("(regex? \"a\")", "false")]),
+    Builtin::native("regex?", 1, 1, "(regex? x)", is_regex).doc(
+        "Is it a regular expression?",
+        &[("(regex? #\"a\")", "true"), ("(regex? \"a\")", "false"), ("(regex?)", "!arity_error")],
+    ),
     Builtin::native("extract", 2, 3, "(extract pattern s n)", extract).doc(
         "Group n (1 when not given, 0 is the whole match) of the first match, or nil. The pattern may be a string.",
         &[
