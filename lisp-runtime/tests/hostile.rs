@@ -12,7 +12,7 @@ const CLEAN: &[&str] = &["ok", "memory_exceeded", "timeout", "result_limit_excee
 const UNREADABLE: &[&str] = &["parse_error", "program_too_large", "symbol_limit_exceeded"];
 
 /// How far past its deadline a run may end. Debug builds do less between two looks at the clock.
-const OVERSHOOT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 150 } else { 10 });
+const OVERSHOOT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 3_000 } else { 10 });
 
 struct Row {
     name: &'static str,
@@ -569,7 +569,7 @@ fn memory_that_the_next_turn_cannot_afford() {
 /// L17: tools.
 #[test]
 fn tools_end_with_the_run() {
-    let limits = Limits::default().with_timeout_ms(200).with_loop_iterations(0);
+    let limits = Limits::default().with_timeout_ms(1_500).with_loop_iterations(0);
     let engine = Engine::builder()
         .limits(limits)
         .tool("n", |_| Ok(1))
@@ -577,7 +577,7 @@ fn tools_end_with_the_run() {
         .tool("bad", |_| -> Result<i64, lisp_runtime::ToolError> { panic!("a tool's own fault") })
         .grant(
             Tool::new("stuck", |_| {
-                std::thread::sleep(Duration::from_secs(3));
+                std::thread::sleep(Duration::from_secs(60));
                 Ok(1)
             })
             .detached(),
@@ -596,7 +596,7 @@ fn tools_end_with_the_run() {
         let outcome = engine.eval(source, Input::new());
         let took = start.elapsed();
         assert!(expected.contains(&came_to(&outcome)), "{source}: {}", came_to(&outcome));
-        assert!(took < Duration::from_millis(200) + 5 * OVERSHOOT, "{source}: {took:?}");
+        assert!(took < Duration::from_millis(1_500) + 5 * OVERSHOOT, "{source}: {took:?}");
         assert_eq!(engine.eval("(+ 1 1)", Input::new()).value::<i64>(), Ok(2));
     }
     // Making the text is the tool's own work, and nobody cuts it short; what it answers is refused.
