@@ -82,6 +82,7 @@ fn growth() -> Vec<Row> {
     vec![
         Row::new("L1 endless loop", "(loop [] (recur))", LATE).endless(),
         Row::new("L1 endless prelude loop", "(loop [] (reduce + (range 1000)) (recur))", LATE).endless(),
+        Row::new("L1 endless worker", "(pmap (fn [_] (loop [] (recur))) [1])", LATE).endless(),
         Row::new("L2 endless tail call", "(defn f [x] (f (inc x))) (f 0)", FULL_OR_LATE).hungry(),
         Row::new("L2 endless recursion", "(defn f [x] (inc (f x))) (f 0)", FULL_OR_LATE).hungry(),
         Row::new("L2 endless recursion through map", "(defn f [x] (map f [x])) (f 0)", FULL_OR_LATE).hungry(),
@@ -92,6 +93,7 @@ fn growth() -> Vec<Row> {
             .hungry(),
         Row::new("L2 a deep partial", "((reduce (fn [f _] (partial f 1)) + (range 2000)))", CLEAN).hungry(),
         Row::new("L3 doubling strings", "(reduce (fn [s _] (str s s)) \"x\" (range 64))", FULL).hungry(),
+        Row::new("L3 in a worker", "(pmap (fn [_] (reduce (fn [s _] (str s s)) \"x\" (range 64))) [1])", FULL),
         Row::new("L3 doubling by join", "(reduce (fn [s _] (join s [s s s])) \"xy\" (range 64))", FULL).hungry(),
         Row::new(
             "L3 growing by replace",
