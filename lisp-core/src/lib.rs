@@ -14,6 +14,7 @@
 
 pub mod builtins;
 pub mod compile;
+pub mod cost;
 pub mod error;
 pub mod frames;
 #[allow(unsafe_code, reason = "arenas, values and compaction: the one room for it")]

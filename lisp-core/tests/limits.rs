@@ -95,6 +95,13 @@ fn raising_the_fuel_limit() {
 }
 
 #[test]
+fn a_limit_keeps_its_name_inside_workers() {
+    let case = Case::new("", "(pmap (fn [x] (reduce + (range x))) [100000])");
+    assert!(with_fuel(&case, 5_000).failed_with("fuel_exhausted"));
+    assert!(with_heap(&case, 5_000).failed_with("memory_exceeded"));
+}
+
+#[test]
 fn garbage_without_end_is_no_matter() {
     // Debug builds do a tenth of the work.
     let total: u64 = if cfg!(debug_assertions) { 100_000_000 } else { 1_000_000_000 };

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const FUEL: u64 = 2_000_000;
 const HEAP: usize = 2_000_000;
 /// No call takes longer.
-const MOST: Duration = Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 200 });
+const MOST: Duration = Duration::from_millis(if cfg!(debug_assertions) { 20_000 } else { 200 });
 
 /// Arguments that are written in the program.
 const WRITTEN: &[&str] = &[
@@ -115,7 +115,7 @@ fn calls(row: &Builtin) -> Vec<String> {
     let most = if row.max == MANY { row.min.max(3) } else { row.max.min(4) };
     let worst = || WRITTEN.iter().chain(GRANTED);
     // Debug builds leave out most of the usual values; a call is slow with any of them.
-    let usual: &[&str] = if cfg!(debug_assertions) { &["2"] } else { &["2", "\"a\"", "[3 1]", "inc", "{:name 1}"] };
+    let usual: &[&str] = if cfg!(debug_assertions) { &["2"] } else { &["2", "inc"] };
     for count in row.min..=most {
         for bad in worst() {
             calls.push(format!("({}{})", row.name, format!(" {bad}").repeat(count.into())));
@@ -133,10 +133,9 @@ fn calls(row: &Builtin) -> Vec<String> {
         if count == 0 {
             calls.truncate(1);
         }
-        if count > 1 && !cfg!(debug_assertions) {
-            for (a, b) in GRANTED.iter().flat_map(|a| worst().map(move |b| (a, b))) {
-                calls.push(format!("({} {a} {b}{})", row.name, " nil".repeat(usize::from(count) - 2)));
-                calls.push(format!("({} {b} {a}{})", row.name, " 2".repeat(usize::from(count) - 2)));
+        if count == 2 && !cfg!(debug_assertions) {
+            for (a, b) in worst().flat_map(|a| worst().map(move |b| (a, b))) {
+                calls.push(format!("({} {a} {b})", row.name));
             }
         }
     }

@@ -12,7 +12,7 @@ const CLEAN: &[&str] = &["ok", "memory_exceeded", "timeout", "result_limit_excee
 const UNREADABLE: &[&str] = &["parse_error", "program_too_large", "symbol_limit_exceeded"];
 
 /// How far past its deadline a run may end. Debug builds do less between two looks at the clock.
-const OVERSHOOT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 150 } else { 10 });
+const OVERSHOOT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 3_000 } else { 10 });
 
 struct Row {
     name: &'static str,
@@ -82,6 +82,7 @@ fn growth() -> Vec<Row> {
     vec![
         Row::new("L1 endless loop", "(loop [] (recur))", LATE).endless(),
         Row::new("L1 endless prelude loop", "(loop [] (reduce + (range 1000)) (recur))", LATE).endless(),
+        Row::new("L1 endless worker", "(pmap (fn [_] (loop [] (recur))) [1])", LATE).endless(),
         Row::new("L2 endless tail call", "(defn f [x] (f (inc x))) (f 0)", FULL_OR_LATE).hungry(),
         Row::new("L2 endless recursion", "(defn f [x] (inc (f x))) (f 0)", FULL_OR_LATE).hungry(),
         Row::new("L2 endless recursion through map", "(defn f [x] (map f [x])) (f 0)", FULL_OR_LATE).hungry(),
@@ -92,6 +93,7 @@ fn growth() -> Vec<Row> {
             .hungry(),
         Row::new("L2 a deep partial", "((reduce (fn [f _] (partial f 1)) + (range 2000)))", CLEAN).hungry(),
         Row::new("L3 doubling strings", "(reduce (fn [s _] (str s s)) \"x\" (range 64))", FULL).hungry(),
+        Row::new("L3 in a worker", "(pmap (fn [_] (reduce (fn [s _] (str s s)) \"x\" (range 64))) [1])", FULL),
         Row::new("L3 doubling by join", "(reduce (fn [s _] (join s [s s s])) \"xy\" (range 64))", FULL).hungry(),
         Row::new(
             "L3 growing by replace",
@@ -569,7 +571,7 @@ fn memory_that_the_next_turn_cannot_afford() {
 /// L17: tools.
 #[test]
 fn tools_end_with_the_run() {
-    let limits = Limits::default().with_timeout_ms(200).with_loop_iterations(0);
+    let limits = Limits::default().with_timeout_ms(1_500).with_loop_iterations(0);
     let engine = Engine::builder()
         .limits(limits)
         .tool("n", |_| Ok(1))
@@ -577,7 +579,7 @@ fn tools_end_with_the_run() {
         .tool("bad", |_| -> Result<i64, lisp_runtime::ToolError> { panic!("a tool's own fault") })
         .grant(
             Tool::new("stuck", |_| {
-                std::thread::sleep(Duration::from_secs(3));
+                std::thread::sleep(Duration::from_secs(60));
                 Ok(1)
             })
             .detached(),
@@ -596,7 +598,7 @@ fn tools_end_with_the_run() {
         let outcome = engine.eval(source, Input::new());
         let took = start.elapsed();
         assert!(expected.contains(&came_to(&outcome)), "{source}: {}", came_to(&outcome));
-        assert!(took < Duration::from_millis(200) + 5 * OVERSHOOT, "{source}: {took:?}");
+        assert!(took < Duration::from_millis(1_500) + 5 * OVERSHOOT, "{source}: {took:?}");
         assert_eq!(engine.eval("(+ 1 1)", Input::new()).value::<i64>(), Ok(2));
     }
     // Making the text is the tool's own work, and nobody cuts it short; what it answers is refused.

@@ -3,6 +3,7 @@
 use super::args::{describe, fault};
 use super::numbers::{greater, greater_eq, less, less_eq, limbs};
 use super::{Builtin, MANY};
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, TimeValue, Value, Work, compare_numbers};
 use std::cmp::Ordering;
@@ -52,7 +53,7 @@ fn compare_leaves<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Ordering> 
         (Value::Nil, _) => Ok(Ordering::Less),
         (_, Value::Nil) => Ok(Ordering::Greater),
         (Value::Str(a), Value::Str(b)) | (Value::Keyword(_, a), Value::Keyword(_, b)) => {
-            h.charge(a.text.len().min(b.text.len()) as u64 / 16)?;
+            h.charge(cost::copied(a.text.len().min(b.text.len())))?;
             Ok(compare_texts(a.text, b.text))
         }
         (Value::Bool(a), Value::Bool(b)) => Ok(a.cmp(&b)),
@@ -90,10 +91,7 @@ pub(super) fn compare_texts(a: &str, b: &str) -> Ordering {
 
 pub use crate::heap::merge_sort;
 
-/// What a sort of `n` elements costs in fuel.
-pub fn sort_cost(n: usize) -> u64 {
-    n as u64 * u64::from(usize::BITS - n.leading_zeros())
-}
+pub use crate::cost::sorted as sort_cost;
 
 /// A vector of the values in their natural order; equal ones keep their order.
 pub fn sort_values<'h>(h: &'h Heap, items: &[Value<'h>]) -> Res<Value<'h>> {

@@ -3,6 +3,7 @@
 use super::args::{grapheme_count, graphemes};
 use super::preview::{CHARS, preview};
 use super::{Builtin, java};
+use crate::cost;
 use crate::heap::{Heap, Map, MapBuilder, Res, TimeValue, Value, compare_numbers};
 use crate::json::push;
 use std::cmp::Ordering;
@@ -287,7 +288,7 @@ fn show_key<'h>(h: &'h Heap, key: Value<'h>) -> Res<String> {
 
 /// The text, or its beginning and how long it is.
 fn short(h: &Heap, text: &str) -> Res<String> {
-    h.charge(text.len() as u64 / 16 + 1)?;
+    h.charge(cost::copied(text.len()) + 1)?;
     if text.len() <= CHARS {
         return Ok(text.to_owned());
     }
@@ -529,7 +530,7 @@ impl<'h> Walk<'h> {
         for (entry, name) in entries.iter().zip(&names) {
             let name = name.replace('\\', "\\\\").replace('.', "\\.");
             let path = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
-            h.charge(path.len() as u64 / 16 + 4)?;
+            h.charge(cost::copied(path.len()) + 4)?;
             if !self.found.contains_key(&path) {
                 if self.found.len() >= PATHS {
                     self.caps.insert("max_paths");

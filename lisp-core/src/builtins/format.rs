@@ -3,6 +3,7 @@
 use super::args::{fault, grapheme_count, string};
 use super::print::to_str;
 use super::{Builtin, MANY};
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, TextBuf, Value};
 
@@ -135,7 +136,7 @@ fn show<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut
             let mut text = TextBuf::new(h);
             to_str(h, value, &mut text)?;
             let text = text.as_str();
-            h.charge(text.len() as u64 / 4)?;
+            h.charge(cost::parsed(text.len()))?;
             let shown = match field.precision {
                 Some(most) => super::strings::first_characters(text, most),
                 None => text,
@@ -209,7 +210,7 @@ fn big_text<'h>(h: &'h Heap, value: Value<'h>, radix: u32) -> Res<String> {
     let Value::Big(big) = value else { return Ok(String::new()) };
     let limbs = big.limbs.len();
     // The conversion takes time quadratic in the number of limbs.
-    h.charge((limbs as u64).saturating_mul(limbs as u64) / 16 + limbs as u64)?;
+    h.charge(cost::digits(limbs))?;
     h.room(limbs.saturating_mul(32))?;
     Ok(big.to_bigint().to_str_radix(radix))
 }

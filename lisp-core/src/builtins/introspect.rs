@@ -6,6 +6,7 @@
 use super::args::type_error;
 use super::special::{CONSTANTS, SPECIAL_FORMS};
 use super::{Builtin, BuiltinId};
+use crate::cost;
 use crate::heap::{Heap, Res, TextBuf, Value};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -109,7 +110,7 @@ fn name_arg<'h>(function: &str, v: Value<'h>) -> Res<&'h str> {
 
 fn apropos<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let text = name_arg("apropos", args.first().copied().unwrap_or(Value::Nil))?;
-    h.charge(text.len() as u64 / 8)?;
+    h.charge(cost::scanned(text.len()))?;
     let wanted = text.trim();
     let longest = PAGES.values().map(|page| page.searched.len()).max().unwrap_or(0);
     if wanted.is_empty() || wanted.len() > longest {
@@ -118,7 +119,7 @@ fn apropos<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let wanted = wanted.to_lowercase();
     let found = h.vec_builder(8)?;
     for (name, page) in PAGES.iter() {
-        h.charge(1 + page.searched.len() as u64 / 16)?;
+        h.charge(1 + cost::copied(page.searched.len()))?;
         if page.searched.contains(&wanted) {
             found.push(h, h.str(name)?)?;
         }

@@ -3,6 +3,7 @@
 
 use super::Builtin;
 use super::java::{null, out_of_domain, text};
+use crate::cost;
 use crate::heap::{Heap, Res, Value};
 
 const fn parser(
@@ -69,7 +70,7 @@ fn parse_long<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn integer<'h>(h: &'h Heap, name: &str, arg: Value<'h>, min: i64, max: i64) -> Res<Value<'h>> {
     let text = text(name, arg)?.ok_or_else(|| null(name))?;
-    h.charge(text.len() as u64 / 4 + 1)?;
+    h.charge(cost::parsed(text.len()) + 1)?;
     match exact_integer(text) {
         Some(n) if (min..=max).contains(&n) => Ok(Value::Int(n)),
         Some(_) => Err(out_of_domain(name, &format!("{} is not from {min} to {max}", shown(text)))),

@@ -3,6 +3,7 @@
 
 use super::Builtin;
 use super::java::{int, null, out_of_domain, text};
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, Value};
 
@@ -103,7 +104,7 @@ fn two_texts<'h>(h: &'h Heap, name: &str, args: &[Value<'h>]) -> Res<(&'h str, &
 
 fn length<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let text = text(".length", args[0])?.ok_or_else(|| null(".length"))?;
-    h.charge(text.len() as u64 / 8)?;
+    h.charge(cost::scanned(text.len()))?;
     Ok(Value::Int(units(text)))
 }
 
@@ -153,7 +154,7 @@ fn substring<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let start = int(name, args[1])?;
     let end = args.get(2).map(|&end| int(name, end)).transpose()?;
     let receiver = receiver.ok_or_else(|| null(name))?;
-    h.charge(receiver.len() as u64 / 8)?;
+    h.charge(cost::scanned(receiver.len()))?;
     let len = units(receiver);
     let end = end.unwrap_or(len);
     if start < 0 || end > len || start > end {
@@ -177,6 +178,6 @@ fn substring<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn trim<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let text = text(".trim", args[0])?.ok_or_else(|| null(".trim"))?;
-    h.charge(text.len() as u64 / 16)?;
+    h.charge(cost::copied(text.len()))?;
     h.str_view(text.trim_matches(|c| c <= ' '))
 }

@@ -6,6 +6,7 @@
 use super::java::{long, null, out_of_domain, text, wrong_type};
 use super::java_math::clock;
 use super::{Builtin, Native};
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, TimeValue, Value};
 use regex::Regex;
@@ -367,7 +368,7 @@ fn parse_instant(text: &str) -> Option<(i64, u32)> {
 fn instant_parse<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "Instant/parse";
     let text = text(name, args[0])?.ok_or_else(|| null(name))?;
-    h.charge(text.len() as u64 / 16 + 8)?;
+    h.charge(cost::copied(text.len()) + 8)?;
     match parse_instant(text) {
         Some((second, nano)) => h.time(TimeValue::Instant(second, nano)),
         None => Err(unreadable(name, text, "an instant such as 2024-01-02T03:04:05Z")),

@@ -1,6 +1,7 @@
 //! `json/parse-string`, `json/parse-lines` and `json/generate-string`.
 
 use super::Builtin;
+use crate::cost;
 use crate::heap::{Fault, Heap, Res, TextBuf, Value};
 use crate::json::{Duplicate, ReadError, ReadLimits, Reader, Style, write};
 
@@ -50,7 +51,7 @@ fn parse_string<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn parse_lines<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let Value::Str(s) = args[0] else { return Ok(Value::Nil) };
-    h.charge(s.text.len() as u64 / 8 + 1)?;
+    h.charge(cost::scanned(s.text.len()) + 1)?;
     let values = h.vec_builder(16)?;
     let mut reader = Reader::new(h, ReadLimits::default(), Duplicate::First);
     for line in s.text.split(['\n', '\r']) {

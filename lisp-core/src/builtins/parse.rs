@@ -1,6 +1,7 @@
 //! Numbers and booleans from text. What cannot be read is nil, never an error.
 
 use super::Builtin;
+use crate::cost;
 use crate::heap::{Heap, Res, Value};
 
 /// The rows of this area.
@@ -70,13 +71,13 @@ fn after_digits(text: &str) -> Option<&str> {
 
 fn parse_long<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let &[Value::Str(s)] = args else { return Ok(Value::Nil) };
-    h.charge(s.text.len() as u64 / 8)?;
+    h.charge(cost::scanned(s.text.len()))?;
     Ok(long(s.text).map_or(Value::Nil, Value::Int))
 }
 
 fn parse_double<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let &[Value::Str(s)] = args else { return Ok(Value::Nil) };
-    h.charge(s.text.len() as u64 / 4)?;
+    h.charge(cost::parsed(s.text.len()))?;
     Ok(double(s.text).map_or(Value::Nil, Value::Float))
 }
 

@@ -2,6 +2,7 @@
 
 use super::args::graphemes;
 use super::{Builtin, MANY};
+use crate::cost;
 use crate::heap::{Heap, Res, Value};
 
 fn answer<'h>(yes: bool) -> Res<Value<'h>> {
@@ -43,7 +44,7 @@ fn is_function(v: Value<'_>) -> bool {
 
 fn is_char<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let Value::Str(s) = args[0] else { return answer(false) };
-    h.charge(s.text.len() as u64 / 16)?;
+    h.charge(cost::copied(s.text.len()))?;
     answer(graphemes(s.text).take(2).count() == 1)
 }
 

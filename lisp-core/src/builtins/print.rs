@@ -2,6 +2,7 @@
 
 use super::args::graphemes;
 use super::{Builtin, BuiltinId, MANY};
+use crate::cost;
 use crate::heap::{Entries, Heap, Res, Str, TextBuf, Time, TimeValue, Value, Work};
 use std::fmt::Write as _;
 
@@ -121,7 +122,7 @@ fn is_word<'h>(h: &'h Heap, items: &[Value<'h>]) -> Res<bool> {
     for &item in items {
         let Value::Str(s) = item else { return Ok(false) };
         if s.text.len() != 1 {
-            h.charge(s.text.len() as u64 / 16)?;
+            h.charge(cost::copied(s.text.len()))?;
             let mut characters = graphemes(s.text);
             if characters.next().is_none() || characters.next().is_some() {
                 return Ok(false);
@@ -212,7 +213,7 @@ fn show_leaf<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>, style: Style)
         Value::Big(big) => {
             // The conversion to decimal digits takes time quadratic in the number of limbs.
             let limbs = big.limbs.len();
-            h.charge((limbs as u64).saturating_mul(limbs as u64) / 16 + limbs as u64)?;
+            h.charge(cost::digits(limbs))?;
             h.room(limbs.saturating_mul(24))?;
             out.push_str(&big.to_bigint().to_string())
         }

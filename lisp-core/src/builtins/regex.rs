@@ -3,6 +3,7 @@
 use super::Builtin;
 use super::args::{string, type_error};
 use super::parse;
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, TextBuf, Value};
 use crate::meter::{Compiled, PatternCost};
@@ -98,15 +99,19 @@ impl<'h> Search<'h> {
     /// Begins a search. Charges for going through the text once.
     pub(super) fn new(h: &'h Heap, pattern: &str, text: &'h str) -> Res<Self> {
         let (compiled, cost) = h.regexes.borrow_mut().get_with_cost(pattern)?;
-        let (len, spread) = (text.len() as u64, 1 + cost.weight / 32);
+        let (len, spread) = (text.len() as u64, 1 + cost.weight / cost::PLACES_PER_STEP);
         charge_compiled(h, cost)?;
         let (engine, groups, step) = match compiled {
             Compiled::Linear(regex) => {
                 if cost.weight.saturating_mul(len) > SEARCH_STEPS {
                     return Err(too_long(text, (SEARCH_STEPS / cost.weight.max(1)) as usize));
                 }
-                h.charge((len / 4).saturating_mul(spread))?;
+                h.charge((len / cost::SEARCHED_BYTES_PER_UNIT).saturating_mul(spread))?;
                 let groups = regex.captures_len();
+                if groups > 1 {
+                    // Where the groups of a match are is found slowly, place by place.
+                    h.charge((len / cost::GROUP_BYTES_PER_UNIT).saturating_mul(spread))?;
+                }
                 let locations = (groups > 1).then(|| regex.capture_locations());
                 (Engine::Linear(regex, locations), groups, 8 + len / 8_192)
             }
@@ -194,7 +199,7 @@ impl<'h> Search<'h> {
 /// Fuel for the compiled form. It is charged at every use, compiled just now or not, so that the fuel of a program does
 /// not depend on what is still kept.
 fn charge_compiled(h: &Heap, cost: PatternCost) -> Res<()> {
-    h.charge(cost.bytes as u64 / 1_024)
+    h.charge(cost.bytes as u64 / cost::COMPILED_BYTES_PER_UNIT)
 }
 
 #[cold]
@@ -353,7 +358,7 @@ fn extract<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn extract_int<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let default = args.get(3).copied().unwrap_or(Value::Nil);
     let Some(text) = group(h, "extract-int", args)? else { return Ok(default) };
-    h.charge(text.len() as u64 / 8)?;
+    h.charge(cost::scanned(text.len()))?;
     Ok(parse::long(text).map_or(default, Value::Int))
 }
 

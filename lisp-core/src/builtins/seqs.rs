@@ -4,6 +4,7 @@ use super::args::{self, describe, fault, type_error};
 use super::numbers::{add, greater, less};
 use super::slices::{Accept, amount, as_vector, items};
 use super::{Builtin, MANY, maps};
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Entry, Fault, Heap, MAX_LEN, Res, Value, Vector, Work};
 
@@ -21,7 +22,7 @@ pub fn append<'h>(h: &'h Heap, v: &'h Vector<'h>, more: &[Value<'h>]) -> Res<Val
         return Ok(Value::Vector(result));
     }
     let len = v.len().saturating_add(more.len());
-    h.charge(v.len() as u64 / 8)?;
+    h.charge(cost::moved(v.len()))?;
     h.vector_from(len, v.items().iter().chain(more).copied())
 }
 
@@ -85,7 +86,7 @@ fn concat<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let out = h.vec_builder(0)?;
     for &arg in args {
         let items = source(h, "concat", arg, Reason::TypeError)?;
-        h.charge(items.len() as u64 / 4)?;
+        h.charge(cost::parsed(items.len()))?;
         out.extend(h, items)?;
     }
     out.finish(h)

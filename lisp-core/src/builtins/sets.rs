@@ -2,6 +2,7 @@
 
 use super::args::{self, describe, fault, type_error};
 use super::{Builtin, MANY, maps};
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Map, Res, Value};
 
@@ -117,7 +118,7 @@ fn vec<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn vector<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
-    h.charge(args.len() as u64 / 8)?;
+    h.charge(cost::moved(args.len()))?;
     h.vector(args)
 }
 

@@ -2,6 +2,7 @@
 
 use super::Builtin;
 use super::args::{self, describe, grapheme_count, graphemes, type_error};
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, Value, Vector};
 
@@ -41,7 +42,7 @@ pub(super) fn as_vector<'h>(h: &'h Heap, name: &str, v: Value<'h>, accept: Accep
         return Ok(v);
     }
     let items = items(h, name, v, accept)?;
-    h.charge(items.len() as u64 / 8)?;
+    h.charge(cost::moved(items.len()))?;
     match h.vector(items)? {
         Value::Vector(v) => Ok(v),
         other => Err(type_error(name, "a collection", other)),
@@ -74,7 +75,7 @@ fn at_least_zero(n: i64) -> usize {
 
 /// The character of a string at an index, as a person counts.
 fn char_at<'h>(h: &'h Heap, text: &'h str, index: usize) -> Res<Option<Value<'h>>> {
-    h.charge(text.len() as u64 / 16)?;
+    h.charge(cost::copied(text.len()))?;
     if text.is_ascii() && !text.contains('\r') {
         return match text.get(index..index.saturating_add(1)) {
             Some(c) => Ok(Some(h.str_view(c)?)),
@@ -124,7 +125,7 @@ fn last<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
         Value::Vector(v) => Ok(v.items().last().copied().unwrap_or(Value::Nil)),
         Value::Str(s) => {
-            h.charge(s.text.len() as u64 / 16)?;
+            h.charge(cost::copied(s.text.len()))?;
             match graphemes(s.text).next_back() {
                 Some(c) => h.str_view(c),
                 None => Ok(Value::Nil),
@@ -274,7 +275,7 @@ fn length<'h>(h: &'h Heap, v: Value<'h>) -> Res<Option<usize>> {
         Value::Vector(v) => v.len(),
         Value::Map(m) | Value::Set(m) => m.len(),
         Value::Str(s) => {
-            h.charge(s.text.len() as u64 / 4)?;
+            h.charge(cost::parsed(s.text.len()))?;
             grapheme_count(s.text)
         }
         _ => return Ok(None),

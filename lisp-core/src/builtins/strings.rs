@@ -3,6 +3,7 @@
 use super::args::{self, fault, grapheme_count, graphemes, int, string, type_error};
 use super::print::to_str;
 use super::{Builtin, regex};
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, TextBuf, Value};
 
@@ -142,7 +143,7 @@ fn is_space(c: char) -> bool {
 fn view<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], part: impl Fn(&'h str) -> &'h str) -> Res<Value<'h>> {
     let whole = arg(args, 0);
     let text = string(name, whole)?;
-    h.charge(text.len() as u64 / 16)?;
+    h.charge(cost::copied(text.len()))?;
     let picked = part(text);
     if picked.len() == text.len() { Ok(whole) } else { h.str_view(picked) }
 }
@@ -152,7 +153,7 @@ fn is_blank<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         return Ok(Value::Bool(true));
     }
     let text = string("blank?", arg(args, 0))?;
-    h.charge(text.len() as u64 / 16)?;
+    h.charge(cost::copied(text.len()))?;
     Ok(Value::Bool(text.chars().all(is_space)))
 }
 
@@ -325,7 +326,7 @@ fn split<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     if graphemes(separator).nth(1).is_some() {
         return Err(separator_error(separator));
     }
-    h.charge(text.len() as u64 / 16)?;
+    h.charge(cost::copied(text.len()))?;
     let out = h.vec_builder(4)?;
     for part in text.split(separator) {
         h.charge(1)?;
@@ -351,7 +352,7 @@ fn split_lines<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     if text.is_empty() {
         return h.vector(&[whole]);
     }
-    h.charge(text.len() as u64 / 16)?;
+    h.charge(cost::copied(text.len()))?;
     let out = h.vec_builder(4)?;
     // Only the empty lines at the very end go; one that ends in a carriage return is not empty unless a newline follows.
     let mut lines = text.split('\n').peekable();
@@ -381,7 +382,7 @@ fn replace<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         Value::Str(s) => s.text,
         other => return Err(type_error("replace", "a string or a regular expression to look for", other)),
     };
-    h.charge(text.len() as u64 / 8)?;
+    h.charge(cost::scanned(text.len()))?;
     let mut out = TextBuf::new(h);
     if pattern.is_empty() {
         charge_characters(h, text)?;
@@ -451,7 +452,7 @@ fn name<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn keyword<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     match arg(args, 0) {
         Value::Str(s) => {
-            h.charge(s.text.len() as u64 / 16)?;
+            h.charge(cost::copied(s.text.len()))?;
             let mut bytes = s.text.bytes();
             let first = bytes.next().is_some_and(|b| b.is_ascii_alphabetic());
             if first && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'?' | b'!')) {

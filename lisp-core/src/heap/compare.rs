@@ -2,9 +2,10 @@
 //! with a work list, whose memory is metered.
 
 use super::map::Map;
-use super::string::{hash_bytes, mix};
+use super::string::{Str, hash_bytes, mix};
 use super::value::TimeValue;
 use super::{Heap, Res, Value, Work};
+use crate::cost;
 use num_bigint::BigInt;
 use num_traits::FromPrimitive;
 use std::cmp::Ordering;
@@ -18,12 +19,50 @@ enum Numbers {
     ByKind,
 }
 
-/// Compares two values that hold no others; `None` for two collections of the same kind.
+/// Texts up to this length are hashed and compared within the cost of the instruction; longer ones cost fuel.
+pub(super) const SHORT_TEXT: usize = 64;
+
+/// Fuel for going through a text once, hashing it or comparing it.
+#[inline]
+pub(super) fn text_cost(text: &str) -> u64 {
+    if text.len() <= SHORT_TEXT { 0 } else { cost::copied(text.len()) }
+}
+
+/// Are two texts the same? `None` when that is not to be said for nothing.
+#[inline]
+fn equal_texts(a: &Str<'_>, b: &Str<'_>) -> Option<bool> {
+    if std::ptr::eq(a, b) {
+        return Some(true);
+    }
+    if a.text.len() > SHORT_TEXT && a.text.len() == b.text.len() { None } else { Some(a.text == b.text) }
+}
+
+/// The text of a value that is one.
+fn text_of<'h>(v: Value<'h>) -> Option<&'h str> {
+    match v {
+        Value::Str(s) | Value::Keyword(_, s) | Value::Symbol(s) | Value::Var(s) | Value::Regex(s) | Value::Tool(s) => {
+            Some(s.text)
+        }
+        _ => None,
+    }
+}
+
+/// Fuel for the hash of a value that holds no others.
+#[inline]
+fn hash_cost(v: Value<'_>) -> u64 {
+    match v {
+        Value::Str(s) | Value::Symbol(s) | Value::Var(s) | Value::Regex(s) | Value::Tool(s) => text_cost(s.text),
+        Value::Big(b) => b.limbs.len() as u64 / 4,
+        _ => 0,
+    }
+}
+
+/// Compares two values that hold no others; `None` for two collections of the same kind, and for long texts.
 #[inline]
 fn equal_leaf<'h>(a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Option<bool> {
     Some(match (a, b) {
-        (Value::Keyword(ha, a), Value::Keyword(hb, b)) => std::ptr::eq(a, b) || (ha == hb && a.text == b.text),
-        (Value::Str(a), Value::Str(b)) => std::ptr::eq(a, b) || a.text == b.text,
+        (Value::Keyword(ha, _), Value::Keyword(hb, _)) if ha != hb => false,
+        (Value::Keyword(_, a), Value::Keyword(_, b)) | (Value::Str(a), Value::Str(b)) => return equal_texts(a, b),
         (Value::Int(a), Value::Int(b)) => a == b,
         (Value::Nil, Value::Nil) => true,
         (Value::Bool(a), Value::Bool(b)) => a == b,
@@ -45,7 +84,7 @@ fn equal_leaf<'h>(a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Option<bool> 
         (Value::Tool(a), Value::Tool(b))
         | (Value::Regex(a), Value::Regex(b))
         | (Value::Symbol(a), Value::Symbol(b))
-        | (Value::Var(a), Value::Var(b)) => a.text == b.text,
+        | (Value::Var(a), Value::Var(b)) => return equal_texts(a, b),
         (Value::Time(a), Value::Time(b)) => a.value == b.value,
         (Value::Int(_) | Value::Big(_), Value::Float(_)) | (Value::Float(_), Value::Int(_) | Value::Big(_)) => {
             numbers == Numbers::ByValue && compare_numbers(a, b) == Some(Ordering::Equal)
@@ -160,7 +199,15 @@ impl Heap {
                         }
                     }
                 }
-                _ => return Ok(false),
+                _ => match (text_of(a), text_of(b)) {
+                    (Some(a), Some(b)) => {
+                        self.charge(text_cost(a))?;
+                        if a != b {
+                            return Ok(false);
+                        }
+                    }
+                    _ => return Ok(false),
+                },
             }
         }
         Ok(true)
@@ -168,6 +215,10 @@ impl Heap {
 
     /// The hash of a key: equal keys have equal hashes.
     pub fn hash<'h>(&'h self, v: Value<'h>) -> Res<u32> {
+        let cost = hash_cost(v);
+        if cost > 0 {
+            self.charge(cost)?;
+        }
         if let Some(hash) = hash_leaf(v) {
             return Ok(hash);
         }
@@ -177,7 +228,7 @@ impl Heap {
         let mut work = Work::new(self);
         work.push((v, 1u64))?;
         while let Some((v, seed)) = work.pop() {
-            self.charge(1)?;
+            self.charge(1 + hash_cost(v))?;
             if let Some(hash) = hash_leaf(v) {
                 sum = sum.wrapping_add(mix(u64::from(hash) ^ seed));
                 continue;
@@ -193,6 +244,7 @@ impl Heap {
                     sum = sum.wrapping_add(mix(seed ^ (map.len() as u64) << 9));
                     for (key, value) in map.entries(self)?.iter() {
                         // The value's seed depends on its key only where that is cheap to know.
+                        self.charge(hash_cost(key))?;
                         let place = hash_leaf(key).map_or(seed, |h| mix(seed ^ u64::from(h)));
                         work.push((key, mix(seed ^ 7)))?;
                         work.push((value, place))?;
@@ -233,7 +285,15 @@ impl Heap {
                             work.push((x.0, y.0))?;
                         }
                     }
-                    _ => {}
+                    _ => {
+                        if let (Some(a), Some(b)) = (text_of(a), text_of(b)) {
+                            self.charge(text_cost(a).min(text_cost(b)))?;
+                            let order = a.cmp(b);
+                            if order != Ordering::Equal {
+                                return Ok(order);
+                            }
+                        }
+                    }
                 },
             }
         }
@@ -307,7 +367,10 @@ fn order_leaf<'h>(a: Value<'h>, b: Value<'h>) -> Option<Ordering> {
         (Value::Str(a), Value::Str(b))
         | (Value::Keyword(_, a), Value::Keyword(_, b))
         | (Value::Symbol(a) | Value::Var(a), Value::Symbol(b) | Value::Var(b))
-        | (Value::Regex(a), Value::Regex(b)) => Some(a.text.cmp(b.text)),
+        | (Value::Regex(a), Value::Regex(b)) => {
+            let long = a.text.len().min(b.text.len()) > SHORT_TEXT && !std::ptr::eq(a, b);
+            if long { None } else { Some(a.text.cmp(b.text)) }
+        }
         (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(&b)),
         (Value::Time(a), Value::Time(b)) => {
             let key = |t: TimeValue| match t {

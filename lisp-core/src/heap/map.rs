@@ -3,6 +3,7 @@
 
 use super::header::Header;
 use super::{Heap, Res, Value};
+use crate::cost;
 use std::cmp::Ordering;
 
 /// The most entries of an array map.
@@ -162,11 +163,8 @@ impl<'h> Map<'h> {
         if let Some(value) = self.get_text(h, text, !keyword)? {
             return Ok(Some(value));
         }
-        if !text.contains('-') {
-            return Ok(None);
-        }
         let mut buffer = [0u8; 64];
-        if text.len() > buffer.len() {
+        if text.len() > buffer.len() || !text.contains('-') {
             return Ok(None);
         }
         for (to, from) in buffer.iter_mut().zip(text.bytes()) {
@@ -189,6 +187,7 @@ impl<'h> Map<'h> {
         match self.rep {
             Rep::Small(keys, values) => Ok(keys.keys.iter().position(|&k| same(k)).map(|i| values[i])),
             Rep::Tree(_, root) => {
+                h.charge(super::compare::text_cost(text))?;
                 let hash = super::compare::hash_text(text, keyword);
                 let (mut node, mut shift) = (root, 0);
                 loop {
@@ -214,8 +213,7 @@ impl<'h> Map<'h> {
         match self.rep {
             Rep::Small(keys, values) => Ok(Entries::Small(keys.keys, values)),
             Rep::Tree(len, root) => {
-                let steps = len as u64 * u64::from(usize::BITS - len.leading_zeros());
-                h.charge(steps)?;
+                h.charge(cost::sorted(len))?;
                 h.room(len * 64)?;
                 let mut all = Vec::with_capacity(len);
                 root.collect(&mut all);
@@ -248,6 +246,7 @@ fn find_small<'h>(h: &'h Heap, keys: &'h [Value<'h>], key: Value<'h>) -> Res<Opt
             Ok(None)
         }
         Value::Str(s) => {
+            h.charge(super::compare::text_cost(s.text).saturating_mul(keys.len() as u64))?;
             for (i, &k) in keys.iter().enumerate() {
                 if let Value::Str(other) = k
                     && (std::ptr::eq(s, other) || s.text == other.text)
@@ -309,7 +308,10 @@ fn find_tree<'h>(h: &'h Heap, root: &'h Node<'h>, key: Value<'h>, hash: u32) -> 
                 let (k, v) = node.entries[i];
                 return Ok(h.same_key(k, key)?.then_some(v));
             }
-            Step::Child(i) => (node, shift) = (node.children[i], shift + BITS),
+            Step::Child(i) => {
+                h.charge(1)?;
+                (node, shift) = (node.children[i], shift + BITS);
+            }
             Step::Nothing => return Ok(None),
             Step::Collisions => {
                 h.charge(node.entries.len() as u64)?;
@@ -394,7 +396,7 @@ impl Heap {
         hash: u32,
         shift: u32,
     ) -> Res<(&'h Node<'h>, bool)> {
-        self.charge((node.entries.len() + node.children.len()) as u64 / 4 + 1)?;
+        self.charge(cost::node(node.entries.len() + node.children.len()))?;
         match node.step(hash, shift) {
             Step::Entry(i) => {
                 let (old_key, old_value) = node.entries[i];
@@ -538,7 +540,7 @@ impl Heap {
         hash: u32,
         shift: u32,
     ) -> Res<Option<&'h Node<'h>>> {
-        self.charge((node.entries.len() + node.children.len()) as u64 / 4 + 1)?;
+        self.charge(cost::node(node.entries.len() + node.children.len()))?;
         let without = |i: usize| {
             let rest = node.entries.iter().enumerate().filter(move |e| e.0 != i).map(|e| *e.1);
             self.alloc_slice(node.entries.len() - 1, rest)

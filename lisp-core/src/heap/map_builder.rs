@@ -3,6 +3,7 @@
 use super::header::Header;
 use super::map::{BITS, Entry, Map, Node, Rep, SMALL};
 use super::{Heap, Res, Value};
+use crate::cost;
 use std::cell::Cell;
 use std::cmp::Ordering;
 
@@ -167,7 +168,7 @@ impl<'h> MapBuilder<'h> {
 
     fn finish_tree(&self, h: &'h Heap) -> Res<&'h Map<'h>> {
         let n = self.len();
-        h.charge(n as u64 * 4)?;
+        h.charge(n as u64 * cost::ENTRY_BUILT)?;
         h.room(n * 16)?;
         let mut order: Vec<(u32, u32)> = Vec::with_capacity(n);
         for i in 0..n {

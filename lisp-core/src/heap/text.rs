@@ -1,6 +1,7 @@
 //! Text under construction, metered as it grows.
 
 use super::{Heap, Res, Value};
+use crate::cost;
 
 /// A string under construction. Its bytes count against the budget while it grows.
 pub struct TextBuf<'h> {
@@ -24,7 +25,7 @@ impl<'h> TextBuf<'h> {
             self.heap.room(room.saturating_add(need))?;
             self.text.reserve_exact(room - self.text.len());
         }
-        self.heap.charge(more as u64 / 16)
+        self.heap.charge(cost::copied(more))
     }
 
     /// Adds a text.
@@ -67,7 +68,7 @@ impl<'h> TextBuf<'h> {
 
     /// The finished string, in the arena.
     pub fn finish(self) -> Res<Value<'h>> {
-        self.heap.charge(self.text.len() as u64 / 16)?;
+        self.heap.charge(cost::copied(self.text.len()))?;
         self.heap.str(&self.text)
     }
 

@@ -2,6 +2,7 @@
 
 use super::header::Header;
 use super::{Heap, Res, Value};
+use crate::cost;
 use std::cell::Cell;
 
 /// A persistent vector.
@@ -139,7 +140,7 @@ impl Heap {
         front: Option<Value<'h>>,
     ) -> Res<Value<'h>> {
         let len = v.len() + 1;
-        self.charge(len as u64 / 8)?;
+        self.charge(cost::moved(len))?;
         self.reserve(room * 16 + std::mem::size_of::<Vector<'_>>() + std::mem::size_of::<Buffer<'_>>())?;
         let items = front.into_iter().chain(v.items().iter().copied()).chain(behind);
         let cells = self.alloc_cells(room, std::iter::repeat_n(Value::Nil, start).chain(items))?;
@@ -150,7 +151,7 @@ impl Heap {
 
     /// The vector with another element at `index`, which lies inside it.
     pub fn vector_assoc<'h>(&'h self, v: &'h Vector<'h>, index: usize, item: Value<'h>) -> Res<Value<'h>> {
-        self.charge(v.len() as u64 / 8)?;
+        self.charge(cost::moved(v.len()))?;
         self.vector_from(v.len(), v.items().iter().enumerate().map(|(i, &old)| if i == index { item } else { old }))
     }
 

@@ -4,6 +4,7 @@
 //! from one node to the next with one comparison of text, and the node of the last key knows the shape.
 
 use super::push;
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Keys, MapBuilder, Res, SMALL, Str, Value};
 use jiter::{Jiter, JiterError, JiterErrorType, Peek};
@@ -152,7 +153,7 @@ impl<'h> Reader<'h> {
 
     /// Reads one text, which holds one value and white space around it.
     pub fn read(&mut self, text: &str) -> Result<Value<'h>, ReadError> {
-        self.h.charge(text.len() as u64 / 4 + 1)?;
+        self.h.charge(cost::parsed(text.len()) + 1)?;
         if text.contains('\\') {
             // Strings with escapes are decoded in a scratch buffer.
             self.h.room(text.len() + 8_192)?;
@@ -244,7 +245,7 @@ impl<'h> Reader<'h> {
                 return Err(ReadError::syntax(start, format!("an integer of {} digits", text.len())));
             }
             // Conversion takes steps in the square of the length, in groups of digits.
-            let groups = text.len() as u64 / 16 + 1;
+            let groups = cost::copied(text.len()) + 1;
             self.h.charge(groups * groups)?;
             self.h.room(text.len() * 2)?;
             let big = text.parse::<BigInt>().map_err(|_| ReadError::syntax(start, "invalid number"))?;

@@ -3,6 +3,7 @@
 use super::push;
 use crate::builtins::args::describe;
 use crate::builtins::print::{pr_str, time_text};
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Entries, Fault, Heap, Map, Res, TextBuf, Value};
 use std::fmt::Write as _;
@@ -230,8 +231,7 @@ const SHOWN: usize = 40;
 fn integer_text<'h>(h: &'h Heap, value: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     match value {
         Value::Big(big) => {
-            let limbs = big.limbs.len() as u64;
-            h.charge(limbs * limbs / 4 + limbs)?;
+            h.charge(cost::digits(big.limbs.len()))?;
             h.room(big.limbs.len().saturating_mul(24))?;
             out.push_str(&big.to_bigint().to_string())
         }

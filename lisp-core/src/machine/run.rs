@@ -630,6 +630,7 @@ impl<'h> State<'h> {
             };
             if let Some(Frame { code: Code::Native { op, .. }, .. }) = self.frames.get(at)
                 && let Some(reason) = op.worker_reason()
+                && !is_limit(error.reason)
             {
                 error.reason = reason;
             }
@@ -647,4 +648,9 @@ impl<'h> State<'h> {
         }
         error
     }
+}
+
+/// Does the reason say that a limit of the whole run was reached? A worker's caller must not give it another name.
+fn is_limit(reason: Reason) -> bool {
+    matches!(reason, Reason::MemoryExceeded | Reason::FuelExhausted | Reason::Timeout | Reason::Cancelled)
 }

@@ -1,0 +1,78 @@
+//! The cost schedule: how much fuel work costs. Everything is charged before it is done.
+//!
+//! One instruction of the machine costs [`INSTRUCTION`]; a built-in costs what its work comes to, by the functions
+//! here, and where nothing else is said one unit for each element, entry, character or step it goes through. A unit is
+//! about ten nanoseconds at most. The cost of a program depends on the program and its data alone: not on the machine,
+//! the memory that is left, compactions, or the slices in which a driver lets it run.
+
+/// Changes whenever the same program may come to another sum than before.
+pub const COST_SCHEDULE_VERSION: u32 = 1;
+
+/// One instruction.
+pub const INSTRUCTION: u64 = 1;
+/// Bytes of text copied, hashed or compared for one unit.
+pub const BYTES_PER_UNIT: u64 = 16;
+/// Bytes of text looked at one by one for one unit.
+pub const SCANNED_BYTES_PER_UNIT: u64 = 8;
+/// Bytes of text taken apart into values for one unit.
+pub const PARSED_BYTES_PER_UNIT: u64 = 4;
+/// Elements of a vector copied as they are for one unit.
+pub const MOVED_PER_UNIT: u64 = 8;
+/// Entries and children of a node of a map copied for one unit.
+pub const NODE_PARTS_PER_UNIT: u64 = 4;
+/// Units for each entry of a map that is built as a whole: its hash, its place in the order, its node.
+pub const ENTRY_BUILT: u64 = 4;
+/// Pairs of limbs (of 32 bits) multiplied or divided for one unit.
+pub const LIMB_PAIRS_PER_UNIT: u64 = 16;
+/// Bytes of text searched by a regular expression for one unit; a pattern of many places costs more.
+pub const SEARCHED_BYTES_PER_UNIT: u64 = 4;
+/// The same for the groups of a match, which are found more slowly.
+pub const GROUP_BYTES_PER_UNIT: u64 = 2;
+/// Places of a pattern that cost no more than one.
+pub const PLACES_PER_STEP: u64 = 32;
+/// Bytes of the compiled form of a pattern for one unit, at every use.
+pub const COMPILED_BYTES_PER_UNIT: u64 = 1_024;
+
+/// Text copied, hashed or compared.
+#[inline]
+pub const fn copied(bytes: usize) -> u64 {
+    bytes as u64 / BYTES_PER_UNIT
+}
+
+/// Text looked at byte by byte.
+#[inline]
+pub const fn scanned(bytes: usize) -> u64 {
+    bytes as u64 / SCANNED_BYTES_PER_UNIT
+}
+
+/// Text taken apart into values.
+#[inline]
+pub const fn parsed(bytes: usize) -> u64 {
+    bytes as u64 / PARSED_BYTES_PER_UNIT
+}
+
+/// Elements copied as they are.
+#[inline]
+pub const fn moved(elements: usize) -> u64 {
+    elements as u64 / MOVED_PER_UNIT
+}
+
+/// A node of a map made anew.
+#[inline]
+pub const fn node(parts: usize) -> u64 {
+    parts as u64 / NODE_PARTS_PER_UNIT + 1
+}
+
+/// Sorting so many elements by a comparison that is charged for, or cheap.
+#[inline]
+pub const fn sorted(elements: usize) -> u64 {
+    let n = elements as u64;
+    n.saturating_mul((usize::BITS - elements.leading_zeros()) as u64)
+}
+
+/// A big integer of so many limbs turned into digits, or digits into one.
+#[inline]
+pub const fn digits(limbs: usize) -> u64 {
+    let n = limbs as u64;
+    n.saturating_mul(n) / LIMB_PAIRS_PER_UNIT + n
+}
