@@ -34,6 +34,10 @@ impl Prints {
     /// Adds a line, cut with a visible mark when it is too long. Lines beyond the total are counted, not kept.
     pub fn push(&mut self, line: &str) {
         let kept = self.cut(line);
+        self.keep(kept);
+    }
+
+    fn keep(&mut self, kept: String) {
         if self.total_bytes > 0 && self.counted + kept.len() + Self::LINE_BYTES > self.total_bytes {
             self.dropped += 1;
             return;
@@ -41,6 +45,14 @@ impl Prints {
         self.bytes += kept.len();
         self.counted += kept.len() + Self::LINE_BYTES;
         self.lines.push(kept);
+    }
+
+    /// Adds what a worker printed.
+    pub fn absorb(&mut self, other: Prints) {
+        for line in other.lines {
+            self.keep(line);
+        }
+        self.dropped += other.dropped;
     }
 
     /// The line as it is kept, in no more memory than it needs.

@@ -35,6 +35,8 @@ pub struct Account {
 /// regular expressions.
 pub struct Heap {
     bump: Bump,
+    /// Arenas of values that came from elsewhere, until the next compaction.
+    chunks: Vec<Bump>,
     region: u32,
     used: Cell<usize>,
     peak: Cell<usize>,
@@ -72,6 +74,7 @@ impl Heap {
     pub fn new(region: u32, limit: usize) -> Self {
         Heap {
             bump: Bump::new(),
+            chunks: Vec::new(),
             region,
             used: Cell::new(0),
             peak: Cell::new(0),
@@ -119,12 +122,26 @@ impl Heap {
         const LEAST: usize = 64 << 10;
         self.peak.set(self.peak.get().max(self.used.get()));
         self.bump = bump;
+        self.chunks = Vec::new();
         self.shapes.clear();
         let live = bytes + self.held.get();
         self.used.set(live);
         self.compactions.set(self.compactions.get() + 1);
         let slack = self.budget.saturating_sub(live).max(self.budget / 8).max(LEAST);
         self.limit.set(live.saturating_add(slack));
+    }
+
+    /// Takes over an arena and charges for it, even beyond the limit.
+    pub(super) fn take_chunk(&mut self, bump: Bump) {
+        let bytes = bump.allocated_bytes() + std::mem::size_of::<Bump>();
+        self.chunks.push(bump);
+        self.used.set(self.used.get().saturating_add(bytes));
+        self.allocated.set(self.allocated.get() + bytes as u64);
+    }
+
+    /// Is more held than may be before a compaction?
+    pub(crate) fn is_over(&self) -> bool {
+        self.used.get() > self.limit.get()
     }
 
     pub(super) fn rebudget(&mut self, bytes: usize) {
@@ -160,6 +177,13 @@ impl Heap {
     /// Puts the fuel spent back to what it was when an instruction began.
     pub(crate) fn set_spent(&self, spent: u64) {
         self.spent.set(spent);
+    }
+
+    /// Takes work that was done elsewhere for this run on the account.
+    pub(crate) fn add_work(&self, fuel: u64, allocated: u64, compactions: u64) {
+        self.spent.set(self.spent.get().saturating_add(fuel));
+        self.allocated.set(self.allocated.get().saturating_add(allocated));
+        self.compactions.set(self.compactions.get().saturating_add(compactions));
     }
 
     /// Where the slice of fuel ends.

@@ -13,6 +13,8 @@ pub(crate) enum Out {
     Done,
     /// A tool is to be called.
     Tool,
+    /// Workers are to be run.
+    Parallel,
     /// `(return v)`
     Return,
     /// `(fail v)`
@@ -404,8 +406,7 @@ impl<'h> State<'h> {
 
     /// A parallel call must answer: it cannot end the program.
     fn refuse_in_worker(&self, name: &str) -> Res<()> {
-        let worker = |f: &Frame<'_>| matches!(f.code, Code::Native { op, .. } if op.worker_reason().is_some());
-        if self.frames.iter().any(worker) {
+        if self.worker {
             return Err(Error::new(Reason::RuntimeError, format!("{name} cannot stand inside pmap or pcalls"))
                 .hint("answer a value, and return after the parallel call")
                 .into());

@@ -2,11 +2,11 @@
 
 use super::call::Called;
 use super::exec::Out;
-use super::state::{Code, Frame, Roots, State, Unit};
+use super::state::{Code, Roots, State, Unit};
 use super::{Grant, state};
 use crate::compile::Program;
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, Heap, Res, Store, Value};
+use crate::heap::{Fault, Heap, Res, Shared, Store, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -54,6 +54,9 @@ pub enum Step {
     Paused,
     /// A tool is to be called; reply, then resume.
     ToolCall,
+    /// Workers are to be run: see [`Machine::parallel_call`] and [`Machine::branch`]. Join what they came to, then
+    /// resume.
+    Parallel,
     /// The run is over.
     Done(Ending),
 }
@@ -86,28 +89,31 @@ pub struct Usage {
     pub compactions: u64,
 }
 
-enum Status {
+pub(super) enum Status {
     Idle,
     Ready,
     AwaitingTool,
+    AwaitingWorkers,
     Ended(Ending),
 }
 
 /// A run, or a series of them over the same definitions: a pure state machine that owns all its state.
 pub struct Machine {
-    store: Store<Roots>,
-    settings: Settings,
+    pub(super) store: Store<Roots>,
+    pub(super) settings: Settings,
     grants: Vec<Arc<Grant>>,
     /// Names of the definitions, in the order of the state's.
     names: Vec<Box<str>>,
     places: HashMap<Box<str>, u32>,
-    status: Status,
-    baseline: usize,
+    pub(super) status: Status,
+    pub(super) baseline: usize,
     /// Fuel that the instruction that paused asked for.
     wanted: u64,
     /// Allocations until the heap is compacted without need.
     stride: u64,
-    fuel_at_load: u64,
+    pub(super) fuel_at_load: u64,
+    /// The machine that a worker works for, at rest.
+    pub(super) parent: Option<Arc<Shared<Roots>>>,
 }
 
 /// Regions of runs begin here; frozen arenas have region 0.
@@ -116,8 +122,42 @@ const RUN_REGION: u32 = 1;
 impl Machine {
     /// A machine over what the host grants; a later grant's names win.
     pub fn new(grants: Vec<Arc<Grant>>, settings: Settings) -> Machine {
+        let mut store = Machine::store(RUN_REGION, &settings);
+        for grant in &grants {
+            store.keep(grant.clone());
+        }
+        let baseline = grants.iter().map(|g| g.bytes()).sum();
+        let mut machine = Machine::over(store, grants, settings, baseline, Status::Idle);
+        machine.adopt_grants();
+        machine
+    }
+
+    pub(super) fn over(
+        store: Store<Roots>,
+        grants: Vec<Arc<Grant>>,
+        settings: Settings,
+        baseline: usize,
+        status: Status,
+    ) -> Machine {
+        Machine {
+            store,
+            settings,
+            grants,
+            names: Vec::new(),
+            places: HashMap::new(),
+            status,
+            baseline,
+            wanted: 0,
+            stride: 0,
+            fuel_at_load: 0,
+            parent: None,
+        }
+    }
+
+    /// An empty heap and empty roots, limited as the settings say.
+    pub(super) fn store(region: u32, settings: &Settings) -> Store<Roots> {
         let limit = if settings.heap_bytes == 0 { usize::MAX } else { settings.heap_bytes };
-        let heap = Heap::new(RUN_REGION, limit);
+        let heap = Heap::new(region, limit);
         {
             let mut prints = heap.prints.borrow_mut();
             prints.line_chars = settings.print_chars;
@@ -128,25 +168,7 @@ impl Machine {
             heap.trap_after(every.max(1));
         }
         let loop_limit = if settings.loop_iterations == 0 { u64::MAX } else { settings.loop_iterations };
-        let mut store = Store::new(heap, State::new(loop_limit));
-        for grant in &grants {
-            store.keep(grant.clone());
-        }
-        let baseline = grants.iter().map(|g| g.bytes()).sum();
-        let mut machine = Machine {
-            store,
-            settings,
-            grants,
-            names: Vec::new(),
-            places: HashMap::new(),
-            status: Status::Idle,
-            baseline,
-            wanted: 0,
-            stride: 0,
-            fuel_at_load: 0,
-        };
-        machine.adopt_grants();
-        machine
+        Store::new(heap, State::new(loop_limit))
     }
 
     /// Definitions of earlier turns become definitions of the machine. Data and history are looked up when a program
@@ -297,13 +319,17 @@ impl Machine {
                 self.status = Status::AwaitingTool;
                 return Step::ToolCall;
             }
+            Status::AwaitingWorkers => {
+                self.status = Status::AwaitingWorkers;
+                return Step::Parallel;
+            }
             Status::Ended(ending) => return Step::Done(ending),
             Status::Idle => {
                 return Step::Done(Ending::Error(Box::new(Error::new(Reason::HostFault, "no program is loaded"))));
             }
         }
         let heap = self.store.heap();
-        let ceiling = self.settings.fuel.map_or(u64::MAX, |fuel| self.fuel_at_load.saturating_add(fuel));
+        let ceiling = self.fuel_ceiling();
         heap.set_slice(heap.spent().max(self.wanted).saturating_add(slice), ceiling);
         let mut last = None;
         let out = loop {
@@ -323,6 +349,7 @@ impl Machine {
             Ok(Out::Return) => self.end(Ending::Return),
             Ok(Out::Fail) => self.end(Ending::Fail),
             Ok(Out::Tool) => self.status = Status::AwaitingTool,
+            Ok(Out::Parallel) => self.status = Status::AwaitingWorkers,
             Err(Fault::Pause(wanted)) if wanted <= ceiling => {
                 let mark = self.store.enter(|_, state, _| state.mark);
                 self.store.heap().set_spent(mark);
@@ -346,6 +373,10 @@ impl Machine {
             Status::AwaitingTool => {
                 self.status = Status::AwaitingTool;
                 Step::ToolCall
+            }
+            Status::AwaitingWorkers => {
+                self.status = Status::AwaitingWorkers;
+                Step::Parallel
             }
             Status::Ready | Status::Idle => Step::Paused,
         }
@@ -371,7 +402,12 @@ impl Machine {
         self.store.heap().affords(bytes)
     }
 
-    fn fuel_error(&mut self) -> Error {
+    /// How far the account of fuel may go.
+    pub(super) fn fuel_ceiling(&self) -> u64 {
+        self.settings.fuel.map_or(u64::MAX, |fuel| self.fuel_at_load.saturating_add(fuel))
+    }
+
+    pub(super) fn fuel_error(&mut self) -> Error {
         let limit = self.settings.fuel.unwrap_or_default();
         let error = Error::new(Reason::FuelExhausted, format!("the program used up its {limit} units of fuel"))
             .hint("do less work, or ask the host to raise Limits::fuel")
@@ -380,7 +416,7 @@ impl Machine {
     }
 
     /// The error for a fault that ends the run, with its place in the source.
-    fn error_of(&mut self, fault: Fault) -> Error {
+    pub(super) fn error_of(&mut self, fault: Fault) -> Error {
         let error = match fault {
             Fault::Error(error) => *error,
             Fault::Pause(_) => return self.fuel_error(),
@@ -389,7 +425,7 @@ impl Machine {
         self.place_error(error)
     }
 
-    fn memory_error(&self, bytes: usize) -> Error {
+    pub(super) fn memory_error(&self, bytes: usize) -> Error {
         let account = self.store.heap().account();
         let budget = account.limit;
         Error::new(
@@ -404,11 +440,11 @@ impl Machine {
     }
 
     /// Gives the error the span of the instruction that failed, and the reason that callers of closures give it.
-    fn place_error(&mut self, error: Error) -> Error {
+    pub(super) fn place_error(&mut self, error: Error) -> Error {
         self.store.enter(|_, state, _| state.place_error(error))
     }
 
-    fn end(&mut self, ending: Ending) {
+    pub(super) fn end(&mut self, ending: Ending) {
         let (failed, undone) = (matches!(ending, Ending::Error(_)), matches!(ending, Ending::Error(_) | Ending::Fail));
         self.store.enter(|_, state, _| {
             state.frames.clear();
@@ -628,12 +664,6 @@ impl<'h> State<'h> {
                 ArithmeticError if !in_closure => RuntimeError,
                 other => other,
             };
-            if let Some(Frame { code: Code::Native { op, .. }, .. }) = self.frames.get(at)
-                && let Some(reason) = op.worker_reason()
-                && !is_limit(error.reason)
-            {
-                error.reason = reason;
-            }
         }
         if error.span.is_none() {
             let top = self.frames.len().saturating_sub(1);
@@ -651,6 +681,14 @@ impl<'h> State<'h> {
 }
 
 /// Does the reason say that a limit of the whole run was reached? A worker's caller must not give it another name.
-fn is_limit(reason: Reason) -> bool {
-    matches!(reason, Reason::MemoryExceeded | Reason::FuelExhausted | Reason::Timeout | Reason::Cancelled)
+pub(super) fn is_limit(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::MemoryExceeded
+            | Reason::FuelExhausted
+            | Reason::Timeout
+            | Reason::Cancelled
+            | Reason::ParallelCapacityExceeded
+            | Reason::HostFault
+    )
 }
