@@ -24,6 +24,8 @@
 
 #![forbid(unsafe_code)]
 
+mod actor;
+mod cache;
 mod cancel;
 mod engine;
 mod envelope;
@@ -31,6 +33,7 @@ mod input;
 mod ledger;
 mod limits;
 mod outcome;
+mod parallel;
 mod program;
 mod project;
 mod prompt;
@@ -42,7 +45,7 @@ mod tool;
 mod watchdog;
 
 pub use cancel::Cancel;
-pub use engine::{Engine, EngineBuilder, Progress, Waiting};
+pub use engine::{CallId, Engine, EngineBuilder, Progress, Waiting};
 pub use envelope::{
     Answer, Cut, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_bytes, answer_line,
 };
@@ -52,6 +55,7 @@ pub use lisp_core::{Detail, Error, Reason, Span};
 pub use outcome::{
     CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, ValueError, Verdict,
 };
+pub use parallel::{ParallelBudget, Pool, PoolError, Slot};
 pub use program::{Program, builtin_names, is_incomplete};
 pub use reference::{describe_name, functions_markdown};
 pub use session::Session;

@@ -49,7 +49,7 @@ impl Session {
             Ok(run) => run,
             Err(problem) => return Outcome::of_problem(problem, limits),
         };
-        let outcome = to_end(&mut run);
+        let outcome = to_end(&mut run, &self.engine);
         if outcome.verdict() != Verdict::HostFault && !run.is_set_up() {
             self.run = Some(run);
         }
@@ -81,7 +81,7 @@ impl Session {
     pub fn names(&mut self) -> Vec<String> {
         let Some(run) = &mut self.run else { return Vec::new() };
         let mut names: Vec<String> =
-            run.machine.with_definitions(|_, all| all.iter().map(|(name, _)| (*name).to_owned()).collect());
+            run.actor.machine.with_definitions(|_, all| all.iter().map(|(name, _)| (*name).to_owned()).collect());
         names.sort_unstable();
         names
     }

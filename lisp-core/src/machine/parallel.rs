@@ -224,12 +224,25 @@ impl Machine {
         Err(error)
     }
 
-    /// A worker failed: the run ends with its error, under the name of the parallel call unless it is a limit's.
-    pub fn fail_parallel(&mut self, mut error: Error) {
+    /// Keeps what workers printed whose results are of no use any more.
+    pub fn keep_prints(&mut self, ends: Vec<WorkerEnd>) {
+        let mut prints = self.store.heap().prints.borrow_mut();
+        ends.into_iter().for_each(|end| prints.absorb(end.prints));
+    }
+
+    /// A worker failed: the run ends with its error, under the name of the parallel call unless it is a limit's or is to
+    /// stay `as_it_is`.
+    pub fn fail_parallel(&mut self, mut error: Error, as_it_is: bool) {
         let reason = self.store.enter(|_, state, _| state.parallel().and_then(FrameOp::worker_reason));
         if let Some(reason) = reason
             && !is_limit(error.reason)
+            && !as_it_is
         {
+            // Of calls inside calls the innermost says what happened.
+            if !error.details.iter().any(|(name, _)| *name == "cause") {
+                let cause = error.reason.name();
+                error = error.detail("cause", cause);
+            }
             error.reason = reason;
         }
         let error = self.place_error(error);

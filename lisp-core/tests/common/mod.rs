@@ -9,8 +9,8 @@ use lisp_core::builtins::print::pr_str;
 use lisp_core::compile::Program;
 use lisp_core::heap::{Res, TextBuf};
 use lisp_core::machine::{Ending, Grant, Machine, Settings};
-use lisp_core::{Error, Reason};
 use lisp_core::syntax::ReadLimits;
+use lisp_core::{Error, Reason};
 use std::sync::Arc;
 
 /// What a program answers, readable, or the reason and message of its error.

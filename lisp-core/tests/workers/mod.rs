@@ -27,7 +27,7 @@ pub(crate) fn in_turn(machine: &mut Machine, settings: &Settings, drive: &dyn Fn
     if machine.join(ends).is_ok()
         && let Some(error) = failure
     {
-        machine.fail_parallel(error);
+        machine.fail_parallel(error, false);
     }
 }
 
