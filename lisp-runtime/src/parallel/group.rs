@@ -112,7 +112,7 @@ impl Group {
 
     /// Begins the parallel call that the owner's machine waits for. Answers who goes on on this thread.
     pub(crate) fn begin(exec: Exec, mut owner: Owner) -> Option<Task> {
-        let Some(actor) = owner.actor() else { return None };
+        let actor = owner.actor()?;
         let Some(call) = actor.machine.parallel_call() else { return owner.go_on() };
         let common = actor.common.clone();
         let limits = &common.setting.limits;
