@@ -19,6 +19,11 @@ impl Cancel {
         self.0.store(true, Ordering::Relaxed);
     }
 
+    /// The handle's flag, for a signal handler to set.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        self.0.clone()
+    }
+
     /// Has it been used?
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)

@@ -184,6 +184,7 @@ impl Engine {
             cancel: input.cancel.clone().unwrap_or_default(),
             signature,
             any_tool: false,
+            alarm: None,
         })
     }
 
@@ -192,7 +193,7 @@ impl Engine {
     }
 
     /// The outcome of a run that did not begin.
-    fn ended(&self, started: Instant, problem: Box<Problem>, limits: Limits) -> Outcome {
+    pub(crate) fn ended(&self, started: Instant, problem: Box<Problem>, limits: Limits) -> Outcome {
         let mut outcome = Outcome::of_problem(problem, limits);
         outcome.usage.duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         outcome.usage.compute_us = outcome.usage.duration_us;
@@ -205,6 +206,7 @@ pub(crate) fn to_end(run: &mut Run) -> Outcome {
     loop {
         match run.advance() {
             Next::Call(tool, call) => run.reply(tool.call(call)),
+            Next::Printed(_) => {}
             Next::Done(outcome) => return *outcome,
         }
     }
@@ -221,9 +223,12 @@ pub enum Progress {
 
 impl Progress {
     fn of(mut run: Box<Run>) -> Self {
-        match run.advance() {
-            Next::Call(_, call) => Progress::ToolCall(Waiting { run, call }),
-            Next::Done(outcome) => Progress::Done(outcome),
+        loop {
+            match run.advance() {
+                Next::Call(_, call) => return Progress::ToolCall(Waiting { run, call }),
+                Next::Printed(_) => {}
+                Next::Done(outcome) => return Progress::Done(outcome),
+            }
         }
     }
 }

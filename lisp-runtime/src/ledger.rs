@@ -57,7 +57,7 @@ impl Ledger {
             Reply::Error(error) => {
                 (entry.status, entry.error) = (CallStatus::Error, Some(Preview::of(&error.message).text));
             }
-            Reply::Late => {}
+            Reply::Refused(_) | Reply::Late => {}
         }
         self.bytes += entry.result.as_ref().map_or(0, |result| result.text.len());
         self.bytes += entry.error.as_ref().map_or(0, String::len);

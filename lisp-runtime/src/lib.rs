@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod cancel;
+mod desk;
 mod engine;
 mod envelope;
 mod input;
@@ -35,6 +36,7 @@ mod program;
 mod project;
 mod prompt;
 mod reference;
+mod remote;
 mod run;
 mod session;
 mod signature;
@@ -54,6 +56,7 @@ pub use outcome::{
 };
 pub use program::{Program, builtin_names, is_incomplete};
 pub use reference::{describe_name, functions_markdown};
+pub use remote::{Begun, CallReply, Ended, Far, Fault, Home, Job, PendingCall, Report, RunHost};
 pub use session::Session;
 pub use signature::{Signature, SignatureError};
 pub use tool::{BuildError, Tool, ToolCall, ToolError, Tools};

@@ -1,8 +1,8 @@
 //! A run: the driver of the machine. It holds the clock, the tools and the ledger.
 
 use crate::cancel::Cancel;
+use crate::desk::{Admission, Desk, Ticket};
 use crate::input::{Input, Source};
-use crate::ledger::Ledger;
 use crate::limits::{Limits, bytes};
 use crate::outcome::{Answer, Outcome, OutcomeKind, Phase, Problem, Usage, Verdict};
 use crate::program::Program;
@@ -13,7 +13,6 @@ use crate::watchdog;
 use lisp_core::heap::{Fault, Heap, Value};
 use lisp_core::machine::{Ending, Grant, GrantBuilder, Machine, Settings, Step, Usage as MachineUsage};
 use lisp_core::{Error, Reason, Span};
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -21,9 +20,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Units of fuel between two looks at the clock: well under a millisecond.
 pub(crate) const SLICE: u64 = 20_000;
-
-/// The most bytes of arguments and results that the cache of a run keeps; more is not kept, and called again.
-const CACHE_BYTES: usize = 16 << 20;
 
 /// What a run needs of its engine.
 #[derive(Clone)]
@@ -36,11 +32,19 @@ pub(crate) struct Setting {
     pub(crate) signature: Option<Signature>,
     /// Names of tools are not looked up before the program runs.
     pub(crate) any_tool: bool,
+    /// For a run whose prints go out as they happen, in a process without threads: what a signal sets at the deadline,
+    /// in the watchdog's place.
+    pub(crate) alarm: Option<Arc<AtomicBool>>,
 }
 
 impl Setting {
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
         self.own_tools.as_ref().and_then(|tools| tools.get(name)).or_else(|| self.tools.get(name))
+    }
+
+    /// What ends a built-in at work at the deadline or on cancellation.
+    fn flag(&self, deadline: Option<Instant>) -> Option<Arc<AtomicBool>> {
+        self.alarm.clone().or_else(|| watchdog::flag(deadline, &self.cancel))
     }
 
     /// The first tool of a program's that nobody has granted.
@@ -77,10 +81,7 @@ fn place_of(source: &str, symbol: &str) -> Option<Span> {
 struct Pending {
     tool: Arc<Tool>,
     since: Instant,
-    /// Its place in the ledger.
-    entry: Option<usize>,
-    /// Its arguments as JSON, if the result is to be kept.
-    cache_key: Option<String>,
+    ticket: Ticket,
 }
 
 /// What a run does next.
@@ -88,6 +89,8 @@ struct Pending {
 pub(crate) enum Next {
     /// It waits for a tool.
     Call(Arc<Tool>, ToolCall),
+    /// It has printed these lines and goes on.
+    Printed(Vec<String>),
     /// It is over.
     Done(Box<Outcome>),
 }
@@ -106,12 +109,10 @@ pub(crate) struct Run {
     /// What the set-up programs hold; part of the baseline.
     set_up_bytes: u64,
     figures: MachineUsage,
-    ledger: Ledger,
-    calls: u64,
-    /// Results of cached tools, by name and arguments.
-    cache: HashMap<(String, String), String>,
-    cache_bytes: usize,
+    desk: Desk,
     pending: Option<Pending>,
+    /// Lines that [`Next::Printed`] has shown.
+    pub(crate) shown: usize,
     /// The results become `*1 *2 *3` of the turns to come.
     pub(crate) keeps_history: bool,
     /// The watchdog looks after the program that is loaded.
@@ -145,11 +146,10 @@ impl Run {
         let shared: usize = input.sets.iter().map(|set| set.bytes()).sum();
         let held = code.saturating_add(shared);
         let until = deadline(started, limits.timeout_ms);
-        let grant =
-            bring_in(ceiling.saturating_sub(held), &input.sources, until, &setting.cancel).map_err(|fault| {
-                let late = matches!(fault, Fault::Pause(_)).then(|| expired(&setting, until)).flatten();
-                problem(late.unwrap_or_else(|| in_setup(fault, ceiling)))
-            })?;
+        let grant = bring_in(ceiling.saturating_sub(held), &input.sources, until, &setting).map_err(|fault| {
+            let late = matches!(fault, Fault::Pause(_)).then(|| expired(&setting, until)).flatten();
+            problem(late.unwrap_or_else(|| in_setup(fault, ceiling)))
+        })?;
         let baseline = held.saturating_add(grant.as_ref().map_or(0, |grant| grant.bytes()));
         if baseline > ceiling {
             return Err(problem(setup_exceeded(ceiling)));
@@ -162,7 +162,9 @@ impl Run {
             true => ceiling - baseline,
             false => heap_setting(&limits),
         };
-        let machine = Machine::new(grants, settings(&limits, heap_bytes, input));
+        let mut settings = settings(&limits, heap_bytes, input);
+        settings.print_pauses = setting.alarm.is_some();
+        let machine = Machine::new(grants, settings);
         let mut run = Run::with_machine(machine, started, setting, programs, baseline as u64);
         match run.expired() {
             Some(error) => Err(problem(error)),
@@ -181,6 +183,7 @@ impl Run {
         Run {
             machine,
             deadline: deadline(started, setting.limits.timeout_ms),
+            desk: Desk::new(setting.limits.tool_calls),
             setting,
             programs,
             current: 0,
@@ -189,11 +192,8 @@ impl Run {
             baseline,
             set_up_bytes: 0,
             figures: MachineUsage::default(),
-            ledger: Ledger::default(),
-            calls: 0,
-            cache: HashMap::new(),
-            cache_bytes: 0,
             pending: None,
+            shown: 0,
             keeps_history: false,
             watched: false,
         }
@@ -213,9 +213,8 @@ impl Run {
         }
         (self.programs, self.current) = (vec![program.clone()], 0);
         (self.started, self.deadline) = (started, deadline(started, self.setting.limits.timeout_ms));
-        (self.in_tools, self.calls, self.pending) = (Duration::ZERO, 0, None);
-        self.ledger = Ledger::default();
-        (self.cache, self.cache_bytes) = (HashMap::new(), 0);
+        (self.in_tools, self.pending, self.shown) = (Duration::ZERO, None, 0);
+        self.desk = Desk::new(self.setting.limits.tool_calls);
         self.load()
     }
 
@@ -237,6 +236,9 @@ impl Run {
 
     fn advance_inner(&mut self) -> Next {
         loop {
+            if let Some(lines) = self.news() {
+                return Next::Printed(lines);
+            }
             let ending = match self.machine.resume(SLICE) {
                 Step::Paused => match self.expired() {
                     // The machine ends the program: the next step is its end.
@@ -246,7 +248,7 @@ impl Run {
                     }
                     None if !self.watched => {
                         // A run that takes more than a slice is worth looking after.
-                        if let Some(flag) = watchdog::flag(self.deadline, &self.setting.cancel) {
+                        if let Some(flag) = self.setting.flag(self.deadline) {
                             self.machine.watch(flag);
                         }
                         self.watched = true;
@@ -254,10 +256,16 @@ impl Run {
                     }
                     None => continue,
                 },
-                Step::ToolCall => match self.call() {
-                    Some((tool, call)) => return Next::Call(tool, call),
-                    None => continue,
-                },
+                Step::ToolCall => {
+                    // What was printed before a call goes out before it.
+                    if let Some(lines) = self.news() {
+                        return Next::Printed(lines);
+                    }
+                    match self.call() {
+                        Some((tool, call)) => return Next::Call(tool, call),
+                        None => continue,
+                    }
+                }
                 Step::Done(ending) => ending,
             };
             if self.is_set_up() {
@@ -282,6 +290,16 @@ impl Run {
             };
             return Next::Done(Box::new(self.outcome(answer)));
         }
+    }
+
+    /// Lines that nobody has seen yet, in a run whose prints go out as they happen.
+    fn news(&mut self) -> Option<Vec<String>> {
+        if self.setting.alarm.is_none() || self.is_set_up() {
+            return None;
+        }
+        let lines = self.machine.prints_from(self.shown);
+        self.shown += lines.len();
+        (!lines.is_empty()).then_some(lines)
     }
 
     /// A set-up program is over: goes on to the next one. After the last one the baseline is measured anew.
@@ -345,30 +363,19 @@ impl Run {
         self.admit(tool, arguments)
     }
 
-    /// Answers a call from the cache, refuses it, or enters it into the ledger.
     fn admit(&mut self, tool: Arc<Tool>, arguments: String) -> Option<(Arc<Tool>, ToolCall)> {
-        if tool.cached
-            && let Some(result) = self.cache.get(&(tool.name.clone(), arguments.clone())).cloned()
-        {
-            self.ledger.cached(&tool.name, &arguments, &result);
-            self.reply_json(&tool, &result);
-            return None;
-        }
-        let limit = self.setting.limits.tool_calls;
-        if limit > 0 && self.calls >= limit {
-            let error = Error::new(Reason::ToolCallLimitExceeded, format!("a run may call tools {limit} times"))
-                .hint("call tools less often, for example once for all rows, or raise the limit tool_calls")
-                .detail("limit", limit);
-            self.machine.reply_error(error);
-            return None;
-        }
-        self.calls += 1;
-        self.pending = Some(Pending {
-            tool: tool.clone(),
-            since: Instant::now(),
-            entry: self.ledger.begin(&tool.name, &arguments),
-            cache_key: tool.cached.then(|| arguments.clone()),
-        });
+        let ticket = match self.desk.admit(&tool, &arguments) {
+            Admission::Cached(result) => {
+                self.reply_json(&tool, &result);
+                return None;
+            }
+            Admission::Refused(error) => {
+                self.machine.reply_error(error);
+                return None;
+            }
+            Admission::Made(ticket) => ticket,
+        };
+        self.pending = Some(Pending { tool: tool.clone(), since: Instant::now(), ticket });
         let call = ToolCall {
             name: tool.name.clone(),
             arguments,
@@ -383,31 +390,18 @@ impl Run {
         let Some(pending) = self.pending.take() else { return };
         let spent = pending.since.elapsed();
         self.in_tools += spent;
-        self.ledger.end(pending.entry, &reply, spent);
+        self.desk.settle(pending.ticket, &reply, spent);
         // A reply that comes after the deadline is dropped.
         if let Some(error) = self.expired() {
             self.machine.stop(error);
             return;
         }
         match reply {
-            Reply::Json(json) => {
-                if let Some(arguments) = pending.cache_key {
-                    self.remember(&pending.tool, arguments, &json);
-                }
-                self.reply_json(&pending.tool, &json);
-            }
+            Reply::Json(json) => self.reply_json(&pending.tool, &json),
             Reply::Echo => self.reply_echo(&pending.tool),
             Reply::Error(error) => self.machine.reply_error(tool_failed(&pending.tool, &error)),
+            Reply::Refused(error) => self.machine.reply_error(error),
             Reply::Late => self.machine.stop(Error::new(Reason::Timeout, "a tool did not return in time")),
-        }
-    }
-
-    /// Keeps a result for the next call with the same arguments, as long as there is room.
-    fn remember(&mut self, tool: &Tool, arguments: String, json: &str) {
-        let bytes = arguments.len() + json.len();
-        if self.cache_bytes.saturating_add(bytes) <= CACHE_BYTES {
-            self.cache_bytes += bytes;
-            self.cache.insert((tool.name.clone(), arguments), json.to_owned());
         }
     }
 
@@ -464,7 +458,7 @@ impl Run {
         let phase = if self.is_set_up() { Phase::Setup } else { phase };
         let limits = &self.setting.limits;
         if error.reason == Reason::MemoryExceeded && phase == Phase::Eval {
-            error.details.retain(|(name, _)| !matches!(*name, "limit_bytes" | "baseline_bytes" | "budget_bytes"));
+            error.details.retain(|(name, _)| !matches!(&**name, "limit_bytes" | "baseline_bytes" | "budget_bytes"));
             error = error
                 .detail("limit_bytes", self.baseline.saturating_add(limits.heap_bytes))
                 .detail("baseline_bytes", self.baseline)
@@ -491,11 +485,12 @@ impl Run {
             heap_live_bytes: (figures.heap_live_bytes as u64).saturating_sub(self.set_up_bytes),
             allocated_bytes: figures.allocated_bytes,
             compactions: figures.compactions,
-            tool_calls: self.calls,
+            tool_calls: self.desk.calls(),
             workers_peak: 0,
             output_bytes: output as u64,
+            ..Usage::default()
         };
-        let (ledger, ledger_dropped) = self.ledger.take();
+        let (ledger, ledger_dropped) = self.desk.take_ledger();
         debug_assert!(answer.as_ref().err().is_none_or(|problem| Verdict::of(problem.error.reason) != Verdict::Ok));
         Outcome { answer, prints, prints_dropped, usage, ledger, ledger_dropped, limits: self.setting.limits }
     }
@@ -544,7 +539,7 @@ fn bring_in(
     limit: usize,
     sources: &[Source<'_>],
     until: Option<Instant>,
-    cancel: &Cancel,
+    setting: &Setting,
 ) -> Result<Option<Grant>, Fault> {
     /// Work on the usual grant: with more, somebody looks at the clock.
     const USUAL: u64 = 2_000_000;
@@ -560,7 +555,7 @@ fn bring_in(
         })
     };
     match build(USUAL, None) {
-        Err(Fault::Pause(_)) => match watchdog::flag(until, cancel) {
+        Err(Fault::Pause(_)) => match setting.flag(until) {
             Some(flag) => build(USUAL, Some(flag)).map(Some),
             None => build(u64::MAX, None).map(Some),
         },

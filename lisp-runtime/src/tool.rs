@@ -2,6 +2,7 @@
 
 use crate::cancel::Cancel;
 use crate::signature::{Signature, SignatureError};
+use lisp_core::Error;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -210,6 +211,12 @@ impl Tool {
         self
     }
 
+    /// Says what the tool takes and gives; nothing is checked against it.
+    pub(crate) fn described(mut self, text: String) -> Self {
+        self.signature = Some(text);
+        self
+    }
+
     /// Keeps a signature that cannot be read as a text only.
     pub(crate) fn lenient(mut self) -> Self {
         self.fault = None;
@@ -265,6 +272,8 @@ pub(crate) enum Reply {
     Echo,
     /// With an error
     Error(ToolError),
+    /// Not at all: the run may not make it
+    Refused(Error),
     /// Not before the run's deadline or cancellation
     Late,
 }
@@ -346,6 +355,11 @@ impl Tools {
     /// All names with the tools' signatures, in order.
     pub(crate) fn signatures(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.by_name.iter().map(|(name, tool)| (name.as_str(), tool.signature.as_deref()))
+    }
+
+    /// All tools, in the order of their names.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.by_name.values()
     }
 
     /// All names, in order.
