@@ -19,11 +19,21 @@ pub struct Prints {
     pub line_chars: usize,
     /// The most bytes of all lines together, each with [`Prints::LINE_BYTES`] more. 0 is no limit.
     pub total_bytes: usize,
+    /// A printed line ends the slice of fuel, so that the driver can send it on at once.
+    pub pauses: bool,
 }
 
 impl Default for Prints {
     fn default() -> Self {
-        Prints { lines: Vec::new(), bytes: 0, counted: 0, dropped: 0, line_chars: 2_000, total_bytes: 1_000_000 }
+        Prints {
+            lines: Vec::new(),
+            bytes: 0,
+            counted: 0,
+            dropped: 0,
+            line_chars: 2_000,
+            total_bytes: 1_000_000,
+            pauses: false,
+        }
     }
 }
 

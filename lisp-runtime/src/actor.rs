@@ -1,22 +1,21 @@
 //! One machine at work: the program's own, or a worker's. It looks at the clock, and takes the machine's tool calls to
 //! where they can be answered.
 
-use crate::cache::{Cache, Found, Key};
 use crate::cancel::Cancel;
+use crate::desk::{Admission, Desk, Key, Ticket};
 use crate::ledger::Ledger;
 use crate::limits::bytes;
-use crate::parallel::{ParallelBudget, Place};
+use crate::parallel::{ParallelBudget, Place, Task};
 use crate::project;
 use crate::run::Setting;
 use crate::signature::sentence;
 use crate::tool::{Reply, Tool, ToolCall, ToolError, ToolErrorKind};
-use crate::watchdog;
 use lisp_core::heap::{Fault, Heap, Value};
 use lisp_core::machine::{Ending, Machine, Settings, Step};
 use lisp_core::{Error, Reason};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 /// Units of fuel between two looks at the clock: well under a millisecond.
@@ -26,9 +25,7 @@ const SLICE: u64 = 20_000;
 pub(crate) struct Common {
     pub(crate) setting: Setting,
     pub(crate) deadline: Option<Instant>,
-    /// Tool calls so far.
-    pub(crate) calls: AtomicU64,
-    pub(crate) cache: Cache,
+    pub(crate) desk: Desk<Task>,
     pub(crate) budget: Arc<ParallelBudget>,
     /// What workers are limited to.
     pub(crate) worker: Settings,
@@ -44,20 +41,12 @@ impl Common {
         let slots = setting.limits.parallel_workers.min(Self::WORKERS);
         Common {
             deadline: crate::run::deadline(started, setting.limits.timeout_ms),
-            calls: AtomicU64::new(0),
-            cache: Cache::default(),
+            desk: Desk::new(setting.limits.tool_calls),
             budget: Arc::new(ParallelBudget::new(usize::try_from(slots).unwrap_or(usize::MAX))),
             worker,
             worker_nanos: AtomicU64::new(0),
             setting,
         }
-    }
-
-    /// Counts one more tool call; `None` when there may be no more.
-    fn count_call(&self) -> Option<()> {
-        let limit = self.setting.limits.tool_calls;
-        let more = |calls: u64| (limit == 0 || calls < limit).then_some(calls + 1);
-        self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map(drop).ok()
     }
 }
 
@@ -84,6 +73,8 @@ pub(crate) enum Need {
     Call(Arc<Tool>, ToolCall),
     /// The reply of a tool that another worker has called with the same arguments.
     SameCall(Key),
+    /// Nothing: it has printed these lines, and goes on.
+    Printed(Vec<String>),
     /// Workers for a parallel call.
     Workers,
     /// More time; others may have a turn.
@@ -96,10 +87,7 @@ pub(crate) enum Need {
 struct Pending {
     tool: Arc<Tool>,
     since: Instant,
-    /// Its place in the ledger.
-    entry: Option<usize>,
-    /// What its result is kept under.
-    key: Option<Key>,
+    ticket: Ticket,
 }
 
 /// A machine at work.
@@ -118,6 +106,12 @@ pub(crate) struct Actor {
     again: Option<(Arc<Tool>, String)>,
     /// The watchdog looks after the program that is loaded.
     watched: bool,
+    /// Lines that [`Need::Printed`] has shown.
+    pub(crate) shown: usize,
+    /// Workers have shown lines, perhaps in another order than the program's.
+    pub(crate) mixed: bool,
+    /// What the program prints is for nobody: it sets up.
+    silent: bool,
 }
 
 impl Actor {
@@ -136,6 +130,9 @@ impl Actor {
             pending: None,
             again: None,
             watched: false,
+            shown: 0,
+            mixed: false,
+            silent: false,
             common,
         }
     }
@@ -165,6 +162,9 @@ impl Actor {
             return need;
         }
         loop {
+            if let Some(lines) = self.news() {
+                return Need::Printed(lines);
+            }
             match self.machine.resume(SLICE) {
                 // The machine ends the program: the next step is its end.
                 Step::Paused if self.stop_if_over() => {}
@@ -178,6 +178,10 @@ impl Actor {
                     }
                 }
                 Step::ToolCall => {
+                    // What was printed before a call goes out before it.
+                    if let Some(lines) = self.news() {
+                        return Need::Printed(lines);
+                    }
                     if let Some(need) = self.call() {
                         return need;
                     }
@@ -188,17 +192,34 @@ impl Actor {
         }
     }
 
+    /// What workers printed, they have shown themselves.
+    pub(crate) fn workers_have_shown(&mut self) {
+        let lines = self.machine.lines_printed();
+        self.mixed |= lines > self.shown;
+        self.shown = lines;
+    }
+
     /// A program that takes more than a slice is worth looking after.
     fn look_after(&mut self) {
-        if let Some(flag) = watchdog::flag(self.deadline, &self.cancel) {
+        if let Some(flag) = self.common.setting.flag(self.deadline, &self.cancel) {
             self.machine.watch(flag);
         }
         self.watched = true;
     }
 
     /// Another program has been loaded.
-    pub(crate) fn begin_program(&mut self) {
-        self.watched = false;
+    pub(crate) fn begin_program(&mut self, silent: bool) {
+        (self.watched, self.shown, self.mixed, self.silent) = (false, 0, false, silent);
+    }
+
+    /// Lines that nobody has seen yet, in a run whose prints go out as they happen.
+    pub(crate) fn news(&mut self) -> Option<Vec<String>> {
+        if self.common.setting.alarm.is_none() || self.silent {
+            return None;
+        }
+        let lines = self.machine.prints_from(self.shown);
+        self.shown += lines.len();
+        (!lines.is_empty()).then_some(lines)
     }
 
     /// Ends the machine when its time is over, or when it has been cancelled. Answers whether it did.
@@ -223,8 +244,8 @@ impl Actor {
 
     /// Lets go of a call whose reply does not matter any more.
     fn forget_call(&mut self) {
-        if let Some(Pending { key: Some(key), .. }) = self.pending.take() {
-            self.common.cache.give_up(&key);
+        if let Some(Pending { ticket, .. }) = self.pending.take() {
+            self.common.desk.give_up(ticket).into_iter().for_each(Task::go_on);
         }
     }
 
@@ -288,53 +309,46 @@ impl Actor {
         }
     }
 
-    /// Answers a call from the cache, refuses it, or enters it into the ledger.
     fn admit(&mut self, tool: Arc<Tool>, arguments: String) -> Option<Need> {
-        let key = tool.cached.then(|| Key::new(&tool.name, &arguments));
-        if let Some(key) = &key {
-            match self.common.cache.look_up(key) {
-                Found::Result(result) => {
-                    self.ledger.cached(&tool.name, &arguments, &result, self.place.as_deref(), key);
-                    self.reply_json(&tool, &result);
-                    return None;
-                }
-                Found::UnderWay => {
-                    self.again = Some((tool, arguments));
-                    return Some(Need::SameCall(key.clone()));
-                }
-                Found::Nothing => {}
+        let worker = self.place.as_ref().map(|place| place.path()).unwrap_or_default();
+        let ticket = match self.common.desk.admit(&mut self.ledger, &tool, &arguments, worker) {
+            Admission::Cached(result) => {
+                self.reply_json(&tool, &result);
+                return None;
             }
-        }
-        if self.common.count_call().is_none() {
-            if let Some(key) = &key {
-                self.common.cache.give_up(key);
+            Admission::UnderWay(key) => {
+                self.again = Some((tool, arguments));
+                return Some(Need::SameCall(key));
             }
-            let limit = self.common.setting.limits.tool_calls;
-            let error = Error::new(Reason::ToolCallLimitExceeded, format!("a run may call tools {limit} times"))
-                .hint("call tools less often, for example once for all rows, or raise the limit tool_calls")
-                .detail("limit", limit);
-            self.machine.reply_error(error);
-            return None;
-        }
-        let entry = self.ledger.begin(&tool.name, &arguments, self.place.as_deref(), key.as_ref());
-        self.pending = Some(Pending { tool: tool.clone(), since: Instant::now(), entry, key });
-        let call =
-            ToolCall { name: tool.name.clone(), arguments, deadline: self.deadline, cancel: self.cancel.clone() };
+            Admission::Refused(error) => {
+                self.machine.reply_error(error);
+                return None;
+            }
+            Admission::Made(ticket) => ticket,
+        };
+        let call = ToolCall {
+            number: ticket.number,
+            name: tool.name.clone(),
+            arguments,
+            deadline: self.deadline,
+            cancel: self.cancel.clone(),
+        };
+        self.pending = Some(Pending { tool: tool.clone(), since: Instant::now(), ticket });
         Some(Need::Call(tool, call))
+    }
+
+    /// Does it wait for the reply to this call?
+    pub(crate) fn waits_for(&self, number: u64) -> bool {
+        self.pending.as_ref().is_some_and(|pending| pending.ticket.number == number)
     }
 
     /// Gives the tool's reply to the program.
     pub(crate) fn reply(&mut self, reply: Reply) {
-        let Some(Pending { tool, since, entry, key }) = self.pending.take() else { return };
+        let Some(Pending { tool, since, ticket }) = self.pending.take() else { return };
         let spent = since.elapsed();
         self.away += spent;
-        self.ledger.end(entry, &reply, spent);
-        if let Some(key) = &key {
-            match &reply {
-                Reply::Json(json) => self.common.cache.keep(key, json),
-                _ => self.common.cache.give_up(key),
-            }
-        }
+        let waited = self.common.desk.settle(&mut self.ledger, ticket, &reply, spent);
+        waited.into_iter().for_each(Task::go_on);
         // A reply that comes too late is dropped.
         if self.stop_if_over() {
             return;
@@ -346,6 +360,7 @@ impl Actor {
                 let error = self.tool_failed(&tool, &error);
                 self.machine.reply_error(error);
             }
+            Reply::Refused(error) => self.machine.reply_error(error),
             Reply::Late => self.machine.stop(Error::new(Reason::Timeout, "a tool did not return in time")),
         }
     }

@@ -24,9 +24,19 @@ impl Cancel {
         Cancel { flag: self.flag.clone(), place: Some(place.clone()) }
     }
 
+    /// The way to the parallel worker it is for.
+    pub(crate) fn worker(&self) -> Vec<u32> {
+        self.place.as_ref().map(|place| place.path()).unwrap_or_default()
+    }
+
     /// Ends the runs that have this handle, now and later.
     pub fn cancel(&self) {
         self.flag.store(true, Ordering::Relaxed);
+    }
+
+    /// The handle's flag, for a signal handler to set.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        self.flag.clone()
     }
 
     /// Has it been used? In a parallel call of a tool also: has a worker beside the caller failed?

@@ -206,6 +206,7 @@ impl Engine {
             cancel: input.cancel.clone().unwrap_or_default(),
             signature,
             any_tool: false,
+            alarm: None,
         })
     }
 
@@ -224,7 +225,7 @@ impl Engine {
     }
 
     /// The outcome of a run that did not begin.
-    fn ended(&self, started: Instant, problem: Box<Problem>, limits: Limits) -> Outcome {
+    pub(crate) fn ended(&self, started: Instant, problem: Box<Problem>, limits: Limits) -> Outcome {
         let mut outcome = Outcome::of_problem(problem, limits);
         outcome.usage.duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         outcome.usage.compute_us = outcome.usage.duration_us;
@@ -237,6 +238,7 @@ pub(crate) fn to_end(run: &mut Run, engine: &Engine) -> Outcome {
     loop {
         match run.advance() {
             Next::Call(tool, call) => run.reply(tool.call(call)),
+            Next::Printed(_) => {}
             Next::Workers => {
                 let exec = engine.exec();
                 if let Some(first) = run.send_workers(exec.clone()) {
@@ -267,15 +269,16 @@ impl Progress {
         loop {
             if !run.is_back(false) {
                 inline.run();
-                let calls: Vec<_> = inline.waiting().into_iter().map(|(number, call)| (CallId(number), call)).collect();
+                let calls: Vec<_> = inline.waiting().into_iter().map(|call| (CallId(call.number), call)).collect();
                 if !run.is_back(calls.is_empty()) {
                     return Progress::ToolCall(Waiting { run, calls });
                 }
             }
             match run.advance() {
                 Next::Call(_, call) => {
-                    return Progress::ToolCall(Waiting { run, calls: vec![(CallId::PROGRAM, call)] });
+                    return Progress::ToolCall(Waiting { run, calls: vec![(CallId(call.number), call)] });
                 }
+                Next::Printed(_) => {}
                 Next::Workers => {
                     if let Some(first) = run.send_workers(Exec::Inline(inline.clone())) {
                         work(first);
@@ -290,11 +293,6 @@ impl Progress {
 /// Names a tool call that waits for its reply, within its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(u64);
-
-impl CallId {
-    /// The call of the program itself: then there is no other.
-    const PROGRAM: CallId = CallId(0);
-}
 
 /// A run that waits for the replies of tools. Dropping it ends the run.
 pub struct Waiting {
@@ -348,19 +346,14 @@ impl Waiting {
 
     /// Answers no call, and looks whether the time of the run, or of a worker that waits, is over.
     pub fn poll(mut self) -> Progress {
-        let of_program = self.calls[0].0 == CallId::PROGRAM;
-        if of_program && !self.run.actor.stop_if_over() {
+        if self.run.is_back(false) && !self.run.actor.stop_if_over() {
             return Progress::ToolCall(self);
         }
         Progress::of(self.run)
     }
 
     fn go_on(mut self, call: CallId, reply: Reply) -> Progress {
-        match (&self.run.by_hand, call) {
-            (_, CallId::PROGRAM) => self.run.reply(reply),
-            (Some(inline), CallId(number)) => drop(inline.reply(number, reply)),
-            (None, _) => {}
-        }
+        self.run.reply_to(call.0, reply);
         Progress::of(self.run)
     }
 }

@@ -1,8 +1,7 @@
 //! The host's own record of the tool calls of a run, within limits of its own.
 
-use crate::cache::Key;
+use crate::desk::Key;
 use crate::outcome::{CallStatus, LedgerEntry, Preview};
-use crate::parallel::Place;
 use crate::tool::Reply;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -25,6 +24,8 @@ struct Entry {
     line: LedgerEntry,
     /// What the result of a cached tool is kept under.
     key: Option<Key>,
+    /// The number of the call; 0 when it was answered from an earlier one's result.
+    number: u64,
 }
 
 impl Entry {
@@ -44,8 +45,9 @@ impl Ledger {
         &mut self,
         tool: &str,
         arguments: &str,
-        worker: Option<&Place>,
+        worker: Vec<u32>,
         key: Option<&Key>,
+        number: u64,
     ) -> Option<usize> {
         let line = LedgerEntry {
             name: tool.to_owned(),
@@ -54,9 +56,9 @@ impl Ledger {
             result: None,
             error: None,
             duration_us: 0,
-            worker: worker.map(Place::path).unwrap_or_default(),
+            worker,
         };
-        self.push(Entry { line, key: key.cloned() })
+        self.push(Entry { line, key: key.cloned(), number })
     }
 
     fn push(&mut self, entry: Entry) -> Option<usize> {
@@ -70,8 +72,8 @@ impl Ledger {
     }
 
     /// Records a call that was answered from an earlier one's result.
-    pub(crate) fn cached(&mut self, tool: &str, arguments: &str, result: &str, worker: Option<&Place>, key: &Key) {
-        let place = self.begin(tool, arguments, worker, Some(key));
+    pub(crate) fn cached(&mut self, tool: &str, arguments: &str, result: &str, worker: Vec<u32>, key: &Key) {
+        let place = self.begin(tool, arguments, worker, Some(key), 0);
         if let Some(Entry { line, .. }) = place.and_then(|place| self.entries.get_mut(place)) {
             let result = Preview::of(result);
             self.bytes += result.text.len();
@@ -91,7 +93,7 @@ impl Ledger {
             Reply::Error(error) => {
                 (line.status, line.error) = (CallStatus::Error, Some(Preview::of(&error.message).text));
             }
-            Reply::Late => {}
+            Reply::Refused(_) | Reply::Late => {}
         }
         self.bytes = before + entry.bytes();
     }
@@ -109,13 +111,31 @@ impl Ledger {
         self.bytes
     }
 
+    /// Gives the call that was entered last another number.
+    pub(crate) fn number_last(&mut self, number: u64) {
+        if let Some(entry) = self.entries.last_mut() {
+            entry.number = number;
+        }
+    }
+
+    /// The numbers of the calls, in order.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        self.entries.iter().map(|entry| entry.number).collect()
+    }
+
+    /// Brings the calls into the order of these numbers; calls with others come last.
+    pub(crate) fn sort_by_numbers(&mut self, numbers: &[u64]) {
+        let places: HashMap<u64, usize> = numbers.iter().enumerate().map(|(place, &number)| (number, place)).collect();
+        self.entries.sort_by_key(|entry| places.get(&entry.number).copied().unwrap_or(usize::MAX));
+    }
+
     /// Takes the record: the calls, and how many more there were. Of equal calls of a cached tool the first in the
     /// program's order is the one that was made, whichever worker came first.
     pub(crate) fn take(&mut self) -> (Vec<LedgerEntry>, u64) {
         let taken = std::mem::take(self);
         let mut first: HashMap<Key, usize> = HashMap::new();
         let mut lines: Vec<LedgerEntry> = Vec::with_capacity(taken.entries.len());
-        for (i, Entry { line, key }) in taken.entries.into_iter().enumerate() {
+        for (i, Entry { line, key, .. }) in taken.entries.into_iter().enumerate() {
             lines.push(line);
             let Some(key) = key else { continue };
             match (lines[i].status, first.get(&key)) {

@@ -25,8 +25,8 @@
 #![forbid(unsafe_code)]
 
 mod actor;
-mod cache;
 mod cancel;
+mod desk;
 mod engine;
 mod envelope;
 mod input;
@@ -38,6 +38,7 @@ mod program;
 mod project;
 mod prompt;
 mod reference;
+mod remote;
 mod run;
 mod session;
 mod signature;
@@ -58,6 +59,7 @@ pub use outcome::{
 pub use parallel::{ParallelBudget, Pool, PoolError, Slot};
 pub use program::{Program, builtin_names, is_incomplete};
 pub use reference::{describe_name, functions_markdown};
+pub use remote::{Begun, CallReply, Ended, Far, FarCall, Fault, Home, Job, PendingCall, Report, RunHost};
 pub use session::Session;
 pub use signature::{Signature, SignatureError};
 pub use tool::{BuildError, Tool, ToolCall, ToolError, Tools};

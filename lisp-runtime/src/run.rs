@@ -31,11 +31,19 @@ pub(crate) struct Setting {
     pub(crate) signature: Option<Signature>,
     /// Names of tools are not looked up before the program runs.
     pub(crate) any_tool: bool,
+    /// For a run whose prints go out as they happen, in a process without threads: what a signal sets at the deadline,
+    /// in the watchdog's place.
+    pub(crate) alarm: Option<Arc<AtomicBool>>,
 }
 
 impl Setting {
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
         self.own_tools.as_ref().and_then(|tools| tools.get(name)).or_else(|| self.tools.get(name))
+    }
+
+    /// What ends a built-in at work at the deadline or on cancellation.
+    pub(crate) fn flag(&self, deadline: Option<Instant>, cancel: &Cancel) -> Option<Arc<AtomicBool>> {
+        self.alarm.clone().or_else(|| watchdog::flag(deadline, cancel))
     }
 
     /// The first tool of a program's that nobody has granted.
@@ -72,6 +80,8 @@ fn place_of(source: &str, symbol: &str) -> Option<Span> {
 pub(crate) enum Next {
     /// It waits for a tool.
     Call(Arc<Tool>, ToolCall),
+    /// It has printed these lines and goes on.
+    Printed(Vec<String>),
     /// It waits for its workers.
     Workers,
     /// It is over.
@@ -128,11 +138,10 @@ impl Run {
         let shared: usize = input.sets.iter().map(|set| set.bytes()).sum();
         let held = code.saturating_add(shared);
         let until = deadline(started, limits.timeout_ms);
-        let grant =
-            bring_in(ceiling.saturating_sub(held), &input.sources, until, &setting.cancel).map_err(|fault| {
-                let late = matches!(fault, Fault::Pause(_)).then(|| expired(&setting, until)).flatten();
-                problem(late.unwrap_or_else(|| in_setup(fault, ceiling)))
-            })?;
+        let grant = bring_in(ceiling.saturating_sub(held), &input.sources, until, &setting).map_err(|fault| {
+            let late = matches!(fault, Fault::Pause(_)).then(|| expired(&setting, until)).flatten();
+            problem(late.unwrap_or_else(|| in_setup(fault, ceiling)))
+        })?;
         let baseline = held.saturating_add(grant.as_ref().map_or(0, |grant| grant.bytes()));
         if baseline > ceiling {
             return Err(problem(setup_exceeded(ceiling)));
@@ -146,7 +155,8 @@ impl Run {
             false => heap_setting(&limits),
         };
         let worker_heap = usize::try_from(limits.worker_heap_bytes).unwrap_or(0);
-        let worker = settings(&limits, worker_heap, input);
+        let mut worker = settings(&limits, worker_heap, input);
+        worker.print_pauses = setting.alarm.is_some();
         let machine = Machine::new(grants, Settings { heap_bytes, ..worker.clone() });
         let common = Arc::new(Common::new(setting, started, worker));
         let mut run = Run {
@@ -171,7 +181,7 @@ impl Run {
     /// Loads the current program.
     fn load(&mut self) -> Result<(), Box<Problem>> {
         let program = self.programs[self.current].core().clone();
-        self.actor.begin_program();
+        self.actor.begin_program(self.current + 1 < self.programs.len());
         self.actor.machine.load(program).map_err(|error| self.problem(error, Phase::Compile))
     }
 
@@ -209,6 +219,7 @@ impl Run {
             let ending = match self.actor.advance(u32::MAX) {
                 Need::Turn => continue,
                 Need::Call(tool, call) => return Next::Call(tool, call),
+                Need::Printed(lines) => return Next::Printed(lines),
                 Need::Workers => return Next::Workers,
                 // While the program itself calls a tool, no worker does.
                 Need::SameCall(_) => {
@@ -264,6 +275,15 @@ impl Run {
     /// Gives the tool's reply to the program.
     pub(crate) fn reply(&mut self, reply: Reply) {
         self.actor.reply(reply);
+    }
+
+    /// Gives a tool's reply to the worker, or the program, that made the call.
+    pub(crate) fn reply_to(&mut self, number: u64, reply: Reply) {
+        match &self.by_hand {
+            Some(inline) if self.away.is_some() => drop(inline.reply(number, reply)),
+            _ if self.actor.waits_for(number) => self.actor.reply(reply),
+            _ => {}
+        }
     }
 
     /// Sends workers to work for the program. Answers the first, to be taken on by this thread.
@@ -326,9 +346,9 @@ impl Run {
         let phase = if self.is_set_up() { Phase::Setup } else { phase };
         let limits = &self.common.setting.limits;
         // A worker's error says what its own budget was.
-        let of_worker = error.details.iter().any(|(name, _)| *name == "index");
+        let of_worker = error.details.iter().any(|(name, _)| name == "index");
         if error.reason == Reason::MemoryExceeded && phase == Phase::Eval && !of_worker {
-            error.details.retain(|(name, _)| !matches!(*name, "limit_bytes" | "baseline_bytes" | "budget_bytes"));
+            error.details.retain(|(name, _)| !matches!(&**name, "limit_bytes" | "baseline_bytes" | "budget_bytes"));
             error = error
                 .detail("limit_bytes", self.baseline.saturating_add(limits.heap_bytes))
                 .detail("baseline_bytes", self.baseline)
@@ -356,13 +376,24 @@ impl Run {
             heap_live_bytes: (figures.heap_live_bytes as u64).saturating_sub(self.set_up_bytes),
             allocated_bytes: figures.allocated_bytes,
             compactions: figures.compactions,
-            tool_calls: self.common.calls.load(Ordering::Relaxed),
+            tool_calls: self.common.desk.calls(),
             workers_peak: self.common.budget.peak() as u64,
             output_bytes: output as u64,
+            ..Usage::default()
         };
+        let calls = self.actor.ledger.numbers();
         let (ledger, ledger_dropped) = self.actor.ledger.take();
         debug_assert!(answer.as_ref().err().is_none_or(|problem| Verdict::of(problem.error.reason) != Verdict::Ok));
-        Outcome { answer, prints, prints_dropped, usage, ledger, ledger_dropped, limits: self.common.setting.limits }
+        Outcome {
+            answer,
+            prints,
+            prints_dropped,
+            usage,
+            ledger,
+            ledger_dropped,
+            calls,
+            limits: self.common.setting.limits,
+        }
     }
 }
 
@@ -402,7 +433,7 @@ fn bring_in(
     limit: usize,
     sources: &[Source<'_>],
     until: Option<Instant>,
-    cancel: &Cancel,
+    setting: &Setting,
 ) -> Result<Option<Grant>, Fault> {
     /// Work on the usual grant: with more, somebody looks at the clock.
     const USUAL: u64 = 2_000_000;
@@ -418,7 +449,7 @@ fn bring_in(
         })
     };
     match build(USUAL, None) {
-        Err(Fault::Pause(_)) => match watchdog::flag(until, cancel) {
+        Err(Fault::Pause(_)) => match setting.flag(until, &setting.cancel) {
             Some(flag) => build(USUAL, Some(flag)).map(Some),
             None => build(u64::MAX, None).map(Some),
         },
@@ -486,6 +517,6 @@ impl Drop for Run {
         if let Some(inline) = &self.by_hand {
             inline.abandon();
         }
-        self.common.cache.clear();
+        self.common.desk.clear();
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::cancel::Cancel;
 use crate::signature::{Signature, SignatureError};
+use lisp_core::Error;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -15,6 +16,8 @@ use std::time::{Duration, Instant};
 /// A call of a tool, as the tool gets it: its arguments are one JSON object with string keys.
 #[derive(Clone, Debug)]
 pub struct ToolCall {
+    /// Its number in the run, from 1.
+    pub(crate) number: u64,
     pub(crate) name: String,
     pub(crate) arguments: String,
     pub(crate) deadline: Option<Instant>,
@@ -60,6 +63,11 @@ impl ToolCall {
         let text = all.get(key).map_or("null", |raw| raw.get());
         serde_json::from_str(text)
             .map_err(|error| ToolError::invalid_arguments(format!("argument {key}: {}", plain(&error))))
+    }
+
+    /// The indexes on the way to the parallel worker that makes the call; empty for the program itself.
+    pub fn worker(&self) -> Vec<u32> {
+        self.cancel.worker()
     }
 
     /// How long the run may still take; a tool that can bound itself should. `None` is for ever.
@@ -221,6 +229,12 @@ impl Tool {
         self
     }
 
+    /// Says what the tool takes and gives; nothing is checked against it.
+    pub(crate) fn described(mut self, text: String) -> Self {
+        self.signature = Some(text);
+        self
+    }
+
     /// Keeps a signature that cannot be read as a text only.
     pub(crate) fn lenient(mut self) -> Self {
         self.fault = None;
@@ -281,6 +295,8 @@ pub(crate) enum Reply {
     Echo,
     /// With an error
     Error(ToolError),
+    /// Not at all: the run may not make it
+    Refused(Error),
     /// Not before the run's deadline or cancellation
     Late,
 }
@@ -362,6 +378,11 @@ impl Tools {
     /// All names with the tools' signatures, in order.
     pub(crate) fn signatures(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.by_name.iter().map(|(name, tool)| (name.as_str(), tool.signature.as_deref()))
+    }
+
+    /// All tools, in the order of their names.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.by_name.values()
     }
 
     /// All names, in order.

@@ -65,6 +65,8 @@ pub struct Heap {
     pub now_ms: Cell<Option<i64>>,
     /// What the program printed.
     pub prints: RefCell<Prints>,
+    /// Something was printed in this slice, and the driver wants to know.
+    news: Cell<bool>,
     /// The compiled regular expressions, by pattern.
     pub regexes: RefCell<Regexes>,
 }
@@ -93,6 +95,7 @@ impl Heap {
             shapes: Shapes::new(),
             now_ms: Cell::new(None),
             prints: RefCell::default(),
+            news: Cell::new(false),
             regexes: RefCell::default(),
         }
     }
@@ -209,6 +212,9 @@ impl Heap {
     fn look_up(&self) -> Res<()> {
         const INTERVAL: u64 = 4_096;
         let spent = self.spent.get();
+        if self.news.get() {
+            return Err(Fault::Pause(spent));
+        }
         match &*self.interrupt.borrow() {
             Some(flag) if !flag.load(Ordering::Relaxed) && spent <= self.ceiling.get() => {
                 self.stop_at.set(spent.saturating_add(INTERVAL).min(self.ceiling.get()));
@@ -248,6 +254,18 @@ impl Heap {
         self.slice_end.set(slice_end.min(ceiling));
         self.ceiling.set(ceiling);
         self.stop_at.set(slice_end.min(ceiling));
+        self.news.set(false);
+    }
+
+    /// Adds a printed line. When the driver wants to know of each, the slice ends here: the run pauses before its next
+    /// piece of work.
+    pub(crate) fn print(&self, line: &str) {
+        let mut prints = self.prints.borrow_mut();
+        prints.push(line);
+        if prints.pauses {
+            self.news.set(true);
+            self.stop_at.set(self.spent.get());
+        }
     }
 
     /// The flag that ends the run from outside.

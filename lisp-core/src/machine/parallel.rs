@@ -239,7 +239,7 @@ impl Machine {
             && !as_it_is
         {
             // Of calls inside calls the innermost says what happened.
-            if !error.details.iter().any(|(name, _)| *name == "cause") {
+            if !error.details.iter().any(|(name, _)| name == "cause") {
                 let cause = error.reason.name();
                 error = error.detail("cause", cause);
             }

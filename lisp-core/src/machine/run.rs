@@ -24,6 +24,8 @@ pub struct Settings {
     pub print_chars: usize,
     /// Bytes of all printed lines; 0 is no limit.
     pub prints_bytes: usize,
+    /// Does a printed line end the slice, so that the driver can send it on at once?
+    pub print_pauses: bool,
     /// Is a missing `data/name` an error?
     pub strict_data: bool,
     /// For tests: every so many allocations the heap is compacted, needed or not.
@@ -40,6 +42,7 @@ impl Default for Settings {
             fuel: None,
             print_chars: 2_000,
             prints_bytes: 1_000_000,
+            print_pauses: false,
             strict_data: false,
             compact_every: None,
             now_ms: None,
@@ -162,6 +165,7 @@ impl Machine {
             let mut prints = heap.prints.borrow_mut();
             prints.line_chars = settings.print_chars;
             prints.total_bytes = settings.prints_bytes;
+            prints.pauses = settings.print_pauses;
         }
         heap.now_ms.set(settings.now_ms);
         if let Some(every) = settings.compact_every {
@@ -594,6 +598,16 @@ impl Machine {
     /// Takes the lines printed since the last call.
     pub fn take_prints(&mut self) -> Vec<String> {
         self.store.heap().prints.borrow_mut().take()
+    }
+
+    /// The lines printed and not yet taken, from the one of an index on.
+    pub fn prints_from(&self, index: usize) -> Vec<String> {
+        self.store.heap().prints.borrow().lines().get(index..).unwrap_or_default().to_vec()
+    }
+
+    /// How many lines were printed and not yet taken.
+    pub fn lines_printed(&self) -> usize {
+        self.store.heap().prints.borrow().lines().len()
     }
 
     /// How many printed lines were not kept since the last call of [`Machine::take_prints`].

@@ -44,6 +44,13 @@ impl Exec {
         }
     }
 
+    /// Lines of a worker, in a run whose prints go out as they happen.
+    pub(super) fn printed(&self, lines: Vec<String>) {
+        if let Exec::Inline(inline) = self {
+            inline.lock().printed.extend(lines);
+        }
+    }
+
     /// Has the run been dropped?
     pub(super) fn is_abandoned(&self) -> bool {
         match self {
@@ -67,7 +74,7 @@ struct State {
     ready: VecDeque<Task>,
     /// Workers that wait for the host's reply, by the number of their call.
     parked: BTreeMap<u64, (ToolCall, Task)>,
-    calls: u64,
+    printed: Vec<String>,
 }
 
 impl Inline {
@@ -80,18 +87,26 @@ impl Inline {
     }
 
     fn park(&self, call: ToolCall, task: Task) {
-        let mut state = self.lock();
-        state.calls += 1;
-        let number = state.calls;
-        state.parked.insert(number, (call, task));
+        self.lock().parked.insert(call.number, (call, task));
     }
 
     /// Takes workers on until all wait for the host or none is left.
     pub(crate) fn run(&self) {
+        self.run_showing(&mut drop);
+    }
+
+    /// The same; `show` gets the lines that workers print, as they happen.
+    pub(crate) fn run_showing(&self, show: &mut dyn FnMut(Vec<String>)) {
         loop {
             let next = self.lock().ready.pop_front();
             match next {
-                Some(task) => work(task),
+                Some(task) => {
+                    work(task);
+                    let printed = std::mem::take(&mut self.lock().printed);
+                    if !printed.is_empty() {
+                        show(printed);
+                    }
+                }
                 None if self.end_those_that_are_over() => {}
                 None => return,
             }
@@ -119,9 +134,9 @@ impl Inline {
         any
     }
 
-    /// The calls that wait for the host, with their numbers.
-    pub(crate) fn waiting(&self) -> Vec<(u64, ToolCall)> {
-        self.lock().parked.iter().map(|(&number, (call, _))| (number, call.clone())).collect()
+    /// The calls that wait for the host, the oldest first.
+    pub(crate) fn waiting(&self) -> Vec<ToolCall> {
+        self.lock().parked.values().map(|(call, _)| call.clone()).collect()
     }
 
     /// The host's reply to a call. Answers false when the call does not wait any more.

@@ -248,6 +248,7 @@ impl Group {
         };
         if over {
             actor.away += state.since.elapsed();
+            actor.workers_have_shown();
             return Some(owner);
         }
         state.joined = state.next;
@@ -288,6 +289,6 @@ impl Group {
 
 /// The error with the index of the call that failed; of calls inside calls, the outermost.
 fn with_index(mut error: Error, index: usize) -> Error {
-    error.details.retain(|(name, _)| *name != "index");
+    error.details.retain(|(name, _)| name != "index");
     error.detail("index", index)
 }

@@ -106,7 +106,10 @@ impl Task {
     /// The worker is over. Answers who goes on in its place.
     fn end(mut self, ending: Ending) -> Option<Task> {
         let ended = match (self.work, ending) {
-            (Work::GoOn(actor), ending) => {
+            (Work::GoOn(mut actor), ending) => {
+                if let (Some(group), Some(lines)) = (&self.seat.group, actor.news()) {
+                    group.exec().printed(lines);
+                }
                 let Actor { machine, ledger, cause, .. } = *actor;
                 let end = match (cause, ending) {
                     // The machine may be in any state.
@@ -142,7 +145,11 @@ pub(crate) fn work(task: Task) {
         let next = match need {
             Need::Turn => return task.go_on(),
             Need::Call(tool, call) => group.exec().call(tool, call, task),
-            Need::SameCall(key) => group.common().cache.wait(&key, task),
+            Need::SameCall(key) => group.common().desk.wait(&key, task),
+            Need::Printed(lines) => {
+                group.exec().printed(lines);
+                return task.go_on();
+            }
             Need::Workers => Group::begin(group.exec().clone(), Owner::Worker(Box::new(task))),
             Need::Done(ending) => task.end(ending),
         };
