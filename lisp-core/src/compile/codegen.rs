@@ -7,7 +7,7 @@ use super::instr::{Cmp, Instr, Via};
 use super::program::Proto;
 use crate::builtins::BuiltinId;
 use crate::error::{Error, Reason, Span};
-use crate::heap::Frozen;
+use crate::heap::{Bytecode, Frozen};
 
 type Res<T> = Result<T, Error>;
 type Reg = u16;
@@ -73,7 +73,9 @@ impl Unit {
         f.binds(node.prologue)?;
         let result = f.any(node.body)?;
         f.emit(Instr::Return { src: result }, end);
-        let (code, spans, registers) = (f.code, f.spans, f.max);
+        let (code, spans) = (Bytecode::new(f.code, f.max), f.spans);
+        let code =
+            code.ok_or_else(|| Error::new(Reason::HostFault, "the compiler made code that is not sound").at(end))?;
         for (var, place) in outside {
             self.places[var.0 as usize] = place;
         }
@@ -82,9 +84,8 @@ impl Unit {
             params: node.display,
             arity: node.params.len() as u16,
             variadic: node.rest.is_some(),
-            registers,
             captures: node.captures.len() as u16,
-            code: code.into(),
+            code,
             spans: spans.into(),
         });
         Ok(self.protos.len() - 1)

@@ -1,0 +1,148 @@
+//! The registers and the code of the frame that runs. What an instruction may touch is checked when the code is made,
+//! and that its registers are on the stack when its frame is entered; between the two nothing is checked again.
+
+use super::Value;
+use crate::compile::Instr;
+use std::marker::PhantomData;
+
+/// The instructions of a function, each of which names registers below `registers` and places inside the code only.
+#[derive(Debug)]
+pub(crate) struct Bytecode {
+    instrs: Box<[Instr]>,
+    registers: u16,
+}
+
+impl Bytecode {
+    /// Checks the instructions; `None` when one of them reaches outside, or when the last does not end the function
+    /// or jump.
+    pub(crate) fn new(instrs: Vec<Instr>, registers: u16) -> Option<Bytecode> {
+        let inside = |(at, instr): (usize, &Instr)| {
+            instr.reach() <= registers as usize && instr.target(at).is_none_or(|to| to < instrs.len())
+        };
+        let ends = instrs.last().is_some_and(Instr::leaves);
+        (ends && instrs.iter().enumerate().all(inside)).then(|| Bytecode { instrs: instrs.into(), registers })
+    }
+
+    /// The instructions.
+    pub(crate) fn instrs(&self) -> &[Instr] {
+        &self.instrs
+    }
+
+    /// Registers of a frame, parameters included.
+    #[inline]
+    pub(crate) fn registers(&self) -> usize {
+        self.registers as usize
+    }
+}
+
+/// The registers of one frame and where in its code it stands. While it is in use nothing else can reach the stack.
+///
+/// The registers and places given to its methods must be operands of instructions it fetched.
+pub(crate) struct Window<'w, 'h> {
+    registers: *mut Value<'h>,
+    room: usize,
+    instrs: &'h [Instr],
+    pc: usize,
+    stack: PhantomData<&'w mut [Value<'h>]>,
+}
+
+impl<'w, 'h> Window<'w, 'h> {
+    /// Over the registers from `base` on, at instruction `pc`. The caller has made sure that they are on the stack.
+    #[inline(always)]
+    pub(crate) fn open(stack: &'w mut [Value<'h>], base: usize, code: &'h Bytecode, pc: usize) -> Self {
+        let registers = &mut stack[base..];
+        assert!(code.registers() <= registers.len(), "the registers of a frame are on the stack");
+        assert!(pc < code.instrs.len(), "a frame stands inside its code");
+        Window {
+            registers: registers.as_mut_ptr(),
+            room: registers.len(),
+            instrs: &code.instrs,
+            pc,
+            stack: PhantomData,
+        }
+    }
+
+    /// The next instruction.
+    #[inline(always)]
+    pub(crate) fn fetch(&mut self) -> &'h Instr {
+        debug_assert!(self.pc < self.instrs.len());
+        // SAFETY: `pc` is inside the code: `open` checked it, `jump` keeps to targets that `Bytecode::new` checked, and the
+        // last instruction is none that goes on behind itself.
+        let instr = unsafe { self.instrs.get_unchecked(self.pc) };
+        self.pc += 1;
+        instr
+    }
+
+    /// Where the next instruction stands.
+    #[inline(always)]
+    pub(crate) fn pc(&self) -> usize {
+        self.pc
+    }
+
+    /// Goes on at the target of a jump.
+    #[inline(always)]
+    pub(crate) fn jump(&mut self, to: u32) {
+        self.pc = to as usize;
+    }
+
+    /// Goes on at the target of a near jump.
+    #[inline(always)]
+    pub(crate) fn skip(&mut self, off: i16) {
+        self.pc = self.pc.wrapping_add_signed(off as isize);
+    }
+
+    /// Slots of the stack from the first register on.
+    #[inline(always)]
+    pub(crate) fn room(&self) -> usize {
+        self.room
+    }
+
+    /// A register.
+    #[inline(always)]
+    pub(crate) fn get(&self, r: u16) -> &Value<'h> {
+        debug_assert!((r as usize) < self.room);
+        // SAFETY: `r` is an operand of the code, so below the number of registers by `Bytecode::new`, and `open` checked that
+        // so many are on the stack, which is borrowed for 'w.
+        unsafe { &*self.registers.add(r as usize) }
+    }
+
+    /// Writes a register.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, r: u16, value: Value<'h>) {
+        debug_assert!((r as usize) < self.room);
+        // SAFETY: as in `get`; the borrow of the stack is unique.
+        unsafe { *self.registers.add(r as usize) = value }
+    }
+
+    /// `n` registers in a row.
+    #[inline(always)]
+    pub(crate) fn row(&self, base: u16, n: usize) -> &[Value<'h>] {
+        assert!(base as usize + n <= self.room, "a row of registers is on the stack");
+        // SAFETY: the row ends before the stack does, which is borrowed for 'w.
+        unsafe { std::slice::from_raw_parts(self.registers.add(base as usize), n) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const END: Instr = Instr::Return { src: 0 };
+
+    #[test]
+    fn code_that_reaches_outside_is_refused() {
+        assert!(Bytecode::new(vec![END], 1).is_some());
+        assert!(Bytecode::new(vec![END], 0).is_none(), "a register too many");
+        assert!(Bytecode::new(vec![], 1).is_none(), "nothing to run");
+        assert!(Bytecode::new(vec![Instr::Nil { dst: 0 }], 1).is_none(), "goes on behind its end");
+        assert!(Bytecode::new(vec![Instr::Jump { to: 1 }, END], 1).is_some());
+        assert!(Bytecode::new(vec![Instr::Jump { to: 2 }, END], 1).is_none(), "a jump behind the end");
+        let near = |off| vec![Instr::JumpUnlessInt { op: crate::compile::Cmp::Lt, a: 0, imm: 0, off }, END];
+        assert!(Bytecode::new(near(0), 1).is_some());
+        assert!(Bytecode::new(near(1), 1).is_none(), "a near jump behind the end");
+        assert!(Bytecode::new(near(-2), 1).is_none(), "a near jump before the beginning");
+        let row = |n| vec![Instr::Vector { dst: 0, base: 1, n }, END];
+        assert!(Bytecode::new(row(2), 3).is_some());
+        assert!(Bytecode::new(row(3), 3).is_none(), "a row beyond the registers");
+    }
+}
