@@ -145,22 +145,28 @@ impl<'u> Function<'u> {
     fn patch(&mut self, at: usize) -> Res<()> {
         let here = self.here();
         let span = self.spans[at];
+        let far = (here as i64 - at as i64 - 1) as i32;
         let near = || {
-            i16::try_from(here as i64 - at as i64 - 1)
+            i16::try_from(far)
                 .map_err(|_| Error::new(Reason::ProgramTooLarge, "a branch of the function is too long").at(span))
         };
         match &mut self.code[at] {
-            Instr::Jump { to }
-            | Instr::JumpFalse { to, .. }
-            | Instr::JumpTrue { to, .. }
-            | Instr::JumpSome { to, .. }
-            | Instr::JumpSet { to, .. }
-            | Instr::JumpDefined { to, .. }
-            | Instr::Next { to, .. } => *to = here,
+            Instr::Jump { off }
+            | Instr::JumpFalse { off, .. }
+            | Instr::JumpTrue { off, .. }
+            | Instr::JumpSome { off, .. }
+            | Instr::JumpSet { off, .. }
+            | Instr::JumpDefined { off, .. }
+            | Instr::Next { off, .. } => *off = far,
             Instr::JumpUnless { off, .. } | Instr::JumpUnlessInt { off, .. } => *off = near()?,
             _ => {}
         }
         Ok(())
+    }
+
+    /// How far a jump at this place is from the place `to`.
+    fn back_to(&self, to: u32) -> i32 {
+        (i64::from(to) - i64::from(self.here()) - 1) as i32
     }
 
     /// The value in any register: a local's own, or a new one on top.
@@ -231,8 +237,8 @@ impl<'u> Function<'u> {
             }
             Kind::If(test, then, otherwise) => self.branch(*test, *then, *otherwise, dst)?,
             Kind::Cond(clauses, default) => self.cond(clauses, *default, span, dst)?,
-            Kind::And(nodes) => self.chain(nodes, dst, |src| Instr::JumpFalse { src, to: 0 })?,
-            Kind::Or(nodes) => self.chain(nodes, dst, |src| Instr::JumpTrue { src, to: 0 })?,
+            Kind::And(nodes) => self.chain(nodes, dst, |src| Instr::JumpFalse { src, off: 0 })?,
+            Kind::Or(nodes) => self.chain(nodes, dst, |src| Instr::JumpTrue { src, off: 0 })?,
             Kind::Let(binds, body) => {
                 self.binds(binds)?;
                 self.into(*body, dst)?;
@@ -304,15 +310,15 @@ impl<'u> Function<'u> {
             }
             Kind::CallBuiltin(id, args) if args.len() == 1 && id.row().name == "not" => {
                 let src = self.first(args)?;
-                self.emit(Instr::JumpTrue { src, to: 0 }, span)
+                self.emit(Instr::JumpTrue { src, off: 0 }, span)
             }
             Kind::Prim(Prim::IsNil, args) => {
                 let src = self.first(args)?;
-                self.emit(Instr::JumpSome { src, to: 0 }, span)
+                self.emit(Instr::JumpSome { src, off: 0 }, span)
             }
             kind => {
                 let src = self.any(Node { kind, span })?;
-                self.emit(Instr::JumpFalse { src, to: 0 }, span)
+                self.emit(Instr::JumpFalse { src, off: 0 }, span)
             }
         };
         self.top = saved;
@@ -340,7 +346,7 @@ impl<'u> Function<'u> {
         let far = then.span.end.saturating_sub(then.span.start) >= 4_000;
         let skip = if far { self.far_jump_unless(test)? } else { self.jump_unless(test)? };
         self.into(then, dst)?;
-        let end = self.emit(Instr::Jump { to: 0 }, span);
+        let end = self.emit(Instr::Jump { off: 0 }, span);
         self.patch(skip)?;
         self.into(otherwise, dst)?;
         self.patch(end)
@@ -351,7 +357,7 @@ impl<'u> Function<'u> {
         let saved = self.top;
         let src = self.any(test)?;
         self.top = saved;
-        Ok(self.emit(Instr::JumpFalse { src, to: 0 }, span))
+        Ok(self.emit(Instr::JumpFalse { src, off: 0 }, span))
     }
 
     fn cond(&mut self, clauses: Vec<(Node, Node)>, default: Node, span: Span, dst: Reg) -> Res<()> {
@@ -360,7 +366,7 @@ impl<'u> Function<'u> {
             let far = then.span.end.saturating_sub(then.span.start) >= 4_000;
             let skip = if far { self.far_jump_unless(test)? } else { self.jump_unless(test)? };
             self.into(then, dst)?;
-            ends.push(self.emit(Instr::Jump { to: 0 }, span));
+            ends.push(self.emit(Instr::Jump { off: 0 }, span));
             self.patch(skip)?;
         }
         self.into(default, dst)?;
@@ -424,7 +430,8 @@ impl<'u> Function<'u> {
         for (dst, src) in moves {
             self.emit(Instr::Move { dst, src }, span);
         }
-        self.emit(Instr::Loop { counter, to: start }, span);
+        let off = self.back_to(start);
+        self.emit(Instr::Loop { counter, off }, span);
         Ok(())
     }
 
@@ -519,7 +526,7 @@ impl<'u> Function<'u> {
             None => drop(self.emit(Instr::Key { dst, src, k }, span)),
             Some(default) => {
                 self.emit(Instr::KeyUnset { dst, src, k }, span);
-                let end = self.emit(Instr::JumpSet { src: dst, to: 0 }, span);
+                let end = self.emit(Instr::JumpSet { src: dst, off: 0 }, span);
                 self.constant(default, span, dst);
                 self.patch(end)?;
             }
@@ -531,7 +538,7 @@ impl<'u> Function<'u> {
         let Ok(short) = u16::try_from(g) else {
             return Err(Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 definitions").at(span));
         };
-        let end = self.emit(Instr::JumpDefined { g: short, to: 0 }, span);
+        let end = self.emit(Instr::JumpDefined { g: short, off: 0 }, span);
         let src = self.any(value)?;
         self.emit(Instr::Define { src, g }, span);
         self.patch(end)?;
@@ -559,14 +566,14 @@ impl<'u> Function<'u> {
                     );
                 };
                 self.emit(Instr::IsCase { dst: test, src, k }, span);
-                hits.push(self.emit(Instr::JumpTrue { src: test, to: 0 }, span));
+                hits.push(self.emit(Instr::JumpTrue { src: test, off: 0 }, span));
             }
-            let skip = self.emit(Instr::Jump { to: 0 }, span);
+            let skip = self.emit(Instr::Jump { off: 0 }, span);
             for hit in hits {
                 self.patch(hit)?;
             }
             self.into(then, dst)?;
-            ends.push(self.emit(Instr::Jump { to: 0 }, span));
+            ends.push(self.emit(Instr::Jump { off: 0 }, span));
             self.patch(skip)?;
         }
         self.into(default, dst)?;
@@ -595,7 +602,7 @@ impl<'u> Function<'u> {
                     self.top = saved;
                     self.emit(Instr::Walk { base, src }, at);
                     let top = self.here();
-                    let exit = self.emit(Instr::Next { base, to: 0 }, at);
+                    let exit = self.emit(Instr::Next { base, off: 0 }, at);
                     open.push(Open { top, exits: vec![exit] });
                     self.set_place(var, element);
                     self.binds(binds)?;
@@ -606,8 +613,8 @@ impl<'u> Function<'u> {
                     let saved = self.top;
                     let src = self.any(test)?;
                     self.top = saved;
-                    let to = open.last().map_or(0, |o| o.top);
-                    self.emit(Instr::JumpFalse { src, to }, at);
+                    let off = self.back_to(open.last().map_or(0, |o| o.top));
+                    self.emit(Instr::JumpFalse { src, off }, at);
                 }
                 Clause::While(test) => {
                     let exit = self.far_jump_unless(test)?;
@@ -622,7 +629,8 @@ impl<'u> Function<'u> {
             self.emit(Instr::Push { builder, src }, span);
         }
         while let Some(inner) = open.pop() {
-            self.emit(Instr::Repeat { to: inner.top }, span);
+            let off = self.back_to(inner.top);
+            self.emit(Instr::Repeat { off }, span);
             for exit in inner.exits {
                 self.patch(exit)?;
             }

@@ -65,24 +65,24 @@ pub(crate) enum Instr {
     Data { dst: u16, g: u32 },
     /// G[g] = R[src]
     Define { src: u16, g: u32 },
-    /// pc = to when G[g] is defined
-    JumpDefined { g: u16, to: u32 },
+    /// pc += off when G[g] is defined
+    JumpDefined { g: u16, off: i32 },
     /// R[dst] = #'name of G[g]
     VarName { dst: u16, g: u32 },
-    /// pc = to
-    Jump { to: u32 },
-    /// pc = to, backwards, at the end of a walk
-    Repeat { to: u32 },
-    /// count a round in R[counter], then pc = to
-    Loop { counter: u16, to: u32 },
-    /// pc = to when R[src] is nil or false
-    JumpFalse { src: u16, to: u32 },
-    /// pc = to when R[src] is neither nil nor false
-    JumpTrue { src: u16, to: u32 },
-    /// pc = to when R[src] is not nil
-    JumpSome { src: u16, to: u32 },
-    /// pc = to when R[src] holds a value
-    JumpSet { src: u16, to: u32 },
+    /// pc += off
+    Jump { off: i32 },
+    /// pc += off, backwards, at the end of a walk
+    Repeat { off: i32 },
+    /// count a round in R[counter], then pc += off
+    Loop { counter: u16, off: i32 },
+    /// pc += off when R[src] is nil or false
+    JumpFalse { src: u16, off: i32 },
+    /// pc += off when R[src] is neither nil nor false
+    JumpTrue { src: u16, off: i32 },
+    /// pc += off when R[src] is not nil
+    JumpSome { src: u16, off: i32 },
+    /// pc += off when R[src] holds a value
+    JumpSet { src: u16, off: i32 },
     /// pc += off unless R[a] op R[b]
     JumpUnless { op: Cmp, a: u16, b: u16, off: i16 },
     /// pc += off unless R[a] op imm
@@ -123,8 +123,8 @@ pub(crate) enum Instr {
     Set { dst: u16, base: u16, n: u16 },
     /// R[base] = elements of R[src], R[base + 1] = 0
     Walk { base: u16, src: u16 },
-    /// R[base + 2] = next element of the walk; pc = to at its end
-    Next { base: u16, to: u32 },
+    /// R[base + 2] = next element of the walk; pc += off at its end
+    Next { base: u16, off: i32 },
     /// R[dst] = a vector under construction
     Collect { dst: u16 },
     /// add R[src] to the vector under construction
@@ -212,15 +212,15 @@ impl Instr {
     pub(crate) fn target(&self, at: usize) -> Option<usize> {
         use Instr::*;
         match *self {
-            Jump { to }
-            | Repeat { to }
-            | Loop { to, .. }
-            | JumpFalse { to, .. }
-            | JumpTrue { to, .. }
-            | JumpSome { to, .. }
-            | JumpSet { to, .. }
-            | JumpDefined { to, .. }
-            | Next { to, .. } => Some(to as usize),
+            Jump { off }
+            | Repeat { off }
+            | Loop { off, .. }
+            | JumpFalse { off, .. }
+            | JumpTrue { off, .. }
+            | JumpSome { off, .. }
+            | JumpSet { off, .. }
+            | JumpDefined { off, .. }
+            | Next { off, .. } => Some((at + 1).wrapping_add_signed(off as isize)),
             JumpUnless { off, .. } | JumpUnlessInt { off, .. } => Some((at + 1).wrapping_add_signed(off as isize)),
             _ => None,
         }

@@ -3,6 +3,7 @@
 
 use super::Value;
 use crate::compile::Instr;
+use std::cell::Cell;
 use std::marker::PhantomData;
 
 /// The instructions of a function, each of which names registers below `registers` and places inside the code only.
@@ -37,13 +38,14 @@ impl Bytecode {
 
 /// The registers of one frame and where in its code it stands. While it is in use nothing else can reach the stack.
 ///
-/// The registers and places given to its methods must be operands of instructions it fetched.
+/// The registers and distances given to its methods must be operands of the instruction it fetched last.
 pub(crate) struct Window<'w, 'h> {
     registers: *mut Value<'h>,
     room: usize,
-    instrs: &'h [Instr],
-    pc: usize,
-    stack: PhantomData<&'w mut [Value<'h>]>,
+    next: *const Instr,
+    /// From here on instructions are not counted yet.
+    uncounted: Cell<*const Instr>,
+    borrows: PhantomData<(&'w mut [Value<'h>], &'h Bytecode)>,
 }
 
 impl<'w, 'h> Window<'w, 'h> {
@@ -52,43 +54,48 @@ impl<'w, 'h> Window<'w, 'h> {
     pub(crate) fn open(stack: &'w mut [Value<'h>], base: usize, code: &'h Bytecode, pc: usize) -> Self {
         let registers = &mut stack[base..];
         assert!(code.registers() <= registers.len(), "the registers of a frame are on the stack");
-        assert!(pc < code.instrs.len(), "a frame stands inside its code");
+        let next: *const Instr = &raw const code.instrs[pc];
         Window {
             registers: registers.as_mut_ptr(),
             room: registers.len(),
-            instrs: &code.instrs,
-            pc,
-            stack: PhantomData,
+            next,
+            uncounted: Cell::new(next),
+            borrows: PhantomData,
         }
     }
 
     /// The next instruction.
     #[inline(always)]
     pub(crate) fn fetch(&mut self) -> &'h Instr {
-        debug_assert!(self.pc < self.instrs.len());
-        // SAFETY: `pc` is inside the code: `open` checked it, `jump` keeps to targets that `Bytecode::new` checked, and the
-        // last instruction is none that goes on behind itself.
-        let instr = unsafe { self.instrs.get_unchecked(self.pc) };
-        self.pc += 1;
-        instr
+        // SAFETY: `next` is inside the code: `open` checked it, `skip` keeps to targets that `Bytecode::new` checked, and
+        // the last instruction is none that goes on behind itself. So one more is at most one past the end.
+        unsafe {
+            let instr = &*self.next;
+            self.next = self.next.add(1);
+            instr
+        }
     }
 
-    /// Where the next instruction stands.
+    /// Where the next instruction stands in the code, which must be the one that is running.
     #[inline(always)]
-    pub(crate) fn pc(&self) -> usize {
-        self.pc
+    pub(crate) fn pc(&self, code: &Bytecode) -> usize {
+        (self.next as usize).wrapping_sub(code.instrs.as_ptr() as usize) / std::mem::size_of::<Instr>()
     }
 
-    /// Goes on at the target of a jump.
+    /// How many instructions were fetched since this was asked last.
     #[inline(always)]
-    pub(crate) fn jump(&mut self, to: u32) {
-        self.pc = to as usize;
+    pub(crate) fn count(&self) -> u64 {
+        let bytes = (self.next as usize).wrapping_sub(self.uncounted.replace(self.next) as usize);
+        (bytes / std::mem::size_of::<Instr>()) as u64
     }
 
-    /// Goes on at the target of a near jump.
+    /// Jumps over `off` instructions, backwards when negative. What ran must have been counted.
     #[inline(always)]
-    pub(crate) fn skip(&mut self, off: i16) {
-        self.pc = self.pc.wrapping_add_signed(off as isize);
+    pub(crate) fn skip(&mut self, off: i32) {
+        debug_assert!(self.next == self.uncounted.get());
+        // SAFETY: `off` is the distance of a jump of the code, whose target is inside by `Bytecode::new`.
+        self.next = unsafe { self.next.offset(off as isize) };
+        self.uncounted.set(self.next);
     }
 
     /// Slots of the stack from the first register on.
@@ -135,8 +142,8 @@ mod tests {
         assert!(Bytecode::new(vec![END], 0).is_none(), "a register too many");
         assert!(Bytecode::new(vec![], 1).is_none(), "nothing to run");
         assert!(Bytecode::new(vec![Instr::Nil { dst: 0 }], 1).is_none(), "goes on behind its end");
-        assert!(Bytecode::new(vec![Instr::Jump { to: 1 }, END], 1).is_some());
-        assert!(Bytecode::new(vec![Instr::Jump { to: 2 }, END], 1).is_none(), "a jump behind the end");
+        assert!(Bytecode::new(vec![Instr::Jump { off: 0 }, END], 1).is_some());
+        assert!(Bytecode::new(vec![Instr::Jump { off: 1 }, END], 1).is_none(), "a jump behind the end");
         let near = |off| vec![Instr::JumpUnlessInt { op: crate::compile::Cmp::Lt, a: 0, imm: 0, off }, END];
         assert!(Bytecode::new(near(0), 1).is_some());
         assert!(Bytecode::new(near(1), 1).is_none(), "a near jump behind the end");

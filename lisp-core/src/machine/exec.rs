@@ -34,21 +34,27 @@ impl<'h> State<'h> {
             };
             let mut base = base as usize;
             let mut constants = unit.program.constants().values();
-            // The fuel is counted here and written back before anything that may look at it.
-            let mut fuel = h.spent();
             let mut w = Window::open(&mut self.stack, base, &proto.code, pc);
 
+            // Charges for the instructions since it was done last. Before anything that may look at the fuel.
+            macro_rules! settle {
+                () => {
+                    if METERED {
+                        h.set_spent(h.spent() + w.count() * INSTRUCTION)
+                    } else {
+                        w.count();
+                    }
+                };
+            }
             // What can fail goes through here: the instruction will be run again, from the same fuel.
             macro_rules! attempt {
                 ($work:expr) => {{
-                    h.set_spent(fuel);
+                    settle!();
+                    let fuel = h.spent();
                     match $work {
-                        Ok(value) => {
-                            fuel = h.spent();
-                            value
-                        }
+                        Ok(value) => value,
                         Err(fault) => {
-                            let pc = w.pc() - 1;
+                            let pc = w.pc(&proto.code);
                             return Err(self.stopped(fault, fuel, pc));
                         }
                     }
@@ -57,24 +63,30 @@ impl<'h> State<'h> {
             // For work on the state itself: the window is closed meanwhile.
             macro_rules! attempt_on_state {
                 ($work:expr) => {{
-                    let pc = w.pc();
-                    h.set_spent(fuel);
+                    settle!();
+                    let (fuel, pc) = (h.spent(), w.pc(&proto.code));
                     match $work {
                         Ok(value) => {
-                            fuel = h.spent();
                             w = Window::open(&mut self.stack, base, &proto.code, pc);
                             value
                         }
-                        Err(fault) => return Err(self.stopped(fault, fuel, pc - 1)),
+                        Err(fault) => return Err(self.stopped(fault, fuel, pc)),
                     }
                 }};
             }
             macro_rules! check_slice {
                 () => {
-                    if METERED && fuel > h.stop_at() {
+                    settle!();
+                    if METERED && h.spent() > h.stop_at() {
                         attempt!(h.pause_or_go_on())
                     }
                 };
+            }
+            macro_rules! jump {
+                ($off:expr) => {{
+                    settle!();
+                    w.skip($off);
+                }};
             }
             // Integers that fit and floats here, everything else in the built-in.
             macro_rules! arithmetic {
@@ -92,21 +104,28 @@ impl<'h> State<'h> {
                     }
                 }};
             }
+            macro_rules! holds {
+                ($op:expr, $a:expr, $b:expr) => {
+                    match ($a, $b) {
+                        (&Value::Int(a), &Value::Int(b)) => $op.holds(a.cmp(&b)),
+                        (&Value::Float(a), &Value::Float(b)) => a.partial_cmp(&b).is_some_and(|order| $op.holds(order)),
+                        (&a, &b) => attempt!(compare(h, $op, a, b)),
+                    }
+                };
+            }
             // Where a call that has been made leads.
             macro_rules! follow {
                 ($called:expr, $dst:expr) => {
                     match $called {
                         Called::Value(value) => w.set($dst, value),
                         Called::Frame => {
-                            let pc = w.pc();
+                            let pc = w.pc(&proto.code);
                             self.save_caller_pc(pc);
-                            h.set_spent(fuel);
                             continue 'frame;
                         }
                         Called::Tool => {
-                            let pc = w.pc();
+                            let pc = w.pc(&proto.code);
                             self.save_pc(pc);
-                            h.set_spent(fuel);
                             return Ok(Out::Tool);
                         }
                     }
@@ -114,9 +133,6 @@ impl<'h> State<'h> {
             }
             loop {
                 let instr = w.fetch();
-                if METERED {
-                    fuel += INSTRUCTION;
-                }
                 match *instr {
                     Instr::Move { dst, src } => w.set(dst, *w.get(src)),
                     Instr::Const { dst, k } => w.set(dst, constants[k as usize]),
@@ -151,21 +167,21 @@ impl<'h> State<'h> {
                         value => w.set(dst, value),
                     },
                     Instr::Define { src, g } => self.globals[unit.links[g as usize] as usize] = *w.get(src),
-                    Instr::JumpDefined { g, to } => {
+                    Instr::JumpDefined { g, off } => {
                         if !matches!(self.globals[unit.links[g as usize] as usize], Value::Unset) {
-                            w.jump(to);
+                            jump!(off);
                         }
                     }
                     Instr::VarName { dst, g } => {
                         let name = attempt!(h.text(&unit.program.globals()[g as usize]));
                         w.set(dst, Value::Var(name));
                     }
-                    Instr::Jump { to } => w.jump(to),
-                    Instr::Repeat { to } => {
+                    Instr::Jump { off } => jump!(off),
+                    Instr::Repeat { off } => {
                         check_slice!();
-                        w.jump(to);
+                        jump!(off);
                     }
-                    Instr::Loop { counter, to } => {
+                    Instr::Loop { counter, off } => {
                         check_slice!();
                         let round = match *w.get(counter) {
                             Value::Int(n) => n + 1,
@@ -175,60 +191,41 @@ impl<'h> State<'h> {
                             attempt!(Err(loop_limit(self.loop_limit)));
                         }
                         w.set(counter, Value::Int(round));
-                        w.jump(to);
+                        jump!(off);
                     }
-                    Instr::JumpFalse { src, to } => {
+                    Instr::JumpFalse { src, off } => {
                         if !w.get(src).truthy() {
-                            w.jump(to);
+                            jump!(off);
                         }
                     }
-                    Instr::JumpTrue { src, to } => {
+                    Instr::JumpTrue { src, off } => {
                         if w.get(src).truthy() {
-                            w.jump(to);
+                            jump!(off);
                         }
                     }
-                    Instr::JumpSome { src, to } => {
+                    Instr::JumpSome { src, off } => {
                         if !w.get(src).is_nil() {
-                            w.jump(to);
+                            jump!(off);
                         }
                     }
-                    Instr::JumpSet { src, to } => {
+                    Instr::JumpSet { src, off } => {
                         if !matches!(w.get(src), Value::Unset) {
-                            w.jump(to);
+                            jump!(off);
                         }
                     }
                     Instr::JumpUnless { op, a, b, off } => {
-                        let (a, b) = (w.get(a), w.get(b));
-                        let holds = match (a, b) {
-                            (Value::Int(a), Value::Int(b)) => op.holds(a.cmp(b)),
-                            (&a, &b) => attempt!(compare(h, op, a, b)),
-                        };
-                        if !holds {
-                            w.skip(off);
+                        if !holds!(op, w.get(a), w.get(b)) {
+                            jump!(i32::from(off));
                         }
                     }
                     Instr::JumpUnlessInt { op, a, imm, off } => {
-                        let holds = match *w.get(a) {
-                            Value::Int(a) => op.holds(a.cmp(&i64::from(imm))),
-                            a => attempt!(compare(h, op, a, Value::Int(i64::from(imm)))),
-                        };
-                        if !holds {
-                            w.skip(off);
+                        if !holds!(op, w.get(a), &Value::Int(i64::from(imm))) {
+                            jump!(i32::from(off));
                         }
                     }
-                    Instr::Compare { op, dst, a, b } => {
-                        let holds = match (w.get(a), w.get(b)) {
-                            (Value::Int(a), Value::Int(b)) => op.holds(a.cmp(b)),
-                            (&a, &b) => attempt!(compare(h, op, a, b)),
-                        };
-                        w.set(dst, Value::Bool(holds));
-                    }
+                    Instr::Compare { op, dst, a, b } => w.set(dst, Value::Bool(holds!(op, w.get(a), w.get(b)))),
                     Instr::CompareInt { op, dst, a, imm } => {
-                        let holds = match *w.get(a) {
-                            Value::Int(a) => op.holds(a.cmp(&i64::from(imm))),
-                            a => attempt!(compare(h, op, a, Value::Int(i64::from(imm)))),
-                        };
-                        w.set(dst, Value::Bool(holds));
+                        w.set(dst, Value::Bool(holds!(op, w.get(a), &Value::Int(i64::from(imm)))));
                     }
                     Instr::Add { dst, a, b } => arithmetic!(dst, a, b, checked_add, +, numbers::add),
                     Instr::Sub { dst, a, b } => arithmetic!(dst, a, b, checked_sub, -, numbers::sub),
@@ -276,7 +273,7 @@ impl<'h> State<'h> {
                             && self.frames.len() < self.frames.capacity()
                             && row as usize + 1 + c.proto.code.registers() <= w.room()
                         {
-                            let pc = w.pc();
+                            let pc = w.pc(&proto.code);
                             self.save_pc(pc);
                             if !std::ptr::eq(unit, c.unit) {
                                 unit = c.unit;
@@ -291,16 +288,15 @@ impl<'h> State<'h> {
                         follow!(attempt_on_state!(self.call(h, at, argc as usize, ret)), dst);
                     }
                     Instr::Return { src } => {
+                        settle!();
                         let value = *w.get(src);
                         let Some(done) = self.frames.pop() else { return Ok(Out::Done) };
                         let Some(&Frame { code, base: below, .. }) = self.frames.last() else {
                             self.result = value;
-                            h.set_spent(fuel);
                             return Ok(Out::Done);
                         };
                         self.stack[done.dst as usize] = value;
                         let Code::Lisp { unit: u, proto: p, closure: c, pc } = code else {
-                            h.set_spent(fuel);
                             continue 'frame;
                         };
                         if !std::ptr::eq(unit, u) {
@@ -311,17 +307,16 @@ impl<'h> State<'h> {
                         w = Window::open(&mut self.stack, base, &proto.code, pc as usize);
                     }
                     Instr::StopReturn { src } => {
-                        let (value, pc) = (*w.get(src), w.pc() - 1);
-                        h.set_spent(fuel);
-                        return self
-                            .leave("return", value)
-                            .map(|()| Out::Return)
-                            .map_err(|f| self.stopped(f, fuel, pc));
+                        settle!();
+                        let (value, fuel, pc) = (*w.get(src), h.spent(), w.pc(&proto.code));
+                        let left = self.leave("return", value).map(|()| Out::Return);
+                        return left.map_err(|fault| self.stopped(fault, fuel, pc));
                     }
                     Instr::StopFail { src } => {
-                        let (value, pc) = (*w.get(src), w.pc() - 1);
-                        h.set_spent(fuel);
-                        return self.leave("fail", value).map(|()| Out::Fail).map_err(|f| self.stopped(f, fuel, pc));
+                        settle!();
+                        let (value, fuel, pc) = (*w.get(src), h.spent(), w.pc(&proto.code));
+                        let left = self.leave("fail", value).map(|()| Out::Fail);
+                        return left.map_err(|fault| self.stopped(fault, fuel, pc));
                     }
                     Instr::Closure { dst, proto: inner, base: row } => {
                         let inner = &unit.program.protos()[inner as usize];
@@ -347,7 +342,7 @@ impl<'h> State<'h> {
                         w.set(row, items);
                         w.set(row + 1, Value::Int(0));
                     }
-                    Instr::Next { base: row, to } => {
+                    Instr::Next { base: row, off } => {
                         check_slice!();
                         let next = match (w.get(row), w.get(row + 1)) {
                             (Value::Vector(items), &Value::Int(i)) => items.get(i as usize).map(|item| (item, i + 1)),
@@ -358,7 +353,7 @@ impl<'h> State<'h> {
                                 w.set(row + 1, Value::Int(i));
                                 w.set(row + 2, item);
                             }
-                            None => w.jump(to),
+                            None => jump!(off),
                         }
                     }
                     Instr::Collect { dst } => {
@@ -422,11 +417,12 @@ impl<'h> State<'h> {
         }
     }
 
-    /// Notes where the run stands after a fault: the fuel before the instruction, and the instruction.
+    /// Notes where the run stands after a fault: at the instruction before `next`, with the fuel that it was charged
+    /// taken back.
     #[cold]
-    fn stopped(&mut self, fault: Fault, fuel: u64, pc: usize) -> Fault {
+    fn stopped(&mut self, fault: Fault, fuel: u64, next: usize) -> Fault {
         self.mark = if METERED { fuel - INSTRUCTION } else { fuel };
-        self.save_pc(pc);
+        self.save_pc(next - 1);
         fault
     }
 
@@ -471,7 +467,8 @@ impl<'h> State<'h> {
     }
 }
 
-#[inline(never)]
+/// A comparison of other things than two integers.
+#[cold]
 fn compare<'h>(h: &'h Heap, op: Cmp, a: Value<'h>, b: Value<'h>) -> Res<bool> {
     match op {
         Cmp::Eq => h.equal(a, b),
