@@ -104,9 +104,17 @@ impl<'h> State<'h> {
                     }
                 }};
             }
+            macro_rules! holds_int {
+                ($op:expr, $a:expr, $imm:expr) => {
+                    match *w.get($a) {
+                        Value::Int(a) => $op.holds(a.cmp(&i64::from($imm))),
+                        a => attempt!(compare(h, $op, a, Value::Int(i64::from($imm)))),
+                    }
+                };
+            }
             macro_rules! holds {
                 ($op:expr, $a:expr, $b:expr) => {
-                    match ($a, $b) {
+                    match (w.get($a), w.get($b)) {
                         (&Value::Int(a), &Value::Int(b)) => $op.holds(a.cmp(&b)),
                         (&Value::Float(a), &Value::Float(b)) => a.partial_cmp(&b).is_some_and(|order| $op.holds(order)),
                         (&a, &b) => attempt!(compare(h, $op, a, b)),
@@ -156,15 +164,15 @@ impl<'h> State<'h> {
                         }
                     }
                     Instr::Global { dst, g } => {
-                        let value = self.globals[unit.links[g as usize] as usize];
+                        let value = &self.globals[unit.links[g as usize] as usize];
                         if let Value::Unset = value {
                             attempt!(Err(unbound(unit, g)));
                         }
-                        w.set(dst, value);
+                        w.set(dst, *value);
                     }
-                    Instr::Data { dst, g } => match self.globals[unit.links[g as usize] as usize] {
+                    Instr::Data { dst, g } => match &self.globals[unit.links[g as usize] as usize] {
                         Value::Unset => w.set(dst, Value::Nil),
-                        value => w.set(dst, value),
+                        value => w.set(dst, *value),
                     },
                     Instr::Define { src, g } => self.globals[unit.links[g as usize] as usize] = *w.get(src),
                     Instr::JumpDefined { g, off } => {
@@ -214,18 +222,18 @@ impl<'h> State<'h> {
                         }
                     }
                     Instr::JumpUnless { op, a, b, off } => {
-                        if !holds!(op, w.get(a), w.get(b)) {
+                        if !holds!(op, a, b) {
                             jump!(i32::from(off));
                         }
                     }
                     Instr::JumpUnlessInt { op, a, imm, off } => {
-                        if !holds!(op, w.get(a), &Value::Int(i64::from(imm))) {
+                        if !holds_int!(op, a, imm) {
                             jump!(i32::from(off));
                         }
                     }
-                    Instr::Compare { op, dst, a, b } => w.set(dst, Value::Bool(holds!(op, w.get(a), w.get(b)))),
+                    Instr::Compare { op, dst, a, b } => w.set(dst, Value::Bool(holds!(op, a, b))),
                     Instr::CompareInt { op, dst, a, imm } => {
-                        w.set(dst, Value::Bool(holds!(op, w.get(a), &Value::Int(i64::from(imm)))));
+                        w.set(dst, Value::Bool(holds_int!(op, a, imm)));
                     }
                     Instr::Add { dst, a, b } => arithmetic!(dst, a, b, checked_add, +, numbers::add),
                     Instr::Sub { dst, a, b } => arithmetic!(dst, a, b, checked_sub, -, numbers::sub),
