@@ -1,13 +1,13 @@
 //! Functions that call one function for each element.
 
 use super::{
-    ACC, EXTRA, EXTRA2, FUNCTION, Flow, FrameOp, ITEMS, RESULT, accessed, called, current, function, items, push,
-    vector,
+    ACC, EXTRA, EXTRA2, FUNCTION, Flow, FrameOp, ITEMS, RESULT, accessed, builder, called, current, function, items,
+    push, vector,
 };
 use crate::builtins::{args, comparison, numbers};
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, Heap, Res, Value, VecBuilder};
-use crate::machine::{Called, State};
+use crate::heap::{Fault, Heap, Res, Value};
+use crate::machine::{Called, State, key_of};
 use std::cmp::Ordering;
 
 pub(super) fn start<'h>(
@@ -175,6 +175,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
                 return Ok(Flow::Switch);
             }
             let out = match accessed_or_refused(h, op, f, item)? {
+                _ if matches!(f, Value::Keyword(..)) => Called::Value(key_of(h, item, f)?.unwrap_or(Value::Nil)),
                 Some(value) => Called::Value(value),
                 None => s.call_from_native(h, f, &[item])?,
             };
@@ -228,13 +229,6 @@ fn pair<'h>(v: Value<'h>) -> (Value<'h>, Value<'h>) {
     match vector(v) {
         [key, value] => (*key, *value),
         _ => (Value::Nil, Value::Nil),
-    }
-}
-
-fn builder<'h>(v: Value<'h>) -> Option<&'h VecBuilder<'h>> {
-    match v {
-        Value::VecBuilder(b) => Some(b),
-        _ => None,
     }
 }
 

@@ -2,6 +2,7 @@
 //! the result of a call, stores it, and makes the next call or finishes. What it does between two calls can be done
 //! again from the start.
 
+mod again;
 mod compose;
 mod each;
 mod fold;
@@ -11,9 +12,10 @@ mod table;
 
 use crate::builtins::args;
 use crate::error::{Error, Reason};
-use crate::heap::{Composed, Fault, Heap, Res, Value, Vector};
+use crate::heap::{Composed, Fault, Heap, Res, Value, VecBuilder, Vector};
 use crate::machine::{Called, Code, Frame, Out, State, key_of};
 
+pub(crate) use again::again;
 pub(crate) use table::TABLE;
 
 /// The functions done by frames.
@@ -247,6 +249,15 @@ fn vector<'h>(v: Value<'h>) -> &'h [Value<'h>] {
     match v {
         Value::Vector(v) => Vector::items(v),
         _ => &[],
+    }
+}
+
+/// The vector under construction in a register.
+#[inline]
+fn builder<'h>(v: Value<'h>) -> Option<&'h VecBuilder<'h>> {
+    match v {
+        Value::VecBuilder(b) => Some(b),
+        _ => None,
     }
 }
 

@@ -298,20 +298,27 @@ impl<'h> State<'h> {
                     Instr::Return { src } => {
                         settle!();
                         let value = *w.get(src);
-                        let Some(done) = self.frames.pop() else { return Ok(Out::Done) };
-                        let Some(&Frame { code, base: below, .. }) = self.frames.last() else {
+                        let [.., below, done] = self.frames.as_slice() else {
+                            self.frames.clear();
                             self.result = value;
                             return Ok(Out::Done);
                         };
-                        self.stack[done.dst as usize] = value;
+                        let (&Frame { code, base: caller, .. }, dst) = (below, done.dst);
                         let Code::Lisp { unit: u, proto: p, closure: c, pc } = code else {
+                            if crate::frames::again(h, self, value) {
+                                w = Window::open(&mut self.stack, base, &proto.code, 0);
+                                continue;
+                            }
+                            self.finish_frame(value);
                             continue 'frame;
                         };
+                        self.frames.pop();
+                        self.stack[dst as usize] = value;
                         if !std::ptr::eq(unit, u) {
                             unit = u;
                             constants = unit.program.constants().values();
                         }
-                        (proto, closure, base) = (p, c, below as usize);
+                        (proto, closure, base) = (p, c, caller as usize);
                         w = Window::open(&mut self.stack, base, &proto.code, pc as usize);
                     }
                     Instr::StopReturn { src } => {
