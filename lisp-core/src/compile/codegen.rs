@@ -7,7 +7,7 @@ use super::instr::{Cmp, Instr, Via};
 use super::program::Proto;
 use crate::builtins::BuiltinId;
 use crate::error::{Error, Reason, Span};
-use crate::heap::{Bytecode, Frozen};
+use crate::heap::{Bytecode, Frozen, SMALL};
 
 type Res<T> = Result<T, Error>;
 type Reg = u16;
@@ -228,7 +228,10 @@ impl<'u> Function<'u> {
                 self.emit(Instr::Tool { dst, k }, span);
             }
             Kind::Vector(nodes) => self.collection(nodes, span, |base, n| Instr::Vector { dst, base, n })?,
-            Kind::Map(nodes) => self.collection(nodes, span, |base, n| Instr::Map { dst, base, n })?,
+            Kind::Map(nodes) => match record_order(&nodes) {
+                Some(order) => self.record(nodes, &order, span, dst)?,
+                None => self.collection(nodes, span, |base, n| Instr::Map { dst, base, n })?,
+            },
             Kind::Set(nodes) => self.collection(nodes, span, |base, n| Instr::Set { dst, base, n })?,
             Kind::Do(nodes) => {
                 for node in nodes {
@@ -285,6 +288,33 @@ impl<'u> Function<'u> {
         let base = self.row(nodes, span)?;
         self.emit(instr(base, n as u16), span);
         Ok(())
+    }
+
+    /// A map whose keys are known: the values go where their keys stand in the order of keys.
+    fn record(&mut self, nodes: Vec<Node>, order: &[usize], span: Span, dst: Reg) -> Res<()> {
+        let mut keys = vec![Constant::Nil; nodes.len()];
+        let base = self.top;
+        for _ in order {
+            self.alloc(span)?;
+        }
+        let mut nodes = nodes.into_iter();
+        for &place in order {
+            if let (Some(key), Some(value)) = (nodes.next(), nodes.next()) {
+                if let Kind::Const(key) = key.kind {
+                    keys[2 * place] = key;
+                }
+                self.into(value, base + place as Reg)?;
+            }
+        }
+        let k = self.short_constant(Constant::Map(keys), span)?;
+        self.emit(Instr::Record { dst, base, k }, span);
+        Ok(())
+    }
+
+    /// The place of a constant that an instruction names with sixteen bits.
+    fn short_constant(&mut self, constant: Constant, span: Span) -> Res<u16> {
+        u16::try_from(self.unit.pool.add(constant))
+            .map_err(|_| Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 constants").at(span))
     }
 
     /// Jumps when `test` is false; the jump is to be patched.
@@ -519,9 +549,7 @@ impl<'u> Function<'u> {
 
     fn key(&mut self, map: Node, key: Constant, default: Option<Constant>, span: Span, dst: Reg) -> Res<()> {
         let src = self.any(map)?;
-        let Ok(k) = u16::try_from(self.unit.pool.add(key)) else {
-            return Err(Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 constants").at(span));
-        };
+        let k = self.short_constant(key, span)?;
         match default {
             None => drop(self.emit(Instr::Key { dst, src, k }, span)),
             Some(default) => {
@@ -560,11 +588,7 @@ impl<'u> Function<'u> {
         for (tests, then) in clauses {
             let mut hits = Vec::new();
             for constant in tests {
-                let Ok(k) = u16::try_from(self.unit.pool.add(constant)) else {
-                    return Err(
-                        Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 constants").at(span)
-                    );
-                };
+                let k = self.short_constant(constant, span)?;
                 self.emit(Instr::IsCase { dst: test, src, k }, span);
                 hits.push(self.emit(Instr::JumpTrue { src: test, off: 0 }, span));
             }
@@ -650,6 +674,23 @@ fn comparison(id: BuiltinId) -> Option<Cmp> {
         "=" => Cmp::Eq,
         _ => return None,
     })
+}
+
+/// For the keys of a map literal in turn, where they stand in the order of keys; `None` unless they are a few different
+/// keywords of usual length, which need no comparison when the program runs.
+fn record_order(nodes: &[Node]) -> Option<Vec<usize>> {
+    const USUAL: usize = 64;
+    let keys: Vec<&str> = nodes
+        .iter()
+        .step_by(2)
+        .map(|key| match &key.kind {
+            Kind::Const(Constant::Keyword(text)) if text.len() <= USUAL => Some(&**text),
+            _ => None,
+        })
+        .collect::<Option<_>>()?;
+    let order: Vec<usize> = keys.iter().map(|key| keys.iter().filter(|other| *other < key).count()).collect();
+    let different = keys.iter().enumerate().all(|(i, key)| !keys[..i].contains(key));
+    ((1..=SMALL).contains(&keys.len()) && different).then_some(order)
 }
 
 fn small_int(node: &Node) -> Option<i16> {

@@ -119,6 +119,8 @@ pub(crate) enum Instr {
     Vector { dst: u16, base: u16, n: u16 },
     /// R[dst] = map of n registers from base, keys and values in turn
     Map { dst: u16, base: u16, n: u16 },
+    /// R[dst] = map with the keys of map K[k]; their values, in the order of the keys, are in the registers from base
+    Record { dst: u16, base: u16, k: u16 },
     /// R[dst] = set of n registers from base
     Set { dst: u16, base: u16, n: u16 },
     /// R[base] = elements of R[src], R[base + 1] = 0
@@ -201,7 +203,7 @@ impl Instr {
             Finish { dst, builder } => one(dst.max(builder)),
             Walk { base, src } => one(src).max(row(base, 2)),
             Next { base, .. } => row(base, 3),
-            Closure { dst, base, .. } => one(dst).max(row(base, 0)),
+            Closure { dst, base, .. } | Record { dst, base, .. } => one(dst).max(row(base, 0)),
             Vector { dst, base, n } | Map { dst, base, n } | Set { dst, base, n } => one(dst).max(row(base, n)),
             CallBuiltin { dst, base, argc, .. } => one(dst).max(row(base, argc.into())),
             Call { dst, base, argc } => one(dst).max(row(base, argc) + 1),

@@ -1,13 +1,13 @@
 //! Functions that call one function for each element.
 
 use super::{
-    ACC, EXTRA, EXTRA2, FUNCTION, Flow, FrameOp, ITEMS, RESULT, accessed, builder, called, current, function, items,
-    push, vector,
+    ACC, EXTRA, EXTRA2, FUNCTION, Flow, FrameOp, ITEMS, Leaf, RESULT, accessed, builder, called, current, function,
+    items, push, vector,
 };
 use crate::builtins::{args, comparison, numbers};
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, Value};
-use crate::machine::{Called, State, key_of};
+use crate::machine::{Called, State};
 use std::cmp::Ordering;
 
 pub(super) fn start<'h>(
@@ -154,6 +154,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
     let (second, third) = (s.stack[base + EXTRA], s.stack[base + EXTRA2]);
     let f = s.stack[base + FUNCTION];
     let alone = takes_element(op) && !(walks_several(op) && matches!(second, Value::Vector(_)));
+    let leaf = if alone { Leaf::of(f, 1) } else { None };
     loop {
         s.mark = h.spent();
         if waiting {
@@ -171,11 +172,17 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
         s.mark = h.spent();
         if alone && let Some(&item) = list.get(i) {
             h.charge(1)?;
+            if let Some(leaf) = leaf {
+                let result = leaf.call(h, &[item])?;
+                s.stack[base + RESULT] = result;
+                s.set_native(true, i as u32);
+                waiting = true;
+                continue;
+            }
             if s.enter_from_native(h, f, [item], i)? {
                 return Ok(Flow::Switch);
             }
             let out = match accessed_or_refused(h, op, f, item)? {
-                _ if matches!(f, Value::Keyword(..)) => Called::Value(key_of(h, item, f)?.unwrap_or(Value::Nil)),
                 Some(value) => Called::Value(value),
                 None => s.call_from_native(h, f, &[item])?,
             };

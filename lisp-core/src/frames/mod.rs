@@ -10,7 +10,7 @@ mod once;
 mod sort;
 mod table;
 
-use crate::builtins::args;
+use crate::builtins::{Imp, args};
 use crate::error::{Error, Reason};
 use crate::heap::{Composed, Fault, Heap, Res, Value, VecBuilder, Vector};
 use crate::machine::{Called, Code, Frame, Out, State, key_of};
@@ -258,6 +258,41 @@ fn builder<'h>(v: Value<'h>) -> Option<&'h VecBuilder<'h>> {
     match v {
         Value::VecBuilder(b) => Some(b),
         _ => None,
+    }
+}
+
+/// A function that answers at once, with no frame of its own.
+#[derive(Clone, Copy)]
+enum Leaf<'h> {
+    /// a keyword, which reads of one argument
+    Key(Value<'h>),
+    Native(crate::builtins::Native),
+}
+
+impl<'h> Leaf<'h> {
+    /// The function as a leaf, if it is one and takes so many arguments.
+    #[inline]
+    fn of(f: Value<'h>, argc: usize) -> Option<Leaf<'h>> {
+        match f {
+            Value::Keyword(..) if argc == 1 => Some(Leaf::Key(f)),
+            Value::Builtin(id) => match id.row().imp {
+                Imp::Native(native) if id.row().takes(argc) => Some(Leaf::Native(native)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Calls it, for what [`State::call`] charges.
+    #[inline]
+    fn call(self, h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+        match self {
+            Leaf::Key(key) => Ok(key_of(h, args[0], key)?.unwrap_or(Value::Nil)),
+            Leaf::Native(native) => {
+                h.charge(1)?;
+                native(h, args)
+            }
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::builtins::{BuiltinId, Imp, args, numbers};
 use crate::compile::{Cmp, Instr, Via};
 use crate::cost::INSTRUCTION;
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, Heap, METERED, Res, Value, Window};
+use crate::heap::{Fault, Heap, METERED, Map, Res, Value, Window};
 
 /// Why the machine came out of its loop.
 pub(crate) enum Out {
@@ -348,6 +348,12 @@ impl<'h> State<'h> {
                         let value = attempt!(h.map(pairs));
                         w.set(dst, value);
                     }
+                    Instr::Record { dst, base: row, k } => {
+                        if let Value::Map(model) = constants[k as usize] {
+                            let value = attempt!(record(h, model, w.row(row, model.len())));
+                            w.set(dst, value);
+                        }
+                    }
                     Instr::Set { dst, base: row, n } => {
                         let value = attempt!(h.set(w.row(row, n as usize).iter().copied()));
                         w.set(dst, value);
@@ -509,6 +515,15 @@ pub(crate) fn walk<'h>(h: &'h Heap, coll: Value<'h>) -> Res<Value<'h>> {
     match coll {
         Value::Vector(_) => Ok(coll),
         other => h.vector(args::seq(h, "for", other)?),
+    }
+}
+
+/// A map of the shape of another. It costs what it would with its keys laid out and put in order.
+fn record<'h>(h: &'h Heap, model: &'h Map<'h>, values: &[Value<'h>]) -> Res<Value<'h>> {
+    h.charge(2 * values.len() as u64 * INSTRUCTION)?;
+    match model.shape() {
+        Some((keys, _)) => h.map_of_shape(keys, values).map(Value::Map),
+        None => Ok(Value::Nil),
     }
 }
 
