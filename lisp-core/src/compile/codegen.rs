@@ -110,7 +110,10 @@ struct Function<'u> {
 
 impl<'u> Function<'u> {
     fn new(unit: &'u mut Unit) -> Self {
-        Function { unit, code: Vec::new(), spans: Vec::new(), top: 0, max: 0, recur: Vec::new() }
+        // Most functions are no longer than this.
+        const USUAL: usize = 24;
+        let (code, spans) = (Vec::with_capacity(USUAL), Vec::with_capacity(USUAL));
+        Function { unit, code, spans, top: 0, max: 0, recur: Vec::new() }
     }
 
     fn emit(&mut self, instr: Instr, span: Span) -> usize {
