@@ -1,12 +1,12 @@
 //! Functions that call one function for each element.
 
 use super::{
-    ACC, EXTRA, EXTRA2, FUNCTION, Flow, FrameOp, ITEMS, RESULT, accessed, called, current, function, items, push,
-    vector,
+    ACC, EXTRA, EXTRA2, FUNCTION, Flow, FrameOp, ITEMS, Leaf, RESULT, accessed, builder, called, current, function,
+    items, push, vector,
 };
 use crate::builtins::{args, comparison, numbers};
 use crate::error::{Error, Reason};
-use crate::heap::{Heap, Res, Value, VecBuilder};
+use crate::heap::{Heap, Res, Value};
 use crate::machine::{Called, State};
 use std::cmp::Ordering;
 
@@ -141,6 +141,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
     let (second, third) = (s.stack[base + EXTRA], s.stack[base + EXTRA2]);
     let f = s.stack[base + FUNCTION];
     let alone = takes_element(op) && !(walks_several(op) && matches!(second, Value::Vector(_)));
+    let leaf = if alone { Leaf::of(f, 1) } else { None };
     loop {
         s.mark = h.spent();
         if waiting {
@@ -158,6 +159,13 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
         s.mark = h.spent();
         if alone && let Some(&item) = list.get(i) {
             h.charge(1)?;
+            if let Some(leaf) = leaf {
+                let result = leaf.call(h, &[item])?;
+                s.stack[base + RESULT] = result;
+                s.set_native(true, i as u32);
+                waiting = true;
+                continue;
+            }
             if s.enter_from_native(h, f, [item], i)? {
                 return Ok(Flow::Switch);
             }
@@ -212,13 +220,6 @@ fn pair<'h>(v: Value<'h>) -> (Value<'h>, Value<'h>) {
     match vector(v) {
         [key, value] => (*key, *value),
         _ => (Value::Nil, Value::Nil),
-    }
-}
-
-fn builder<'h>(v: Value<'h>) -> Option<&'h VecBuilder<'h>> {
-    match v {
-        Value::VecBuilder(b) => Some(b),
-        _ => None,
     }
 }
 

@@ -2,6 +2,7 @@
 //! the result of a call, stores it, and makes the next call or finishes. What it does between two calls can be done
 //! again from the start.
 
+mod again;
 mod compose;
 mod each;
 mod fold;
@@ -10,11 +11,12 @@ mod parallel;
 mod sort;
 mod table;
 
-use crate::builtins::args;
+use crate::builtins::{Imp, args};
 use crate::error::{Error, Reason};
-use crate::heap::{Composed, Fault, Heap, Res, Value, Vector};
+use crate::heap::{Composed, Fault, Heap, Res, Value, VecBuilder, Vector};
 use crate::machine::{Called, Code, Frame, Out, State, key_of};
 
+pub(crate) use again::again;
 pub(crate) use parallel::{start_worker, waiting, worker_call};
 pub(crate) use table::TABLE;
 
@@ -266,6 +268,50 @@ fn vector<'h>(v: Value<'h>) -> &'h [Value<'h>] {
     match v {
         Value::Vector(v) => Vector::items(v),
         _ => &[],
+    }
+}
+
+/// The vector under construction in a register.
+#[inline]
+fn builder<'h>(v: Value<'h>) -> Option<&'h VecBuilder<'h>> {
+    match v {
+        Value::VecBuilder(b) => Some(b),
+        _ => None,
+    }
+}
+
+/// A function that answers at once, with no frame of its own.
+#[derive(Clone, Copy)]
+enum Leaf<'h> {
+    /// a keyword, which reads of one argument
+    Key(Value<'h>),
+    Native(crate::builtins::Native),
+}
+
+impl<'h> Leaf<'h> {
+    /// The function as a leaf, if it is one and takes so many arguments.
+    #[inline]
+    fn of(f: Value<'h>, argc: usize) -> Option<Leaf<'h>> {
+        match f {
+            Value::Keyword(..) if argc == 1 => Some(Leaf::Key(f)),
+            Value::Builtin(id) => match id.row().imp {
+                Imp::Native(native) if id.row().takes(argc) => Some(Leaf::Native(native)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Calls it, for what [`State::call`] charges.
+    #[inline]
+    fn call(self, h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+        match self {
+            Leaf::Key(key) => Ok(key_of(h, args[0], key)?.unwrap_or(Value::Nil)),
+            Leaf::Native(native) => {
+                h.charge(1)?;
+                native(h, args)
+            }
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod string;
 mod text;
 mod value;
 mod vector;
+mod window;
 
 pub use big::Big;
 pub use collect::Collector;
@@ -28,6 +29,8 @@ pub use string::Str;
 pub use text::TextBuf;
 pub use value::{Closure, Compose, Composed, Time, TimeValue, Value};
 pub use vector::{MAX_LEN, VecBuilder, Vector};
+pub(crate) use window::Bytecode;
+pub(crate) use window::Window;
 
 use crate::error::Error;
 

@@ -4,10 +4,10 @@ use super::call::Called;
 use super::exec::Out;
 use super::state::{Code, Roots, State, Unit};
 use super::{Grant, state};
+use crate::Table;
 use crate::compile::Program;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, Shared, Store, Value};
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -107,7 +107,7 @@ pub struct Machine {
     grants: Vec<Arc<Grant>>,
     /// Names of the definitions, in the order of the state's.
     names: Vec<Box<str>>,
-    places: HashMap<Box<str>, u32>,
+    places: Table<Box<str>, u32>,
     pub(super) status: Status,
     pub(super) baseline: usize,
     /// Fuel that the instruction that paused asked for.
@@ -147,7 +147,7 @@ impl Machine {
             settings,
             grants,
             names: Vec::new(),
-            places: HashMap::new(),
+            places: Table::default(),
             status,
             baseline,
             wanted: 0,

@@ -105,7 +105,7 @@ impl<'h> State<'h> {
         let frames = self.frames.iter().map(|f| {
             f.base as usize
                 + match f.code {
-                    Code::Lisp { proto, .. } => proto.registers as usize,
+                    Code::Lisp { proto, .. } => proto.code.registers(),
                     Code::Native { size, .. } => size as usize,
                 }
         });
@@ -176,7 +176,7 @@ impl<'h> State<'h> {
             return Ok(false);
         };
         let at = base as usize + size as usize;
-        self.ensure(h, at + c.proto.registers as usize)?;
+        self.ensure(h, at + c.proto.code.registers())?;
         self.reserve_frame(h)?;
         if let Some(frame) = self.frames.last_mut() {
             *frame = Frame { code: Code::Native { op, waiting: true, i: count as u32, size }, base, dst };
