@@ -22,6 +22,7 @@ pub mod heap;
 pub mod json;
 pub mod machine;
 pub mod meter;
+pub mod regex;
 pub mod syntax;
 
 pub use error::{Detail, Error, Reason, Span};
