@@ -258,7 +258,15 @@ impl Run {
                     Some((tool, call)) => return Next::Call(tool, call),
                     None => continue,
                 },
-                Step::Done(ending) => ending,
+                Step::Done(ending @ Ending::Error(_)) => ending,
+                // The last slice may have ended after the deadline.
+                Step::Done(ending) => match self.expired() {
+                    Some(error) => {
+                        self.machine.stop(error);
+                        continue;
+                    }
+                    None => ending,
+                },
             };
             if self.is_set_up() {
                 match self.next_program(&ending) {
