@@ -28,6 +28,8 @@ pub const LIMB_PAIRS_PER_UNIT: u64 = 16;
 pub const SEARCHED_BYTES_PER_UNIT: u64 = 4;
 /// The same for the groups of a match, which are found more slowly.
 pub const GROUP_BYTES_PER_UNIT: u64 = 2;
+/// Steps of the backtracking machine for one unit.
+pub const BACKTRACKED_STEPS_PER_UNIT: u64 = 2;
 /// Places of a pattern that cost no more than one.
 pub const PLACES_PER_STEP: u64 = 32;
 /// Bytes of the compiled form of a pattern for one unit, at every use.
@@ -70,6 +72,12 @@ pub const fn workers(calls: usize, definitions: usize) -> u64 {
 #[inline]
 pub const fn node(parts: usize) -> u64 {
     parts as u64 / NODE_PARTS_PER_UNIT + 1
+}
+
+/// Steps of the backtracking machine.
+#[inline]
+pub const fn backtracked(steps: u64) -> u64 {
+    steps / BACKTRACKED_STEPS_PER_UNIT
 }
 
 /// Sorting so many elements by a comparison that is charged for, or cheap.

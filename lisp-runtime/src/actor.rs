@@ -187,6 +187,9 @@ impl Actor {
                     }
                 }
                 Step::Parallel => return Need::Workers,
+                Step::Done(ending @ Ending::Error(_)) => return Need::Done(ending),
+                // The last slice may have ended after the deadline.
+                Step::Done(_) if self.stop_if_over() => {}
                 Step::Done(ending) => return Need::Done(ending),
             }
         }

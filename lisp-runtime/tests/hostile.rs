@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 const FULL: &[&str] = &["memory_exceeded"];
 const LATE: &[&str] = &["timeout"];
 const FULL_OR_LATE: &[&str] = &["memory_exceeded", "timeout"];
+const LATE_OR_GIVEN_UP: &[&str] = &["timeout", "runtime_error"];
 const CLEAN: &[&str] = &["ok", "memory_exceeded", "timeout", "result_limit_exceeded"];
 const UNREADABLE: &[&str] = &["parse_error", "program_too_large", "symbol_limit_exceeded"];
 
@@ -135,6 +136,7 @@ fn growth() -> Vec<Row> {
 /// L6, L7: sorts and regular expressions.
 fn long_work() -> Vec<Row> {
     let room = |row: Row| row.endless().limits(|limits| limits.with_heap_bytes(150_000_000));
+    let soon = |row: Row| room(row).limits(|limits| limits.with_timeout_ms(50));
     let regex = &["ok", "timeout", "memory_exceeded", "runtime_error", "invalid_form", "type_error"];
     vec![
         room(Row::new("L6 endless comparator", "(sort (fn [a b] (loop [] (recur))) (range 1000000))", LATE)),
@@ -166,6 +168,20 @@ fn long_work() -> Vec<Row> {
         Row::new("L7 counts of counts", "(re-find #\"((a{1,100}){1,100}){1,100}\" \"aaaa\")", regex),
         Row::new("L7 counts of classes", "(re-find #\"(\\w{1,100}\\s){1,50}x\" (text 20000 \"ab \"))", regex),
         Row::new("L7 every place", "(count (re-seq #\"a.*b|a\" (text 20000 \"a\")))", regex),
+        Row::new(
+            "L7 many look-aheads",
+            format!("(re-find #\"(?:{})x\" (text 16000 \"a\"))", ["(?=a*b)", "(?=a*c)"].join("|").repeat(20)),
+            regex,
+        ),
+        Row::new("L7 look-ahead of repeats", "(re-find #\"(?=a*a*b)[ab]*c\" (text 16000 \"a\"))", LATE_OR_GIVEN_UP),
+        Row::new("L7 look-behind of repeats", "(re-find #\"(?<=a*b)c\" (text 100000 \"a\"))", LATE_OR_GIVEN_UP),
+        soon(Row::new("L7 groups of a long match", "(count (re-find #\"(a*)(b|$)\" (text 4000000 \"a\")))", regex)),
+        soon(Row::new("L7 groups, undecided", "(re-find #\"((a)|(aa))+b\" (text 4000000 \"a\"))", regex)),
+        soon(Row::new("L7 far ahead", "(count (re-seq #\"a.*b|a\" (text 200000 \"a\")))", LATE)),
+        soon(Row::new("L7 far ahead, groups", "(count (re-seq #\"(a)(.*b)|a\" (text 7900 \"a\")))", regex)),
+        soon(Row::new("L7 words beyond ASCII", "(count (re-seq #\"\\b(é+)x|é\" (text 200000 \"é \")))", regex)),
+        soon(Row::new("L7 split", "(count (split (text 400000 \"ab\") #\"a.*c|b\"))", regex)),
+        soon(Row::new("L7 replace", "(count (replace (text 400000 \"ab\") #\"(?<=a)b\" \"c\"))", regex)),
         Row::new(
             "L7 many patterns",
             "(map (fn [i] (re-find (re-pattern (str \"\\\\w{1,\" (+ 1 (mod i 200)) \"}x\")) \"abc\")) (range 2000))",

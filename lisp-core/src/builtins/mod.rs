@@ -34,7 +34,6 @@ pub use unknown::repair;
 pub(crate) use unknown::unknown_name;
 mod format;
 mod parse;
-pub mod pattern;
 mod preview;
 pub mod regex;
 pub mod strings;

@@ -459,7 +459,6 @@ impl Machine {
             if failed {
                 state.result = Value::Nil;
             }
-            state.saved_globals.clear();
         });
         self.status = Status::Ended(ending);
     }
@@ -554,7 +553,8 @@ impl Machine {
         self.end(Ending::Error(Box::new(error)));
     }
 
-    /// The driver ends the run: deadline, cancelled.
+    /// The driver ends the run: deadline, cancelled. A run that has just ended well has failed then, and its
+    /// definitions are as they were before it.
     pub fn stop(&mut self, error: Error) {
         let error = self.place_error(error);
         self.end(Ending::Error(Box::new(error)));
