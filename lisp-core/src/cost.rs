@@ -6,7 +6,7 @@
 //! the memory that is left, compactions, or the slices in which a driver lets it run.
 
 /// Changes whenever the same program may come to another sum than before.
-pub const COST_SCHEDULE_VERSION: u32 = 1;
+pub const COST_SCHEDULE_VERSION: u32 = 2;
 
 /// One instruction.
 pub const INSTRUCTION: u64 = 1;
@@ -78,9 +78,8 @@ pub const fn sorted(elements: usize) -> u64 {
     n.saturating_mul((usize::BITS - elements.leading_zeros()) as u64)
 }
 
-/// A big integer of so many limbs turned into digits, or digits into one.
+/// Integers of so many limbs multiplied, or divided, the one by the other.
 #[inline]
-pub const fn digits(limbs: usize) -> u64 {
-    let n = limbs as u64;
-    n.saturating_mul(n) / LIMB_PAIRS_PER_UNIT + n
+pub const fn limb_pairs(a: usize, b: usize) -> u64 {
+    (a as u64).saturating_mul(b as u64) / LIMB_PAIRS_PER_UNIT + a as u64 + b as u64
 }

@@ -507,7 +507,7 @@ fn wrong(row: &Row) -> Option<String> {
     if printed as u64 > row.limits.prints_bytes + 1_000 {
         return wrong(format!("printed {printed} bytes"));
     }
-    if outcome.usage.heap_peak_bytes > row.limits.heap_bytes + row.limits.heap_bytes / 8 + 65_536 {
+    if outcome.usage.heap_peak_bytes > row.limits.heap_bytes {
         return wrong(format!("held {} bytes", outcome.usage.heap_peak_bytes));
     }
     None

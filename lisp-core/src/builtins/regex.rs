@@ -453,7 +453,7 @@ mod tests {
         assert_eq!(call(re_find, r"(?=(a+)+$)(a)\2", &long), Err(Reason::RuntimeError), "too many steps");
         let short = long.split_at(90_000).1;
         assert_eq!(call(re_find, r"(a*)*\1b", short), Err(Reason::RuntimeError), "too many ways");
-        assert_eq!(call(re_find, r"((a{100}){100}){100}", "a"), Err(Reason::RuntimeError), "too large");
+        assert_eq!(call(re_find, r"(((a{100}b){100}){100}){100}", "a"), Err(Reason::RuntimeError), "too large");
         assert!(call(re_find, r"(a?){9000}", &long).is_ok(), "long, but linear");
     }
 }

@@ -8,18 +8,11 @@ use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Entry, Fault, Heap, MAX_LEN, Res, Value, Vector, Work};
 
-/// The vector with more elements at its end: one by one where they are few, so that a growing vector grows in place.
+/// The vector with more elements at its end: where they are few, so that a growing vector grows in place.
 pub fn append<'h>(h: &'h Heap, v: &'h Vector<'h>, more: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(more.len() as u64)?;
     if more.len() <= 2 || more.len().saturating_mul(8) < v.len() {
-        let mut result = v;
-        for &item in more {
-            match h.conj(result, item)? {
-                Value::Vector(grown) => result = grown,
-                other => return Ok(other),
-            }
-        }
-        return Ok(Value::Vector(result));
+        return if more.is_empty() { Ok(Value::Vector(v)) } else { h.conj_all(v, more) };
     }
     let len = v.len().saturating_add(more.len());
     h.charge(cost::moved(v.len()))?;

@@ -40,13 +40,15 @@ pub struct Heap {
     used: Cell<usize>,
     peak: Cell<usize>,
     allocated: Cell<u64>,
-    /// What may be held when the garbage is counted too; beyond it a compaction is due.
+    /// What may be held now, the garbage counted too: the budget, but for work of the host.
     limit: Cell<usize>,
     /// What may be held at all.
     budget: usize,
     /// Held outside the arena: the stacks.
     held: Cell<usize>,
     compactions: Cell<u64>,
+    /// How many compactions one after the other left next to no room.
+    poor: Cell<u32>,
     /// For tests: a trap is due when this many allocations have been made; 0 is never.
     trap_in: Cell<u64>,
     trapped_early: Cell<bool>,
@@ -81,6 +83,7 @@ impl Heap {
             budget: limit,
             held: Cell::new(0),
             compactions: Cell::new(0),
+            poor: Cell::new(0),
             trap_in: Cell::new(0),
             trapped_early: Cell::new(false),
             spent: Cell::new(0),
@@ -114,18 +117,24 @@ impl Heap {
         }
     }
 
-    /// Puts a compacted arena in the place of the old one, and sets when the next compaction is due: not before an
-    /// eighth of the budget has been allocated, so that the work stays in proportion.
+    /// Puts a compacted arena in the place of the old one. The next compaction is due when the budget is full again.
     pub(super) fn replace_arena(&mut self, bump: Bump, bytes: usize) {
-        const LEAST: usize = 64 << 10;
         self.peak.set(self.peak.get().max(self.used.get()));
         self.bump = bump;
         self.shapes.clear();
         let live = bytes + self.held.get();
         self.used.set(live);
         self.compactions.set(self.compactions.get() + 1);
-        let slack = self.budget.saturating_sub(live).max(self.budget / 8).max(LEAST);
-        self.limit.set(live.saturating_add(slack));
+        self.limit.set(self.budget);
+    }
+
+    /// Notes a compaction for want of room. Have the last ones, one after the other, left next to none? Then the run
+    /// would do little else.
+    pub(crate) fn is_choked(&self) -> bool {
+        const MOST: u32 = 64;
+        let won = self.budget.saturating_sub(self.used.get());
+        self.poor.set(if won < self.budget / 64 { self.poor.get() + 1 } else { 0 });
+        self.poor.get() > MOST
     }
 
     pub(super) fn rebudget(&mut self, bytes: usize) {

@@ -5,6 +5,7 @@ use super::exec::Out;
 use super::state::{Code, Frame, Roots, State, Unit};
 use super::{Grant, state};
 use crate::compile::Program;
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, Store, Value};
 use std::collections::HashMap;
@@ -337,6 +338,11 @@ impl Machine {
                 self.end(Ending::Error(Box::new(error)));
             }
             Err(fault) => {
+                if let Fault::Collect(_) = fault {
+                    // How far an instruction came for which there is no room is not the same each time.
+                    let mark = self.store.enter(|_, state, _| state.mark);
+                    self.store.heap().set_spent(mark + cost::INSTRUCTION);
+                }
                 let error = self.error_of(fault);
                 self.end(Ending::Error(Box::new(error)));
             }
@@ -366,9 +372,11 @@ impl Machine {
         } else if again {
             return false;
         }
+        let early = self.settings.compact_every.is_some();
         self.store.collect();
-        self.store.heap().set_spent(mark);
-        self.store.heap().affords(bytes)
+        let heap = self.store.heap();
+        heap.set_spent(mark);
+        heap.affords(bytes) && (early || !heap.is_choked())
     }
 
     fn fuel_error(&mut self) -> Error {
