@@ -35,6 +35,9 @@ pub const PLACES_PER_STEP: u64 = 32;
 /// Bytes of the compiled form of a pattern for one unit, at every use.
 pub const COMPILED_BYTES_PER_UNIT: u64 = 1_024;
 
+/// A worker of a parallel call: a state, a heap, a frame.
+pub const WORKER: u64 = 100;
+
 /// Text copied, hashed or compared.
 #[inline]
 pub const fn copied(bytes: usize) -> u64 {
@@ -57,6 +60,12 @@ pub const fn parsed(bytes: usize) -> u64 {
 #[inline]
 pub const fn moved(elements: usize) -> u64 {
     elements as u64 / MOVED_PER_UNIT
+}
+
+/// So many workers, each with its own copy of the places of the definitions.
+#[inline]
+pub const fn workers(calls: usize, definitions: usize) -> u64 {
+    (calls as u64).saturating_mul(WORKER.saturating_add(moved(definitions)))
 }
 
 /// A node of a map made anew.

@@ -14,11 +14,21 @@ pub struct Prints {
     pub line_chars: usize,
     /// The most bytes of all lines together, each with [`Prints::LINE_BYTES`] more. 0 is no limit.
     pub total_bytes: usize,
+    /// A printed line ends the slice of fuel, so that the driver can send it on at once.
+    pub pauses: bool,
 }
 
 impl Default for Prints {
     fn default() -> Self {
-        Prints { lines: Vec::new(), bytes: 0, counted: 0, dropped: 0, line_chars: 2_000, total_bytes: 1_000_000 }
+        Prints {
+            lines: Vec::new(),
+            bytes: 0,
+            counted: 0,
+            dropped: 0,
+            line_chars: 2_000,
+            total_bytes: 1_000_000,
+            pauses: false,
+        }
     }
 }
 
@@ -34,6 +44,10 @@ impl Prints {
             return;
         }
         let kept = self.cut(line);
+        self.keep(kept);
+    }
+
+    fn keep(&mut self, kept: String) {
         if self.total_bytes > 0 && self.counted + kept.len() + Self::LINE_BYTES > self.total_bytes {
             self.dropped = 1;
             return;
@@ -41,6 +55,14 @@ impl Prints {
         self.bytes += kept.len();
         self.counted += kept.len() + Self::LINE_BYTES;
         self.lines.push(kept);
+    }
+
+    /// Adds what a worker printed.
+    pub fn absorb(&mut self, other: Prints) {
+        for line in other.lines {
+            self.keep(line);
+        }
+        self.dropped += other.dropped;
     }
 
     /// The line as it is kept, in no more memory than it needs.

@@ -133,7 +133,7 @@ impl<'a> Request<'a> {
     pub fn run(&self, engine: &Engine) -> Answer {
         let outcome = match self.input(engine) {
             Ok(input) => engine.eval(&self.program, input),
-            Err(problem) => Outcome::of_problem(problem, engine.limits().with(&self.limits)),
+            Err(problem) => Outcome::of_problem(problem, engine.limits_for(&Input::new().limits(self.limits))),
         };
         Answer::new(self.id.clone(), &outcome)
     }
@@ -144,7 +144,7 @@ impl<'a> Request<'a> {
                 .hint("leave out `isolation`, or ask for \"in_process\"");
             return Err(Box::new(Problem::new(error, Phase::Setup)));
         }
-        let mut input = Input::new().strict_data(self.strict_data).limits(self.limits);
+        let mut input = self.grant()?;
         let limits = engine.limits_for(&input);
         for (index, source) in self.setup.iter().enumerate() {
             let program = crate::Program::compile(source, &limits).map_err(|mut problem| {
@@ -153,6 +153,12 @@ impl<'a> Request<'a> {
             })?;
             input = input.setup(&program);
         }
+        Ok(input)
+    }
+
+    /// All of the input but the set-up programs.
+    pub(crate) fn grant(&self) -> Result<Input<'a>, Box<Problem>> {
+        let mut input = Input::new().strict_data(self.strict_data).limits(self.limits);
         if let Some(data) = self.data {
             input = input.json_object(data.get());
         }
@@ -304,7 +310,7 @@ impl From<&Problem> for ErrorReport {
                 Detail::Text(text) => serde_json::Value::from(text.as_str()),
                 _ => continue,
             };
-            details.insert((*name).to_owned(), value);
+            details.insert(name.to_string(), value);
         }
         let at = |part: fn(Position) -> u32| problem.position.map(part);
         ErrorReport {

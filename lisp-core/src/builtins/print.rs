@@ -455,7 +455,7 @@ fn println_native<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let mut out = TextBuf::new(h);
     println_text(h, args, &mut out)?;
     h.charge(out.as_str().len() as u64 / 8)?;
-    h.prints.borrow_mut().push(out.as_str());
+    h.print(out.as_str());
     Ok(Value::Nil)
 }
 

@@ -59,11 +59,16 @@ struct Seen {
     views: Vec<*mut Vector<'static>>,
 }
 
-/// A compaction under way.
+/// A compaction under way, or the copying of a value out of its arena.
 pub struct Collector {
     to: Bump,
+    /// Objects of this region are copied.
+    from: u32,
+    /// The region of the copies.
     region: u32,
     bytes: usize,
+    /// More bytes than this are not copied.
+    limit: usize,
     todo: Vec<Todo>,
     buffers: Vec<Seen>,
 }
@@ -74,7 +79,30 @@ fn size_of_slice<T>(slice: &[T]) -> usize {
 
 impl Collector {
     pub(super) fn new(region: u32) -> Self {
-        Collector { to: Bump::new(), region, bytes: 0, todo: Vec::new(), buffers: Vec::new() }
+        Collector {
+            to: Bump::new(),
+            from: region,
+            region,
+            bytes: 0,
+            limit: usize::MAX,
+            todo: Vec::new(),
+            buffers: Vec::new(),
+        }
+    }
+
+    /// Copies out of region `from` for an arena of region `to`: at most `limit` bytes.
+    pub(super) fn between(from: u32, to: u32, limit: usize) -> Self {
+        Collector { from, limit, ..Collector::new(to) }
+    }
+
+    /// Are the copies for another arena than the one they are taken from?
+    fn leaves(&self) -> bool {
+        self.from != self.region
+    }
+
+    /// Has more been copied than may be? Then the copy is not whole, and of no use.
+    pub(super) fn is_over(&self) -> bool {
+        self.bytes > self.limit
     }
 
     fn put<T>(&mut self, object: T) -> *mut T {
@@ -97,7 +125,10 @@ impl Collector {
     }
 
     fn put_cells(&mut self, cells: &[Cell<V>]) -> &'static [Cell<V>] {
-        self.bytes += size_of_slice(cells);
+        self.bytes = self.bytes.saturating_add(size_of_slice(cells));
+        if self.is_over() {
+            return &[];
+        }
         let copy: &[Cell<V>] = self.to.alloc_slice_fill_with(cells.len(), |i| Cell::new(cells[i].get()));
         // SAFETY: as in `put_slice`.
         unsafe { std::slice::from_raw_parts(copy.as_ptr(), copy.len()) }
@@ -108,7 +139,7 @@ impl Collector {
         if let Some(copy) = head.moved() {
             return Some(Ok(copy.cast::<T>().cast_mut()));
         }
-        (head.region() == self.region).then_some(Err(()))
+        (head.region() == self.from).then_some(Err(()))
     }
 
     /// The object's copy, made by `copy` when it is first reached.
@@ -208,7 +239,8 @@ impl Collector {
 
     fn copy_vector(&mut self, old: &'static Vector<'static>) -> *mut Vector<'static> {
         let head = Header::new(self.region);
-        if old.head.sees_foreign() {
+        // In another arena than this one's, cells of a third arena could not be told from its own.
+        if old.head.sees_foreign() && !self.leaves() {
             let head = head.seeing_foreign();
             return self.put(Vector { head, items: old.items, buffer: Cell::new(None) });
         }
@@ -310,6 +342,9 @@ impl Collector {
     /// Works the list off.
     pub(super) fn run(&mut self) {
         while let Some(todo) = self.todo.pop() {
+            if self.is_over() {
+                return;
+            }
             // SAFETY: every pointer on the list is an object in the new arena, reached by no reference in use.
             unsafe {
                 match todo {

@@ -232,6 +232,16 @@ impl<'h> Map<'h> {
     }
 }
 
+/// The items with one more at `at`; there are fewer than [`SMALL`].
+#[inline]
+fn inserted<'h>(items: &[Value<'h>], at: usize, item: Value<'h>) -> [Value<'h>; SMALL] {
+    let mut all = [Value::Nil; SMALL];
+    all[..at].copy_from_slice(&items[..at]);
+    all[at] = item;
+    all[at + 1..=items.len()].copy_from_slice(&items[at..]);
+    all
+}
+
 #[inline]
 fn find_small<'h>(h: &'h Heap, keys: &'h [Value<'h>], key: Value<'h>) -> Res<Option<usize>> {
     match key {
@@ -352,6 +362,12 @@ impl Heap {
     pub fn assoc<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>, value: Value<'h>) -> Res<&'h Map<'h>> {
         match map.rep {
             Rep::Small(keys, values) => {
+                if let Value::Keyword(_, name) = key
+                    && let Some((grown, at)) = self.shapes.grown(keys, name)
+                {
+                    return self.map_of_shape(grown, &inserted(values, at, value)[..=values.len()]);
+                }
+                let before = self.spent();
                 if let Some(i) = find_small(self, keys.keys, key)? {
                     let mut copy = [Value::Nil; SMALL];
                     copy[..values.len()].copy_from_slice(values);
@@ -371,13 +387,15 @@ impl Heap {
                 while at > 0 && self.order(keys.keys[at - 1], key)? == Ordering::Greater {
                     at -= 1;
                 }
-                let (mut new_keys, mut new_values) = ([Value::Nil; SMALL], [Value::Nil; SMALL]);
-                new_keys[..at].copy_from_slice(&keys.keys[..at]);
-                new_values[..at].copy_from_slice(&values[..at]);
-                (new_keys[at], new_values[at]) = (key, value);
-                new_keys[at + 1..=n].copy_from_slice(&keys.keys[at..]);
-                new_values[at + 1..=n].copy_from_slice(&values[at..]);
-                self.small_map(&new_keys[..=n], &new_values[..=n])
+                let (new_keys, new_values) = (inserted(keys.keys, at, key), inserted(values, at, value));
+                let map = self.small_map(&new_keys[..=n], &new_values[..=n])?;
+                // Only steps that cost nothing: taking one from memory must cost the same.
+                if let (Value::Keyword(_, name), Rep::Small(grown, _)) = (key, map.rep)
+                    && self.spent() == before
+                {
+                    self.shapes.note_grown(keys, name, grown, at);
+                }
+                Ok(map)
             }
             Rep::Tree(len, root) => {
                 let hash = self.hash(key)?;

@@ -36,6 +36,8 @@ pub struct Account {
 /// regular expressions.
 pub struct Heap {
     bump: Bump,
+    /// Arenas of values that came from elsewhere, until the next compaction.
+    chunks: Vec<Bump>,
     region: u32,
     used: Cell<usize>,
     peak: Cell<usize>,
@@ -66,6 +68,8 @@ pub struct Heap {
     pub now_ms: Cell<Option<i64>>,
     /// What the program printed.
     pub prints: RefCell<Prints>,
+    /// Something was printed in this slice, and the driver wants to know.
+    news: Cell<bool>,
     /// The compiled regular expressions, by pattern.
     pub regexes: RefCell<Regexes>,
 }
@@ -75,6 +79,7 @@ impl Heap {
     pub fn new(region: u32, limit: usize) -> Self {
         Heap {
             bump: Bump::new(),
+            chunks: Vec::new(),
             region,
             used: Cell::new(0),
             peak: Cell::new(0),
@@ -94,6 +99,7 @@ impl Heap {
             shapes: Shapes::new(),
             now_ms: Cell::new(None),
             prints: RefCell::default(),
+            news: Cell::new(false),
             regexes: RefCell::default(),
         }
     }
@@ -121,6 +127,7 @@ impl Heap {
     pub(super) fn replace_arena(&mut self, bump: Bump, bytes: usize) {
         self.peak.set(self.peak.get().max(self.used.get()));
         self.bump = bump;
+        self.chunks = Vec::new();
         self.shapes.clear();
         let live = bytes + self.held.get();
         self.used.set(live);
@@ -135,6 +142,19 @@ impl Heap {
         let won = self.budget.saturating_sub(self.used.get());
         self.poor.set(if won < self.budget / 64 { self.poor.get() + 1 } else { 0 });
         self.poor.get() > MOST
+    }
+
+    /// Takes over an arena and charges for it, even beyond the limit.
+    pub(super) fn take_chunk(&mut self, bump: Bump) {
+        let bytes = bump.allocated_bytes() + std::mem::size_of::<Bump>();
+        self.chunks.push(bump);
+        self.used.set(self.used.get().saturating_add(bytes));
+        self.allocated.set(self.allocated.get() + bytes as u64);
+    }
+
+    /// Is more held than may be before a compaction?
+    pub(crate) fn is_over(&self) -> bool {
+        self.used.get() > self.limit.get()
     }
 
     pub(super) fn rebudget(&mut self, bytes: usize) {
@@ -172,6 +192,13 @@ impl Heap {
         self.spent.set(spent);
     }
 
+    /// Takes work that was done elsewhere for this run on the account.
+    pub(crate) fn add_work(&self, fuel: u64, allocated: u64, compactions: u64) {
+        self.spent.set(self.spent.get().saturating_add(fuel));
+        self.allocated.set(self.allocated.get().saturating_add(allocated));
+        self.compactions.set(self.compactions.get().saturating_add(compactions));
+    }
+
     /// Where the slice of fuel ends.
     pub(crate) fn stop_at(&self) -> u64 {
         self.stop_at.get()
@@ -195,6 +222,9 @@ impl Heap {
     fn look_up(&self) -> Res<()> {
         const INTERVAL: u64 = 4_096;
         let spent = self.spent.get();
+        if self.news.get() {
+            return Err(Fault::Pause(spent));
+        }
         match &*self.interrupt.borrow() {
             Some(flag) if !flag.load(Ordering::Relaxed) && spent <= self.ceiling.get() => {
                 self.stop_at.set(spent.saturating_add(INTERVAL).min(self.ceiling.get()));
@@ -234,6 +264,18 @@ impl Heap {
         self.slice_end.set(slice_end.min(ceiling));
         self.ceiling.set(ceiling);
         self.stop_at.set(slice_end.min(ceiling));
+        self.news.set(false);
+    }
+
+    /// Adds a printed line. When the driver wants to know of each, the slice ends here: the run pauses before its next
+    /// piece of work.
+    pub(crate) fn print(&self, line: &str) {
+        let mut prints = self.prints.borrow_mut();
+        prints.push(line);
+        if prints.pauses {
+            self.news.set(true);
+            self.stop_at.set(self.spent.get());
+        }
     }
 
     /// The flag that ends the run from outside.

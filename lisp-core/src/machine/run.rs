@@ -2,13 +2,13 @@
 
 use super::call::Called;
 use super::exec::Out;
-use super::state::{Code, Frame, Roots, State, Unit};
+use super::state::{Code, Roots, State, Unit};
 use super::{Grant, state};
+use crate::Table;
 use crate::compile::Program;
 use crate::cost;
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, Heap, Res, Store, Value};
-use std::collections::HashMap;
+use crate::heap::{Fault, Heap, Res, Shared, Store, Value};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -25,6 +25,8 @@ pub struct Settings {
     pub print_chars: usize,
     /// Bytes of all printed lines; 0 is no limit.
     pub prints_bytes: usize,
+    /// Does a printed line end the slice, so that the driver can send it on at once?
+    pub print_pauses: bool,
     /// Is a missing `data/name` an error?
     pub strict_data: bool,
     /// For tests: every so many allocations the heap is compacted, needed or not.
@@ -41,6 +43,7 @@ impl Default for Settings {
             fuel: None,
             print_chars: 2_000,
             prints_bytes: 1_000_000,
+            print_pauses: false,
             strict_data: false,
             compact_every: None,
             now_ms: None,
@@ -55,6 +58,9 @@ pub enum Step {
     Paused,
     /// A tool is to be called; reply, then resume.
     ToolCall,
+    /// Workers are to be run: see [`Machine::parallel_call`] and [`Machine::branch`]. Join what they came to, then
+    /// resume.
+    Parallel,
     /// The run is over.
     Done(Ending),
 }
@@ -87,28 +93,31 @@ pub struct Usage {
     pub compactions: u64,
 }
 
-enum Status {
+pub(super) enum Status {
     Idle,
     Ready,
     AwaitingTool,
+    AwaitingWorkers,
     Ended(Ending),
 }
 
 /// A run, or a series of them over the same definitions: a pure state machine that owns all its state.
 pub struct Machine {
-    store: Store<Roots>,
-    settings: Settings,
+    pub(super) store: Store<Roots>,
+    pub(super) settings: Settings,
     grants: Vec<Arc<Grant>>,
     /// Names of the definitions, in the order of the state's.
     names: Vec<Box<str>>,
-    places: HashMap<Box<str>, u32>,
-    status: Status,
-    baseline: usize,
+    places: Table<Box<str>, u32>,
+    pub(super) status: Status,
+    pub(super) baseline: usize,
     /// Fuel that the instruction that paused asked for.
     wanted: u64,
     /// Allocations until the heap is compacted without need.
     stride: u64,
-    fuel_at_load: u64,
+    pub(super) fuel_at_load: u64,
+    /// The machine that a worker works for, at rest.
+    pub(super) parent: Option<Arc<Shared<Roots>>>,
 }
 
 /// Regions of runs begin here; frozen arenas have region 0.
@@ -117,37 +126,54 @@ const RUN_REGION: u32 = 1;
 impl Machine {
     /// A machine over what the host grants; a later grant's names win.
     pub fn new(grants: Vec<Arc<Grant>>, settings: Settings) -> Machine {
+        let mut store = Machine::store(RUN_REGION, &settings);
+        for grant in &grants {
+            store.keep(grant.clone());
+        }
+        let baseline = grants.iter().map(|g| g.bytes()).sum();
+        let mut machine = Machine::over(store, grants, settings, baseline, Status::Idle);
+        machine.adopt_grants();
+        machine
+    }
+
+    pub(super) fn over(
+        store: Store<Roots>,
+        grants: Vec<Arc<Grant>>,
+        settings: Settings,
+        baseline: usize,
+        status: Status,
+    ) -> Machine {
+        Machine {
+            store,
+            settings,
+            grants,
+            names: Vec::new(),
+            places: Table::default(),
+            status,
+            baseline,
+            wanted: 0,
+            stride: 0,
+            fuel_at_load: 0,
+            parent: None,
+        }
+    }
+
+    /// An empty heap and empty roots, limited as the settings say.
+    pub(super) fn store(region: u32, settings: &Settings) -> Store<Roots> {
         let limit = if settings.heap_bytes == 0 { usize::MAX } else { settings.heap_bytes };
-        let heap = Heap::new(RUN_REGION, limit);
+        let heap = Heap::new(region, limit);
         {
             let mut prints = heap.prints.borrow_mut();
             prints.line_chars = settings.print_chars;
             prints.total_bytes = settings.prints_bytes;
+            prints.pauses = settings.print_pauses;
         }
         heap.now_ms.set(settings.now_ms);
         if let Some(every) = settings.compact_every {
             heap.trap_after(every.max(1));
         }
         let loop_limit = if settings.loop_iterations == 0 { u64::MAX } else { settings.loop_iterations };
-        let mut store = Store::new(heap, State::new(loop_limit));
-        for grant in &grants {
-            store.keep(grant.clone());
-        }
-        let baseline = grants.iter().map(|g| g.bytes()).sum();
-        let mut machine = Machine {
-            store,
-            settings,
-            grants,
-            names: Vec::new(),
-            places: HashMap::new(),
-            status: Status::Idle,
-            baseline,
-            wanted: 0,
-            stride: 0,
-            fuel_at_load: 0,
-        };
-        machine.adopt_grants();
-        machine
+        Store::new(heap, State::new(loop_limit))
     }
 
     /// Definitions of earlier turns become definitions of the machine. Data and history are looked up when a program
@@ -298,13 +324,17 @@ impl Machine {
                 self.status = Status::AwaitingTool;
                 return Step::ToolCall;
             }
+            Status::AwaitingWorkers => {
+                self.status = Status::AwaitingWorkers;
+                return Step::Parallel;
+            }
             Status::Ended(ending) => return Step::Done(ending),
             Status::Idle => {
                 return Step::Done(Ending::Error(Box::new(Error::new(Reason::HostFault, "no program is loaded"))));
             }
         }
         let heap = self.store.heap();
-        let ceiling = self.settings.fuel.map_or(u64::MAX, |fuel| self.fuel_at_load.saturating_add(fuel));
+        let ceiling = self.fuel_ceiling();
         heap.set_slice(heap.spent().max(self.wanted).saturating_add(slice), ceiling);
         let mut last = None;
         let out = loop {
@@ -324,6 +354,7 @@ impl Machine {
             Ok(Out::Return) => self.end(Ending::Return),
             Ok(Out::Fail) => self.end(Ending::Fail),
             Ok(Out::Tool) => self.status = Status::AwaitingTool,
+            Ok(Out::Parallel) => self.status = Status::AwaitingWorkers,
             Err(Fault::Pause(wanted)) if wanted <= ceiling => {
                 let mark = self.store.enter(|_, state, _| state.mark);
                 self.store.heap().set_spent(mark);
@@ -353,6 +384,10 @@ impl Machine {
                 self.status = Status::AwaitingTool;
                 Step::ToolCall
             }
+            Status::AwaitingWorkers => {
+                self.status = Status::AwaitingWorkers;
+                Step::Parallel
+            }
             Status::Ready | Status::Idle => Step::Paused,
         }
     }
@@ -379,7 +414,12 @@ impl Machine {
         heap.affords(bytes) && (early || !heap.is_choked())
     }
 
-    fn fuel_error(&mut self) -> Error {
+    /// How far the account of fuel may go.
+    pub(super) fn fuel_ceiling(&self) -> u64 {
+        self.settings.fuel.map_or(u64::MAX, |fuel| self.fuel_at_load.saturating_add(fuel))
+    }
+
+    pub(super) fn fuel_error(&mut self) -> Error {
         let limit = self.settings.fuel.unwrap_or_default();
         let error = Error::new(Reason::FuelExhausted, format!("the program used up its {limit} units of fuel"))
             .hint("do less work, or ask the host to raise Limits::fuel")
@@ -388,7 +428,7 @@ impl Machine {
     }
 
     /// The error for a fault that ends the run, with its place in the source.
-    fn error_of(&mut self, fault: Fault) -> Error {
+    pub(super) fn error_of(&mut self, fault: Fault) -> Error {
         let error = match fault {
             Fault::Error(error) => *error,
             Fault::Pause(_) => return self.fuel_error(),
@@ -397,7 +437,7 @@ impl Machine {
         self.place_error(error)
     }
 
-    fn memory_error(&self, bytes: usize) -> Error {
+    pub(super) fn memory_error(&self, bytes: usize) -> Error {
         let account = self.store.heap().account();
         let budget = account.limit;
         Error::new(
@@ -412,11 +452,11 @@ impl Machine {
     }
 
     /// Gives the error the span of the instruction that failed, and the reason that callers of closures give it.
-    fn place_error(&mut self, error: Error) -> Error {
+    pub(super) fn place_error(&mut self, error: Error) -> Error {
         self.store.enter(|_, state, _| state.place_error(error))
     }
 
-    fn end(&mut self, ending: Ending) {
+    pub(super) fn end(&mut self, ending: Ending) {
         let (failed, undone) = (matches!(ending, Ending::Error(_)), matches!(ending, Ending::Error(_) | Ending::Fail));
         self.store.enter(|_, state, _| {
             state.frames.clear();
@@ -568,6 +608,16 @@ impl Machine {
         self.store.heap().prints.borrow_mut().take()
     }
 
+    /// The lines printed and not yet taken, from the one of an index on.
+    pub fn prints_from(&self, index: usize) -> Vec<String> {
+        self.store.heap().prints.borrow().lines().get(index..).unwrap_or_default().to_vec()
+    }
+
+    /// How many lines were printed and not yet taken.
+    pub fn lines_printed(&self) -> usize {
+        self.store.heap().prints.borrow().lines().len()
+    }
+
     /// How many printed lines were not kept since the last call of [`Machine::take_prints`].
     pub fn prints_dropped(&self) -> u64 {
         self.store.heap().prints.borrow().dropped()
@@ -636,12 +686,6 @@ impl<'h> State<'h> {
                 ArithmeticError if !in_closure => RuntimeError,
                 other => other,
             };
-            if let Some(Frame { code: Code::Native { op, .. }, .. }) = self.frames.get(at)
-                && let Some(reason) = op.worker_reason()
-                && !is_limit(error.reason)
-            {
-                error.reason = reason;
-            }
         }
         if error.span.is_none() {
             let top = self.frames.len().saturating_sub(1);
@@ -659,6 +703,14 @@ impl<'h> State<'h> {
 }
 
 /// Does the reason say that a limit of the whole run was reached? A worker's caller must not give it another name.
-fn is_limit(reason: Reason) -> bool {
-    matches!(reason, Reason::MemoryExceeded | Reason::FuelExhausted | Reason::Timeout | Reason::Cancelled)
+pub(super) fn is_limit(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::MemoryExceeded
+            | Reason::FuelExhausted
+            | Reason::Timeout
+            | Reason::Cancelled
+            | Reason::ParallelCapacityExceeded
+            | Reason::HostFault
+    )
 }
