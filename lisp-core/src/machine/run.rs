@@ -113,6 +113,8 @@ pub struct Machine {
     pub(super) baseline: usize,
     /// Fuel that the instruction that paused asked for.
     wanted: u64,
+    /// The fuel at which the instruction began for which the heap was compacted last, if it has not got through yet.
+    collected_at: Option<u64>,
     /// Allocations until the heap is compacted without need.
     stride: u64,
     pub(super) fuel_at_load: u64,
@@ -152,6 +154,7 @@ impl Machine {
             status,
             baseline,
             wanted: 0,
+            collected_at: None,
             stride: 0,
             fuel_at_load: 0,
             parent: None,
@@ -336,13 +339,19 @@ impl Machine {
         let heap = self.store.heap();
         let ceiling = self.fuel_ceiling();
         heap.set_slice(heap.spent().max(self.wanted).saturating_add(slice), ceiling);
-        let mut last = None;
         let out = loop {
             match self.store.enter(|h, state, _| state.run(h)) {
-                Err(Fault::Collect(bytes)) if self.collect(bytes, &mut last) => {}
+                Err(Fault::Collect(bytes)) if self.collect(bytes) => {
+                    if self.settings.compact_every.is_none() {
+                        // It took its time: the driver may want to look at the clock.
+                        self.status = Status::Ready;
+                        return Step::Paused;
+                    }
+                }
                 out => break out,
             }
         };
+        self.collected_at = None;
         match out {
             // The last instructions need not have looked at the ceiling.
             Ok(_) if self.store.heap().spent() > ceiling => {
@@ -394,10 +403,9 @@ impl Machine {
 
     /// Compacts the heap for an instruction that needs `bytes` more; it runs again afterwards. Answers false when that
     /// does not help, or did not help the same instruction before.
-    fn collect(&mut self, bytes: usize, last: &mut Option<u64>) -> bool {
+    fn collect(&mut self, bytes: usize) -> bool {
         let mark = self.store.enter(|_, state, _| state.mark);
-        let again = *last == Some(mark);
-        *last = Some(mark);
+        let again = self.collected_at.replace(mark) == Some(mark);
         let heap = self.store.heap();
         if heap.trapped_early() {
             // The instruction must get through some time: each time it gets one step further, twice as far.
