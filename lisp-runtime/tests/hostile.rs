@@ -244,7 +244,7 @@ fn sources() -> Vec<Row> {
 }
 
 /// So many keys collide.
-const MANY: usize = if cfg!(debug_assertions) { 5_000 } else { 30_000 };
+const MANY: usize = if cfg!(debug_assertions) { 5_000 } else { 100_000 };
 
 /// Strings whose hashes are all the same: the last word undoes what the words before it did.
 fn colliding(count: usize) -> String {
@@ -326,6 +326,17 @@ fn values() -> Vec<Row> {
         Row::new("L10 colliding keys, counted", "(count (frequencies data/given))", CLEAN).given(|| colliding(MANY)),
         Row::new("L10 colliding keys, from the host", "(count data/given)", CLEAN)
             .given(|| format!("{{{}:1}}", colliding(MANY).trim_matches(['[', ']']).replace("\",", "\":1,"))),
+        Row::new("L10 colliding keys, from JSON text", "(count (json/parse-string data/given))", CLEAN).given(|| {
+            let object = format!("{{{}:1}}", colliding(MANY).trim_matches(['[', ']']).replace("\",", "\":1,"));
+            format!("\"{}\"", object.replace('\\', "\\\\").replace('"', "\\\""))
+        }),
+        Row::new("L10 colliding keys, in the language", "(count (into {} (map (fn [s] [s 1]) data/given)))", CLEAN)
+            .given(|| colliding(MANY)),
+        Row::new("L10 colliding keys, distinct", "(count (distinct data/given))", CLEAN).given(|| colliding(MANY)),
+        Row::new("L10 colliding keys, grouped", "(count (group-by identity data/given))", CLEAN)
+            .given(|| colliding(MANY)),
+        Row::new("L10 colliding keys, inside keys", "(count (set (map (fn [s] [s {:a s}]) data/given)))", CLEAN)
+            .given(|| colliding(MANY)),
         Row::new("L11 nested arrays", "(json/parse-string data/given)", &["ok", "memory_exceeded", "runtime_error"])
             .given(|| format!("\"{}\"", "[".repeat(1_000_000))),
         Row::new("L11 nested in the data", "(count data/given)", &["parse_error"]).given(|| "[".repeat(1_000_000)),

@@ -156,7 +156,7 @@ fn show<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut
                 return Err(wrong(letter, "a number within the range of floats", value));
             }
             let precision = field.precision.unwrap_or(6);
-            h.charge(8 + precision as u64 / 4)?;
+            h.charge(cost::FLOAT_WRITTEN + precision as u64 / cost::FLOAT_DIGITS_PER_UNIT)?;
             let text = if letter == 'f' { fixed(f, precision) } else { scientific(f, precision) };
             pad(field, &text, true, out)
         }

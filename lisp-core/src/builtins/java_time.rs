@@ -205,7 +205,7 @@ fn parse_date(text: &str, most: i64) -> Option<i64> {
 fn date_parse<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "LocalDate/parse";
     let text = text(name, args[0])?.ok_or_else(|| null(name))?;
-    h.charge(4)?;
+    h.charge(cost::DATE_READ)?;
     match parse_date(text, 999_999_999) {
         Some(days) if DAYS.contains(&days) => h.time(TimeValue::LocalDate(days)),
         _ => Err(unreadable(name, text, "a date such as 2024-01-02")),
@@ -412,7 +412,7 @@ fn date_new<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         Some(Value::Int(ms)) => *ms,
         Some(Value::Nil) => return Err(null(name)),
         Some(Value::Str(s)) => {
-            h.charge(s.text.len() as u64 + 32)?;
+            h.charge(s.text.len() as u64 + cost::OLD_DATE_READ)?;
             h.room(s.text.len().saturating_mul(4))?;
             parse_legacy(s.text)
                 .ok_or_else(|| unreadable(name, s.text, "a date such as 8 Jan 2026 14:30:00 UTC, from 1582-10-15 on"))?

@@ -67,7 +67,7 @@ pub(crate) fn decimal<'h>(h: &'h Heap, big: &Big<'h>, out: &mut TextBuf<'h>) -> 
 /// The digits of an integer in a base that is a power of two.
 pub(super) fn in_base<'h>(h: &'h Heap, big: &Big<'h>, radix: u32) -> Res<String> {
     debug_assert!(radix.is_power_of_two() && big.limbs.len() <= MAX_LIMBS);
-    h.charge(8 * big.limbs.len() as u64)?;
+    h.charge(cost::LIMB_WRITTEN * big.limbs.len() as u64)?;
     h.room(big.limbs.len().saturating_mul(32))?;
     Ok(big.to_bigint().to_str_radix(radix))
 }

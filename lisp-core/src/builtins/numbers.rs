@@ -3,6 +3,7 @@
 
 use super::args::{describe, fault, type_error};
 use super::{Builtin, MANY, long_division};
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, Value, compare_numbers};
 use num_bigint::BigInt;
@@ -154,7 +155,7 @@ pub(super) fn order<'h>(h: &'h Heap, name: &str, a: Value<'h>, b: Value<'h>) -> 
             return Err(not_a_number(name, v));
         }
     }
-    h.charge((limbs(a).min(limbs(b)) / 16) as u64)?;
+    h.charge(cost::limbs_compared(limbs(a).min(limbs(b))))?;
     Ok(compare_numbers(a, b))
 }
 

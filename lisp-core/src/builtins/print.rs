@@ -454,7 +454,7 @@ fn str_native<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn println_native<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let mut out = TextBuf::new(h);
     println_text(h, args, &mut out)?;
-    h.charge(out.as_str().len() as u64 / 8)?;
+    h.charge(cost::scanned(out.as_str().len()))?;
     h.print(out.as_str());
     Ok(Value::Nil)
 }

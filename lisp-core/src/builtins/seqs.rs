@@ -27,7 +27,7 @@ fn reverse<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn distinct<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let items = items(h, "distinct", args[0], Accept::Ordered)?;
-    h.charge(2 * items.len() as u64)?;
+    h.charge(cost::placed(items.len()))?;
     let seen = h.map_builder(0)?;
     let out = h.vec_builder(0)?;
     for &item in items {
@@ -282,7 +282,7 @@ fn partition_all<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn zip<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (a, b) = (args::vector("zip", args[0])?, args::vector("zip", args[1])?);
     let len = a.len().min(b.len());
-    h.charge(2 * len as u64)?;
+    h.charge(cost::placed(len))?;
     let out = h.vec_builder(len)?;
     for (&x, &y) in a.items().iter().zip(b.items()) {
         out.push(h, h.vector(&[x, y])?)?;
@@ -292,7 +292,7 @@ fn zip<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn frequencies<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let items = items(h, "frequencies", args[0], Accept::Maps)?;
-    h.charge(2 * items.len() as u64)?;
+    h.charge(cost::placed(items.len()))?;
     let counts = h.map_builder(0)?;
     for &item in items {
         match counts.place(h, item)? {
