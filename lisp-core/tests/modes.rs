@@ -96,6 +96,32 @@ fn adding_several_elements_costs_the_same_at_every_budget() {
     check(&[case]);
 }
 
+/// The clock is asked once for each time the program asks, however often an instruction is done again.
+#[test]
+fn the_clock_is_asked_once() {
+    let now = "(System/currentTimeMillis)";
+    let cases = [
+        (format!("[{now} {now} (.getTime (java.util.Date.))]"), "[1000 2000 3000]"),
+        (
+            format!("(map (fn [i] [i (str {now}) (range 9)]) (range 2))"),
+            "[[0 \"1000\" [0 1 2 3 4 5 6 7 8]] [1 \"2000\" [0 1 2 3 4 5 6 7 8]]]",
+        ),
+        ("(map (fn [f] [(f) (apply f [])]) [System/currentTimeMillis])".to_owned(), "[[1000 2000]]"),
+        (format!("(reduce (fn [a _] (conj a {now} (str {now}))) [] (range 2))"), "[1000 \"2000\" 3000 \"4000\"]"),
+        ("(let [f (comp str System/currentTimeMillis)] [(f) (f)])".to_owned(), "[\"1000\" \"2000\"]"),
+    ];
+    for (source, text) in &cases {
+        let case = Case::new("clock", source.clone());
+        for every in [None, Some(1), Some(2), Some(3)] {
+            for slice in [1, 3, WHOLE] {
+                let settings = Settings { now_ms: None, compact_every: every, ..settings() };
+                let (came, _) = corpus::run(&case, &settings, slice);
+                assert_eq!(came.text, *text, "{source}, compact at {every:?}, slices of {slice}: {}", came.ending);
+            }
+        }
+    }
+}
+
 #[test]
 fn whole_programs() {
     let mut cases = corpus::example_programs();

@@ -310,6 +310,16 @@ fn values() -> Vec<Row> {
         deep("L9 flattened", "(count (flatten v))", CLEAN),
         deep("L9 sorted", "(count (sort [v [v] v]))", &["ok", "memory_exceeded", "timeout", "type_error"]),
         shared("L9 shared: returned", "v"),
+        Row::new("L5 a long integer, returned", "(reduce (fn [x _] (* x x)) 7 (range 18))", LATE)
+            .limits(|limits| limits.with_timeout_ms(50)),
+        Row::new(
+            "L5 long integers, returned",
+            "(vec (map (fn [i] (+ i (reduce (fn [x _] (* x x)) 7 (range 16)))) (range 50)))",
+            LATE,
+        )
+        .limits(|limits| limits.with_timeout_ms(100)),
+        Row::new("L9 shared: returned in no time", "(reduce (fn [v _] [v v]) 1 (range 60))", LATE)
+            .limits(|limits| limits.with_timeout_ms(10).with_result_bytes(100_000_000)),
         shared("L9 shared: printed", "(pr-str v)").hungry(),
         shared("L9 shared: compared", "(= v w)"),
         shared("L9 shared: a key", "{v 1}"),

@@ -4,7 +4,6 @@
 //! libraries end near the year 9,999, so the few lines of day counting stand here.
 
 use super::java::{long, null, out_of_domain, text, wrong_type};
-use super::java_math::clock;
 use super::{Builtin, Native};
 use crate::cost;
 use crate::error::{Error, Reason};
@@ -408,7 +407,7 @@ fn to_days<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn date_new<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "java.util.Date.";
     let ms = match args.first() {
-        None => clock(h, "(java.util.Date.)")?,
+        None => h.clock()?,
         Some(Value::Int(ms)) => *ms,
         Some(Value::Nil) => return Err(null(name)),
         Some(Value::Str(s)) => {

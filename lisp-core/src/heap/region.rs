@@ -64,8 +64,10 @@ pub struct Heap {
     /// Set from outside to end the run; with it, work under way is not cut at the end of a slice.
     interrupt: RefCell<Option<Arc<AtomicBool>>>,
     pub(super) shapes: Shapes,
-    /// What the clock says, in milliseconds since 1970-01-01T00:00:00Z, when the driver has said so.
+    /// What the clock says through the whole run, in milliseconds since 1970-01-01T00:00:00Z, if it stands still.
     pub now_ms: Cell<Option<i64>>,
+    /// What the driver told last, and the fuel spent when it was asked for.
+    told: Cell<Option<(u64, i64)>>,
     /// What the program printed.
     pub prints: RefCell<Prints>,
     /// Something was printed in this slice, and the driver wants to know.
@@ -98,6 +100,7 @@ impl Heap {
             interrupt: RefCell::new(None),
             shapes: Shapes::new(),
             now_ms: Cell::new(None),
+            told: Cell::new(None),
             prints: RefCell::default(),
             news: Cell::new(false),
             regexes: RefCell::default(),
@@ -163,15 +166,19 @@ impl Heap {
     }
 
     /// Runs work of the host that is not on the program's bill: it may allocate `bytes`, whatever the budget, and
-    /// spends no fuel.
-    pub fn off_the_bill<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> T {
-        let (limit, stop_at, spent) = (self.limit.get(), self.stop_at.replace(u64::MAX), self.spent.get());
+    /// spends no fuel. It ends when the flag is set that ends the run; without a flag it may do what costs `unwatched`.
+    /// Then it fails with [`Fault::Pause`].
+    pub fn off_the_bill<T>(&self, bytes: usize, unwatched: u64, work: impl FnOnce() -> T) -> T {
+        let (limit, spent) = (self.limit.get(), self.spent.get());
+        let most = if self.interrupt.borrow().is_some() { 0 } else { unwatched };
+        let (stop_at, ceiling) = (self.stop_at.replace(spent.saturating_add(most)), self.ceiling.replace(u64::MAX));
         self.limit.set(self.used.get().saturating_add(bytes));
         let trap_in = self.trap_in.replace(0);
         let done = work();
         self.trap_in.set(trap_in);
         self.limit.set(limit);
         self.stop_at.set(stop_at);
+        self.ceiling.set(ceiling);
         self.spent.set(spent);
         done
     }
@@ -257,6 +264,22 @@ impl Heap {
             return Err(Fault::Pause(self.spent.get()));
         }
         self.look_up()
+    }
+
+    /// The time, in milliseconds since 1970-01-01T00:00:00Z. It is an effect: the first time it fails with
+    /// [`Fault::Clock`], and when the driver has told the time and the instruction is done again, this is the answer. It
+    /// stays the answer if the instruction is done once more, because then it has spent the same fuel.
+    pub fn clock(&self) -> Res<i64> {
+        match (self.now_ms.get(), self.told.get()) {
+            (Some(fixed), _) => Ok(fixed),
+            (None, Some((asked, time))) if asked == self.spent.get() => Ok(time),
+            _ => Err(Fault::Clock),
+        }
+    }
+
+    /// Tells the time that was asked for when so much fuel was spent.
+    pub(crate) fn tell_time(&self, asked: u64, time: i64) {
+        self.told.set(Some((asked, time)));
     }
 
     /// Gives the run fuel up to `slice_end`, and in all up to `ceiling`.

@@ -61,6 +61,8 @@ pub enum Step {
     /// Workers are to be run: see [`Machine::parallel_call`] and [`Machine::branch`]. Join what they came to, then
     /// resume.
     Parallel,
+    /// The time is asked for: tell it, then resume.
+    Clock,
     /// The run is over.
     Done(Ending),
 }
@@ -98,6 +100,8 @@ pub(super) enum Status {
     Ready,
     AwaitingTool,
     AwaitingWorkers,
+    /// The time was asked for when so much fuel was spent.
+    AwaitingTime(u64),
     Ended(Ending),
 }
 
@@ -331,6 +335,10 @@ impl Machine {
                 self.status = Status::AwaitingWorkers;
                 return Step::Parallel;
             }
+            Status::AwaitingTime(asked) => {
+                self.status = Status::AwaitingTime(asked);
+                return Step::Clock;
+            }
             Status::Ended(ending) => return Step::Done(ending),
             Status::Idle => {
                 return Step::Done(Ending::Error(Box::new(Error::new(Reason::HostFault, "no program is loaded"))));
@@ -377,6 +385,12 @@ impl Machine {
                 let error = self.fuel_error();
                 self.end(Ending::Error(Box::new(error)));
             }
+            Err(Fault::Clock) => {
+                let mark = self.store.enter(|_, state, _| state.mark);
+                let asked = self.store.heap().spent();
+                self.store.heap().set_spent(mark);
+                self.status = Status::AwaitingTime(asked);
+            }
             Err(fault) => {
                 if let Fault::Collect(_) = fault {
                     // How far an instruction came for which there is no room is not the same each time.
@@ -397,7 +411,19 @@ impl Machine {
                 self.status = Status::AwaitingWorkers;
                 Step::Parallel
             }
+            Status::AwaitingTime(asked) => {
+                self.status = Status::AwaitingTime(asked);
+                Step::Clock
+            }
             Status::Ready | Status::Idle => Step::Paused,
+        }
+    }
+
+    /// Tells the time that the machine waits for, in milliseconds since 1970-01-01T00:00:00Z.
+    pub fn tell_time(&mut self, time: i64) {
+        if let Status::AwaitingTime(asked) = self.status {
+            self.store.heap().tell_time(asked, time);
+            self.status = Status::Ready;
         }
     }
 
@@ -439,7 +465,7 @@ impl Machine {
     pub(super) fn error_of(&mut self, fault: Fault) -> Error {
         let error = match fault {
             Fault::Error(error) => *error,
-            Fault::Pause(_) => return self.fuel_error(),
+            Fault::Pause(_) | Fault::Clock => return self.fuel_error(),
             Fault::Collect(bytes) => self.memory_error(bytes),
         };
         self.place_error(error)

@@ -13,7 +13,7 @@ fn int(source: &str, settings: Settings) -> Result<i64, String> {
     loop {
         match machine.resume(10_000) {
             Step::Paused => {}
-            Step::ToolCall | Step::Parallel => return Err("an effect".into()),
+            Step::ToolCall | Step::Parallel | Step::Clock => return Err("an effect".into()),
             Step::Done(Ending::Error(error)) => return Err(error.to_string()),
             Step::Done(_) => {
                 return machine.with_result(|_, v| match v {
