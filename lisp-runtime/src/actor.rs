@@ -2,6 +2,7 @@
 //! where they can be answered.
 
 use crate::cancel::Cancel;
+use crate::clock::RunClock;
 use crate::desk::{Admission, Desk, Key, Ticket};
 use crate::ledger::Ledger;
 use crate::limits::bytes;
@@ -27,6 +28,7 @@ pub(crate) struct Common {
     pub(crate) deadline: Option<Instant>,
     pub(crate) desk: Desk<Task>,
     pub(crate) budget: Arc<ParallelBudget>,
+    pub(crate) clock: RunClock,
     /// What workers are limited to.
     pub(crate) worker: Settings,
     /// Nanoseconds that workers computed.
@@ -57,6 +59,7 @@ impl Common {
             desk: Desk::new(setting.limits.tool_calls),
             budget: Arc::new(ParallelBudget::new(usize::try_from(slots).unwrap_or(usize::MAX))),
             worker,
+            clock: RunClock::new(setting.clock.clone(), &setting.clock_replay),
             worker_nanos: AtomicU64::new(0),
             #[cfg(test)]
             fault: std::sync::Mutex::default(),
@@ -237,6 +240,10 @@ impl Actor {
                     }
                 }
                 Step::Parallel => return Need::Workers,
+                Step::Clock => {
+                    let time = self.common.clock.tell();
+                    self.machine.tell_time(time);
+                }
                 Step::Done(ending @ Ending::Error(_)) => return Need::Done(ending),
                 // The last slice may have ended after the deadline.
                 Step::Done(_) if self.stop_if_over() => {}
@@ -252,8 +259,13 @@ impl Actor {
         self.shown = lines;
     }
 
+    /// Is the run ended when its time is over, whatever it is doing?
+    pub(crate) fn is_looked_after(&self) -> bool {
+        self.watched
+    }
+
     /// A program that takes more than a slice is worth looking after.
-    fn look_after(&mut self) {
+    pub(crate) fn look_after(&mut self) {
         if let Some(flag) = self.common.setting.flag(self.deadline, &self.cancel) {
             self.machine.watch(flag);
         }
@@ -296,7 +308,7 @@ impl Actor {
     }
 
     /// Why the machine may not go on.
-    fn over(&self) -> Option<(Cause, Error)> {
+    pub(crate) fn over(&self) -> Option<(Cause, Error)> {
         let setting = &self.common.setting;
         if setting.cancel.is_cancelled() {
             return Some((Cause::Cancelled, Error::new(Reason::Cancelled, "the run was cancelled from outside")));
@@ -345,6 +357,13 @@ impl Actor {
         });
         match taken {
             Some(Ok(arguments)) => self.admit(tool, arguments),
+            Some(Err(error)) if error.reason == Reason::Timeout => {
+                // Long arguments of a run that is not looked after yet are taken again when it is.
+                if !self.stop_if_over() && !self.watched {
+                    self.look_after();
+                }
+                None
+            }
             Some(Err(error)) => {
                 self.machine.reply_error(with_signature(error, &tool));
                 None

@@ -1,5 +1,6 @@
 //! The engine: what a host makes once and runs programs with.
 
+use crate::clock::Clock;
 use crate::input::{DataSet, Input, Source};
 use crate::limits::{Limits, bytes};
 use crate::outcome::{Outcome, Phase, Problem};
@@ -34,6 +35,7 @@ struct Inner {
     ceiling: Limits,
     tools: Arc<Tools>,
     pool: Threads,
+    clock: Clock,
 }
 
 /// Where the workers of parallel calls run.
@@ -61,6 +63,7 @@ impl Default for Engine {
             ceiling: Limits::default(),
             tools: Arc::new(Tools::new()),
             pool: Threads::default(),
+            clock: Clock::default(),
         }))
     }
 }
@@ -69,6 +72,10 @@ impl Engine {
     /// Begins to make an engine.
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.0.clock
     }
 
     /// Compiles a program.
@@ -207,6 +214,8 @@ impl Engine {
             signature,
             any_tool: false,
             alarm: None,
+            clock: self.0.clock.clone(),
+            clock_replay: input.clock.clone(),
         })
     }
 
@@ -365,9 +374,19 @@ pub struct EngineBuilder {
     ceiling: Option<Limits>,
     tools: Vec<Tool>,
     pool: Threads,
+    clock: Clock,
 }
 
 impl EngineBuilder {
+    /// What programs are told when they ask for the time: milliseconds since 1970-01-01T00:00:00Z, read at the moment
+    /// they ask. Within a run it never goes back. Without this it is the clock of the system; with [`Input::now_ms`] it
+    /// stands still. A run in another process reads it once, at the start.
+    #[must_use]
+    pub fn clock(mut self, read: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
+        self.clock = Clock::of_host(read);
+        self
+    }
+
     /// The limits of runs that ask for none of their own; also what others may ask for at most, unless
     /// [`EngineBuilder::ceiling`] says otherwise.
     #[must_use]
@@ -425,6 +444,12 @@ impl EngineBuilder {
             tools.add(tool)?;
         }
         let ceiling = self.ceiling.unwrap_or(self.limits);
-        Ok(Engine(Arc::new(Inner { limits: self.limits, ceiling, tools: Arc::new(tools), pool: self.pool })))
+        Ok(Engine(Arc::new(Inner {
+            limits: self.limits,
+            ceiling,
+            tools: Arc::new(tools),
+            pool: self.pool,
+            clock: self.clock,
+        })))
     }
 }

@@ -26,6 +26,7 @@
 
 mod actor;
 mod cancel;
+mod clock;
 mod desk;
 mod engine;
 mod envelope;
@@ -46,6 +47,7 @@ mod tool;
 mod watchdog;
 
 pub use cancel::Cancel;
+pub use clock::Reading;
 pub use engine::{CallId, Engine, EngineBuilder, Progress, Waiting};
 pub use envelope::{
     Answer, Cut, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_bytes, answer_line,

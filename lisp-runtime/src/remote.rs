@@ -141,7 +141,8 @@ impl Engine {
             strict_data: input.strict_data,
             signature: input.signature.as_deref().map(Cow::Borrowed),
             limits,
-            now_ms: input.now_ms,
+            // A host's clock cannot be asked from another process, so there it stands still.
+            now_ms: input.now_ms.or_else(|| self.clock().now_of_host()),
             tools: home.tools.values().map(|tool| face(tool)).collect(),
             session,
         };
@@ -766,7 +767,17 @@ impl Home {
         usage.output_bytes = (prints.iter().map(String::len).sum::<usize>() + value) as u64;
         let calls = self.ledger.numbers();
         let (ledger, ledger_dropped) = self.ledger.take();
-        Outcome { answer, prints, prints_dropped, usage, ledger, ledger_dropped, calls, limits: self.limits }
+        Outcome {
+            answer,
+            prints,
+            prints_dropped,
+            usage,
+            ledger,
+            ledger_dropped,
+            clock: Vec::new(),
+            calls,
+            limits: self.limits,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::actor::{Actor, Common, Need, run_timeout};
 use crate::cancel::Cancel;
+use crate::clock::{Clock, Reading};
 use crate::input::{Input, Source};
 use crate::limits::{Limits, bytes};
 use crate::outcome::{Answer, Outcome, OutcomeKind, Phase, Problem, Usage, Verdict};
@@ -18,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// What a run needs of its engine.
 #[derive(Clone)]
@@ -34,6 +35,9 @@ pub(crate) struct Setting {
     /// For a run whose prints go out as they happen, in a process without threads: what a signal sets at the deadline,
     /// in the watchdog's place.
     pub(crate) alarm: Option<Arc<AtomicBool>>,
+    pub(crate) clock: Clock,
+    /// What the clock told in the run that is replayed.
+    pub(crate) clock_replay: Vec<Reading>,
 }
 
 impl Setting {
@@ -308,8 +312,22 @@ impl Run {
         true
     }
 
-    /// Brings the result and the definitions out.
+    /// Brings the result and the definitions out. What takes longer than a moment is looked after.
     fn bring_out(&mut self, kind: OutcomeKind) -> Result<Answer, Box<Problem>> {
+        match self.bring_out_in_time(kind) {
+            Err(error) if error.reason == Reason::Timeout && !self.actor.is_looked_after() => {
+                self.actor.look_after();
+                self.bring_out_in_time(kind)
+            }
+            answer => answer,
+        }
+        .map_err(|error| {
+            let late = (error.reason == Reason::Timeout).then(|| self.actor.over()).flatten();
+            self.problem(late.map_or(error, |(_, error)| error), Phase::Result)
+        })
+    }
+
+    fn bring_out_in_time(&mut self, kind: OutcomeKind) -> Result<Answer, Error> {
         let limit = bytes(self.common.setting.limits.result_bytes);
         let signature = self.common.setting.signature.as_ref().filter(|_| kind != OutcomeKind::Fail);
         let result = self.actor.machine.with_result(|h, value| {
@@ -335,10 +353,8 @@ impl Run {
             [] => Ok("{}".to_owned()),
             all => project::with_room(h, limit, || project::definitions(h, all, limit)),
         });
-        match (result, memory) {
-            (Ok((json, text, text_bytes)), Ok(memory)) => Ok(Answer { kind, json, text, text_bytes, memory }),
-            (Err(error), _) | (_, Err(error)) => Err(self.problem(error, Phase::Result)),
-        }
+        let ((json, text, text_bytes), memory) = (result?, memory?);
+        Ok(Answer { kind, json, text, text_bytes, memory })
     }
 
     /// An error with its place in the program that runs, and its figures.
@@ -391,6 +407,7 @@ impl Run {
             usage,
             ledger,
             ledger_dropped,
+            clock: self.common.clock.take(),
             calls,
             limits: self.common.setting.limits,
         }
@@ -415,7 +432,6 @@ pub(crate) fn heap_setting(limits: &Limits) -> usize {
 }
 
 pub(crate) fn settings(limits: &Limits, heap_bytes: usize, input: &Input<'_>) -> Settings {
-    let clock = || SystemTime::now().duration_since(UNIX_EPOCH).ok().and_then(|t| i64::try_from(t.as_millis()).ok());
     Settings {
         heap_bytes,
         loop_iterations: limits.loop_iterations,
@@ -423,7 +439,7 @@ pub(crate) fn settings(limits: &Limits, heap_bytes: usize, input: &Input<'_>) ->
         print_chars: usize::try_from(limits.print_chars).unwrap_or(usize::MAX),
         prints_bytes: usize::try_from(limits.prints_bytes).unwrap_or(usize::MAX),
         strict_data: input.strict_data,
-        now_ms: input.now_ms.or_else(clock),
+        now_ms: input.now_ms,
         ..Settings::default()
     }
 }

@@ -33,6 +33,7 @@ pub(crate) use introspect::TAKES_NAMES;
 pub use unknown::repair;
 pub(crate) use unknown::unknown_name;
 mod format;
+pub(crate) mod long_division;
 mod parse;
 mod preview;
 pub mod regex;

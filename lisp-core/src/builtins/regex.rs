@@ -119,7 +119,7 @@ impl<'h> Search<'h> {
         let (len, spread) = (text.len() as u64, 1 + cost.weight / cost::PLACES_PER_STEP);
         charge_compiled(h, cost)?;
         let quick = cost.weight.saturating_mul(len) <= at_one_go;
-        let mut step = 8;
+        let mut step = cost::SEARCH;
         let (engine, count) = match compiled {
             Compiled::Linear(linear) => {
                 let count = linear.quick.captures_len();
@@ -129,7 +129,7 @@ impl<'h> Search<'h> {
                         // Where the groups of a match are is found slowly, place by place.
                         h.charge((len / cost::GROUP_BYTES_PER_UNIT).saturating_mul(spread))?;
                     }
-                    step += len / 1_024;
+                    step += len / cost::SEARCHED_AGAIN_PER_UNIT;
                     let captures = (count > 1).then(|| linear.quick.create_captures());
                     (Engine::Quick(linear, captures), count)
                 } else {
@@ -347,7 +347,7 @@ pub(super) fn replace<'h>(h: &'h Heap, pattern: &str, text: &'h str, by: &str) -
 fn re_pattern<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args.first() {
         Some(&Value::Str(s)) => {
-            h.charge(s.text.len() as u64 + 1_000)?;
+            h.charge(s.text.len() as u64 + cost::PATTERN_READ)?;
             let (_, cost) = h.regexes.borrow_mut().get(s.text)?;
             charge_compiled(h, cost)?;
             Ok(Value::Regex(s))
@@ -453,7 +453,7 @@ mod tests {
         assert_eq!(call(re_find, r"(?=(a+)+$)(a)\2", &long), Err(Reason::RuntimeError), "too many steps");
         let short = long.split_at(90_000).1;
         assert_eq!(call(re_find, r"(a*)*\1b", short), Err(Reason::RuntimeError), "too many ways");
-        assert_eq!(call(re_find, r"((a{100}){100}){100}", "a"), Err(Reason::RuntimeError), "too large");
+        assert_eq!(call(re_find, r"(((a{100}b){100}){100}){100}", "a"), Err(Reason::RuntimeError), "too large");
         assert!(call(re_find, r"(a?){9000}", &long).is_ok(), "long, but linear");
     }
 }

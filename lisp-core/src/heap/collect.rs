@@ -30,6 +30,8 @@ enum Todo {
     Composed(*mut Composed<'static>, Part<V>),
     /// Cells of buffer number `.0` from `.1` up to `.2`
     Cells(usize, usize, usize),
+    /// The rest of the cells of something.
+    Rest(&'static [Cell<V>]),
 }
 
 /// A slice in the new arena that is part of an object and still to be seen to. It is written through the pointer the
@@ -319,8 +321,14 @@ impl Collector {
         })
     }
 
-    fn cells(&mut self, cells: &[Cell<V>]) {
-        for cell in cells {
+    /// Sees to cells, a few at a time: the list of things to do stays short, however many there are.
+    fn cells(&mut self, cells: &'static [Cell<V>]) {
+        const AT_ONCE: usize = 64;
+        let (now, rest) = cells.split_at(cells.len().min(AT_ONCE));
+        if !rest.is_empty() {
+            self.todo.push(Todo::Rest(rest));
+        }
+        for cell in now {
             cell.set(self.value(cell.get()));
         }
     }
@@ -371,6 +379,7 @@ impl Collector {
                     }
                     Todo::Closure(o, captures) => (*o).captures = self.finished(&captures, Self::value),
                     Todo::Composed(o, parts) => (*o).parts = self.finished(&parts, Self::value),
+                    Todo::Rest(cells) => self.cells(cells),
                     Todo::Cells(number, from, to) => {
                         let cells = (*self.buffers[number].old).cells;
                         self.cells(&cells[from..to]);

@@ -43,6 +43,8 @@ pub enum Fault {
     /// This much more fuel than the slice still holds is needed. The driver looks at its clock and the instruction
     /// runs again.
     Pause(u64),
+    /// The time is asked for. The driver tells it and the instruction runs again.
+    Clock,
     /// The program is at fault.
     Error(Box<Error>),
 }

@@ -4,6 +4,7 @@ use super::call::{Called, key_of};
 use super::state::{Code, Frame, State, Unit};
 use crate::builtins::{BuiltinId, Imp, args, numbers};
 use crate::compile::{Cmp, Instr, Via};
+use crate::cost;
 use crate::cost::INSTRUCTION;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, METERED, Map, Res, Value, Window};
@@ -521,7 +522,7 @@ pub(crate) fn walk<'h>(h: &'h Heap, coll: Value<'h>) -> Res<Value<'h>> {
 
 /// A map of the shape of another. It costs what it would with its keys laid out and put in order.
 fn record<'h>(h: &'h Heap, model: &'h Map<'h>, values: &[Value<'h>]) -> Res<Value<'h>> {
-    h.charge(2 * values.len() as u64 * INSTRUCTION)?;
+    h.charge(cost::placed(values.len()))?;
     match model.shape() {
         Some((keys, _)) => h.map_of_shape(keys, values).map(Value::Map),
         None => Ok(Value::Nil),

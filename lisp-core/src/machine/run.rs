@@ -6,6 +6,7 @@ use super::state::{Code, Roots, State, Unit};
 use super::{Grant, state};
 use crate::Table;
 use crate::compile::Program;
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, Shared, Store, Value};
 use std::sync::Arc;
@@ -60,6 +61,8 @@ pub enum Step {
     /// Workers are to be run: see [`Machine::parallel_call`] and [`Machine::branch`]. Join what they came to, then
     /// resume.
     Parallel,
+    /// The time is asked for: tell it, then resume.
+    Clock,
     /// The run is over.
     Done(Ending),
 }
@@ -97,6 +100,8 @@ pub(super) enum Status {
     Ready,
     AwaitingTool,
     AwaitingWorkers,
+    /// The time was asked for when so much fuel was spent.
+    AwaitingTime(u64),
     Ended(Ending),
 }
 
@@ -112,6 +117,8 @@ pub struct Machine {
     pub(super) baseline: usize,
     /// Fuel that the instruction that paused asked for.
     wanted: u64,
+    /// The fuel at which the instruction began for which the heap was compacted last, if it has not got through yet.
+    collected_at: Option<u64>,
     /// Allocations until the heap is compacted without need.
     stride: u64,
     pub(super) fuel_at_load: u64,
@@ -151,6 +158,7 @@ impl Machine {
             status,
             baseline,
             wanted: 0,
+            collected_at: None,
             stride: 0,
             fuel_at_load: 0,
             parent: None,
@@ -327,6 +335,10 @@ impl Machine {
                 self.status = Status::AwaitingWorkers;
                 return Step::Parallel;
             }
+            Status::AwaitingTime(asked) => {
+                self.status = Status::AwaitingTime(asked);
+                return Step::Clock;
+            }
             Status::Ended(ending) => return Step::Done(ending),
             Status::Idle => {
                 return Step::Done(Ending::Error(Box::new(Error::new(Reason::HostFault, "no program is loaded"))));
@@ -335,13 +347,19 @@ impl Machine {
         let heap = self.store.heap();
         let ceiling = self.fuel_ceiling();
         heap.set_slice(heap.spent().max(self.wanted).saturating_add(slice), ceiling);
-        let mut last = None;
         let out = loop {
             match self.store.enter(|h, state, _| state.run(h)) {
-                Err(Fault::Collect(bytes)) if self.collect(bytes, &mut last) => {}
+                Err(Fault::Collect(bytes)) if self.collect(bytes) => {
+                    if self.settings.compact_every.is_none() {
+                        // It took its time: the driver may want to look at the clock.
+                        self.status = Status::Ready;
+                        return Step::Paused;
+                    }
+                }
                 out => break out,
             }
         };
+        self.collected_at = None;
         match out {
             // The last instructions need not have looked at the ceiling.
             Ok(_) if self.store.heap().spent() > ceiling => {
@@ -367,7 +385,18 @@ impl Machine {
                 let error = self.fuel_error();
                 self.end(Ending::Error(Box::new(error)));
             }
+            Err(Fault::Clock) => {
+                let mark = self.store.enter(|_, state, _| state.mark);
+                let asked = self.store.heap().spent();
+                self.store.heap().set_spent(mark);
+                self.status = Status::AwaitingTime(asked);
+            }
             Err(fault) => {
+                if let Fault::Collect(_) = fault {
+                    // How far an instruction came for which there is no room is not the same each time.
+                    let mark = self.store.enter(|_, state, _| state.mark);
+                    self.store.heap().set_spent(mark + cost::INSTRUCTION);
+                }
                 let error = self.error_of(fault);
                 self.end(Ending::Error(Box::new(error)));
             }
@@ -382,16 +411,27 @@ impl Machine {
                 self.status = Status::AwaitingWorkers;
                 Step::Parallel
             }
+            Status::AwaitingTime(asked) => {
+                self.status = Status::AwaitingTime(asked);
+                Step::Clock
+            }
             Status::Ready | Status::Idle => Step::Paused,
+        }
+    }
+
+    /// Tells the time that the machine waits for, in milliseconds since 1970-01-01T00:00:00Z.
+    pub fn tell_time(&mut self, time: i64) {
+        if let Status::AwaitingTime(asked) = self.status {
+            self.store.heap().tell_time(asked, time);
+            self.status = Status::Ready;
         }
     }
 
     /// Compacts the heap for an instruction that needs `bytes` more; it runs again afterwards. Answers false when that
     /// does not help, or did not help the same instruction before.
-    fn collect(&mut self, bytes: usize, last: &mut Option<u64>) -> bool {
+    fn collect(&mut self, bytes: usize) -> bool {
         let mark = self.store.enter(|_, state, _| state.mark);
-        let again = *last == Some(mark);
-        *last = Some(mark);
+        let again = self.collected_at.replace(mark) == Some(mark);
         let heap = self.store.heap();
         if heap.trapped_early() {
             // The instruction must get through some time: each time it gets one step further, twice as far.
@@ -401,9 +441,11 @@ impl Machine {
         } else if again {
             return false;
         }
+        let early = self.settings.compact_every.is_some();
         self.store.collect();
-        self.store.heap().set_spent(mark);
-        self.store.heap().affords(bytes)
+        let heap = self.store.heap();
+        heap.set_spent(mark);
+        heap.affords(bytes) && (early || !heap.is_choked())
     }
 
     /// How far the account of fuel may go.
@@ -423,7 +465,7 @@ impl Machine {
     pub(super) fn error_of(&mut self, fault: Fault) -> Error {
         let error = match fault {
             Fault::Error(error) => *error,
-            Fault::Pause(_) => return self.fuel_error(),
+            Fault::Pause(_) | Fault::Clock => return self.fuel_error(),
             Fault::Collect(bytes) => self.memory_error(bytes),
         };
         self.place_error(error)

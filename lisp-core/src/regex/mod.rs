@@ -82,9 +82,9 @@ pub struct Regexes {
 impl Regexes {
     /// The most bytes of patterns kept compiled; beyond it they are forgotten and compiled anew when used again.
     pub const KEPT_BYTES: usize = 16 << 20;
-    /// The bytes a compiled pattern may take: as few of these as it needs. A counted repeat of a class such as `\w`
-    /// needs the most.
-    pub const COMPILED_BYTES: [usize; 3] = [1 << 16, 1 << 20, 8 << 20];
+    /// The bytes a compiled pattern may take: as few of these as it needs. What would need more, such as a long counted
+    /// repeat of `\w`, is for the backtracking machine, because compiling it takes too long.
+    pub const COMPILED_BYTES: [usize; 2] = [1 << 16, 1 << 20];
     /// The longest pattern, in bytes.
     pub const PATTERN_BYTES: usize = 10_000;
 
@@ -133,7 +133,7 @@ fn compile(pattern: &str) -> Result<(Compiled, PatternCost), Error> {
                 let linear = Linear { quick, text, bytes, automata: OnceLock::new(), program: OnceLock::new() };
                 return Ok((Compiled::Linear(Arc::new(linear)), PatternCost { weight, bytes }));
             }
-            Err(error) if error.size_limit().is_some() => first = None,
+            Err(error) if error.size_limit().is_some() => {}
             Err(error) => {
                 first = Some(error);
                 break;
@@ -142,20 +142,17 @@ fn compile(pattern: &str) -> Result<(Compiled, PatternCost), Error> {
     }
     let wrong =
         |text: &str| Error::new(Reason::RuntimeError, format!("invalid regular expression #\"{pattern}\": {text}"));
-    let too_big = || {
-        let [.., most] = Regexes::COMPILED_BYTES;
-        wrong(&format!("its compiled form takes more than {most} bytes"))
-            .hint("use fewer or smaller counted repeats such as {1,100}")
-    };
-    let Some(first) = first else { return Err(too_big()) };
     match Program::compile(&text) {
         Ok(program) => {
             let bytes = program.bytes();
             Ok((Compiled::Backtracking(Arc::new(program)), PatternCost { weight, bytes }))
         }
-        Err(Invalid::TooBig) => Err(too_big()),
+        Err(Invalid::TooBig) => {
+            Err(wrong(&format!("its compiled form has more than {} instructions", Program::MOST_INSNS))
+                .hint("use fewer or smaller counted repeats such as {1,100}"))
+        }
         Err(Invalid::Syntax(why)) => {
-            let said = match first.syntax_error() {
+            let said = match first.as_ref().and_then(|first| first.syntax_error()) {
                 Some(regex_syntax::Error::Parse(error)) => error.kind().to_string(),
                 Some(regex_syntax::Error::Translate(error)) => error.kind().to_string(),
                 _ => why.to_owned(),

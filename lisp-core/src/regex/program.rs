@@ -75,7 +75,7 @@ pub(super) enum Invalid {
 
 impl Program {
     /// The most instructions.
-    const MOST_INSNS: usize = 50_000;
+    pub(super) const MOST_INSNS: usize = 50_000;
 
     /// Compiles a pattern in the notation of the engines.
     pub(super) fn compile(text: &str) -> Result<Program, Invalid> {

@@ -129,7 +129,7 @@ fn run_machine(program: &Arc<Program>, case: &Case, settings: &Settings, slice: 
     };
     let prints = machine.take_prints();
     let text = machine.with_result(|h, value| {
-        h.off_the_bill(1 << 26, || {
+        h.off_the_bill(1 << 26, u64::MAX, || {
             let mut out = TextBuf::new(h);
             match pr_str(h, value, &mut out) {
                 Ok(()) => out.into_string(),

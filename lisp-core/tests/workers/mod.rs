@@ -33,9 +33,15 @@ pub(crate) fn in_turn(machine: &mut Machine, settings: &Settings, drive: &dyn Fn
 
 /// Runs a machine to its end in slices of so much fuel; `reply` answers tool calls.
 pub(crate) fn to_end(machine: &mut Machine, settings: &Settings, slice: u64, reply: &dyn Fn(&mut Machine)) -> Ending {
+    // A clock that goes on a second each time it is asked.
+    let mut time = 0;
     loop {
         match machine.resume(slice) {
             Step::Paused => {}
+            Step::Clock => {
+                time += 1_000;
+                machine.tell_time(time);
+            }
             Step::ToolCall => reply(machine),
             Step::Parallel => in_turn(machine, settings, &|worker, settings| to_end(worker, settings, slice, reply)),
             Step::Done(ending) => return ending,
