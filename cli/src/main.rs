@@ -5,6 +5,7 @@
 mod batch;
 mod check;
 mod doc;
+mod door;
 mod exit;
 mod options;
 mod prompt;
@@ -41,6 +42,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // This program is also the template that runs behind the process door are forked from.
+    #[cfg(target_os = "linux")]
+    lisp_sandbox::init();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -46,7 +46,8 @@ mod watchdog;
 pub use cancel::Cancel;
 pub use engine::{Engine, EngineBuilder, Progress, Waiting};
 pub use envelope::{
-    Answer, Cut, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_bytes, answer_line,
+    Answer, Cut, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_bytes, answer_bytes_by,
+    answer_line, answer_line_by,
 };
 pub use input::{DataSet, Input};
 pub use limits::{Limits, LimitsRequest, UnknownLimit};

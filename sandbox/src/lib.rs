@@ -24,6 +24,8 @@ mod pool;
 mod running;
 #[cfg(target_os = "linux")]
 mod sandbox;
+#[cfg(target_os = "linux")]
+mod session;
 #[allow(unsafe_code, reason = "the edge to the kernel; every block says why it is sound")]
 mod sys;
 #[cfg(target_os = "linux")]
@@ -39,6 +41,8 @@ mod wire;
 pub use lockdown::{Layer, Layers, SetupError, State};
 #[cfg(target_os = "linux")]
 pub use sandbox::{Builder, Sandbox};
+#[cfg(target_os = "linux")]
+pub use session::Session;
 
 /// Turns this process into a template if it was started as one; otherwise does nothing. The first thing in `main` of a
 /// host that makes a [`Sandbox`]: before any thread, and before anything that should not be there in every run.
