@@ -117,7 +117,7 @@ fn lock_in(order: Order, run: OwnedFd, inherited: &Inherited, step: &mut usize) 
         fault(order, 3)?;
         *step = 3;
         if order.cpu_s > 0 && plan.wants(Layer::RlimitCpu) {
-            lockdown::limit(Resource::Cpu, order.cpu_s)?;
+            lockdown::limit_cpu(order.cpu_s)?;
         }
         fault(order, 4)?;
         *step = 4;

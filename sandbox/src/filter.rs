@@ -58,6 +58,7 @@ fn common() -> Table {
         libc::SYS_sched_yield,
         libc::SYS_sched_getaffinity,
         libc::SYS_set_robust_list,
+        libc::SYS_rseq,
         libc::SYS_rt_sigaction,
         libc::SYS_rt_sigprocmask,
         libc::SYS_rt_sigreturn,
@@ -83,7 +84,7 @@ fn common() -> Table {
         (libc::SYS_ioctl, Errno(libc::ENOTTY)),
     ]);
     // What a library asks in passing, and does without when it is told no.
-    for call in [libc::SYS_clone3, libc::SYS_rseq, libc::SYS_statx] {
+    for call in [libc::SYS_clone3, libc::SYS_statx] {
         table.push((call, Errno(libc::ENOSYS)));
     }
     for call in [libc::SYS_openat, libc::SYS_newfstatat, libc::SYS_faccessat, libc::SYS_readlinkat, libc::SYS_getcwd] {

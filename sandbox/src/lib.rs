@@ -13,6 +13,10 @@
 #![cfg(unix)]
 
 #[cfg(target_os = "linux")]
+mod bounded;
+#[cfg(target_os = "linux")]
+mod capability;
+#[cfg(target_os = "linux")]
 mod child;
 #[cfg(target_os = "linux")]
 mod filter;
@@ -37,6 +41,10 @@ mod verdict;
 #[cfg(target_os = "linux")]
 mod wire;
 
+#[cfg(target_os = "linux")]
+pub use bounded::{BoundedError, Bounds, run_bounded, run_bounded_despite_threads};
+#[cfg(target_os = "linux")]
+pub use capability::{Capabilities, capabilities};
 #[cfg(target_os = "linux")]
 pub use lockdown::{Layer, Layers, SetupError, State};
 #[cfg(target_os = "linux")]

@@ -210,6 +210,13 @@ pub(crate) fn limit(resource: Resource, wanted: u64) -> io::Result<()> {
     Ok(setrlimit(resource, Rlimit { current: Some(hard), maximum: Some(hard) })?)
 }
 
+/// Limits processor time. The kernel ends the process with a signal of its own at the first second, and in any case at the
+/// next one.
+pub(crate) fn limit_cpu(seconds: u64) -> io::Result<()> {
+    let hard = getrlimit(Resource::Cpu).maximum.unwrap_or(u64::MAX).min(seconds.saturating_add(1));
+    Ok(setrlimit(Resource::Cpu, Rlimit { current: Some(seconds.min(hard)), maximum: Some(hard) })?)
+}
+
 /// Limits that are the same for every process of the layer.
 pub(crate) fn fixed_limits(dressing: &mut Dressing<'_>, descriptors: u64) {
     dressing.try_on(Layer::RlimitFsize, || limit(Resource::Fsize, 0));

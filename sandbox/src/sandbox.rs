@@ -66,7 +66,7 @@ impl Default for Builder {
             memory: None,
             answer_bytes: 256 << 20,
             program: PathBuf::from("/proc/self/exe"),
-            required: Builder::REQUIRED.to_vec(),
+            required: Sandbox::REQUIRED.to_vec(),
             off: Vec::new(),
             fail_at: None,
         }
@@ -74,10 +74,6 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// What is required unless the host says otherwise.
-    pub const REQUIRED: &'static [Layer] =
-        &[Layer::NoNewPrivs, Layer::Seccomp, Layer::ChildSeccomp, Layer::RlimitAs, Layer::WallKill, Layer::FdsClosed];
-
     /// The engine whose limits and tools runs have.
     #[must_use]
     pub fn engine(mut self, engine: Engine) -> Self {
@@ -123,7 +119,7 @@ impl Builder {
         self
     }
 
-    /// A layer without which nothing runs, besides [`Builder::REQUIRED`].
+    /// A layer without which nothing runs, besides [`Sandbox::REQUIRED`].
     #[must_use]
     pub fn require(mut self, layer: Layer) -> Self {
         self.required.push(layer);
@@ -143,6 +139,15 @@ impl Builder {
         self
     }
 
+    pub(crate) fn required(&self) -> &[Layer] {
+        &self.required
+    }
+
+    pub(crate) fn requiring_nothing(mut self) -> Self {
+        self.required.clear();
+        self
+    }
+
     /// Starts the templates.
     ///
     /// # Errors
@@ -156,6 +161,10 @@ impl Builder {
 }
 
 impl Sandbox {
+    /// The layers without which nothing runs.
+    pub const REQUIRED: &'static [Layer] =
+        &[Layer::NoNewPrivs, Layer::Seccomp, Layer::ChildSeccomp, Layer::RlimitAs, Layer::WallKill, Layer::FdsClosed];
+
     /// Begins to make a sandbox.
     pub fn builder() -> Builder {
         Builder::default()
@@ -228,6 +237,7 @@ impl Sandbox {
     ) -> Result<Running, SetupError> {
         let limits = home.limits();
         let hard = hard_deadline(home, self.0.grace).filter(|_| !session);
+        let watched = *self.0.pool.state(Layer::WallKill) != crate::State::Disabled;
         let memory = self.0.memory.unwrap_or_else(|| allowance(limits, job_bytes));
         let order = Order {
             memory,
@@ -238,7 +248,7 @@ impl Sandbox {
         };
         let (template, channels) = self.0.pool.order(order)?;
         let watch = Watch {
-            hard,
+            hard: hard.filter(|_| watched),
             grace: self.0.grace,
             memory,
             answer_bytes: answer_bytes(limits, self.0.answer_bytes),

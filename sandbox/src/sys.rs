@@ -165,6 +165,13 @@ pub(crate) fn keep_only(fd: OwnedFd, speak: bool) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(KEPT) })
 }
 
+/// What [`keep_only`] has kept. For payloads of tests, which never close it.
+#[cfg(feature = "testing")]
+pub(crate) fn third() -> OwnedFd {
+    // SAFETY: tests keep it from being dropped.
+    unsafe { OwnedFd::from_raw_fd(3) }
+}
+
 /// Closes every descriptor from a number on.
 pub(crate) fn close_from(first: u32) -> io::Result<()> {
     // SAFETY: descriptors are closed whose owners never run in this process: see the callers.
@@ -266,4 +273,14 @@ pub(crate) fn monotonic_ns() -> u64 {
 pub(crate) fn unshare(namespaces: libc::c_int) -> io::Result<()> {
     // SAFETY: only flags of namespaces are given, which share nothing between threads of this process.
     result(i64::from(unsafe { libc::unshare(namespaces) })).map(drop)
+}
+
+/// Has the allocator of the system take memory for all threads from one place: others would each reserve address space
+/// of their own, many times what they use.
+pub(crate) fn one_arena() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: a setting of the allocator, which takes two integers.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
 }

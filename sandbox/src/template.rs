@@ -267,7 +267,7 @@ fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited) {
         }
         let now = sys::monotonic_ns();
         for child in &mut running {
-            if is_late(child, now) && !child.late {
+            if inherited.plan.wants(Layer::WallKill) && is_late(child, now) && !child.late {
                 child.late = true;
                 let _ = rustix::process::pidfd_send_signal(&child.process, Signal::KILL);
             }

@@ -1,5 +1,6 @@
 //! For this crate's tests: native payloads in the place of programs, and protections taken away one at a time.
 
+use crate::bounded::Bounds;
 use crate::lockdown::Layer;
 use crate::sandbox::{Builder, Sandbox, fault};
 use crate::sys;
@@ -9,7 +10,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 /// A payload: what a program cannot do, done in its place. It has the channel to the host.
-pub type Payload = fn(OwnedFd);
+/// What it answers is the exit code.
+pub type Payload = fn(&OwnedFd) -> i32;
 
 static PAYLOADS: OnceLock<&'static [(&'static str, Payload)]> = OnceLock::new();
 
@@ -22,13 +24,35 @@ pub fn init(payloads: &'static [(&'static str, Payload)]) {
 pub(crate) fn run_payload(entry: u64, run: OwnedFd) -> i32 {
     let payloads = PAYLOADS.get().copied().unwrap_or_default();
     let Some((_, payload)) = usize::try_from(entry).ok().and_then(|entry| payloads.get(entry - 1)) else { return 99 };
-    match std::panic::catch_unwind(move || payload(run)) {
-        Ok(()) => 0,
+    match std::panic::catch_unwind(|| payload(&run)) {
+        Ok(code) => code,
         Err(_) => 101,
     }
 }
 
 impl Builder {
+    /// Runs whatever is missing.
+    #[must_use]
+    pub fn requiring_none(self) -> Self {
+        self.requiring_nothing()
+    }
+
+    /// Does without a layer.
+    #[must_use]
+    pub fn without(mut self, layer: Layer) -> Self {
+        self.off.push(layer);
+        self
+    }
+
+    /// Makes a layer fail as if the system did not give it.
+    #[must_use]
+    pub fn failing_at(mut self, layer: Layer) -> Self {
+        self.fail_at = Some(layer);
+        self
+    }
+}
+
+impl Bounds {
     /// Does without a layer.
     #[must_use]
     pub fn without(mut self, layer: Layer) -> Self {
@@ -58,6 +82,11 @@ impl Sandbox {
             Err(error) => (fault(&mut home, &error.to_string()), None),
         }
     }
+}
+
+/// The channel of a closure under [`crate::run_bounded`].
+pub fn bounded_channel() -> OwnedFd {
+    sys::third()
 }
 
 /// Sends one packet as it is.

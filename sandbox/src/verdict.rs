@@ -67,7 +67,7 @@ pub(crate) fn error(facts: &Facts<'_>) -> Option<Error> {
 
 fn of_status(facts: &Facts<'_>, status: i32) -> Option<Error> {
     if libc::WIFSIGNALED(status) {
-        return Some(of_signal(facts, libc::WTERMSIG(status)));
+        return Some(of_signal(facts, status));
     }
     match libc::WEXITSTATUS(status) {
         0 if facts.reported => None,
@@ -77,8 +77,8 @@ fn of_status(facts: &Facts<'_>, status: i32) -> Option<Error> {
     }
 }
 
-fn of_signal(facts: &Facts<'_>, signal: i32) -> Error {
-    match signal {
+fn of_signal(facts: &Facts<'_>, status: i32) -> Error {
+    match libc::WTERMSIG(status) {
         libc::SIGXCPU => timeout(facts.limit_ms, "processor time"),
         libc::SIGSYS => host_fault("the run's process made a forbidden system call".into()),
         libc::SIGABRT if facts.said.contains("has overflowed its stack") => {
@@ -89,7 +89,10 @@ fn of_signal(facts: &Facts<'_>, signal: i32) -> Error {
             None => host_fault(format!("the run's process was aborted{}", said(facts))),
         },
         libc::SIGKILL => host_fault("the run's process was killed from outside, possibly for want of memory".into()),
-        signal => host_fault(format!("the run's process was killed by signal {signal}{}", said(facts))),
+        signal => {
+            let core = if libc::WCOREDUMP(status) { ", core dumped" } else { "" };
+            host_fault(format!("the run's process was killed by signal {signal}{core}{}", said(facts)))
+        }
     }
 }
 

@@ -1,0 +1,1 @@
+fn main() { lisp_sandbox::init(); }
