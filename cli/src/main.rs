@@ -12,6 +12,8 @@ mod prompt;
 mod repl;
 mod report;
 mod run;
+#[cfg(target_os = "linux")]
+mod sandbox;
 
 use clap::{Parser, Subcommand};
 use exit::{Exit, Failure};
@@ -39,6 +41,9 @@ enum Command {
     Prompt(prompt::Arguments),
     /// Work at a prompt
     Repl(repl::Arguments),
+    /// Watch a program through named pipes, or say what the process layer can do here
+    #[cfg(target_os = "linux")]
+    Sandbox(sandbox::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -60,6 +65,8 @@ fn main() -> ExitCode {
         Command::Doc(arguments) => doc::run(&arguments),
         Command::Prompt(arguments) => prompt::run(&arguments),
         Command::Repl(arguments) => repl::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Sandbox(arguments) => sandbox::run(&arguments),
     };
     match done {
         Ok(exit) => exit.into(),

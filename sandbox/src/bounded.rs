@@ -25,7 +25,10 @@ pub struct Bounds {
     result_bytes: usize,
     threads: bool,
     pub(crate) off: Vec<Layer>,
+    #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "tests set it"))]
     pub(crate) fail_at: Option<Layer>,
+    /// For tests: how much later than it must it is killed.
+    pub(crate) late: Duration,
 }
 
 impl Bounds {
@@ -34,7 +37,7 @@ impl Bounds {
 
     /// So much wall time, and so many bytes of address space beyond what the process has when it is forked.
     pub fn new(timeout: Duration, memory_bytes: u64) -> Self {
-        Bounds { timeout, memory_bytes, result_bytes: 16 << 20, threads: false, off: Vec::new(), fail_at: None }
+        Bounds { timeout, memory_bytes, result_bytes: 16 << 20, threads: false, off: Vec::new(), fail_at: None, late: Duration::ZERO }
     }
 
     /// The longest result as JSON text, in bytes; 16 MiB is the default.
@@ -128,7 +131,7 @@ pub fn run_bounded_despite_threads<T: Serialize + DeserializeOwned>(
         return Err(failed(format!("refused: memory_bytes must be at least {}", Bounds::LEAST_BYTES)));
     }
     let deadline = Instant::now().checked_add(bounds.timeout);
-    let deadline = deadline.filter(|_| !bounds.off.contains(&Layer::WallKill));
+    let deadline = deadline.and_then(|at| at.checked_add(bounds.late));
     let setup = |step: &str, error: io::Error| failed(SetupError::new(step, error));
     let (ours, theirs) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
         .map_err(|error| setup("channel", error.into()))?;

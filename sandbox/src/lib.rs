@@ -23,6 +23,8 @@ mod filter;
 #[cfg(target_os = "linux")]
 mod lockdown;
 #[cfg(target_os = "linux")]
+mod managed;
+#[cfg(target_os = "linux")]
 mod pool;
 #[cfg(target_os = "linux")]
 mod running;
@@ -30,6 +32,8 @@ mod running;
 mod sandbox;
 #[cfg(target_os = "linux")]
 mod session;
+#[cfg(target_os = "linux")]
+mod slate;
 #[allow(unsafe_code, reason = "the edge to the kernel; every block says why it is sound")]
 mod sys;
 #[cfg(target_os = "linux")]
@@ -48,9 +52,13 @@ pub use capability::{Capabilities, capabilities};
 #[cfg(target_os = "linux")]
 pub use lockdown::{Layer, Layers, SetupError, State};
 #[cfg(target_os = "linux")]
+pub use managed::Managed;
+#[cfg(target_os = "linux")]
 pub use sandbox::{Builder, Sandbox};
 #[cfg(target_os = "linux")]
 pub use session::Session;
+#[cfg(target_os = "linux")]
+pub use slate::{CleanSlate, SlateFailure, SlateRun};
 
 /// Turns this process into a template if it was started as one; otherwise does nothing. The first thing in `main` of a
 /// host that makes a [`Sandbox`]: before any thread, and before anything that should not be there in every run.

@@ -198,14 +198,6 @@ impl Pool {
         template.kill();
     }
 
-    /// What became of a layer, as far as the host has a say in it.
-    pub(crate) fn state(&self, layer: Layer) -> &'static crate::State {
-        match self.config.plan.wants(layer) {
-            true => &crate::State::Active,
-            false => &crate::State::Disabled,
-        }
-    }
-
     /// The templates that run.
     pub(crate) fn templates(&self) -> Vec<Arc<Template>> {
         self.slots.iter().filter_map(|slot| lock(slot).clone()).collect()

@@ -68,6 +68,7 @@ pub(crate) struct Running {
     /// Nothing more comes from the process.
     closed: bool,
     calls: Option<(Sender<Late>, Receiver<Late>, Arc<OwnedFd>)>,
+    #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "tests ask for it"))]
     overshoot: Option<Duration>,
 }
 
@@ -132,6 +133,7 @@ impl Running {
         self.process.clone()
     }
 
+    #[cfg(feature = "testing")]
     /// How long after the deadline the signal to kill was sent, if it was.
     pub(crate) fn overshoot(&self) -> Option<Duration> {
         self.overshoot
@@ -191,7 +193,8 @@ impl Running {
         }
         let cancel = home.is_cancellable().then(|| Instant::now() + CANCEL_STEP);
         let linger = self.reported_at.map(|at| at + LINGER);
-        [self.watch.hard, cancel, linger].into_iter().flatten().min()
+        let asked = self.asked.map(|at| at + self.watch.grace);
+        [self.watch.hard, cancel, linger, asked].into_iter().flatten().min()
     }
 
     /// Looks whether it is time to kill.

@@ -41,6 +41,8 @@ struct Inner {
     grace: Duration,
     memory: Option<u64>,
     answer_bytes: usize,
+    /// For tests: how much later than it must a run is killed.
+    late: Duration,
 }
 
 /// Makes a [`Sandbox`].
@@ -55,6 +57,7 @@ pub struct Builder {
     required: Vec<Layer>,
     pub(crate) off: Vec<Layer>,
     pub(crate) fail_at: Option<Layer>,
+    pub(crate) late: Duration,
 }
 
 impl Default for Builder {
@@ -69,6 +72,7 @@ impl Default for Builder {
             required: Sandbox::REQUIRED.to_vec(),
             off: Vec::new(),
             fail_at: None,
+            late: Duration::ZERO,
         }
     }
 }
@@ -154,9 +158,9 @@ impl Builder {
     /// A template does not start, or a required layer is missing. Then nothing runs.
     pub fn build(self) -> Result<Sandbox, SetupError> {
         let plan = Plan::without(&self.off);
-        let Builder { engine, grace, memory, answer_bytes, .. } = self;
+        let Builder { engine, grace, memory, answer_bytes, late, .. } = self;
         let pool = Pool::new(self.program, plan, self.fail_at, self.required, self.forkers)?;
-        Ok(Sandbox(Arc::new(Inner { engine, pool, grace, memory, answer_bytes })))
+        Ok(Sandbox(Arc::new(Inner { engine, pool, grace, memory, answer_bytes, late })))
     }
 }
 
@@ -237,18 +241,17 @@ impl Sandbox {
     ) -> Result<Running, SetupError> {
         let limits = home.limits();
         let hard = hard_deadline(home, self.0.grace).filter(|_| !session);
-        let watched = *self.0.pool.state(Layer::WallKill) != crate::State::Disabled;
         let memory = self.0.memory.unwrap_or_else(|| allowance(limits, job_bytes));
         let order = Order {
             memory,
-            cpu_s: hard.map_or(0, |_| (limits.timeout_ms + millis(self.0.grace)).div_ceil(1000) + 1),
+            cpu_s: hard.map_or(0, |_| limits.timeout_ms.saturating_add(millis(self.0.grace)).div_ceil(1000) + 1),
             kill_at: hard.map_or(0, monotonic),
             entry,
             fail_step,
         };
         let (template, channels) = self.0.pool.order(order)?;
         let watch = Watch {
-            hard: hard.filter(|_| watched),
+            hard: hard.map(|hard| hard + self.0.late),
             grace: self.0.grace,
             memory,
             answer_bytes: answer_bytes(limits, self.0.answer_bytes),
@@ -260,11 +263,6 @@ impl Sandbox {
 
     pub(crate) fn discard(&self, template: &Arc<crate::pool::Template>) {
         self.0.pool.discard(template);
-    }
-
-    /// How long after its deadline a run is killed.
-    pub(crate) fn grace(&self) -> Duration {
-        self.0.grace
     }
 }
 

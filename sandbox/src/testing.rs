@@ -31,16 +31,26 @@ pub(crate) fn run_payload(entry: u64, run: OwnedFd) -> i32 {
 }
 
 impl Builder {
+    /// Kills so much later than it must.
+    #[must_use]
+    pub fn late(mut self, late: Duration) -> Self {
+        self.late = late;
+        self
+    }
+
     /// Runs whatever is missing.
     #[must_use]
     pub fn requiring_none(self) -> Self {
         self.requiring_nothing()
     }
 
-    /// Does without a layer.
+    /// Does without a layer. Without the kill at the deadline there is one half a second later: tests must end.
     #[must_use]
     pub fn without(mut self, layer: Layer) -> Self {
         self.off.push(layer);
+        if layer == Layer::WallKill {
+            self.late = Duration::from_millis(500);
+        }
         self
     }
 
@@ -53,10 +63,13 @@ impl Builder {
 }
 
 impl Bounds {
-    /// Does without a layer.
+    /// Does without a layer. Without the kill at the deadline there is one half a second later: tests must end.
     #[must_use]
     pub fn without(mut self, layer: Layer) -> Self {
         self.off.push(layer);
+        if layer == Layer::WallKill {
+            self.late = Duration::from_millis(500);
+        }
         self
     }
 

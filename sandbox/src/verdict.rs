@@ -56,7 +56,9 @@ pub(crate) fn error(facts: &Facts<'_>) -> Option<Error> {
         (Some(Kill::Lingering | Kill::Deadline), _) | (_, End::Reaped { late: true, .. }) => {
             Some(timeout(facts.limit_ms, "killed"))
         }
-        (Some(Kill::Cancelled), _) => Some(Error::new(Reason::Cancelled, "the run was cancelled from outside")),
+        (Some(Kill::Cancelled), _) => {
+            Some(Error::new(Reason::Cancelled, "the run was cancelled from outside").detail("ended_by", "killed"))
+        }
         (None, End::NotStarted(errno)) => {
             Some(host_fault(format!("sandbox set-up: fork: {}", std::io::Error::from_raw_os_error(errno))))
         }
