@@ -38,18 +38,15 @@ impl Prints {
 
     /// Adds a line, cut with a visible mark when it is too long. Lines beyond the total are counted, not kept.
     pub fn push(&mut self, line: &str) {
-        // After one that has no room no other is kept, or the lines would seem to follow each other.
-        if self.dropped > 0 {
-            self.dropped += 1;
-            return;
-        }
-        let kept = self.cut(line);
+        let kept = if self.dropped > 0 { String::new() } else { self.cut(line) };
         self.keep(kept);
     }
 
     fn keep(&mut self, kept: String) {
-        if self.total_bytes > 0 && self.counted + kept.len() + Self::LINE_BYTES > self.total_bytes {
-            self.dropped = 1;
+        // After one that has no room no other is kept, or the lines would seem to follow each other.
+        let full = self.total_bytes > 0 && self.counted + kept.len() + Self::LINE_BYTES > self.total_bytes;
+        if full || self.dropped > 0 {
+            self.dropped += 1;
             return;
         }
         self.bytes += kept.len();

@@ -33,6 +33,19 @@ pub(crate) struct Common {
     pub(crate) worker: Settings,
     /// Nanoseconds that workers computed.
     pub(crate) worker_nanos: AtomicU64,
+    /// For tests: the worker of this index panics at this stage.
+    #[cfg(test)]
+    pub(crate) fault: std::sync::Mutex<Option<(Stage, usize)>>,
+}
+
+/// What a worker goes through, for tests that break it there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Begin,
+    Turn,
+    Call,
+    Reply,
+    End,
 }
 
 impl Common {
@@ -48,7 +61,20 @@ impl Common {
             worker,
             clock: RunClock::new(setting.clock.clone(), &setting.clock_replay),
             worker_nanos: AtomicU64::new(0),
+            #[cfg(test)]
+            fault: std::sync::Mutex::default(),
             setting,
+        }
+    }
+
+    /// A worker is at this stage.
+    #[inline]
+    #[cfg_attr(not(test), expect(clippy::unused_self, reason = "tests break workers here"))]
+    pub(crate) fn pass(&self, _stage: Stage, _index: usize) {
+        #[cfg(test)]
+        {
+            let fault = *self.fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            assert!(fault != Some((_stage, _index)), "injected");
         }
     }
 }
@@ -90,7 +116,19 @@ pub(crate) enum Need {
 struct Pending {
     tool: Arc<Tool>,
     since: Instant,
-    ticket: Ticket,
+    number: u64,
+    /// `None` when the call is settled.
+    ticket: Option<Ticket>,
+    common: Arc<Common>,
+}
+
+impl Drop for Pending {
+    /// A call whose reply does not matter any more: nobody is to wait for it.
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.common.desk.give_up(ticket).into_iter().for_each(Task::go_on);
+        }
+    }
 }
 
 /// A machine at work.
@@ -145,9 +183,10 @@ impl Actor {
         Actor::new(Machine::new(Vec::new(), Settings::default()), common.clone(), None)
     }
 
-    /// Goes on until it needs something, for at most so many slices.
-    pub(crate) fn advance(&mut self, slices: u32) -> Need {
-        match catch_unwind(AssertUnwindSafe(|| self.advance_inner(slices))) {
+    /// Goes on until it needs something, for at most so many slices; with the reply to the call it waits for, if it has
+    /// come.
+    pub(crate) fn advance(&mut self, slices: u32, reply: Option<Reply>) -> Need {
+        match catch_unwind(AssertUnwindSafe(|| self.advance_inner(slices, reply))) {
             Ok(need) => need,
             Err(_) => {
                 self.cause = Some(Cause::Bug);
@@ -157,8 +196,19 @@ impl Actor {
         }
     }
 
-    fn advance_inner(&mut self, slices: u32) -> Need {
+    /// A worker is at this stage.
+    fn pass(&self, stage: Stage) {
+        if let Some(place) = &self.place {
+            self.common.pass(stage, place.index);
+        }
+    }
+
+    fn advance_inner(&mut self, slices: u32, reply: Option<Reply>) -> Need {
         let mut left = slices;
+        self.pass(Stage::Turn);
+        if let Some(reply) = reply {
+            self.reply(reply);
+        }
         if let Some((tool, arguments)) = self.again.take()
             && let Some(need) = self.admit(tool, arguments)
         {
@@ -240,7 +290,7 @@ impl Actor {
     /// Ends the machine when its time is over, or when it has been cancelled. Answers whether it did.
     pub(crate) fn stop_if_over(&mut self) -> bool {
         let Some((cause, error)) = self.over() else { return false };
-        self.forget_call();
+        self.pending = None;
         self.cause = Some(cause);
         self.machine.stop(error);
         true
@@ -255,13 +305,6 @@ impl Actor {
     pub(crate) fn lose(&mut self, what: &str) {
         self.cause = Some(Cause::Bug);
         self.machine.stop(Error::new(Reason::HostFault, what));
-    }
-
-    /// Lets go of a call whose reply does not matter any more.
-    fn forget_call(&mut self) {
-        if let Some(Pending { ticket, .. }) = self.pending.take() {
-            self.common.desk.give_up(ticket).into_iter().for_each(Task::go_on);
-        }
     }
 
     /// Why the machine may not go on.
@@ -289,6 +332,7 @@ impl Actor {
 
     /// Takes the tool call the machine waits for. `None` when it has its reply already.
     fn call(&mut self) -> Option<Need> {
+        self.pass(Stage::Call);
         let setting = &self.common.setting;
         let name = self.machine.with_call(|_, name, _| name.to_owned()).unwrap_or_default();
         let Some(tool) = setting.tool(&name).cloned() else {
@@ -355,19 +399,27 @@ impl Actor {
             deadline: self.deadline,
             cancel: self.cancel.clone(),
         };
-        self.pending = Some(Pending { tool: tool.clone(), since: Instant::now(), ticket });
+        self.pending = Some(Pending {
+            tool: tool.clone(),
+            since: Instant::now(),
+            number: ticket.number,
+            ticket: Some(ticket),
+            common: self.common.clone(),
+        });
         Some(Need::Call(tool, call))
     }
 
     /// Does it wait for the reply to this call?
     pub(crate) fn waits_for(&self, number: u64) -> bool {
-        self.pending.as_ref().is_some_and(|pending| pending.ticket.number == number)
+        self.pending.as_ref().is_some_and(|pending| pending.number == number)
     }
 
     /// Gives the tool's reply to the program.
     pub(crate) fn reply(&mut self, reply: Reply) {
-        let Some(Pending { tool, since, ticket }) = self.pending.take() else { return };
-        let spent = since.elapsed();
+        self.pass(Stage::Reply);
+        let Some(mut pending) = self.pending.take() else { return };
+        let Some(ticket) = pending.ticket.take() else { return };
+        let (tool, spent) = (pending.tool.clone(), pending.since.elapsed());
         self.away += spent;
         let waited = self.common.desk.settle(&mut self.ledger, ticket, &reply, spent);
         waited.into_iter().for_each(Task::go_on);

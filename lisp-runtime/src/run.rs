@@ -102,7 +102,7 @@ pub(crate) struct Run {
     away: Option<Away>,
     /// Where workers run when the run is driven by hand.
     pub(crate) by_hand: Option<Arc<Inline>>,
-    common: Arc<Common>,
+    pub(crate) common: Arc<Common>,
     /// The set-up programs, then the program.
     programs: Vec<Program>,
     current: usize,
@@ -220,7 +220,7 @@ impl Run {
 
     fn advance_inner(&mut self) -> Next {
         loop {
-            let ending = match self.actor.advance(u32::MAX) {
+            let ending = match self.actor.advance(u32::MAX, None) {
                 Need::Turn => continue,
                 Need::Call(tool, call) => return Next::Call(tool, call),
                 Need::Printed(lines) => return Next::Printed(lines),

@@ -114,7 +114,7 @@ fn the_answer_is_the_same() {
         r#"{"program": "(println 0) (def r (pmap (fn [i] (println i) (tool/echo {:i i})) [3 1 2])) (println 4) r"}"#,
         r#"{"program": "(pmap (fn [i] (println i) (tool/price {:n (rem i 2)})) (range 6))"}"#,
         r#"{"program": "(pmap (fn [i] (pmap (fn [j] (println i j) (tool/echo {:i [i j]}) (inc j)) [1 2])) [1])"}"#,
-        r#"{"program": "(pmap (fn [i] (tool/price {:n i})) (range 6))"}"#,
+        r#"{"program": "(pmap (fn [i] (tool/price {:n i})) (range 6))", "limits": {"parallel_window": 1}}"#,
         r#"{"program": "(pcalls #(tool/broken {}) #(do (println 1) 2))", "limits": {"parallel_window": 1}}"#,
         r#"{"program": "(tool/own {:a 1})", "tools": {"own": {"returns": {"b": [1, null]}}}}"#,
     ];

@@ -11,14 +11,28 @@ use crate::machine::{Code, Frame, State};
 /// Answers false, with nothing changed, when there is anything else to do: no more elements, no room, the slice's end.
 #[inline(never)]
 pub(crate) fn again<'h>(h: &'h Heap, s: &mut State<'h>, result: Value<'h>) -> bool {
-    let [.., Frame { code: Code::Native { op, i, .. }, base, .. }, top] = s.frames.as_mut_slice() else { return false };
+    let [.., Frame { code: Code::Native { op, i, size, .. }, base, .. }, top] = s.frames.as_mut_slice() else {
+        return false;
+    };
     let Code::Lisp { closure: Some(running), .. } = top.code else { return false };
     let (own, args) = s.stack.split_at_mut(top.base as usize);
-    let Some(own) = own.get_mut(*base as usize..=*base as usize + EXTRA2) else { return false };
+    let Some(own) = own.get_mut(*base as usize..*base as usize + *size as usize) else { return false };
+    if METERED && h.spent() + INSTRUCTION > h.stop_at() {
+        return false;
+    }
+    if matches!(op, FrameOp::Sort | FrameOp::SortBy) {
+        let Some(pair) = super::sort::next_pair(own, running, result) else { return false };
+        args[..2].copy_from_slice(&pair);
+        charge(h);
+        return true;
+    }
+    if own.len() <= EXTRA2 {
+        return false;
+    }
     let (Value::Closure(f), Value::Vector(items)) = (own[FUNCTION], own[ITEMS]) else { return false };
     let (at, next) = (*i as usize, *i as usize + 1);
     let (Some(item), Some(next_item)) = (items.get(at), items.get(next)) else { return false };
-    if !std::ptr::eq(f, running) || (METERED && h.spent() + INSTRUCTION > h.stop_at()) {
+    if !std::ptr::eq(f, running) {
         return false;
     }
     let keeps = match op {
@@ -40,9 +54,13 @@ pub(crate) fn again<'h>(h: &'h Heap, s: &mut State<'h>, result: Value<'h>) -> bo
         args[0] = next_item;
     }
     *i = next as u32;
-    // The native frame's own step, as it is charged for elsewhere.
+    charge(h);
+    true
+}
+
+/// The native frame's own step, as it is charged for elsewhere.
+fn charge(h: &Heap) {
     if METERED {
         h.set_spent(h.spent() + INSTRUCTION);
     }
-    true
 }

@@ -145,7 +145,11 @@ impl<'h> State<'h> {
             loop {
                 let instr = w.fetch();
                 match *instr {
-                    Instr::Move { dst, src } => w.set(dst, *w.get(src)),
+                    Instr::Move { dst, src } => match w.get(src) {
+                        // A number that was just written: the processor waits when tag and word are read as one.
+                        &Value::Int(x) => w.set(dst, Value::Int(x)),
+                        value => w.set(dst, *value),
+                    },
                     Instr::Const { dst, k } => w.set(dst, constants[k as usize]),
                     Instr::Int { dst, value } => w.set(dst, Value::Int(i64::from(value))),
                     Instr::Nil { dst } => w.set(dst, Value::Nil),

@@ -18,6 +18,7 @@ impl Exec {
     pub(crate) fn spawn(&self, task: Task) {
         match self {
             Exec::Pool(pool) => pool.spawn(task),
+            Exec::Inline(_) if self.is_abandoned() => drop(task),
             Exec::Inline(inline) => inline.lock().ready.push_back(task),
         }
     }
@@ -33,14 +34,7 @@ impl Exec {
                 inline.park(call, task);
                 None
             }
-            _ => {
-                let mut task = task;
-                let reply = tool.call(call);
-                if let Some(actor) = task.actor() {
-                    actor.reply(reply);
-                }
-                Some(task)
-            }
+            _ => Some(task.with(tool.call(call))),
         }
     }
 

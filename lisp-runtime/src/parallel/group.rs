@@ -58,6 +58,13 @@ impl Ended {
     }
 }
 
+/// Why a parallel call failed.
+struct Failure {
+    index: usize,
+    error: Error,
+    cause: Option<Cause>,
+}
+
 /// A parallel call under way.
 pub(crate) struct Group {
     common: Arc<Common>,
@@ -229,14 +236,16 @@ impl Group {
             joined.push(end);
         }
         let over = match failure {
-            Some((index, error, as_it_is)) => {
+            Some(Failure { index, error, cause }) => {
                 // What came of the calls behind the one that failed is not on the bill: in sequence they would not
                 // have begun. What they printed is kept.
                 let rest = joined.split_off((index + 1 - first).min(joined.len()));
                 if actor.machine.join(joined).is_ok() {
                     actor.machine.keep_prints(rest);
-                    actor.machine.fail_parallel(error, as_it_is);
+                    actor.machine.fail_parallel(error, cause == Some(Cause::ToolPanic));
                 }
+                // The machine that called is whole; what ended its workers ends it.
+                actor.cause = cause.filter(|&cause| cause != Cause::Bug);
                 true
             }
             None if !begun => {
@@ -257,23 +266,19 @@ impl Group {
         None
     }
 
-    /// The failure to report: its index, its error, and whether the error keeps its reason.
-    fn failure(&self, first: usize, ends: &[Ended]) -> Option<(usize, Error, bool)> {
-        let cancelled = |end: &&Ended| end.cause == Some(Cause::Cancelled);
-        let at = match ends.iter().position(|end| cancelled(&end)) {
-            Some(at) => at,
-            None => ends.iter().position(Ended::failed)?,
-        };
+    /// The failure to report. A call whose workers ended only because of a failure further out has that for its own.
+    fn failure(&self, first: usize, ends: &[Ended]) -> Option<Failure> {
+        let position = |is: &dyn Fn(&Ended) -> bool| ends.iter().position(is);
+        let at = position(&|end| end.cause == Some(Cause::Cancelled))
+            .or_else(|| position(&Ended::failed))
+            .or_else(|| position(&|end| end.end.error().is_some()))?;
         let (cause, error) = (ends[at].cause, ends[at].end.error()?.clone());
-        let index = match cause {
+        let at = match cause {
             // The first that has not finished.
-            Some(Cause::Deadline | Cause::ParallelDeadline) => {
-                ends.iter().position(|end| end.end.error().is_some()).unwrap_or(at)
-            }
+            Some(Cause::Deadline | Cause::ParallelDeadline) => position(&|end| end.end.error().is_some()).unwrap_or(at),
             _ => at,
         };
-        let as_it_is = matches!(cause, Some(Cause::ToolPanic));
-        Some((first + index, with_index(error, first + index), as_it_is))
+        Some(Failure { index: first + at, error: with_index(error, first + at), cause })
     }
 
     fn no_slot(&self) -> Error {

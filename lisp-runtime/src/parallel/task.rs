@@ -2,11 +2,12 @@
 
 use super::group::{Ended, Group};
 use super::{Owner, Place, Slot};
-use crate::actor::{Actor, Cause, Need};
+use crate::actor::{Actor, Cause, Need, Stage};
 use crate::ledger::Ledger;
 use crate::tool::Reply;
 use lisp_core::machine::{Branch, Ending, WorkerEnd};
 use lisp_core::{Error, Reason};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -63,9 +64,14 @@ impl Task {
     }
 
     /// The same, with the answer of the tool it waits for.
-    pub(super) fn go_on_with(mut self, reply: Reply) {
+    pub(super) fn go_on_with(self, reply: Reply) {
+        self.with(reply).go_on();
+    }
+
+    /// The worker with the answer of the tool it waits for.
+    pub(super) fn with(mut self, reply: Reply) -> Self {
         self.reply = Some(reply);
-        self.go_on();
+        self
     }
 
     pub(crate) fn actor(&mut self) -> Option<&mut Actor> {
@@ -78,6 +84,7 @@ impl Task {
     /// The machine at work; the first time it is made.
     fn begin(&mut self) -> Result<&mut Actor, Error> {
         if let (Work::Begin(branch), Some(group)) = (&self.work, &self.seat.group) {
+            group.common().pass(Stage::Begin, self.seat.index);
             let machine = branch.worker(self.seat.index, group.settings())?;
             let place =
                 Arc::new(Place { scope: group.scope().clone(), index: self.seat.index, up: group.up().cloned() });
@@ -93,18 +100,16 @@ impl Task {
     fn turn(&mut self) -> Need {
         let reply = self.reply.take();
         match self.begin() {
-            Ok(actor) => {
-                if let Some(reply) = reply {
-                    actor.reply(reply);
-                }
-                actor.advance(TURN)
-            }
+            Ok(actor) => actor.advance(TURN, reply),
             Err(error) => Need::Done(Ending::Error(Box::new(error))),
         }
     }
 
     /// The worker is over. Answers who goes on in its place.
     fn end(mut self, ending: Ending) -> Option<Task> {
+        if let Some(group) = &self.seat.group {
+            group.common().pass(Stage::End, self.seat.index);
+        }
         let ended = match (self.work, ending) {
             (Work::GoOn(mut actor), ending) => {
                 if let (Some(group), Some(lines)) = (&self.seat.group, actor.news()) {
@@ -132,8 +137,13 @@ impl Task {
     }
 }
 
-/// Takes workers on until there is nothing to do for this thread.
+/// Takes workers on until there is nothing to do for this thread. A panic, which can only be a bug of our own, costs
+/// the worker: its call hears of it by the seat.
 pub(crate) fn work(task: Task) {
+    drop(catch_unwind(AssertUnwindSafe(|| take_on(task))));
+}
+
+fn take_on(task: Task) {
     let begun = Instant::now();
     let mut task = task;
     loop {
