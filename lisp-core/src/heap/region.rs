@@ -173,9 +173,10 @@ impl Heap {
         let most = if self.interrupt.borrow().is_some() { 0 } else { unwatched };
         let (stop_at, ceiling) = (self.stop_at.replace(spent.saturating_add(most)), self.ceiling.replace(u64::MAX));
         self.limit.set(self.used.get().saturating_add(bytes));
-        let trap_in = self.trap_in.replace(0);
+        let (trap_in, news) = (self.trap_in.replace(0), self.news.replace(false));
         let done = work();
         self.trap_in.set(trap_in);
+        self.news.set(news);
         self.limit.set(limit);
         self.stop_at.set(stop_at);
         self.ceiling.set(ceiling);
