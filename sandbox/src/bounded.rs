@@ -37,7 +37,15 @@ impl Bounds {
 
     /// So much wall time, and so many bytes of address space beyond what the process has when it is forked.
     pub fn new(timeout: Duration, memory_bytes: u64) -> Self {
-        Bounds { timeout, memory_bytes, result_bytes: 16 << 20, threads: false, off: Vec::new(), fail_at: None, late: Duration::ZERO }
+        Bounds {
+            timeout,
+            memory_bytes,
+            result_bytes: 16 << 20,
+            threads: false,
+            off: Vec::new(),
+            fail_at: None,
+            late: Duration::ZERO,
+        }
     }
 
     /// The longest result as JSON text, in bytes; 16 MiB is the default.
@@ -133,8 +141,9 @@ pub fn run_bounded_despite_threads<T: Serialize + DeserializeOwned>(
     let deadline = Instant::now().checked_add(bounds.timeout);
     let deadline = deadline.and_then(|at| at.checked_add(bounds.late));
     let setup = |step: &str, error: io::Error| failed(SetupError::new(step, error));
-    let (ours, theirs) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-        .map_err(|error| setup("channel", error.into()))?;
+    let (ours, theirs) =
+        rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+            .map_err(|error| setup("channel", error.into()))?;
     let parent = rustix::process::getpid();
     let in_use = address_space().map_err(|error| setup("/proc/self/statm", error))?;
     let pid = match sys::fork().map_err(|error| setup("fork", error))? {
@@ -176,13 +185,7 @@ fn address_space() -> io::Result<u64> {
 }
 
 /// The child's side, from the fork to its end.
-fn inside<T: Serialize>(
-    bounds: &Bounds,
-    channel: OwnedFd,
-    parent: Pid,
-    in_use: u64,
-    work: impl FnOnce() -> T,
-) -> ! {
+fn inside<T: Serialize>(bounds: &Bounds, channel: OwnedFd, parent: Pid, in_use: u64, work: impl FnOnce() -> T) -> ! {
     INSIDE.store(true, Ordering::Relaxed);
     let plan = Plan::without(&bounds.off);
     let channel = match plan.wants(Layer::FdsClosed) {

@@ -55,7 +55,7 @@ fn the_same_answer(sandbox: &Sandbox) {
         r#"{"program": "(tool/missing {})"}"#,
         r#"{"program": "(def x 1) (fail [x \"\u0000\u202e\"])"}"#,
         r#"{"program": "(return {:a 1 \"a\" 2})"}"#,
-        r#"{"program": "(dotimes [i 900] (println (apply str (repeat 300 \"x\")) i))"}"#,
+        r#"{"program": "(doseq [i (range 900)] (println (apply str (repeat 300 \"x\")) i))"}"#,
         r#"{"program": "(inc nil)"}"#,
         r#"{"program": "(inc"}"#,
         r#"{"program": "(+ a 1)", "setup": ["(def a 1)", "(println a)"]}"#,
@@ -78,7 +78,10 @@ fn the_same_answer(sandbox: &Sandbox) {
     }
     let nested = "(".repeat(1_000_000);
     let there = sandbox.eval(&nested, &Input::new());
-    assert_eq!(there.problem().map(|p| &p.error), sandbox.engine().eval(&nested, Input::new()).problem().map(|p| &p.error));
+    assert_eq!(
+        there.problem().map(|p| &p.error),
+        sandbox.engine().eval(&nested, Input::new()).problem().map(|p| &p.error)
+    );
 }
 
 fn timeouts(sandbox: &Sandbox) {
@@ -164,9 +167,9 @@ fn slates(sandbox: &Sandbox) {
     // Nothing of it is left.
     let failure = slate.run("b").failure;
     assert!(matches!(failure, Some(SlateFailure::Error { ref kind, .. }) if kind == "unbound_var"), "{failure:?}");
-    let run = slate.run("(dotimes [i 60] (println (apply str (repeat 1000 \"ä\"))))");
+    let run = slate.run("(doseq [i (range 60)] (println (apply str (repeat 1000 \"ä\"))))");
     assert!(run.output.len() < 50_100 && run.output.ends_with("bytes)") && run.output_bytes > 90_000);
-    let run = slate.run("(println 1) (dotimes [i 100] (reduce + (map inc (range 1000000))))");
+    let run = slate.run("(println 1) (doseq [i (range 100)] (reduce + (map inc (range 1000000))))");
     assert_eq!((run.output.as_str(), run.failure), ("1\n", Some(SlateFailure::Timeout)));
     let run = slate.run("(fail :no)");
     assert!(matches!(run.failure, Some(SlateFailure::Error { ref reason, .. }) if reason == ":no"));
@@ -229,9 +232,11 @@ fn pipes_while_it_runs(_: &Sandbox) {
 }
 
 fn pipes_after_the_end(_: &Sandbox) {
-    for (name, source, state) in
-        [("ends", "(+ 1 2)", "exited normally"), ("cannot", "(+ 1", "Compilation failed."), ("fails", "(/ 1 0)", "process interrupted: arithmetic_error")]
-    {
+    for (name, source, state) in [
+        ("ends", "(+ 1 2)", "exited normally"),
+        ("cannot", "(+ 1", "Compilation failed."),
+        ("fails", "(/ 1 0)", "process interrupted: arithmetic_error"),
+    ] {
         let (dir, managed) = managed(name, source);
         std::thread::sleep(Duration::from_millis(100));
         let first = ask(&dir, b"1");

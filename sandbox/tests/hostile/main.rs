@@ -31,7 +31,8 @@ const GRACE: Duration = Duration::from_millis(50);
 pub(crate) type Short = String;
 
 fn of_text(text: &str) -> Short {
-    let number = |text: &str| text.split(|c: char| !c.is_ascii_digit()).find(|n| !n.is_empty()).unwrap_or("").to_owned();
+    let number =
+        |text: &str| text.split(|c: char| !c.is_ascii_digit()).find(|n| !n.is_empty()).unwrap_or("").to_owned();
     let after = |mark: &str| text.split_once(mark).map(|(_, rest)| number(rest));
     if text.contains("forbidden system call") {
         "S".into()
@@ -219,7 +220,8 @@ fn main() -> ExitCode {
     println!("{mode}: {} passed, {} failed, {} skipped", tally.passed, tally.failures.len(), tally.skipped.len());
     let mut good = tally.failures.is_empty();
     if root && !child {
-        let nobody = Command::new("/proc/self/exe").arg("--as-nobody").uid(65_534).gid(65_534).current_dir("/").status();
+        let nobody =
+            Command::new("/proc/self/exe").arg("--as-nobody").uid(65_534).gid(65_534).current_dir("/").status();
         good &= nobody.is_ok_and(|status| status.success());
     } else if !root && !child {
         println!("skipped: root; run the test as root for the other half");

@@ -281,7 +281,9 @@ fn personality(_: &OwnedFd) -> i32 {
 fn int_80(_: &OwnedFd) -> i32 {
     let pid: i64;
     // SAFETY: getpid of the 32-bit convention: no memory is touched.
-    unsafe { std::arch::asm!("int 0x80", inlateout("rax") 20_i64 => pid, out("r8") _, out("r9") _, out("r10") _, out("r11") _) };
+    unsafe {
+        std::arch::asm!("int 0x80", inlateout("rax") 20_i64 => pid, out("r8") _, out("r9") _, out("r10") _, out("r11") _)
+    };
     denied(pid)
 }
 
@@ -526,7 +528,6 @@ pub(crate) fn queues(_: &OwnedFd) -> i32 {
     // The key is that of the segment the test has made.
     denied(raw(libc::SYS_shmget, [crate::KEY, 1, 0, 0, 0, 0]))
 }
-
 
 pub(crate) const ALL_PAYLOADS: &[(&str, Payload)] = &[
     ("spin", spin),

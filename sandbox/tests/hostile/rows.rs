@@ -28,13 +28,8 @@ const KILLED: u64 = 290;
 /// Nothing that ends by itself takes this long.
 const SOON: u64 = 150;
 
-pub(crate) const NAMESPACES: &[Layer] = &[
-    Layer::UserNamespace,
-    Layer::PidNamespace,
-    Layer::NetNamespace,
-    Layer::MountNamespace,
-    Layer::IpcNamespace,
-];
+pub(crate) const NAMESPACES: &[Layer] =
+    &[Layer::UserNamespace, Layer::PidNamespace, Layer::NetNamespace, Layer::MountNamespace, Layer::IpcNamespace];
 
 pub(crate) const ROWS: &[Row] = &[
     both("1", "spin", &["T"], KILLED),
@@ -145,10 +140,7 @@ const BEHIND: &[Behind] = &[
     behind(Layer::RlimitCore, "no_core", &[Layer::Seccomp]),
     behind(Layer::RlimitFsize, "memory_file", &[Layer::Seccomp]),
     behind(Layer::RlimitAs, "map_private", &[Layer::Seccomp]),
-    Behind {
-        root: true,
-        ..behind(Layer::UserNamespace, "become_another", &[Layer::Seccomp, Layer::NoCapabilities])
-    },
+    Behind { root: true, ..behind(Layer::UserNamespace, "become_another", &[Layer::Seccomp, Layer::NoCapabilities]) },
     Behind {
         root: true,
         ..behind(
@@ -164,11 +156,7 @@ const BEHIND: &[Behind] = &[
             ],
         )
     },
-    Behind {
-        most_ms: 9_000,
-        expected: &["T"],
-        ..behind(Layer::RlimitCpu, "spin", &[Layer::WallKill])
-    },
+    Behind { most_ms: 9_000, expected: &["T"], ..behind(Layer::RlimitCpu, "spin", &[Layer::WallKill]) },
 ];
 
 /// Every layer holds without those that stand before it.

@@ -110,12 +110,14 @@ fn edges_of_bounds(tally: &mut Tally) {
     let small = run_bounded(&Bounds::new(second, 0), || 1);
     let said = matches!(&small, Err(BoundedError::ExecutionError(text)) if text.contains("at least"));
     tally.check("10 no memory", said, format_args!("{small:?}"));
-    let nested = run_bounded(&Bounds::new(second, 1 << 24), || run_bounded(&Bounds::new(second, 1 << 24), || 1).is_err());
+    let nested =
+        run_bounded(&Bounds::new(second, 1 << 24), || run_bounded(&Bounds::new(second, 1 << 24), || 1).is_err());
     tally.check("59 nested", nested == Ok(true), format_args!("{nested:?}"));
     let long = run_bounded(&Bounds::new(second, 1 << 28).result_bytes(1000), || "x".repeat(2000));
     let said = matches!(&long, Err(BoundedError::ExecutionError(text)) if text.contains("longer"));
     tally.check("42 a long result", said, format_args!("{long:?}"));
-    let held = run_bounded(&Bounds::new(second, 64 << 20), || vec![1_u8; 50 << 20].iter().map(|&b| u64::from(b)).sum::<u64>());
+    let held =
+        run_bounded(&Bounds::new(second, 64 << 20), || vec![1_u8; 50 << 20].iter().map(|&b| u64::from(b)).sum::<u64>());
     tally.check("19 just under the limit", held == Ok(50 << 20), format_args!("{held:?}"));
 }
 
@@ -142,13 +144,19 @@ fn at_the_deadline(tally: &mut Tally) {
 fn threads_of_a_closure(tally: &mut Tally) {
     let (saw, took) = by_closure(&bounds().with_threads(), |channel| {
         for _ in 0..8 {
-            std::thread::spawn(|| loop {
-                std::hint::spin_loop();
+            std::thread::spawn(|| {
+                loop {
+                    std::hint::spin_loop();
+                }
             });
         }
         spin(channel)
     });
-    tally.check("5 eight threads spinning", saw == "T" && took < Duration::from_millis(400), format_args!("{saw} {took:?}"));
+    tally.check(
+        "5 eight threads spinning",
+        saw == "T" && took < Duration::from_millis(400),
+        format_args!("{saw} {took:?}"),
+    );
     let (saw, _) = by_closure(&bounds().with_threads(), |_| {
         let started = (0..10_000).take_while(|_| {
             std::thread::Builder::new().stack_size(1 << 16).spawn(|| std::thread::sleep(Duration::from_secs(9))).is_ok()
@@ -223,7 +231,8 @@ fn missing_layers(tally: &mut Tally) {
         let refused = builder().failing_at(layer).build();
         tally.check(&format!("51 {layer} fails"), refused.is_err(), "it was built");
     }
-    for layer in [Layer::Landlock, Layer::UserNamespace, Layer::NetNamespace, Layer::RlimitFsize, Layer::NoCapabilities] {
+    for layer in [Layer::Landlock, Layer::UserNamespace, Layer::NetNamespace, Layer::RlimitFsize, Layer::NoCapabilities]
+    {
         let sandbox = builder().failing_at(layer).build();
         let said = sandbox.as_ref().map(|sandbox| !sandbox.layers().is_active(layer));
         tally.check(&format!("51 {layer} missing is said"), matches!(said, Ok(true)), format_args!("{said:?}"));
@@ -270,7 +279,11 @@ fn the_thread_that_built_it(tally: &mut Tally) {
     let sandbox = std::thread::spawn(|| builder().build().expect("a sandbox")).join().expect("a thread");
     std::thread::sleep(Duration::from_millis(20));
     let pids = sandbox.template_pids();
-    tally.check("28 the thread that built it is gone", works(&sandbox) && pids == sandbox.template_pids(), "a new template");
+    tally.check(
+        "28 the thread that built it is gone",
+        works(&sandbox) && pids == sandbox.template_pids(),
+        "a new template",
+    );
 }
 
 /// Templates and their children that live, of whichever host.
@@ -378,7 +391,8 @@ fn refused_with_threads(tally: &mut Tally) {
         let said = matches!(&refused, Err(BoundedError::ExecutionError(text)) if text.contains("threads"));
         tally.check("57 refused with threads", said, format_args!("{refused:?}"));
         let patient = Bounds::new(Duration::from_secs(10), 64 << 20);
-        let good = (0..100).filter(|&n| run_bounded_despite_threads(&patient, || vec![n; 100].len()) == Ok(100)).count();
+        let good =
+            (0..100).filter(|&n| run_bounded_despite_threads(&patient, || vec![n; 100].len()) == Ok(100)).count();
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         tally.check("57 the named variant", good == 100, good);
     });
@@ -402,7 +416,11 @@ fn nothing_leaks(tally: &mut Tally) {
                 _ => drop(sandbox.run(&Request::parse(request).expect("a request"))),
             }
         }
-        tally.check("56 descriptors", descriptors() == with_template, format_args!("{} then {}", with_template, descriptors()));
+        tally.check(
+            "56 descriptors",
+            descriptors() == with_template,
+            format_args!("{} then {}", with_template, descriptors()),
+        );
     }
     let gone = soon(|| (descriptors(), processes()) == before);
     tally.check("56 nothing stays", gone, format_args!("{before:?} then {:?}", (descriptors(), processes())));
