@@ -148,16 +148,16 @@ impl Shared {
             Err(outcome) => *outcome,
             Ok((job, mut home)) => match sandbox.start(&job, &mut home) {
                 Err(outcome) => *outcome,
-                Ok(running) => self.to_end(running, &mut home),
+                Ok(running) => self.finish(running, &mut home),
             },
         };
         *lock(&self.outcome) = Some(outcome);
         self.ended.notify_all();
     }
 
-    fn to_end(&self, mut running: Running, home: &mut Home) -> Outcome {
+    fn finish(&self, mut running: Running, home: &mut Home) -> Outcome {
         let _ = self.process.set(running.process());
-        running.to_end(home)
+        running.finish(home)
     }
 
     /// Answers clients until one terminates the process, then removes the pipes. It never waits for one client alone: a

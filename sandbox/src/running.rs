@@ -106,7 +106,7 @@ impl Running {
     }
 
     /// Runs to the end and reaps.
-    pub(crate) fn to_end(&mut self, home: &mut Home) -> Outcome {
+    pub(crate) fn finish(&mut self, home: &mut Home) -> Outcome {
         while self.end.is_none() {
             self.step(home);
         }
@@ -115,7 +115,7 @@ impl Running {
     }
 
     /// Runs until the turn's report is there; `None` when the process is over before.
-    pub(crate) fn to_report(&mut self, home: &mut Home) -> Option<Report> {
+    pub(crate) fn next_report(&mut self, home: &mut Home) -> Option<Report> {
         while self.end.is_none() && self.report.is_none() {
             self.step(home);
         }

@@ -208,7 +208,7 @@ impl Sandbox {
 
     fn run_job(&self, job: &Job<'_>, mut home: Home) -> Outcome {
         match self.start(job, &mut home) {
-            Ok(mut running) => running.to_end(&mut home),
+            Ok(mut running) => running.finish(&mut home),
             Err(outcome) => *outcome,
         }
     }

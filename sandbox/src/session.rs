@@ -38,7 +38,7 @@ impl Session {
             },
         };
         running.give_turn(&home, source);
-        match running.to_report(&mut home) {
+        match running.next_report(&mut home) {
             Some(report) => {
                 self.names = report.names().to_vec();
                 let outcome = home.finish(report);
@@ -47,7 +47,7 @@ impl Session {
             }
             None => {
                 self.names = Vec::new();
-                running.to_end(&mut home)
+                running.finish(&mut home)
             }
         }
     }

@@ -24,10 +24,7 @@ pub fn init(payloads: &'static [(&'static str, Payload)]) {
 pub(crate) fn run_payload(entry: u64, run: OwnedFd) -> i32 {
     let payloads = PAYLOADS.get().copied().unwrap_or_default();
     let Some((_, payload)) = usize::try_from(entry).ok().and_then(|entry| payloads.get(entry - 1)) else { return 99 };
-    match std::panic::catch_unwind(|| payload(&run)) {
-        Ok(code) => code,
-        Err(_) => 101,
-    }
+    std::panic::catch_unwind(|| payload(&run)).unwrap_or(101)
 }
 
 impl Builder {
@@ -91,7 +88,7 @@ impl Sandbox {
             Err(outcome) => return (*outcome, None),
         };
         match self.order(&home, 0, false, entry, fail_step) {
-            Ok(mut running) => (running.to_end(&mut home), running.overshoot()),
+            Ok(mut running) => (running.finish(&mut home), running.overshoot()),
             Err(error) => (fault(&mut home, &error.to_string()), None),
         }
     }
