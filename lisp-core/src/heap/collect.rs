@@ -386,3 +386,7 @@ impl Heap {
         self.replace_arena(bump, bytes);
     }
 }
+
+#[cfg(test)]
+#[path = "collect_tests.rs"]
+mod tests;

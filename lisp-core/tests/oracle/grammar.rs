@@ -134,7 +134,7 @@ impl Grammar<'_> {
             Type::Int if n == 255 => Value::Int(i64::MAX.into()),
             Type::Int if n == 254 => Value::Int(i64::MIN.into()),
             Type::Int => ((n % 16) as i64 - 4).into(),
-            Type::Bool => Value::Bool(n % 2 == 0),
+            Type::Bool => Value::Bool(n.is_multiple_of(2)),
             Type::Text => Value::Str(["", "s", "text", "two words"][n % 4].into()),
             Type::Ints => Value::List((0..n % 5).map(|i| ((i * 7 + n) as i64 % 11 - 3).into()).collect()),
             Type::Map => Value::Map((0..n % 4).map(|i| (key(i), (n as i64 % 9).into())).collect()),
