@@ -1,5 +1,6 @@
 //! What can go wrong, said so that a program's author can repair it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// A range of bytes in the program's source text.
@@ -34,6 +35,11 @@ macro_rules! reasons {
             /// The name as it stands in an answer.
             pub const fn name(self) -> &'static str {
                 match self { $(Reason::$variant => $name,)* }
+            }
+
+            /// The reason of a name.
+            pub fn from_name(name: &str) -> Option<Reason> {
+                match name { $($name => Some(Reason::$variant),)* _ => None }
             }
         }
     };
@@ -173,7 +179,7 @@ pub struct Error {
     /// One next step.
     pub hint: Option<String>,
     /// Figures such as `limit_bytes`.
-    pub details: Vec<(&'static str, Detail)>,
+    pub details: Vec<(Cow<'static, str>, Detail)>,
 }
 
 impl Error {
@@ -210,8 +216,8 @@ impl Error {
 
     /// The same error with one more figure.
     #[must_use]
-    pub fn detail(mut self, name: &'static str, value: impl Into<Detail>) -> Self {
-        self.details.push((name, value.into()));
+    pub fn detail(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Detail>) -> Self {
+        self.details.push((name.into(), value.into()));
         self
     }
 }

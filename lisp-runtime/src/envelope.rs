@@ -131,11 +131,23 @@ impl<'a> Request<'a> {
 
     /// Runs it on this thread.
     pub fn run(&self, engine: &Engine) -> Answer {
-        let outcome = match self.input(engine) {
+        Answer::new(self.id.clone(), &self.outcome(engine))
+    }
+
+    /// What comes of it on this thread.
+    pub fn outcome(&self, engine: &Engine) -> Outcome {
+        match self.input(engine) {
             Ok(input) => engine.eval(&self.program, input),
-            Err(problem) => Outcome::of_problem(problem, engine.limits().with(&self.limits)),
-        };
-        Answer::new(self.id.clone(), &outcome)
+            Err(problem) => Outcome::of_problem(problem, engine.limits_for(&Input::new().limits(self.limits))),
+        }
+    }
+
+    /// The outcome when the door it asks for cannot be had.
+    pub fn refused(&self, engine: &Engine, why: &str) -> Outcome {
+        let error = Error::new(Reason::RuntimeError, format!("no process layer: {why}"))
+            .hint("leave out `isolation`, or ask for \"in_process\"");
+        let problem = Box::new(Problem::new(error, Phase::Setup));
+        Outcome::of_problem(problem, engine.limits_for(&Input::new().limits(self.limits)))
     }
 
     fn input(&self, engine: &Engine) -> Result<Input<'a>, Box<Problem>> {
@@ -144,7 +156,7 @@ impl<'a> Request<'a> {
                 .hint("leave out `isolation`, or ask for \"in_process\"");
             return Err(Box::new(Problem::new(error, Phase::Setup)));
         }
-        let mut input = Input::new().strict_data(self.strict_data).limits(self.limits);
+        let mut input = self.grant()?;
         let limits = engine.limits_for(&input);
         for (index, source) in self.setup.iter().enumerate() {
             let program = crate::Program::compile(source, &limits).map_err(|mut problem| {
@@ -153,6 +165,12 @@ impl<'a> Request<'a> {
             })?;
             input = input.setup(&program);
         }
+        Ok(input)
+    }
+
+    /// All of the input but the set-up programs.
+    pub(crate) fn grant(&self) -> Result<Input<'a>, Box<Problem>> {
+        let mut input = Input::new().strict_data(self.strict_data).limits(self.limits);
         if let Some(data) = self.data {
             input = input.json_object(data.get());
         }
@@ -185,8 +203,13 @@ impl<'a> Request<'a> {
 
 /// Answers one line of a batch. A line that is no request gets an answer that says why.
 pub fn answer_line(engine: &Engine, line: &str) -> Answer {
+    answer_line_by(engine, line, |request| request.outcome(engine))
+}
+
+/// As [`answer_line`], with requests run by `door`.
+pub fn answer_line_by(engine: &Engine, line: &str, door: impl FnOnce(&Request<'_>) -> Outcome) -> Answer {
     match Request::parse(line) {
-        Ok(request) => request.run(engine),
+        Ok(request) => Answer::new(request.id.clone(), &door(&request)),
         Err(error) => {
             #[derive(Deserialize)]
             struct Id {
@@ -200,8 +223,13 @@ pub fn answer_line(engine: &Engine, line: &str) -> Answer {
 
 /// As [`answer_line`], for bytes that may be no text.
 pub fn answer_bytes(engine: &Engine, line: &[u8]) -> Answer {
+    answer_bytes_by(engine, line, |request| request.outcome(engine))
+}
+
+/// As [`answer_bytes`], with requests run by `door`.
+pub fn answer_bytes_by(engine: &Engine, line: &[u8], door: impl FnOnce(&Request<'_>) -> Outcome) -> Answer {
     match std::str::from_utf8(line) {
-        Ok(line) => answer_line(engine, line),
+        Ok(line) => answer_line_by(engine, line, door),
         Err(error) => no_request(engine, None, &error.to_string()),
     }
 }
@@ -304,7 +332,7 @@ impl From<&Problem> for ErrorReport {
                 Detail::Text(text) => serde_json::Value::from(text.as_str()),
                 _ => continue,
             };
-            details.insert((*name).to_owned(), value);
+            details.insert(name.to_string(), value);
         }
         let at = |part: fn(Position) -> u32| problem.position.map(part);
         ErrorReport {

@@ -24,17 +24,22 @@
 
 #![forbid(unsafe_code)]
 
+mod actor;
 mod cancel;
+mod clock;
+mod desk;
 mod engine;
 mod envelope;
 mod input;
 mod ledger;
 mod limits;
 mod outcome;
+mod parallel;
 mod program;
 mod project;
 mod prompt;
 mod reference;
+mod remote;
 mod run;
 mod session;
 mod signature;
@@ -42,9 +47,11 @@ mod tool;
 mod watchdog;
 
 pub use cancel::Cancel;
-pub use engine::{Engine, EngineBuilder, Progress, Waiting};
+pub use clock::Reading;
+pub use engine::{CallId, Engine, EngineBuilder, Progress, Waiting};
 pub use envelope::{
-    Answer, Cut, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_bytes, answer_line,
+    Answer, Cut, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_bytes, answer_bytes_by,
+    answer_line, answer_line_by,
 };
 pub use input::{DataSet, Input};
 pub use limits::{Limits, LimitsRequest, UnknownLimit};
@@ -52,8 +59,10 @@ pub use lisp_core::{Detail, Error, Reason, Span};
 pub use outcome::{
     CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, ValueError, Verdict,
 };
+pub use parallel::{ParallelBudget, Pool, PoolError, Slot};
 pub use program::{Program, builtin_names, is_incomplete};
 pub use reference::{describe_name, functions_markdown};
+pub use remote::{Begun, CallReply, Ended, Far, FarCall, Fault, Home, Job, PendingCall, Report, RunHost};
 pub use session::Session;
 pub use signature::{Signature, SignatureError};
 pub use tool::{BuildError, Tool, ToolCall, ToolError, Tools};

@@ -1,5 +1,6 @@
 //! What came of a run: always there, failure included.
 
+use crate::clock::Reading;
 use crate::limits::Limits;
 use lisp_core::syntax::LineIndex;
 use lisp_core::{Error, Reason, Span};
@@ -186,6 +187,13 @@ pub struct Usage {
     pub workers_peak: u64,
     /// Bytes of the prints and of the result as JSON.
     pub output_bytes: u64,
+    /// Processor time of the run's process, in microseconds. Behind the process door only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_us: Option<u64>,
+    /// The most memory the run's process had resident, what it shares with its template included. Behind the process
+    /// door only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rss_peak_bytes: Option<u64>,
 }
 
 /// How a tool call ended.
@@ -279,6 +287,11 @@ pub struct Outcome {
     pub ledger: Vec<LedgerEntry>,
     /// Tool calls beyond those in the ledger.
     pub ledger_dropped: u64,
+    /// What the clock told the program, in the order in which it asked: [`Input::clock`](crate::Input::clock) tells it
+    /// again. Empty when it never asked, or its clock stood still, or the run was in another process.
+    pub clock: Vec<Reading>,
+    /// The numbers of the calls in the ledger.
+    pub(crate) calls: Vec<u64>,
     /// The limits that were in force.
     pub limits: Limits,
 }
@@ -293,6 +306,8 @@ impl Outcome {
             usage: Usage::default(),
             ledger: Vec::new(),
             ledger_dropped: 0,
+            clock: Vec::new(),
+            calls: Vec::new(),
             limits,
         }
     }

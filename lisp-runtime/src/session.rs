@@ -7,6 +7,8 @@ use crate::outcome::{Outcome, Problem, Verdict};
 use crate::program::Program;
 use crate::run::Run;
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// A conversation with one machine: what a turn defines, functions among it, is there in the next; `*1 *2 *3` are
@@ -24,6 +26,8 @@ pub struct Session {
     engine: Engine,
     input: Input<'static>,
     cancel: Cancel,
+    /// For runs in a process without threads: see [`crate::run::Setting::alarm`].
+    pub(crate) alarm: Option<Arc<AtomicBool>>,
     /// Absent until the first turn, and again after one that broke the machine.
     run: Option<Run>,
 }
@@ -37,19 +41,29 @@ impl fmt::Debug for Session {
 impl Session {
     pub(crate) fn new(engine: Engine, mut input: Input<'static>) -> Self {
         let cancel = input.cancel.get_or_insert_default().clone();
-        Session { engine, input, cancel, run: None }
+        Session { engine, input, cancel, alarm: None, run: None }
     }
 
     /// Runs one more program.
     pub fn eval(&mut self, source: &str) -> Outcome {
-        let started = Instant::now();
+        let engine = self.engine.clone();
+        self.eval_since(Instant::now(), source, &mut |run| to_end(run, &engine))
+    }
+
+    /// Runs one more program as `drive` says.
+    pub(crate) fn eval_since(
+        &mut self,
+        started: Instant,
+        source: &str,
+        drive: &mut dyn FnMut(&mut Run) -> Outcome,
+    ) -> Outcome {
         let limits = self.engine.limits_for(&self.input);
         let turn = Program::compile(source, &limits).and_then(|program| self.turn(started, &program));
         let mut run = match turn {
             Ok(run) => run,
             Err(problem) => return Outcome::of_problem(problem, limits),
         };
-        let outcome = to_end(&mut run);
+        let outcome = drive(&mut run);
         if outcome.verdict() != Verdict::HostFault && !run.is_set_up() {
             self.run = Some(run);
         }
@@ -59,7 +73,9 @@ impl Session {
     /// The machine, with the program loaded.
     fn turn(&mut self, started: Instant, program: &Program) -> Result<Run, Box<Problem>> {
         let Some(mut run) = self.run.take() else {
-            let mut run = Run::set_up(started, self.engine.setting(&self.input)?, program, &self.input)?;
+            let mut setting = self.engine.setting(&self.input)?;
+            setting.alarm.clone_from(&self.alarm);
+            let mut run = Run::set_up(started, setting, program, &self.input)?;
             run.keeps_history = true;
             return Ok(run);
         };
@@ -81,7 +97,7 @@ impl Session {
     pub fn names(&mut self) -> Vec<String> {
         let Some(run) = &mut self.run else { return Vec::new() };
         let mut names: Vec<String> =
-            run.machine.with_definitions(|_, all| all.iter().map(|(name, _)| (*name).to_owned()).collect());
+            run.actor.machine.with_definitions(|_, all| all.iter().map(|(name, _)| (*name).to_owned()).collect());
         names.sort_unstable();
         names
     }

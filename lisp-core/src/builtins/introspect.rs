@@ -169,8 +169,8 @@ fn source<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Prints a line. All that can fail comes first.
 fn print<'h>(h: &'h Heap, line: &TextBuf<'h>) -> Res<Value<'h>> {
-    h.charge(line.as_str().len() as u64 / 8)?;
-    h.prints.borrow_mut().push(line.as_str());
+    h.charge(cost::scanned(line.as_str().len()))?;
+    h.print(line.as_str());
     Ok(Value::Nil)
 }
 

@@ -46,7 +46,7 @@ impl Pool {
         })
         .map_err(|fault| match fault {
             Fault::Error(error) => *error,
-            Fault::Collect(_) | Fault::Pause(_) => {
+            Fault::Collect(_) | Fault::Pause(_) | Fault::Clock => {
                 Error::new(Reason::ProgramTooLarge, "the constants of the program take too much memory")
             }
         })

@@ -7,6 +7,7 @@ mod compose;
 mod each;
 mod fold;
 mod once;
+mod parallel;
 mod sort;
 mod table;
 
@@ -16,6 +17,7 @@ use crate::heap::{Composed, Fault, Heap, Res, Value, VecBuilder, Vector};
 use crate::machine::{Called, Code, Frame, Out, State, key_of};
 
 pub(crate) use again::again;
+pub(crate) use parallel::{start_worker, waiting, worker_call};
 pub(crate) use table::TABLE;
 
 /// The functions done by frames.
@@ -26,6 +28,8 @@ pub enum FrameOp {
     Map,
     Pmap,
     Pcalls,
+    /// the call of one worker of `pmap` or `pcalls`
+    Worker,
     MapIndexed,
     Mapcat,
     Filter,
@@ -68,11 +72,19 @@ impl FrameOp {
     pub(crate) fn wraps_errors(self) -> bool {
         !matches!(
             self,
-            FrameOp::Comp | FrameOp::Juxt | FrameOp::Complement | FrameOp::EveryPred | FrameOp::SomeFn | FrameOp::Apply
+            FrameOp::Comp
+                | FrameOp::Juxt
+                | FrameOp::Complement
+                | FrameOp::EveryPred
+                | FrameOp::SomeFn
+                | FrameOp::Apply
+                | FrameOp::Pmap
+                | FrameOp::Pcalls
+                | FrameOp::Worker
         )
     }
 
-    /// The reason of every fault inside a parallel call.
+    /// The reason that a parallel call gives the fault of a worker.
     pub(crate) fn worker_reason(self) -> Option<Reason> {
         match self {
             FrameOp::Pmap => Some(Reason::PmapError),
@@ -88,6 +100,7 @@ impl FrameOp {
             FrameOp::Map => "map",
             FrameOp::Pmap => "pmap",
             FrameOp::Pcalls => "pcalls",
+            FrameOp::Worker => "worker",
             FrameOp::MapIndexed => "map-indexed",
             FrameOp::Mapcat => "mapcat",
             FrameOp::Filter => "filter",
@@ -151,6 +164,7 @@ pub(crate) fn start<'h>(
     match op {
         FrameOp::Update | FrameOp::UpdateIn => once::start(op, h, s, at, argc, dst),
         FrameOp::Sort | FrameOp::SortBy => sort::start(op, h, s, at, argc, dst),
+        FrameOp::Pmap | FrameOp::Pcalls => parallel::start(op, h, s, at, argc, dst),
         FrameOp::Reduce | FrameOp::ReduceKv | FrameOp::MergeWith => fold::start(op, h, s, at, argc, dst),
         _ => each::start(op, h, s, at, argc, dst),
     }
@@ -173,6 +187,8 @@ pub(crate) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Optio
     let out = match op {
         FrameOp::Update | FrameOp::UpdateIn => once::step(op, h, s),
         FrameOp::Sort | FrameOp::SortBy => sort::step(op, h, s),
+        FrameOp::Pmap | FrameOp::Pcalls => parallel::step(h, s),
+        FrameOp::Worker => parallel::step_worker(h, s),
         FrameOp::Reduce | FrameOp::ReduceKv | FrameOp::MergeWith => fold::step(op, h, s),
         FrameOp::Comp | FrameOp::Juxt | FrameOp::Complement | FrameOp::EveryPred | FrameOp::SomeFn => {
             compose::step(op, h, s)
@@ -182,6 +198,7 @@ pub(crate) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Optio
     out.map(|flow| match flow {
         Flow::Switch => None,
         Flow::Tool => Some(Out::Tool),
+        Flow::Parallel => Some(Out::Parallel),
     })
 }
 
@@ -191,6 +208,8 @@ enum Flow {
     Switch,
     /// A tool is to be called.
     Tool,
+    /// Workers are to be run.
+    Parallel,
 }
 
 /// Pushes a native frame with these registers at slot `at` (the first is the result's).

@@ -191,7 +191,7 @@ impl Heap {
                     }
                 }
                 (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) => {
-                    self.charge(2 * a.len() as u64)?;
+                    self.charge(cost::placed(a.len()))?;
                     for (key, x) in a.entries(self)?.iter() {
                         match b.get(self, key)? {
                             Some(y) => work.push((x, y))?,

@@ -4,6 +4,7 @@ use super::call::{Called, key_of};
 use super::state::{Code, Frame, State, Unit};
 use crate::builtins::{BuiltinId, Imp, args, numbers};
 use crate::compile::{Cmp, Instr, Via};
+use crate::cost;
 use crate::cost::INSTRUCTION;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, METERED, Map, Res, Value, Window};
@@ -14,6 +15,8 @@ pub(crate) enum Out {
     Done,
     /// A tool is to be called.
     Tool,
+    /// Workers are to be run.
+    Parallel,
     /// `(return v)`
     Return,
     /// `(fail v)`
@@ -460,8 +463,7 @@ impl<'h> State<'h> {
 
     /// Ends the program with a value. A parallel call must answer: it cannot end the program.
     fn leave(&mut self, name: &str, value: Value<'h>) -> Res<()> {
-        let worker = |f: &Frame<'_>| matches!(f.code, Code::Native { op, .. } if op.worker_reason().is_some());
-        if self.frames.iter().any(worker) {
+        if self.worker {
             return Err(Error::new(Reason::RuntimeError, format!("{name} cannot stand inside pmap or pcalls"))
                 .hint("answer a value, and return after the parallel call")
                 .into());
@@ -524,7 +526,7 @@ pub(crate) fn walk<'h>(h: &'h Heap, coll: Value<'h>) -> Res<Value<'h>> {
 
 /// A map of the shape of another. It costs what it would with its keys laid out and put in order.
 fn record<'h>(h: &'h Heap, model: &'h Map<'h>, values: &[Value<'h>]) -> Res<Value<'h>> {
-    h.charge(2 * values.len() as u64 * INSTRUCTION)?;
+    h.charge(cost::placed(values.len()))?;
     match model.shape() {
         Some((keys, _)) => h.map_of_shape(keys, values).map(Value::Map),
         None => Ok(Value::Nil),

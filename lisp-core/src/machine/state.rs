@@ -54,6 +54,8 @@ pub(crate) struct State<'h> {
     /// Fuel at the last point from which work is done again after a fault.
     pub(crate) mark: u64,
     pub(crate) loop_limit: u64,
+    /// Is this a worker of a parallel call?
+    pub(crate) worker: bool,
 }
 
 /// The family of states, by brand.
@@ -77,6 +79,10 @@ impl Rooted for Roots {
             }
         }
     }
+
+    fn result(state: &State<'static>) -> Value<'static> {
+        state.result
+    }
 }
 
 impl<'h> State<'h> {
@@ -90,6 +96,7 @@ impl<'h> State<'h> {
             result: Value::Nil,
             mark: 0,
             loop_limit,
+            worker: false,
         }
     }
 

@@ -221,7 +221,7 @@ fn repeated_keys() {
 #[test]
 fn limits() {
     let limits = |source_bytes, names, nesting| ReadLimits { source_bytes, names, nesting };
-    let figures = |limit, reached| vec![("limit", Detail::Int(limit)), ("reached", Detail::Int(reached))];
+    let figures = |limit, reached| vec![("limit".into(), Detail::Int(limit)), ("reached".into(), Detail::Int(reached))];
     let cases = [
         ("12345", limits(4, 0, 9), Reason::ProgramTooLarge, figures(4, 5), "Limits::program_bytes", None),
         ("a :a :b c d", limits(0, 2, 9), Reason::SymbolLimitExceeded, figures(2, 3), "Limits::symbols", Some((8, 9))),
@@ -249,7 +249,7 @@ fn digits_are_limited() {
     for text in [format!("9{nines}"), format!("-9{nines}"), format!("9{nines}.5"), "9".repeat(900_000)] {
         let error = error(&text);
         assert_eq!((error.reason, error.span), (Reason::ParseError, Some(Span::new(0, text.len() as u32))));
-        assert_eq!(error.details[0], ("limit", Detail::Int(100)));
+        assert_eq!(error.details[0], ("limit".into(), Detail::Int(100)));
     }
 }
 

@@ -188,7 +188,7 @@ impl<'a> Analyzer<'a> {
             FormKind::Regex(s) => {
                 // Beyond the limit a pattern is checked when it is used, where it costs fuel.
                 if self.regex_bytes < REGEX_BYTES {
-                    match crate::meter::Regexes::check(s) {
+                    match crate::regex::Regexes::check(s) {
                         Ok(bytes) => self.regex_bytes += bytes,
                         Err(mut error) => {
                             error.reason = Reason::InvalidForm;
