@@ -34,7 +34,7 @@ pub enum Isolation {
 
 /// A tool that answers from a script, for batches and tests.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object that describes a tool")]
 #[non_exhaustive]
 pub struct ScriptedTool {
     /// Answers this.
@@ -82,7 +82,7 @@ impl ScriptedTool {
 
 /// A request: a program and what it gets. Unknown fields are an error that names them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a JSON object")]
 #[non_exhaustive]
 pub struct Request<'a> {
     /// Echoed in the answer.
@@ -191,6 +191,9 @@ impl<'a> Request<'a> {
 
 /// Answers one line of a batch. A line that is no request gets an answer that says why.
 pub fn answer_line(engine: &Engine, line: &str) -> Answer {
+    if line.trim_start().starts_with('[') {
+        return no_request(engine, None, "expected a JSON object, got an array");
+    }
     match Request::parse(line) {
         Ok(request) => request.run(engine),
         Err(error) => {
