@@ -24,7 +24,7 @@ pub(crate) fn with_room<T>(h: &Heap, bytes: usize, work: impl FnOnce() -> Res<T>
     let room = bytes.saturating_mul(3).saturating_add(SLACK);
     h.off_the_bill(room, UNWATCHED, work).map_err(|fault| match fault {
         Fault::Error(error) => *error,
-        Fault::Collect(_) => too_large(bytes),
+        Fault::Collect(_) => no_room(room, bytes),
         Fault::Pause(_) | Fault::Clock => {
             Error::new(Reason::Timeout, "there was no time left to bring values out of the program")
         }
@@ -35,6 +35,14 @@ pub(crate) fn with_room<T>(h: &Heap, bytes: usize, work: impl FnOnce() -> Res<T>
 pub(crate) fn too_large(limit: usize) -> Error {
     Error::new(Reason::ResultLimitExceeded, format!("what leaves the program takes more than {limit} bytes"))
         .hint("return a summary or the first rows, or raise the limit result_bytes")
+        .detail("limit_bytes", limit)
+}
+
+/// The error for something that needs more room on its way out than its text may have.
+fn no_room(room: usize, limit: usize) -> Error {
+    let message = format!("bringing values out of the program takes more than {room} bytes of memory");
+    Error::new(Reason::ResultLimitExceeded, message)
+        .hint("return less, or values not so deeply nested, or raise the limit result_bytes; three times that is there")
         .detail("limit_bytes", limit)
 }
 

@@ -359,7 +359,7 @@ impl Run {
 
     /// An error with its place in the program that runs, and its figures.
     fn problem(&self, mut error: Error, phase: Phase) -> Box<Problem> {
-        let phase = if self.is_set_up() { Phase::Setup } else { phase };
+        let phase = if self.is_set_up() && phase != Phase::Compile { Phase::Setup } else { phase };
         let limits = &self.common.setting.limits;
         // A worker's error says what its own budget was.
         let of_worker = error.details.iter().any(|(name, _)| name == "index");
@@ -459,7 +459,12 @@ fn bring_in(
     let build = |fuel: u64, flag: Option<Arc<AtomicBool>>| {
         Grant::build(limit, |h, builder| {
             h.ration(fuel, flag);
-            let built = sources.iter().try_for_each(|source| bring_in_one(h, builder, source));
+            let built = sources.iter().enumerate().try_for_each(|(index, source)| {
+                bring_in_one(h, builder, source).map_err(|fault| match fault {
+                    Fault::Error(error) => error.detail("input", index).into(),
+                    other => other,
+                })
+            });
             h.ration(u64::MAX, None);
             built
         })
@@ -489,7 +494,7 @@ pub(crate) fn bring_in_one<'h>(
         Fault::Error(error) if error.reason != Reason::MemoryExceeded => bad_input(&what, &error.message),
         fault => fault,
     })?;
-    let wrong = |expected: &str| bad_input(&what, &format!("expected {expected}, got {}", value.type_name()));
+    let wrong = |expected: &str| bad_input(&what, &format!("expected {expected}, got {}", json_kind(value)));
     match (source, value) {
         (Source::Data(name, _), value) => builder.data(name, value),
         (Source::DataObject(_), Value::Map(map)) => {
@@ -507,6 +512,18 @@ pub(crate) fn bring_in_one<'h>(
         (Source::History(_), _) => return Err(wrong("an array")),
     }
     Ok(())
+}
+
+/// What a value was in JSON.
+fn json_kind(value: Value<'_>) -> &'static str {
+    match value {
+        Value::Map(_) => "an object",
+        Value::Vector(_) => "an array",
+        Value::Str(_) => "a string",
+        Value::Nil => "null",
+        Value::Bool(_) => "a boolean",
+        _ => "a number",
+    }
 }
 
 fn bad_input(what: &str, reason: &str) -> Fault {

@@ -7,7 +7,7 @@ use super::{Grant, state};
 use crate::Table;
 use crate::compile::Program;
 use crate::cost;
-use crate::error::{Error, Reason};
+use crate::error::{Error, Reason, Span};
 use crate::heap::{Fault, Heap, Res, Shared, Store, Value};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -117,6 +117,8 @@ pub struct Machine {
     pub(super) baseline: usize,
     /// Fuel that the instruction that paused asked for.
     wanted: u64,
+    /// Where the last expression of the program stands.
+    whole: Option<Span>,
     /// The fuel at which the instruction began for which the heap was compacted last, if it has not got through yet.
     collected_at: Option<u64>,
     /// Allocations until the heap is compacted without need.
@@ -158,6 +160,7 @@ impl Machine {
             status,
             baseline,
             wanted: 0,
+            whole: None,
             collected_at: None,
             stride: 0,
             fuel_at_load: 0,
@@ -241,6 +244,7 @@ impl Machine {
             self.forget(defined);
             return Err(error);
         }
+        self.whole = program.protos().last().and_then(|main| main.spans.last().copied());
         let unit = self.store.keep(Arc::new(Unit { program, links, prelude: false }));
         self.fuel_at_load = self.store.heap().spent();
         self.store.heap().watch(None);
@@ -455,10 +459,16 @@ impl Machine {
 
     pub(super) fn fuel_error(&mut self) -> Error {
         let limit = self.settings.fuel.unwrap_or_default();
-        let error = Error::new(Reason::FuelExhausted, format!("the program used up its {limit} units of fuel"))
-            .hint("do less work, or ask the host to raise Limits::fuel")
-            .detail("limit", limit);
-        self.place_error(error)
+        let error = Error::new(
+            Reason::FuelExhausted,
+            format!("the program used up its fuel, {limit} unit{}", if limit == 1 { "" } else { "s" }),
+        )
+        .hint("do less work, or ask the host to raise Limits::fuel")
+        .detail("limit", limit);
+        let mut error = self.place_error(error);
+        // The frames of a program that has come to its end are gone.
+        error.span = error.span.or(self.whole);
+        error
     }
 
     /// The error for a fault that ends the run, with its place in the source.
