@@ -77,7 +77,7 @@ impl Running {
             process: Arc::default(),
             watch,
             assembler: Assembler::default(),
-            buffer: vec![0; PACKET],
+            buffer: Vec::with_capacity(PACKET),
             out: VecDeque::new(),
             said: Vec::new(),
             said_bytes: 0,
@@ -285,7 +285,9 @@ impl Running {
     /// Takes what the process says.
     fn read(&mut self, home: &mut Home) {
         while !self.closed {
-            let read = match rustix::net::recv(&self.channels.run, &mut self.buffer[..], RecvFlags::DONTWAIT) {
+            self.buffer.clear();
+            let into = rustix::buffer::spare_capacity(&mut self.buffer);
+            let read = match rustix::net::recv(&self.channels.run, into, RecvFlags::DONTWAIT) {
                 Ok((read, _)) => read,
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => return,

@@ -157,9 +157,12 @@ pub(crate) fn send(socket: &OwnedFd, kind: Kind, id: u32, bytes: &[u8]) -> io::R
 /// Waits for a frame; `None` when the host is gone. For the child, which believes the host.
 pub(crate) fn receive(socket: &OwnedFd) -> io::Result<Option<Frame>> {
     let mut assembler = Assembler::default();
-    let mut buffer = vec![0; PACKET];
+    // Not zeroed: each page that is written to is a page to be copied.
+    let mut buffer = Vec::with_capacity(PACKET);
     loop {
-        let read = match rustix::net::recv(socket, &mut buffer[..], RecvFlags::empty()) {
+        buffer.clear();
+        let into = rustix::buffer::spare_capacity(&mut buffer);
+        let read = match rustix::net::recv(socket, into, RecvFlags::empty()) {
             Ok((read, _)) => read,
             Err(Errno::INTR) => continue,
             Err(error) => return Err(error.into()),

@@ -17,6 +17,7 @@ pub(crate) fn before_any_thread(tally: &mut Tally) {
 
 /// The rest.
 pub(crate) fn with_threads(tally: &mut Tally) {
+    how_late(tally);
     planted_descriptors(tally);
     killed_runs_keep_what_they_had(tally);
     missing_layers(tally);
@@ -193,6 +194,33 @@ fn set_up_that_fails(tally: &mut Tally) {
     tally.check("52 no step fails", short(&outcome) == "K", short(&outcome));
 }
 
+/// 8: how late the signal is, with the processors busy besides.
+fn how_late(tally: &mut Tally) {
+    let engine = Engine::builder().limits(Limits::default().with_timeout_ms(10)).build().expect("an engine");
+    let sandbox = Sandbox::builder().engine(engine).grace(Duration::ZERO).build().expect("a sandbox");
+    let late = |runs: usize| {
+        let late = (0..runs).map(|_| sandbox.run_payload("spin", &Input::new(), 0).1);
+        let mut late: Vec<Duration> = late.map(|late| late.unwrap_or(Duration::MAX)).collect();
+        late.sort_unstable();
+        (late[runs / 2], late[runs * 99 / 100], late[runs - 1])
+    };
+    let (half, most, worst) = late(200);
+    println!("deadline to SIGKILL: median {half:?}, 99th percentile {most:?}, worst {worst:?}");
+    tally.check("8 the signal comes", worst < Duration::from_secs(1), format_args!("{worst:?}"));
+    let busy = std::thread::scope(|scope| {
+        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        for _ in 0..10 {
+            let stop = stop.clone();
+            scope.spawn(move || while !stop.load(std::sync::atomic::Ordering::Relaxed) {});
+        }
+        let busy = late(50);
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        busy
+    });
+    println!("with ten threads spinning besides: median {:?}, worst {:?}", busy.0, busy.2);
+    tally.check("8 under load", busy.2 < Duration::from_secs(1), format_args!("{:?}", busy.2));
+}
+
 /// 33, with descriptors that would be inherited.
 fn planted_descriptors(tally: &mut Tally) {
     let planted: Vec<i64> = (0..5).map(|_| raw(libc::SYS_dup, [1, 0, 0, 0, 0, 0])).collect();
@@ -343,7 +371,8 @@ fn few_descriptors(tally: &mut Tally) {
     let sandbox = builder().build().expect("a sandbox");
     let mut old = [0_u64; 2];
     raw(libc::SYS_prlimit64, [0, libc::RLIMIT_NOFILE as usize, 0, old.as_mut_ptr() as usize, 0, 0]);
-    let few = [8_u64, old[1]];
+    // No more than the process has at least.
+    let few = [4_u64, old[1]];
     raw(libc::SYS_prlimit64, [0, libc::RLIMIT_NOFILE as usize, few.as_ptr() as usize, 0, 0, 0]);
     let outcome = sandbox.eval("1", &Input::new());
     raw(libc::SYS_prlimit64, [0, libc::RLIMIT_NOFILE as usize, old.as_ptr() as usize, 0, 0, 0]);
