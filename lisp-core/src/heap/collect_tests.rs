@@ -15,6 +15,10 @@ impl Rooted for Roots {
             *value = collector.value(*value);
         }
     }
+
+    fn result(roots: &Vec<Value<'static>>) -> Value<'static> {
+        roots.last().copied().unwrap_or(Value::Nil)
+    }
 }
 
 struct Random(u64);
