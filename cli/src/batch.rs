@@ -1,9 +1,11 @@
 //! `ptcl batch`: requests in, answers out, one JSON object a line, in order, on all cores.
 
+use crate::door::{Door, DoorOption};
 use crate::exit::{Exit, Failure};
 use crate::options::LimitOptions;
-use lisp_runtime::{Engine, answer_bytes};
+use lisp_runtime::answer_bytes_by;
 use std::io::{self, BufRead, BufWriter, Read, Write};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
 
 /// What the command takes.
@@ -11,6 +13,8 @@ use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
 pub(crate) struct Arguments {
     #[command(flatten)]
     limits: LimitOptions,
+    #[command(flatten)]
+    door: DoorOption,
     /// Requests at work at once; 0 is one for each core
     #[arg(long, default_value_t = 0)]
     jobs: usize,
@@ -28,16 +32,16 @@ type Slot = Receiver<String>;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let engine = arguments.limits.engine()?;
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(arguments.jobs)
         .stack_size(STACK_BYTES)
         .build()
         .map_err(|error| Failure::Stream(io::Error::other(error)))?;
+    let door = Arc::new(arguments.door.open(arguments.limits.engine()?, pool.current_num_threads())?);
     let ahead = pool.current_num_threads() * AHEAD;
     let (slots, queue) = mpsc::sync_channel(ahead);
     let writer = std::thread::spawn(move || write_answers(&queue));
-    let read = read_requests(&engine, &pool, &slots);
+    let read = read_requests(&door, &pool, &slots);
     drop(slots);
     let written = writer.join().unwrap_or_else(|_| Err(io::Error::other("the writer broke")));
     // A reader that stops because nobody listens is the writer's failure.
@@ -47,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 }
 
 /// Reads lines and puts them to work, in order and never too far ahead of the answers.
-fn read_requests(engine: &Engine, pool: &rayon::ThreadPool, slots: &SyncSender<Slot>) -> io::Result<()> {
+fn read_requests(door: &Arc<Door>, pool: &rayon::ThreadPool, slots: &SyncSender<Slot>) -> io::Result<()> {
     let mut input = io::stdin().lock();
     loop {
         let Some(line) = read_line(&mut input)? else { return Ok(()) };
@@ -58,10 +62,11 @@ fn read_requests(engine: &Engine, pool: &rayon::ThreadPool, slots: &SyncSender<S
         if slots.send(slot).is_err() {
             return Ok(());
         }
-        let engine = engine.clone();
+        let door = door.clone();
         pool.spawn(move || {
+            let answered = answer_bytes_by(door.engine(), &line, |request| door.run(request));
             // Nobody listens when the writer is gone.
-            let _ = answer.send(answer_bytes(&engine, &line).to_json());
+            let _ = answer.send(answered.to_json());
         });
     }
 }

@@ -92,6 +92,9 @@ pub(crate) enum Failure {
     /// Standard input or output.
     #[error(transparent)]
     Stream(#[from] io::Error),
+    /// No process layer.
+    #[error("{0}")]
+    Door(String),
     /// The terminal.
     #[error("the prompt: {0}")]
     Prompt(String),
@@ -102,6 +105,7 @@ impl Failure {
         match self {
             Failure::Usage(_) => Exit::Usage,
             Failure::File { .. } | Failure::Stream(_) | Failure::Prompt(_) => Exit::InputOutput,
+            Failure::Door(_) => Exit::HostFault,
         }
     }
 

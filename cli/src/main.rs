@@ -5,12 +5,15 @@
 mod batch;
 mod check;
 mod doc;
+mod door;
 mod exit;
 mod options;
 mod prompt;
 mod repl;
 mod report;
 mod run;
+#[cfg(target_os = "linux")]
+mod sandbox;
 
 use clap::{Parser, Subcommand};
 use exit::{Exit, Failure};
@@ -38,9 +41,15 @@ enum Command {
     Prompt(prompt::Arguments),
     /// Work at a prompt
     Repl(repl::Arguments),
+    /// Watch a program through named pipes, or say what the process layer can do here
+    #[cfg(target_os = "linux")]
+    Sandbox(sandbox::Arguments),
 }
 
 fn main() -> ExitCode {
+    // This program is also the template that runs behind the process door are forked from.
+    #[cfg(target_os = "linux")]
+    lisp_sandbox::init();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -56,6 +65,8 @@ fn main() -> ExitCode {
         Command::Doc(arguments) => doc::run(&arguments),
         Command::Prompt(arguments) => prompt::run(&arguments),
         Command::Repl(arguments) => repl::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Sandbox(arguments) => sandbox::run(&arguments),
     };
     match done {
         Ok(exit) => exit.into(),

@@ -1,9 +1,10 @@
 //! `ptcl repl`: a prompt.
 
+use crate::door::{DoorOption, Turns};
 use crate::exit::{Exit, Failure};
 use crate::options::{Grant, LimitOptions};
 use crate::report;
-use lisp_runtime::{Cancel, Outcome, OutcomeKind, Session, builtin_names, is_incomplete};
+use lisp_runtime::{Outcome, OutcomeKind, builtin_names, is_incomplete};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -21,6 +22,8 @@ pub(crate) struct Arguments {
     grant: Grant,
     #[command(flatten)]
     limits: LimitOptions,
+    #[command(flatten)]
+    door: DoorOption,
 }
 
 const HELP: &str = "\
@@ -38,9 +41,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             return Ok(Exit::of_problem(&setup.problem));
         }
     };
-    let cancel = Cancel::new();
-    let mut session = engine.session(input.cancel_with(&cancel));
-    let handler = cancel.clone();
+    let mut session = arguments.door.open(engine, 1)?.session(input)?;
+    let handler = session.cancel_handle().clone();
     ctrlc::set_handler(move || handler.cancel()).map_err(|error| Failure::Prompt(error.to_string()))?;
     let mut editor: Editor<Prompt, FileHistory> = Editor::new().map_err(|error| Failure::Prompt(error.to_string()))?;
     editor.set_helper(Some(Prompt::default()));
@@ -52,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if std::io::stdin().is_terminal() {
         println!("PTC-Lisp {}. :help for help, Ctrl-D to leave.", env!("CARGO_PKG_VERSION"));
     }
-    let done = converse(&mut editor, &mut session, &cancel);
+    let done = converse(&mut editor, &mut session);
     if let Some(path) = &history
         && let Err(error) = editor.save_history(path)
     {
@@ -61,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     done
 }
 
-fn converse(editor: &mut Editor<Prompt, FileHistory>, session: &mut Session, cancel: &Cancel) -> Result<Exit, Failure> {
+fn converse(editor: &mut Editor<Prompt, FileHistory>, session: &mut Turns) -> Result<Exit, Failure> {
     loop {
         let line = match editor.readline("ptc> ") {
             Ok(line) => line,
@@ -80,9 +82,12 @@ fn converse(editor: &mut Editor<Prompt, FileHistory>, session: &mut Session, can
             ":help" | ":h" => println!("{HELP}"),
             ":names" => println!("{}", session.names().join(" ")),
             _ => {
-                cancel.reset();
+                session.cancel_handle().reset();
                 let outcome = session.eval(&line);
                 show(&outcome, &line)?;
+                if session.is_lost() {
+                    eprintln!("The process of the session is gone, and with it the definitions.");
+                }
                 if let Some(prompt) = editor.helper_mut() {
                     prompt.defined = session.names();
                 }

@@ -1,5 +1,6 @@
 //! `ptcl run`: one program, its value on standard output.
 
+use crate::door::DoorOption;
 use crate::exit::{Exit, Failure, input_of};
 use crate::options::{self, Grant, LimitOptions};
 use crate::report;
@@ -19,6 +20,8 @@ pub(crate) struct Arguments {
     grant: Grant,
     #[command(flatten)]
     limits: LimitOptions,
+    #[command(flatten)]
+    door: DoorOption,
     /// Print the whole answer as JSON
     #[arg(long)]
     json: bool,
@@ -35,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             return Ok(Exit::of_problem(&setup.problem));
         }
     };
-    let outcome = engine.eval(&source, input);
+    let outcome = arguments.door.open(engine, 1)?.eval(&source, input)?;
     let mut out = std::io::stdout().lock();
     if arguments.json {
         writeln!(out, "{}", Answer::new(None, &outcome).to_json())?;

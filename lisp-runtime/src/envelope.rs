@@ -131,11 +131,23 @@ impl<'a> Request<'a> {
 
     /// Runs it on this thread.
     pub fn run(&self, engine: &Engine) -> Answer {
-        let outcome = match self.input(engine) {
+        Answer::new(self.id.clone(), &self.outcome(engine))
+    }
+
+    /// What comes of it on this thread.
+    pub fn outcome(&self, engine: &Engine) -> Outcome {
+        match self.input(engine) {
             Ok(input) => engine.eval(&self.program, input),
             Err(problem) => Outcome::of_problem(problem, engine.limits_for(&Input::new().limits(self.limits))),
-        };
-        Answer::new(self.id.clone(), &outcome)
+        }
+    }
+
+    /// The outcome when the door it asks for cannot be had.
+    pub fn refused(&self, engine: &Engine, why: &str) -> Outcome {
+        let error = Error::new(Reason::RuntimeError, format!("no process layer: {why}"))
+            .hint("leave out `isolation`, or ask for \"in_process\"");
+        let problem = Box::new(Problem::new(error, Phase::Setup));
+        Outcome::of_problem(problem, engine.limits_for(&Input::new().limits(self.limits)))
     }
 
     fn input(&self, engine: &Engine) -> Result<Input<'a>, Box<Problem>> {
@@ -191,11 +203,16 @@ impl<'a> Request<'a> {
 
 /// Answers one line of a batch. A line that is no request gets an answer that says why.
 pub fn answer_line(engine: &Engine, line: &str) -> Answer {
+    answer_line_by(engine, line, |request| request.outcome(engine))
+}
+
+/// As [`answer_line`], with requests run by `door`.
+pub fn answer_line_by(engine: &Engine, line: &str, door: impl FnOnce(&Request<'_>) -> Outcome) -> Answer {
     if line.trim_start().starts_with('[') {
         return no_request(engine, None, "expected a JSON object, got an array");
     }
     match Request::parse(line) {
-        Ok(request) => request.run(engine),
+        Ok(request) => Answer::new(request.id.clone(), &door(&request)),
         Err(error) => {
             #[derive(Deserialize)]
             struct Id {
@@ -209,8 +226,13 @@ pub fn answer_line(engine: &Engine, line: &str) -> Answer {
 
 /// As [`answer_line`], for bytes that may be no text.
 pub fn answer_bytes(engine: &Engine, line: &[u8]) -> Answer {
+    answer_bytes_by(engine, line, |request| request.outcome(engine))
+}
+
+/// As [`answer_bytes`], with requests run by `door`.
+pub fn answer_bytes_by(engine: &Engine, line: &[u8], door: impl FnOnce(&Request<'_>) -> Outcome) -> Answer {
     match std::str::from_utf8(line) {
-        Ok(line) => answer_line(engine, line),
+        Ok(line) => answer_line_by(engine, line, door),
         Err(error) => no_request(engine, None, &error.to_string()),
     }
 }

@@ -50,7 +50,8 @@ pub use cancel::Cancel;
 pub use clock::Reading;
 pub use engine::{CallId, Engine, EngineBuilder, Progress, Waiting};
 pub use envelope::{
-    Answer, Cut, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_bytes, answer_line,
+    Answer, Cut, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_bytes, answer_bytes_by,
+    answer_line, answer_line_by,
 };
 pub use input::{DataSet, Input};
 pub use limits::{Limits, LimitsRequest, UnknownLimit};

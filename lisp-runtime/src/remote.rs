@@ -150,6 +150,18 @@ impl Engine {
     }
 }
 
+impl Job<'_> {
+    /// Is the far half kept for further turns? Then their programs come later, the first one's too.
+    pub fn is_session(&self) -> bool {
+        self.session
+    }
+
+    /// How long a turn may take; `None` is for ever.
+    pub fn time(&self) -> Option<Duration> {
+        (self.limits.timeout_ms < u64::MAX).then(|| Duration::from_millis(self.limits.timeout_ms))
+    }
+}
+
 fn face(tool: &Tool) -> Face<'static> {
     Face {
         name: Cow::Owned(tool.name.clone()),
@@ -544,6 +556,7 @@ pub struct Home {
     limits: Limits,
     tools: BTreeMap<String, Arc<Tool>>,
     cancel: Cancel,
+    cancellable: bool,
     desk: Desk<Asked>,
     ledger: Ledger,
     in_tools: Duration,
@@ -624,6 +637,7 @@ impl Home {
             limits,
             tools: tools.map(|tool| (tool.name.clone(), tool.clone())).collect(),
             cancel: input.cancel.clone().unwrap_or_default(),
+            cancellable: input.cancel.is_some(),
             desk: Desk::new(limits.tool_calls),
             ledger: Ledger::default(),
             in_tools: Duration::ZERO,
@@ -661,6 +675,11 @@ impl Home {
     /// The handle that ends the run.
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
+    }
+
+    /// Has anybody but this half the handle?
+    pub fn is_cancellable(&self) -> bool {
+        self.cancellable
     }
 
     /// Takes lines that the program printed. False when they are more than the limits allow: then the other half does

@@ -98,7 +98,7 @@ fn the_answer_is_the_same() {
         r#"{"program": "(tool/missing {})"}"#,
         r#"{"program": "(def x 1) (def y [x x]) (fail :no)"}"#,
         r#"{"program": "(return {:a 1 \"a\" 2})"}"#,
-        r#"{"program": "(dotimes [i 50] (println \"a line of some length\" i))"}"#,
+        r#"{"program": "(doseq [i (range 50)] (println \"a line of some length\" i))"}"#,
         r#"{"program": "(inc nil"}"#,
         r#"{"program": "(/ 1 0)", "setup": ["(def a 1)", "(println a)"]}"#,
         r#"{"program": "(+ a 1)", "setup": ["(def a 1)", "(println a)"]}"#,

@@ -430,3 +430,7 @@ impl Heap {
         self.replace_arena(bump, bytes);
     }
 }
+
+#[cfg(test)]
+#[path = "collect_tests.rs"]
+mod tests;

@@ -8,8 +8,10 @@ use std::cmp::Ordering;
 
 /// The most entries of an array map.
 pub const SMALL: usize = 16;
-/// Bits of the hash that one level of the tree uses.
-pub(super) const BITS: u32 = 5;
+/// Bits of the hash that one level of the tree uses. In the tests of this crate one, so that small maps are deep.
+pub(super) const BITS: u32 = if cfg!(test) { 1 } else { 5 };
+/// The bits of a hash that choose the way at one level.
+pub(super) const WAY: u32 = (1 << BITS) - 1;
 
 /// One entry.
 pub type Entry<'h> = (Value<'h>, Value<'h>);
@@ -291,7 +293,7 @@ impl<'h> Node<'h> {
         if shift >= u32::BITS {
             return Step::Collisions;
         }
-        let bit = 1u32 << (hash >> shift & 31);
+        let bit = 1u32 << (hash >> shift & WAY);
         if self.entry_bits & bit != 0 {
             Step::Entry((self.entry_bits & (bit - 1)).count_ones() as usize)
         } else if self.child_bits & bit != 0 {
@@ -423,7 +425,7 @@ impl Heap {
                 }
                 let old_hash = self.hash(old_key)?;
                 let below = self.join_two((old_key, old_value, old_hash), (key, value, hash), shift + BITS)?;
-                let bit = 1u32 << (hash >> shift & 31);
+                let bit = 1u32 << (hash >> shift & WAY);
                 let entries = self.alloc_slice(
                     node.entries.len() - 1,
                     node.entries.iter().enumerate().filter(|e| e.0 != i).map(|e| *e.1),
@@ -445,7 +447,7 @@ impl Heap {
                 Ok((self.sharing_node(node.entry_bits, node.child_bits, node.entries, children, shared)?, added))
             }
             Step::Nothing => {
-                let bit = 1u32 << (hash >> shift & 31);
+                let bit = 1u32 << (hash >> shift & WAY);
                 let at = (node.entry_bits & (bit - 1)).count_ones() as usize;
                 let entries = self.insert_entry(node.entries, at, (key, value))?;
                 let shared = std::mem::size_of_val(node.children);
@@ -509,7 +511,7 @@ impl Heap {
             let entries = self.alloc_slice(2, [(a.0, a.1), (b.0, b.1)].into_iter())?;
             return self.node(0, 0, entries, &[]);
         }
-        let (x, y) = (a.2 >> shift & 31, b.2 >> shift & 31);
+        let (x, y) = (a.2 >> shift & WAY, b.2 >> shift & WAY);
         if x == y {
             let below = self.join_two(a, b, shift + BITS)?;
             let children = self.alloc_slice(1, [below].into_iter())?;
@@ -568,7 +570,7 @@ impl Heap {
                 if !self.same_key(node.entries[i].0, key)? {
                     return Ok(None);
                 }
-                let bit = 1u32 << (hash >> shift & 31);
+                let bit = 1u32 << (hash >> shift & WAY);
                 let shared = std::mem::size_of_val(node.children);
                 let bits = node.entry_bits & !bit;
                 Ok(Some(self.sharing_node(bits, node.child_bits, without(i)?, node.children, shared)?))
@@ -577,7 +579,7 @@ impl Heap {
                 let Some(child) = self.tree_dissoc(node.children[i], key, hash, shift + BITS)? else {
                     return Ok(None);
                 };
-                let bit = 1u32 << (hash >> shift & 31);
+                let bit = 1u32 << (hash >> shift & WAY);
                 if child.children.is_empty() && child.entries.len() == 1 {
                     // A child with a single entry is drawn up, so that equal maps stay compact.
                     let at = (node.entry_bits & (bit - 1)).count_ones() as usize;
@@ -625,3 +627,7 @@ impl Heap {
         Ok(Value::Set(builder.finish(self)?))
     }
 }
+
+#[cfg(test)]
+#[path = "map_tests.rs"]
+mod tests;

@@ -1,0 +1,159 @@
+//! Which door programs run behind: this process, or one of their own.
+
+use crate::exit::Failure;
+use clap::{Args, ValueEnum};
+use lisp_runtime::{Cancel, Engine, Input, Isolation, Outcome, Request};
+use std::sync::OnceLock;
+
+/// The choice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Choice {
+    /// This process
+    #[default]
+    InProcess,
+    /// A process of its own for each program, locked in (Linux)
+    Process,
+}
+
+/// The option.
+#[derive(Debug, Args)]
+pub(crate) struct DoorOption {
+    /// Where programs run
+    #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
+    isolation: Choice,
+}
+
+impl DoorOption {
+    /// The door, and with `ahead` its processes at once.
+    pub(crate) fn open(&self, engine: Engine, forkers: usize) -> Result<Door, Failure> {
+        let door = Door { engine, choice: self.isolation, forkers, sandbox: OnceLock::new() };
+        if door.choice == Choice::Process {
+            door.sandbox().map_err(Failure::Door)?;
+        }
+        Ok(door)
+    }
+}
+
+/// Runs programs where they are to run. The process layer is there when it is first needed.
+#[derive(Debug)]
+pub(crate) struct Door {
+    engine: Engine,
+    choice: Choice,
+    forkers: usize,
+    sandbox: OnceLock<Result<Layer, String>>,
+}
+
+#[cfg(target_os = "linux")]
+type Layer = lisp_sandbox::Sandbox;
+#[cfg(not(target_os = "linux"))]
+type Layer = std::convert::Infallible;
+
+impl Door {
+    /// The engine behind it.
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    fn sandbox(&self) -> Result<&Layer, String> {
+        self.sandbox.get_or_init(|| self.make()).as_ref().map_err(Clone::clone)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn make(&self) -> Result<Layer, String> {
+        let builder = lisp_sandbox::Sandbox::builder().engine(self.engine.clone()).forkers(self.forkers);
+        builder.build().map_err(|error| error.to_string())
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn make(&self) -> Result<Layer, String> {
+        Err("programs run in processes of their own on Linux only".to_owned())
+    }
+
+    /// Runs one program.
+    pub(crate) fn eval(&self, source: &str, input: Input<'_>) -> Result<Outcome, Failure> {
+        if self.choice == Choice::InProcess {
+            return Ok(self.engine.eval(source, input));
+        }
+        let sandbox = self.sandbox().map_err(Failure::Door)?;
+        #[cfg(target_os = "linux")]
+        return Ok(sandbox.eval(source, &input));
+        #[cfg(not(target_os = "linux"))]
+        match *sandbox {}
+    }
+
+    /// Runs a request. What it asks for itself may be the stronger door, never the weaker one.
+    pub(crate) fn run(&self, request: &Request<'_>) -> Outcome {
+        if self.choice == Choice::InProcess && request.isolation == Isolation::InProcess {
+            return request.outcome(&self.engine);
+        }
+        match self.sandbox() {
+            #[cfg(target_os = "linux")]
+            Ok(sandbox) => sandbox.run(request),
+            #[cfg(not(target_os = "linux"))]
+            Ok(sandbox) => match *sandbox {},
+            Err(why) => request.refused(&self.engine, &why),
+        }
+    }
+
+    /// Begins a session.
+    pub(crate) fn session(&self, input: Input<'static>) -> Result<Turns, Failure> {
+        if self.choice == Choice::InProcess {
+            let cancel = Cancel::new();
+            let session = self.engine.session(input.cancel_with(&cancel));
+            return Ok(Turns::InProcess(Box::new(session)));
+        }
+        let sandbox = self.sandbox().map_err(Failure::Door)?;
+        #[cfg(target_os = "linux")]
+        return Ok(Turns::Process(Box::new(sandbox.session(input))));
+        #[cfg(not(target_os = "linux"))]
+        match *sandbox {}
+    }
+}
+
+/// A session behind either door.
+#[derive(Debug)]
+pub(crate) enum Turns {
+    /// On this thread
+    InProcess(Box<lisp_runtime::Session>),
+    /// In a process of its own
+    #[cfg(target_os = "linux")]
+    Process(Box<lisp_sandbox::Session>),
+}
+
+impl Turns {
+    /// Runs one more program.
+    pub(crate) fn eval(&mut self, source: &str) -> Outcome {
+        match self {
+            Turns::InProcess(session) => session.eval(source),
+            #[cfg(target_os = "linux")]
+            Turns::Process(session) => session.eval(source),
+        }
+    }
+
+    /// A handle that ends the turn that runs.
+    pub(crate) fn cancel_handle(&self) -> &Cancel {
+        match self {
+            Turns::InProcess(session) => session.cancel_handle(),
+            #[cfg(target_os = "linux")]
+            Turns::Process(session) => session.cancel_handle(),
+        }
+    }
+
+    /// The names that are defined, in order.
+    pub(crate) fn names(&mut self) -> Vec<String> {
+        match self {
+            Turns::InProcess(session) => session.names(),
+            #[cfg(target_os = "linux")]
+            Turns::Process(session) => session.names().to_vec(),
+        }
+    }
+
+    /// Did the last turn take the definitions with it?
+    pub(crate) fn is_lost(&self) -> bool {
+        match self {
+            Turns::InProcess(_) => false,
+            #[cfg(target_os = "linux")]
+            Turns::Process(session) => !session.is_alive(),
+        }
+    }
+}

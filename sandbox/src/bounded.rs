@@ -1,0 +1,366 @@
+//! Any closure in a process of its own, with a deadline and a ceiling of memory.
+
+use crate::filter;
+use crate::lockdown::{self, Dressing, Layer, Plan, SetupError, State};
+use crate::sys::{self, Death, Fork};
+use crate::verdict::{self, End, Facts, Kill};
+use crate::wire::{self, Assembler, Kind, PACKET, Taken, Violation};
+use lisp_runtime::Reason;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
+use rustix::process::{Pid, PidfdFlags, Resource, Signal};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// What a closure may use.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    timeout: Duration,
+    memory_bytes: u64,
+    result_bytes: usize,
+    threads: bool,
+    pub(crate) off: Vec<Layer>,
+    #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "tests set it"))]
+    pub(crate) fail_at: Option<Layer>,
+    /// For tests: how much later than it must it is killed.
+    pub(crate) late: Duration,
+}
+
+impl Bounds {
+    /// The least memory that can be asked for, in bytes: the process needs some to say what came of it.
+    pub const LEAST_BYTES: u64 = 1 << 20;
+
+    /// So much wall time, and so many bytes of address space beyond what the process has when it is forked.
+    pub fn new(timeout: Duration, memory_bytes: u64) -> Self {
+        Bounds {
+            timeout,
+            memory_bytes,
+            result_bytes: 16 << 20,
+            threads: false,
+            off: Vec::new(),
+            fail_at: None,
+            late: Duration::ZERO,
+        }
+    }
+
+    /// The longest result as JSON text, in bytes; 16 MiB is the default.
+    #[must_use]
+    pub fn result_bytes(mut self, bytes: usize) -> Self {
+        self.result_bytes = bytes;
+        self
+    }
+
+    /// Lets the closure start threads. Their stacks count as memory.
+    #[must_use]
+    pub fn with_threads(mut self) -> Self {
+        self.threads = true;
+        self
+    }
+}
+
+/// Why a closure gave no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BoundedError {
+    /// It took longer than so many milliseconds.
+    #[error("took longer than {0} ms")]
+    Timeout(u64),
+    /// It asked for more than so many bytes.
+    #[error("asked for more than {0} bytes")]
+    MemoryExceeded(u64),
+    /// It, or setting it up, failed.
+    #[error("{0}")]
+    ExecutionError(String),
+}
+
+fn failed(text: impl ToString) -> BoundedError {
+    BoundedError::ExecutionError(text.to_string())
+}
+
+/// Is this process such a child?
+static INSIDE: AtomicBool = AtomicBool::new(false);
+
+/// Calls a closure in a locked-in copy of this process and gives back its value, which travels as JSON. The copy has no
+/// files, no network, no descriptors and no other processes; what it changes in memory is gone with it.
+///
+/// # Errors
+/// [`BoundedError`]. In a process with several threads the copy would have one of them and the locks of all: there the
+/// call is refused. A [`crate::Sandbox`] has no such limit; [`run_bounded_despite_threads`] is for who knows better.
+///
+/// ```
+/// use lisp_sandbox::{BoundedError, Bounds, run_bounded_despite_threads};
+/// use std::time::Duration;
+/// // Tests run on threads, hence the longer name here.
+/// let bounds = Bounds::new(Duration::from_millis(500), 64 << 20);
+/// assert_eq!(run_bounded_despite_threads(&bounds, || 6 * 7), Ok(42));
+/// let endless = run_bounded_despite_threads(&bounds, || loop { std::hint::spin_loop() });
+/// assert_eq!(endless, Err::<(), _>(BoundedError::Timeout(500)));
+/// ```
+pub fn run_bounded<T: Serialize + DeserializeOwned>(
+    bounds: &Bounds,
+    work: impl FnOnce() -> T,
+) -> Result<T, BoundedError> {
+    match std::fs::read_dir("/proc/self/task").map(Iterator::count) {
+        Ok(1) => run_bounded_despite_threads(bounds, work),
+        Ok(threads) => Err(failed(format!(
+            "refused: this process has {threads} threads; use a Sandbox, or call before the first thread is started"
+        ))),
+        Err(_) if INSIDE.load(Ordering::Relaxed) => Err(nested()),
+        Err(error) => Err(failed(format!("sandbox set-up: threads: {error}"))),
+    }
+}
+
+fn nested() -> BoundedError {
+    failed("refused: a bounded closure cannot start another")
+}
+
+/// As [`run_bounded`], in a process that may have more threads. In the copy the others stand still for ever, with whatever
+/// locks they hold: a closure that takes one of those (that of standard output, of an allocator other than the system's)
+/// waits until its deadline.
+///
+/// # Errors
+/// [`BoundedError`].
+pub fn run_bounded_despite_threads<T: Serialize + DeserializeOwned>(
+    bounds: &Bounds,
+    work: impl FnOnce() -> T,
+) -> Result<T, BoundedError> {
+    let limit_ms = u64::try_from(bounds.timeout.as_millis()).unwrap_or(u64::MAX);
+    if INSIDE.load(Ordering::Relaxed) {
+        return Err(nested());
+    }
+    if bounds.timeout.is_zero() {
+        return Err(BoundedError::Timeout(0));
+    }
+    if bounds.memory_bytes < Bounds::LEAST_BYTES {
+        return Err(failed(format!("refused: memory_bytes must be at least {}", Bounds::LEAST_BYTES)));
+    }
+    let deadline = Instant::now().checked_add(bounds.timeout);
+    let deadline = deadline.and_then(|at| at.checked_add(bounds.late));
+    let setup = |step: &str, error: io::Error| failed(SetupError::new(step, error));
+    let (ours, theirs) =
+        rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+            .map_err(|error| setup("channel", error.into()))?;
+    let parent = rustix::process::getpid();
+    let in_use = address_space().map_err(|error| setup("/proc/self/statm", error))?;
+    let pid = match sys::fork().map_err(|error| setup("fork", error))? {
+        Fork::Child => inside(bounds, theirs, parent, in_use, work),
+        Fork::Parent(pid) => pid,
+    };
+    drop(theirs);
+    let mut child = Child::new(pid, ours, bounds).map_err(|error| setup("pidfd", error))?;
+    child.watch(deadline);
+    let (death, kill) = child.reap().map_err(|error| setup("wait", error))?;
+    let said = String::from_utf8_lossy(&child.said).into_owned();
+    let error = verdict::error(&Facts {
+        kill,
+        end: End::Reaped { death, late: false },
+        reported: child.report.is_some(),
+        setup: child.setup.as_deref(),
+        said: &said,
+        limit_ms,
+        limit_bytes: bounds.memory_bytes,
+    });
+    match (error, child.report) {
+        (None, Some(Ok(json))) => {
+            serde_json::from_slice(&json).map_err(|error| failed(format!("the result cannot be read: {error}")))
+        }
+        (None, Some(Err(panic))) => Err(failed(format!("panicked: {}", verdict::clean(&panic, 300)))),
+        (None, None) => Err(failed("ended without a result")),
+        (Some(error), _) => Err(match error.reason {
+            Reason::Timeout => BoundedError::Timeout(limit_ms),
+            Reason::MemoryExceeded => BoundedError::MemoryExceeded(bounds.memory_bytes),
+            _ => failed(error.message),
+        }),
+    }
+}
+
+fn address_space() -> io::Result<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm")?;
+    let pages: u64 = statm.split(' ').next().and_then(|n| n.parse().ok()).ok_or(io::ErrorKind::InvalidData)?;
+    Ok(pages * rustix::param::page_size() as u64)
+}
+
+/// The child's side, from the fork to its end.
+fn inside<T: Serialize>(bounds: &Bounds, channel: OwnedFd, parent: Pid, in_use: u64, work: impl FnOnce() -> T) -> ! {
+    INSIDE.store(true, Ordering::Relaxed);
+    let plan = Plan::without(&bounds.off);
+    let channel = match plan.wants(Layer::FdsClosed) {
+        true => sys::keep_only(channel, true).unwrap_or_else(|_| sys::exit(crate::child::SETUP_FAILED)),
+        false => channel,
+    };
+    if let Err(error) = lock_in(bounds, &plan, parent, in_use) {
+        let _ = wire::send(&channel, Kind::Setup, 0, format!("{}: {}", error.step, error.why).as_bytes());
+        sys::exit(crate::child::SETUP_FAILED);
+    }
+    // Whatever the closure leaves behind is gone with the process: nothing of it is dropped here.
+    let result = catch_unwind(AssertUnwindSafe(work));
+    let (mark, bytes) = match &result {
+        Ok(value) => match serde_json::to_vec(value) {
+            Ok(json) => (0, json),
+            Err(error) => (1, error.to_string().into_bytes()),
+        },
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            (1, text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default().into_bytes())
+        }
+    };
+    let sent = wire::send(&channel, Kind::Report, mark, &bytes);
+    sys::exit(i32::from(sent.is_err()))
+}
+
+fn lock_in(bounds: &Bounds, plan: &Plan, parent: Pid, in_use: u64) -> Result<(), SetupError> {
+    const SLACK: u64 = 1 << 20;
+    sys::reset_signals();
+    sys::one_arena();
+    let mut dressing = Dressing::new(plan);
+    #[cfg(feature = "testing")]
+    {
+        dressing = dressing.failing_at(bounds.fail_at);
+    }
+    dressing.note(Layer::FdsClosed, State::Active);
+    dressing.must(Layer::ParentDeath, || lockdown::die_with_parent(parent))?;
+    // A terminal is left behind with the session.
+    let _ = rustix::process::setsid();
+    silence().map_err(|error| SetupError::new("standard streams", error))?;
+    lockdown::fixed_limits(&mut dressing, 16);
+    let memory = in_use.saturating_add(bounds.memory_bytes).saturating_add(SLACK);
+    dressing.must(Layer::RlimitAs, || lockdown::limit(Resource::As, memory))?;
+    let cpu = bounds.timeout.as_secs().saturating_add(2).saturating_mul(if bounds.threads { 64 } else { 1 });
+    dressing.must(Layer::RlimitCpu, || lockdown::limit_cpu(cpu))?;
+    lockdown::give_up(&mut dressing);
+    let pid = rustix::process::getpid().as_raw_nonzero().get();
+    lockdown::restrict(&mut dressing, filter::alone(pid, bounds.threads));
+    let layers = dressing.done();
+    for layer in [Layer::NoNewPrivs, Layer::Seccomp] {
+        if let State::Unavailable { why } = layers.state(layer) {
+            return Err(SetupError::new(layer, why));
+        }
+    }
+    Ok(())
+}
+
+/// Standard input and output lead nowhere.
+fn silence() -> io::Result<()> {
+    let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    Ok(())
+}
+
+/// The parent's side.
+struct Child {
+    pid: i32,
+    process: OwnedFd,
+    channel: OwnedFd,
+    result_bytes: usize,
+    report: Option<Result<Vec<u8>, String>>,
+    setup: Option<String>,
+    said: Vec<u8>,
+    said_bytes: usize,
+    kill: Option<Kill>,
+}
+
+impl Child {
+    fn new(pid: i32, channel: OwnedFd, bounds: &Bounds) -> io::Result<Child> {
+        let opened = Pid::from_raw(pid).ok_or(rustix::io::Errno::SRCH);
+        match opened.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty())) {
+            Ok(process) => Ok(Child {
+                pid,
+                process,
+                channel,
+                result_bytes: bounds.result_bytes,
+                report: None,
+                setup: None,
+                said: Vec::new(),
+                said_bytes: 0,
+                kill: None,
+            }),
+            Err(error) => {
+                // It is ours and not reaped, so the pid is still its own.
+                if let Some(pid) = Pid::from_raw(pid) {
+                    let _ = rustix::process::kill_process(pid, Signal::KILL);
+                }
+                drop(sys::reap(pid, true));
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Reads until the process has ended, or kills it at the deadline or when it breaks the rules.
+    fn watch(&mut self, deadline: Option<Instant>) {
+        let mut assembler = Assembler::default();
+        let mut open = true;
+        while self.kill.is_none() {
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            let left = left.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
+            let mut fds = vec![PollFd::new(&self.process, PollFlags::IN)];
+            if open {
+                fds.push(PollFd::new(&self.channel, PollFlags::IN));
+            }
+            let polled = rustix::event::poll(&mut fds, left.as_ref());
+            let ended = !fds[0].revents().is_empty();
+            drop(fds);
+            if open {
+                match self.read(&mut assembler) {
+                    Ok(more) => open = more,
+                    Err(violation) => self.kill = Some(Kill::Violation(violation)),
+                }
+            }
+            if ended && self.kill.is_none() {
+                return;
+            }
+            if matches!(polled, Ok(0)) && deadline.is_some_and(|at| Instant::now() >= at) {
+                self.kill = Some(Kill::Deadline);
+            }
+        }
+        let _ = rustix::process::pidfd_send_signal(&self.process, Signal::KILL);
+    }
+
+    /// Takes what there is; false when nothing more will come.
+    fn read(&mut self, assembler: &mut Assembler) -> Result<bool, Violation> {
+        let mut buffer = vec![0; PACKET];
+        loop {
+            let read = match rustix::net::recv(&self.channel, &mut buffer[..], RecvFlags::DONTWAIT) {
+                Ok((read, _)) => read,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(rustix::io::Errno::AGAIN) => return Ok(true),
+                Err(_) => 0,
+            };
+            if read == 0 {
+                return Ok(false);
+            }
+            let most = self.result_bytes;
+            match assembler.take(&buffer[..read], |_| most)? {
+                Taken::Part => {}
+                Taken::Text => {
+                    self.said_bytes += read;
+                    let room = 4_000_usize.saturating_sub(self.said.len());
+                    self.said.extend_from_slice(&buffer[..read.min(room)]);
+                    if self.said_bytes > 1 << 20 {
+                        return Err(Violation::Flood);
+                    }
+                }
+                Taken::Frame(_) if self.report.is_some() => return Err(Violation::Unexpected),
+                Taken::Frame(frame) => match (frame.kind, frame.id) {
+                    (Kind::Report, 0) => self.report = Some(Ok(frame.bytes)),
+                    (Kind::Report, _) => {
+                        self.report = Some(Err(String::from_utf8_lossy(&frame.bytes).into_owned()));
+                    }
+                    (Kind::Setup, _) => self.setup = Some(verdict::clean(&String::from_utf8_lossy(&frame.bytes), 300)),
+                    _ => return Err(Violation::Unexpected),
+                },
+            }
+        }
+    }
+
+    fn reap(&self) -> io::Result<(Death, Option<Kill>)> {
+        match sys::reap(self.pid, true)? {
+            Some(death) => Ok((death, self.kill)),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}

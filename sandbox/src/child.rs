@@ -1,0 +1,213 @@
+//! The child of a template: it locks itself in, takes one job, and says what came of it.
+
+use crate::lockdown::{self, Layer};
+use crate::sys;
+use crate::template::{Inherited, Order};
+use crate::wire::{self, Kind};
+use lisp_runtime::{CallReply, Cancel, Engine, Far, FarCall, Input, Job, RunHost};
+use rustix::process::Resource;
+use serde::Serialize;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// The flags that signals set: SIGALRM the first, SIGUSR1 both.
+#[derive(Clone, Debug)]
+pub(crate) struct Signals {
+    alarm: Arc<AtomicBool>,
+    cancel: Cancel,
+}
+
+impl Signals {
+    pub(crate) fn listening() -> io::Result<Signals> {
+        let signals = Signals { alarm: Arc::default(), cancel: Cancel::new() };
+        sys::listen(signals.alarm.clone(), signals.cancel.flag())?;
+        Ok(signals)
+    }
+}
+
+/// Compiles and runs a little of everything, so that what is made once is made before the first fork.
+pub(crate) fn warm_up() {
+    let source = r#"(defn f [x & more] {:a (map inc x) :b more})
+        (println (str (f [1 2] 3) 1.5 "é" 100000000000000000000))
+        [(reduce + (filter even? (range 20))) (re-find #"a+" "baa") (get-in data/a [:b 0]) (frequencies "abca")]"#;
+    let engine = Engine::default();
+    let input = Input::new().json_object(r#"{"a": {"b": [1, null, true, 2.5]}}"#);
+    if let Ok((job, _)) = engine.send_off(source, &input, false) {
+        let json = serde_json::to_string(&job).unwrap_or_default();
+        if let Ok(job) = serde_json::from_str::<Job<'_>>(&json) {
+            let mut far = Far::new(job, Arc::default(), Cancel::new());
+            let report = far.run(Instant::now(), None, &mut Deaf);
+            drop(serde_json::to_vec(&report));
+        }
+    }
+}
+
+/// A host for the warm-up.
+struct Deaf;
+
+impl RunHost for Deaf {
+    fn printed(&mut self, _: Vec<String>) {}
+
+    fn call(&mut self, _: FarCall<'_>) {}
+
+    fn next_reply(&mut self) -> (u64, CallReply) {
+        (1, CallReply::Late)
+    }
+}
+
+/// Runs the child and never comes back.
+pub(crate) fn main(order: Order, run: OwnedFd, inherited: &Inherited) -> ! {
+    let mut step = 0;
+    let run = match lock_in(order, run, inherited, &mut step) {
+        Ok(run) => run,
+        // The host sees the end of the channel and the code; what failed is in it.
+        Err((Some(run), error)) => {
+            let text = format!("{}: {error}", STEPS[step.min(STEPS.len() - 1)]);
+            let _ = wire::send(&run, Kind::Setup, 0, text.as_bytes());
+            sys::exit(SETUP_FAILED)
+        }
+        Err((None, _)) => sys::exit(SETUP_FAILED),
+    };
+    let code = match order.entry {
+        0 => i32::from(serve(&run, &inherited.signals).is_err()),
+        #[cfg(feature = "testing")]
+        n => crate::testing::run_payload(n, run),
+        #[cfg(not(feature = "testing"))]
+        _ => SETUP_FAILED,
+    };
+    sys::exit(code)
+}
+
+/// The exit code of a child that could not be locked in.
+pub(crate) const SETUP_FAILED: i32 = 71;
+
+const STEPS: [&str; 5] = ["descriptors", "parent_death", "rlimit_as", "rlimit_cpu", "child_seccomp"];
+
+type Locked = Result<OwnedFd, (Option<OwnedFd>, io::Error)>;
+
+fn lock_in(order: Order, run: OwnedFd, inherited: &Inherited, step: &mut usize) -> Locked {
+    let plan = &inherited.plan;
+    let run = match plan.wants(Layer::FdsClosed) {
+        true => sys::keep_only(run, true).map_err(|error| (None, error))?,
+        false => run,
+    };
+    let mut work = || {
+        fault(order, 1)?;
+        *step = 1;
+        if plan.wants(Layer::ParentDeath) {
+            lockdown::die_with_parent(inherited.pid)?;
+        }
+        fault(order, 2)?;
+        *step = 2;
+        if order.memory > 0 && plan.wants(Layer::RlimitAs) {
+            lockdown::limit(Resource::As, inherited.bytes.saturating_add(order.memory))?;
+        }
+        fault(order, 3)?;
+        *step = 3;
+        if order.cpu_s > 0 && plan.wants(Layer::RlimitCpu) {
+            lockdown::limit_cpu(order.cpu_s)?;
+        }
+        fault(order, 4)?;
+        *step = 4;
+        if plan.wants(Layer::Seccomp) && plan.wants(Layer::ChildSeccomp) {
+            sys::install_filter(&inherited.filter(rustix::process::getpid()), false)?;
+        }
+        fault(order, 5)
+    };
+    match work() {
+        Ok(()) => Ok(run),
+        Err(error) => Err((Some(run), error)),
+    }
+}
+
+/// Fails where a test wants it to.
+fn fault(order: Order, step: u64) -> io::Result<()> {
+    match cfg!(feature = "testing") && order.fail_step == step {
+        true => Err(io::Error::other("made to fail")),
+        false => Ok(()),
+    }
+}
+
+/// The job, and in a session the turns after it.
+fn serve(run: &OwnedFd, signals: &Signals) -> io::Result<()> {
+    let Some(frame) = wire::receive(run)? else { return Ok(()) };
+    let (started, json) = split(&frame.bytes)?;
+    let json = std::str::from_utf8(json).map_err(io::Error::other)?;
+    let job: Job<'_> = serde_json::from_str(json)?;
+    let session = job.is_session();
+    let time = job.time();
+    let mut line = Line { socket: run };
+    let mut far;
+    {
+        alarm(signals, started, time);
+        far = Far::new(job, signals.alarm.clone(), signals.cancel.clone());
+    }
+    if !session {
+        let report = far.run(started, None, &mut line);
+        return wire::send(run, Kind::Report, 0, &serde_json::to_vec(&report)?);
+    }
+    drop(frame);
+    while let Some(frame) = wire::receive(run)? {
+        let (started, source) = split(&frame.bytes)?;
+        let source = std::str::from_utf8(source).map_err(io::Error::other)?;
+        alarm(signals, started, time);
+        let report = far.run(started, Some(source), &mut line);
+        sys::alarm_in(None);
+        wire::send(run, Kind::Report, 0, &serde_json::to_vec(&report)?)?;
+    }
+    Ok(())
+}
+
+fn alarm(signals: &Signals, started: Instant, time: Option<Duration>) {
+    signals.alarm.store(false, Ordering::Relaxed);
+    sys::alarm_in(time.map(|time| time.saturating_sub(started.elapsed())));
+}
+
+/// The moment a turn began, and the rest of the frame.
+fn split(bytes: &[u8]) -> io::Result<(Instant, &[u8])> {
+    let (start, rest) = bytes.split_first_chunk::<8>().ok_or(io::ErrorKind::InvalidData)?;
+    let ago = sys::monotonic_ns().saturating_sub(u64::from_le_bytes(*start));
+    let now = Instant::now();
+    Ok((now.checked_sub(Duration::from_nanos(ago)).unwrap_or(now), rest))
+}
+
+/// The way to the host. When it breaks there is nobody left to work for.
+struct Line<'a> {
+    socket: &'a OwnedFd,
+}
+
+impl Line<'_> {
+    fn send(&self, kind: Kind, id: u32, value: &impl Serialize) {
+        let sent = serde_json::to_vec(value).map_err(io::Error::from);
+        if sent.and_then(|bytes| wire::send(self.socket, kind, id, &bytes)).is_err() {
+            sys::exit(1);
+        }
+    }
+}
+
+impl RunHost for Line<'_> {
+    fn printed(&mut self, lines: Vec<String>) {
+        self.send(Kind::Printed, 0, &lines);
+    }
+
+    fn call(&mut self, call: FarCall<'_>) {
+        self.send(Kind::Call, number(call.number), &call);
+    }
+
+    fn next_reply(&mut self) -> (u64, CallReply) {
+        match wire::receive(self.socket) {
+            Ok(Some(frame)) if frame.kind == Kind::Reply => {
+                (frame.id.into(), serde_json::from_slice(&frame.bytes).unwrap_or(CallReply::Late))
+            }
+            _ => sys::exit(1),
+        }
+    }
+}
+
+/// A call's number as it stands in a frame. A run that makes more calls than that ends for want of an answer.
+fn number(call: u64) -> u32 {
+    u32::try_from(call).unwrap_or(0)
+}

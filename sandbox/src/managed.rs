@@ -1,0 +1,382 @@
+//! A process that is watched and ended through two named pipes in a directory.
+//!
+//! A client opens `wait`, writes `0` (terminate) or `1` (keep running) and closes it; then it opens `status` and reads
+//! three lines to the end: processor time so far in microseconds, memory now in bytes, and how things stand. `1` may be
+//! asked any number of times, also after the process has ended; `0` is the last. Before it is killed, a process that is
+//! terminated has about 50 ms to end by itself.
+
+use crate::running::Running;
+use crate::sandbox::Sandbox;
+use crate::sys;
+use lisp_runtime::{Cancel, Home, Input, Outcome, Phase, Verdict};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::Signal;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long a client that asked may take to open `status`.
+const CLIENT: Duration = Duration::from_secs(1);
+/// How long a terminated process may take until its end is known, the grace included.
+const END: Duration = Duration::from_secs(2);
+
+/// A program in a process of its own, with its two pipes.
+#[derive(Debug)]
+pub struct Managed {
+    shared: Arc<Shared>,
+    server: Option<JoinHandle<()>>,
+    run: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    dir: PathBuf,
+    cancel: Cancel,
+    process: OnceLock<Arc<OnceLock<OwnedFd>>>,
+    outcome: Mutex<Option<Outcome>>,
+    ended: Condvar,
+    /// The most processor time that has been told.
+    cpu_us: Mutex<u64>,
+    stop: OwnedFd,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Managed {
+    /// Starts a program and serves its pipes in a directory, which is made if it is not there. The pipes are the
+    /// caller's alone.
+    ///
+    /// # Errors
+    /// The directory or the pipes cannot be made; pipes of those names are there already.
+    pub fn start(sandbox: &Sandbox, dir: &Path, source: String, input: Input<'static>) -> io::Result<Managed> {
+        use std::os::unix::fs::DirBuilderExt;
+        match std::fs::DirBuilder::new().mode(0o700).create(dir) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let pipe = |name: &str| {
+            rustix::fs::mknodat(rustix::fs::CWD, dir.join(name), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+        };
+        pipe("status")?;
+        pipe("wait")?;
+        let cancel = Cancel::new();
+        let shared = Arc::new(Shared {
+            dir: dir.to_owned(),
+            cancel: cancel.clone(),
+            process: OnceLock::new(),
+            outcome: Mutex::new(None),
+            ended: Condvar::new(),
+            cpu_us: Mutex::new(0),
+            stop: rustix::event::eventfd(0, EventfdFlags::CLOEXEC)?,
+        });
+        let (far, near) = (shared.clone(), shared.clone());
+        let (sandbox, input) = (sandbox.clone(), input.cancel_with(&cancel));
+        let wait = open(&dir.join("wait"), OFlags::RDONLY)?;
+        let run = std::thread::Builder::new().spawn(move || far.run(&sandbox, &source, &input))?;
+        let server = std::thread::Builder::new().spawn(move || near.serve(wait))?;
+        Ok(Managed { shared, server: Some(server), run: Some(run) })
+    }
+
+    /// Waits until a client has terminated it, and gives what came of the program.
+    pub fn wait(mut self) -> Option<Outcome> {
+        self.join();
+        lock(&self.shared.outcome).take()
+    }
+
+    /// Ends the process as if a client had, without one.
+    pub fn stop(&self) {
+        self.shared.cancel.cancel();
+        let _ = rustix::io::write(&self.shared.stop, &1_u64.to_ne_bytes());
+    }
+
+    fn join(&mut self) {
+        for thread in [self.server.take(), self.run.take()].into_iter().flatten() {
+            // A thread that panicked has nothing to say.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Managed {
+    fn drop(&mut self) {
+        self.stop();
+        self.join();
+    }
+}
+
+/// Opens one of the pipes, and nothing else that may have come to stand in its place. Never waits for the other side.
+fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let flags = flags | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = rustix::fs::open(path, flags, Mode::empty())?;
+    match FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode) {
+        FileType::Fifo => Ok(fd),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a named pipe")),
+    }
+}
+
+/// What a client asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ask {
+    Terminate,
+    Look,
+    Nonsense,
+}
+
+/// What stands in some bytes written to `wait`: each a question, ends of lines aside.
+fn asked(bytes: &[u8]) -> Vec<Ask> {
+    let ask = |byte: &u8| match byte {
+        b'0' => Some(Ask::Terminate),
+        b'1' => Some(Ask::Look),
+        b'\n' | b'\r' => None,
+        _ => Some(Ask::Nonsense),
+    };
+    bytes.iter().filter_map(ask).collect()
+}
+
+impl Shared {
+    /// Runs the program to its end.
+    fn run(&self, sandbox: &Sandbox, source: &str, input: &Input<'_>) {
+        let outcome = match sandbox.engine().send_off(source, input, false) {
+            Err(outcome) => *outcome,
+            Ok((job, mut home)) => match sandbox.start(&job, &mut home) {
+                Err(outcome) => *outcome,
+                Ok(running) => self.finish(running, &mut home),
+            },
+        };
+        *lock(&self.outcome) = Some(outcome);
+        self.ended.notify_all();
+    }
+
+    fn finish(&self, mut running: Running, home: &mut Home) -> Outcome {
+        let _ = self.process.set(running.process());
+        running.finish(home)
+    }
+
+    /// Answers clients until one terminates the process, then removes the pipes. It never waits for one client alone: a
+    /// client that goes away between its two steps, or does not read, holds up neither the others nor the end.
+    fn serve(&self, wait: OwnedFd) {
+        let mut wait = Questions { pipe: wait, heard: false };
+        let mut desk = Answers { status: self.dir.join("status"), waiting: VecDeque::new(), given: None };
+        let mut last = false;
+        let mut pause = Pause::default();
+        while !(last && desk.is_idle()) {
+            let idle = desk.is_idle();
+            match self.next(&mut wait, if idle { None } else { Some(pause.next()) }) {
+                Ok(Some(asks)) => {
+                    for ask in asks {
+                        pause = Pause::default();
+                        if ask == Ask::Terminate && !last {
+                            self.terminate();
+                            last = true;
+                            // Whoever comes later finds no pipe.
+                            let _ = rustix::fs::unlink(self.dir.join("wait"));
+                        }
+                        desk.waiting.push_back((ask, Instant::now() + CLIENT));
+                    }
+                }
+                Ok(None) | Err(_) => break,
+            }
+            desk.give(|ask| self.text(ask));
+        }
+        self.terminate();
+        for name in ["wait", "status"] {
+            let _ = rustix::fs::unlink(self.dir.join(name));
+        }
+    }
+
+    /// Waits for clients, at most so long. A client that writes nothing has asked nonsense. `None` when the host has had
+    /// enough.
+    fn next(&self, wait: &mut Questions, most: Option<Duration>) -> io::Result<Option<Vec<Ask>>> {
+        let most = most.map(|most| Timespec { tv_sec: 0, tv_nsec: most.subsec_nanos().into() });
+        let mut fds = [PollFd::new(&wait.pipe, PollFlags::IN), PollFd::new(&self.stop, PollFlags::IN)];
+        match rustix::event::poll(&mut fds, most.as_ref()) {
+            Ok(0) | Err(Errno::INTR) => return Ok(Some(Vec::new())),
+            polled => polled?,
+        };
+        if !fds[1].revents().is_empty() {
+            return Ok(None);
+        }
+        let gone = fds[0].revents().contains(PollFlags::HUP);
+        let mut bytes = [0; 64];
+        let read = match rustix::io::read(&wait.pipe, &mut bytes) {
+            Ok(read) => read,
+            Err(Errno::INTR | Errno::AGAIN) => return Ok(Some(Vec::new())),
+            Err(error) => return Err(error.into()),
+        };
+        wait.heard |= read > 0;
+        let mut asks = asked(&bytes[..read]);
+        if gone && read < bytes.len() {
+            if !wait.heard {
+                asks.push(Ask::Nonsense);
+            }
+            // A new reader does not see the writers that are gone. The old one goes after it is there: between the two,
+            // what a client writes would be lost.
+            match open(&self.dir.join("wait"), OFlags::RDONLY) {
+                Ok(pipe) => *wait = Questions { pipe, heard: false },
+                // It is removed after the last question.
+                Err(_) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+        Ok(Some(asks))
+    }
+
+    /// Asks the process to end; it is killed when it has not after the grace.
+    fn terminate(&self) {
+        self.cancel.cancel();
+        if let Some(process) = self.process.get().and_then(|process| process.get()) {
+            let _ = rustix::process::pidfd_send_signal(process, Signal::USR1);
+        }
+        let until = Instant::now() + END;
+        let mut outcome = lock(&self.outcome);
+        while outcome.is_none() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            outcome = self.ended.wait_timeout(outcome, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The three lines.
+    fn text(&self, ask: Ask) -> String {
+        let outcome = lock(&self.outcome);
+        let (cpu, memory, state) = match &*outcome {
+            Some(outcome) => (outcome.usage.cpu_us.unwrap_or(0), 0, state_of(outcome)),
+            None => {
+                let (cpu, memory) = self.figures();
+                (cpu, memory, "process running normally".to_owned())
+            }
+        };
+        drop(outcome);
+        // The two clocks differ a little; time never goes back.
+        let mut most = lock(&self.cpu_us);
+        *most = cpu.max(*most);
+        let state = if ask == Ask::Nonsense { format!("bad request; {state}") } else { state };
+        format!("{}\n{memory}\n{state}\n", *most)
+    }
+
+    /// Processor time and memory of the living process.
+    fn figures(&self) -> (u64, u64) {
+        let Some(process) = self.process.get().and_then(|process| process.get()) else { return (0, 0) };
+        let Some(pid) = pid_of(process) else { return (0, 0) };
+        let cpu = sys::cpu_time(pid).map_or(0, |time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
+        let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+        let mut pages = statm.split(' ').skip(1).map_while(|n| n.parse::<u64>().ok());
+        let (resident, files) = (pages.next().unwrap_or(0), pages.next().unwrap_or(0));
+        (cpu, resident.saturating_sub(files) * rustix::param::page_size() as u64)
+    }
+}
+
+/// Where questions come in.
+struct Questions {
+    pipe: OwnedFd,
+    /// Something came since the pipe was opened: who closed it has not asked nothing.
+    heard: bool,
+}
+
+/// Answers that clients have not come for yet.
+struct Answers {
+    status: PathBuf,
+    waiting: VecDeque<(Ask, Instant)>,
+    /// An answer in the pipe beside what somebody has left there, to be read by whoever comes for it.
+    given: Option<(OwnedFd, Instant)>,
+}
+
+impl Answers {
+    fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.given.is_none()
+    }
+
+    /// Gives the first of them out, if somebody is there to read it.
+    fn give(&mut self, text: impl FnOnce(Ask) -> String) {
+        if let Some((status, until)) = &self.given {
+            if Instant::now() < *until && rustix::io::ioctl_fionread(status).unwrap_or(0) > 0 {
+                return;
+            }
+            self.given = None;
+        }
+        let Some(&(ask, until)) = self.waiting.front() else { return };
+        let left = leftovers(&self.status);
+        match open(&self.status, OFlags::WRONLY) {
+            Ok(status) => {
+                // Shorter than what a pipe takes at once.
+                let _ = rustix::io::write(&status, text(ask).as_bytes());
+                if left {
+                    self.given = Some((status, until));
+                }
+                self.waiting.pop_front();
+            }
+            Err(_) if Instant::now() >= until => drop(self.waiting.pop_front()),
+            // Nobody reads yet.
+            Err(_) => {}
+        }
+    }
+}
+
+/// How long to wait before looking again.
+struct Pause(Duration);
+
+impl Default for Pause {
+    fn default() -> Self {
+        Pause(Duration::from_micros(10))
+    }
+}
+
+impl Pause {
+    fn next(&mut self) -> Duration {
+        let now = self.0;
+        self.0 = (now * 2).min(Duration::from_millis(2));
+        now
+    }
+}
+
+/// Throws away what an earlier client has not read. Was there anything?
+fn leftovers(status: &Path) -> bool {
+    let Ok(status) = open(status, OFlags::RDONLY) else { return false };
+    let mut bytes = [0; 512];
+    let mut found = false;
+    while matches!(rustix::io::read(&status, &mut bytes), Ok(1..)) {
+        found = true;
+    }
+    found
+}
+
+/// The number of a process in this one's namespace.
+fn pid_of(process: &OwnedFd) -> Option<i32> {
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", process.as_raw_fd())).ok()?;
+    let pid = info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()?;
+    (pid > 0).then_some(pid)
+}
+
+/// How a program ended, in one line.
+fn state_of(outcome: &Outcome) -> String {
+    let Some(problem) = outcome.problem() else { return "exited normally".to_owned() };
+    let killed = problem.error.details.iter().any(|(name, _)| name == "ended_by");
+    match (outcome.verdict(), problem.phase) {
+        (Verdict::Cancelled, _) if killed => "forced termination".to_owned(),
+        (Verdict::Cancelled, _) => "exited normally".to_owned(),
+        (_, Phase::Compile) => "Compilation failed.".to_owned(),
+        _ => crate::verdict::clean(&format!("process interrupted: {}", problem.error), 400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_byte_is_a_question() {
+        assert_eq!(asked(b"0\n"), [Ask::Terminate]);
+        assert_eq!(asked(b"11"), [Ask::Look, Ask::Look]);
+        assert_eq!(asked(b"x"), [Ask::Nonsense]);
+        assert_eq!(asked(b"\r\n"), []);
+    }
+}

@@ -1,0 +1,205 @@
+//! Templates: starting them, giving them orders, and starting them again when they die.
+
+use crate::lockdown::{Layer, Layers, Plan, SetupError};
+use crate::template::{ARGUMENT, Config, Order, REPORT_BYTES, Ready};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long a template may take to be ready.
+const READY: Duration = Duration::from_secs(10);
+
+/// A template that runs.
+#[derive(Debug)]
+pub(crate) struct Template {
+    control: OwnedFd,
+    process: Mutex<Child>,
+    pub(crate) layers: Layers,
+}
+
+/// A run's two channels: to its process, and to the template about it.
+#[derive(Debug)]
+pub(crate) struct Channels {
+    pub(crate) run: OwnedFd,
+    pub(crate) status: OwnedFd,
+}
+
+fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+impl Template {
+    fn start(program: &PathBuf, config: &Config) -> Result<Template, SetupError> {
+        let failed = |error: io::Error| SetupError::new("template", error);
+        let (control, theirs) = pair().map_err(failed)?;
+        let config = serde_json::to_string(config).map_err(|error| failed(error.into()))?;
+        let mut command = Command::new(program);
+        command.arg(ARGUMENT).arg(config).env_clear().stdin(Stdio::from(theirs)).stdout(Stdio::null());
+        if let Some(path) = std::env::var_os("LD_LIBRARY_PATH") {
+            command.env("LD_LIBRARY_PATH", path);
+        }
+        let process = command.stderr(Stdio::null()).current_dir("/").spawn().map_err(failed)?;
+        // The other end of the control channel must not stay open here.
+        drop(command);
+        let mut template = Template { control, process: Mutex::new(process), layers: Layers(Vec::new()) };
+        template.layers = template.ready()?;
+        Ok(template)
+    }
+
+    fn ready(&self) -> Result<Layers, SetupError> {
+        let silent = |why: &str| SetupError::new("template", why);
+        let mut fds = [PollFd::new(&self.control, PollFlags::IN)];
+        let timeout = Timespec { tv_sec: READY.as_secs() as i64, tv_nsec: 0 };
+        if !matches!(rustix::event::poll(&mut fds, Some(&timeout)), Ok(1)) {
+            return Err(silent("it does not get ready"));
+        }
+        let mut report = vec![0; REPORT_BYTES];
+        let (read, _) = rustix::net::recv(&self.control, &mut report[..], RecvFlags::DONTWAIT)
+            .map_err(|error| SetupError::new("template", error))?;
+        let no_init = "it ended; its program must call lisp_sandbox::init() first in main";
+        let ready: Ready = serde_json::from_slice(&report[..read]).map_err(|_| silent(no_init))?;
+        ready
+    }
+
+    /// Orders a child.
+    fn order(&self, order: Order) -> io::Result<Channels> {
+        let ((run, their_run), (status, their_status)) = (pair()?, pair()?);
+        let fds = [their_run.as_fd(), their_status.as_fd()];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        ancillary.push(SendAncillaryMessage::ScmRights(&fds));
+        let bytes = order.to_bytes();
+        loop {
+            // A template that is stopped fills its channel, and then has to go.
+            match rustix::net::sendmsg(
+                &self.control,
+                &[IoSlice::new(&bytes)],
+                &mut ancillary,
+                SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
+            ) {
+                Ok(_) => return Ok(Channels { run, status }),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Ends it and all its children.
+    pub(crate) fn kill(&self) {
+        let mut process = lock(&self.process);
+        let _ = process.kill();
+        let _ = process.wait();
+    }
+
+    /// The process that the host started: the template, or the launcher that waits for it.
+    pub(crate) fn pid(&self) -> u32 {
+        lock(&self.process).id()
+    }
+}
+
+impl Drop for Template {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Templates that take turns.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    program: PathBuf,
+    config: Config,
+    required: Vec<Layer>,
+    slots: Vec<Mutex<Option<Arc<Template>>>>,
+    turn: AtomicUsize,
+}
+
+impl Pool {
+    pub(crate) fn new(
+        program: PathBuf,
+        plan: Plan,
+        fail_at: Option<Layer>,
+        required: Vec<Layer>,
+        count: usize,
+    ) -> Result<Pool, SetupError> {
+        let slots = (0..count.max(1)).map(|_| Mutex::new(None)).collect();
+        let pool = Pool { program, config: Config { plan, fail_at }, required, slots, turn: AtomicUsize::new(0) };
+        for slot in &pool.slots {
+            pool.template(slot)?;
+        }
+        Ok(pool)
+    }
+
+    /// The template of a slot; a new one when there is none.
+    fn template(&self, slot: &Mutex<Option<Arc<Template>>>) -> Result<Arc<Template>, SetupError> {
+        let mut slot = lock(slot);
+        if let Some(template) = &*slot {
+            return Ok(template.clone());
+        }
+        let template = Template::start(&self.program, &self.config)?;
+        for &layer in &self.required {
+            if !template.layers.is_active(layer) {
+                let why = match template.layers.state(layer) {
+                    crate::State::Unavailable { why } => why.clone(),
+                    crate::State::Degraded { why, .. } => why.clone(),
+                    _ => "it is turned off".to_owned(),
+                };
+                return Err(SetupError::new(format_args!("{layer} is required"), why));
+            }
+        }
+        Ok(slot.insert(Arc::new(template)).clone())
+    }
+
+    /// Orders a child of the next template; of a new one when that has died.
+    pub(crate) fn order(&self, order: Order) -> Result<(Arc<Template>, Channels), SetupError> {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.slots.len();
+        let slot = &self.slots[turn];
+        let mut last = None;
+        for _ in 0..3 {
+            let template = self.template(slot)?;
+            match template.order(order) {
+                Ok(channels) => return Ok((template, channels)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.discard(&template);
+                    last = Some(error);
+                }
+                // It is the host that has no descriptors left.
+                Err(error) if error.raw_os_error().is_some_and(|e| e == libc::EMFILE || e == libc::ENFILE) => {
+                    return Err(SetupError::new("channels", error));
+                }
+                Err(error) => {
+                    self.discard(&template);
+                    last = Some(error);
+                }
+            }
+        }
+        Err(SetupError::new("template", last.unwrap_or_else(|| io::ErrorKind::Other.into())))
+    }
+
+    /// Ends a template that is of no use any more.
+    pub(crate) fn discard(&self, template: &Arc<Template>) {
+        for slot in &self.slots {
+            let mut slot = lock(slot);
+            if slot.as_ref().is_some_and(|here| Arc::ptr_eq(here, template)) {
+                *slot = None;
+            }
+        }
+        template.kill();
+    }
+
+    /// The templates that run.
+    pub(crate) fn templates(&self) -> Vec<Arc<Template>> {
+        self.slots.iter().filter_map(|slot| lock(slot).clone()).collect()
+    }
+}

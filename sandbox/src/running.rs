@@ -1,0 +1,460 @@
+//! One run as the host sees it: its channels, its deadline, its end.
+
+use crate::pool::{Channels, Template};
+use crate::sandbox::{Sandbox, hard_deadline};
+use crate::template::Notice;
+use crate::verdict::{self, End, Facts, Kill};
+use crate::wire::{self, Assembler, Frame, Kind, PACKET, Taken, Violation};
+use lisp_runtime::{Begun, CallReply, Ended, FarCall, Home, Outcome, Report};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags};
+use rustix::process::Signal;
+use std::collections::VecDeque;
+use std::io::IoSliceMut;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// The most bytes of standard error that are kept, and the most that are taken.
+const SAID_KEPT: usize = 4_000;
+const SAID_TAKEN: usize = 1 << 20;
+/// How often a handle for cancelling is looked at.
+const CANCEL_STEP: Duration = Duration::from_millis(5);
+/// How long a process may take to end once its report is there.
+const LINGER: Duration = Duration::from_millis(100);
+/// How long a template may take to say that a process which was killed is reaped.
+const REAPING: Duration = Duration::from_secs(5);
+
+/// What a run is watched for.
+#[derive(Clone, Debug)]
+pub(crate) struct Watch {
+    /// When it is killed; `None` is never.
+    pub(crate) hard: Option<Instant>,
+    pub(crate) grace: Duration,
+    /// The address space it has, beyond the template's.
+    pub(crate) memory: u64,
+    /// The longest report.
+    pub(crate) answer_bytes: usize,
+    /// Its process lives on after a report.
+    pub(crate) session: bool,
+    pub(crate) sandbox: Sandbox,
+}
+
+/// A run under way.
+#[derive(Debug)]
+pub(crate) struct Running {
+    template: Arc<Template>,
+    channels: Channels,
+    process: Arc<OnceLock<OwnedFd>>,
+    watch: Watch,
+    assembler: Assembler,
+    buffer: Vec<u8>,
+    out: VecDeque<Vec<u8>>,
+    said: Vec<u8>,
+    said_bytes: usize,
+    setup: Option<String>,
+    report: Option<Report>,
+    reported_at: Option<Instant>,
+    kill: Option<(Kill, Instant)>,
+    /// When the run was asked to end because somebody cancelled it.
+    asked: Option<Instant>,
+    end: Option<End>,
+    /// Nothing more comes from the process.
+    closed: bool,
+    /// The way by which calls on other threads come back.
+    calls: Option<(Sender<Ended>, Receiver<Ended>, Arc<OwnedFd>)>,
+    #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "tests ask for it"))]
+    overshoot: Option<Duration>,
+}
+
+impl Running {
+    pub(crate) fn new(template: Arc<Template>, channels: Channels, watch: Watch) -> Running {
+        Running {
+            template,
+            channels,
+            process: Arc::default(),
+            watch,
+            assembler: Assembler::default(),
+            buffer: Vec::with_capacity(PACKET),
+            out: VecDeque::new(),
+            said: Vec::new(),
+            said_bytes: 0,
+            setup: None,
+            report: None,
+            reported_at: None,
+            kill: None,
+            asked: None,
+            end: None,
+            closed: false,
+            calls: None,
+            overshoot: None,
+        }
+    }
+
+    /// Sends the job.
+    pub(crate) fn give_job(&mut self, home: &Home, json: &[u8]) {
+        self.queue(Kind::Job, 0, &with_start(home, json));
+    }
+
+    /// Sends one more program of a session.
+    pub(crate) fn give_turn(&mut self, home: &Home, source: &str) {
+        self.watch.hard = hard_deadline(home, self.watch.grace);
+        (self.report, self.reported_at, self.asked) = (None, None, None);
+        self.queue(Kind::Turn, 0, &with_start(home, source.as_bytes()));
+    }
+
+    /// Runs to the end and reaps.
+    pub(crate) fn finish(&mut self, home: &mut Home) -> Outcome {
+        while self.end.is_none() {
+            self.step(home);
+        }
+        self.drain(home);
+        self.outcome(home)
+    }
+
+    /// Runs until the turn's report is there; `None` when the process is over before.
+    pub(crate) fn next_report(&mut self, home: &mut Home) -> Option<Report> {
+        while self.end.is_none() && self.report.is_none() {
+            self.step(home);
+        }
+        if self.kill.is_some() || self.end.is_some() {
+            return None;
+        }
+        self.report.take()
+    }
+
+    /// The process, once it is there, for others to signal.
+    pub(crate) fn process(&self) -> Arc<OnceLock<OwnedFd>> {
+        self.process.clone()
+    }
+
+    #[cfg(feature = "testing")]
+    /// How long after the deadline the signal to kill was sent, if it was.
+    pub(crate) fn overshoot(&self) -> Option<Duration> {
+        self.overshoot
+    }
+
+    fn queue(&mut self, kind: Kind, id: u32, bytes: &[u8]) {
+        self.out.extend(wire::packets(kind, id, bytes));
+        self.write();
+    }
+
+    /// Sends what there is room for.
+    fn write(&mut self) {
+        while let Some(packet) = self.out.front() {
+            match rustix::net::send(&self.channels.run, packet, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Ok(_) => drop(self.out.pop_front()),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                // Nobody reads any more: the end of the process says why.
+                Err(_) => return self.out.clear(),
+            }
+        }
+    }
+
+    /// Waits for what comes next and sees to it.
+    fn step(&mut self, home: &mut Home) {
+        let wanted = PollFlags::IN | if self.out.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
+        let wake = self.next_look(home).map(|at| at.saturating_duration_since(Instant::now()));
+        let wake = wake.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
+        let mut fds = vec![PollFd::new(&self.channels.status, PollFlags::IN)];
+        let run = (!self.closed).then(|| fds.push(PollFd::new(&self.channels.run, wanted)));
+        let calls = self.calls.as_ref().map(|calls| calls.2.clone());
+        if let Some(woken) = &calls {
+            fds.push(PollFd::new(woken, PollFlags::IN));
+        }
+        let polled = rustix::event::poll(&mut fds, wake.as_ref());
+        let events: Vec<PollFlags> = fds.iter().map(PollFd::revents).collect();
+        drop(fds);
+        if polled.is_ok_and(|ready| ready > 0) {
+            if run.is_some() && !events[1].is_empty() {
+                self.write();
+                self.read(home);
+            }
+            if !events[0].is_empty() {
+                self.read_notices();
+            }
+            if calls.is_some() && events.last().is_some_and(|events| !events.is_empty()) {
+                self.take_ended(home);
+            }
+        }
+        self.look(home);
+    }
+
+    /// When to look at the clock or at the handle for cancelling again.
+    fn next_look(&self, home: &Home) -> Option<Instant> {
+        if let Some((_, at)) = self.kill {
+            return Some(at + REAPING);
+        }
+        let cancel = home.is_cancellable().then(|| Instant::now() + CANCEL_STEP);
+        let linger = self.reported_at.map(|at| at + LINGER);
+        let asked = self.asked.map(|at| at + self.watch.grace);
+        [self.watch.hard, cancel, linger, asked].into_iter().flatten().min()
+    }
+
+    /// Looks whether it is time to kill.
+    fn look(&mut self, home: &Home) {
+        let now = Instant::now();
+        if let Some((_, at)) = self.kill {
+            // A template that does not reap is stopped or broken: it goes, and its children with it.
+            if now >= at + REAPING && self.end.is_none() {
+                self.give_up();
+            }
+            return;
+        }
+        if let Some(hard) = self.watch.hard
+            && now >= hard
+        {
+            self.kill(Kill::Deadline);
+            self.overshoot = Some(Instant::now().saturating_duration_since(hard));
+        } else if self.reported_at.is_some_and(|at| now >= at + LINGER) {
+            self.kill(Kill::Lingering);
+        } else if home.cancel().is_cancelled() {
+            match self.asked {
+                None => {
+                    // The run ends by itself if it can.
+                    self.signal(Signal::USR1);
+                    self.asked = Some(now);
+                }
+                Some(asked) if now >= asked + self.watch.grace => self.kill(Kill::Cancelled),
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) -> bool {
+        self.process.get().is_some_and(|process| rustix::process::pidfd_send_signal(process, signal).is_ok())
+    }
+
+    fn kill(&mut self, why: Kill) {
+        if self.kill.is_none() && self.end.is_none() {
+            self.kill = Some((why, Instant::now()));
+            self.out.clear();
+            if self.process.get().is_none() {
+                // There is nothing to kill yet. A template that has not forked by now never will.
+                self.give_up();
+            } else {
+                self.signal(Signal::KILL);
+            }
+        }
+    }
+
+    /// Gives the template up, and with it all its children.
+    fn give_up(&mut self) {
+        self.watch.sandbox.discard(&self.template);
+        self.end = Some(End::TemplateGone);
+    }
+
+    /// Takes what the template says.
+    fn read_notices(&mut self) {
+        loop {
+            let mut bytes = [0; 32];
+            let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+            let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+            let mut parts = [IoSliceMut::new(&mut bytes)];
+            let read = match rustix::net::recvmsg(&self.channels.status, &mut parts, &mut ancillary, flags) {
+                Ok(message) => message.bytes,
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return,
+                Err(_) => 0,
+            };
+            for part in ancillary.drain() {
+                if let RecvAncillaryMessage::ScmRights(fds) = part {
+                    for fd in fds {
+                        let _ = self.process.set(fd);
+                    }
+                }
+            }
+            match Notice::of(&bytes[..read]) {
+                Some(Notice::Started) => {}
+                Some(Notice::Refused(errno)) => self.end = Some(End::NotStarted(errno)),
+                Some(Notice::Ended { death, late }) => self.end = Some(End::Reaped { death, late }),
+                None => {
+                    if self.end.is_none() {
+                        self.give_up();
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Takes what the process says.
+    fn read(&mut self, home: &mut Home) {
+        while !self.closed {
+            self.buffer.clear();
+            let into = rustix::buffer::spare_capacity(&mut self.buffer);
+            let read = match rustix::net::recv(&self.channels.run, into, RecvFlags::DONTWAIT) {
+                Ok((read, _)) => read,
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return,
+                Err(_) => 0,
+            };
+            if read == 0 {
+                self.closed = true;
+                return;
+            }
+            if let Err(violation) = self.take(home, read) {
+                self.kill(Kill::Violation(violation));
+                // What it says from here on is nobody's concern.
+                self.closed = true;
+            }
+        }
+    }
+
+    /// What is left in the channel of a process that has ended.
+    fn drain(&mut self, home: &mut Home) {
+        self.read(home);
+    }
+
+    fn take(&mut self, home: &mut Home, read: usize) -> Result<(), Violation> {
+        let answer = self.watch.answer_bytes;
+        let packet = &self.buffer[..read];
+        match self.assembler.take(packet, |_| answer)? {
+            Taken::Part => Ok(()),
+            Taken::Text => {
+                let room = SAID_KEPT - self.said.len();
+                self.said.extend_from_slice(&packet[..packet.len().min(room)]);
+                self.said_bytes += read;
+                if self.said_bytes > SAID_TAKEN { Err(Violation::Flood) } else { Ok(()) }
+            }
+            Taken::Frame(_) if self.reported_at.is_some() => Err(Violation::Unexpected),
+            Taken::Frame(frame) => self.take_frame(home, frame),
+        }
+    }
+
+    fn take_frame(&mut self, home: &mut Home, frame: Frame) -> Result<(), Violation> {
+        let unreadable = |_: serde_json::Error| Violation::Unreadable;
+        match frame.kind {
+            Kind::Printed => {
+                let lines: Vec<String> = serde_json::from_slice(&frame.bytes).map_err(unreadable)?;
+                if home.printed(lines) { Ok(()) } else { Err(Violation::Prints) }
+            }
+            Kind::Call => {
+                let text = std::str::from_utf8(&frame.bytes).map_err(|_| Violation::Unreadable)?;
+                let call: FarCall<'_> = serde_json::from_str(text).map_err(unreadable)?;
+                if call.number != u64::from(frame.id) {
+                    return Err(Violation::OutOfPlace);
+                }
+                // A run that is over calls nothing any more.
+                if self.kill.is_none() && self.end.is_none() {
+                    // While a worker waits others go on, and may call more.
+                    let along = !call.worker.is_empty();
+                    let begun = home.begin(call);
+                    self.go_on(home, frame.id.into(), begun, along);
+                }
+                Ok(())
+            }
+            Kind::Report => {
+                self.report = Some(serde_json::from_slice(&frame.bytes).map_err(unreadable)?);
+                if !self.watch.session {
+                    self.reported_at = Some(Instant::now());
+                }
+                Ok(())
+            }
+            Kind::Setup => {
+                self.setup = Some(String::from_utf8_lossy(&frame.bytes).into_owned());
+                Ok(())
+            }
+            Kind::Job | Kind::Reply | Kind::Turn => Err(Violation::Unexpected),
+        }
+    }
+
+    /// Goes on with a call that has begun, and with those that waited for it. `along` makes it on a thread of its own.
+    fn go_on(&mut self, home: &mut Home, number: u64, begun: Begun, along: bool) {
+        let mut todo = VecDeque::from([(number, begun)]);
+        while let Some((number, begun)) = todo.pop_front() {
+            let pending = match begun {
+                Begun::Ready(reply) => {
+                    self.reply(number, &reply);
+                    continue;
+                }
+                Begun::Later => continue,
+                Begun::Call(pending) => pending,
+            };
+            if along && let Some((sender, woken)) = self.lines() {
+                std::thread::spawn(move || {
+                    // Nobody listens any more when the run is over.
+                    if sender.send(pending.make()).is_ok() {
+                        let _ = rustix::io::write(&*woken, &1_u64.to_ne_bytes());
+                    }
+                });
+            } else {
+                todo.extend(home.end(pending.make()));
+            }
+        }
+    }
+
+    /// The way by which calls on other threads come back.
+    fn lines(&mut self) -> Option<(Sender<Ended>, Arc<OwnedFd>)> {
+        if self.calls.is_none() {
+            let woken = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok()?;
+            let (sender, receiver) = mpsc::channel();
+            self.calls = Some((sender, receiver, Arc::new(woken)));
+        }
+        self.calls.as_ref().map(|(sender, _, woken)| (sender.clone(), woken.clone()))
+    }
+
+    fn take_ended(&mut self, home: &mut Home) {
+        let Some((_, receiver, woken)) = &self.calls else { return };
+        let mut count = [0; 8];
+        let _ = rustix::io::read(&**woken, &mut count[..]);
+        let ended: Vec<Ended> = receiver.try_iter().collect();
+        for (number, begun) in ended.into_iter().flat_map(|ended| home.end(ended)).collect::<Vec<_>>() {
+            self.go_on(home, number, begun, true);
+        }
+    }
+
+    fn reply(&mut self, number: u64, reply: &CallReply) {
+        let bytes = serde_json::to_vec(reply).unwrap_or_default();
+        self.queue(Kind::Reply, u32::try_from(number).unwrap_or(0), &bytes);
+    }
+
+    /// What the run came to. For one that has ended.
+    fn outcome(&mut self, home: &mut Home) -> Outcome {
+        let end = self.end.unwrap_or(End::TemplateGone);
+        let said = String::from_utf8_lossy(&self.said);
+        let setup = self.setup.as_deref().map(|text| verdict::clean(text, 300));
+        let error = verdict::error(&Facts {
+            kill: self.kill.map(|(kill, _)| kill),
+            end,
+            reported: self.report.is_some(),
+            setup: setup.as_deref(),
+            said: &said,
+            limit_ms: home.limits().timeout_ms,
+            limit_bytes: self.watch.memory,
+        });
+        let mut outcome = match (error, self.report.take()) {
+            (None, Some(report)) => home.finish(report),
+            (Some(error), _) => home.fail(error, None),
+            (None, None) => home.fail(verdict::timeout(home.limits().timeout_ms, "killed"), None),
+        };
+        if let End::Reaped { death, .. } = end {
+            outcome.usage.cpu_us = Some(death.cpu_us);
+            outcome.usage.rss_peak_bytes = Some(death.rss_peak_bytes);
+        }
+        outcome
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A run that nobody waits for ends here; the template reaps it.
+        if self.end.is_none() {
+            self.signal(Signal::KILL);
+        }
+    }
+}
+
+/// A frame's bytes with the moment the turn began in front.
+fn with_start(home: &Home, bytes: &[u8]) -> Vec<u8> {
+    let ago = u64::try_from(home.started().elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let start = crate::sys::monotonic_ns().saturating_sub(ago);
+    let mut all = Vec::with_capacity(8 + bytes.len());
+    all.extend_from_slice(&start.to_le_bytes());
+    all.extend_from_slice(bytes);
+    all
+}

@@ -1,0 +1,314 @@
+//! Programs in processes of their own.
+
+use crate::lockdown::{Layer, Layers, Plan, SetupError};
+use crate::pool::Pool;
+use crate::running::{Running, Watch};
+use crate::sys;
+use crate::template::Order;
+use lisp_runtime::{Engine, Error, Home, Input, Job, Limits, Outcome, Reason, Request};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Runs programs in processes of their own, each locked in and used once. Cheap to clone, and used from any number of
+/// threads at once.
+///
+/// The host's `main` calls [`crate::init`] first: the templates that runs are forked from are the host's own program,
+/// started again.
+///
+/// ```no_run
+/// use lisp_runtime::{Engine, Input, Request};
+/// use lisp_sandbox::Sandbox;
+///
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     lisp_sandbox::init();
+///     let engine = Engine::builder().tool("price", |call| call.get::<f64>("base")).build()?;
+///     let sandbox = Sandbox::builder().engine(engine).build()?;
+///     let outcome = sandbox.run(&Request::parse(r#"{"program": "(+ 1 (tool/price {:base 2}))"}"#)?);
+///     assert_eq!(outcome.value::<f64>()?, 3.0);
+///     let outcome = sandbox.eval("(inc data/n)", &Input::new().data("n", &41));
+///     assert_eq!(outcome.value::<i64>()?, 42);
+///     Ok(())
+/// }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Sandbox(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    engine: Engine,
+    pool: Pool,
+    grace: Duration,
+    memory: Option<u64>,
+    answer_bytes: usize,
+    /// For tests: how much later than it must a run is killed.
+    late: Duration,
+}
+
+/// Makes a [`Sandbox`].
+#[derive(Clone, Debug)]
+pub struct Builder {
+    engine: Engine,
+    forkers: usize,
+    grace: Duration,
+    memory: Option<u64>,
+    answer_bytes: usize,
+    program: PathBuf,
+    required: Vec<Layer>,
+    pub(crate) off: Vec<Layer>,
+    pub(crate) fail_at: Option<Layer>,
+    pub(crate) late: Duration,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Builder {
+            engine: Engine::default(),
+            forkers: 1,
+            grace: Duration::from_millis(50),
+            memory: None,
+            answer_bytes: 256 << 20,
+            program: PathBuf::from("/proc/self/exe"),
+            required: Sandbox::REQUIRED.to_vec(),
+            off: Vec::new(),
+            fail_at: None,
+            late: Duration::ZERO,
+        }
+    }
+}
+
+impl Builder {
+    /// The engine whose limits and tools runs have.
+    #[must_use]
+    pub fn engine(mut self, engine: Engine) -> Self {
+        self.engine = engine;
+        self
+    }
+
+    /// How many templates take turns; 1 is the default. One forks some thousand times a second.
+    #[must_use]
+    pub fn forkers(mut self, count: usize) -> Self {
+        self.forkers = count;
+        self
+    }
+
+    /// How long after the deadline of its limits a run is killed; 50 ms is the default. Within it the run ends by itself
+    /// with a clean error; the kill is for one that cannot.
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// The address space a run may take beyond the template's, in bytes. The default follows from the limits of the run
+    /// and is never less than what a run within them needs.
+    #[must_use]
+    pub fn memory_bytes(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// The longest answer that the host takes from a run's process, in bytes; 256 MiB is the default.
+    #[must_use]
+    pub fn answer_bytes(mut self, bytes: usize) -> Self {
+        self.answer_bytes = bytes;
+        self
+    }
+
+    /// The program that templates are, for a host whose own `main` cannot call [`crate::init`]: any whose `main` does,
+    /// such as `ptcl`.
+    #[must_use]
+    pub fn template(mut self, program: impl Into<PathBuf>) -> Self {
+        self.program = program.into();
+        self
+    }
+
+    /// A layer without which nothing runs, besides [`Sandbox::REQUIRED`].
+    #[must_use]
+    pub fn require(mut self, layer: Layer) -> Self {
+        self.required.push(layer);
+        self
+    }
+
+    /// Does without namespaces, which some systems forbid and which make a template start later.
+    #[must_use]
+    pub fn without_namespaces(mut self) -> Self {
+        self.off.extend([
+            Layer::UserNamespace,
+            Layer::PidNamespace,
+            Layer::NetNamespace,
+            Layer::MountNamespace,
+            Layer::IpcNamespace,
+        ]);
+        self
+    }
+
+    pub(crate) fn required(&self) -> &[Layer] {
+        &self.required
+    }
+
+    pub(crate) fn requiring_nothing(mut self) -> Self {
+        self.required.clear();
+        self
+    }
+
+    /// Starts the templates.
+    ///
+    /// # Errors
+    /// A template does not start, or a required layer is missing. Then nothing runs.
+    pub fn build(self) -> Result<Sandbox, SetupError> {
+        let plan = Plan::without(&self.off);
+        let Builder { engine, grace, memory, answer_bytes, late, .. } = self;
+        let pool = Pool::new(self.program, plan, self.fail_at, self.required, self.forkers)?;
+        Ok(Sandbox(Arc::new(Inner { engine, pool, grace, memory, answer_bytes, late })))
+    }
+}
+
+impl Sandbox {
+    /// The layers without which nothing runs.
+    pub const REQUIRED: &'static [Layer] =
+        &[Layer::NoNewPrivs, Layer::Seccomp, Layer::ChildSeccomp, Layer::RlimitAs, Layer::WallKill, Layer::FdsClosed];
+
+    /// Begins to make a sandbox.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// The engine whose limits and tools runs have.
+    pub fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
+    /// What became of each layer in the templates.
+    pub fn layers(&self) -> Layers {
+        self.0.pool.templates().first().map_or(Layers(Vec::new()), |template| template.layers.clone())
+    }
+
+    /// The processes of the templates, as far as they run.
+    pub fn template_pids(&self) -> Vec<u32> {
+        self.0.pool.templates().iter().map(|template| template.pid()).collect()
+    }
+
+    /// Runs a request to its end, whatever its `isolation` says.
+    pub fn run(&self, request: &Request<'_>) -> Outcome {
+        let mut input = Input::new();
+        match self.0.engine.send_off_request(request, &mut input) {
+            Ok((job, home)) => self.run_job(&job, home),
+            Err(outcome) => *outcome,
+        }
+    }
+
+    /// Compiles a program and runs it to its end; a fault of the program is the outcome's.
+    pub fn eval(&self, source: &str, input: &Input<'_>) -> Outcome {
+        match self.0.engine.send_off(source, input, false) {
+            Ok((job, home)) => self.run_job(&job, home),
+            Err(outcome) => *outcome,
+        }
+    }
+
+    fn run_job(&self, job: &Job<'_>, mut home: Home) -> Outcome {
+        match self.start(job, &mut home) {
+            Ok(mut running) => running.finish(&mut home),
+            Err(outcome) => *outcome,
+        }
+    }
+
+    /// Starts a run and gives it its job.
+    pub(crate) fn start(&self, job: &Job<'_>, home: &mut Home) -> Result<Running, Box<Outcome>> {
+        if home.limits().timeout_ms == 0 {
+            return Err(Box::new(home.fail(crate::verdict::timeout(0, "no time"), None)));
+        }
+        let json = match serde_json::to_vec(job) {
+            Ok(json) => json,
+            Err(error) => return Err(Box::new(fault(home, &error.to_string()))),
+        };
+        let session = job.is_session();
+        let mut running = match self.order(home, json.len() as u64, session, 0, 0) {
+            Ok(running) => running,
+            Err(error) => return Err(Box::new(fault(home, &error.to_string()))),
+        };
+        running.give_job(home, &json);
+        Ok(running)
+    }
+
+    pub(crate) fn order(
+        &self,
+        home: &Home,
+        job_bytes: u64,
+        session: bool,
+        entry: u64,
+        fail_step: u64,
+    ) -> Result<Running, SetupError> {
+        let limits = home.limits();
+        let hard = hard_deadline(home, self.0.grace).filter(|_| !session);
+        let memory = self.0.memory.unwrap_or_else(|| allowance(limits, job_bytes));
+        let order = Order {
+            memory,
+            cpu_s: hard.map_or(0, |_| limits.timeout_ms.saturating_add(millis(self.0.grace)).div_ceil(1000) + 1),
+            kill_at: hard.map_or(0, monotonic),
+            entry,
+            fail_step,
+        };
+        let (template, channels) = self.0.pool.order(order)?;
+        let watch = Watch {
+            hard: hard.map(|hard| hard + self.0.late),
+            grace: self.0.grace,
+            memory,
+            answer_bytes: answer_bytes(limits, self.0.answer_bytes),
+            session,
+            sandbox: self.clone(),
+        };
+        Ok(Running::new(template, channels, watch))
+    }
+
+    pub(crate) fn discard(&self, template: &Arc<crate::pool::Template>) {
+        self.0.pool.discard(template);
+    }
+}
+
+pub(crate) fn fault(home: &mut Home, message: &str) -> Outcome {
+    home.fail(Error::new(Reason::HostFault, message), Some(lisp_runtime::Phase::Setup))
+}
+
+/// When a run is killed; `None` is never.
+pub(crate) fn hard_deadline(home: &Home, grace: Duration) -> Option<Instant> {
+    home.deadline()?.checked_add(grace)
+}
+
+/// A moment as the monotonic clock has it.
+fn monotonic(at: Instant) -> u64 {
+    let left = at.saturating_duration_since(Instant::now());
+    sys::monotonic_ns().saturating_add(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX)).max(1)
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Address space that no run within its limits fills: a heap is there twice while it is compacted, a job and its data are
+/// there as text and as values, a result as a value and as texts. The stack, the allocator and compiled patterns have the
+/// rest.
+fn allowance(limits: &Limits, job_bytes: u64) -> u64 {
+    const REST: u64 = 96 << 20;
+    const UNLIMITED: u64 = 4 << 30;
+    let heap = |bytes: u64| if bytes == 0 { UNLIMITED } else { bytes };
+    let parts = [
+        heap(limits.heap_bytes).saturating_mul(3),
+        heap(limits.setup_heap_bytes).saturating_mul(2),
+        heap(limits.result_bytes).saturating_mul(8),
+        heap(limits.prints_bytes).saturating_mul(4),
+        job_bytes.saturating_mul(4),
+        REST,
+    ];
+    parts.into_iter().fold(0, u64::saturating_add).min(1 << 46)
+}
+
+/// The longest report of a run within its limits: three texts of the result's size and the prints, as JSON strings.
+fn answer_bytes(limits: &Limits, most: usize) -> usize {
+    const ESCAPED: u64 = 6;
+    if limits.result_bytes == 0 || limits.prints_bytes == 0 {
+        return most;
+    }
+    let texts = limits.result_bytes.saturating_mul(4).saturating_add(limits.prints_bytes);
+    usize::try_from(texts.saturating_mul(ESCAPED).saturating_add(1 << 20)).unwrap_or(most).min(most)
+}

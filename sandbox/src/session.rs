@@ -1,0 +1,80 @@
+//! Turn after turn in one process.
+
+use crate::running::Running;
+use crate::sandbox::{Sandbox, fault};
+use lisp_runtime::{Cancel, Home, Input, Outcome};
+
+/// A conversation with one process, like [`lisp_runtime::Session`]: what a turn defines is there in the next. A turn that
+/// has to be killed takes the process with it; the next one begins anew, without the definitions.
+#[derive(Debug)]
+pub struct Session {
+    sandbox: Sandbox,
+    input: Input<'static>,
+    cancel: Cancel,
+    under_way: Option<(Running, Home)>,
+    names: Vec<String>,
+}
+
+impl Sandbox {
+    /// Begins a session in a process of its own.
+    pub fn session(&self, mut input: Input<'static>) -> Session {
+        let cancel = Cancel::new();
+        input = input.cancel_with(&cancel);
+        Session { sandbox: self.clone(), input, cancel, under_way: None, names: Vec::new() }
+    }
+}
+
+impl Session {
+    /// Runs one more program.
+    pub fn eval(&mut self, source: &str) -> Outcome {
+        let (mut running, mut home) = match self.under_way.take() {
+            Some((running, mut home)) => {
+                home.next_turn();
+                (running, home)
+            }
+            None => match self.begin() {
+                Ok(begun) => begun,
+                Err(outcome) => return *outcome,
+            },
+        };
+        running.give_turn(&home, source);
+        match running.next_report(&mut home) {
+            Some(report) => {
+                self.names = report.names().to_vec();
+                let outcome = home.finish(report);
+                self.under_way = Some((running, home));
+                outcome
+            }
+            None => {
+                self.names = Vec::new();
+                running.finish(&mut home)
+            }
+        }
+    }
+
+    fn begin(&self) -> Result<(Running, Home), Box<Outcome>> {
+        let (job, mut home) = self.sandbox.engine().send_off("", &self.input, true)?;
+        let json = serde_json::to_vec(&job).map_err(|error| Box::new(fault(&mut home, &error.to_string())))?;
+        let mut running = self
+            .sandbox
+            .order(&home, json.len() as u64, true, 0, 0)
+            .map_err(|error| Box::new(fault(&mut home, &error.to_string())))?;
+        running.give_job(&home, &json);
+        Ok((running, home))
+    }
+
+    /// A handle that ends the turn that runs. It stays used until it is reset.
+    pub fn cancel_handle(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    /// The names that are defined, in order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Is there a process that holds the definitions? There is none before the first turn and after one that was killed.
+    pub fn is_alive(&self) -> bool {
+        self.under_way.is_some()
+    }
+}

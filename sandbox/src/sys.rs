@@ -1,0 +1,286 @@
+//! The edge to the kernel: the system calls that `rustix` does not have or does not let safe code make. All unsafe code
+//! of the crate is here.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::time::Duration;
+
+/// One instruction of a seccomp filter.
+pub(crate) type Instruction = libc::sock_filter;
+
+/// The calling convention that filters are for.
+pub(crate) const fn arch() -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    return 0xc000_003e;
+    #[cfg(target_arch = "aarch64")]
+    return 0xc000_00b7;
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    compile_error!("the filter's table of system calls is for x86-64 and aarch64");
+}
+
+fn result(code: i64) -> io::Result<i64> {
+    if code < 0 { Err(io::Error::last_os_error()) } else { Ok(code) }
+}
+
+/// Which side of a fork this is.
+#[derive(Debug)]
+pub(crate) enum Fork {
+    /// The new process.
+    Child,
+    /// The old one; the pid is that of the child, which nobody else reaps.
+    Parent(i32),
+}
+
+/// Makes a copy of this process. In a process with several threads the copy has the calling one only, and whatever lock
+/// another held stays held there: callers see to it that there is one thread, or say that they do not.
+pub(crate) fn fork() -> io::Result<Fork> {
+    // SAFETY: fork has no memory obligations of its own. Everything the child does afterwards is what the parent could
+    // have done while its other threads stand still for ever.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Fork::Child),
+        pid => Ok(Fork::Parent(pid)),
+    }
+}
+
+/// Ends the process at once: no destructors, no buffers written, no handlers.
+pub(crate) fn exit(code: i32) -> ! {
+    // SAFETY: _exit does not return and touches no memory of ours.
+    unsafe { libc::_exit(code) }
+}
+
+/// How a process ended and what it used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Death {
+    /// The wait status.
+    pub(crate) status: i32,
+    /// Processor time.
+    pub(crate) cpu_us: u64,
+    /// The most that was resident.
+    pub(crate) rss_peak_bytes: u64,
+}
+
+/// Reaps a child of this process; `None` when it lives and `wait` is false.
+pub(crate) fn reap(pid: i32, wait: bool) -> io::Result<Option<Death>> {
+    let mut status = 0;
+    let flags = if wait { 0 } else { libc::WNOHANG };
+    loop {
+        // SAFETY: an all-zero rusage is a valid one.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: both pointers are to live variables of the types wait4 writes.
+        let reaped = unsafe { libc::wait4(pid, &raw mut status, flags, &raw mut usage) };
+        match reaped {
+            0 => return Ok(None),
+            -1 => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+            _ => {
+                let micros = |t: libc::timeval| t.tv_sec.unsigned_abs() * 1_000_000 + t.tv_usec.unsigned_abs();
+                return Ok(Some(Death {
+                    status,
+                    cpu_us: micros(usage.ru_utime) + micros(usage.ru_stime),
+                    rss_peak_bytes: usage.ru_maxrss.unsigned_abs() * 1024,
+                }));
+            }
+        }
+    }
+}
+
+/// Installs a filter for this thread and all it will start. Needs no_new_privs.
+pub(crate) fn install_filter(program: &[Instruction], all_threads: bool) -> io::Result<()> {
+    let len = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // The kernel does not write through the pointer, whatever its type says.
+    let program = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
+    let flags = if all_threads { libc::SECCOMP_FILTER_FLAG_TSYNC } else { 0 };
+    // SAFETY: the program lives until the call returns; the kernel copies it.
+    let code = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program) };
+    result(code).map(drop)
+}
+
+/// The version of Landlock that the kernel has.
+pub(crate) fn landlock_version() -> io::Result<i32> {
+    const VERSION: u32 = 1;
+    // SAFETY: with this flag the call takes no attribute.
+    let code = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0_usize, VERSION) };
+    result(code).map(|version| i32::try_from(version).unwrap_or(i32::MAX))
+}
+
+/// Forbids this thread and all it will start every file, every TCP port, and signals and abstract sockets beyond
+/// themselves, as far as the kernel's version knows them. Needs no_new_privs.
+pub(crate) fn landlock_nothing(version: i32) -> io::Result<()> {
+    #[repr(C)]
+    struct Ruleset {
+        files: u64,
+        net: u64,
+        scoped: u64,
+    }
+    let files = match version {
+        ..=1 => (1 << 13) - 1,
+        2 => (1 << 14) - 1,
+        3 | 4 => (1 << 15) - 1,
+        _ => (1 << 16) - 1,
+    };
+    let ruleset = Ruleset { files, net: if version >= 4 { 3 } else { 0 }, scoped: if version >= 6 { 3 } else { 0 } };
+    let size: usize = match version {
+        ..=3 => 8,
+        4 | 5 => 16,
+        _ => 24,
+    };
+    // SAFETY: the attribute lives until the call returns, and `size` is at most its size.
+    let fd = result(unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, &raw const ruleset, size, 0_u32) })?;
+    let fd = RawFd::try_from(fd).map_err(|_| io::ErrorKind::InvalidData)?;
+    // SAFETY: the kernel has just made this descriptor for us.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    // SAFETY: the call takes two integers.
+    result(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, fd.as_raw_fd(), 0_u32) }).map(drop)
+}
+
+/// Standard input as a descriptor that can be owned. For a process whose standard input is its only channel, once.
+pub(crate) fn take_stdin() -> OwnedFd {
+    // SAFETY: the template uses standard input for nothing else, and calls this once.
+    unsafe { OwnedFd::from_raw_fd(0) }
+}
+
+/// Keeps one descriptor, as number 3, and another name of it as standard error when `speak` is set; closes all others
+/// but 0 to 2. For a process that has just been forked: whoever owned the others here never runs again.
+pub(crate) fn keep_only(fd: OwnedFd, speak: bool) -> io::Result<OwnedFd> {
+    const KEPT: RawFd = 3;
+    let raw = fd.as_raw_fd();
+    if raw != KEPT {
+        // SAFETY: numbers only; 3 is nobody's in this process any more.
+        result(i64::from(unsafe { libc::dup3(raw, KEPT, libc::O_CLOEXEC) }))?;
+    }
+    if speak {
+        // SAFETY: as above.
+        result(i64::from(unsafe { libc::dup3(KEPT, 2, 0) }))?;
+    }
+    std::mem::forget(fd);
+    close_from(4)?;
+    // SAFETY: 3 is open, and what owned it before has been forgotten or does not run here.
+    Ok(unsafe { OwnedFd::from_raw_fd(KEPT) })
+}
+
+/// What [`keep_only`] has kept. For payloads of tests, which never close it.
+#[cfg(feature = "testing")]
+pub(crate) fn third() -> OwnedFd {
+    // SAFETY: tests keep it from being dropped.
+    unsafe { OwnedFd::from_raw_fd(3) }
+}
+
+/// Closes every descriptor from a number on.
+pub(crate) fn close_from(first: u32) -> io::Result<()> {
+    // SAFETY: descriptors are closed whose owners never run in this process: see the callers.
+    let code = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0_u32) };
+    match result(code) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
+            for fd in first..4096 {
+                // SAFETY: as above.
+                unsafe { libc::close(fd.cast_signed()) };
+            }
+            Ok(())
+        }
+        done => done.map(drop),
+    }
+}
+
+static ALARM: AtomicPtr<AtomicBool> = AtomicPtr::new(std::ptr::null_mut());
+static CANCEL: AtomicPtr<AtomicBool> = AtomicPtr::new(std::ptr::null_mut());
+
+extern "C" fn on_signal(signal: libc::c_int) {
+    let set = |flag: &AtomicPtr<AtomicBool>| {
+        // SAFETY: null, or the inside of an `Arc` that `listen` has leaked.
+        if let Some(flag) = unsafe { flag.load(Ordering::Relaxed).as_ref() } {
+            flag.store(true, Ordering::Relaxed);
+        }
+    };
+    if signal == libc::SIGUSR1 {
+        set(&CANCEL);
+    }
+    set(&ALARM);
+}
+
+/// Lets SIGALRM set `alarm`, and SIGUSR1 both flags, for as long as the process lives.
+pub(crate) fn listen(alarm: Arc<AtomicBool>, cancel: Arc<AtomicBool>) -> io::Result<()> {
+    ALARM.store(Arc::into_raw(alarm).cast_mut(), Ordering::Relaxed);
+    CANCEL.store(Arc::into_raw(cancel).cast_mut(), Ordering::Relaxed);
+    // SAFETY: an all-zero sigaction is a valid one.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = on_signal as *const () as usize;
+    action.sa_flags = libc::SA_RESTART;
+    for signal in [libc::SIGALRM, libc::SIGUSR1] {
+        // SAFETY: the handler does nothing but atomic stores, which are safe in a handler.
+        result(i64::from(unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) }))?;
+    }
+    Ok(())
+}
+
+/// Puts every signal back to its default and lets it through. The two of [`listen`] are left as they are.
+pub(crate) fn reset_signals() {
+    // SAFETY: an all-zero sigaction has the default disposition and no flags.
+    let default: libc::sigaction = unsafe { std::mem::zeroed() };
+    for signal in 1..=64 {
+        // Those of the stack guard stay: without them an overflow says nothing.
+        if !matches!(signal, libc::SIGALRM | libc::SIGUSR1 | libc::SIGSEGV | libc::SIGBUS) {
+            // SAFETY: plain data; that some signals cannot be set is no matter.
+            unsafe { libc::sigaction(signal, &raw const default, std::ptr::null_mut()) };
+        }
+    }
+    // SAFETY: an all-zero set is filled before it is used.
+    let mut none: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is a live variable.
+    unsafe {
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
+}
+
+/// Has SIGALRM come after a time, then every 10 ms, in case the first came too early to be of use; `None` is never.
+pub(crate) fn alarm_in(time: Option<Duration>) {
+    let timeval = |time: Duration| libc::timeval {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX).min(100_000_000) as libc::time_t,
+        tv_usec: i64::from(time.subsec_micros()) as libc::suseconds_t,
+    };
+    let first = time.map_or(Duration::ZERO, |time| time.max(Duration::from_micros(1)));
+    let timer = libc::itimerval { it_interval: timeval(Duration::from_millis(10)), it_value: timeval(first) };
+    // SAFETY: the timer is a live variable; the old one is not asked for.
+    unsafe { libc::syscall(libc::SYS_setitimer, libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut::<u8>()) };
+}
+
+/// Processor time that a living process has used.
+pub(crate) fn cpu_time(pid: i32) -> io::Result<Duration> {
+    // The kernel's way of naming the clock of a process.
+    let clock = (!pid << 3) | 2;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the time is a live variable.
+    result(i64::from(unsafe { libc::clock_gettime(clock, &raw mut time) }))?;
+    Ok(Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0)))
+}
+
+/// Nanoseconds of the monotonic clock, which all processes of a system share.
+pub(crate) fn monotonic_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the time is a live variable; this clock is always there.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+/// Moves this process into namespaces of its own.
+pub(crate) fn unshare(namespaces: libc::c_int) -> io::Result<()> {
+    // SAFETY: only flags of namespaces are given, which share nothing between threads of this process.
+    result(i64::from(unsafe { libc::unshare(namespaces) })).map(drop)
+}
+
+/// Has the allocator of the system take memory for all threads from one place: others would each reserve address space
+/// of their own, many times what they use.
+pub(crate) fn one_arena() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: a setting of the allocator, which takes two integers.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+}

@@ -1,0 +1,126 @@
+//! For this crate's tests: native payloads in the place of programs, and protections taken away one at a time.
+
+use crate::bounded::Bounds;
+use crate::lockdown::Layer;
+use crate::sandbox::{Builder, Sandbox, fault};
+use crate::sys;
+use lisp_runtime::{Input, Outcome};
+use std::os::fd::OwnedFd;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// A payload: what a program cannot do, done in its place. It has the channel to the host.
+/// What it answers is the exit code.
+pub type Payload = fn(&OwnedFd) -> i32;
+
+static PAYLOADS: OnceLock<&'static [(&'static str, Payload)]> = OnceLock::new();
+
+/// As [`crate::init`], with payloads by name.
+pub fn init(payloads: &'static [(&'static str, Payload)]) {
+    let _ = PAYLOADS.set(payloads);
+    crate::init();
+}
+
+pub(crate) fn run_payload(entry: u64, run: OwnedFd) -> i32 {
+    let payloads = PAYLOADS.get().copied().unwrap_or_default();
+    let Some((_, payload)) = usize::try_from(entry).ok().and_then(|entry| payloads.get(entry - 1)) else { return 99 };
+    std::panic::catch_unwind(|| payload(&run)).unwrap_or(101)
+}
+
+impl Builder {
+    /// Kills so much later than it must.
+    #[must_use]
+    pub fn late(mut self, late: Duration) -> Self {
+        self.late = late;
+        self
+    }
+
+    /// Runs whatever is missing.
+    #[must_use]
+    pub fn requiring_none(self) -> Self {
+        self.requiring_nothing()
+    }
+
+    /// Does without a layer. Without the kill at the deadline there is one half a second later: tests must end.
+    #[must_use]
+    pub fn without(mut self, layer: Layer) -> Self {
+        self.off.push(layer);
+        if layer == Layer::WallKill {
+            self.late = Duration::from_millis(500);
+        }
+        self
+    }
+
+    /// Makes a layer fail as if the system did not give it.
+    #[must_use]
+    pub fn failing_at(mut self, layer: Layer) -> Self {
+        self.fail_at = Some(layer);
+        self
+    }
+}
+
+impl Bounds {
+    /// Does without a layer. Without the kill at the deadline there is one half a second later: tests must end.
+    #[must_use]
+    pub fn without(mut self, layer: Layer) -> Self {
+        self.off.push(layer);
+        if layer == Layer::WallKill {
+            self.late = Duration::from_millis(500);
+        }
+        self
+    }
+
+    /// Makes a layer fail as if the system did not give it.
+    #[must_use]
+    pub fn failing_at(mut self, layer: Layer) -> Self {
+        self.fail_at = Some(layer);
+        self
+    }
+}
+
+impl Sandbox {
+    /// Runs a payload in the place of a program. Answers the outcome, and how late the signal to kill was.
+    pub fn run_payload(&self, name: &str, input: &Input<'_>, fail_step: u64) -> (Outcome, Option<Duration>) {
+        let payloads = PAYLOADS.get().copied().unwrap_or_default();
+        let entry = payloads.iter().position(|row| row.0 == name).map_or(u64::MAX, |at| at as u64 + 1);
+        let (_, mut home) = match self.engine().send_off("", input, false) {
+            Ok(halves) => halves,
+            Err(outcome) => return (*outcome, None),
+        };
+        match self.order(&home, 0, false, entry, fail_step) {
+            Ok(mut running) => (running.finish(&mut home), running.overshoot()),
+            Err(error) => (fault(&mut home, &error.to_string()), None),
+        }
+    }
+}
+
+/// The channel of a closure under [`crate::run_bounded`].
+pub fn bounded_channel() -> OwnedFd {
+    sys::third()
+}
+
+/// Sends one packet as it is.
+pub fn send_raw(run: &OwnedFd, packet: &[u8]) -> bool {
+    rustix::net::send(run, packet, rustix::net::SendFlags::NOSIGNAL).is_ok()
+}
+
+/// Sends a frame of a kind: `b'P'` lines printed, `b'C'` a call, `b'R'` a report, anything else one with no place.
+pub fn send_frame(run: &OwnedFd, kind: u8, id: u32, json: &str) -> bool {
+    let kind = match kind {
+        b'P' => crate::wire::Kind::Printed,
+        b'C' => crate::wire::Kind::Call,
+        b'R' => crate::wire::Kind::Report,
+        _ => crate::wire::Kind::Job,
+    };
+    crate::wire::send(run, kind, id, json.as_bytes()).is_ok()
+}
+
+/// Waits for a frame of the host's: which call it is about, and its bytes.
+pub fn receive(run: &OwnedFd) -> Option<(u32, Vec<u8>)> {
+    crate::wire::receive(run).ok().flatten().map(|frame| (frame.id, frame.bytes))
+}
+
+/// Ends the process at once.
+pub fn exit(code: i32) -> ! {
+    sys::exit(code)
+}

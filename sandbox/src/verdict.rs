@@ -1,0 +1,205 @@
+//! What a run came to, from facts the host owns. What the run's process says of itself chooses between texts, and between
+//! one failure and another; it never makes a success of a failure.
+
+use crate::child::SETUP_FAILED;
+use crate::sys::Death;
+use crate::wire::Violation;
+use lisp_runtime::{Error, Reason};
+
+/// Why the host killed a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kill {
+    /// It was past its deadline.
+    Deadline,
+    /// Somebody cancelled the run.
+    Cancelled,
+    /// It did not keep to the protocol.
+    Violation(Violation),
+    /// It had given its report, and did not end.
+    Lingering,
+}
+
+/// How it ended, as far as the host knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It was reaped; `late` when the template killed it past its time.
+    Reaped { death: Death, late: bool },
+    /// There was no process: the system would not make one.
+    NotStarted(i32),
+    /// The template is gone, and with it the process.
+    TemplateGone,
+}
+
+/// All that counts.
+#[derive(Debug)]
+pub(crate) struct Facts<'a> {
+    pub(crate) kill: Option<Kill>,
+    pub(crate) end: End,
+    /// A report has come, whole and well-formed.
+    pub(crate) reported: bool,
+    /// Which step of its set-up failed, if one did.
+    pub(crate) setup: Option<&'a str>,
+    /// The beginning of its standard error.
+    pub(crate) said: &'a str,
+    pub(crate) limit_ms: u64,
+    /// The hard ceiling of memory.
+    pub(crate) limit_bytes: u64,
+}
+
+/// The error of a run; `None` when its report counts.
+pub(crate) fn error(facts: &Facts<'_>) -> Option<Error> {
+    match (facts.kill, facts.end) {
+        _ if facts.setup.is_some() => Some(host_fault(format!("sandbox set-up: {}", facts.setup.unwrap_or_default()))),
+        (Some(Kill::Violation(violation)), _) => Some(host_fault(format!("the run's process sent {violation}"))),
+        // A report that was whole before the deadline counts.
+        (Some(Kill::Lingering | Kill::Deadline | Kill::Cancelled), _) if facts.reported => None,
+        (Some(Kill::Lingering | Kill::Deadline), _) | (_, End::Reaped { late: true, .. }) => {
+            Some(timeout(facts.limit_ms, "killed"))
+        }
+        (Some(Kill::Cancelled), _) => {
+            Some(Error::new(Reason::Cancelled, "the run was cancelled from outside").detail("ended_by", "killed"))
+        }
+        (None, End::NotStarted(errno)) => {
+            Some(host_fault(format!("sandbox set-up: fork: {}", std::io::Error::from_raw_os_error(errno))))
+        }
+        (None, End::TemplateGone) => Some(host_fault("the template process ended while the run was under way".into())),
+        (None, End::Reaped { death, .. }) => of_status(facts, death.status),
+    }
+}
+
+fn of_status(facts: &Facts<'_>, status: i32) -> Option<Error> {
+    if libc::WIFSIGNALED(status) {
+        return Some(of_signal(facts, status));
+    }
+    match libc::WEXITSTATUS(status) {
+        0 if facts.reported => None,
+        0 => Some(host_fault("the run's process ended without a result".into())),
+        SETUP_FAILED => Some(host_fault("sandbox set-up failed".into())),
+        code => Some(host_fault(format!("the run's process ended with code {code}{}", said(facts)))),
+    }
+}
+
+fn of_signal(facts: &Facts<'_>, status: i32) -> Error {
+    match libc::WTERMSIG(status) {
+        libc::SIGXCPU => timeout(facts.limit_ms, "processor time"),
+        libc::SIGSYS => host_fault("the run's process made a forbidden system call".into()),
+        libc::SIGABRT if facts.said.contains("has overflowed its stack") => {
+            host_fault("the native stack of the run's process overflowed".into())
+        }
+        libc::SIGABRT => match requested(facts.said) {
+            Some(bytes) => out_of_memory(facts.limit_bytes, bytes),
+            None => host_fault(format!("the run's process was aborted{}", said(facts))),
+        },
+        libc::SIGKILL => host_fault("the run's process was killed from outside, possibly for want of memory".into()),
+        signal => {
+            let core = if libc::WCOREDUMP(status) { ", core dumped" } else { "" };
+            host_fault(format!("the run's process was killed by signal {signal}{core}{}", said(facts)))
+        }
+    }
+}
+
+/// The bytes that an allocation asked for in vain, as the standard library says it before it aborts.
+pub(crate) fn requested(said: &str) -> Option<u64> {
+    let (_, rest) = said.split_once("memory allocation of ")?;
+    rest.split_once(" bytes failed")?.0.parse().ok()
+}
+
+/// The error of a run past its deadline that had to be killed. `why` says what killed it.
+pub(crate) fn timeout(limit_ms: u64, why: &'static str) -> Error {
+    Error::new(Reason::Timeout, format!("the run takes longer than {limit_ms} ms"))
+        .hint("do less work, for example on fewer rows, or raise the limit timeout_ms")
+        .detail("limit_ms", limit_ms)
+        .detail("ended_by", why)
+}
+
+fn out_of_memory(limit: u64, requested: u64) -> Error {
+    Error::new(Reason::MemoryExceeded, format!("the run's process may take {limit} bytes and asked for more"))
+        .hint("hold less at once, or raise the limit heap_bytes")
+        .detail("limit_bytes", limit)
+        .detail("requested_bytes", requested)
+        .detail("ended_by", "address space")
+}
+
+fn host_fault(message: String) -> Error {
+    Error::new(Reason::HostFault, message)
+}
+
+/// What it said at last, made fit to be shown.
+fn said(facts: &Facts<'_>) -> String {
+    match clean(facts.said, 300) {
+        said if said.is_empty() => String::new(),
+        said => format!(": {said}"),
+    }
+}
+
+/// Text of a process that nobody trusts: no control characters, at most so many bytes.
+pub(crate) fn clean(text: &str, bytes: usize) -> String {
+    let mut clean = String::new();
+    for c in text.trim().chars() {
+        let c = if c == '\n' || c == '\t' { ' ' } else { c };
+        // Controls of bidirectional text hide what stands beside them.
+        let hidden =
+            c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if clean.len() + c.len_utf8() > bytes {
+            clean.push_str("...");
+            break;
+        }
+        clean.push(if hidden { '\u{fffd}' } else { c });
+    }
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(end: End) -> Facts<'static> {
+        Facts { kill: None, end, reported: true, setup: None, said: "", limit_ms: 5, limit_bytes: 7 }
+    }
+
+    fn reaped(status: i32) -> End {
+        End::Reaped { death: Death { status, cpu_us: 0, rss_peak_bytes: 0 }, late: false }
+    }
+
+    fn reason(facts: &Facts<'_>) -> Option<Reason> {
+        error(facts).map(|error| error.reason)
+    }
+
+    #[test]
+    fn a_report_counts_with_an_orderly_end_only() {
+        assert_eq!(reason(&facts(reaped(0))), None);
+        assert_eq!(reason(&Facts { reported: false, ..facts(reaped(0)) }), Some(Reason::HostFault));
+        for status in [1 << 8, libc::SIGKILL, libc::SIGSEGV, libc::SIGSYS] {
+            assert_eq!(reason(&facts(reaped(status))), Some(Reason::HostFault), "{status}");
+        }
+        assert_eq!(reason(&facts(End::TemplateGone)), Some(Reason::HostFault));
+        assert_eq!(reason(&facts(End::NotStarted(11))), Some(Reason::HostFault));
+    }
+
+    #[test]
+    fn the_hosts_own_kill_comes_first() {
+        let killed = |kill, reported| {
+            let said = "memory allocation of 9 bytes failed";
+            reason(&Facts { kill: Some(kill), reported, said, ..facts(reaped(libc::SIGABRT)) })
+        };
+        assert_eq!(killed(Kill::Deadline, false), Some(Reason::Timeout));
+        assert_eq!(killed(Kill::Cancelled, false), Some(Reason::Cancelled));
+        assert_eq!(killed(Kill::Violation(Violation::Garbage), true), Some(Reason::HostFault));
+        assert_eq!(killed(Kill::Deadline, true), None);
+        assert_eq!(killed(Kill::Lingering, true), None);
+    }
+
+    #[test]
+    fn a_failed_allocation_is_told_from_an_abort() {
+        let aborted = |said| reason(&Facts { said, reported: false, ..facts(reaped(libc::SIGABRT)) });
+        assert_eq!(aborted("memory allocation of 123 bytes failed\n"), Some(Reason::MemoryExceeded));
+        assert_eq!(aborted("panicked"), Some(Reason::HostFault));
+        assert_eq!(reason(&facts(reaped(libc::SIGXCPU))), Some(Reason::Timeout));
+    }
+
+    #[test]
+    fn text_is_made_fit_to_be_shown() {
+        assert_eq!(clean(" a\u{1b}[31m\u{202e}b\n", 100), "a\u{fffd}[31m\u{fffd}b");
+        assert_eq!(clean("äääää", 5), "ää...");
+    }
+}

@@ -1,0 +1,224 @@
+//! Frames between a run's process and the host, over a socket that keeps packets apart.
+//!
+//! A packet is a header and a part of a frame's bytes. The header says the kind of the frame, which call it is about, how
+//! long the frame is, and where the part stands in it; anything else than the next part is a violation, and so is a
+//! frame longer than its kind may be. A packet that begins with a byte below the kinds is text on standard error.
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// To the child: when the run began, and the job
+    Job = 0xf8,
+    /// To the child: the reply to a call
+    Reply,
+    /// To the child: one more program of a session
+    Turn,
+    /// To the host: lines printed
+    Printed,
+    /// To the host: a tool to call
+    Call,
+    /// To the host: the report
+    Report,
+    /// To the host: which step of the set-up failed, before anything ran
+    Setup,
+}
+
+/// No text begins with this byte or a higher one.
+const FIRST: u8 = Kind::Job as u8;
+const HEADER: usize = 13;
+/// The most bytes of a packet.
+pub(crate) const PACKET: usize = 60 << 10;
+
+impl Kind {
+    fn of(byte: u8) -> Option<Kind> {
+        [Kind::Job, Kind::Reply, Kind::Turn, Kind::Printed, Kind::Call, Kind::Report, Kind::Setup]
+            .into_iter()
+            .find(|&kind| kind as u8 == byte)
+    }
+}
+
+/// A frame that is complete.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) kind: Kind,
+    /// Which call it is about, where there are several.
+    pub(crate) id: u32,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What is wrong with what the other side sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Violation {
+    #[error("a packet that is no frame")]
+    Garbage,
+    #[error("a frame longer than it may be")]
+    TooLong,
+    #[error("a part of a frame out of its place")]
+    OutOfPlace,
+    #[error("a frame that has no place here")]
+    Unexpected,
+    #[error("a frame that cannot be read")]
+    Unreadable,
+    #[error("more on standard error than it may be")]
+    Flood,
+    #[error("more lines than it may print")]
+    Prints,
+}
+
+/// The packets of a frame.
+pub(crate) fn packets(kind: Kind, id: u32, bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let total = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    let room = PACKET - HEADER;
+    (0..bytes.len().div_ceil(room).max(1)).map(move |index| {
+        let start = index * room;
+        let part = &bytes[start..bytes.len().min(start + room)];
+        let mut packet = Vec::with_capacity(HEADER + part.len());
+        packet.push(kind as u8);
+        for word in [id, total, u32::try_from(start).unwrap_or(u32::MAX)] {
+            packet.extend_from_slice(&word.to_le_bytes());
+        }
+        packet.extend_from_slice(part);
+        packet
+    })
+}
+
+/// What a packet comes to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// A frame is complete.
+    Frame(Frame),
+    /// There is more to come.
+    Part,
+    /// It is text.
+    Text,
+}
+
+/// Puts frames together.
+#[derive(Debug, Default)]
+pub(crate) struct Assembler {
+    under_way: Option<(Frame, usize)>,
+}
+
+impl Assembler {
+    /// Takes a packet. `most` says how long a frame of a kind may be.
+    pub(crate) fn take(&mut self, packet: &[u8], most: impl Fn(Kind) -> usize) -> Result<Taken, Violation> {
+        match packet.first() {
+            None => return Err(Violation::Garbage),
+            Some(&byte) if byte < FIRST => return Ok(Taken::Text),
+            Some(_) => {}
+        }
+        if packet.len() < HEADER {
+            return Err(Violation::Garbage);
+        }
+        let (header, part) = packet.split_at(HEADER);
+        let kind = Kind::of(header[0]).ok_or(Violation::Garbage)?;
+        let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let (id, total, start) = (word(1), word(5) as usize, word(9) as usize);
+        if total > most(kind) {
+            return Err(Violation::TooLong);
+        }
+        let (mut frame, expected) = match self.under_way.take() {
+            None => (Frame { kind, id, bytes: Vec::new() }, total),
+            Some(under_way) => under_way,
+        };
+        let fits = (frame.kind, frame.id, expected) == (kind, id, total) && start == frame.bytes.len();
+        if !fits || part.len() > total - start || (part.is_empty() && total > 0) {
+            return Err(Violation::OutOfPlace);
+        }
+        frame.bytes.extend_from_slice(part);
+        if frame.bytes.len() == total {
+            return Ok(Taken::Frame(frame));
+        }
+        self.under_way = Some((frame, total));
+        Ok(Taken::Part)
+    }
+}
+
+/// Sends a frame, waiting for room as long as it takes. For the child.
+pub(crate) fn send(socket: &OwnedFd, kind: Kind, id: u32, bytes: &[u8]) -> io::Result<()> {
+    for packet in packets(kind, id, bytes) {
+        loop {
+            match rustix::net::send(socket, &packet, SendFlags::NOSIGNAL) {
+                Ok(_) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Waits for a frame; `None` when the host is gone. For the child, which believes the host.
+pub(crate) fn receive(socket: &OwnedFd) -> io::Result<Option<Frame>> {
+    let mut assembler = Assembler::default();
+    // Not zeroed: each page that is written to is a page to be copied.
+    let mut buffer = Vec::with_capacity(PACKET);
+    loop {
+        buffer.clear();
+        let into = rustix::buffer::spare_capacity(&mut buffer);
+        let read = match rustix::net::recv(socket, into, RecvFlags::empty()) {
+            Ok((read, _)) => read,
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        if read == 0 {
+            return Ok(None);
+        }
+        match assembler.take(&buffer[..read], |_| u32::MAX as usize) {
+            Ok(Taken::Frame(frame)) => return Ok(Some(frame)),
+            Ok(Taken::Part) => {}
+            Ok(Taken::Text) => return Err(io::ErrorKind::InvalidData.into()),
+            Err(violation) => return Err(io::Error::other(violation)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANY: fn(Kind) -> usize = |_| usize::MAX;
+
+    fn assembled(packets: impl Iterator<Item = Vec<u8>>) -> Result<Vec<Taken>, Violation> {
+        let mut assembler = Assembler::default();
+        packets.map(|packet| assembler.take(&packet, ANY)).collect()
+    }
+
+    #[test]
+    fn what_is_sent_arrives() {
+        for length in [0, 1, PACKET - HEADER, PACKET - HEADER + 1, 3 * PACKET] {
+            let bytes: Vec<u8> = (0..length).map(|i| i as u8).collect();
+            let taken = assembled(packets(Kind::Call, 7, &bytes)).unwrap();
+            let (last, parts) = taken.split_last().unwrap();
+            assert!(parts.iter().all(|part| *part == Taken::Part));
+            assert_eq!(*last, Taken::Frame(Frame { kind: Kind::Call, id: 7, bytes }));
+        }
+    }
+
+    #[test]
+    fn violations() {
+        let whole: Vec<Vec<u8>> = packets(Kind::Report, 1, &vec![0; 2 * PACKET]).collect();
+        let refused = |packets: &[Vec<u8>]| assembled(packets.iter().cloned()).unwrap_err();
+        assert_eq!(refused(&[vec![]]), Violation::Garbage);
+        assert_eq!(refused(&[vec![0xff; 40]]), Violation::Garbage);
+        assert_eq!(refused(&[whole[0][..5].to_vec()]), Violation::Garbage);
+        assert_eq!(refused(&[whole[1].clone()]), Violation::OutOfPlace);
+        assert_eq!(refused(&[whole[0].clone(), whole[0].clone()]), Violation::OutOfPlace);
+        assert_eq!(refused(&[whole[0].clone(), whole[2].clone()]), Violation::OutOfPlace);
+        let mut long = whole[0].clone();
+        long[5..9].copy_from_slice(&20_u32.to_le_bytes());
+        assert_eq!(refused(&[long]), Violation::OutOfPlace);
+        let most = |_| 100;
+        assert_eq!(Assembler::default().take(&whole[0], most), Err(Violation::TooLong));
+        let mut huge = packets(Kind::Report, 1, b"x").next().unwrap();
+        huge[5..9].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert_eq!(Assembler::default().take(&huge, most), Err(Violation::TooLong));
+        assert_eq!(Assembler::default().take(b"memory", most), Ok(Taken::Text));
+    }
+}

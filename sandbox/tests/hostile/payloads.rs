@@ -1,0 +1,617 @@
+//! What a program of the language cannot do, done natively in its place.
+//!
+//! A payload answers [`DENIED`] when it was told no, and [`ESCAPED`] when it got what it must not have. One that is killed
+//! answers nothing.
+
+use lisp_sandbox::testing::{self, Payload, receive, send_frame, send_raw};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+pub(crate) const DENIED: i32 = 10;
+pub(crate) const ESCAPED: i32 = 42;
+
+/// A system call by its number.
+#[allow(unsafe_code, reason = "payloads do what programs must not be able to do")]
+pub(crate) fn raw(call: i64, args: [usize; 6]) -> i64 {
+    let [a, b, c, d, e, f] = args;
+    // SAFETY: for the calls with pointers, the callers give those of live variables or such as the kernel refuses. What
+    // becomes of this process is what the test is about.
+    match unsafe { libc::syscall(call, a, b, c, d, e, f) } {
+        -1 => -i64::from(std::io::Error::last_os_error().raw_os_error().unwrap_or(0)),
+        done => done,
+    }
+}
+
+fn denied(result: i64) -> i32 {
+    if result < 0 { DENIED } else { ESCAPED }
+}
+
+fn path(text: &'static std::ffi::CStr) -> usize {
+    text.as_ptr() as usize
+}
+
+fn for_ever() -> ! {
+    loop {
+        std::thread::sleep(Duration::from_secs(3600));
+    }
+}
+
+pub(crate) fn spin(_: &OwnedFd) -> i32 {
+    // Long enough to be killed by anything that kills.
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(10) {
+        std::hint::spin_loop();
+    }
+    ESCAPED
+}
+
+fn sleep(_: &OwnedFd) -> i32 {
+    for_ever()
+}
+
+fn wait_for_the_host(run: &OwnedFd) -> i32 {
+    // The job never comes.
+    drop(receive(run));
+    for_ever()
+}
+
+fn stop_itself(_: &OwnedFd) -> i32 {
+    let all = u64::MAX;
+    raw(libc::SYS_rt_sigprocmask, [0, &raw const all as usize, 0, 8, 0, 0]);
+    let (pid, tid) = (raw(libc::SYS_getpid, [0; 6]) as usize, raw(libc::SYS_gettid, [0; 6]) as usize);
+    raw(libc::SYS_tgkill, [pid, tid, libc::SIGSTOP as usize, 0, 0, 0]);
+    for_ever()
+}
+
+fn hold_memory(_: &OwnedFd) -> i32 {
+    let mut held: Vec<Vec<u8>> = Vec::new();
+    for _ in 0..4096 {
+        held.push(Vec::with_capacity(1 << 20));
+        std::hint::black_box(&held);
+    }
+    ESCAPED
+}
+
+fn one_huge_vector(_: &OwnedFd) -> i32 {
+    let huge: Vec<u8> = Vec::with_capacity(1 << 40);
+    std::hint::black_box(&huge);
+    ESCAPED
+}
+
+/// Maps until it is told no; more than a gigabyte is an escape.
+fn map(flags: i32) -> i32 {
+    const PART: usize = 1 << 24;
+    for _ in 0..64 {
+        let args = [0, PART, (libc::PROT_READ | libc::PROT_WRITE) as usize, flags as usize, usize::MAX, 0];
+        if raw(libc::SYS_mmap, args) < 0 {
+            return DENIED;
+        }
+    }
+    ESCAPED
+}
+
+fn map_private(_: &OwnedFd) -> i32 {
+    map(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)
+}
+
+fn map_shared(_: &OwnedFd) -> i32 {
+    map(libc::MAP_SHARED | libc::MAP_ANONYMOUS)
+}
+
+pub(crate) fn memory_file(_: &OwnedFd) -> i32 {
+    let fd = raw(libc::SYS_memfd_create, [path(c"x"), 0, 0, 0, 0, 0]);
+    // Going beyond the size of files that is allowed must not kill before the answer.
+    raw(libc::SYS_rt_sigprocmask, [0, &raw const ALL as usize, 0, 8, 0, 0]);
+    denied(if fd < 0 { fd } else { raw(libc::SYS_ftruncate, [fd as usize, 1 << 20, 0, 0, 0, 0]) })
+}
+
+static ALL: u64 = u64::MAX;
+
+fn overflow(_: &OwnedFd) -> i32 {
+    #[allow(unconditional_recursion, reason = "this is what it is for")]
+    fn deeper(n: u64) -> u64 {
+        let here = std::hint::black_box([n; 64]);
+        deeper(n + 1) + here[(n % 64) as usize]
+    }
+    deeper(0) as i32
+}
+
+pub(crate) fn fork(_: &OwnedFd) -> i32 {
+    let flags = libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD;
+    let pid = raw(libc::SYS_clone, [flags as usize, 0, 0, 0, 0, 0]);
+    if pid == 0 {
+        testing::exit(0);
+    }
+    denied(pid)
+}
+
+fn vfork(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_vfork, [0; 6]))
+}
+
+fn clone3(_: &OwnedFd) -> i32 {
+    let args = [0_u64, 0, 0, 0, libc::SIGCHLD as u64, 0, 0, 0];
+    denied(raw(libc::SYS_clone3, [args.as_ptr() as usize, 64, 0, 0, 0, 0]))
+}
+
+fn clone3_new_user(_: &OwnedFd) -> i32 {
+    let args = [libc::CLONE_NEWUSER as u64, 0, 0, 0, libc::SIGCHLD as u64, 0, 0, 0];
+    denied(raw(libc::SYS_clone3, [args.as_ptr() as usize, 64, 0, 0, 0, 0]))
+}
+
+fn clone_new_user(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_clone, [(libc::CLONE_NEWUSER | libc::SIGCHLD) as usize, 0, 0, 0, 0, 0]))
+}
+
+fn daemon(_: &OwnedFd) -> i32 {
+    raw(libc::SYS_setsid, [0; 6]);
+    denied(raw(libc::SYS_clone, [libc::SIGCHLD as usize, 0, 0, 0, 0, 0]))
+}
+
+fn thread(_: &OwnedFd) -> i32 {
+    match std::thread::Builder::new().spawn(|| ()) {
+        Ok(_) => ESCAPED,
+        Err(_) => DENIED,
+    }
+}
+
+fn kill_all(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_kill, [usize::MAX, 0, 0, 0, 0, 0]))
+}
+
+fn kill_parent(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_kill, [raw(libc::SYS_getppid, [0; 6]) as usize, libc::SIGKILL as usize, 0, 0, 0, 0]))
+}
+
+fn signal_another(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_tgkill, [1, 1, 0, 0, 0, 0]))
+}
+
+fn open_a_process(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_pidfd_open, [1, 0, 0, 0, 0, 0]))
+}
+
+fn trace(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_ptrace, [libc::PTRACE_ATTACH as usize, 1, 0, 0, 0, 0]))
+}
+
+fn read_another(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_process_vm_readv, [1, 0, 0, 0, 0, 0]))
+}
+
+fn open_at(path: usize, flags: i32) -> i64 {
+    raw(libc::SYS_openat, [libc::AT_FDCWD as usize, path, flags as usize, 0, 0, 0])
+}
+
+pub(crate) fn open_passwd(_: &OwnedFd) -> i32 {
+    denied(open_at(path(c"/etc/passwd"), libc::O_RDONLY))
+}
+
+fn open_many(_: &OwnedFd) -> i32 {
+    let paths = [c"../etc/passwd", c"/proc/self/root/etc/passwd", c"/proc/1/mem", c"/dev/null", c".", c"/tmp/x"];
+    let flags = [libc::O_RDONLY, libc::O_PATH, libc::O_RDWR | libc::O_CREAT];
+    let opened = paths.iter().flat_map(|name| flags.map(|flag| open_at(path(name), flag))).any(|fd| fd >= 0);
+    if opened { ESCAPED } else { DENIED }
+}
+
+fn open_old(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_open, [path(c"/etc/passwd"), 0, 0, 0, 0, 0]))
+}
+
+fn openat2(_: &OwnedFd) -> i32 {
+    let how = [0_u64; 3];
+    let args = [libc::AT_FDCWD as usize, path(c"/etc/passwd"), how.as_ptr() as usize, 24, 0, 0];
+    denied(raw(libc::SYS_openat2, args))
+}
+
+fn io_uring(_: &OwnedFd) -> i32 {
+    let params = [0_u64; 16];
+    denied(raw(libc::SYS_io_uring_setup, [4, params.as_ptr() as usize, 0, 0, 0, 0]))
+}
+
+fn handle(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_name_to_handle_at, [libc::AT_FDCWD as usize, path(c"/"), 0, 0, 0, 0]))
+}
+
+fn socket(family: i32, kind: i32) -> i32 {
+    denied(raw(libc::SYS_socket, [family as usize, kind as usize, 0, 0, 0, 0]))
+}
+
+fn socket_inet(_: &OwnedFd) -> i32 {
+    socket(libc::AF_INET, libc::SOCK_STREAM)
+}
+
+fn socket_unix(_: &OwnedFd) -> i32 {
+    socket(libc::AF_UNIX, libc::SOCK_STREAM)
+}
+
+fn socket_netlink(_: &OwnedFd) -> i32 {
+    socket(libc::AF_NETLINK, libc::SOCK_RAW)
+}
+
+fn socket_vsock(_: &OwnedFd) -> i32 {
+    socket(libc::AF_VSOCK, libc::SOCK_STREAM)
+}
+
+fn socket_packet(_: &OwnedFd) -> i32 {
+    socket(libc::AF_PACKET, libc::SOCK_RAW)
+}
+
+/// The address of the listener that the test has on port 1 of its own, given by the environment of the host as a number.
+pub(crate) fn connect_loopback(_: &OwnedFd) -> i32 {
+    let fd = raw(libc::SYS_socket, [libc::AF_INET as usize, libc::SOCK_STREAM as usize, 0, 0, 0, 0]);
+    if fd < 0 {
+        return DENIED;
+    }
+    let address = [2, 0, (crate::PORT >> 8) as u8, crate::PORT as u8, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0_u8];
+    denied(raw(libc::SYS_connect, [fd as usize, address.as_ptr() as usize, 16, 0, 0, 0]))
+}
+
+fn other_descriptors(_: &OwnedFd) -> i32 {
+    let open = (4..4096).any(|fd| raw(libc::SYS_fcntl, [fd, libc::F_GETFD as usize, 0, 0, 0, 0]) >= 0);
+    if open { ESCAPED } else { DENIED }
+}
+
+fn exec(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_execve, [path(c"/bin/true"), 0, 0, 0, 0, 0]))
+}
+
+fn exec_at(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_execveat, [3, path(c""), 0, 0, libc::AT_EMPTY_PATH as usize, 0]))
+}
+
+fn map_code(_: &OwnedFd) -> i32 {
+    let prot = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    denied(raw(libc::SYS_mmap, [0, 4096, prot as usize, flags as usize, usize::MAX, 0]))
+}
+
+fn make_code(_: &OwnedFd) -> i32 {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let page = raw(libc::SYS_mmap, [0, 4096, libc::PROT_READ as usize, flags as usize, usize::MAX, 0]);
+    denied(raw(libc::SYS_mprotect, [page as usize, 4096, libc::PROT_EXEC as usize, 0, 0, 0]))
+}
+
+fn personality(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_personality, [0x0040_0000, 0, 0, 0, 0, 0]))
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code, reason = "payloads do what programs must not be able to do")]
+fn int_80(_: &OwnedFd) -> i32 {
+    let pid: i64;
+    // SAFETY: getpid of the 32-bit convention: no memory is touched.
+    unsafe {
+        std::arch::asm!("int 0x80", inlateout("rax") 20_i64 => pid, out("r8") _, out("r9") _, out("r10") _, out("r11") _)
+    };
+    denied(pid)
+}
+
+fn x32(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_getpid | 0x4000_0000, [0; 6]))
+}
+
+fn unshare(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_unshare, [libc::CLONE_NEWUSER as usize, 0, 0, 0, 0, 0]))
+}
+
+fn loosen_filter(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_seccomp, [0, 0, 0, 0, 0, 0]))
+}
+
+fn loosen_limit(_: &OwnedFd) -> i32 {
+    let limit = [u64::MAX; 2];
+    denied(raw(libc::SYS_prlimit64, [0, libc::RLIMIT_AS as usize, limit.as_ptr() as usize, 0, 0, 0]))
+}
+
+fn loosen_death(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_prctl, [libc::PR_SET_PDEATHSIG as usize, 0, 0, 0, 0, 0]))
+}
+
+fn loosen_dumpable(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_prctl, [libc::PR_SET_DUMPABLE as usize, 1, 0, 0, 0, 0]))
+}
+
+pub(crate) fn become_another(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_setuid, [1; 6]))
+}
+
+fn type_at_the_terminal(_: &OwnedFd) -> i32 {
+    let typed = (0..3).any(|fd| raw(libc::SYS_ioctl, [fd, libc::TIOCSTI as usize, path(c"x"), 0, 0, 0]) >= 0);
+    if typed { ESCAPED } else { DENIED }
+}
+
+pub(crate) const REPORT: &str = r#"{"end":{"Ok":{"kind":"value","json":{"Ok":"1"},"text":"1","text_bytes":1,"memory":"{}"}},
+    "prints":[],"whole":false,"calls":[],"prints_dropped":0,"usage":{"fuel":1,"compute_us":1,"duration_us":1,"heap_peak_bytes":1,
+    "heap_live_bytes":1,"allocated_bytes":1,"compactions":0,"tool_calls":0,"workers_peak":0,"output_bytes":1},"names":[]}"#;
+
+fn report(run: &OwnedFd) -> i32 {
+    send_frame(run, b'R', 0, REPORT);
+    0
+}
+
+fn report_then_spin(run: &OwnedFd) -> i32 {
+    send_frame(run, b'R', 0, REPORT);
+    spin(run)
+}
+
+fn report_then_fail(run: &OwnedFd) -> i32 {
+    send_frame(run, b'R', 0, REPORT);
+    1
+}
+
+fn two_reports(run: &OwnedFd) -> i32 {
+    send_frame(run, b'R', 0, REPORT);
+    send_frame(run, b'R', 0, REPORT);
+    0
+}
+
+fn deep_report(run: &OwnedFd) -> i32 {
+    send_frame(run, b'R', 0, &format!(r#"{{"end":{}"#, "[".repeat(1_000_000)));
+    0
+}
+
+fn endless_lines(run: &OwnedFd) -> i32 {
+    let lines = format!("[{}]", vec![r#""aaaaaaaaaaaaaaaa""#; 1000].join(","));
+    while send_frame(run, b'P', 0, &lines) {}
+    0
+}
+
+fn endless_frame(run: &OwnedFd) -> i32 {
+    let mut packet = vec![0; 50_000];
+    packet[0] = 0xfd;
+    packet[5..9].copy_from_slice(&u32::MAX.to_le_bytes());
+    let mut at = 0_u32;
+    loop {
+        packet[9..13].copy_from_slice(&at.to_le_bytes());
+        if !send_raw(run, &packet) {
+            return 0;
+        }
+        at = at.wrapping_add(50_000 - 13);
+    }
+}
+
+fn cut_frame(run: &OwnedFd) -> i32 {
+    let mut packet = vec![0; 20];
+    packet[0] = 0xfd;
+    packet[5] = 100;
+    send_raw(run, &packet);
+    0
+}
+
+fn garbage(run: &OwnedFd) -> i32 {
+    send_raw(run, &[0xff; 100]);
+    for_ever()
+}
+
+fn frame_for_a_child(run: &OwnedFd) -> i32 {
+    send_frame(run, b'J', 0, "{}");
+    for_ever()
+}
+
+fn not_json(run: &OwnedFd) -> i32 {
+    send_frame(run, b'C', 0, "{{{");
+    for_ever()
+}
+
+fn close_the_channel(_: &OwnedFd) -> i32 {
+    raw(libc::SYS_close, [3, 0, 0, 0, 0, 0]);
+    raw(libc::SYS_close, [2, 0, 0, 0, 0, 0]);
+    for_ever()
+}
+
+fn change_the_channel(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_fcntl, [3, libc::F_SETFL as usize, libc::O_NONBLOCK as usize, 0, 0, 0]))
+}
+
+fn slowly(run: &OwnedFd) -> i32 {
+    while send_raw(run, b"x") {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    0
+}
+
+const FORGED: &[u8] = b"memory allocation of 9 bytes failed\n";
+
+fn forge_and_spin(run: &OwnedFd) -> i32 {
+    send_raw(run, FORGED);
+    spin(run)
+}
+
+fn forge_and_end(run: &OwnedFd) -> i32 {
+    send_raw(run, FORGED);
+    0
+}
+
+fn forge_and_abort(run: &OwnedFd) -> i32 {
+    send_raw(run, FORGED);
+    std::process::abort()
+}
+
+fn dirty_words(run: &OwnedFd) -> i32 {
+    send_raw(run, b"a\0b\x1b[2J\xc3\x28\xe2\x80\xae");
+    3
+}
+
+fn flood(run: &OwnedFd) -> i32 {
+    while send_raw(run, &[b'x'; 10_000]) {}
+    for_ever()
+}
+
+fn panics(_: &OwnedFd) -> i32 {
+    panic!("as it must")
+}
+
+fn panics_in_drop(_: &OwnedFd) -> i32 {
+    struct Bad;
+    impl Drop for Bad {
+        fn drop(&mut self) {
+            panic!("twice");
+        }
+    }
+    let _bad = Bad;
+    panic!("once")
+}
+
+fn aborts(_: &OwnedFd) -> i32 {
+    std::process::abort()
+}
+
+fn signal_itself(signal: i32) -> i32 {
+    let (pid, tid) = (raw(libc::SYS_getpid, [0; 6]) as usize, raw(libc::SYS_gettid, [0; 6]) as usize);
+    denied(raw(libc::SYS_tgkill, [pid, tid, signal as usize, 0, 0, 0]))
+}
+
+fn illegal(_: &OwnedFd) -> i32 {
+    signal_itself(libc::SIGILL)
+}
+
+fn divides(_: &OwnedFd) -> i32 {
+    signal_itself(libc::SIGFPE)
+}
+
+#[allow(unsafe_code, reason = "payloads do what programs must not be able to do")]
+fn bad_address(_: &OwnedFd) -> i32 {
+    // SAFETY: it is not sound, and meant to be: the process is to end here.
+    unsafe { std::hint::black_box(16 as *mut u8).write_volatile(1) };
+    ESCAPED
+}
+
+fn ends_early(_: &OwnedFd) -> i32 {
+    std::process::exit(0)
+}
+
+fn several_calls(run: &OwnedFd) -> i32 {
+    for (id, name) in [(1, "slow"), (2, "quick"), (3, "slow")] {
+        let call = format!(r#"{{"number":{id},"worker":[{id}],"name":"{name}","arguments":"{{\"n\":{id}}}"}}"#);
+        send_frame(run, b'C', id, &call);
+    }
+    let ids: Vec<u32> = (0..3).filter_map(|_| receive(run)).map(|(id, _)| id).collect();
+    // The quick one was asked for second and is there first.
+    if ids.first() == Some(&2) && ids.len() == 3 { report(run) } else { ESCAPED }
+}
+
+fn call_and_spin(run: &OwnedFd) -> i32 {
+    send_frame(run, b'P', 0, r#"["before"]"#);
+    send_frame(run, b'C', 1, r#"{"number":1,"worker":[0],"name":"stuck","arguments":"{}"}"#);
+    spin(run)
+}
+
+pub(crate) fn no_new_privs(_: &OwnedFd) -> i32 {
+    match raw(libc::SYS_prctl, [libc::PR_GET_NO_NEW_PRIVS as usize, 0, 0, 0, 0, 0]) {
+        1 => DENIED,
+        _ => ESCAPED,
+    }
+}
+
+pub(crate) fn undumpable(_: &OwnedFd) -> i32 {
+    match raw(libc::SYS_prctl, [libc::PR_GET_DUMPABLE as usize, 0, 0, 0, 0, 0]) {
+        0 => DENIED,
+        _ => ESCAPED,
+    }
+}
+
+pub(crate) fn no_core(_: &OwnedFd) -> i32 {
+    let limit = [9_u64; 2];
+    raw(libc::SYS_prlimit64, [0, libc::RLIMIT_CORE as usize, 0, limit.as_ptr() as usize, 0, 0]);
+    if limit == [0; 2] { DENIED } else { ESCAPED }
+}
+
+/// Can a process of the host be named? The init process has number 1 in a namespace of its own too.
+pub(crate) fn name_the_host(_: &OwnedFd) -> i32 {
+    let known = (2..70_000).filter(|&pid| raw(libc::SYS_getpriority, [0, pid, 0, 0, 0, 0]) > 0).count();
+    // The template and this process are there in any case.
+    if known > 2 { ESCAPED } else { DENIED }
+}
+
+pub(crate) fn queues(_: &OwnedFd) -> i32 {
+    // The key is that of the segment the test has made.
+    denied(raw(libc::SYS_shmget, [crate::KEY, 1, 0, 0, 0, 0]))
+}
+
+pub(crate) const ALL_PAYLOADS: &[(&str, Payload)] = &[
+    ("spin", spin),
+    ("sleep", sleep),
+    ("wait_for_the_host", wait_for_the_host),
+    ("stop_itself", stop_itself),
+    ("hold_memory", hold_memory),
+    ("one_huge_vector", one_huge_vector),
+    ("map_private", map_private),
+    ("map_shared", map_shared),
+    ("memory_file", memory_file),
+    ("overflow", overflow),
+    ("fork", fork),
+    ("vfork", vfork),
+    ("clone3", clone3),
+    ("clone3_new_user", clone3_new_user),
+    ("clone_new_user", clone_new_user),
+    ("daemon", daemon),
+    ("thread", thread),
+    ("kill_all", kill_all),
+    ("kill_parent", kill_parent),
+    ("signal_another", signal_another),
+    ("open_a_process", open_a_process),
+    ("trace", trace),
+    ("read_another", read_another),
+    ("open_passwd", open_passwd),
+    ("open_many", open_many),
+    ("open_old", open_old),
+    ("openat2", openat2),
+    ("io_uring", io_uring),
+    ("handle", handle),
+    ("socket_inet", socket_inet),
+    ("socket_unix", socket_unix),
+    ("socket_netlink", socket_netlink),
+    ("socket_vsock", socket_vsock),
+    ("socket_packet", socket_packet),
+    ("connect_loopback", connect_loopback),
+    ("other_descriptors", other_descriptors),
+    ("exec", exec),
+    ("exec_at", exec_at),
+    ("map_code", map_code),
+    ("make_code", make_code),
+    ("personality", personality),
+    #[cfg(target_arch = "x86_64")]
+    ("int_80", int_80),
+    ("x32", x32),
+    ("unshare", unshare),
+    ("loosen_filter", loosen_filter),
+    ("loosen_limit", loosen_limit),
+    ("loosen_death", loosen_death),
+    ("loosen_dumpable", loosen_dumpable),
+    ("become_another", become_another),
+    ("type_at_the_terminal", type_at_the_terminal),
+    ("report", report),
+    ("report_then_spin", report_then_spin),
+    ("report_then_fail", report_then_fail),
+    ("two_reports", two_reports),
+    ("deep_report", deep_report),
+    ("endless_lines", endless_lines),
+    ("endless_frame", endless_frame),
+    ("cut_frame", cut_frame),
+    ("garbage", garbage),
+    ("frame_for_a_child", frame_for_a_child),
+    ("not_json", not_json),
+    ("close_the_channel", close_the_channel),
+    ("change_the_channel", change_the_channel),
+    ("slowly", slowly),
+    ("forge_and_spin", forge_and_spin),
+    ("forge_and_end", forge_and_end),
+    ("forge_and_abort", forge_and_abort),
+    ("dirty_words", dirty_words),
+    ("flood", flood),
+    ("panics", panics),
+    ("panics_in_drop", panics_in_drop),
+    ("aborts", aborts),
+    ("illegal", illegal),
+    ("divides", divides),
+    ("bad_address", bad_address),
+    ("ends_early", ends_early),
+    ("several_calls", several_calls),
+    ("call_and_spin", call_and_spin),
+    ("no_new_privs", no_new_privs),
+    ("undumpable", undumpable),
+    ("no_core", no_core),
+    ("name_the_host", name_the_host),
+    ("queues", queues),
+];

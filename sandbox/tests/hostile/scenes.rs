@@ -1,0 +1,456 @@
+//! What takes more than a row: several runs, several threads, a system that gives less.
+
+use crate::payloads::{ALL_PAYLOADS, raw, spin};
+use crate::{Tally, bounds, builder, by_closure, by_template, short, short_bounded};
+use lisp_runtime::{CallStatus, Engine, Input, Limits, Request};
+use lisp_sandbox::{BoundedError, Bounds, Layer, Sandbox, run_bounded, run_bounded_despite_threads};
+use std::time::{Duration, Instant};
+
+/// What needs a process with one thread.
+pub(crate) fn before_any_thread(tally: &mut Tally) {
+    every_call_by_number(tally);
+    edges_of_bounds(tally);
+    at_the_deadline(tally);
+    threads_of_a_closure(tally);
+    set_up_that_fails(tally);
+}
+
+/// The rest.
+pub(crate) fn with_threads(tally: &mut Tally) {
+    how_late(tally);
+    planted_descriptors(tally);
+    killed_runs_keep_what_they_had(tally);
+    missing_layers(tally);
+    a_template_that_dies(tally);
+    the_thread_that_built_it(tally);
+    children_die_with_the_template(tally, &[]);
+    few_descriptors(tally);
+    honest_beside_hostile(tally);
+    refused_with_threads(tally);
+    nothing_leaks(tally);
+}
+
+/// Calls that may be made, whatever their arguments, or that are refused without a kill. It is what `docs/security.md`
+/// says.
+const KNOWN: &[i64] = &[
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_close,
+    libc::SYS_sendto,
+    libc::SYS_recvfrom,
+    libc::SYS_ppoll,
+    libc::SYS_fstat,
+    libc::SYS_brk,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_madvise,
+    libc::SYS_futex,
+    libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_set_robust_list,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_setitimer,
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_nanosleep,
+    libc::SYS_restart_syscall,
+    libc::SYS_getpid,
+    libc::SYS_gettid,
+    libc::SYS_getrandom,
+    libc::SYS_getrusage,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+    libc::SYS_ioctl,
+    libc::SYS_clone3,
+    libc::SYS_rseq,
+    libc::SYS_statx,
+    libc::SYS_openat,
+    libc::SYS_newfstatat,
+    libc::SYS_faccessat,
+    libc::SYS_readlinkat,
+    libc::SYS_getcwd,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_poll,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_open,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_stat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lstat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_access,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_readlink,
+];
+
+/// 36: all numbers, with arguments that none can do anything with.
+fn every_call_by_number(tally: &mut Tally) {
+    let bounds = bounds();
+    let killed = |call: i64| {
+        let result = run_bounded(&bounds, || i32::from(raw(call, [usize::MAX; 6]) >= 0));
+        short_bounded(result) == "S"
+    };
+    // Two calls that the kernel's own probes make pass by every filter; there is nothing in them for others.
+    let probes: &[i64] = if cfg!(target_arch = "x86_64") { &[335, 336] } else { &[] };
+    let all = (0..=600).filter(|call| !probes.contains(call));
+    let wrong: Vec<i64> = all.filter(|call| killed(*call) == KNOWN.contains(call)).collect();
+    tally.check("36 every system call by number", wrong.is_empty(), format_args!("{wrong:?}"));
+}
+
+/// 10, 59.
+fn edges_of_bounds(tally: &mut Tally) {
+    let second = Duration::from_secs(1);
+    let none = run_bounded(&Bounds::new(Duration::ZERO, 1 << 24), || 1);
+    tally.check("10 no time", none == Err(BoundedError::Timeout(0)), format_args!("{none:?}"));
+    let ever = run_bounded(&Bounds::new(Duration::MAX, u64::MAX), || 1);
+    tally.check("10 all the time", ever == Ok(1), format_args!("{ever:?}"));
+    let small = run_bounded(&Bounds::new(second, 0), || 1);
+    let said = matches!(&small, Err(BoundedError::ExecutionError(text)) if text.contains("at least"));
+    tally.check("10 no memory", said, format_args!("{small:?}"));
+    let nested =
+        run_bounded(&Bounds::new(second, 1 << 24), || run_bounded(&Bounds::new(second, 1 << 24), || 1).is_err());
+    tally.check("59 nested", nested == Ok(true), format_args!("{nested:?}"));
+    let long = run_bounded(&Bounds::new(second, 1 << 28).result_bytes(1000), || "x".repeat(2000));
+    let said = matches!(&long, Err(BoundedError::ExecutionError(text)) if text.contains("longer"));
+    tally.check("42 a long result", said, format_args!("{long:?}"));
+    let held =
+        run_bounded(&Bounds::new(second, 64 << 20), || vec![1_u8; 50 << 20].iter().map(|&b| u64::from(b)).sum::<u64>());
+    tally.check("19 just under the limit", held == Ok(50 << 20), format_args!("{held:?}"));
+}
+
+/// 6: a value or a timeout, never both, neither, or for ever.
+fn at_the_deadline(tally: &mut Tally) {
+    let (mut values, mut timeouts) = (0, 0);
+    for round in 0..60 {
+        let early = round % 3;
+        let bounds = Bounds::new(Duration::from_millis(8), 1 << 24);
+        let result = run_bounded(&bounds, || {
+            std::thread::sleep(Duration::from_millis(5 + early));
+            7
+        });
+        match result {
+            Ok(7) => values += 1,
+            Err(BoundedError::Timeout(8)) => timeouts += 1,
+            other => return tally.check("6 at the deadline", false, format_args!("{other:?}")),
+        }
+    }
+    tally.check("6 at the deadline", values + timeouts == 60, format_args!("{values} values, {timeouts} timeouts"));
+}
+
+/// 5, 24, 58.
+fn threads_of_a_closure(tally: &mut Tally) {
+    let (saw, took) = by_closure(&bounds().with_threads(), |channel| {
+        for _ in 0..8 {
+            std::thread::spawn(|| {
+                loop {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        spin(channel)
+    });
+    tally.check(
+        "5 eight threads spinning",
+        saw == "T" && took < Duration::from_millis(400),
+        format_args!("{saw} {took:?}"),
+    );
+    let (saw, _) = by_closure(&bounds().with_threads(), |_| {
+        let started = (0..10_000).take_while(|_| {
+            std::thread::Builder::new().stack_size(1 << 16).spawn(|| std::thread::sleep(Duration::from_secs(9))).is_ok()
+        });
+        if started.count() < 10_000 { 10 } else { 42 }
+    });
+    tally.check("24 as many threads as there are", ["C10", "T", "M", "A"].contains(&saw.as_str()), saw);
+    let work = || {
+        let sum = |n: u64| std::thread::spawn(move || (0..n).sum::<u64>());
+        let (a, b) = (sum(1000), sum(2000));
+        a.join().unwrap_or(0) + b.join().unwrap_or(0)
+    };
+    let result = run_bounded(&Bounds::new(Duration::from_secs(2), 64 << 20).with_threads(), work);
+    tally.check("58 two honest threads", result == Ok(499_500 + 1_999_000), format_args!("{result:?}"));
+    let (saw, _) = by_closure(&Bounds::new(Duration::from_secs(2), 64 << 20).with_threads(), |_| {
+        let held = std::thread::spawn(|| vec![1_u8; 512 << 20].len());
+        held.join().map_or(10, |_| 42)
+    });
+    tally.check("58 a thread over the budget", saw == "M", saw);
+}
+
+/// 52: nothing runs when a step fails.
+fn set_up_that_fails(tally: &mut Tally) {
+    for layer in [Layer::ParentDeath, Layer::RlimitAs, Layer::RlimitCpu, Layer::NoNewPrivs, Layer::Seccomp] {
+        let (saw, _) = by_closure(&bounds().failing_at(layer), |_| 42);
+        tally.check(&format!("52 closure, {layer} fails"), saw == "X", saw);
+    }
+    let sandbox = builder().build().expect("a sandbox");
+    for step in 1..=5 {
+        let (outcome, _) = sandbox.run_payload("report", &Input::new(), step);
+        tally.check(&format!("52 template, step {step} fails"), short(&outcome) == "X", short(&outcome));
+    }
+    let (outcome, _) = sandbox.run_payload("report", &Input::new(), 0);
+    tally.check("52 no step fails", short(&outcome) == "K", short(&outcome));
+}
+
+/// 8: how late the signal is, with the processors busy besides.
+fn how_late(tally: &mut Tally) {
+    let engine = Engine::builder().limits(Limits::default().with_timeout_ms(10)).build().expect("an engine");
+    let sandbox = Sandbox::builder().engine(engine).grace(Duration::ZERO).build().expect("a sandbox");
+    let late = |runs: usize| {
+        let late = (0..runs).map(|_| sandbox.run_payload("spin", &Input::new(), 0).1);
+        let mut late: Vec<Duration> = late.map(|late| late.unwrap_or(Duration::MAX)).collect();
+        late.sort_unstable();
+        (late[runs / 2], late[runs * 99 / 100], late[runs - 1])
+    };
+    let (half, most, worst) = late(200);
+    println!("deadline to SIGKILL: median {half:?}, 99th percentile {most:?}, worst {worst:?}");
+    tally.check("8 the signal comes", worst < Duration::from_secs(1), format_args!("{worst:?}"));
+    let busy = std::thread::scope(|scope| {
+        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        for _ in 0..10 {
+            let stop = stop.clone();
+            scope.spawn(move || while !stop.load(std::sync::atomic::Ordering::Relaxed) {});
+        }
+        let busy = late(50);
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        busy
+    });
+    println!("with ten threads spinning besides: median {:?}, worst {:?}", busy.0, busy.2);
+    tally.check("8 under load", busy.2 < Duration::from_secs(1), format_args!("{:?}", busy.2));
+}
+
+/// 33, with descriptors that would be inherited.
+fn planted_descriptors(tally: &mut Tally) {
+    let planted: Vec<i64> = (0..5).map(|_| raw(libc::SYS_dup, [1, 0, 0, 0, 0, 0])).collect();
+    let sandbox = builder().build().expect("a sandbox");
+    let (outcome, _) = by_template(&sandbox, "other_descriptors");
+    tally.check("33 planted descriptors", short(&outcome) == "C10", short(&outcome));
+    for fd in planted {
+        raw(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]);
+    }
+}
+
+/// Prints and ledger of a run that was killed; a call cut off is unknown.
+fn killed_runs_keep_what_they_had(tally: &mut Tally) {
+    let sandbox = builder().build().expect("a sandbox");
+    let (outcome, _) = by_template(&sandbox, "call_and_spin");
+    let entry = outcome.ledger.first().map(|entry| (entry.name.as_str(), entry.status));
+    let good = outcome.prints == ["before"] && entry == Some(("stuck", CallStatus::Unknown));
+    tally.check("what a killed run had", good, format_args!("{:?} {entry:?}", outcome.prints));
+    let figures = outcome.usage.cpu_us.is_some_and(|cpu| cpu > 50_000) && outcome.usage.rss_peak_bytes > Some(100_000);
+    tally.check("its figures", figures, format_args!("{:?}", outcome.usage));
+    let (outcome, _) = by_template(&sandbox, "several_calls");
+    let names: Vec<&str> = outcome.ledger.iter().map(|entry| entry.name.as_str()).collect();
+    tally.check("several calls at once", names == ["slow", "quick", "slow"], format_args!("{names:?}"));
+    let (outcome, _) = by_template(&sandbox, "dirty_words");
+    let message = outcome.problem().map(|problem| problem.error.message.clone()).unwrap_or_default();
+    tally.check("46 no control characters", !message.chars().any(char::is_control), format_args!("{message:?}"));
+}
+
+/// 51: what is required and missing refuses to run, and nothing degrades in silence.
+fn missing_layers(tally: &mut Tally) {
+    for &layer in Sandbox::REQUIRED {
+        let refused = builder().without(layer).build();
+        tally.check(&format!("51 without {layer}"), refused.is_err(), "it was built");
+    }
+    for layer in [Layer::NoNewPrivs, Layer::Seccomp, Layer::WallKill] {
+        let refused = builder().failing_at(layer).build();
+        tally.check(&format!("51 {layer} fails"), refused.is_err(), "it was built");
+    }
+    for layer in [Layer::Landlock, Layer::UserNamespace, Layer::NetNamespace, Layer::RlimitFsize, Layer::NoCapabilities]
+    {
+        let sandbox = builder().failing_at(layer).build();
+        let said = sandbox.as_ref().map(|sandbox| !sandbox.layers().is_active(layer));
+        tally.check(&format!("51 {layer} missing is said"), matches!(said, Ok(true)), format_args!("{said:?}"));
+        let refused = builder().failing_at(layer).require(layer).build();
+        tally.check(&format!("51 {layer} required"), refused.is_err(), "it was built");
+    }
+}
+
+fn works(sandbox: &Sandbox) -> bool {
+    sandbox.eval("(+ 40 2)", &Input::new()).value::<i64>().is_ok_and(|n| n == 42)
+}
+
+fn signal(pid: u32, signal: i32) {
+    raw(libc::SYS_kill, [pid as usize, signal as usize, 0, 0, 0, 0]);
+}
+
+/// 29.
+fn a_template_that_dies(tally: &mut Tally) {
+    for off in [&[][..], crate::rows::NAMESPACES] {
+        let sandbox = off.iter().fold(builder(), |builder, &layer| builder.without(layer)).build().expect("a sandbox");
+        signal(sandbox.template_pids()[0], libc::SIGKILL);
+        std::thread::sleep(Duration::from_millis(20));
+        tally.check("29 killed while idle", works(&sandbox), "the next run fails");
+        let outcome = std::thread::scope(|scope| {
+            let run = scope.spawn(|| by_template(&sandbox, "sleep").0);
+            std::thread::sleep(Duration::from_millis(50));
+            signal(sandbox.template_pids()[0], libc::SIGKILL);
+            run.join().expect("a run")
+        });
+        let said = outcome.problem().is_some_and(|problem| problem.error.message.contains("template"));
+        tally.check("29 killed while busy", said, format_args!("{:?}", outcome.problem()));
+        tally.check("29 and the next run", works(&sandbox), "fails");
+    }
+    let sandbox = builder().without_namespaces().build().expect("a sandbox");
+    signal(sandbox.template_pids()[0], libc::SIGSTOP);
+    let (outcome, took) = by_template(&sandbox, "report");
+    let good = short(&outcome) == "T" && took < Duration::from_millis(600);
+    tally.check("29 stopped", good, format_args!("{} {took:?}", short(&outcome)));
+    tally.check("29 and the next run", works(&sandbox), "fails");
+}
+
+/// 28.
+fn the_thread_that_built_it(tally: &mut Tally) {
+    let sandbox = std::thread::spawn(|| builder().build().expect("a sandbox")).join().expect("a thread");
+    std::thread::sleep(Duration::from_millis(20));
+    let pids = sandbox.template_pids();
+    tally.check(
+        "28 the thread that built it is gone",
+        works(&sandbox) && pids == sandbox.template_pids(),
+        "a new template",
+    );
+}
+
+/// Templates and their children that live, of whichever host.
+fn processes() -> usize {
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ours = all.filter(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let state = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        line.windows(TEMPLATE.len()).any(|part| part == TEMPLATE) && !state.contains(") Z ")
+    });
+    ours.count()
+}
+
+const TEMPLATE: &[u8] = b"--ptc-lisp-template";
+
+pub(crate) fn soon(mut good: impl FnMut() -> bool) -> bool {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(2) {
+        if good() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    false
+}
+
+/// 23, and what `parent_death` is for where there is no namespace of processes.
+pub(crate) fn children_die_with_the_template(tally: &mut Tally, off: &[Layer]) {
+    // Those of earlier templates have to be gone first.
+    soon(|| processes() == 0);
+    let before = processes();
+    let builder = off.iter().fold(builder().without_namespaces(), |builder, &layer| builder.without(layer));
+    let sandbox = builder.grace(Duration::from_secs(4)).build().expect("a sandbox");
+    std::thread::scope(|scope| {
+        scope.spawn(|| by_template(&sandbox, "sleep"));
+        std::thread::sleep(Duration::from_millis(50));
+        signal(sandbox.template_pids()[0], libc::SIGKILL);
+    });
+    let gone = soon(|| processes() <= before);
+    tally.check("23 children die with the template", gone, "one lives on");
+    if !gone {
+        // Those that a missing layer has left behind.
+        for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            if let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>()
+                && line.windows(TEMPLATE.len()).any(|part| part == TEMPLATE)
+                && std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default().contains(") S 1 ")
+            {
+                signal(pid, libc::SIGKILL);
+            }
+        }
+    }
+}
+
+/// 53.
+fn few_descriptors(tally: &mut Tally) {
+    let sandbox = builder().build().expect("a sandbox");
+    let mut old = [0_u64; 2];
+    raw(libc::SYS_prlimit64, [0, libc::RLIMIT_NOFILE as usize, 0, old.as_mut_ptr() as usize, 0, 0]);
+    // No more than the process has at least.
+    let few = [4_u64, old[1]];
+    raw(libc::SYS_prlimit64, [0, libc::RLIMIT_NOFILE as usize, few.as_ptr() as usize, 0, 0, 0]);
+    let outcome = sandbox.eval("1", &Input::new());
+    raw(libc::SYS_prlimit64, [0, libc::RLIMIT_NOFILE as usize, old.as_ptr() as usize, 0, 0, 0]);
+    let said = outcome.problem().is_some_and(|problem| problem.error.message.contains("set-up"));
+    tally.check("53 no descriptors left", said, format_args!("{:?}", outcome.problem()));
+    tally.check("53 and the next run", works(&sandbox), "fails");
+}
+
+/// Hostile and honest runs at once; the honest are unharmed.
+fn honest_beside_hostile(tally: &mut Tally) {
+    let sandbox = builder().forkers(2).build().expect("a sandbox");
+    let patient = Engine::builder().limits(Limits::default().with_timeout_ms(20_000)).build().expect("an engine");
+    let honest = Sandbox::builder().engine(patient).build().expect("a sandbox");
+    let hostile = ["spin", "hold_memory", "flood", "bad_address", "fork", "endless_lines", "garbage", "aborts"];
+    let good = std::thread::scope(|scope| {
+        for name in hostile {
+            scope.spawn({
+                let sandbox = sandbox.clone();
+                move || (0..5).for_each(|_| drop(by_template(&sandbox, name)))
+            });
+        }
+        (0..100).filter(|_| works(&honest)).count()
+    });
+    tally.check("21, 56 honest beside hostile", good == 100, good);
+}
+
+/// Waits until calls of tools that were left behind are over.
+pub(crate) fn wait_for_threads() {
+    soon(|| std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count) == 1);
+}
+
+/// 57.
+fn refused_with_threads(tally: &mut Tally) {
+    std::thread::scope(|scope| {
+        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        for _ in 0..3 {
+            let stop = stop.clone();
+            scope.spawn(move || {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::hint::black_box(vec![1_u8; 5_000]);
+                }
+            });
+        }
+        let refused = run_bounded(&bounds(), || 1);
+        let said = matches!(&refused, Err(BoundedError::ExecutionError(text)) if text.contains("threads"));
+        tally.check("57 refused with threads", said, format_args!("{refused:?}"));
+        let patient = Bounds::new(Duration::from_secs(10), 64 << 20);
+        let good =
+            (0..100).filter(|&n| run_bounded_despite_threads(&patient, || vec![n; 100].len()) == Ok(100)).count();
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        tally.check("57 the named variant", good == 100, good);
+    });
+}
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+}
+
+/// 56, in small; `examples/soak.rs` is the large one.
+fn nothing_leaks(tally: &mut Tally) {
+    let before = (descriptors(), processes());
+    {
+        let sandbox = builder().build().expect("a sandbox");
+        let with_template = descriptors();
+        let request = r#"{"program": "(do (println (tool/quick {})) (+ 1 2))"}"#;
+        for round in 0..300 {
+            match round % 30 {
+                0 => drop(by_template(&sandbox, ALL_PAYLOADS[round / 30 % 5].0)),
+                7 => drop(by_template(&sandbox, "aborts")),
+                _ => drop(sandbox.run(&Request::parse(request).expect("a request"))),
+            }
+        }
+        tally.check(
+            "56 descriptors",
+            descriptors() == with_template,
+            format_args!("{} then {}", with_template, descriptors()),
+        );
+    }
+    let gone = soon(|| (descriptors(), processes()) == before);
+    tally.check("56 nothing stays", gone, format_args!("{before:?} then {:?}", (descriptors(), processes())));
+}
