@@ -2,31 +2,19 @@
 
 use std::fmt::Write;
 
+pub mod peers;
+
 /// The smallest program.
 pub const ONE_LINER: &str = "(+ 1 2)";
 
 /// What a model writes for a question about orders: filter, group, sum, sort. 15 lines.
-pub const PIPELINE: &str = r#"(defn line-total [{:keys [qty price]}]
-  (* qty price))
-(defn order-total [order]
-  (reduce + 0 (map line-total (:items order))))
-(->> data/orders
-     (filter #(contains? #{"shipped" "paid"} (:status %)))
-     (map #(assoc % :total (order-total %)))
-     (filter #(> (:total %) 20))
-     (group-by :country)
-     (map (fn [[country orders]]
-            {:country country
-             :orders (count orders)
-             :revenue (reduce + 0 (map :total orders))
-             :largest (apply max (map :total orders))}))
-     (sort-by :revenue >))"#;
+pub const PIPELINE: &str = include_str!("../programs/pipeline.clj");
 
 /// Calls.
-pub const FIB: &str = "(defn fib [n] (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2))))) (fib 27)";
+pub const FIB: &str = include_str!("../programs/fib.clj");
 
 /// A loop over integers.
-pub const LOOP: &str = "(loop [i 0 sum 0] (if (< i 5000000) (recur (inc i) (+ sum i)) sum))";
+pub const LOOP: &str = include_str!("../programs/loop.clj");
 
 /// Order records as JSON text, always the same.
 pub fn orders(count: usize) -> String {

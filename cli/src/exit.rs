@@ -1,6 +1,6 @@
 //! How the program ends: one table for all commands.
 
-use lisp_runtime::{Outcome, OutcomeKind, Phase, Problem, Reason, Verdict};
+use lisp_runtime::{Detail, Outcome, OutcomeKind, Phase, Problem, Reason, Verdict};
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -46,6 +46,9 @@ impl Exit {
 
     /// The code of a problem.
     pub(crate) fn of_problem(problem: &Problem) -> Self {
+        if input_of(problem).is_some() {
+            return Exit::Usage;
+        }
         match (Verdict::of(problem.reason()), problem.reason()) {
             (Verdict::HostFault, _) => Exit::HostFault,
             (Verdict::Cancelled, _) => Exit::Interrupted,
@@ -61,6 +64,14 @@ impl Exit {
             _ if problem.phase == Phase::Compile => Exit::Compile,
             _ => Exit::Error,
         }
+    }
+}
+
+/// Which input is at fault, when one is: its number among those that were given.
+pub(crate) fn input_of(problem: &Problem) -> Option<usize> {
+    match problem.error.details.iter().find(|(name, _)| *name == "input")?.1 {
+        Detail::Int(number) => usize::try_from(number).ok(),
+        _ => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use clap::Args;
-use lisp_runtime::{Engine, Input, Limits, LimitsRequest};
+use lisp_runtime::{Engine, Input, Limits, LimitsRequest, Signature};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -65,6 +65,7 @@ impl Grant {
             input = input.memory(read_file(path)?);
         }
         if let Some(signature) = &self.signature {
+            Signature::parse(signature).map_err(|error| Failure::Usage(format!("--signature {signature}: {error}")))?;
             input = input.signature(signature.clone());
         }
         for path in &self.setup {
@@ -78,6 +79,14 @@ impl Grant {
             }
         }
         Ok(Ok(input))
+    }
+
+    /// The option that gave an input, by the input's number.
+    pub(crate) fn input_option(&self, number: usize) -> Option<String> {
+        match self.data.get(number) {
+            Some(option) => Some(format!("--data {option}")),
+            None => self.memory.as_ref().map(|path| format!("--memory {}", path.display())),
+        }
     }
 
     /// The source of a set-up program and the name of its file.
@@ -97,9 +106,12 @@ pub(crate) struct SetupProblem {
 
 fn add_data(input: Input<'static>, option: &str) -> Result<Input<'static>, Failure> {
     if let Some((name, file)) = option.split_once('=')
-        && !name.is_empty()
         && !name.contains(['/', '.'])
     {
+        if name.is_empty() || file.is_empty() {
+            let missing = if name.is_empty() { "the name before" } else { "the file behind" };
+            return Err(Failure::Usage(format!("--data {option}: {missing} = is missing; write NAME=FILE")));
+        }
         return Ok(input.json(name.to_owned(), read_file(Path::new(file))?));
     }
     let path = Path::new(option);

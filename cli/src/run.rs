@@ -1,7 +1,7 @@
 //! `ptcl run`: one program, its value on standard output.
 
 use crate::door::DoorOption;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, input_of};
 use crate::options::{self, Grant, LimitOptions};
 use crate::report;
 use lisp_runtime::{Answer, Outcome, OutcomeKind};
@@ -65,6 +65,9 @@ fn complain(outcome: &Outcome, arguments: &Arguments, name: &str, source: &str) 
         eprintln!("failed: {}", outcome.text().unwrap_or_default());
     }
     let Some(problem) = outcome.problem() else { return };
+    if let Some(option) = input_of(problem).and_then(|number| arguments.grant.input_option(number)) {
+        return eprintln!("ptcl: {option}: {}", problem.error.message);
+    }
     match problem.setup.and_then(|index| arguments.grant.setup_source(index)) {
         Some((name, source)) => eprint!("{}", report::draw(problem, &name, &source)),
         None => eprint!("{}", report::draw(problem, name, source)),

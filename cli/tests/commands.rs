@@ -63,12 +63,51 @@ fn exit_codes_tell_what_happened() {
         (&["run", "-e", "(loop [] (recur))"], 5, "loop_limit_exceeded"),
         (&["run", "-e", "(loop [] (recur))", "--limits", "loop_iterations=0,timeout_ms=20"], 5, "timeout"),
         (&["run", "-e", "(defn f [x] (inc (f x))) (f 1)", "--limits", "heap_bytes=100_000"], 5, "memory_exceeded"),
+        (&["run", "-e", "1", "--signature", "() -> :nothing!"], 2, "--signature () -> :nothing!: expected a type"),
+        (&["run", "-e", "1", "--data", "x="], 2, "the file behind = is missing"),
+        (&["run", "-e", "1", "--data", "=x"], 2, "the name before = is missing"),
+        (&["run", "-e", "(+ 1 2)", "--limits", "fuel=1"], 5, "-e:1:1"),
+        (&["run", "-e", "(take 1e300 [1])"], 4, "got the float 1.0e300"),
+        (&["run", "-e", "(nth [1] ##-Inf)"], 4, "got the float ##-Inf"),
         (&["run", "no/such/file.clj"], 74, "no/such/file.clj"),
         (&["run", "-e", "1", "--data", "no/such/file.json"], 74, "no/such/file.json"),
     ] {
         let done = ptcl(arguments, "");
         assert_eq!(done.status.code(), Some(code), "{arguments:?}: {}", err(&done));
         assert!(err(&done).contains(text), "{arguments:?}: {}", err(&done));
+    }
+}
+
+#[test]
+fn what_is_given_and_is_wrong_is_named() {
+    let path = |name: &str, text: &str| file(name, text).display().to_string();
+    let (good, broken, array) = (path("good.json", "{}"), path("broken.json", "{\"a\": 1,"), path("array.json", "[1]"));
+    let (open, unknown) = (path("open.clj", "(+ 1"), path("unknown.clj", "(nope 1)"));
+    for (arguments, code, text) in [
+        (
+            &["--data", &good, "--data", &broken][..],
+            2,
+            format!("--data {broken}: the data cannot be brought in: invalid JSON at byte"),
+        ),
+        (&["--data", &format!("x={broken}")], 2, format!("--data x={broken}: data/x cannot be brought in")),
+        (&["--data", &good, "--memory", &broken], 2, format!("--memory {broken}: the memory")),
+        (&["--memory", &array], 2, "expected an object, got an array".to_owned()),
+        (&["--setup", &open], 3, "parse_error".to_owned()),
+        (&["--setup", &unknown], 3, "unbound_var".to_owned()),
+    ] {
+        let done = ptcl(&[&["run", "-e", "1"], arguments].concat(), "");
+        assert_eq!(done.status.code(), Some(code), "{arguments:?}: {}", err(&done));
+        assert!(err(&done).contains(&text), "{arguments:?}: {}", err(&done));
+    }
+}
+
+#[test]
+fn a_line_that_is_no_request_is_told_so_in_plain_words() {
+    let lines = "[]\n5\nnull\n\"x\"\n{\"program\":\"1\",\"tools\":{\"t\":5}}\n{\"program\":\"1\",\"limits\":7}\n";
+    let done = ptcl(&["batch"], lines);
+    assert_eq!(out(&done).lines().count(), 6);
+    for line in out(&done).lines() {
+        assert!(line.contains("not a request: ") && !line.contains("struct"), "{line}");
     }
 }
 

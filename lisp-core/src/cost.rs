@@ -6,7 +6,7 @@
 //! the memory that is left, compactions, or the slices in which a driver lets it run.
 
 /// Changes whenever the same program may come to another sum than before.
-pub const COST_SCHEDULE_VERSION: u32 = 1;
+pub const COST_SCHEDULE_VERSION: u32 = 2;
 
 /// One instruction.
 pub const INSTRUCTION: u64 = 1;
@@ -22,16 +22,49 @@ pub const MOVED_PER_UNIT: u64 = 8;
 pub const NODE_PARTS_PER_UNIT: u64 = 4;
 /// Units for each entry of a map that is built as a whole: its hash, its place in the order, its node.
 pub const ENTRY_BUILT: u64 = 4;
+/// Units for an element that is looked up or put among others: its hash and its place.
+pub const PLACED: u64 = 2;
+/// Units for an entry that is described: its name, its type, its place.
+pub const DESCRIBED: u64 = 4;
+/// A preview of a value, and each part of it.
+pub const PREVIEW: u64 = 8;
+/// A part of a preview.
+pub const PREVIEW_PART: u64 = 4;
+/// A float written with digits after the point.
+pub const FLOAT_WRITTEN: u64 = 8;
+/// Digits after the point for one unit more.
+pub const FLOAT_DIGITS_PER_UNIT: u64 = 4;
+/// A date read in the one form there is.
+pub const DATE_READ: u64 = 4;
+/// A date read in one of the older forms.
+pub const OLD_DATE_READ: u64 = 32;
+/// A pattern read.
+pub const PATTERN_READ: u64 = 1_000;
+/// A search for the next match, whatever it finds.
+pub const SEARCH: u64 = 8;
+/// Bytes of a text searched at one go for one unit more at each search.
+pub const SEARCHED_AGAIN_PER_UNIT: u64 = 1_024;
+/// Limbs (of 32 bits) compared for one unit.
+pub const LIMBS_PER_UNIT: u64 = 16;
+/// Units for a limb turned into digits of a base that is a power of two.
+pub const LIMB_WRITTEN: u64 = 8;
+/// Bytes of a number read for one unit.
+pub const NUMBER_BYTES_PER_UNIT: u64 = 2;
 /// Pairs of limbs (of 32 bits) multiplied or divided for one unit.
 pub const LIMB_PAIRS_PER_UNIT: u64 = 16;
 /// Bytes of text searched by a regular expression for one unit; a pattern of many places costs more.
 pub const SEARCHED_BYTES_PER_UNIT: u64 = 4;
 /// The same for the groups of a match, which are found more slowly.
 pub const GROUP_BYTES_PER_UNIT: u64 = 2;
+/// Steps of the backtracking machine for one unit.
+pub const BACKTRACKED_STEPS_PER_UNIT: u64 = 2;
 /// Places of a pattern that cost no more than one.
 pub const PLACES_PER_STEP: u64 = 32;
 /// Bytes of the compiled form of a pattern for one unit, at every use.
 pub const COMPILED_BYTES_PER_UNIT: u64 = 1_024;
+
+/// A worker of a parallel call: a state, a heap, a frame.
+pub const WORKER: u64 = 100;
 
 /// Text copied, hashed or compared.
 #[inline]
@@ -57,10 +90,40 @@ pub const fn moved(elements: usize) -> u64 {
     elements as u64 / MOVED_PER_UNIT
 }
 
+/// So many workers, each with its own copy of the places of the definitions.
+#[inline]
+pub const fn workers(calls: usize, definitions: usize) -> u64 {
+    (calls as u64).saturating_mul(WORKER.saturating_add(moved(definitions)))
+}
+
 /// A node of a map made anew.
 #[inline]
 pub const fn node(parts: usize) -> u64 {
     parts as u64 / NODE_PARTS_PER_UNIT + 1
+}
+
+/// Steps of the backtracking machine.
+#[inline]
+pub const fn backtracked(steps: u64) -> u64 {
+    steps / BACKTRACKED_STEPS_PER_UNIT
+}
+
+/// So many elements looked up or put among others.
+#[inline]
+pub const fn placed(elements: usize) -> u64 {
+    (elements as u64).saturating_mul(PLACED)
+}
+
+/// So many entries described.
+#[inline]
+pub const fn described(entries: usize) -> u64 {
+    (entries as u64).saturating_mul(DESCRIBED)
+}
+
+/// Integers compared, the shorter one of so many limbs.
+#[inline]
+pub const fn limbs_compared(limbs: usize) -> u64 {
+    limbs as u64 / LIMBS_PER_UNIT
 }
 
 /// Sorting so many elements by a comparison that is charged for, or cheap.
@@ -70,9 +133,8 @@ pub const fn sorted(elements: usize) -> u64 {
     n.saturating_mul((usize::BITS - elements.leading_zeros()) as u64)
 }
 
-/// A big integer of so many limbs turned into digits, or digits into one.
+/// Integers of so many limbs multiplied, or divided, the one by the other.
 #[inline]
-pub const fn digits(limbs: usize) -> u64 {
-    let n = limbs as u64;
-    n.saturating_mul(n) / LIMB_PAIRS_PER_UNIT + n
+pub const fn limb_pairs(a: usize, b: usize) -> u64 {
+    (a as u64).saturating_mul(b as u64) / LIMB_PAIRS_PER_UNIT + a as u64 + b as u64
 }

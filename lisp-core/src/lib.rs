@@ -22,6 +22,10 @@ pub mod heap;
 pub mod json;
 pub mod machine;
 pub mod meter;
+pub mod regex;
 pub mod syntax;
+
+/// A table whose keys are names. The hash is seeded anew for each table, so that no program can choose its collisions.
+pub(crate) type Table<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 pub use error::{Detail, Error, Reason, Span};

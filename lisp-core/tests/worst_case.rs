@@ -7,7 +7,7 @@ use lisp_core::compile::Program;
 use lisp_core::error::Reason;
 use lisp_core::heap::{Fault, Heap, Res, Value};
 use lisp_core::json::{Duplicate, ReadLimits as JsonLimits, read};
-use lisp_core::machine::{Ending, Grant, Machine, Settings, Step};
+use lisp_core::machine::{Ending, Grant, Machine, Settings};
 use lisp_core::syntax::ReadLimits;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -147,22 +147,19 @@ fn call(source: &str, grant: &Arc<Grant>) -> Result<(Duration, u64), String> {
     let Ok(program) = Program::compile(source, &ReadLimits::default()) else { return Ok((Duration::ZERO, 0)) };
     let settings =
         Settings { heap_bytes: HEAP, fuel: Some(FUEL), now_ms: Some(1_700_000_000_000), ..Settings::default() };
-    let mut machine = Machine::new(vec![grant.clone()], settings);
+    let mut machine = Machine::new(vec![grant.clone()], settings.clone());
     if machine.load(Arc::new(program)).is_err() {
         return Ok((Duration::ZERO, 0));
     }
     let start = Instant::now();
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        loop {
-            match machine.resume(u64::MAX / 2) {
-                Step::Paused => {}
-                Step::ToolCall => drop(machine.reply(|_| Ok(Value::Nil))),
-                Step::Done(Ending::Error(error)) if error.reason == Reason::HostFault => return Err(error.to_string()),
-                // What the failing instruction spent is not counted.
-                Step::Done(Ending::Error(error)) if error.reason == Reason::MemoryExceeded => return Ok(FUEL),
-                Step::Done(Ending::Error(error)) if error.reason == Reason::FuelExhausted => return Ok(FUEL),
-                Step::Done(_) => return Ok(0),
-            }
+        let reply = |machine: &mut Machine| drop(machine.reply(|_| Ok(Value::Nil)));
+        match common::workers::to_end(&mut machine, &settings, u64::MAX / 2, &reply) {
+            Ending::Error(error) if error.reason == Reason::HostFault => Err(error.to_string()),
+            // What the failing instruction spent is not counted.
+            Ending::Error(error) if error.reason == Reason::MemoryExceeded => Ok(FUEL),
+            Ending::Error(error) if error.reason == Reason::FuelExhausted => Ok(FUEL),
+            _ => Ok(0),
         }
     }));
     let took = start.elapsed();

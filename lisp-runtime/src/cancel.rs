@@ -1,12 +1,17 @@
 //! Ending a run from outside.
 
+use crate::parallel::Place;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A handle that ends runs: clone it, give one to [`crate::Input::cancel_with`], keep one. The run looks at it
 /// every few thousand units of fuel, and so do tools through [`crate::ToolCall::is_cancelled`].
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+pub struct Cancel {
+    flag: Arc<AtomicBool>,
+    /// Work of a parallel worker also ends when one beside it fails.
+    place: Option<Arc<Place>>,
+}
 
 impl Cancel {
     /// A handle not yet used.
@@ -14,23 +19,33 @@ impl Cancel {
         Self::default()
     }
 
+    /// The same handle for work of a parallel worker.
+    pub(crate) fn at(&self, place: &Arc<Place>) -> Self {
+        Cancel { flag: self.flag.clone(), place: Some(place.clone()) }
+    }
+
+    /// The way to the parallel worker it is for.
+    pub(crate) fn worker(&self) -> Vec<u32> {
+        self.place.as_ref().map(|place| place.path()).unwrap_or_default()
+    }
+
     /// Ends the runs that have this handle, now and later.
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.flag.store(true, Ordering::Relaxed);
     }
 
     /// The handle's flag, for a signal handler to set.
     pub fn flag(&self) -> Arc<AtomicBool> {
-        self.0.clone()
+        self.flag.clone()
     }
 
-    /// Has it been used?
+    /// Has it been used? In a parallel call of a tool also: has a worker beside the caller failed?
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.flag.load(Ordering::Relaxed) || self.place.as_ref().is_some_and(|place| place.is_over())
     }
 
     /// Makes the handle as new: for a prompt that cancels one form after the other.
     pub fn reset(&self) {
-        self.0.store(false, Ordering::Relaxed);
+        self.flag.store(false, Ordering::Relaxed);
     }
 }

@@ -1,19 +1,26 @@
-//! Where the tool calls of a run are taken: the ledger, the cache and the count.
+//! Where the tool calls of a run are taken: the count, the cache, and what of them goes into the ledger.
 
 use crate::ledger::Ledger;
-use crate::outcome::LedgerEntry;
 use crate::tool::{Reply, Tool};
 use lisp_core::{Error, Reason};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The most bytes of arguments and results that the cache of a run keeps; more is not kept, and called again.
 const CACHE_BYTES: usize = 16 << 20;
 
+/// A tool's name and its arguments as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key(Arc<(String, String)>);
+
 /// What becomes of a call.
 pub(crate) enum Admission {
     /// An earlier call's result answers it.
-    Cached(String),
+    Cached(Arc<str>),
+    /// The same call is under way: [`Desk::wait`], then ask again.
+    UnderWay(Key),
     /// The run may not make it.
     Refused(Error),
     /// It is in the ledger and to be made.
@@ -21,68 +28,133 @@ pub(crate) enum Admission {
 }
 
 /// A call under way.
+#[derive(Debug)]
 pub(crate) struct Ticket {
+    /// Its number in the run, from 1.
+    pub(crate) number: u64,
     /// Its place in the ledger.
     entry: Option<usize>,
-    /// Its name and arguments, if the result is to be kept.
-    cache_key: Option<(String, String)>,
+    /// What its result is kept under.
+    key: Option<Key>,
 }
 
-/// The record of a run's tool calls and what follows from it.
-#[derive(Default)]
-pub(crate) struct Desk {
-    ledger: Ledger,
-    calls: u64,
+/// The count of a run's tool calls, and the results of cached tools. A call of one that is under way is not made a
+/// second time: who asks for the same waits (`W`).
+pub(crate) struct Desk<W> {
+    calls: AtomicU64,
     /// The most calls; 0 is no limit.
     limit: u64,
-    /// Results of cached tools, by name and arguments.
-    cache: HashMap<(String, String), String>,
-    cache_bytes: usize,
+    cache: Mutex<Cache<W>>,
 }
 
-impl Desk {
+struct Cache<W> {
+    by_key: HashMap<Key, Entry<W>>,
+    bytes: usize,
+}
+
+enum Entry<W> {
+    Result(Arc<str>),
+    UnderWay(Vec<W>),
+}
+
+impl<W> Desk<W> {
     /// A desk that lets so many calls pass; 0 is no limit.
     pub(crate) fn new(limit: u64) -> Self {
-        Desk { limit, ..Desk::default() }
+        Desk { calls: AtomicU64::new(0), limit, cache: Mutex::new(Cache { by_key: HashMap::new(), bytes: 0 }) }
     }
 
-    /// Answers a call from the cache, refuses it, or enters it into the ledger.
-    pub(crate) fn admit(&mut self, tool: &Tool, arguments: &str) -> Admission {
-        let cache_key = tool.cached.then(|| (tool.name.clone(), arguments.to_owned()));
-        if let Some(result) = cache_key.as_ref().and_then(|key| self.cache.get(key)) {
-            self.ledger.cached(&tool.name, arguments, result);
-            return Admission::Cached(result.clone());
+    fn cache(&self) -> MutexGuard<'_, Cache<W>> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers a call from the cache, refuses it, or enters it into the ledger. `worker` is the way to the worker that
+    /// makes it.
+    pub(crate) fn admit(&self, ledger: &mut Ledger, tool: &Tool, arguments: &str, worker: Vec<u32>) -> Admission {
+        let key = tool.cached.then(|| Key(Arc::new((tool.name.clone(), arguments.to_owned()))));
+        if let Some(key) = &key {
+            let mut cache = self.cache();
+            match cache.by_key.get(key) {
+                Some(Entry::Result(result)) => {
+                    let result = result.clone();
+                    drop(cache);
+                    ledger.cached(&tool.name, arguments, &result, worker, key);
+                    return Admission::Cached(result);
+                }
+                Some(Entry::UnderWay(_)) => return Admission::UnderWay(key.clone()),
+                None => drop(cache.by_key.insert(key.clone(), Entry::UnderWay(Vec::new()))),
+            }
         }
         let limit = self.limit;
-        if limit > 0 && self.calls >= limit {
+        let more = |calls: u64| (limit == 0 || calls < limit).then_some(calls + 1);
+        let Ok(before) = self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) else {
+            // Whoever waits for the same call is refused in its turn: there is nobody yet, the entry is our own.
+            if let Some(key) = &key {
+                self.cache().by_key.remove(key);
+            }
             let error = Error::new(Reason::ToolCallLimitExceeded, format!("a run may call tools {limit} times"))
                 .hint("call tools less often, for example once for all rows, or raise the limit tool_calls")
                 .detail("limit", limit);
             return Admission::Refused(error);
-        }
-        self.calls += 1;
-        Admission::Made(Ticket { entry: self.ledger.begin(&tool.name, arguments), cache_key })
+        };
+        let number = before + 1;
+        Admission::Made(Ticket {
+            number,
+            entry: ledger.begin(&tool.name, arguments, worker, key.as_ref(), number),
+            key,
+        })
     }
 
-    /// Records how a call ended. A result that came in time is kept for the next call with the same arguments, as long
-    /// as there is room.
-    pub(crate) fn settle(&mut self, ticket: Ticket, reply: &Reply, spent: Duration) {
-        self.ledger.end(ticket.entry, reply, spent);
-        let (Some((name, arguments)), Reply::Json(json)) = (ticket.cache_key, reply) else { return };
-        let bytes = arguments.len() + json.len();
-        if self.cache_bytes.saturating_add(bytes) <= CACHE_BYTES {
-            self.cache_bytes += bytes;
-            self.cache.insert((name, arguments), json.clone());
+    /// Records how a call ended. A result is kept for the next call with the same arguments, as long as there is room.
+    /// Answers who waited for it.
+    pub(crate) fn settle(&self, ledger: &mut Ledger, ticket: Ticket, reply: &Reply, spent: Duration) -> Vec<W> {
+        ledger.end(ticket.entry, reply, spent);
+        let Some(key) = ticket.key else { return Vec::new() };
+        match reply {
+            Reply::Json(json) => self.leave(&key, Some(json)),
+            _ => self.leave(&key, None),
         }
+    }
+
+    /// Lets go of a call whose reply does not matter any more. Answers who waited for it.
+    pub(crate) fn give_up(&self, ticket: Ticket) -> Vec<W> {
+        ticket.key.map(|key| self.leave(&key, None)).unwrap_or_default()
+    }
+
+    fn leave(&self, key: &Key, result: Option<&str>) -> Vec<W> {
+        let mut cache = self.cache();
+        let waiting = match cache.by_key.remove(key) {
+            Some(Entry::UnderWay(waiting)) => waiting,
+            _ => Vec::new(),
+        };
+        let bytes = key.0.1.len() + result.map_or(0, str::len);
+        if let Some(result) = result
+            && cache.bytes.saturating_add(bytes) <= CACHE_BYTES
+        {
+            cache.bytes += bytes;
+            cache.by_key.insert(key.clone(), Entry::Result(result.into()));
+        }
+        waiting
+    }
+
+    /// Lets somebody wait for the call that is under way; gives it back when there is none any more.
+    pub(crate) fn wait(&self, key: &Key, who: W) -> Option<W> {
+        match self.cache().by_key.get_mut(key) {
+            Some(Entry::UnderWay(waiting)) => {
+                waiting.push(who);
+                None
+            }
+            _ => Some(who),
+        }
+    }
+
+    /// Forgets everybody who waits, when the run is dropped.
+    pub(crate) fn clear(&self) {
+        let all = std::mem::take(&mut self.cache().by_key);
+        drop(all);
     }
 
     /// Calls made so far, cached ones not counted.
     pub(crate) fn calls(&self) -> u64 {
-        self.calls
-    }
-
-    /// Takes the ledger: the calls, and how many more there were.
-    pub(crate) fn take_ledger(&mut self) -> (Vec<LedgerEntry>, u64) {
-        self.ledger.take()
+        self.calls.load(Ordering::Relaxed)
     }
 }

@@ -1,8 +1,10 @@
 //! The engine: what a host makes once and runs programs with.
 
+use crate::clock::Clock;
 use crate::input::{DataSet, Input, Source};
 use crate::limits::{Limits, bytes};
 use crate::outcome::{Outcome, Phase, Problem};
+use crate::parallel::{Exec, Inline, Pool, work};
 use crate::program::Program;
 use crate::run::{self, Next, Run, Setting};
 use crate::session::Session;
@@ -32,6 +34,19 @@ struct Inner {
     limits: Limits,
     ceiling: Limits,
     tools: Arc<Tools>,
+    pool: Threads,
+    clock: Clock,
+}
+
+/// Where the workers of parallel calls run.
+#[derive(Clone, Debug, Default)]
+enum Threads {
+    /// On the pool that engines share
+    #[default]
+    Shared,
+    Own(Pool),
+    /// On the thread of the run
+    None,
 }
 
 impl fmt::Debug for Engine {
@@ -43,7 +58,13 @@ impl fmt::Debug for Engine {
 impl Default for Engine {
     /// An engine without tools, under the default limits.
     fn default() -> Self {
-        Engine(Arc::new(Inner { limits: Limits::default(), ceiling: Limits::default(), tools: Arc::new(Tools::new()) }))
+        Engine(Arc::new(Inner {
+            limits: Limits::default(),
+            ceiling: Limits::default(),
+            tools: Arc::new(Tools::new()),
+            pool: Threads::default(),
+            clock: Clock::default(),
+        }))
     }
 }
 
@@ -51,6 +72,10 @@ impl Engine {
     /// Begins to make an engine.
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.0.clock
     }
 
     /// Compiles a program.
@@ -113,13 +138,14 @@ impl Engine {
 
     fn run_since(&self, started: Instant, program: &Program, input: &Input<'_>) -> Outcome {
         match self.set_up(started, program, input) {
-            Ok(mut run) => to_end(&mut run),
+            Ok(mut run) => to_end(&mut run, self),
             Err(problem) => self.ended(started, problem, self.limits_for(input)),
         }
     }
 
     /// Starts a run that the caller drives: it stops at each tool call, which the caller answers when it can. No
-    /// thread is blocked, and a run may wait as long as its deadline allows.
+    /// thread is blocked, and a run may wait as long as its deadline allows. Parallel workers take turns on the caller's
+    /// thread; when all of them wait for tools, the caller has several calls to answer, in any order.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Progress, Tool};
@@ -138,7 +164,10 @@ impl Engine {
     pub fn start(&self, program: &Program, input: Input<'_>) -> Progress {
         let started = Instant::now();
         match self.set_up(started, program, &input) {
-            Ok(run) => Progress::of(Box::new(run)),
+            Ok(mut run) => {
+                run.by_hand = Some(Arc::new(Inline::by_hand()));
+                Progress::of(Box::new(run))
+            }
             Err(problem) => Progress::Done(Box::new(self.ended(started, problem, self.limits_for(&input)))),
         }
     }
@@ -185,11 +214,23 @@ impl Engine {
             signature,
             any_tool: false,
             alarm: None,
+            clock: self.0.clock.clone(),
+            clock_replay: input.clock.clone(),
         })
     }
 
     fn set_up(&self, started: Instant, program: &Program, input: &Input<'_>) -> Result<Run, Box<Problem>> {
         Run::set_up(started, self.setting(input)?, program, input)
+    }
+
+    /// Where parallel workers run.
+    fn exec(&self) -> Exec {
+        let pool = match &self.0.pool {
+            Threads::Shared => Pool::shared(),
+            Threads::Own(pool) => Some(pool.clone()),
+            Threads::None => None,
+        };
+        pool.map_or_else(|| Exec::Inline(Arc::default()), Exec::Pool)
     }
 
     /// The outcome of a run that did not begin.
@@ -201,12 +242,22 @@ impl Engine {
     }
 }
 
-/// Drives a run to its end on this thread.
-pub(crate) fn to_end(run: &mut Run) -> Outcome {
+/// Drives a run to its end, the program itself on this thread.
+pub(crate) fn to_end(run: &mut Run, engine: &Engine) -> Outcome {
     loop {
         match run.advance() {
             Next::Call(tool, call) => run.reply(tool.call(call)),
             Next::Printed(_) => {}
+            Next::Workers => {
+                let exec = engine.exec();
+                if let Some(first) = run.send_workers(exec.clone()) {
+                    work(first);
+                }
+                if let Exec::Inline(inline) = exec {
+                    inline.run();
+                }
+                run.is_back(true);
+            }
             Next::Done(outcome) => return *outcome,
         }
     }
@@ -215,7 +266,7 @@ pub(crate) fn to_end(run: &mut Run) -> Outcome {
 /// Where a run that is driven by hand stands.
 #[derive(Debug)]
 pub enum Progress {
-    /// It waits for the reply of a tool.
+    /// It waits for the reply of a tool, or of several.
     ToolCall(Waiting),
     /// It is over.
     Done(Box<Outcome>),
@@ -223,49 +274,95 @@ pub enum Progress {
 
 impl Progress {
     fn of(mut run: Box<Run>) -> Self {
+        let inline = run.by_hand.get_or_insert_with(|| Arc::new(Inline::by_hand())).clone();
         loop {
+            if !run.is_back(false) {
+                inline.run();
+                let calls: Vec<_> = inline.waiting().into_iter().map(|call| (CallId(call.number), call)).collect();
+                if !run.is_back(calls.is_empty()) {
+                    return Progress::ToolCall(Waiting { run, calls });
+                }
+            }
             match run.advance() {
-                Next::Call(_, call) => return Progress::ToolCall(Waiting { run, call }),
+                Next::Call(_, call) => {
+                    return Progress::ToolCall(Waiting { run, calls: vec![(CallId(call.number), call)] });
+                }
                 Next::Printed(_) => {}
+                Next::Workers => {
+                    if let Some(first) = run.send_workers(Exec::Inline(inline.clone())) {
+                        work(first);
+                    }
+                }
                 Next::Done(outcome) => return Progress::Done(outcome),
             }
         }
     }
 }
 
-/// A run that waits for the reply of a tool. Dropping it ends the run.
+/// Names a tool call that waits for its reply, within its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(u64);
+
+/// A run that waits for the replies of tools. Dropping it ends the run.
 pub struct Waiting {
     run: Box<Run>,
-    call: ToolCall,
+    /// Never empty.
+    calls: Vec<(CallId, ToolCall)>,
 }
 
 impl fmt::Debug for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Waiting").field("call", &self.call).finish_non_exhaustive()
+        f.debug_struct("Waiting").field("calls", &self.calls).finish_non_exhaustive()
     }
 }
 
 impl Waiting {
-    /// The call to answer.
+    /// The call to answer; of several, the one that waits longest.
     pub fn call(&self) -> &ToolCall {
-        &self.call
+        &self.calls[0].1
     }
 
-    /// Answers with a result and goes on.
+    /// All calls that wait: those of parallel workers may be several.
+    pub fn calls(&self) -> impl Iterator<Item = (CallId, &ToolCall)> {
+        self.calls.iter().map(|(id, call)| (*id, call))
+    }
+
+    /// Answers [`Waiting::call`] with a result and goes on.
     pub fn reply(self, result: &impl Serialize) -> Progress {
+        let id = self.calls[0].0;
+        self.reply_to(id, result)
+    }
+
+    /// Answers [`Waiting::call`] with an error, with which the program ends.
+    pub fn fail(self, error: ToolError) -> Progress {
+        let id = self.calls[0].0;
+        self.fail_call(id, error)
+    }
+
+    /// Answers one of the calls with a result and goes on. A reply to a call that does not wait any more, because its
+    /// worker has ended, is dropped.
+    pub fn reply_to(self, call: CallId, result: &impl Serialize) -> Progress {
         match serde_json::to_string(result) {
-            Ok(json) => self.go_on(Reply::Json(json)),
-            Err(error) => self.fail(ToolError::new(format!("its result is no JSON: {error}"))),
+            Ok(json) => self.go_on(call, Reply::Json(json)),
+            Err(error) => self.fail_call(call, ToolError::new(format!("its result is no JSON: {error}"))),
         }
     }
 
-    /// Answers with an error, with which the program ends.
-    pub fn fail(self, error: ToolError) -> Progress {
-        self.go_on(Reply::Error(error))
+    /// Answers one of the calls with an error.
+    pub fn fail_call(self, call: CallId, error: ToolError) -> Progress {
+        self.go_on(call, Reply::Error(error))
     }
 
-    fn go_on(mut self, reply: Reply) -> Progress {
-        self.run.reply(reply);
+    /// Answers no call, and looks whether the time of the run, or of a worker that waits, is over.
+    pub fn poll(mut self) -> Progress {
+        if self.run.is_back(false) && !self.run.actor.stop_if_over() {
+            return Progress::ToolCall(self);
+        }
+        Progress::of(self.run)
+    }
+
+    fn go_on(mut self, call: CallId, reply: Reply) -> Progress {
+        self.run.reply_to(call.0, reply);
         Progress::of(self.run)
     }
 }
@@ -276,9 +373,20 @@ pub struct EngineBuilder {
     limits: Limits,
     ceiling: Option<Limits>,
     tools: Vec<Tool>,
+    pool: Threads,
+    clock: Clock,
 }
 
 impl EngineBuilder {
+    /// What programs are told when they ask for the time: milliseconds since 1970-01-01T00:00:00Z, read at the moment
+    /// they ask. Within a run it never goes back. Without this it is the clock of the system; with [`Input::now_ms`] it
+    /// stands still. A run in another process reads it once, at the start.
+    #[must_use]
+    pub fn clock(mut self, read: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
+        self.clock = Clock::of_host(read);
+        self
+    }
+
     /// The limits of runs that ask for none of their own; also what others may ask for at most, unless
     /// [`EngineBuilder::ceiling`] says otherwise.
     #[must_use]
@@ -291,6 +399,21 @@ impl EngineBuilder {
     #[must_use]
     pub fn ceiling(mut self, ceiling: Limits) -> Self {
         self.ceiling = Some(ceiling);
+        self
+    }
+
+    /// The threads that parallel workers run on. Without a pool of its own, the engine shares one with a thread for
+    /// each core with the other engines of the process.
+    #[must_use]
+    pub fn pool(mut self, pool: Pool) -> Self {
+        self.pool = Threads::Own(pool);
+        self
+    }
+
+    /// Starts no threads: parallel workers take turns on the thread of their run, and so do their tools.
+    #[must_use]
+    pub fn without_threads(mut self) -> Self {
+        self.pool = Threads::None;
         self
     }
 
@@ -321,6 +444,12 @@ impl EngineBuilder {
             tools.add(tool)?;
         }
         let ceiling = self.ceiling.unwrap_or(self.limits);
-        Ok(Engine(Arc::new(Inner { limits: self.limits, ceiling, tools: Arc::new(tools) })))
+        Ok(Engine(Arc::new(Inner {
+            limits: self.limits,
+            ceiling,
+            tools: Arc::new(tools),
+            pool: self.pool,
+            clock: self.clock,
+        })))
     }
 }

@@ -34,7 +34,7 @@ pub enum Isolation {
 
 /// A tool that answers from a script, for batches and tests.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object that describes a tool")]
 #[non_exhaustive]
 pub struct ScriptedTool {
     /// Answers this.
@@ -82,7 +82,7 @@ impl ScriptedTool {
 
 /// A request: a program and what it gets. Unknown fields are an error that names them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a JSON object")]
 #[non_exhaustive]
 pub struct Request<'a> {
     /// Echoed in the answer.
@@ -208,6 +208,9 @@ pub fn answer_line(engine: &Engine, line: &str) -> Answer {
 
 /// As [`answer_line`], with requests run by `door`.
 pub fn answer_line_by(engine: &Engine, line: &str, door: impl FnOnce(&Request<'_>) -> Outcome) -> Answer {
+    if line.trim_start().starts_with('[') {
+        return no_request(engine, None, "expected a JSON object, got an array");
+    }
     match Request::parse(line) {
         Ok(request) => Answer::new(request.id.clone(), &door(&request)),
         Err(error) => {

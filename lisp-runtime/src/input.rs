@@ -1,6 +1,7 @@
 //! What a host gives a run.
 
 use crate::cancel::Cancel;
+use crate::clock::Reading;
 use crate::limits::LimitsRequest;
 use crate::program::Program;
 use crate::tool::Tools;
@@ -62,6 +63,7 @@ pub struct Input<'a> {
     pub(crate) limits: LimitsRequest,
     pub(crate) cancel: Option<Cancel>,
     pub(crate) now_ms: Option<i64>,
+    pub(crate) clock: Vec<Reading>,
     pub(crate) tools: Option<Arc<Tools>>,
 }
 
@@ -149,10 +151,19 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// The time the program sees, in milliseconds since 1970-01-01T00:00:00Z; without it, the host's clock.
+    /// The time the program sees all through the run, in milliseconds since 1970-01-01T00:00:00Z; without it, the
+    /// engine's clock tells it whenever the program asks.
     #[must_use]
     pub fn now_ms(mut self, now: i64) -> Self {
         self.now_ms = Some(now);
+        self
+    }
+
+    /// Tells the program the time as an earlier run was told it ([`Outcome::clock`](crate::Outcome::clock)), in the
+    /// order in which it asks; when that is used up, the engine's clock goes on.
+    #[must_use]
+    pub fn clock(mut self, readings: &[Reading]) -> Self {
+        self.clock = readings.to_vec();
         self
     }
 

@@ -24,7 +24,9 @@
 
 #![forbid(unsafe_code)]
 
+mod actor;
 mod cancel;
+mod clock;
 mod desk;
 mod engine;
 mod envelope;
@@ -32,6 +34,7 @@ mod input;
 mod ledger;
 mod limits;
 mod outcome;
+mod parallel;
 mod program;
 mod project;
 mod prompt;
@@ -44,7 +47,8 @@ mod tool;
 mod watchdog;
 
 pub use cancel::Cancel;
-pub use engine::{Engine, EngineBuilder, Progress, Waiting};
+pub use clock::Reading;
+pub use engine::{CallId, Engine, EngineBuilder, Progress, Waiting};
 pub use envelope::{
     Answer, Cut, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_bytes, answer_bytes_by,
     answer_line, answer_line_by,
@@ -55,9 +59,10 @@ pub use lisp_core::{Detail, Error, Reason, Span};
 pub use outcome::{
     CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, ValueError, Verdict,
 };
+pub use parallel::{ParallelBudget, Pool, PoolError, Slot};
 pub use program::{Program, builtin_names, is_incomplete};
 pub use reference::{describe_name, functions_markdown};
-pub use remote::{Begun, CallReply, Ended, Far, Fault, Home, Job, PendingCall, Report, RunHost};
+pub use remote::{Begun, CallReply, Ended, Far, FarCall, Fault, Home, Job, PendingCall, Report, RunHost};
 pub use session::Session;
 pub use signature::{Signature, SignatureError};
 pub use tool::{BuildError, Tool, ToolCall, ToolError, Tools};

@@ -38,7 +38,7 @@ macro_rules! limits {
 
         /// Some limits, as a client asks for them. What is absent stays as the host has it.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(deny_unknown_fields)]
+        #[serde(deny_unknown_fields, expecting = "an object of limits")]
         #[non_exhaustive]
         pub struct LimitsRequest {
             $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $name: Option<u64>,)*

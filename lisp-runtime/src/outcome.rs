@@ -1,5 +1,6 @@
 //! What came of a run: always there, failure included.
 
+use crate::clock::Reading;
 use crate::limits::Limits;
 use lisp_core::syntax::LineIndex;
 use lisp_core::{Error, Reason, Span};
@@ -286,6 +287,11 @@ pub struct Outcome {
     pub ledger: Vec<LedgerEntry>,
     /// Tool calls beyond those in the ledger.
     pub ledger_dropped: u64,
+    /// What the clock told the program, in the order in which it asked: [`Input::clock`](crate::Input::clock) tells it
+    /// again. Empty when it never asked, or its clock stood still, or the run was in another process.
+    pub clock: Vec<Reading>,
+    /// The numbers of the calls in the ledger.
+    pub(crate) calls: Vec<u64>,
     /// The limits that were in force.
     pub limits: Limits,
 }
@@ -300,6 +306,8 @@ impl Outcome {
             usage: Usage::default(),
             ledger: Vec::new(),
             ledger_dropped: 0,
+            clock: Vec::new(),
+            calls: Vec::new(),
             limits,
         }
     }

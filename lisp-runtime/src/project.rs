@@ -8,19 +8,26 @@ use lisp_core::{Error, Reason};
 /// Room beyond the texts themselves, for the work lists of walks.
 const SLACK: usize = 1 << 20;
 
+/// Units of fuel that values may cost on their way out of a run nobody looks after: about a millisecond.
+const UNWATCHED: u64 = 100_000;
+
 /// Reads JSON text into an arena. The last of equal keys wins.
 pub(crate) fn read_json<'h>(h: &'h Heap, text: &str) -> Res<Value<'h>> {
     read(h, text, &ReadLimits::default(), Duplicate::Last).map_err(|error| error.into_fault(Reason::ParseError))
 }
 
 /// Lets the host's own work take up to `bytes` beyond the program's budget: what is left on the program's account
-/// says nothing about how large a result may be.
+/// says nothing about how large a result may be. Fails with the reason `timeout` when there is no time left for it, or
+/// when it takes longer than a moment and nobody looks after the run.
 pub(crate) fn with_room<T>(h: &Heap, bytes: usize, work: impl FnOnce() -> Res<T>) -> Result<T, Error> {
     // A text under construction asks for three times its length.
     let room = bytes.saturating_mul(3).saturating_add(SLACK);
-    h.off_the_bill(room, work).map_err(|fault| match fault {
+    h.off_the_bill(room, UNWATCHED, work).map_err(|fault| match fault {
         Fault::Error(error) => *error,
-        Fault::Collect(_) | Fault::Pause(_) => too_large(bytes),
+        Fault::Collect(_) => no_room(room, bytes),
+        Fault::Pause(_) | Fault::Clock => {
+            Error::new(Reason::Timeout, "there was no time left to bring values out of the program")
+        }
     })
 }
 
@@ -28,6 +35,14 @@ pub(crate) fn with_room<T>(h: &Heap, bytes: usize, work: impl FnOnce() -> Res<T>
 pub(crate) fn too_large(limit: usize) -> Error {
     Error::new(Reason::ResultLimitExceeded, format!("what leaves the program takes more than {limit} bytes"))
         .hint("return a summary or the first rows, or raise the limit result_bytes")
+        .detail("limit_bytes", limit)
+}
+
+/// The error for something that needs more room on its way out than its text may have.
+fn no_room(room: usize, limit: usize) -> Error {
+    let message = format!("bringing values out of the program takes more than {room} bytes of memory");
+    Error::new(Reason::ResultLimitExceeded, message)
+        .hint("return less, or values not so deeply nested, or raise the limit result_bytes; three times that is there")
         .detail("limit_bytes", limit)
 }
 

@@ -9,12 +9,14 @@ use crate::desk::{Admission, Desk, Ticket};
 use crate::engine::Engine;
 use crate::envelope::Request;
 use crate::input::{Input, Source};
+use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::outcome::{Answer, Outcome, OutcomeKind, Phase, Position, Problem, Usage};
+use crate::parallel::{Exec, Inline, work};
 use crate::program::Program;
 use crate::run::{Next, Run, deadline};
 use crate::session::Session;
-use crate::tool::{Reply, Tool, ToolCall, ToolError, Tools};
+use crate::tool::{Reply, Tool, ToolCall, ToolError, ToolErrorKind, Tools};
 use lisp_core::{Detail, Error, Reason, Span};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -139,7 +141,8 @@ impl Engine {
             strict_data: input.strict_data,
             signature: input.signature.as_deref().map(Cow::Borrowed),
             limits,
-            now_ms: input.now_ms,
+            // A host's clock cannot be asked from another process, so there it stands still.
+            now_ms: input.now_ms.or_else(|| self.clock().now_of_host()),
             tools: home.tools.values().map(|tool| face(tool)).collect(),
             session,
         };
@@ -171,8 +174,24 @@ fn face(tool: &Tool) -> Face<'static> {
 pub trait RunHost {
     /// The program has printed these lines.
     fn printed(&mut self, lines: Vec<String>);
-    /// The program calls a tool; waits for the reply.
-    fn call(&mut self, name: &str, arguments: &str) -> CallReply;
+    /// The program, or a worker of it, calls a tool. Several calls may be under way at once.
+    fn call(&mut self, call: FarCall<'_>);
+    /// Waits for the reply to any of the calls under way; answers it with the call's number. To end the wait,
+    /// [`CallReply::Late`] is a reply.
+    fn next_reply(&mut self) -> (u64, CallReply);
+}
+
+/// A call of a tool on its way to the other half.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FarCall<'a> {
+    /// Its number in the run, from 1.
+    pub number: u64,
+    /// The way to the worker that makes it; empty for the program itself.
+    pub worker: Cow<'a, [u32]>,
+    /// The tool's name.
+    pub name: Cow<'a, str>,
+    /// Its arguments, a JSON object.
+    pub arguments: Cow<'a, str>,
 }
 
 /// The half that drives the machine, turn after turn.
@@ -204,10 +223,10 @@ impl Far {
 
     /// Runs the job's program, or in a session the program of one more turn. The deadline counts from `started`.
     pub fn run(&mut self, started: Instant, turn: Option<&str>, host: &mut dyn RunHost) -> Report {
-        let mut shown = 0;
+        let mut shown = Shown::default();
         let mut drive = |run: &mut Run| {
             let outcome = drive(run, host);
-            shown = run.shown;
+            shown = Shown { lines: run.actor.shown, mixed: run.actor.mixed };
             outcome
         };
         let outcome = match &mut self.job {
@@ -215,7 +234,7 @@ impl Far {
             Ok(Seat::Once(engine, program, input, alarm)) => {
                 let mut setting = match engine.setting(input) {
                     Ok(setting) => setting,
-                    Err(problem) => return Report::of(engine.ended(started, problem, self.limits), 0, Vec::new()),
+                    Err(problem) => return Report::of(engine.ended(started, problem, self.limits), shown, Vec::new()),
                 };
                 setting.alarm = Some(alarm.clone());
                 match Run::set_up(started, setting, program, input) {
@@ -283,11 +302,51 @@ fn owned(source: Source<'_>) -> Source<'static> {
 }
 
 fn drive(run: &mut Run, host: &mut dyn RunHost) -> Outcome {
+    let inline = run.by_hand.get_or_insert_with(|| Arc::new(Inline::by_hand())).clone();
+    // Calls up to this number are with the host.
+    let mut sent = 0;
     loop {
+        if !run.is_back(false) {
+            inline.run_showing(&mut |lines| host.printed(lines));
+            let calls = inline.waiting();
+            if run.is_back(calls.is_empty()) {
+                continue;
+            }
+            for call in calls.iter().filter(|call| call.number > sent) {
+                host.call(FarCall::of(call));
+            }
+            sent = calls.last().map_or(sent, |call| sent.max(call.number));
+            let (number, reply) = host.next_reply();
+            run.reply_to(number, reply.into());
+            continue;
+        }
         match run.advance() {
             Next::Printed(lines) => host.printed(lines),
-            Next::Call(_, call) => run.reply(host.call(&call.name, &call.arguments).into()),
+            Next::Call(_, call) => {
+                host.call(FarCall::of(&call));
+                sent = call.number;
+                while run.actor.waits_for(call.number) {
+                    let (number, reply) = host.next_reply();
+                    run.reply_to(number, reply.into());
+                }
+            }
+            Next::Workers => {
+                if let Some(first) = run.send_workers(Exec::Inline(inline.clone())) {
+                    work(first);
+                }
+            }
             Next::Done(outcome) => return *outcome,
+        }
+    }
+}
+
+impl<'a> FarCall<'a> {
+    fn of(call: &'a ToolCall) -> Self {
+        FarCall {
+            number: call.number,
+            worker: Cow::Owned(call.worker()),
+            name: Cow::Borrowed(&call.name),
+            arguments: Cow::Borrowed(&call.arguments),
         }
     }
 }
@@ -303,6 +362,8 @@ pub enum CallReply {
     Error(String),
     /// The program called the tool wrongly
     Arguments(String),
+    /// The tool's closure panicked
+    Panic(String),
     /// The run may not make the call
     Refused(Fault),
     /// There was none in time
@@ -316,6 +377,7 @@ impl From<CallReply> for Reply {
             CallReply::Echo => Reply::Echo,
             CallReply::Error(message) => Reply::Error(ToolError::new(message)),
             CallReply::Arguments(message) => Reply::Error(ToolError::invalid_arguments(message)),
+            CallReply::Panic(message) => Reply::Error(ToolError { message, kind: ToolErrorKind::Panic }),
             CallReply::Refused(fault) => Reply::Refused(fault.into()),
             CallReply::Late => Reply::Late,
         }
@@ -327,8 +389,11 @@ impl From<Reply> for CallReply {
         match reply {
             Reply::Json(json) => CallReply::Json(json),
             Reply::Echo => CallReply::Echo,
-            Reply::Error(error) if error.arguments => CallReply::Arguments(error.message),
-            Reply::Error(error) => CallReply::Error(error.message),
+            Reply::Error(error) => match error.kind {
+                ToolErrorKind::Failed => CallReply::Error(error.message),
+                ToolErrorKind::Arguments => CallReply::Arguments(error.message),
+                ToolErrorKind::Panic => CallReply::Panic(error.message),
+            },
             Reply::Refused(error) => CallReply::Refused((&error).into()),
             Reply::Late => CallReply::Late,
         }
@@ -397,6 +462,10 @@ pub struct Report {
     end: Result<Value, Trouble>,
     /// Lines that were not sent before.
     prints: Vec<String>,
+    /// The lines above are all there are: those sent before may be in another order.
+    whole: bool,
+    /// The numbers of the tool calls in the program's order.
+    calls: Vec<u64>,
     prints_dropped: u64,
     usage: Usage,
     /// What a session has defined.
@@ -420,8 +489,16 @@ struct Trouble {
     setup: Option<usize>,
 }
 
+/// What of the prints has been sent.
+#[derive(Clone, Copy, Default)]
+struct Shown {
+    lines: usize,
+    mixed: bool,
+}
+
 impl Report {
-    fn of(outcome: Outcome, shown: usize, names: Vec<String>) -> Self {
+    fn of(outcome: Outcome, shown: Shown, names: Vec<String>) -> Self {
+        let calls = outcome.calls;
         let end = match outcome.answer {
             Ok(answer) => Ok(Value {
                 kind: answer.kind,
@@ -437,8 +514,9 @@ impl Report {
                 setup: problem.setup,
             }),
         };
-        let prints = outcome.prints.into_iter().skip(shown).collect();
-        Report { end, prints, prints_dropped: outcome.prints_dropped, usage: outcome.usage, names }
+        let prints = outcome.prints.into_iter().skip(if shown.mixed { 0 } else { shown.lines }).collect();
+        let prints_dropped = outcome.prints_dropped;
+        Report { end, prints, whole: shown.mixed, calls, prints_dropped, usage: outcome.usage, names }
     }
 
     /// What a session has defined, in order.
@@ -446,7 +524,7 @@ impl Report {
         &self.names
     }
 
-    fn into_answer(self) -> (Result<Answer, Box<Problem>>, Vec<String>, u64, Usage) {
+    fn into_answer(self) -> (Result<Answer, Box<Problem>>, u64, Usage) {
         let end = match self.end {
             Ok(value) => Ok(Answer {
                 kind: value.kind,
@@ -467,7 +545,7 @@ impl Report {
                 Err(Box::new(problem))
             }
         };
-        (end, self.prints, self.prints_dropped, self.usage)
+        (end, self.prints_dropped, self.usage)
     }
 }
 
@@ -479,7 +557,8 @@ pub struct Home {
     tools: BTreeMap<String, Arc<Tool>>,
     cancel: Cancel,
     cancellable: bool,
-    desk: Desk,
+    desk: Desk<Asked>,
+    ledger: Ledger,
     in_tools: Duration,
     prints: Vec<String>,
     print_bytes: u64,
@@ -491,6 +570,12 @@ impl std::fmt::Debug for Home {
     }
 }
 
+/// A call that waits for the same one to end.
+struct Asked {
+    tool: Arc<Tool>,
+    call: FarCall<'static>,
+}
+
 /// What a call of a tool began with.
 #[allow(clippy::large_enum_variant, reason = "it is taken apart at once")]
 #[derive(Debug)]
@@ -499,12 +584,16 @@ pub enum Begun {
     Ready(CallReply),
     /// It is in the ledger, and to be made.
     Call(PendingCall),
+    /// The same call is under way: what becomes of it comes with that one's end.
+    Later,
 }
 
 /// A call in the ledger that is to be made, on any thread.
 pub struct PendingCall {
     tool: Arc<Tool>,
     call: ToolCall,
+    /// The other half's number of it.
+    number: u64,
     ticket: Ticket,
     since: Instant,
 }
@@ -519,13 +608,14 @@ impl PendingCall {
     /// Makes the call; this is where the host's closure runs.
     pub fn make(self) -> Ended {
         let reply = self.tool.call(self.call);
-        Ended { reply, ticket: self.ticket, spent: self.since.elapsed() }
+        Ended { reply, number: self.number, ticket: self.ticket, spent: self.since.elapsed() }
     }
 }
 
 /// A call that has ended.
 pub struct Ended {
     reply: Reply,
+    number: u64,
     ticket: Ticket,
     spent: Duration,
 }
@@ -549,6 +639,7 @@ impl Home {
             cancel: input.cancel.clone().unwrap_or_default(),
             cancellable: input.cancel.is_some(),
             desk: Desk::new(limits.tool_calls),
+            ledger: Ledger::default(),
             in_tools: Duration::ZERO,
             prints: Vec::new(),
             print_bytes: 0,
@@ -560,6 +651,7 @@ impl Home {
         self.started = Instant::now();
         self.deadline = deadline(self.started, self.limits.timeout_ms);
         self.desk = Desk::new(self.limits.tool_calls);
+        self.ledger = Ledger::default();
         self.in_tools = Duration::ZERO;
         self.prints = Vec::new();
         self.print_bytes = 0;
@@ -596,8 +688,9 @@ impl Home {
     pub fn printed(&mut self, lines: Vec<String>) -> bool {
         let bytes: usize = lines.iter().map(|line| line.len() + lisp_core::meter::Prints::LINE_BYTES).sum();
         self.print_bytes = self.print_bytes.saturating_add(bytes as u64);
-        // The line that says how many more there were is one more.
-        if self.limits.prints_bytes > 0 && self.print_bytes > self.limits.prints_bytes.saturating_add(200) {
+        // Each worker may print as much as the run, and a last line says how many more there were.
+        let sources = self.limits.parallel_workers.saturating_add(2);
+        if self.limits.prints_bytes > 0 && self.print_bytes > self.limits.prints_bytes.saturating_mul(sources) {
             return false;
         }
         self.prints.extend(lines);
@@ -605,39 +698,75 @@ impl Home {
     }
 
     /// Begins a call: answers it from the cache, refuses it, or enters it into the ledger.
-    pub fn begin(&mut self, name: &str, arguments: String) -> Begun {
-        let Some(tool) = self.tools.get(name).cloned() else {
-            let error = Error::new(Reason::UnknownTool, format!("there is no tool/{name}"));
+    pub fn begin(&mut self, call: FarCall<'_>) -> Begun {
+        let Some(tool) = self.tools.get(&*call.name).cloned() else {
+            let error = Error::new(Reason::UnknownTool, format!("there is no tool/{}", call.name));
             return Begun::Ready(CallReply::Refused((&error).into()));
         };
-        match self.desk.admit(&tool, &arguments) {
-            Admission::Cached(json) => Begun::Ready(CallReply::Json(json)),
+        let FarCall { number, worker, name, arguments } = call;
+        let call = FarCall {
+            number,
+            worker: Cow::Owned(worker.into_owned()),
+            name: Cow::Owned(name.into_owned()),
+            arguments: Cow::Owned(arguments.into_owned()),
+        };
+        self.admit(Asked { tool, call })
+    }
+
+    fn admit(&mut self, asked: Asked) -> Begun {
+        let Asked { tool, call } = &asked;
+        let number = call.number;
+        match self.desk.admit(&mut self.ledger, tool, &call.arguments, call.worker.to_vec()) {
+            Admission::Cached(json) => {
+                self.ledger.number_last(number);
+                Begun::Ready(CallReply::Json(json.as_ref().to_owned()))
+            }
+            Admission::UnderWay(key) => match self.desk.wait(&key, asked) {
+                None => Begun::Later,
+                Some(asked) => self.admit(asked),
+            },
             Admission::Refused(error) => Begun::Ready(CallReply::Refused((&error).into())),
             Admission::Made(ticket) => {
+                self.ledger.number_last(number);
+                let Asked { tool, call } = asked;
                 let call = ToolCall {
+                    number,
                     name: tool.name.clone(),
-                    arguments,
+                    arguments: call.arguments.into_owned(),
                     deadline: self.deadline,
                     cancel: self.cancel.clone(),
                 };
-                Begun::Call(PendingCall { tool, call, ticket, since: Instant::now() })
+                Begun::Call(PendingCall { tool, call, number, ticket, since: Instant::now() })
             }
         }
     }
 
-    /// Records how a call ended.
-    pub fn end(&mut self, ended: Ended) -> CallReply {
+    /// Records how a call ended. Answers its number and reply, and what becomes of calls that waited for it.
+    pub fn end(&mut self, ended: Ended) -> Vec<(u64, Begun)> {
         self.in_tools += ended.spent;
-        self.desk.settle(ended.ticket, &ended.reply, ended.spent);
-        ended.reply.into()
+        let waited = self.desk.settle(&mut self.ledger, ended.ticket, &ended.reply, ended.spent);
+        let mut begun = vec![(ended.number, Begun::Ready(ended.reply.into()))];
+        for asked in waited {
+            let number = asked.call.number;
+            match self.admit(asked) {
+                Begun::Later => {}
+                ready => begun.push((number, ready)),
+            }
+        }
+        begun
     }
 
     /// The outcome of a report.
-    pub fn finish(&mut self, report: Report) -> Outcome {
-        let (answer, prints, prints_dropped, usage) = report.into_answer();
+    pub fn finish(&mut self, mut report: Report) -> Outcome {
+        let prints = std::mem::take(&mut report.prints);
+        if report.whole {
+            (self.prints, self.print_bytes) = (Vec::new(), 0);
+        }
         if !self.printed(prints) {
             return self.fail(Error::new(Reason::HostFault, "the run's process printed more than it may"), None);
         }
+        self.ledger.sort_by_numbers(&report.calls);
+        let (answer, prints_dropped, usage) = report.into_answer();
         self.outcome(answer, prints_dropped, usage)
     }
 
@@ -655,8 +784,19 @@ impl Home {
         let prints = std::mem::take(&mut self.prints);
         let value = answer.as_ref().map_or(0, |a| a.json.as_ref().map_or(0, String::len));
         usage.output_bytes = (prints.iter().map(String::len).sum::<usize>() + value) as u64;
-        let (ledger, ledger_dropped) = self.desk.take_ledger();
-        Outcome { answer, prints, prints_dropped, usage, ledger, ledger_dropped, limits: self.limits }
+        let calls = self.ledger.numbers();
+        let (ledger, ledger_dropped) = self.ledger.take();
+        Outcome {
+            answer,
+            prints,
+            prints_dropped,
+            usage,
+            ledger,
+            ledger_dropped,
+            clock: Vec::new(),
+            calls,
+            limits: self.limits,
+        }
     }
 }
 

@@ -1,25 +1,25 @@
 //! A run: the driver of the machine. It holds the clock, the tools and the ledger.
 
+use crate::actor::{Actor, Common, Need, run_timeout};
 use crate::cancel::Cancel;
-use crate::desk::{Admission, Desk, Ticket};
+use crate::clock::{Clock, Reading};
 use crate::input::{Input, Source};
 use crate::limits::{Limits, bytes};
 use crate::outcome::{Answer, Outcome, OutcomeKind, Phase, Problem, Usage, Verdict};
+use crate::parallel::{Exec, Group, Inline, Owner, Task};
 use crate::program::Program;
 use crate::project;
 use crate::signature::{Signature, sentence};
-use crate::tool::{Reply, Tool, ToolCall, ToolError, Tools};
+use crate::tool::{Reply, Tool, ToolCall, Tools};
 use crate::watchdog;
 use lisp_core::heap::{Fault, Heap, Value};
-use lisp_core::machine::{Ending, Grant, GrantBuilder, Machine, Settings, Step, Usage as MachineUsage};
+use lisp_core::machine::{Ending, Grant, GrantBuilder, Machine, Settings, Usage as MachineUsage};
 use lisp_core::{Error, Reason, Span};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-/// Units of fuel between two looks at the clock: well under a millisecond.
-pub(crate) const SLICE: u64 = 20_000;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::time::{Duration, Instant};
 
 /// What a run needs of its engine.
 #[derive(Clone)]
@@ -35,6 +35,9 @@ pub(crate) struct Setting {
     /// For a run whose prints go out as they happen, in a process without threads: what a signal sets at the deadline,
     /// in the watchdog's place.
     pub(crate) alarm: Option<Arc<AtomicBool>>,
+    pub(crate) clock: Clock,
+    /// What the clock told in the run that is replayed.
+    pub(crate) clock_replay: Vec<Reading>,
 }
 
 impl Setting {
@@ -43,8 +46,8 @@ impl Setting {
     }
 
     /// What ends a built-in at work at the deadline or on cancellation.
-    fn flag(&self, deadline: Option<Instant>) -> Option<Arc<AtomicBool>> {
-        self.alarm.clone().or_else(|| watchdog::flag(deadline, &self.cancel))
+    pub(crate) fn flag(&self, deadline: Option<Instant>, cancel: &Cancel) -> Option<Arc<AtomicBool>> {
+        self.alarm.clone().or_else(|| watchdog::flag(deadline, cancel))
     }
 
     /// The first tool of a program's that nobody has granted.
@@ -77,46 +80,39 @@ fn place_of(source: &str, symbol: &str) -> Option<Span> {
     Some(Span::new(u32::try_from(start).ok()?, u32::try_from(start + symbol.len()).ok()?))
 }
 
-/// A tool call that waits for its reply.
-struct Pending {
-    tool: Arc<Tool>,
-    since: Instant,
-    ticket: Ticket,
-}
-
 /// What a run does next.
-#[allow(clippy::large_enum_variant, reason = "there is one per run, and it is moved once")]
 pub(crate) enum Next {
     /// It waits for a tool.
     Call(Arc<Tool>, ToolCall),
     /// It has printed these lines and goes on.
     Printed(Vec<String>),
+    /// It waits for its workers.
+    Workers,
     /// It is over.
     Done(Box<Outcome>),
 }
 
+/// The program while its workers are at work: it comes back when they are done.
+type Away = Receiver<Box<Actor>>;
+
 /// A run in progress.
 pub(crate) struct Run {
-    pub(crate) machine: Machine,
-    setting: Setting,
+    /// A stand-in while workers are at work for the program.
+    pub(crate) actor: Box<Actor>,
+    away: Option<Away>,
+    /// Where workers run when the run is driven by hand.
+    pub(crate) by_hand: Option<Arc<Inline>>,
+    pub(crate) common: Arc<Common>,
     /// The set-up programs, then the program.
     programs: Vec<Program>,
     current: usize,
     started: Instant,
-    deadline: Option<Instant>,
-    in_tools: Duration,
     baseline: u64,
     /// What the set-up programs hold; part of the baseline.
     set_up_bytes: u64,
     figures: MachineUsage,
-    desk: Desk,
-    pending: Option<Pending>,
-    /// Lines that [`Next::Printed`] has shown.
-    pub(crate) shown: usize,
     /// The results become `*1 *2 *3` of the turns to come.
     pub(crate) keeps_history: bool,
-    /// The watchdog looks after the program that is loaded.
-    watched: bool,
 }
 
 /// The moment a number of milliseconds later; `None` is never.
@@ -162,59 +158,47 @@ impl Run {
             true => ceiling - baseline,
             false => heap_setting(&limits),
         };
-        let mut settings = settings(&limits, heap_bytes, input);
-        settings.print_pauses = setting.alarm.is_some();
-        let machine = Machine::new(grants, settings);
-        let mut run = Run::with_machine(machine, started, setting, programs, baseline as u64);
-        match run.expired() {
+        let worker_heap = usize::try_from(limits.worker_heap_bytes).unwrap_or(0);
+        let mut worker = settings(&limits, worker_heap, input);
+        worker.print_pauses = setting.alarm.is_some();
+        let machine = Machine::new(grants, Settings { heap_bytes, ..worker.clone() });
+        let common = Arc::new(Common::new(setting, started, worker));
+        let mut run = Run {
+            actor: Box::new(Actor::new(machine, common.clone(), None)),
+            away: None,
+            by_hand: None,
+            common,
+            programs,
+            current: 0,
+            started,
+            baseline: baseline as u64,
+            set_up_bytes: 0,
+            figures: MachineUsage::default(),
+            keeps_history: false,
+        };
+        match expired(&run.common.setting, until) {
             Some(error) => Err(problem(error)),
             None => run.load().map(|()| run),
         }
     }
 
-    /// A run on a machine that is ready.
-    pub(crate) fn with_machine(
-        machine: Machine,
-        started: Instant,
-        setting: Setting,
-        programs: Vec<Program>,
-        baseline: u64,
-    ) -> Run {
-        Run {
-            machine,
-            deadline: deadline(started, setting.limits.timeout_ms),
-            desk: Desk::new(setting.limits.tool_calls),
-            setting,
-            programs,
-            current: 0,
-            started,
-            in_tools: Duration::ZERO,
-            baseline,
-            set_up_bytes: 0,
-            figures: MachineUsage::default(),
-            pending: None,
-            shown: 0,
-            keeps_history: false,
-            watched: false,
-        }
-    }
-
     /// Loads the current program.
-    pub(crate) fn load(&mut self) -> Result<(), Box<Problem>> {
+    fn load(&mut self) -> Result<(), Box<Problem>> {
         let program = self.programs[self.current].core().clone();
-        self.watched = false;
-        self.machine.load(program).map_err(|error| self.problem(error, Phase::Compile))
+        self.actor.begin_program(self.current + 1 < self.programs.len());
+        self.actor.machine.load(program).map_err(|error| self.problem(error, Phase::Compile))
     }
 
     /// Loads one more program on the same machine and begins its account anew.
     pub(crate) fn next_turn(&mut self, started: Instant, program: &Program) -> Result<(), Box<Problem>> {
-        if let Some(error) = self.setting.missing_tool(program) {
+        if let Some(error) = self.common.setting.missing_tool(program) {
             return Err(Box::new(Problem::in_source(error, program.source(), Phase::Compile)));
         }
-        (self.programs, self.current) = (vec![program.clone()], 0);
-        (self.started, self.deadline) = (started, deadline(started, self.setting.limits.timeout_ms));
-        (self.in_tools, self.pending, self.shown) = (Duration::ZERO, None, 0);
-        self.desk = Desk::new(self.setting.limits.tool_calls);
+        (self.programs, self.current, self.started) = (vec![program.clone()], 0, started);
+        self.common = Arc::new(Common::new(self.common.setting.clone(), started, self.common.worker.clone()));
+        let stand_in = Box::new(Actor::stand_in(&self.common));
+        let Actor { machine, .. } = *std::mem::replace(&mut self.actor, stand_in);
+        *self.actor = Actor::new(machine, self.common.clone(), None);
         self.load()
     }
 
@@ -223,7 +207,7 @@ impl Run {
         self.current + 1 < self.programs.len()
     }
 
-    /// Goes on to the next tool call or the end.
+    /// Goes on to the next tool call, the next parallel call, or the end.
     pub(crate) fn advance(&mut self) -> Next {
         match catch_unwind(AssertUnwindSafe(|| self.advance_inner())) {
             Ok(next) => next,
@@ -236,37 +220,17 @@ impl Run {
 
     fn advance_inner(&mut self) -> Next {
         loop {
-            if let Some(lines) = self.news() {
-                return Next::Printed(lines);
-            }
-            let ending = match self.machine.resume(SLICE) {
-                Step::Paused => match self.expired() {
-                    // The machine ends the program: the next step is its end.
-                    Some(error) => {
-                        self.machine.stop(error);
-                        continue;
-                    }
-                    None if !self.watched => {
-                        // A run that takes more than a slice is worth looking after.
-                        if let Some(flag) = self.setting.flag(self.deadline) {
-                            self.machine.watch(flag);
-                        }
-                        self.watched = true;
-                        continue;
-                    }
-                    None => continue,
-                },
-                Step::ToolCall => {
-                    // What was printed before a call goes out before it.
-                    if let Some(lines) = self.news() {
-                        return Next::Printed(lines);
-                    }
-                    match self.call() {
-                        Some((tool, call)) => return Next::Call(tool, call),
-                        None => continue,
-                    }
+            let ending = match self.actor.advance(u32::MAX, None) {
+                Need::Turn => continue,
+                Need::Call(tool, call) => return Next::Call(tool, call),
+                Need::Printed(lines) => return Next::Printed(lines),
+                Need::Workers => return Next::Workers,
+                // While the program itself calls a tool, no worker does.
+                Need::SameCall(_) => {
+                    self.actor.lose("a call that is under way");
+                    continue;
                 }
-                Step::Done(ending) => ending,
+                Need::Done(ending) => ending,
             };
             if self.is_set_up() {
                 match self.next_program(&ending) {
@@ -275,13 +239,13 @@ impl Run {
                 }
             }
             // Bringing the result out is the host's work, not the program's.
-            self.figures = self.machine.usage();
+            self.figures = self.actor.machine.usage();
             let answer = match ending {
                 Ending::Error(error) => Err(self.problem(*error, Phase::Eval)),
                 Ending::Value => {
                     let answer = self.bring_out(OutcomeKind::Value);
                     if self.keeps_history && answer.is_ok() {
-                        self.machine.push_history();
+                        self.actor.machine.push_history();
                     }
                     answer
                 }
@@ -290,16 +254,6 @@ impl Run {
             };
             return Next::Done(Box::new(self.outcome(answer)));
         }
-    }
-
-    /// Lines that nobody has seen yet, in a run whose prints go out as they happen.
-    fn news(&mut self) -> Option<Vec<String>> {
-        if self.setting.alarm.is_none() || self.is_set_up() {
-            return None;
-        }
-        let lines = self.machine.prints_from(self.shown);
-        self.shown += lines.len();
-        (!lines.is_empty()).then_some(lines)
     }
 
     /// A set-up program is over: goes on to the next one. After the last one the baseline is measured anew.
@@ -312,119 +266,71 @@ impl Run {
             }
             Ending::Value | Ending::Return => {}
         }
-        drop(self.machine.take_prints());
+        drop(self.actor.machine.take_prints());
         self.current += 1;
         if !self.is_set_up() {
-            let live = self.machine.rebaseline(heap_setting(&self.setting.limits));
+            let live = self.actor.machine.rebaseline(heap_setting(&self.common.setting.limits));
             self.set_up_bytes = live as u64;
             self.baseline = self.baseline.saturating_add(self.set_up_bytes);
         }
         self.load()
     }
 
-    /// The error of a run past its deadline or cancelled.
-    fn expired(&self) -> Option<Error> {
-        expired(&self.setting, self.deadline)
-    }
-
-    /// Takes the tool call the machine waits for. `None` when it has its reply already.
-    fn call(&mut self) -> Option<(Arc<Tool>, ToolCall)> {
-        let name = self.machine.with_call(|_, name, _| name.to_owned()).unwrap_or_default();
-        let Some(tool) = self.setting.tool(&name).cloned() else {
-            self.machine.reply_error(self.setting.unknown_tool(&name));
-            return None;
-        };
-        let limit = bytes(self.setting.limits.result_bytes);
-        let contract = tool.contract.clone();
-        let taken = self.machine.with_call(|h, name, args| {
-            project::with_room(h, limit, || {
-                let map = project::arguments(h, name, args)?;
-                if let Some(contract) = &contract {
-                    let mismatches = contract.check_arguments(h, map)?;
-                    if !mismatches.is_empty() {
-                        let text = format!("tool/{name}: {}", sentence(&mismatches));
-                        return Err(Error::new(Reason::InvalidToolArgs, text).into());
-                    }
-                }
-                project::json(h, Value::Map(map), limit)
-            })
-        });
-        let arguments = match taken {
-            Some(Ok(arguments)) => arguments,
-            Some(Err(error)) => {
-                self.machine.reply_error(with_signature(error, &tool));
-                return None;
-            }
-            None => {
-                self.machine.reply_error(Error::new(Reason::HostFault, "a tool call without a call"));
-                return None;
-            }
-        };
-        self.admit(tool, arguments)
-    }
-
-    fn admit(&mut self, tool: Arc<Tool>, arguments: String) -> Option<(Arc<Tool>, ToolCall)> {
-        let ticket = match self.desk.admit(&tool, &arguments) {
-            Admission::Cached(result) => {
-                self.reply_json(&tool, &result);
-                return None;
-            }
-            Admission::Refused(error) => {
-                self.machine.reply_error(error);
-                return None;
-            }
-            Admission::Made(ticket) => ticket,
-        };
-        self.pending = Some(Pending { tool: tool.clone(), since: Instant::now(), ticket });
-        let call = ToolCall {
-            name: tool.name.clone(),
-            arguments,
-            deadline: self.deadline,
-            cancel: self.setting.cancel.clone(),
-        };
-        Some((tool, call))
-    }
-
     /// Gives the tool's reply to the program.
     pub(crate) fn reply(&mut self, reply: Reply) {
-        let Some(pending) = self.pending.take() else { return };
-        let spent = pending.since.elapsed();
-        self.in_tools += spent;
-        self.desk.settle(pending.ticket, &reply, spent);
-        // A reply that comes after the deadline is dropped.
-        if let Some(error) = self.expired() {
-            self.machine.stop(error);
-            return;
-        }
-        match reply {
-            Reply::Json(json) => self.reply_json(&pending.tool, &json),
-            Reply::Echo => self.reply_echo(&pending.tool),
-            Reply::Error(error) => self.machine.reply_error(tool_failed(&pending.tool, &error)),
-            Reply::Refused(error) => self.machine.reply_error(error),
-            Reply::Late => self.machine.stop(Error::new(Reason::Timeout, "a tool did not return in time")),
+        self.actor.reply(reply);
+    }
+
+    /// Gives a tool's reply to the worker, or the program, that made the call.
+    pub(crate) fn reply_to(&mut self, number: u64, reply: Reply) {
+        match &self.by_hand {
+            Some(inline) if self.away.is_some() => drop(inline.reply(number, reply)),
+            _ if self.actor.waits_for(number) => self.actor.reply(reply),
+            _ => {}
         }
     }
 
-    fn reply_json(&mut self, tool: &Tool, json: &str) {
-        // A result that does not fit has ended the run: the next step says so.
-        let _ = self.machine.reply(|h| {
-            let value = project::read_json(h, json).map_err(|fault| no_result(fault, tool))?;
-            checked(h, tool, value)
-        });
+    /// Sends workers to work for the program. Answers the first, to be taken on by this thread.
+    pub(crate) fn send_workers(&mut self, exec: Exec) -> Option<Task> {
+        let stand_in = Box::new(Actor::stand_in(&self.common));
+        let (driver, away) = channel();
+        self.away = Some(away);
+        let actor = std::mem::replace(&mut self.actor, stand_in);
+        Group::begin(exec, Owner::Program(actor, driver))
     }
 
-    fn reply_echo(&mut self, tool: &Tool) {
-        let _ = self.machine.reply_from_call(|h, name, args| {
-            let value = Value::Map(project::arguments(h, name, args)?);
-            checked(h, tool, value)
-        });
+    /// Takes the program back when its workers are done; before that, answers false or `wait`s.
+    pub(crate) fn is_back(&mut self, wait: bool) -> bool {
+        let Some(away) = &self.away else { return true };
+        let back = if wait { away.recv().map_err(|_| TryRecvError::Disconnected) } else { away.try_recv() };
+        match back {
+            Ok(actor) => self.actor = actor,
+            Err(TryRecvError::Empty) => return false,
+            Err(TryRecvError::Disconnected) => self.actor.lose("a parallel call was lost by a bug of the interpreter"),
+        }
+        self.away = None;
+        true
     }
 
-    /// Brings the result and the definitions out.
+    /// Brings the result and the definitions out. What takes longer than a moment is looked after.
     fn bring_out(&mut self, kind: OutcomeKind) -> Result<Answer, Box<Problem>> {
-        let limit = bytes(self.setting.limits.result_bytes);
-        let signature = self.setting.signature.as_ref().filter(|_| kind != OutcomeKind::Fail);
-        let result = self.machine.with_result(|h, value| {
+        match self.bring_out_in_time(kind) {
+            Err(error) if error.reason == Reason::Timeout && !self.actor.is_looked_after() => {
+                self.actor.look_after();
+                self.bring_out_in_time(kind)
+            }
+            answer => answer,
+        }
+        .map_err(|error| {
+            let late = (error.reason == Reason::Timeout).then(|| self.actor.over()).flatten();
+            self.problem(late.map_or(error, |(_, error)| error), Phase::Result)
+        })
+    }
+
+    fn bring_out_in_time(&mut self, kind: OutcomeKind) -> Result<Answer, Error> {
+        let limit = bytes(self.common.setting.limits.result_bytes);
+        let signature = self.common.setting.signature.as_ref().filter(|_| kind != OutcomeKind::Fail);
+        let result = self.actor.machine.with_result(|h, value| {
             project::with_room(h, limit, || {
                 if let Some(signature) = signature {
                     let mismatches = signature.check_output(h, value)?;
@@ -443,21 +349,21 @@ impl Run {
                 Ok((json, text, whole))
             })
         });
-        let memory = self.machine.with_definitions(|h, all| match all {
+        let memory = self.actor.machine.with_definitions(|h, all| match all {
             [] => Ok("{}".to_owned()),
             all => project::with_room(h, limit, || project::definitions(h, all, limit)),
         });
-        match (result, memory) {
-            (Ok((json, text, text_bytes)), Ok(memory)) => Ok(Answer { kind, json, text, text_bytes, memory }),
-            (Err(error), _) | (_, Err(error)) => Err(self.problem(error, Phase::Result)),
-        }
+        let ((json, text, text_bytes), memory) = (result?, memory?);
+        Ok(Answer { kind, json, text, text_bytes, memory })
     }
 
     /// An error with its place in the program that runs, and its figures.
     fn problem(&self, mut error: Error, phase: Phase) -> Box<Problem> {
-        let phase = if self.is_set_up() { Phase::Setup } else { phase };
-        let limits = &self.setting.limits;
-        if error.reason == Reason::MemoryExceeded && phase == Phase::Eval {
+        let phase = if self.is_set_up() && phase != Phase::Compile { Phase::Setup } else { phase };
+        let limits = &self.common.setting.limits;
+        // A worker's error says what its own budget was.
+        let of_worker = error.details.iter().any(|(name, _)| name == "index");
+        if error.reason == Reason::MemoryExceeded && phase == Phase::Eval && !of_worker {
             error.details.retain(|(name, _)| !matches!(&**name, "limit_bytes" | "baseline_bytes" | "budget_bytes"));
             error = error
                 .detail("limit_bytes", self.baseline.saturating_add(limits.heap_bytes))
@@ -471,44 +377,49 @@ impl Run {
 
     fn outcome(&mut self, answer: Result<Answer, Box<Problem>>) -> Outcome {
         let figures = self.figures;
-        let prints_dropped = self.machine.prints_dropped();
-        let prints = self.machine.take_prints();
+        let prints_dropped = self.actor.machine.prints_dropped();
+        let prints = self.actor.machine.take_prints();
         let duration = self.started.elapsed();
+        let workers = self.common.worker_nanos.load(Ordering::Relaxed) / 1_000;
         let output = prints.iter().map(String::len).sum::<usize>()
             + answer.as_ref().map_or(0, |a| a.json.as_ref().map_or(0, String::len));
         let usage = Usage {
             fuel: figures.fuel,
-            compute_us: micros(duration.saturating_sub(self.in_tools)),
+            compute_us: micros(duration.saturating_sub(self.actor.away)).saturating_add(workers),
             duration_us: micros(duration),
             baseline_bytes: Some(self.baseline),
             heap_peak_bytes: (figures.heap_peak_bytes as u64).saturating_sub(self.set_up_bytes),
             heap_live_bytes: (figures.heap_live_bytes as u64).saturating_sub(self.set_up_bytes),
             allocated_bytes: figures.allocated_bytes,
             compactions: figures.compactions,
-            tool_calls: self.desk.calls(),
-            workers_peak: 0,
+            tool_calls: self.common.desk.calls(),
+            workers_peak: self.common.budget.peak() as u64,
             output_bytes: output as u64,
             ..Usage::default()
         };
-        let (ledger, ledger_dropped) = self.desk.take_ledger();
+        let calls = self.actor.ledger.numbers();
+        let (ledger, ledger_dropped) = self.actor.ledger.take();
         debug_assert!(answer.as_ref().err().is_none_or(|problem| Verdict::of(problem.error.reason) != Verdict::Ok));
-        Outcome { answer, prints, prints_dropped, usage, ledger, ledger_dropped, limits: self.setting.limits }
+        Outcome {
+            answer,
+            prints,
+            prints_dropped,
+            usage,
+            ledger,
+            ledger_dropped,
+            clock: self.common.clock.take(),
+            calls,
+            limits: self.common.setting.limits,
+        }
     }
 }
 
-/// The error of a run past its deadline or cancelled.
+/// The error of a run past its deadline or cancelled, while it is set up.
 fn expired(setting: &Setting, deadline: Option<Instant>) -> Option<Error> {
     if setting.cancel.is_cancelled() {
         return Some(Error::new(Reason::Cancelled, "the run was cancelled from outside"));
     }
-    if deadline.is_none_or(|deadline| Instant::now() < deadline) {
-        return None;
-    }
-    let limit = setting.limits.timeout_ms;
-    let error = Error::new(Reason::Timeout, format!("the run takes longer than {limit} ms"))
-        .hint("do less work, for example on fewer rows, or raise the limit timeout_ms")
-        .detail("limit_ms", limit);
-    Some(error)
+    deadline.is_some_and(|deadline| Instant::now() >= deadline).then(|| run_timeout(setting))
 }
 
 fn micros(time: Duration) -> u64 {
@@ -521,7 +432,6 @@ pub(crate) fn heap_setting(limits: &Limits) -> usize {
 }
 
 pub(crate) fn settings(limits: &Limits, heap_bytes: usize, input: &Input<'_>) -> Settings {
-    let clock = || SystemTime::now().duration_since(UNIX_EPOCH).ok().and_then(|t| i64::try_from(t.as_millis()).ok());
     Settings {
         heap_bytes,
         loop_iterations: limits.loop_iterations,
@@ -529,7 +439,7 @@ pub(crate) fn settings(limits: &Limits, heap_bytes: usize, input: &Input<'_>) ->
         print_chars: usize::try_from(limits.print_chars).unwrap_or(usize::MAX),
         prints_bytes: usize::try_from(limits.prints_bytes).unwrap_or(usize::MAX),
         strict_data: input.strict_data,
-        now_ms: input.now_ms.or_else(clock),
+        now_ms: input.now_ms,
         ..Settings::default()
     }
 }
@@ -549,13 +459,18 @@ fn bring_in(
     let build = |fuel: u64, flag: Option<Arc<AtomicBool>>| {
         Grant::build(limit, |h, builder| {
             h.ration(fuel, flag);
-            let built = sources.iter().try_for_each(|source| bring_in_one(h, builder, source));
+            let built = sources.iter().enumerate().try_for_each(|(index, source)| {
+                bring_in_one(h, builder, source).map_err(|fault| match fault {
+                    Fault::Error(error) => error.detail("input", index).into(),
+                    other => other,
+                })
+            });
             h.ration(u64::MAX, None);
             built
         })
     };
     match build(USUAL, None) {
-        Err(Fault::Pause(_)) => match setting.flag(until) {
+        Err(Fault::Pause(_)) => match setting.flag(until, &setting.cancel) {
             Some(flag) => build(USUAL, Some(flag)).map(Some),
             None => build(u64::MAX, None).map(Some),
         },
@@ -579,7 +494,7 @@ pub(crate) fn bring_in_one<'h>(
         Fault::Error(error) if error.reason != Reason::MemoryExceeded => bad_input(&what, &error.message),
         fault => fault,
     })?;
-    let wrong = |expected: &str| bad_input(&what, &format!("expected {expected}, got {}", value.type_name()));
+    let wrong = |expected: &str| bad_input(&what, &format!("expected {expected}, got {}", json_kind(value)));
     match (source, value) {
         (Source::Data(name, _), value) => builder.data(name, value),
         (Source::DataObject(_), Value::Map(map)) => {
@@ -597,6 +512,18 @@ pub(crate) fn bring_in_one<'h>(
         (Source::History(_), _) => return Err(wrong("an array")),
     }
     Ok(())
+}
+
+/// What a value was in JSON.
+fn json_kind(value: Value<'_>) -> &'static str {
+    match value {
+        Value::Map(_) => "an object",
+        Value::Vector(_) => "an array",
+        Value::Str(_) => "a string",
+        Value::Nil => "null",
+        Value::Bool(_) => "a boolean",
+        _ => "a number",
+    }
 }
 
 fn bad_input(what: &str, reason: &str) -> Fault {
@@ -617,35 +544,12 @@ fn setup_exceeded(ceiling: usize) -> Error {
         .detail("limit_bytes", ceiling)
 }
 
-fn with_signature(error: Error, tool: &Tool) -> Error {
-    match (&tool.signature, error.reason) {
-        (Some(signature), Reason::InvalidToolArgs) => error.hint(format!("tool/{}: {signature}", tool.name)),
-        _ => error,
-    }
-}
-
-fn tool_failed(tool: &Tool, error: &ToolError) -> Error {
-    let reason = if error.arguments { Reason::InvalidToolArgs } else { Reason::ToolError };
-    with_signature(Error::new(reason, format!("tool/{}: {}", tool.name, error.message)), tool)
-}
-
-fn no_result(fault: Fault, tool: &Tool) -> Fault {
-    match fault {
-        Fault::Error(error) if error.reason != Reason::MemoryExceeded => {
-            let text = format!("tool/{}: its result cannot be read: {}", tool.name, error.message);
-            Error::new(Reason::ToolError, text).into()
+impl Drop for Run {
+    /// Workers that wait, in the cache or for the host, refer to the run.
+    fn drop(&mut self) {
+        if let Some(inline) = &self.by_hand {
+            inline.abandon();
         }
-        fault => fault,
+        self.common.desk.clear();
     }
-}
-
-/// The result when it fits the tool's signature.
-fn checked<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>) -> Result<Value<'h>, Fault> {
-    let Some(contract) = &tool.contract else { return Ok(value) };
-    let mismatches = contract.check_output(h, value)?;
-    if mismatches.is_empty() {
-        return Ok(value);
-    }
-    let text = format!("tool/{}: its result does not fit its signature: {}", tool.name, sentence(&mismatches));
-    Err(Error::new(Reason::ToolError, text).into())
 }

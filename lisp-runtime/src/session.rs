@@ -46,7 +46,8 @@ impl Session {
 
     /// Runs one more program.
     pub fn eval(&mut self, source: &str) -> Outcome {
-        self.eval_since(Instant::now(), source, &mut to_end)
+        let engine = self.engine.clone();
+        self.eval_since(Instant::now(), source, &mut |run| to_end(run, &engine))
     }
 
     /// Runs one more program as `drive` says.
@@ -96,7 +97,7 @@ impl Session {
     pub fn names(&mut self) -> Vec<String> {
         let Some(run) = &mut self.run else { return Vec::new() };
         let mut names: Vec<String> =
-            run.machine.with_definitions(|_, all| all.iter().map(|(name, _)| (*name).to_owned()).collect());
+            run.actor.machine.with_definitions(|_, all| all.iter().map(|(name, _)| (*name).to_owned()).collect());
         names.sort_unstable();
         names
     }

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 /// A call of a tool, as the tool gets it: its arguments are one JSON object with string keys.
 #[derive(Clone, Debug)]
 pub struct ToolCall {
+    /// Its number in the run, from 1.
+    pub(crate) number: u64,
     pub(crate) name: String,
     pub(crate) arguments: String,
     pub(crate) deadline: Option<Instant>,
@@ -63,6 +65,11 @@ impl ToolCall {
             .map_err(|error| ToolError::invalid_arguments(format!("argument {key}: {}", plain(&error))))
     }
 
+    /// The indexes on the way to the parallel worker that makes the call; empty for the program itself.
+    pub fn worker(&self) -> Vec<u32> {
+        self.cancel.worker()
+    }
+
     /// How long the run may still take; a tool that can bound itself should. `None` is for ever.
     pub fn remaining(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
@@ -102,18 +109,29 @@ fn plain(error: &serde_json::Error) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolError {
     pub(crate) message: String,
-    pub(crate) arguments: bool,
+    pub(crate) kind: ToolErrorKind,
+}
+
+/// Whose fault it is that a tool failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ToolErrorKind {
+    /// The tool says that it failed.
+    Failed,
+    /// The program called it wrongly.
+    Arguments,
+    /// Its closure panicked.
+    Panic,
 }
 
 impl ToolError {
     /// The tool failed; the program ends with `tool_error`.
     pub fn new(message: impl Into<String>) -> Self {
-        ToolError { message: message.into(), arguments: false }
+        ToolError { message: message.into(), kind: ToolErrorKind::Failed }
     }
 
     /// The program called the tool wrongly; it ends with `invalid_tool_args`.
     pub fn invalid_arguments(message: impl Into<String>) -> Self {
-        ToolError { message: message.into(), arguments: true }
+        ToolError { message: message.into(), kind: ToolErrorKind::Arguments }
     }
 }
 
@@ -250,6 +268,11 @@ impl Tool {
         &self.name
     }
 
+    /// May a call of it take long?
+    pub(crate) fn may_block(&self) -> bool {
+        matches!(self.body, Body::Function(_)) || !self.delay.is_zero()
+    }
+
     /// What answers a call, on this thread or its own.
     pub(crate) fn call(&self, call: ToolCall) -> Reply {
         if !self.delay.is_zero() {
@@ -289,7 +312,7 @@ fn guarded(function: &Function, call: &ToolCall) -> Reply {
                 .map(|text| (*text).to_owned())
                 .or_else(|| panic.downcast_ref::<String>().cloned())
                 .unwrap_or_default();
-            Reply::Error(ToolError::new(format!("it panicked: {text}")))
+            Reply::Error(ToolError { message: format!("it panicked: {text}"), kind: ToolErrorKind::Panic })
         }
     }
 }

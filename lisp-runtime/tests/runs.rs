@@ -187,3 +187,26 @@ fn errors_say_where() {
     let at = Engine::default().compile("(+ 1\n  (foo").expect_err("an error").position.expect("a place");
     assert_eq!((at.line, at.column), (2, 3));
 }
+
+#[test]
+fn the_time_is_an_effect_that_the_host_fixes_and_replays() {
+    use std::sync::atomic::{AtomicI64, Ordering};
+    let time = std::sync::Arc::new(AtomicI64::new(10));
+    let ticking = time.clone();
+    let engine = Engine::builder().clock(move || ticking.fetch_add(5, Ordering::Relaxed)).build().expect("an engine");
+    let program = engine.compile("(map (fn [_] (System/currentTimeMillis)) (range 3))").expect("a program");
+    let outcome = engine.run(&program, Input::new());
+    assert_eq!(outcome.value::<Vec<i64>>(), Ok(vec![10, 15, 20]));
+    assert_eq!(outcome.clock, [(10, 1), (15, 1), (20, 1)]);
+    // The clock of the host is put back; a run's does not go back, and one that is replayed tells the same again.
+    time.store(-100, Ordering::Relaxed);
+    let again = engine.run(&program, Input::new().clock(&outcome.clock));
+    assert_eq!(again.value::<Vec<i64>>(), Ok(vec![10, 15, 20]));
+    assert_eq!((again.usage.fuel, time.load(Ordering::Relaxed)), (outcome.usage.fuel, -100));
+    let fixed = engine.run(&program, Input::new().now_ms(7));
+    assert_eq!(fixed.value::<Vec<i64>>(), Ok(vec![7, 7, 7]));
+    assert!(fixed.clock.is_empty());
+    // Without a clock of the host's it is the system's.
+    let now = Engine::default().eval("(System/currentTimeMillis)", Input::new()).value::<i64>().expect("a time");
+    assert!(now > 1_700_000_000_000);
+}

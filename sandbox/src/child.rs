@@ -4,9 +4,9 @@ use crate::lockdown::{self, Layer};
 use crate::sys;
 use crate::template::{Inherited, Order};
 use crate::wire::{self, Kind};
-use lisp_runtime::{CallReply, Cancel, Engine, Far, Input, Job, RunHost};
+use lisp_runtime::{CallReply, Cancel, Engine, Far, FarCall, Input, Job, RunHost};
 use rustix::process::Resource;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -26,17 +26,6 @@ impl Signals {
         sys::listen(signals.alarm.clone(), signals.cancel.flag())?;
         Ok(signals)
     }
-}
-
-/// A tool call on its way to the host.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct CallFrame<'a> {
-    #[serde(borrow)]
-    pub(crate) name: std::borrow::Cow<'a, str>,
-    #[serde(borrow)]
-    pub(crate) arguments: std::borrow::Cow<'a, str>,
-    /// The child goes on meanwhile and may call more.
-    pub(crate) along: bool,
 }
 
 /// Compiles and runs a little of everything, so that what is made once is made before the first fork.
@@ -62,8 +51,10 @@ struct Deaf;
 impl RunHost for Deaf {
     fn printed(&mut self, _: Vec<String>) {}
 
-    fn call(&mut self, _: &str, _: &str) -> CallReply {
-        CallReply::Late
+    fn call(&mut self, _: FarCall<'_>) {}
+
+    fn next_reply(&mut self) -> (u64, CallReply) {
+        (1, CallReply::Late)
     }
 }
 
@@ -148,7 +139,7 @@ fn serve(run: &OwnedFd, signals: &Signals) -> io::Result<()> {
     let job: Job<'_> = serde_json::from_str(json)?;
     let session = job.is_session();
     let time = job.time();
-    let mut line = Line { socket: run, calls: 0 };
+    let mut line = Line { socket: run };
     let mut far;
     {
         alarm(signals, started, time);
@@ -186,7 +177,6 @@ fn split(bytes: &[u8]) -> io::Result<(Instant, &[u8])> {
 /// The way to the host. When it breaks there is nobody left to work for.
 struct Line<'a> {
     socket: &'a OwnedFd,
-    calls: u32,
 }
 
 impl Line<'_> {
@@ -203,15 +193,21 @@ impl RunHost for Line<'_> {
         self.send(Kind::Printed, 0, &lines);
     }
 
-    fn call(&mut self, name: &str, arguments: &str) -> CallReply {
-        self.calls = self.calls.wrapping_add(1);
-        let call = CallFrame { name: name.into(), arguments: arguments.into(), along: false };
-        self.send(Kind::Call, self.calls, &call);
+    fn call(&mut self, call: FarCall<'_>) {
+        self.send(Kind::Call, number(call.number), &call);
+    }
+
+    fn next_reply(&mut self) -> (u64, CallReply) {
         match wire::receive(self.socket) {
-            Ok(Some(frame)) if frame.kind == Kind::Reply && frame.id == self.calls => {
-                serde_json::from_slice(&frame.bytes).unwrap_or(CallReply::Late)
+            Ok(Some(frame)) if frame.kind == Kind::Reply => {
+                (frame.id.into(), serde_json::from_slice(&frame.bytes).unwrap_or(CallReply::Late))
             }
             _ => sys::exit(1),
         }
     }
+}
+
+/// A call's number as it stands in a frame. A run that makes more calls than that ends for want of an answer.
+fn number(call: u64) -> u32 {
+    u32::try_from(call).unwrap_or(0)
 }

@@ -1,12 +1,11 @@
 //! One run as the host sees it: its channels, its deadline, its end.
 
-use crate::child::CallFrame;
 use crate::pool::{Channels, Template};
 use crate::sandbox::{Sandbox, hard_deadline};
 use crate::template::Notice;
 use crate::verdict::{self, End, Facts, Kill};
 use crate::wire::{self, Assembler, Frame, Kind, PACKET, Taken, Violation};
-use lisp_runtime::{Begun, CallReply, Ended, Home, Outcome, Report};
+use lisp_runtime::{Begun, CallReply, Ended, FarCall, Home, Outcome, Report};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags};
@@ -43,9 +42,6 @@ pub(crate) struct Watch {
     pub(crate) sandbox: Sandbox,
 }
 
-/// A tool call that ended on a thread of its own.
-type Late = (u32, Ended);
-
 /// A run under way.
 #[derive(Debug)]
 pub(crate) struct Running {
@@ -67,7 +63,8 @@ pub(crate) struct Running {
     end: Option<End>,
     /// Nothing more comes from the process.
     closed: bool,
-    calls: Option<(Sender<Late>, Receiver<Late>, Arc<OwnedFd>)>,
+    /// The way by which calls on other threads come back.
+    calls: Option<(Sender<Ended>, Receiver<Ended>, Arc<OwnedFd>)>,
     #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "tests ask for it"))]
     overshoot: Option<Duration>,
 }
@@ -338,10 +335,16 @@ impl Running {
             }
             Kind::Call => {
                 let text = std::str::from_utf8(&frame.bytes).map_err(|_| Violation::Unreadable)?;
-                let call: CallFrame<'_> = serde_json::from_str(text).map_err(unreadable)?;
+                let call: FarCall<'_> = serde_json::from_str(text).map_err(unreadable)?;
+                if call.number != u64::from(frame.id) {
+                    return Err(Violation::OutOfPlace);
+                }
                 // A run that is over calls nothing any more.
                 if self.kill.is_none() && self.end.is_none() {
-                    self.call(home, frame.id, &call);
+                    // While a worker waits others go on, and may call more.
+                    let along = !call.worker.is_empty();
+                    let begun = home.begin(call);
+                    self.go_on(home, frame.id.into(), begun, along);
                 }
                 Ok(())
             }
@@ -360,30 +363,33 @@ impl Running {
         }
     }
 
-    /// Begins a call; waits for it, unless the process goes on meanwhile.
-    fn call(&mut self, home: &mut Home, id: u32, call: &CallFrame<'_>) {
-        let pending = match home.begin(&call.name, call.arguments.clone().into_owned()) {
-            Begun::Ready(reply) => return self.reply(id, &reply),
-            Begun::Call(pending) => pending,
-        };
-        if call.along
-            && let Some((sender, woken)) = self.lines()
-        {
-            std::thread::spawn(move || {
-                let ended = pending.make();
-                // Nobody listens any more when the run is over.
-                if sender.send((id, ended)).is_ok() {
-                    let _ = rustix::io::write(&*woken, &1_u64.to_ne_bytes());
+    /// Goes on with a call that has begun, and with those that waited for it. `along` makes it on a thread of its own.
+    fn go_on(&mut self, home: &mut Home, number: u64, begun: Begun, along: bool) {
+        let mut todo = VecDeque::from([(number, begun)]);
+        while let Some((number, begun)) = todo.pop_front() {
+            let pending = match begun {
+                Begun::Ready(reply) => {
+                    self.reply(number, &reply);
+                    continue;
                 }
-            });
-            return;
+                Begun::Later => continue,
+                Begun::Call(pending) => pending,
+            };
+            if along && let Some((sender, woken)) = self.lines() {
+                std::thread::spawn(move || {
+                    // Nobody listens any more when the run is over.
+                    if sender.send(pending.make()).is_ok() {
+                        let _ = rustix::io::write(&*woken, &1_u64.to_ne_bytes());
+                    }
+                });
+            } else {
+                todo.extend(home.end(pending.make()));
+            }
         }
-        let reply = home.end(pending.make());
-        self.reply(id, &reply);
     }
 
     /// The way by which calls on other threads come back.
-    fn lines(&mut self) -> Option<(Sender<Late>, Arc<OwnedFd>)> {
+    fn lines(&mut self) -> Option<(Sender<Ended>, Arc<OwnedFd>)> {
         if self.calls.is_none() {
             let woken = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok()?;
             let (sender, receiver) = mpsc::channel();
@@ -396,16 +402,15 @@ impl Running {
         let Some((_, receiver, woken)) = &self.calls else { return };
         let mut count = [0; 8];
         let _ = rustix::io::read(&**woken, &mut count[..]);
-        let ended: Vec<Late> = receiver.try_iter().collect();
-        for (id, ended) in ended {
-            let reply = home.end(ended);
-            self.reply(id, &reply);
+        let ended: Vec<Ended> = receiver.try_iter().collect();
+        for (number, begun) in ended.into_iter().flat_map(|ended| home.end(ended)).collect::<Vec<_>>() {
+            self.go_on(home, number, begun, true);
         }
     }
 
-    fn reply(&mut self, id: u32, reply: &CallReply) {
+    fn reply(&mut self, number: u64, reply: &CallReply) {
         let bytes = serde_json::to_vec(reply).unwrap_or_default();
-        self.queue(Kind::Reply, id, &bytes);
+        self.queue(Kind::Reply, u32::try_from(number).unwrap_or(0), &bytes);
     }
 
     /// What the run came to. For one that has ended.

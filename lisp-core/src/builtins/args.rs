@@ -1,5 +1,6 @@
 //! What built-ins say of their arguments.
 
+use super::print::float_text;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Map, Res, Value, Vector};
 
@@ -21,14 +22,20 @@ pub fn describe(v: Value<'_>) -> String {
         Value::Nil => "nil".to_owned(),
         Value::Bool(b) => format!("the boolean {b}"),
         Value::Int(i) => format!("the integer {i}"),
-        Value::Float(f) => format!("the float {f}"),
+        Value::Float(f) => format!("the float {}", float_text(f)),
         Value::Keyword(_, s) if s.text.len() <= 40 => format!("the keyword :{}", s.text),
         Value::Str(s) if s.text.len() <= 40 => format!("the string {:?}", s.text),
         Value::Map(m) => format!("a map of {} entries", m.len()),
         Value::Set(m) => format!("a set of {} members", m.len()),
         Value::Vector(v) => format!("a vector of {} elements", v.len()),
-        other => format!("a {}", other.type_name()),
+        other => with_article(other.type_name()),
     }
+}
+
+/// A noun with the article that goes before it.
+pub fn with_article(noun: &str) -> String {
+    let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {noun}")
 }
 
 /// The text of a string argument.

@@ -66,7 +66,7 @@ fn compare_leaves<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Ordering> 
             _ => Err(not_comparable(a, b)),
         },
         _ if a.is_number() && b.is_number() => {
-            h.charge(limbs(a).min(limbs(b)) as u64 / 16)?;
+            h.charge(cost::limbs_compared(limbs(a).min(limbs(b))))?;
             compare_numbers(a, b).ok_or_else(|| fault(Reason::TypeError, "compare: NaN has no place in an order"))
         }
         _ => Err(not_comparable(a, b)),

@@ -186,7 +186,7 @@ fn describe_rows<'h>(items: &[Value<'h>], options: &Options, summary: &mut Summa
         let Value::Map(map) = item else { continue };
         row += 1;
         for entry in sorted_entries(h, map, &mut summary.caps)? {
-            h.charge(2)?;
+            h.charge(cost::PLACED)?;
             let place = match seen.place(h, entry.key)? {
                 Some(place) => place,
                 None if seen.len() < KEYS => {
@@ -261,7 +261,7 @@ struct Shown<'h> {
 /// The entries in the order of the texts of their keys: the first hundred.
 fn sorted_entries<'h>(h: &'h Heap, map: &'h Map<'h>, caps: &mut BTreeSet<&'static str>) -> Res<Vec<Shown<'h>>> {
     let entries = map.entries(h)?;
-    h.charge(entries.len() as u64 * 4)?;
+    h.charge(cost::described(entries.len()))?;
     h.room(entries.len().min(KEYS + 1).saturating_mul(std::mem::size_of::<Shown<'_>>() + CHARS))?;
     let mut first: Vec<Shown<'h>> = Vec::with_capacity(entries.len().min(KEYS + 1));
     for (key, value) in entries.iter() {
@@ -307,7 +307,7 @@ fn short(h: &Heap, text: &str) -> Res<String> {
 /// where even the type is the same.
 fn names<'k, 'h: 'k>(h: &'h Heap, keys: impl Iterator<Item = (Value<'h>, &'k str)>) -> Res<Vec<String>> {
     let keys: Vec<(Value<'h>, &str)> = keys.collect();
-    h.charge(keys.len() as u64 * 4)?;
+    h.charge(cost::described(keys.len()))?;
     h.room(keys.len() * (CHARS + 64))?;
     let mut alike: BTreeMap<&str, Vec<&'static str>> = BTreeMap::new();
     for &(key, shown) in &keys {
@@ -343,7 +343,7 @@ fn histogram<'h>(h: &'h Heap, types: impl Iterator<Item = &'static str>) -> Res<
 /// What can be said of the values at one key.
 fn field<'h>(summary: &mut Summary<'h>, values: &[Value<'h>], options: &Options) -> Res<()> {
     let h = summary.h;
-    h.charge(values.len() as u64 * 2)?;
+    h.charge(cost::placed(values.len()))?;
     let types = histogram(h, values.iter().map(|&value| type_name(value)))?;
     summary.put("types", types)?;
     let examples = examples(h, values, options.sample)?;

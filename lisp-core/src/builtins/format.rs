@@ -2,7 +2,7 @@
 
 use super::args::{fault, grapheme_count, string};
 use super::print::to_str;
-use super::{Builtin, MANY};
+use super::{Builtin, MANY, long_division};
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, TextBuf, Value};
@@ -156,7 +156,7 @@ fn show<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut
                 return Err(wrong(letter, "a number within the range of floats", value));
             }
             let precision = field.precision.unwrap_or(6);
-            h.charge(8 + precision as u64 / 4)?;
+            h.charge(cost::FLOAT_WRITTEN + precision as u64 / cost::FLOAT_DIGITS_PER_UNIT)?;
             let text = if letter == 'f' { fixed(f, precision) } else { scientific(f, precision) };
             pad(field, &text, true, out)
         }
@@ -208,11 +208,12 @@ fn radix<'h>(h: &'h Heap, letter: char, value: Value<'h>) -> Res<String> {
 /// The digits of an integer beyond 64 bits.
 fn big_text<'h>(h: &'h Heap, value: Value<'h>, radix: u32) -> Res<String> {
     let Value::Big(big) = value else { return Ok(String::new()) };
-    let limbs = big.limbs.len();
-    // The conversion takes time quadratic in the number of limbs.
-    h.charge(cost::digits(limbs))?;
-    h.room(limbs.saturating_mul(32))?;
-    Ok(big.to_bigint().to_str_radix(radix))
+    if radix != 10 {
+        return long_division::in_base(h, big, radix);
+    }
+    let mut out = TextBuf::new(h);
+    long_division::decimal(h, big, &mut out)?;
+    Ok(out.into_string())
 }
 
 /// A float with so many digits after the point. The fraction is scaled, then rounded half away from zero, so that

@@ -70,7 +70,8 @@ fn page(
 static PAGES: LazyLock<BTreeMap<&'static str, Page>> = LazyLock::new(|| {
     let rows =
         super::all().iter().map(|row| page(row.name, row.usage, row.doc, row.aliases, row.namespace, row.examples));
-    let others = SPECIAL_FORMS.iter().chain(CONSTANTS).map(|form| page(form.name, form.usage, form.doc, &[], "", &[]));
+    let others =
+        SPECIAL_FORMS.iter().chain(CONSTANTS).map(|form| page(form.name, form.usage, form.doc, &[], "", form.examples));
     rows.chain(others).collect()
 });
 
@@ -169,7 +170,7 @@ fn source<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Prints a line. All that can fail comes first.
 fn print<'h>(h: &'h Heap, line: &TextBuf<'h>) -> Res<Value<'h>> {
-    h.charge(line.as_str().len() as u64 / 8)?;
+    h.charge(cost::scanned(line.as_str().len()))?;
     h.print(line.as_str());
     Ok(Value::Nil)
 }
@@ -201,6 +202,7 @@ mod tests {
     fn pages_show_each_way_to_call() {
         assert!(printed("map").starts_with("(map f coll)\n(map f c1 c2)\n(map f c1 c2 c3)\n  "));
         assert!(printed("if").starts_with("(if test then else?)\n  One of two values"));
+        assert!(printed("if").ends_with("(if (> 2 1) :yes :no) => :yes"), "{}", printed("if"));
         assert!(printed("Double/NaN").starts_with("Double/NaN\n  "));
         assert_eq!(usages("(dir), (dir (ns))"), ["(dir)", "(dir (ns))"]);
         assert_eq!(printed("nowhere"), "No documentation found for \"nowhere\".");

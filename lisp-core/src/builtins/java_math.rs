@@ -2,7 +2,6 @@
 
 use super::Builtin;
 use super::java::{double, wrong_type};
-use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, Value};
 
 const fn function(
@@ -142,15 +141,6 @@ fn sqrt<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Float(double("Math/sqrt", args[0])?.sqrt()))
 }
 
-/// The clock of the run, in milliseconds.
-pub(super) fn clock(h: &Heap, name: &str) -> Res<i64> {
-    h.now_ms.get().ok_or_else(|| {
-        Error::new(Reason::RuntimeError, format!("{name} needs a clock, and this run has none"))
-            .hint("ask for the time as data, such as data/now")
-            .into()
-    })
-}
-
 fn current_time_millis<'h>(h: &'h Heap, _: &[Value<'h>]) -> Res<Value<'h>> {
-    Ok(Value::Int(clock(h, "System/currentTimeMillis")?))
+    h.clock().map(Value::Int)
 }

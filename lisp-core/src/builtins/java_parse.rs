@@ -142,7 +142,7 @@ fn floating<'h>(
     decimal: impl Fn(&str) -> Option<f64>,
 ) -> Res<Value<'h>> {
     let whole = text(name, arg)?.ok_or_else(|| null(name))?;
-    h.charge(whole.len() as u64 / 2 + 1)?;
+    h.charge(whole.len() as u64 / cost::NUMBER_BYTES_PER_UNIT + 1)?;
     let text = whole.trim_matches(|c| c <= ' ');
     let (negative, magnitude) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),

@@ -98,7 +98,7 @@ fn byte_at(text: &str, unit: i64) -> (usize, bool) {
 fn two_texts<'h>(h: &'h Heap, name: &str, args: &[Value<'h>]) -> Res<(&'h str, &'h str)> {
     let both = (text(name, args[0])?, text(name, args[1])?);
     let (Some(receiver), Some(other)) = both else { return Err(null(name)) };
-    h.charge((receiver.len() + other.len()) as u64 / 8 + 1)?;
+    h.charge(cost::scanned(receiver.len() + other.len()) + 1)?;
     Ok((receiver, other))
 }
 

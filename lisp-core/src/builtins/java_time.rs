@@ -4,7 +4,6 @@
 //! libraries end near the year 9,999, so the few lines of day counting stand here.
 
 use super::java::{long, null, out_of_domain, text, wrong_type};
-use super::java_math::clock;
 use super::{Builtin, Native};
 use crate::cost;
 use crate::error::{Error, Reason};
@@ -205,7 +204,7 @@ fn parse_date(text: &str, most: i64) -> Option<i64> {
 fn date_parse<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "LocalDate/parse";
     let text = text(name, args[0])?.ok_or_else(|| null(name))?;
-    h.charge(4)?;
+    h.charge(cost::DATE_READ)?;
     match parse_date(text, 999_999_999) {
         Some(days) if DAYS.contains(&days) => h.time(TimeValue::LocalDate(days)),
         _ => Err(unreadable(name, text, "a date such as 2024-01-02")),
@@ -408,11 +407,11 @@ fn to_days<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn date_new<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "java.util.Date.";
     let ms = match args.first() {
-        None => clock(h, "(java.util.Date.)")?,
+        None => h.clock()?,
         Some(Value::Int(ms)) => *ms,
         Some(Value::Nil) => return Err(null(name)),
         Some(Value::Str(s)) => {
-            h.charge(s.text.len() as u64 + 32)?;
+            h.charge(s.text.len() as u64 + cost::OLD_DATE_READ)?;
             h.room(s.text.len().saturating_mul(4))?;
             parse_legacy(s.text)
                 .ok_or_else(|| unreadable(name, s.text, "a date such as 8 Jan 2026 14:30:00 UTC, from 1582-10-15 on"))?

@@ -1,10 +1,10 @@
 //! Built-in functions: one row each, in one table per area. From the rows come name resolution, arity errors, `doc`,
 //! "did you mean", completion and the example tests.
 
+use crate::Table;
 use crate::error::{Error, Reason};
 use crate::frames::FrameOp;
 use crate::heap::{Fault, Heap, Res, Value};
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub mod args;
@@ -33,8 +33,8 @@ pub(crate) use introspect::TAKES_NAMES;
 pub use unknown::repair;
 pub(crate) use unknown::unknown_name;
 mod format;
+pub(crate) mod long_division;
 mod parse;
-pub mod pattern;
 mod preview;
 pub mod regex;
 pub mod strings;
@@ -169,12 +169,12 @@ static AREAS: &[(&str, &[Builtin])] = &[
 
 struct Index {
     rows: Vec<&'static Builtin>,
-    by_name: HashMap<&'static str, BuiltinId>,
+    by_name: Table<&'static str, BuiltinId>,
 }
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
     let rows: Vec<&'static Builtin> = AREAS.iter().flat_map(|(_, area)| area.iter()).collect();
-    let mut by_name = HashMap::new();
+    let mut by_name = Table::default();
     for (i, row) in rows.iter().enumerate() {
         let id = BuiltinId(i as u16);
         for &name in std::iter::once(&row.name).chain(row.aliases) {

@@ -2,7 +2,8 @@
 //! done inline, everything else out of line. Integers grow without bound up to [`MAX_LIMBS`].
 
 use super::args::{describe, fault, type_error};
-use super::{Builtin, MANY};
+use super::{Builtin, MANY, long_division};
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, Value, compare_numbers};
 use num_bigint::BigInt;
@@ -154,7 +155,7 @@ pub(super) fn order<'h>(h: &'h Heap, name: &str, a: Value<'h>, b: Value<'h>) -> 
             return Err(not_a_number(name, v));
         }
     }
-    h.charge((limbs(a).min(limbs(b)) / 16) as u64)?;
+    h.charge(cost::limbs_compared(limbs(a).min(limbs(b))))?;
     Ok(compare_numbers(a, b))
 }
 
@@ -360,14 +361,20 @@ fn divide_integers<'h>(h: &'h Heap, name: &str, part: Part, a: Value<'h>, b: Val
         return Err(division_by_zero(name));
     }
     let (x, y) = (limbs(a), limbs(b));
-    prepare(h, name, x.max(y), x.saturating_mul(y) as u64)?;
+    prepare(h, name, x.max(y), x.max(y) as u64)?;
+    // The copies, the limbs of both, the quotient under construction.
+    h.room((x + y) * 24 + 64)?;
     let (x, y) = (to_bigint(a), to_bigint(b));
+    let (quotient, rem) = long_division::div_rem(h, &x, &y)?;
     h.integer(&match part {
-        Part::Quot => x / y,
-        Part::Rem => x % y,
+        Part::Quot => quotient,
+        Part::Rem => rem,
         Part::Mod => {
-            let rem = x % &y;
-            if !rem.is_zero() && rem.is_negative() != y.is_negative() { rem + y } else { rem }
+            if !rem.is_zero() && rem.is_negative() != y.is_negative() {
+                rem + y
+            } else {
+                rem
+            }
         }
     })
 }

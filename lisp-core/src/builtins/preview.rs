@@ -3,6 +3,7 @@
 
 use super::args::grapheme_count;
 use super::print::{float_text, pr_str, time_text};
+use crate::cost;
 use crate::heap::{Heap, Res, TextBuf, Value};
 
 /// The most characters of a preview.
@@ -39,7 +40,7 @@ impl Room {
 
 /// The preview of a value.
 pub(super) fn preview<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
-    h.charge(8)?;
+    h.charge(cost::PREVIEW)?;
     h.room(BYTES * 4)?;
     let mut nodes = NODES;
     render(h, value, 0, Room { chars: CHARS, bytes: BYTES }, &mut nodes)
@@ -51,7 +52,7 @@ fn render<'h>(h: &'h Heap, value: Value<'h>, depth: usize, room: Room, nodes: &m
         return Ok(String::new());
     }
     *nodes -= 1;
-    h.charge(4)?;
+    h.charge(cost::PREVIEW_PART)?;
     let deep = depth >= DEPTH;
     Ok(match value {
         Value::Str(s) => quoted(s.text, room),

@@ -1,6 +1,7 @@
 //! Values as text: readable (`pr-str`), as a part of a string (`str`) and for a person (`println`).
 
 use super::args::graphemes;
+use super::long_division::decimal;
 use super::{Builtin, BuiltinId, MANY};
 use crate::cost;
 use crate::heap::{Entries, Heap, Res, Str, TextBuf, Time, TimeValue, Value, Work};
@@ -210,13 +211,7 @@ fn show_leaf<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>, style: Style)
         Value::Int(i) => show_int(i, out),
         Value::Float(f) if style == Style::Line => out.push_str(&plain_float_text(f)),
         Value::Float(f) => out.push_str(&float_text(f)),
-        Value::Big(big) => {
-            // The conversion to decimal digits takes time quadratic in the number of limbs.
-            let limbs = big.limbs.len();
-            h.charge(cost::digits(limbs))?;
-            h.room(limbs.saturating_mul(24))?;
-            out.push_str(&big.to_bigint().to_string())
-        }
+        Value::Big(big) => decimal(h, big, out),
         Value::Keyword(_, s) => show_after(":", s, out),
         Value::Symbol(s) => show_after("'", s, out),
         Value::Var(s) => show_after("#'", s, out),
@@ -459,7 +454,7 @@ fn str_native<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn println_native<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let mut out = TextBuf::new(h);
     println_text(h, args, &mut out)?;
-    h.charge(out.as_str().len() as u64 / 8)?;
+    h.charge(cost::scanned(out.as_str().len()))?;
     h.print(out.as_str());
     Ok(Value::Nil)
 }

@@ -8,18 +8,11 @@ use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Entry, Fault, Heap, MAX_LEN, Res, Value, Vector, Work};
 
-/// The vector with more elements at its end: one by one where they are few, so that a growing vector grows in place.
+/// The vector with more elements at its end: where they are few, so that a growing vector grows in place.
 pub fn append<'h>(h: &'h Heap, v: &'h Vector<'h>, more: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(more.len() as u64)?;
     if more.len() <= 2 || more.len().saturating_mul(8) < v.len() {
-        let mut result = v;
-        for &item in more {
-            match h.conj(result, item)? {
-                Value::Vector(grown) => result = grown,
-                other => return Ok(other),
-            }
-        }
-        return Ok(Value::Vector(result));
+        return if more.is_empty() { Ok(Value::Vector(v)) } else { h.conj_all(v, more) };
     }
     let len = v.len().saturating_add(more.len());
     h.charge(cost::moved(v.len()))?;
@@ -34,7 +27,7 @@ fn reverse<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn distinct<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let items = items(h, "distinct", args[0], Accept::Ordered)?;
-    h.charge(2 * items.len() as u64)?;
+    h.charge(cost::placed(items.len()))?;
     let seen = h.map_builder(0)?;
     let out = h.vec_builder(0)?;
     for &item in items {
@@ -289,7 +282,7 @@ fn partition_all<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn zip<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (a, b) = (args::vector("zip", args[0])?, args::vector("zip", args[1])?);
     let len = a.len().min(b.len());
-    h.charge(2 * len as u64)?;
+    h.charge(cost::placed(len))?;
     let out = h.vec_builder(len)?;
     for (&x, &y) in a.items().iter().zip(b.items()) {
         out.push(h, h.vector(&[x, y])?)?;
@@ -299,7 +292,7 @@ fn zip<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn frequencies<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let items = items(h, "frequencies", args[0], Accept::Maps)?;
-    h.charge(2 * items.len() as u64)?;
+    h.charge(cost::placed(items.len()))?;
     let counts = h.map_builder(0)?;
     for &item in items {
         match counts.place(h, item)? {

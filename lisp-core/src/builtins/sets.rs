@@ -40,7 +40,7 @@ fn join_all<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], join: Join<'h>) -> 
 /// The members of `a` for which `keep` holds of their being in `b`.
 fn members_by<'h>(h: &'h Heap, a: &'h Map<'h>, b: &'h Map<'h>, keep: bool) -> Res<&'h Map<'h>> {
     let members = a.entries(h)?;
-    h.charge(2 * members.len() as u64)?;
+    h.charge(cost::placed(members.len()))?;
     let builder = h.map_builder(0)?;
     for (member, _) in members.iter() {
         if b.contains(h, member)? == keep {

@@ -128,7 +128,7 @@ fn arg<'h>(args: &[Value<'h>], i: usize) -> Value<'h> {
 /// Two string arguments, and the fuel for going through both.
 fn two_strings<'h>(h: &'h Heap, name: &str, args: &[Value<'h>]) -> Res<(&'h str, &'h str)> {
     let (s, other) = (string(name, arg(args, 0))?, string(name, arg(args, 1))?);
-    h.charge((s.len() as u64).saturating_add(other.len() as u64) / 16)?;
+    h.charge(cost::copied(s.len().saturating_add(other.len())))?;
     Ok((s, other))
 }
 
@@ -426,7 +426,7 @@ fn replace_elements<'h>(h: &'h Heap, smap: Value<'h>, coll: Value<'h>) -> Res<Va
     }
     let out = h.vec_builder(items.len())?;
     for &item in items {
-        h.charge(2)?;
+        h.charge(cost::PLACED)?;
         let found = match (smap, item) {
             // As with `get`, a vector is no key.
             (_, Value::Vector(_)) => None,

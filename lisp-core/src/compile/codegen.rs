@@ -7,7 +7,7 @@ use super::instr::{Cmp, Instr, Via};
 use super::program::Proto;
 use crate::builtins::BuiltinId;
 use crate::error::{Error, Reason, Span};
-use crate::heap::Frozen;
+use crate::heap::{Bytecode, Frozen, SMALL};
 
 type Res<T> = Result<T, Error>;
 type Reg = u16;
@@ -73,7 +73,9 @@ impl Unit {
         f.binds(node.prologue)?;
         let result = f.any(node.body)?;
         f.emit(Instr::Return { src: result }, end);
-        let (code, spans, registers) = (f.code, f.spans, f.max);
+        let (code, spans) = (Bytecode::new(f.code, f.max), f.spans);
+        let code =
+            code.ok_or_else(|| Error::new(Reason::HostFault, "the compiler made code that is not sound").at(end))?;
         for (var, place) in outside {
             self.places[var.0 as usize] = place;
         }
@@ -82,9 +84,8 @@ impl Unit {
             params: node.display,
             arity: node.params.len() as u16,
             variadic: node.rest.is_some(),
-            registers,
             captures: node.captures.len() as u16,
-            code: code.into(),
+            code,
             spans: spans.into(),
         });
         Ok(self.protos.len() - 1)
@@ -109,7 +110,10 @@ struct Function<'u> {
 
 impl<'u> Function<'u> {
     fn new(unit: &'u mut Unit) -> Self {
-        Function { unit, code: Vec::new(), spans: Vec::new(), top: 0, max: 0, recur: Vec::new() }
+        // Most functions are no longer than this.
+        const USUAL: usize = 24;
+        let (code, spans) = (Vec::with_capacity(USUAL), Vec::with_capacity(USUAL));
+        Function { unit, code, spans, top: 0, max: 0, recur: Vec::new() }
     }
 
     fn emit(&mut self, instr: Instr, span: Span) -> usize {
@@ -144,22 +148,28 @@ impl<'u> Function<'u> {
     fn patch(&mut self, at: usize) -> Res<()> {
         let here = self.here();
         let span = self.spans[at];
+        let far = (here as i64 - at as i64 - 1) as i32;
         let near = || {
-            i16::try_from(here as i64 - at as i64 - 1)
+            i16::try_from(far)
                 .map_err(|_| Error::new(Reason::ProgramTooLarge, "a branch of the function is too long").at(span))
         };
         match &mut self.code[at] {
-            Instr::Jump { to }
-            | Instr::JumpFalse { to, .. }
-            | Instr::JumpTrue { to, .. }
-            | Instr::JumpSome { to, .. }
-            | Instr::JumpSet { to, .. }
-            | Instr::JumpDefined { to, .. }
-            | Instr::Next { to, .. } => *to = here,
+            Instr::Jump { off }
+            | Instr::JumpFalse { off, .. }
+            | Instr::JumpTrue { off, .. }
+            | Instr::JumpSome { off, .. }
+            | Instr::JumpSet { off, .. }
+            | Instr::JumpDefined { off, .. }
+            | Instr::Next { off, .. } => *off = far,
             Instr::JumpUnless { off, .. } | Instr::JumpUnlessInt { off, .. } => *off = near()?,
             _ => {}
         }
         Ok(())
+    }
+
+    /// How far a jump at this place is from the place `to`.
+    fn back_to(&self, to: u32) -> i32 {
+        (i64::from(to) - i64::from(self.here()) - 1) as i32
     }
 
     /// The value in any register: a local's own, or a new one on top.
@@ -221,7 +231,10 @@ impl<'u> Function<'u> {
                 self.emit(Instr::Tool { dst, k }, span);
             }
             Kind::Vector(nodes) => self.collection(nodes, span, |base, n| Instr::Vector { dst, base, n })?,
-            Kind::Map(nodes) => self.collection(nodes, span, |base, n| Instr::Map { dst, base, n })?,
+            Kind::Map(nodes) => match record_order(&nodes) {
+                Some(order) => self.record(nodes, &order, span, dst)?,
+                None => self.collection(nodes, span, |base, n| Instr::Map { dst, base, n })?,
+            },
             Kind::Set(nodes) => self.collection(nodes, span, |base, n| Instr::Set { dst, base, n })?,
             Kind::Do(nodes) => {
                 for node in nodes {
@@ -230,8 +243,8 @@ impl<'u> Function<'u> {
             }
             Kind::If(test, then, otherwise) => self.branch(*test, *then, *otherwise, dst)?,
             Kind::Cond(clauses, default) => self.cond(clauses, *default, span, dst)?,
-            Kind::And(nodes) => self.chain(nodes, dst, |src| Instr::JumpFalse { src, to: 0 })?,
-            Kind::Or(nodes) => self.chain(nodes, dst, |src| Instr::JumpTrue { src, to: 0 })?,
+            Kind::And(nodes) => self.chain(nodes, dst, |src| Instr::JumpFalse { src, off: 0 })?,
+            Kind::Or(nodes) => self.chain(nodes, dst, |src| Instr::JumpTrue { src, off: 0 })?,
             Kind::Let(binds, body) => {
                 self.binds(binds)?;
                 self.into(*body, dst)?;
@@ -280,6 +293,33 @@ impl<'u> Function<'u> {
         Ok(())
     }
 
+    /// A map whose keys are known: the values go where their keys stand in the order of keys.
+    fn record(&mut self, nodes: Vec<Node>, order: &[usize], span: Span, dst: Reg) -> Res<()> {
+        let mut keys = vec![Constant::Nil; nodes.len()];
+        let base = self.top;
+        for _ in order {
+            self.alloc(span)?;
+        }
+        let mut nodes = nodes.into_iter();
+        for &place in order {
+            if let (Some(key), Some(value)) = (nodes.next(), nodes.next()) {
+                if let Kind::Const(key) = key.kind {
+                    keys[2 * place] = key;
+                }
+                self.into(value, base + place as Reg)?;
+            }
+        }
+        let k = self.short_constant(Constant::Map(keys), span)?;
+        self.emit(Instr::Record { dst, base, k }, span);
+        Ok(())
+    }
+
+    /// The place of a constant that an instruction names with sixteen bits.
+    fn short_constant(&mut self, constant: Constant, span: Span) -> Res<u16> {
+        u16::try_from(self.unit.pool.add(constant))
+            .map_err(|_| Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 constants").at(span))
+    }
+
     /// Jumps when `test` is false; the jump is to be patched.
     fn jump_unless(&mut self, test: Node) -> Res<usize> {
         let span = test.span;
@@ -303,15 +343,15 @@ impl<'u> Function<'u> {
             }
             Kind::CallBuiltin(id, args) if args.len() == 1 && id.row().name == "not" => {
                 let src = self.first(args)?;
-                self.emit(Instr::JumpTrue { src, to: 0 }, span)
+                self.emit(Instr::JumpTrue { src, off: 0 }, span)
             }
             Kind::Prim(Prim::IsNil, args) => {
                 let src = self.first(args)?;
-                self.emit(Instr::JumpSome { src, to: 0 }, span)
+                self.emit(Instr::JumpSome { src, off: 0 }, span)
             }
             kind => {
                 let src = self.any(Node { kind, span })?;
-                self.emit(Instr::JumpFalse { src, to: 0 }, span)
+                self.emit(Instr::JumpFalse { src, off: 0 }, span)
             }
         };
         self.top = saved;
@@ -339,7 +379,7 @@ impl<'u> Function<'u> {
         let far = then.span.end.saturating_sub(then.span.start) >= 4_000;
         let skip = if far { self.far_jump_unless(test)? } else { self.jump_unless(test)? };
         self.into(then, dst)?;
-        let end = self.emit(Instr::Jump { to: 0 }, span);
+        let end = self.emit(Instr::Jump { off: 0 }, span);
         self.patch(skip)?;
         self.into(otherwise, dst)?;
         self.patch(end)
@@ -350,7 +390,7 @@ impl<'u> Function<'u> {
         let saved = self.top;
         let src = self.any(test)?;
         self.top = saved;
-        Ok(self.emit(Instr::JumpFalse { src, to: 0 }, span))
+        Ok(self.emit(Instr::JumpFalse { src, off: 0 }, span))
     }
 
     fn cond(&mut self, clauses: Vec<(Node, Node)>, default: Node, span: Span, dst: Reg) -> Res<()> {
@@ -359,7 +399,7 @@ impl<'u> Function<'u> {
             let far = then.span.end.saturating_sub(then.span.start) >= 4_000;
             let skip = if far { self.far_jump_unless(test)? } else { self.jump_unless(test)? };
             self.into(then, dst)?;
-            ends.push(self.emit(Instr::Jump { to: 0 }, span));
+            ends.push(self.emit(Instr::Jump { off: 0 }, span));
             self.patch(skip)?;
         }
         self.into(default, dst)?;
@@ -423,7 +463,8 @@ impl<'u> Function<'u> {
         for (dst, src) in moves {
             self.emit(Instr::Move { dst, src }, span);
         }
-        self.emit(Instr::Loop { counter, to: start }, span);
+        let off = self.back_to(start);
+        self.emit(Instr::Loop { counter, off }, span);
         Ok(())
     }
 
@@ -511,14 +552,12 @@ impl<'u> Function<'u> {
 
     fn key(&mut self, map: Node, key: Constant, default: Option<Constant>, span: Span, dst: Reg) -> Res<()> {
         let src = self.any(map)?;
-        let Ok(k) = u16::try_from(self.unit.pool.add(key)) else {
-            return Err(Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 constants").at(span));
-        };
+        let k = self.short_constant(key, span)?;
         match default {
             None => drop(self.emit(Instr::Key { dst, src, k }, span)),
             Some(default) => {
                 self.emit(Instr::KeyUnset { dst, src, k }, span);
-                let end = self.emit(Instr::JumpSet { src: dst, to: 0 }, span);
+                let end = self.emit(Instr::JumpSet { src: dst, off: 0 }, span);
                 self.constant(default, span, dst);
                 self.patch(end)?;
             }
@@ -530,7 +569,7 @@ impl<'u> Function<'u> {
         let Ok(short) = u16::try_from(g) else {
             return Err(Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 definitions").at(span));
         };
-        let end = self.emit(Instr::JumpDefined { g: short, to: 0 }, span);
+        let end = self.emit(Instr::JumpDefined { g: short, off: 0 }, span);
         let src = self.any(value)?;
         self.emit(Instr::Define { src, g }, span);
         self.patch(end)?;
@@ -552,20 +591,16 @@ impl<'u> Function<'u> {
         for (tests, then) in clauses {
             let mut hits = Vec::new();
             for constant in tests {
-                let Ok(k) = u16::try_from(self.unit.pool.add(constant)) else {
-                    return Err(
-                        Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 constants").at(span)
-                    );
-                };
+                let k = self.short_constant(constant, span)?;
                 self.emit(Instr::IsCase { dst: test, src, k }, span);
-                hits.push(self.emit(Instr::JumpTrue { src: test, to: 0 }, span));
+                hits.push(self.emit(Instr::JumpTrue { src: test, off: 0 }, span));
             }
-            let skip = self.emit(Instr::Jump { to: 0 }, span);
+            let skip = self.emit(Instr::Jump { off: 0 }, span);
             for hit in hits {
                 self.patch(hit)?;
             }
             self.into(then, dst)?;
-            ends.push(self.emit(Instr::Jump { to: 0 }, span));
+            ends.push(self.emit(Instr::Jump { off: 0 }, span));
             self.patch(skip)?;
         }
         self.into(default, dst)?;
@@ -594,7 +629,7 @@ impl<'u> Function<'u> {
                     self.top = saved;
                     self.emit(Instr::Walk { base, src }, at);
                     let top = self.here();
-                    let exit = self.emit(Instr::Next { base, to: 0 }, at);
+                    let exit = self.emit(Instr::Next { base, off: 0 }, at);
                     open.push(Open { top, exits: vec![exit] });
                     self.set_place(var, element);
                     self.binds(binds)?;
@@ -605,8 +640,8 @@ impl<'u> Function<'u> {
                     let saved = self.top;
                     let src = self.any(test)?;
                     self.top = saved;
-                    let to = open.last().map_or(0, |o| o.top);
-                    self.emit(Instr::JumpFalse { src, to }, at);
+                    let off = self.back_to(open.last().map_or(0, |o| o.top));
+                    self.emit(Instr::JumpFalse { src, off }, at);
                 }
                 Clause::While(test) => {
                     let exit = self.far_jump_unless(test)?;
@@ -621,7 +656,8 @@ impl<'u> Function<'u> {
             self.emit(Instr::Push { builder, src }, span);
         }
         while let Some(inner) = open.pop() {
-            self.emit(Instr::Repeat { to: inner.top }, span);
+            let off = self.back_to(inner.top);
+            self.emit(Instr::Repeat { off }, span);
             for exit in inner.exits {
                 self.patch(exit)?;
             }
@@ -641,6 +677,23 @@ fn comparison(id: BuiltinId) -> Option<Cmp> {
         "=" => Cmp::Eq,
         _ => return None,
     })
+}
+
+/// For the keys of a map literal in turn, where they stand in the order of keys; `None` unless they are a few different
+/// keywords of usual length, which need no comparison when the program runs.
+fn record_order(nodes: &[Node]) -> Option<Vec<usize>> {
+    const USUAL: usize = 64;
+    let keys: Vec<&str> = nodes
+        .iter()
+        .step_by(2)
+        .map(|key| match &key.kind {
+            Kind::Const(Constant::Keyword(text)) if text.len() <= USUAL => Some(&**text),
+            _ => None,
+        })
+        .collect::<Option<_>>()?;
+    let order: Vec<usize> = keys.iter().map(|key| keys.iter().filter(|other| *other < key).count()).collect();
+    let different = keys.iter().enumerate().all(|(i, key)| !keys[..i].contains(key));
+    ((1..=SMALL).contains(&keys.len()) && different).then_some(order)
 }
 
 fn small_int(node: &Node) -> Option<i16> {

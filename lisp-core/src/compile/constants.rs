@@ -1,16 +1,16 @@
 //! The constants of a program: each once, frozen.
 
 use super::core::Constant;
+use crate::Table;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Frozen, Heap, Res, Value};
-use std::collections::HashMap;
 
 /// The constants of a program under construction.
 #[derive(Default)]
 pub(super) struct Pool {
     constants: Vec<Constant>,
     /// Keywords and strings occur most; the flag tells them apart.
-    texts: HashMap<(bool, Box<str>), u32>,
+    texts: Table<(bool, Box<str>), u32>,
 }
 
 /// The most bytes that the constants of a program may take. Its source is limited too.
@@ -46,7 +46,7 @@ impl Pool {
         })
         .map_err(|fault| match fault {
             Fault::Error(error) => *error,
-            Fault::Collect(_) | Fault::Pause(_) => {
+            Fault::Collect(_) | Fault::Pause(_) | Fault::Clock => {
                 Error::new(Reason::ProgramTooLarge, "the constants of the program take too much memory")
             }
         })

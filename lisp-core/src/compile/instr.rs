@@ -1,18 +1,28 @@
 //! The instruction set of the register machine. Eight bytes each; registers and small operands are 16 bits.
 
+use std::cmp::Ordering;
+
 /// Comparison of a compare instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cmp {
     /// `<`
-    Lt,
-    /// `<=`
-    Le,
-    /// `>`
-    Gt,
-    /// `>=`
-    Ge,
+    Lt = 0b001,
     /// `=`
-    Eq,
+    Eq = 0b010,
+    /// `<=`
+    Le = 0b011,
+    /// `>`
+    Gt = 0b100,
+    /// `>=`
+    Ge = 0b110,
+}
+
+impl Cmp {
+    /// Does it hold for two things in this order? The bits of a comparison stand for less, equal and greater.
+    #[inline(always)]
+    pub(crate) fn holds(self, order: Ordering) -> bool {
+        self as u8 >> (order as i8 + 1) & 1 != 0
+    }
 }
 
 /// The function whose name an arithmetic instruction carries in its errors.
@@ -55,24 +65,24 @@ pub(crate) enum Instr {
     Data { dst: u16, g: u32 },
     /// G[g] = R[src]
     Define { src: u16, g: u32 },
-    /// pc = to when G[g] is defined
-    JumpDefined { g: u16, to: u32 },
+    /// pc += off when G[g] is defined
+    JumpDefined { g: u16, off: i32 },
     /// R[dst] = #'name of G[g]
     VarName { dst: u16, g: u32 },
-    /// pc = to
-    Jump { to: u32 },
-    /// pc = to, backwards, at the end of a walk
-    Repeat { to: u32 },
-    /// count a round in R[counter], then pc = to
-    Loop { counter: u16, to: u32 },
-    /// pc = to when R[src] is nil or false
-    JumpFalse { src: u16, to: u32 },
-    /// pc = to when R[src] is neither nil nor false
-    JumpTrue { src: u16, to: u32 },
-    /// pc = to when R[src] is not nil
-    JumpSome { src: u16, to: u32 },
-    /// pc = to when R[src] holds a value
-    JumpSet { src: u16, to: u32 },
+    /// pc += off
+    Jump { off: i32 },
+    /// pc += off, backwards, at the end of a walk
+    Repeat { off: i32 },
+    /// count a round in R[counter], then pc += off
+    Loop { counter: u16, off: i32 },
+    /// pc += off when R[src] is nil or false
+    JumpFalse { src: u16, off: i32 },
+    /// pc += off when R[src] is neither nil nor false
+    JumpTrue { src: u16, off: i32 },
+    /// pc += off when R[src] is not nil
+    JumpSome { src: u16, off: i32 },
+    /// pc += off when R[src] holds a value
+    JumpSet { src: u16, off: i32 },
     /// pc += off unless R[a] op R[b]
     JumpUnless { op: Cmp, a: u16, b: u16, off: i16 },
     /// pc += off unless R[a] op imm
@@ -109,12 +119,14 @@ pub(crate) enum Instr {
     Vector { dst: u16, base: u16, n: u16 },
     /// R[dst] = map of n registers from base, keys and values in turn
     Map { dst: u16, base: u16, n: u16 },
+    /// R[dst] = map with the keys of map K[k]; their values, in the order of the keys, are in the registers from base
+    Record { dst: u16, base: u16, k: u16 },
     /// R[dst] = set of n registers from base
     Set { dst: u16, base: u16, n: u16 },
     /// R[base] = elements of R[src], R[base + 1] = 0
     Walk { base: u16, src: u16 },
-    /// R[base + 2] = next element of the walk; pc = to at its end
-    Next { base: u16, to: u32 },
+    /// R[base + 2] = next element of the walk; pc += off at its end
+    Next { base: u16, off: i32 },
     /// R[dst] = a vector under construction
     Collect { dst: u16 },
     /// add R[src] to the vector under construction
@@ -140,3 +152,85 @@ pub(crate) enum Instr {
 }
 
 const _: () = assert!(std::mem::size_of::<Instr>() == 8);
+
+impl Instr {
+    /// One past the highest register it reads or writes, apart from rows whose length it does not say.
+    pub(crate) fn reach(&self) -> usize {
+        use Instr::*;
+        let one = |r: u16| r as usize + 1;
+        let row = |base: u16, n: u16| base as usize + n as usize;
+        match *self {
+            Jump { .. } | Repeat { .. } | JumpDefined { .. } => 0,
+            Const { dst, .. }
+            | Int { dst, .. }
+            | Nil { dst }
+            | Bool { dst, .. }
+            | Builtin { dst, .. }
+            | Capture { dst, .. }
+            | SelfFn { dst }
+            | Tool { dst, .. }
+            | Global { dst, .. }
+            | Data { dst, .. }
+            | VarName { dst, .. }
+            | Collect { dst } => one(dst),
+            Define { src, .. }
+            | JumpFalse { src, .. }
+            | JumpTrue { src, .. }
+            | JumpSome { src, .. }
+            | JumpSet { src, .. }
+            | Return { src }
+            | StopReturn { src }
+            | StopFail { src } => one(src),
+            Loop { counter, .. } => one(counter),
+            JumpUnlessInt { a, .. } => one(a),
+            JumpUnless { a, b, .. } => one(a.max(b)),
+            Move { dst, src }
+            | Key { dst, src, .. }
+            | KeyUnset { dst, src, .. }
+            | SeqArg { dst, src }
+            | MapArg { dst, src }
+            | Nth { dst, src, .. }
+            | Rest { dst, src, .. }
+            | Seq { dst, src }
+            | KeywordArgs { dst, src }
+            | IsNil { dst, src }
+            | IsCase { dst, src, .. } => one(dst.max(src)),
+            CompareInt { dst, a, .. } | AddInt { dst, a, .. } => one(dst.max(a)),
+            Compare { dst, a, b, .. } | Add { dst, a, b } | Sub { dst, a, b } | Mul { dst, a, b } => {
+                one(dst.max(a).max(b))
+            }
+            Push { builder, src } => one(builder.max(src)),
+            Finish { dst, builder } => one(dst.max(builder)),
+            Walk { base, src } => one(src).max(row(base, 2)),
+            Next { base, .. } => row(base, 3),
+            Closure { dst, base, .. } | Record { dst, base, .. } => one(dst).max(row(base, 0)),
+            Vector { dst, base, n } | Map { dst, base, n } | Set { dst, base, n } => one(dst).max(row(base, n)),
+            CallBuiltin { dst, base, argc, .. } => one(dst).max(row(base, argc.into())),
+            Call { dst, base, argc } => one(dst).max(row(base, argc) + 1),
+        }
+    }
+
+    /// Where it may jump to from place `at`; beyond every code when before its beginning.
+    pub(crate) fn target(&self, at: usize) -> Option<usize> {
+        use Instr::*;
+        match *self {
+            Jump { off }
+            | Repeat { off }
+            | Loop { off, .. }
+            | JumpFalse { off, .. }
+            | JumpTrue { off, .. }
+            | JumpSome { off, .. }
+            | JumpSet { off, .. }
+            | JumpDefined { off, .. }
+            | Next { off, .. } => Some((at + 1).wrapping_add_signed(off as isize)),
+            JumpUnless { off, .. } | JumpUnlessInt { off, .. } => Some((at + 1).wrapping_add_signed(off as isize)),
+            _ => None,
+        }
+    }
+
+    /// Does what comes behind it run only when something jumps there?
+    pub(crate) fn leaves(&self) -> bool {
+        use Instr::*;
+        matches!(self, Jump { .. } | Repeat { .. } | Loop { .. } | Return { .. } | StopReturn { .. } | StopFail { .. })
+    }
+}

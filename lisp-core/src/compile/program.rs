@@ -2,9 +2,8 @@
 
 use super::analyze::{self, Free};
 use super::codegen;
-use super::instr::Instr;
 use crate::error::{Error, Span};
-use crate::heap::Frozen;
+use crate::heap::{Bytecode, Frozen};
 use crate::syntax::{self, ReadLimits};
 
 /// The code of one function.
@@ -18,12 +17,10 @@ pub struct Proto {
     pub arity: u16,
     /// Takes more arguments, as a vector.
     pub variadic: bool,
-    /// Registers of a frame, parameters included.
-    pub registers: u16,
     /// Values captured by a closure over it.
     pub captures: u16,
     /// The instructions.
-    pub(crate) code: Box<[Instr]>,
+    pub(crate) code: Bytecode,
     /// For each instruction, where it comes from.
     pub(crate) spans: Box<[Span]>,
 }
@@ -91,7 +88,7 @@ impl Program {
 
     /// About how many bytes the compiled program takes.
     pub fn bytes(&self) -> usize {
-        let code: usize = self.protos.iter().map(|p| p.code.len() * 16 + std::mem::size_of::<Proto>()).sum();
+        let code: usize = self.protos.iter().map(|p| p.code.instrs().len() * 16 + std::mem::size_of::<Proto>()).sum();
         let names: usize = self.globals.iter().chain(&self.tools).map(|n| n.len() + 16).sum();
         self.source.len() + code + names + self.constants.bytes()
     }

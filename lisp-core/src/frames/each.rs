@@ -1,12 +1,12 @@
 //! Functions that call one function for each element.
 
 use super::{
-    ACC, EXTRA, EXTRA2, FUNCTION, Flow, FrameOp, ITEMS, RESULT, accessed, called, current, function, items, push,
-    vector,
+    ACC, EXTRA, EXTRA2, FUNCTION, Flow, FrameOp, ITEMS, Leaf, RESULT, accessed, builder, called, current, function,
+    items, push, vector,
 };
 use crate::builtins::{args, comparison, numbers};
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, Heap, Res, Value, VecBuilder};
+use crate::heap::{Heap, Res, Value};
 use crate::machine::{Called, State};
 use std::cmp::Ordering;
 
@@ -21,7 +21,6 @@ pub(super) fn start<'h>(
     let name = op.name();
     let arg = |i: usize| s.stack[at + 1 + i];
     let (f, coll) = match op {
-        FrameOp::Pcalls => return start_pcalls(h, s, at, argc, dst),
         FrameOp::UpdateVals | FrameOp::UpdateKeys => (arg(1), arg(0)),
         FrameOp::MinBy | FrameOp::MaxBy
             if argc == 2 && !matches!(arg(1), Value::Nil | Value::Vector(_) | Value::Map(_) | Value::Set(_)) =>
@@ -38,32 +37,16 @@ pub(super) fn start<'h>(
         check(op, f)?;
         return Ok(Called::Value(Value::Nil));
     }
-    let (mut second, mut third) = (Value::Unset, Value::Unset);
-    let (mut first, mut count) = (Value::Nil, usize::MAX);
-    if walks_several(op) {
-        if argc > 2 {
-            second = items(h, name, arg(2))?;
-            count = count.min(vector(second).len());
-        }
-        if argc > 3 {
-            third = items(h, name, arg(3))?;
-            count = count.min(vector(third).len());
-        }
-    }
-    if matches!(op, FrameOp::UpdateVals | FrameOp::UpdateKeys) {
-        first = pairs_of(h, name, coll)?;
-    } else {
-        first = match first {
-            Value::Nil => items(h, name, coll)?,
-            other => other,
-        };
-    }
-    count = count.min(vector(first).len());
+    let ([first, mut second, third], count) = match op {
+        FrameOp::Map | FrameOp::Mapcat => collections(op, h, &s.stack[at + 2..at + 1 + argc])?,
+        FrameOp::UpdateVals | FrameOp::UpdateKeys => collection(pairs_of(h, name, coll)?),
+        _ => collection(items(h, name, coll)?),
+    };
     if count > 0 || strict(op) {
         check(op, f)?;
     }
     let acc = match op {
-        FrameOp::Map | FrameOp::Pmap | FrameOp::MapIndexed => Value::VecBuilder(h.vec_builder(count)?),
+        FrameOp::Map | FrameOp::MapIndexed => Value::VecBuilder(h.vec_builder(count)?),
         FrameOp::Mapcat
         | FrameOp::Filter
         | FrameOp::Remove
@@ -82,6 +65,22 @@ pub(super) fn start<'h>(
     push(op, h, s, at, &[Value::Nil, f, first, acc, second, third], dst)
 }
 
+/// One collection to walk.
+fn collection(items: Value<'_>) -> ([Value<'_>; 3], usize) {
+    ([items, Value::Unset, Value::Unset], vector(items).len())
+}
+
+/// The collections of a call as vectors to walk side by side, and how far the shortest goes.
+pub(super) fn collections<'h>(op: FrameOp, h: &'h Heap, colls: &[Value<'h>]) -> Res<([Value<'h>; 3], usize)> {
+    let mut lists = [Value::Unset; 3];
+    let mut count = usize::MAX;
+    for (list, &coll) in lists.iter_mut().zip(colls) {
+        *list = items(h, op.name(), coll)?;
+        count = count.min(vector(*list).len());
+    }
+    Ok((lists, count))
+}
+
 /// Is the function looked at even when there is nothing to call it for?
 fn strict(op: FrameOp) -> bool {
     use FrameOp::{Filter, Keep, Map, Mapcat, Pmap, Remove, Some, UpdateKeys, UpdateVals};
@@ -89,7 +88,7 @@ fn strict(op: FrameOp) -> bool {
 }
 
 /// Refuses what is no function; functions that read something of their elements also take paths and nothing.
-fn check(op: FrameOp, f: Value<'_>) -> Res<()> {
+pub(super) fn check(op: FrameOp, f: Value<'_>) -> Res<()> {
     use FrameOp::{AvgBy, DistinctBy, GroupBy, MaxBy, MinBy, NotAny, NotEvery, SplitWith, SumBy};
     let reads = matches!(op, GroupBy | DistinctBy | SumBy | AvgBy | MinBy | MaxBy);
     let asks = matches!(op, NotAny | NotEvery | SplitWith);
@@ -113,27 +112,15 @@ fn pairs_of<'h>(h: &'h Heap, name: &str, coll: Value<'h>) -> Res<Value<'h>> {
     }
 }
 
-fn start_pcalls<'h>(h: &'h Heap, s: &mut State<'h>, at: usize, argc: usize, dst: u32) -> Res<Called<'h>> {
-    for &f in &s.stack[at + 1..at + 1 + argc] {
-        if let Err(Fault::Error(mut error)) = function("pcalls", f) {
-            error.reason = Reason::PcallsError;
-            return Err(Fault::Error(error));
-        }
-    }
-    let functions = h.vector(&s.stack[at + 1..at + 1 + argc])?;
-    let acc = Value::VecBuilder(h.vec_builder(argc)?);
-    push(FrameOp::Pcalls, h, s, at, &[Value::Nil, Value::Nil, functions, acc, Value::Unset, Value::Unset], dst)
-}
-
 /// May there be more than one collection?
 fn walks_several(op: FrameOp) -> bool {
-    matches!(op, FrameOp::Map | FrameOp::Pmap | FrameOp::Mapcat)
+    matches!(op, FrameOp::Map | FrameOp::Mapcat)
 }
 
 /// Is the function called with the element alone?
 fn takes_element(op: FrameOp) -> bool {
-    use FrameOp::{KeepIndexed, MapIndexed, Pcalls, UpdateKeys, UpdateVals};
-    !matches!(op, KeepIndexed | MapIndexed | Pcalls | UpdateKeys | UpdateVals)
+    use FrameOp::{KeepIndexed, MapIndexed, UpdateKeys, UpdateVals};
+    !matches!(op, KeepIndexed | MapIndexed | UpdateKeys | UpdateVals)
 }
 
 /// What stands for a function is asked here; `None` for what can be called.
@@ -154,6 +141,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
     let (second, third) = (s.stack[base + EXTRA], s.stack[base + EXTRA2]);
     let f = s.stack[base + FUNCTION];
     let alone = takes_element(op) && !(walks_several(op) && matches!(second, Value::Vector(_)));
+    let leaf = if alone { Leaf::of(f, 1) } else { None };
     loop {
         s.mark = h.spent();
         if waiting {
@@ -171,6 +159,13 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
         s.mark = h.spent();
         if alone && let Some(&item) = list.get(i) {
             h.charge(1)?;
+            if let Some(leaf) = leaf {
+                let result = leaf.call(h, &[item])?;
+                s.stack[base + RESULT] = result;
+                s.set_native(true, i as u32);
+                waiting = true;
+                continue;
+            }
             if s.enter_from_native(h, f, [item], i)? {
                 return Ok(Flow::Switch);
             }
@@ -194,7 +189,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
                 }
                 FrameOp::UpdateVals => args[0] = pair(list[i]).1,
                 FrameOp::UpdateKeys => args[0] = pair(list[i]).0,
-                FrameOp::Map | FrameOp::Pmap | FrameOp::Mapcat => {
+                FrameOp::Map | FrameOp::Mapcat => {
                     for other in [second, third] {
                         if let Value::Vector(v) = other {
                             match v.get(i) {
@@ -213,10 +208,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
             return Ok(Flow::Switch);
         }
         h.charge(1)?;
-        let out = match (op, f) {
-            (FrameOp::Pcalls, _) => s.call_from_native(h, list[i], &[])?,
-            _ => s.call_from_native(h, f, &args[..argc])?,
-        };
+        let out = s.call_from_native(h, f, &args[..argc])?;
         if let Some(flow) = called(s, depth, i, out) {
             return Ok(flow);
         }
@@ -228,13 +220,6 @@ fn pair<'h>(v: Value<'h>) -> (Value<'h>, Value<'h>) {
     match vector(v) {
         [key, value] => (*key, *value),
         _ => (Value::Nil, Value::Nil),
-    }
-}
-
-fn builder<'h>(v: Value<'h>) -> Option<&'h VecBuilder<'h>> {
-    match v {
-        Value::VecBuilder(b) => Some(b),
-        _ => None,
     }
 }
 
@@ -255,7 +240,7 @@ fn consume<'h>(
         _ => Ok(()),
     };
     match op {
-        FrameOp::Map | FrameOp::Pmap | FrameOp::MapIndexed | FrameOp::Pcalls => push(true, result)?,
+        FrameOp::Map | FrameOp::MapIndexed => push(true, result)?,
         FrameOp::Filter => push(result.truthy(), item)?,
         FrameOp::Remove => push(!result.truthy(), item)?,
         FrameOp::Keep | FrameOp::KeepIndexed => push(!result.is_nil(), result)?,

@@ -1,6 +1,6 @@
 //! `reduce`, `reduce-kv`, `merge-with`.
 
-use super::{ACC, EXTRA, FUNCTION, Flow, FrameOp, ITEMS, RESULT, called, current, function, items, push, vector};
+use super::{ACC, EXTRA, FUNCTION, Flow, FrameOp, ITEMS, Leaf, RESULT, called, current, function, items, push, vector};
 use crate::builtins::args;
 use crate::heap::{Heap, Res, Value};
 use crate::machine::{Called, State};
@@ -67,6 +67,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
     let (base, mut waiting, mut i) = current(s);
     let list = vector(s.stack[base + ITEMS]);
     let f = s.stack[base + FUNCTION];
+    let leaf = if op == FrameOp::Reduce { Leaf::of(f, 2) } else { None };
     loop {
         s.mark = h.spent();
         if waiting {
@@ -89,6 +90,13 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
         let acc = s.stack[base + ACC];
         let out = match op {
             FrameOp::Reduce => {
+                if let Some(leaf) = leaf {
+                    let result = leaf.call(h, &[acc, list[i]])?;
+                    s.stack[base + RESULT] = result;
+                    s.set_native(true, i as u32);
+                    waiting = true;
+                    continue;
+                }
                 if s.enter_from_native(h, f, [acc, list[i]], i)? {
                     return Ok(Flow::Switch);
                 }

@@ -2,18 +2,22 @@
 //! the result of a call, stores it, and makes the next call or finishes. What it does between two calls can be done
 //! again from the start.
 
+mod again;
 mod compose;
 mod each;
 mod fold;
 mod once;
+mod parallel;
 mod sort;
 mod table;
 
-use crate::builtins::args;
+use crate::builtins::{Imp, args};
 use crate::error::{Error, Reason};
-use crate::heap::{Composed, Fault, Heap, Res, Value, Vector};
+use crate::heap::{Composed, Fault, Heap, Res, Value, VecBuilder, Vector};
 use crate::machine::{Called, Code, Frame, Out, State, key_of};
 
+pub(crate) use again::again;
+pub(crate) use parallel::{start_worker, waiting, worker_call};
 pub(crate) use table::TABLE;
 
 /// The functions done by frames.
@@ -24,6 +28,8 @@ pub enum FrameOp {
     Map,
     Pmap,
     Pcalls,
+    /// the call of one worker of `pmap` or `pcalls`
+    Worker,
     MapIndexed,
     Mapcat,
     Filter,
@@ -66,11 +72,19 @@ impl FrameOp {
     pub(crate) fn wraps_errors(self) -> bool {
         !matches!(
             self,
-            FrameOp::Comp | FrameOp::Juxt | FrameOp::Complement | FrameOp::EveryPred | FrameOp::SomeFn | FrameOp::Apply
+            FrameOp::Comp
+                | FrameOp::Juxt
+                | FrameOp::Complement
+                | FrameOp::EveryPred
+                | FrameOp::SomeFn
+                | FrameOp::Apply
+                | FrameOp::Pmap
+                | FrameOp::Pcalls
+                | FrameOp::Worker
         )
     }
 
-    /// The reason of every fault inside a parallel call.
+    /// The reason that a parallel call gives the fault of a worker.
     pub(crate) fn worker_reason(self) -> Option<Reason> {
         match self {
             FrameOp::Pmap => Some(Reason::PmapError),
@@ -86,6 +100,7 @@ impl FrameOp {
             FrameOp::Map => "map",
             FrameOp::Pmap => "pmap",
             FrameOp::Pcalls => "pcalls",
+            FrameOp::Worker => "worker",
             FrameOp::MapIndexed => "map-indexed",
             FrameOp::Mapcat => "mapcat",
             FrameOp::Filter => "filter",
@@ -149,6 +164,7 @@ pub(crate) fn start<'h>(
     match op {
         FrameOp::Update | FrameOp::UpdateIn => once::start(op, h, s, at, argc, dst),
         FrameOp::Sort | FrameOp::SortBy => sort::start(op, h, s, at, argc, dst),
+        FrameOp::Pmap | FrameOp::Pcalls => parallel::start(op, h, s, at, argc, dst),
         FrameOp::Reduce | FrameOp::ReduceKv | FrameOp::MergeWith => fold::start(op, h, s, at, argc, dst),
         _ => each::start(op, h, s, at, argc, dst),
     }
@@ -171,6 +187,8 @@ pub(crate) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Optio
     let out = match op {
         FrameOp::Update | FrameOp::UpdateIn => once::step(op, h, s),
         FrameOp::Sort | FrameOp::SortBy => sort::step(op, h, s),
+        FrameOp::Pmap | FrameOp::Pcalls => parallel::step(h, s),
+        FrameOp::Worker => parallel::step_worker(h, s),
         FrameOp::Reduce | FrameOp::ReduceKv | FrameOp::MergeWith => fold::step(op, h, s),
         FrameOp::Comp | FrameOp::Juxt | FrameOp::Complement | FrameOp::EveryPred | FrameOp::SomeFn => {
             compose::step(op, h, s)
@@ -180,6 +198,7 @@ pub(crate) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Optio
     out.map(|flow| match flow {
         Flow::Switch => None,
         Flow::Tool => Some(Out::Tool),
+        Flow::Parallel => Some(Out::Parallel),
     })
 }
 
@@ -189,6 +208,8 @@ enum Flow {
     Switch,
     /// A tool is to be called.
     Tool,
+    /// Workers are to be run.
+    Parallel,
 }
 
 /// Pushes a native frame with these registers at slot `at` (the first is the result's).
@@ -247,6 +268,50 @@ fn vector<'h>(v: Value<'h>) -> &'h [Value<'h>] {
     match v {
         Value::Vector(v) => Vector::items(v),
         _ => &[],
+    }
+}
+
+/// The vector under construction in a register.
+#[inline]
+fn builder<'h>(v: Value<'h>) -> Option<&'h VecBuilder<'h>> {
+    match v {
+        Value::VecBuilder(b) => Some(b),
+        _ => None,
+    }
+}
+
+/// A function that answers at once, with no frame of its own.
+#[derive(Clone, Copy)]
+enum Leaf<'h> {
+    /// a keyword, which reads of one argument
+    Key(Value<'h>),
+    Native(crate::builtins::Native),
+}
+
+impl<'h> Leaf<'h> {
+    /// The function as a leaf, if it is one and takes so many arguments.
+    #[inline]
+    fn of(f: Value<'h>, argc: usize) -> Option<Leaf<'h>> {
+        match f {
+            Value::Keyword(..) if argc == 1 => Some(Leaf::Key(f)),
+            Value::Builtin(id) => match id.row().imp {
+                Imp::Native(native) if id.row().takes(argc) => Some(Leaf::Native(native)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Calls it, for what [`State::call`] charges.
+    #[inline]
+    fn call(self, h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+        match self {
+            Leaf::Key(key) => Ok(key_of(h, args[0], key)?.unwrap_or(Value::Nil)),
+            Leaf::Native(native) => {
+                h.charge(1)?;
+                native(h, args)
+            }
+        }
     }
 }
 

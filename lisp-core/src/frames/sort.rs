@@ -4,10 +4,10 @@
 //! Registers: the result, the key function, the elements, the keys, the comparator, two rows of indexes to merge from
 //! and to, and how far the merge is.
 
-use super::{FUNCTION, Flow, FrameOp, ITEMS, RESULT, accessed, called, current, function, items, push, vector};
+use super::{FUNCTION, Flow, FrameOp, ITEMS, Leaf, RESULT, accessed, called, current, function, items, push, vector};
 use crate::builtins::{args, comparison};
 use crate::error::{Error, Reason};
-use crate::heap::{Heap, Res, Value, VecBuilder};
+use crate::heap::{Closure, Heap, Res, Value, VecBuilder};
 use crate::machine::{Called, State};
 
 const KEYS: usize = 3;
@@ -138,54 +138,116 @@ fn number(v: Value<'_>) -> usize {
     }
 }
 
-/// Merges runs of `WIDTH` indexes from `FROM` into runs of twice that in `TO`, until one run is left. `LEFT` and
-/// `RIGHT` count what has been taken from the two runs under way; how much stands in `TO` says which runs those are.
+/// The state of a merge: runs of `width` indexes from `from` become runs of twice that in `to`, until one run is left.
+/// `left` and `right` count what has been taken from the two runs under way; how much stands in `to` says which those
+/// are.
+struct Runs<'h> {
+    from: &'h VecBuilder<'h>,
+    to: &'h VecBuilder<'h>,
+    width: usize,
+    left: usize,
+    right: usize,
+}
+
+/// Where the two runs under way begin to be unmerged, and where they end.
+struct Fronts {
+    a: usize,
+    middle: usize,
+    b: usize,
+    end: usize,
+}
+
+impl<'h> Runs<'h> {
+    #[inline]
+    fn load(own: &[Value<'h>]) -> Option<Self> {
+        let (Value::VecBuilder(from), Value::VecBuilder(to)) = (own[FROM], own[TO]) else { return None };
+        Some(Runs { from, to, width: number(own[WIDTH]), left: number(own[LEFT]), right: number(own[RIGHT]) })
+    }
+
+    fn store(&self, own: &mut [Value<'h>]) {
+        own[FROM] = Value::VecBuilder(self.from);
+        own[TO] = Value::VecBuilder(self.to);
+        own[WIDTH] = Value::Int(self.width as i64);
+        self.store_counts(own);
+    }
+
+    #[inline]
+    fn store_counts(&self, own: &mut [Value<'h>]) {
+        own[LEFT] = Value::Int(self.left as i64);
+        own[RIGHT] = Value::Int(self.right as i64);
+    }
+
+    #[inline]
+    fn fronts(&self, n: usize) -> Fronts {
+        let start = self.to.len() - self.left - self.right;
+        let (middle, end) = ((start + self.width).min(n), (start + 2 * self.width).min(n));
+        Fronts { a: start + self.left, middle, b: middle + self.right, end }
+    }
+
+    /// Counts an index that has been put into `to`.
+    #[inline]
+    fn count(&mut self, right: bool, end: usize) {
+        if right {
+            self.right += 1;
+        } else {
+            self.left += 1;
+        }
+        if self.to.len() == end {
+            (self.left, self.right) = (0, 0);
+        }
+    }
+
+    /// What is to be compared: the first of the right run with the first of the left.
+    #[inline]
+    fn pair(&self, keys: &[Value<'h>], at: &Fronts) -> [Value<'h>; 2] {
+        [keys[number(self.from.get(at.b))], keys[number(self.from.get(at.a))]]
+    }
+}
+
 fn merge<'h>(h: &'h Heap, s: &mut State<'h>, base: usize) -> Res<Flow> {
-    let depth = s.frames.len() - 1;
-    let (list, keys) = (vector(s.stack[base + ITEMS]), vector(s.stack[base + KEYS]));
-    let n = list.len();
+    let n = vector(s.stack[base + ITEMS]).len();
     if number(s.stack[base + WIDTH]) == 0 {
         let (from, to) = (h.vec_builder(n)?, h.vec_builder(n)?);
         h.charge(n as u64)?;
         for i in 0..n {
             from.push(h, Value::Int(i as i64))?;
         }
-        s.stack[base + FROM] = Value::VecBuilder(from);
-        s.stack[base + TO] = Value::VecBuilder(to);
-        s.stack[base + WIDTH] = Value::Int(1);
-        s.stack[base + LEFT] = Value::Int(0);
-        s.stack[base + RIGHT] = Value::Int(0);
+        Runs { from, to, width: 1, left: 0, right: 0 }.store(&mut s.stack[base..]);
     }
+    let Some(mut runs) = Runs::load(&s.stack[base..]) else { return Ok(Flow::Switch) };
+    let flow = merge_runs(h, s, base, &mut runs);
+    // A sort that is over has left its registers to its caller.
+    if !matches!(flow, Ok(None)) {
+        runs.store(&mut s.stack[base..]);
+    }
+    Ok(flow?.unwrap_or(Flow::Switch))
+}
+
+/// Merges until a comparison takes a frame. Answers `None` when the sort is done.
+fn merge_runs<'h>(h: &'h Heap, s: &mut State<'h>, base: usize, runs: &mut Runs<'h>) -> Res<Option<Flow>> {
+    let depth = s.frames.len() - 1;
+    let (list, keys) = (vector(s.stack[base + ITEMS]), vector(s.stack[base + KEYS]));
+    let n = list.len();
     let comparator = s.stack[base + COMPARATOR];
+    let leaf = Leaf::of(comparator, 2);
     let (_, mut waiting, _) = current(s);
     loop {
         s.mark = h.spent();
-        let (Value::VecBuilder(from), Value::VecBuilder(to)) = (s.stack[base + FROM], s.stack[base + TO]) else {
-            return Ok(Flow::Switch);
-        };
-        let width = number(s.stack[base + WIDTH]);
-        if width >= n {
+        if runs.width >= n {
             h.charge(n as u64)?;
-            let value = h.vector_from(n, (0..n).map(|i| list[number(from.get(i))]))?;
+            let value = h.vector_from(n, (0..n).map(|i| list[number(runs.from.get(i))]))?;
             s.finish_frame(value);
-            return Ok(Flow::Switch);
+            return Ok(None);
         }
-        if to.len() == n {
-            from.clear();
-            s.stack[base + FROM] = Value::VecBuilder(to);
-            s.stack[base + TO] = Value::VecBuilder(from);
-            s.stack[base + WIDTH] = Value::Int(width as i64 * 2);
-            s.stack[base + LEFT] = Value::Int(0);
-            s.stack[base + RIGHT] = Value::Int(0);
+        if runs.to.len() == n {
+            runs.from.clear();
+            *runs = Runs { from: runs.to, to: runs.from, width: runs.width * 2, left: 0, right: 0 };
             continue;
         }
-        let (left, right) = (number(s.stack[base + LEFT]), number(s.stack[base + RIGHT]));
-        let start = to.len() - left - right;
-        let (middle, end) = ((start + width).min(n), (start + 2 * width).min(n));
-        let (a, b) = (start + left, middle + right);
-        let take_right = if a >= middle {
+        let at = runs.fronts(n);
+        let take_right = if at.a >= at.middle {
             Some(true)
-        } else if b >= end {
+        } else if at.b >= at.end {
             Some(false)
         } else if waiting {
             Some(comes_first(s.stack[base + RESULT])?)
@@ -194,25 +256,57 @@ fn merge<'h>(h: &'h Heap, s: &mut State<'h>, base: usize) -> Res<Flow> {
         };
         if let Some(take_right) = take_right {
             h.charge(1)?;
-            to.push(h, from.get(if take_right { b } else { a }))?;
+            runs.to.push(h, runs.from.get(if take_right { at.b } else { at.a }))?;
             // The comparator's answer has been used, if there was one; before this point it may be asked for again.
             if waiting {
                 waiting = false;
                 s.set_native(false, 0);
             }
-            let (left, right) = if take_right { (left, right + 1) } else { (left + 1, right) };
-            let done = start + left + right == end;
-            s.stack[base + LEFT] = Value::Int(if done { 0 } else { left as i64 });
-            s.stack[base + RIGHT] = Value::Int(if done { 0 } else { right as i64 });
+            runs.count(take_right, at.end);
             continue;
         }
-        let (x, y) = (keys[number(from.get(b))], keys[number(from.get(a))]);
-        let out = s.call_from_native(h, comparator, &[x, y])?;
+        let pair = runs.pair(keys, &at);
+        let out = match leaf {
+            Some(leaf) => Called::Value(leaf.call(h, &pair)?),
+            None if s.enter_from_native(h, comparator, pair, 0)? => return Ok(Some(Flow::Switch)),
+            None => s.call_from_native(h, comparator, &pair)?,
+        };
         if let Some(flow) = called(s, depth, 0, out) {
-            return Ok(flow);
+            return Ok(Some(flow));
         }
         waiting = true;
     }
+}
+
+/// The usual step of a merge: the comparator `running` has answered `result` for the pair under way, and neither run
+/// ends with it. Answers the next pair; `None`, with nothing changed, when there is anything else to do.
+#[inline]
+pub(super) fn next_pair<'h>(
+    own: &mut [Value<'h>],
+    running: &'h Closure<'h>,
+    result: Value<'h>,
+) -> Option<[Value<'h>; 2]> {
+    let (Value::Vector(keys), Value::Closure(f)) = (own[KEYS], own[COMPARATOR]) else { return None };
+    let take_right = match result {
+        Value::Bool(first) => first,
+        Value::Int(order) => order < 0,
+        _ => return None,
+    };
+    let (mut runs, keys) = (Runs::load(own)?, keys.items());
+    let mut at = runs.fronts(keys.len());
+    let next = if take_right { at.b } else { at.a };
+    let last = if take_right { at.end } else { at.middle };
+    if !std::ptr::eq(f, running) || next + 1 >= last || !runs.to.push_in_place(runs.from.get(next)) {
+        return None;
+    }
+    runs.count(take_right, at.end);
+    runs.store_counts(own);
+    if take_right {
+        at.b += 1;
+    } else {
+        at.a += 1;
+    }
+    Some(runs.pair(keys, &at))
 }
 
 /// Does a comparator's answer say that its first argument comes first?

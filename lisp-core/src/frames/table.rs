@@ -74,11 +74,11 @@ pub(crate) const TABLE: &[Builtin] = &[
         &[("(map inc [1 2])", "[2 3]"), ("(map + [1 2] [10 20])", "[11 22]"), ("(map 1 [1])", "!type_error")],
     ),
     Builtin::frame("pmap", 2, 4, "(pmap f coll) (pmap f c1 c2 ...)", FrameOp::Pmap).doc(
-        "The results of f for each element, in order.",
+        "The results of f for each element, in order; the calls run in parallel.",
         &[("(pmap inc [1 2])", "[2 3]"), ("(pmap inc [nil])", "!pmap_error")],
     ),
     Builtin::frame("pcalls", 0, MANY, "(pcalls f1 f2 ...)", FrameOp::Pcalls).doc(
-        "The results of calling each function without arguments, in order.",
+        "The results of calling each function without arguments, in order; the calls run in parallel.",
         &[("(pcalls #(+ 1 2) #(* 2 3))", "[3 6]"), ("(pcalls #(/ 1 0))", "!pcalls_error")],
     ),
     Builtin::frame("map-indexed", 2, 2, "(map-indexed f coll)", FrameOp::MapIndexed).doc(

@@ -30,6 +30,8 @@ enum Todo {
     Composed(*mut Composed<'static>, Part<V>),
     /// Cells of buffer number `.0` from `.1` up to `.2`
     Cells(usize, usize, usize),
+    /// The rest of the cells of something.
+    Rest(&'static [Cell<V>]),
 }
 
 /// A slice in the new arena that is part of an object and still to be seen to. It is written through the pointer the
@@ -59,11 +61,16 @@ struct Seen {
     views: Vec<*mut Vector<'static>>,
 }
 
-/// A compaction under way.
+/// A compaction under way, or the copying of a value out of its arena.
 pub struct Collector {
     to: Bump,
+    /// Objects of this region are copied.
+    from: u32,
+    /// The region of the copies.
     region: u32,
     bytes: usize,
+    /// More bytes than this are not copied.
+    limit: usize,
     todo: Vec<Todo>,
     buffers: Vec<Seen>,
 }
@@ -74,7 +81,30 @@ fn size_of_slice<T>(slice: &[T]) -> usize {
 
 impl Collector {
     pub(super) fn new(region: u32) -> Self {
-        Collector { to: Bump::new(), region, bytes: 0, todo: Vec::new(), buffers: Vec::new() }
+        Collector {
+            to: Bump::new(),
+            from: region,
+            region,
+            bytes: 0,
+            limit: usize::MAX,
+            todo: Vec::new(),
+            buffers: Vec::new(),
+        }
+    }
+
+    /// Copies out of region `from` for an arena of region `to`: at most `limit` bytes.
+    pub(super) fn between(from: u32, to: u32, limit: usize) -> Self {
+        Collector { from, limit, ..Collector::new(to) }
+    }
+
+    /// Are the copies for another arena than the one they are taken from?
+    fn leaves(&self) -> bool {
+        self.from != self.region
+    }
+
+    /// Has more been copied than may be? Then the copy is not whole, and of no use.
+    pub(super) fn is_over(&self) -> bool {
+        self.bytes > self.limit
     }
 
     fn put<T>(&mut self, object: T) -> *mut T {
@@ -97,7 +127,10 @@ impl Collector {
     }
 
     fn put_cells(&mut self, cells: &[Cell<V>]) -> &'static [Cell<V>] {
-        self.bytes += size_of_slice(cells);
+        self.bytes = self.bytes.saturating_add(size_of_slice(cells));
+        if self.is_over() {
+            return &[];
+        }
         let copy: &[Cell<V>] = self.to.alloc_slice_fill_with(cells.len(), |i| Cell::new(cells[i].get()));
         // SAFETY: as in `put_slice`.
         unsafe { std::slice::from_raw_parts(copy.as_ptr(), copy.len()) }
@@ -108,7 +141,7 @@ impl Collector {
         if let Some(copy) = head.moved() {
             return Some(Ok(copy.cast::<T>().cast_mut()));
         }
-        (head.region() == self.region).then_some(Err(()))
+        (head.region() == self.from).then_some(Err(()))
     }
 
     /// The object's copy, made by `copy` when it is first reached.
@@ -208,7 +241,8 @@ impl Collector {
 
     fn copy_vector(&mut self, old: &'static Vector<'static>) -> *mut Vector<'static> {
         let head = Header::new(self.region);
-        if old.head.sees_foreign() {
+        // In another arena than this one's, cells of a third arena could not be told from its own.
+        if old.head.sees_foreign() && !self.leaves() {
             let head = head.seeing_foreign();
             return self.put(Vector { head, items: old.items, buffer: Cell::new(None) });
         }
@@ -287,8 +321,14 @@ impl Collector {
         })
     }
 
-    fn cells(&mut self, cells: &[Cell<V>]) {
-        for cell in cells {
+    /// Sees to cells, a few at a time: the list of things to do stays short, however many there are.
+    fn cells(&mut self, cells: &'static [Cell<V>]) {
+        const AT_ONCE: usize = 64;
+        let (now, rest) = cells.split_at(cells.len().min(AT_ONCE));
+        if !rest.is_empty() {
+            self.todo.push(Todo::Rest(rest));
+        }
+        for cell in now {
             cell.set(self.value(cell.get()));
         }
     }
@@ -310,6 +350,9 @@ impl Collector {
     /// Works the list off.
     pub(super) fn run(&mut self) {
         while let Some(todo) = self.todo.pop() {
+            if self.is_over() {
+                return;
+            }
             // SAFETY: every pointer on the list is an object in the new arena, reached by no reference in use.
             unsafe {
                 match todo {
@@ -336,6 +379,7 @@ impl Collector {
                     }
                     Todo::Closure(o, captures) => (*o).captures = self.finished(&captures, Self::value),
                     Todo::Composed(o, parts) => (*o).parts = self.finished(&parts, Self::value),
+                    Todo::Rest(cells) => self.cells(cells),
                     Todo::Cells(number, from, to) => {
                         let cells = (*self.buffers[number].old).cells;
                         self.cells(&cells[from..to]);
@@ -386,3 +430,7 @@ impl Heap {
         self.replace_arena(bump, bytes);
     }
 }
+
+#[cfg(test)]
+#[path = "collect_tests.rs"]
+mod tests;

@@ -68,7 +68,7 @@ fn equal_leaf<'h>(a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Option<bool> 
         (Value::Bool(a), Value::Bool(b)) => a == b,
         (Value::Float(a), Value::Float(b)) => match numbers {
             Numbers::ByValue => a == b,
-            Numbers::ByKind => a == b && a.is_sign_negative() == b.is_sign_negative() || (a.is_nan() && b.is_nan()),
+            Numbers::ByKind => a == b || (a.is_nan() && b.is_nan()),
         },
         (Value::Vector(a), Value::Vector(b)) if std::ptr::eq(a, b) => true,
         (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) if std::ptr::eq(a, b) => true,
@@ -191,7 +191,7 @@ impl Heap {
                     }
                 }
                 (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) => {
-                    self.charge(2 * a.len() as u64)?;
+                    self.charge(cost::placed(a.len()))?;
                     for (key, x) in a.entries(self)?.iter() {
                         match b.get(self, key)? {
                             Some(y) => work.push((x, y))?,
@@ -318,7 +318,9 @@ fn hash_leaf(v: Value<'_>) -> Option<u32> {
         Value::Int(i) => word(1, i as u64),
         Value::Nil => word(2, 0),
         Value::Bool(b) => word(3, u64::from(b)),
-        Value::Float(f) => word(4, f.to_bits()),
+        // One key are the zeros of both signs, and all that is no number.
+        Value::Float(0.0) => word(4, 0),
+        Value::Float(f) => word(4, if f.is_nan() { f64::NAN } else { f }.to_bits()),
         Value::Big(b) => word(5, b.limbs.iter().fold(u64::from(b.negative), |h, &limb| mix(h ^ u64::from(limb)))),
         Value::Symbol(s) | Value::Var(s) | Value::Regex(s) | Value::Tool(s) => hash_bytes(s.text.as_bytes()) ^ 0x77,
         Value::Builtin(id) => word(6, u64::from(id.0)),
@@ -397,9 +399,5 @@ fn order_leaf<'h>(a: Value<'h>, b: Value<'h>) -> Option<Ordering> {
 fn order_numbers(a: Value<'_>, b: Value<'_>) -> Ordering {
     let nan = |v: Value<'_>| matches!(v, Value::Float(f) if f.is_nan());
     let float = |v: Value<'_>| matches!(v, Value::Float(_));
-    let negative_zero = |v: Value<'_>| !matches!(v, Value::Float(f) if f == 0.0 && f.is_sign_negative());
-    compare_numbers(a, b)
-        .unwrap_or_else(|| nan(a).cmp(&nan(b)))
-        .then_with(|| float(a).cmp(&float(b)))
-        .then_with(|| negative_zero(a).cmp(&negative_zero(b)))
+    compare_numbers(a, b).unwrap_or_else(|| nan(a).cmp(&nan(b))).then_with(|| float(a).cmp(&float(b)))
 }

@@ -8,8 +8,10 @@ use std::cmp::Ordering;
 
 /// The most entries of an array map.
 pub const SMALL: usize = 16;
-/// Bits of the hash that one level of the tree uses.
-pub(super) const BITS: u32 = 5;
+/// Bits of the hash that one level of the tree uses. In the tests of this crate one, so that small maps are deep.
+pub(super) const BITS: u32 = if cfg!(test) { 1 } else { 5 };
+/// The bits of a hash that choose the way at one level.
+pub(super) const WAY: u32 = (1 << BITS) - 1;
 
 /// One entry.
 pub type Entry<'h> = (Value<'h>, Value<'h>);
@@ -232,6 +234,16 @@ impl<'h> Map<'h> {
     }
 }
 
+/// The items with one more at `at`; there are fewer than [`SMALL`].
+#[inline]
+fn inserted<'h>(items: &[Value<'h>], at: usize, item: Value<'h>) -> [Value<'h>; SMALL] {
+    let mut all = [Value::Nil; SMALL];
+    all[..at].copy_from_slice(&items[..at]);
+    all[at] = item;
+    all[at + 1..=items.len()].copy_from_slice(&items[at..]);
+    all
+}
+
 #[inline]
 fn find_small<'h>(h: &'h Heap, keys: &'h [Value<'h>], key: Value<'h>) -> Res<Option<usize>> {
     match key {
@@ -281,7 +293,7 @@ impl<'h> Node<'h> {
         if shift >= u32::BITS {
             return Step::Collisions;
         }
-        let bit = 1u32 << (hash >> shift & 31);
+        let bit = 1u32 << (hash >> shift & WAY);
         if self.entry_bits & bit != 0 {
             Step::Entry((self.entry_bits & (bit - 1)).count_ones() as usize)
         } else if self.child_bits & bit != 0 {
@@ -352,6 +364,12 @@ impl Heap {
     pub fn assoc<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>, value: Value<'h>) -> Res<&'h Map<'h>> {
         match map.rep {
             Rep::Small(keys, values) => {
+                if let Value::Keyword(_, name) = key
+                    && let Some((grown, at)) = self.shapes.grown(keys, name)
+                {
+                    return self.map_of_shape(grown, &inserted(values, at, value)[..=values.len()]);
+                }
+                let before = self.spent();
                 if let Some(i) = find_small(self, keys.keys, key)? {
                     let mut copy = [Value::Nil; SMALL];
                     copy[..values.len()].copy_from_slice(values);
@@ -371,13 +389,15 @@ impl Heap {
                 while at > 0 && self.order(keys.keys[at - 1], key)? == Ordering::Greater {
                     at -= 1;
                 }
-                let (mut new_keys, mut new_values) = ([Value::Nil; SMALL], [Value::Nil; SMALL]);
-                new_keys[..at].copy_from_slice(&keys.keys[..at]);
-                new_values[..at].copy_from_slice(&values[..at]);
-                (new_keys[at], new_values[at]) = (key, value);
-                new_keys[at + 1..=n].copy_from_slice(&keys.keys[at..]);
-                new_values[at + 1..=n].copy_from_slice(&values[at..]);
-                self.small_map(&new_keys[..=n], &new_values[..=n])
+                let (new_keys, new_values) = (inserted(keys.keys, at, key), inserted(values, at, value));
+                let map = self.small_map(&new_keys[..=n], &new_values[..=n])?;
+                // Only steps that cost nothing: taking one from memory must cost the same.
+                if let (Value::Keyword(_, name), Rep::Small(grown, _)) = (key, map.rep)
+                    && self.spent() == before
+                {
+                    self.shapes.note_grown(keys, name, grown, at);
+                }
+                Ok(map)
             }
             Rep::Tree(len, root) => {
                 let hash = self.hash(key)?;
@@ -405,7 +425,7 @@ impl Heap {
                 }
                 let old_hash = self.hash(old_key)?;
                 let below = self.join_two((old_key, old_value, old_hash), (key, value, hash), shift + BITS)?;
-                let bit = 1u32 << (hash >> shift & 31);
+                let bit = 1u32 << (hash >> shift & WAY);
                 let entries = self.alloc_slice(
                     node.entries.len() - 1,
                     node.entries.iter().enumerate().filter(|e| e.0 != i).map(|e| *e.1),
@@ -427,7 +447,7 @@ impl Heap {
                 Ok((self.sharing_node(node.entry_bits, node.child_bits, node.entries, children, shared)?, added))
             }
             Step::Nothing => {
-                let bit = 1u32 << (hash >> shift & 31);
+                let bit = 1u32 << (hash >> shift & WAY);
                 let at = (node.entry_bits & (bit - 1)).count_ones() as usize;
                 let entries = self.insert_entry(node.entries, at, (key, value))?;
                 let shared = std::mem::size_of_val(node.children);
@@ -491,7 +511,7 @@ impl Heap {
             let entries = self.alloc_slice(2, [(a.0, a.1), (b.0, b.1)].into_iter())?;
             return self.node(0, 0, entries, &[]);
         }
-        let (x, y) = (a.2 >> shift & 31, b.2 >> shift & 31);
+        let (x, y) = (a.2 >> shift & WAY, b.2 >> shift & WAY);
         if x == y {
             let below = self.join_two(a, b, shift + BITS)?;
             let children = self.alloc_slice(1, [below].into_iter())?;
@@ -550,7 +570,7 @@ impl Heap {
                 if !self.same_key(node.entries[i].0, key)? {
                     return Ok(None);
                 }
-                let bit = 1u32 << (hash >> shift & 31);
+                let bit = 1u32 << (hash >> shift & WAY);
                 let shared = std::mem::size_of_val(node.children);
                 let bits = node.entry_bits & !bit;
                 Ok(Some(self.sharing_node(bits, node.child_bits, without(i)?, node.children, shared)?))
@@ -559,7 +579,7 @@ impl Heap {
                 let Some(child) = self.tree_dissoc(node.children[i], key, hash, shift + BITS)? else {
                     return Ok(None);
                 };
-                let bit = 1u32 << (hash >> shift & 31);
+                let bit = 1u32 << (hash >> shift & WAY);
                 if child.children.is_empty() && child.entries.len() == 1 {
                     // A child with a single entry is drawn up, so that equal maps stay compact.
                     let at = (node.entry_bits & (bit - 1)).count_ones() as usize;
@@ -607,3 +627,7 @@ impl Heap {
         Ok(Value::Set(builder.finish(self)?))
     }
 }
+
+#[cfg(test)]
+#[path = "map_tests.rs"]
+mod tests;

@@ -1,7 +1,7 @@
 //! Maps under construction, and the tree that comes of them in one pass.
 
 use super::header::Header;
-use super::map::{BITS, Entry, Map, Node, Rep, SMALL};
+use super::map::{BITS, Entry, Map, Node, Rep, SMALL, WAY};
 use super::{Heap, Res, Value};
 use crate::cost;
 use std::cell::Cell;
@@ -187,10 +187,10 @@ impl<'h> MapBuilder<'h> {
             let entries = h.alloc_slice(order.len(), order.iter().map(entry))?;
             return h.node(0, 0, entries, &[]);
         }
-        let group = |e: &(u32, u32)| e.0 >> shift & 31;
+        let group = |e: &(u32, u32)| e.0 >> shift & WAY;
         let (mut entry_bits, mut child_bits) = (0u32, 0u32);
-        let mut entries = [(Value::Nil, Value::Nil); 32];
-        let mut children: [Option<&'h Node<'h>>; 32] = [None; 32];
+        let mut entries = [(Value::Nil, Value::Nil); 1 << BITS];
+        let mut children: [Option<&'h Node<'h>>; 1 << BITS] = [None; 1 << BITS];
         let (mut entry_count, mut child_count) = (0, 0);
         for run in order.chunk_by(|a, b| group(a) == group(b)) {
             if let [single] = run {
@@ -214,7 +214,7 @@ fn reverse_groups(hash: u32) -> u64 {
     let mut out = 0u64;
     let mut shift = 0;
     while shift < u32::BITS {
-        out = out << BITS | u64::from(hash >> shift & 31);
+        out = out << BITS | u64::from(hash >> shift & WAY);
         shift += BITS;
     }
     out

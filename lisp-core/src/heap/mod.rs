@@ -14,6 +14,7 @@ mod string;
 mod text;
 mod value;
 mod vector;
+mod window;
 
 pub use big::Big;
 pub use collect::Collector;
@@ -23,11 +24,13 @@ pub use map_builder::MapBuilder;
 pub(crate) use region::METERED;
 pub use region::{Account, Heap, Work};
 pub use sort::merge_sort;
-pub use store::{Frozen, Keep, Rooted, Store};
+pub use store::{Frozen, Keep, Rooted, Sent, Shared, Store};
 pub use string::Str;
 pub use text::TextBuf;
 pub use value::{Closure, Compose, Composed, Time, TimeValue, Value};
 pub use vector::{MAX_LEN, VecBuilder, Vector};
+pub(crate) use window::Bytecode;
+pub(crate) use window::Window;
 
 use crate::error::Error;
 
@@ -40,6 +43,8 @@ pub enum Fault {
     /// This much more fuel than the slice still holds is needed. The driver looks at its clock and the instruction
     /// runs again.
     Pause(u64),
+    /// The time is asked for. The driver tells it and the instruction runs again.
+    Clock,
     /// The program is at fault.
     Error(Box<Error>),
 }

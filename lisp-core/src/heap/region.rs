@@ -6,7 +6,8 @@ use super::value::{Closure, Compose, Composed, Time, TimeValue};
 use super::{Fault, Res, Value};
 use crate::compile::Proto;
 use crate::machine::Unit;
-use crate::meter::{Prints, Regexes};
+use crate::meter::Prints;
+use crate::regex::Regexes;
 use bumpalo::Bump;
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
@@ -35,17 +36,21 @@ pub struct Account {
 /// regular expressions.
 pub struct Heap {
     bump: Bump,
+    /// Arenas of values that came from elsewhere, until the next compaction.
+    chunks: Vec<Bump>,
     region: u32,
     used: Cell<usize>,
     peak: Cell<usize>,
     allocated: Cell<u64>,
-    /// What may be held when the garbage is counted too; beyond it a compaction is due.
+    /// What may be held now, the garbage counted too: the budget, but for work of the host.
     limit: Cell<usize>,
     /// What may be held at all.
     budget: usize,
     /// Held outside the arena: the stacks.
     held: Cell<usize>,
     compactions: Cell<u64>,
+    /// How many compactions one after the other left next to no room.
+    poor: Cell<u32>,
     /// For tests: a trap is due when this many allocations have been made; 0 is never.
     trap_in: Cell<u64>,
     trapped_early: Cell<bool>,
@@ -59,8 +64,10 @@ pub struct Heap {
     /// Set from outside to end the run; with it, work under way is not cut at the end of a slice.
     interrupt: RefCell<Option<Arc<AtomicBool>>>,
     pub(super) shapes: Shapes,
-    /// What the clock says, in milliseconds since 1970-01-01T00:00:00Z, when the driver has said so.
+    /// What the clock says through the whole run, in milliseconds since 1970-01-01T00:00:00Z, if it stands still.
     pub now_ms: Cell<Option<i64>>,
+    /// What the driver told last, and the fuel spent when it was asked for.
+    told: Cell<Option<(u64, i64)>>,
     /// What the program printed.
     pub prints: RefCell<Prints>,
     /// Something was printed in this slice, and the driver wants to know.
@@ -74,6 +81,7 @@ impl Heap {
     pub fn new(region: u32, limit: usize) -> Self {
         Heap {
             bump: Bump::new(),
+            chunks: Vec::new(),
             region,
             used: Cell::new(0),
             peak: Cell::new(0),
@@ -82,6 +90,7 @@ impl Heap {
             budget: limit,
             held: Cell::new(0),
             compactions: Cell::new(0),
+            poor: Cell::new(0),
             trap_in: Cell::new(0),
             trapped_early: Cell::new(false),
             spent: Cell::new(0),
@@ -91,6 +100,7 @@ impl Heap {
             interrupt: RefCell::new(None),
             shapes: Shapes::new(),
             now_ms: Cell::new(None),
+            told: Cell::new(None),
             prints: RefCell::default(),
             news: Cell::new(false),
             regexes: RefCell::default(),
@@ -116,18 +126,38 @@ impl Heap {
         }
     }
 
-    /// Puts a compacted arena in the place of the old one, and sets when the next compaction is due: not before an
-    /// eighth of the budget has been allocated, so that the work stays in proportion.
+    /// Puts a compacted arena in the place of the old one. The next compaction is due when the budget is full again.
     pub(super) fn replace_arena(&mut self, bump: Bump, bytes: usize) {
-        const LEAST: usize = 64 << 10;
         self.peak.set(self.peak.get().max(self.used.get()));
         self.bump = bump;
+        self.chunks = Vec::new();
         self.shapes.clear();
         let live = bytes + self.held.get();
         self.used.set(live);
         self.compactions.set(self.compactions.get() + 1);
-        let slack = self.budget.saturating_sub(live).max(self.budget / 8).max(LEAST);
-        self.limit.set(live.saturating_add(slack));
+        self.limit.set(self.budget);
+    }
+
+    /// Notes a compaction for want of room. Have the last ones, one after the other, left next to none? Then the run
+    /// would do little else.
+    pub(crate) fn is_choked(&self) -> bool {
+        const MOST: u32 = 64;
+        let won = self.budget.saturating_sub(self.used.get());
+        self.poor.set(if won < self.budget / 64 { self.poor.get() + 1 } else { 0 });
+        self.poor.get() > MOST
+    }
+
+    /// Takes over an arena and charges for it, even beyond the limit.
+    pub(super) fn take_chunk(&mut self, bump: Bump) {
+        let bytes = bump.allocated_bytes() + std::mem::size_of::<Bump>();
+        self.chunks.push(bump);
+        self.used.set(self.used.get().saturating_add(bytes));
+        self.allocated.set(self.allocated.get() + bytes as u64);
+    }
+
+    /// Is more held than may be before a compaction?
+    pub(crate) fn is_over(&self) -> bool {
+        self.used.get() > self.limit.get()
     }
 
     pub(super) fn rebudget(&mut self, bytes: usize) {
@@ -136,15 +166,20 @@ impl Heap {
     }
 
     /// Runs work of the host that is not on the program's bill: it may allocate `bytes`, whatever the budget, and
-    /// spends no fuel.
-    pub fn off_the_bill<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> T {
-        let (limit, stop_at, spent) = (self.limit.get(), self.stop_at.replace(u64::MAX), self.spent.get());
+    /// spends no fuel. It ends when the flag is set that ends the run; without a flag it may do what costs `unwatched`.
+    /// Then it fails with [`Fault::Pause`].
+    pub fn off_the_bill<T>(&self, bytes: usize, unwatched: u64, work: impl FnOnce() -> T) -> T {
+        let (limit, spent) = (self.limit.get(), self.spent.get());
+        let most = if self.interrupt.borrow().is_some() { 0 } else { unwatched };
+        let (stop_at, ceiling) = (self.stop_at.replace(spent.saturating_add(most)), self.ceiling.replace(u64::MAX));
         self.limit.set(self.used.get().saturating_add(bytes));
-        let trap_in = self.trap_in.replace(0);
+        let (trap_in, news) = (self.trap_in.replace(0), self.news.replace(false));
         let done = work();
         self.trap_in.set(trap_in);
+        self.news.set(news);
         self.limit.set(limit);
         self.stop_at.set(stop_at);
+        self.ceiling.set(ceiling);
         self.spent.set(spent);
         done
     }
@@ -163,6 +198,13 @@ impl Heap {
     /// Puts the fuel spent back to what it was when an instruction began.
     pub(crate) fn set_spent(&self, spent: u64) {
         self.spent.set(spent);
+    }
+
+    /// Takes work that was done elsewhere for this run on the account.
+    pub(crate) fn add_work(&self, fuel: u64, allocated: u64, compactions: u64) {
+        self.spent.set(self.spent.get().saturating_add(fuel));
+        self.allocated.set(self.allocated.get().saturating_add(allocated));
+        self.compactions.set(self.compactions.get().saturating_add(compactions));
     }
 
     /// Where the slice of fuel ends.
@@ -223,6 +265,22 @@ impl Heap {
             return Err(Fault::Pause(self.spent.get()));
         }
         self.look_up()
+    }
+
+    /// The time, in milliseconds since 1970-01-01T00:00:00Z. It is an effect: the first time it fails with
+    /// [`Fault::Clock`], and when the driver has told the time and the instruction is done again, this is the answer. It
+    /// stays the answer if the instruction is done once more, because then it has spent the same fuel.
+    pub fn clock(&self) -> Res<i64> {
+        match (self.now_ms.get(), self.told.get()) {
+            (Some(fixed), _) => Ok(fixed),
+            (None, Some((asked, time))) if asked == self.spent.get() => Ok(time),
+            _ => Err(Fault::Clock),
+        }
+    }
+
+    /// Tells the time that was asked for when so much fuel was spent.
+    pub(crate) fn tell_time(&self, asked: u64, time: i64) {
+        self.told.set(Some((asked, time)));
     }
 
     /// Gives the run fuel up to `slice_end`, and in all up to `ceiling`.

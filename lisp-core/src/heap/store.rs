@@ -1,7 +1,8 @@
 //! A heap together with the roots that point into it: the one place where values are kept between two visits.
 
 use super::collect::Collector;
-use super::{Heap, Res, Value};
+use super::{Account, Heap, Res, Value};
+use bumpalo::Bump;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -12,6 +13,9 @@ pub trait Rooted: 'static {
 
     /// Shows every value among the roots to the compaction, and puts in what it answers.
     fn trace(roots: &mut Self::In<'static>, collector: &mut Collector);
+
+    /// The value among the roots that the work on the store came to.
+    fn result(roots: &Self::In<'static>) -> Value<'static>;
 }
 
 /// Things that live at least as long as a visit: compiled programs and grants.
@@ -31,12 +35,15 @@ pub struct Store<R: Rooted> {
     roots: R::In<'static>,
     heap: Box<Heap>,
     keep: Vec<Arc<dyn Any + Send + Sync>>,
+    /// What values must carry that were copied out of stores over this one, to be taken in: their references are good
+    /// until the next compaction.
+    ticket: Option<Arc<()>>,
 }
 
 impl<R: Rooted> Store<R> {
     /// A store with empty roots.
     pub fn new(heap: Heap, roots: R::In<'static>) -> Self {
-        Store { roots, heap: Box::new(heap), keep: Vec::new() }
+        Store { roots, heap: Box::new(heap), keep: Vec::new(), ticket: None }
     }
 
     /// Keeps a thing alive for the store's life; answers its place.
@@ -75,8 +82,113 @@ impl<R: Rooted> Store<R> {
         R::trace(&mut self.roots, &mut collector);
         collector.run();
         self.heap.adopt(collector);
+        self.ticket = None;
+    }
+
+    /// Lets stores on other threads read this one. They reach it by keeping what this answers.
+    pub fn share(mut self) -> Arc<Shared<R>> {
+        let ticket = self.ticket.get_or_insert_default().clone();
+        Arc::new(Shared { store: self, ticket })
+    }
+
+    /// Takes the store back; `Err` while somebody else holds it.
+    ///
+    /// # Errors
+    /// The store, still shared.
+    pub fn unshare(shared: Arc<Shared<R>>) -> Result<Self, Arc<Shared<R>>> {
+        Arc::try_unwrap(shared).map(|shared| shared.store)
+    }
+
+    /// Ends a store over a shared one: its result is copied out, for [`Store::take_in`] of the shared one. `None` when
+    /// the copy takes more than `limit` bytes.
+    pub fn send<S: Rooted>(self, to: &Shared<S>, limit: usize) -> Option<Sent> {
+        let value = R::result(&self.roots);
+        let mut collector = Collector::between(self.heap.region(), to.store.heap.region(), limit);
+        let value = collector.value(value);
+        collector.run();
+        if collector.is_over() {
+            return None;
+        }
+        let bump = collector.finish().0;
+        Some(Sent { bump: (bump.allocated_bytes() > 0).then_some(bump), value, ticket: to.ticket.clone() })
+    }
+
+    /// Takes values in that were copied out of stores over this one: their memory becomes this store's. `place` gets
+    /// each and must put it among the roots. The account may be above its limit afterwards: then a compaction is due.
+    /// Answers false, with nothing done, when a value is not from a store over this one, or is older than its last
+    /// compaction.
+    pub fn take_in(
+        &mut self,
+        values: Vec<Sent>,
+        mut place: impl for<'h> FnMut(&'h Heap, &mut R::In<'h>, Value<'h>),
+    ) -> bool {
+        let ours = |sent: &Sent| self.ticket.as_ref().is_some_and(|ticket| Arc::ptr_eq(ticket, &sent.ticket));
+        if !values.iter().all(ours) {
+            return false;
+        }
+        for Sent { bump, value, .. } in values {
+            if let Some(bump) = bump {
+                self.heap.take_chunk(bump);
+            }
+            self.enter(|h, roots, _| {
+                // SAFETY: the ticket says that the value was copied for this store and that no compaction came since:
+                // it points into the chunk just taken over, into this heap, or into what is kept.
+                let value = unsafe { std::mem::transmute::<Value<'static>, Value<'_>>(value) };
+                place(h, roots, value);
+            });
+        }
+        true
     }
 }
+
+/// A store that others read while it is at rest.
+pub struct Shared<R: Rooted> {
+    store: Store<R>,
+    ticket: Arc<()>,
+}
+
+impl<R: Rooted> Shared<R> {
+    /// The roots, for as long as the store is borrowed.
+    pub fn roots(&self) -> &R::In<'_> {
+        let roots: *const R::In<'static> = &self.store.roots;
+        // SAFETY: the types differ in the brand only; the roots point into the heap and the kept things of the store,
+        // which live as long as `self` and are not written to while it is shared.
+        unsafe { &*roots.cast::<R::In<'_>>() }
+    }
+
+    /// The account of the heap.
+    pub fn account(&self) -> Account {
+        self.store.heap.account()
+    }
+
+    /// The region of the heap; stores over it need another.
+    pub fn region(&self) -> u32 {
+        self.store.heap.region()
+    }
+}
+
+// SAFETY: a shared store gives out shared references to its roots and values only. What can be written through them
+// is the ends of buffers, headers and builders, and all of that is done for objects of the writer's own region only;
+// stores over this one have another. The heap's own cells are written by allocations and charges, which need the
+// visit that `Store::enter` gives, and by the driver that holds the store alone.
+unsafe impl<R: Rooted> Sync for Shared<R> {}
+
+/// A value on its way from one store to another, with the arena it lives in.
+pub struct Sent {
+    bump: Option<Bump>,
+    value: Value<'static>,
+    ticket: Arc<()>,
+}
+
+impl Sent {
+    /// Bytes that the value's arena takes.
+    pub fn bytes(&self) -> usize {
+        self.bump.as_ref().map_or(0, Bump::allocated_bytes)
+    }
+}
+
+// SAFETY: nobody can look at the value before the store takes it in.
+unsafe impl Send for Sent {}
 
 // SAFETY: a store owns its heap and everything the roots point to, apart from the kept things, which are Send + Sync
 // and never written. The cells inside are reached through `&mut self` only, or from one thread at a time.

@@ -94,6 +94,12 @@ impl Heap {
 
     /// The vector with one more element at its end: O(1) amortised for the newest version of a vector.
     pub fn conj<'h>(&'h self, v: &'h Vector<'h>, item: Value<'h>) -> Res<Value<'h>> {
+        self.conj_all(v, &[item])
+    }
+
+    /// The vector with more elements at its end: O(1) amortised for each, for the newest version of a vector. All are
+    /// added at once: were they added one by one, what a compaction in between undoes would leave its traces.
+    pub fn conj_all<'h>(&'h self, v: &'h Vector<'h>, more: &[Value<'h>]) -> Res<Value<'h>> {
         // A compaction does not keep where an empty view stands, so it never grows in place.
         if let Some(b) = v.buffer.get()
             && !v.is_empty()
@@ -101,15 +107,17 @@ impl Heap {
             && let start = b.place(v.items)
             && let end = start + v.len()
             && end == b.high.get()
-            && end < b.cells.len()
+            && more.len() <= b.cells.len() - end
         {
-            let grown = self.vector_of(&b.cells[start..=end], Some(b))?;
-            b.cells[end].set(item);
-            b.high.set(end + 1);
+            let grown = self.vector_of(&b.cells[start..end + more.len()], Some(b))?;
+            for (cell, &item) in b.cells[end..].iter().zip(more) {
+                cell.set(item);
+            }
+            b.high.set(end + more.len());
             return Ok(grown);
         }
-        let room = (v.len() + 1).next_power_of_two().max(4);
-        self.regrow(v, 0, room, Some(item), None)
+        let room = (v.len() + more.len()).next_power_of_two().max(4);
+        self.regrow(v, 0, room, more, None)
     }
 
     /// The vector with one more element in front: O(1) amortised for the newest version of a vector.
@@ -127,22 +135,22 @@ impl Heap {
             return Ok(grown);
         }
         let room = (v.len() + 1).next_power_of_two().max(4);
-        self.regrow(v, room - v.len() - 1, room, None, Some(item))
+        self.regrow(v, room - v.len() - 1, room, &[], Some(item))
     }
 
-    /// A copy in a buffer of `room` cells, beginning at `start`, with one more element behind or in front.
+    /// A copy in a buffer of `room` cells, beginning at `start`, with more elements behind or one in front.
     fn regrow<'h>(
         &'h self,
         v: &'h Vector<'h>,
         start: usize,
         room: usize,
-        behind: Option<Value<'h>>,
+        behind: &[Value<'h>],
         front: Option<Value<'h>>,
     ) -> Res<Value<'h>> {
-        let len = v.len() + 1;
+        let len = v.len() + behind.len() + usize::from(front.is_some());
         self.charge(cost::moved(len))?;
         self.reserve(room * 16 + std::mem::size_of::<Vector<'_>>() + std::mem::size_of::<Buffer<'_>>())?;
-        let items = front.into_iter().chain(v.items().iter().copied()).chain(behind);
+        let items = front.into_iter().chain(v.items().iter().chain(behind).copied());
         let cells = self.alloc_cells(room, std::iter::repeat_n(Value::Nil, start).chain(items))?;
         let buffer =
             self.alloc(Buffer { head: self.header(), cells, low: Cell::new(start), high: Cell::new(start + len) })?;
@@ -200,10 +208,20 @@ impl<'h> VecBuilder<'h> {
     /// Adds one element; nothing is changed when there is no memory for it.
     #[inline]
     pub fn push(&self, h: &'h Heap, item: Value<'h>) -> Res<()> {
-        self.reserve(h, 1)?;
-        self.cells.get()[self.len.get()].set(item);
-        self.len.set(self.len.get() + 1);
+        if !self.push_in_place(item) {
+            self.reserve(h, 1)?;
+            self.push_in_place(item);
+        }
         Ok(())
+    }
+
+    /// Adds one element when that takes no allocation; answers whether it did.
+    #[inline]
+    pub(crate) fn push_in_place(&self, item: Value<'h>) -> bool {
+        let Some(cell) = self.cells.get().get(self.len.get()) else { return false };
+        cell.set(item);
+        self.len.set(self.len.get() + 1);
+        true
     }
 
     /// Adds several elements, all or none.

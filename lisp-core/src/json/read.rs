@@ -4,12 +4,12 @@
 //! from one node to the next with one comparison of text, and the node of the last key knows the shape.
 
 use super::push;
+use crate::Table;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Keys, MapBuilder, Res, SMALL, Str, Value};
 use jiter::{Jiter, JiterError, JiterErrorType, Peek};
 use num_bigint::BigInt;
-use std::collections::HashMap;
 
 /// Bounds of one text.
 #[derive(Clone, Copy, Debug)]
@@ -130,7 +130,7 @@ pub struct Reader<'h> {
     limits: ReadLimits,
     duplicate: Duplicate,
     nodes: Vec<Node<'h>>,
-    shared: HashMap<&'h str, &'h Str<'h>>,
+    shared: Table<&'h str, &'h Str<'h>>,
     open: Vec<Open<'h>>,
     values: Vec<Value<'h>>,
     scratch: Vec<u8>,
@@ -144,7 +144,7 @@ impl<'h> Reader<'h> {
             limits,
             duplicate,
             nodes: Vec::new(),
-            shared: HashMap::new(),
+            shared: Table::default(),
             open: Vec::new(),
             values: Vec::new(),
             scratch: Vec::new(),

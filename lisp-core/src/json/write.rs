@@ -2,8 +2,8 @@
 
 use super::push;
 use crate::builtins::args::describe;
+use crate::builtins::long_division::decimal;
 use crate::builtins::print::{pr_str, time_text};
-use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Entries, Fault, Heap, Map, Res, TextBuf, Value};
 use std::fmt::Write as _;
@@ -230,11 +230,7 @@ const SHOWN: usize = 40;
 /// A big integer in decimal. Conversion takes steps in the square of the length.
 fn integer_text<'h>(h: &'h Heap, value: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     match value {
-        Value::Big(big) => {
-            h.charge(cost::digits(big.limbs.len()))?;
-            h.room(big.limbs.len().saturating_mul(24))?;
-            out.push_str(&big.to_bigint().to_string())
-        }
+        Value::Big(big) => decimal(h, big, out),
         Value::Int(i) => int_text(i, out),
         _ => Ok(()),
     }

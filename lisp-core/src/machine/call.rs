@@ -130,7 +130,7 @@ impl<'h> State<'h> {
         if argc != arity && !(proto.variadic && argc > arity) {
             return Err(wrong_arity(proto, argc));
         }
-        self.ensure(h, base + (proto.registers as usize).max(argc + 1))?;
+        self.ensure(h, base + (proto.code.registers()).max(argc + 1))?;
         self.reserve_frame(h)?;
         if proto.variadic {
             h.charge((argc - arity) as u64)?;

@@ -4,8 +4,10 @@ use super::call::{Called, key_of};
 use super::state::{Code, Frame, State, Unit};
 use crate::builtins::{BuiltinId, Imp, args, numbers};
 use crate::compile::{Cmp, Instr, Via};
+use crate::cost;
+use crate::cost::INSTRUCTION;
 use crate::error::{Error, Reason};
-use crate::heap::{Heap, METERED, Res, Value};
+use crate::heap::{Fault, Heap, METERED, Map, Res, Value, Window};
 
 /// Why the machine came out of its loop.
 pub(crate) enum Out {
@@ -13,403 +15,460 @@ pub(crate) enum Out {
     Done,
     /// A tool is to be called.
     Tool,
+    /// Workers are to be run.
+    Parallel,
     /// `(return v)`
     Return,
     /// `(fail v)`
     Fail,
 }
 
-/// What the loop does next.
-enum Next {
-    /// Another frame is on top.
-    Switch,
-    Out(Out),
-}
-
 impl<'h> State<'h> {
     /// Runs until there is nothing to do, or something that a driver must do, or a fault.
     pub(crate) fn run(&mut self, h: &'h Heap) -> Res<Out> {
-        loop {
-            let Some(&frame) = self.frames.last() else { return Ok(Out::Done) };
-            match frame.code {
-                Code::Lisp { .. } => match self.lisp(h, frame)? {
-                    Next::Switch => {}
-                    Next::Out(out) => return Ok(out),
+        'frame: loop {
+            let Some(&Frame { code, base, .. }) = self.frames.last() else { return Ok(Out::Done) };
+            let (mut unit, mut proto, mut closure, pc) = match code {
+                Code::Lisp { unit, proto, closure, pc } => (unit, proto, closure, pc as usize),
+                Code::Native { op, .. } => match crate::frames::step(op, h, self)? {
+                    Some(out) => return Ok(out),
+                    None => continue 'frame,
                 },
-                Code::Native { op, .. } => {
-                    if let Some(out) = crate::frames::step(op, h, self)? {
-                        return Ok(out);
+            };
+            let mut base = base as usize;
+            let mut constants = unit.program.constants().values();
+            let mut w = Window::open(&mut self.stack, base, &proto.code, pc);
+
+            // Charges for the instructions since it was done last. Before anything that may look at the fuel.
+            macro_rules! settle {
+                () => {
+                    if METERED {
+                        h.set_spent(h.spent() + w.count() * INSTRUCTION)
+                    } else {
+                        w.count();
+                    }
+                };
+            }
+            // What can fail goes through here: the instruction will be run again, from the same fuel.
+            macro_rules! attempt {
+                ($work:expr) => {{
+                    settle!();
+                    let fuel = h.spent();
+                    match $work {
+                        Ok(value) => value,
+                        Err(fault) => {
+                            let pc = w.pc(&proto.code);
+                            return Err(self.stopped(fault, fuel, pc));
+                        }
+                    }
+                }};
+            }
+            // For work on the state itself: the window is closed meanwhile.
+            macro_rules! attempt_on_state {
+                ($work:expr) => {{
+                    settle!();
+                    let (fuel, pc) = (h.spent(), w.pc(&proto.code));
+                    match $work {
+                        Ok(value) => {
+                            w = Window::open(&mut self.stack, base, &proto.code, pc);
+                            value
+                        }
+                        Err(fault) => return Err(self.stopped(fault, fuel, pc)),
+                    }
+                }};
+            }
+            macro_rules! check_slice {
+                () => {
+                    settle!();
+                    if METERED && h.spent() > h.stop_at() {
+                        attempt!(h.pause_or_go_on())
+                    }
+                };
+            }
+            macro_rules! jump {
+                ($off:expr) => {{
+                    settle!();
+                    w.skip($off);
+                }};
+            }
+            // Integers that fit and floats here, everything else in the built-in.
+            macro_rules! arithmetic {
+                ($dst:expr, $a:expr, $b:expr, $checked:ident, $float:tt, $slow:path) => {{
+                    let (a, b) = (w.get($a), w.get($b));
+                    if let (&Value::Int(x), &Value::Int(y)) = (a, b)
+                        && let Some(value) = x.$checked(y)
+                    {
+                        w.set($dst, Value::Int(value));
+                    } else if let (&Value::Float(x), &Value::Float(y)) = (a, b) {
+                        w.set($dst, Value::Float(x $float y));
+                    } else {
+                        let value = attempt!($slow(h, *a, *b));
+                        w.set($dst, value);
+                    }
+                }};
+            }
+            macro_rules! holds_int {
+                ($op:expr, $a:expr, $imm:expr) => {
+                    match *w.get($a) {
+                        Value::Int(a) => $op.holds(a.cmp(&i64::from($imm))),
+                        a => attempt!(compare(h, $op, a, Value::Int(i64::from($imm)))),
+                    }
+                };
+            }
+            macro_rules! holds {
+                ($op:expr, $a:expr, $b:expr) => {
+                    match (w.get($a), w.get($b)) {
+                        (&Value::Int(a), &Value::Int(b)) => $op.holds(a.cmp(&b)),
+                        (&Value::Float(a), &Value::Float(b)) => a.partial_cmp(&b).is_some_and(|order| $op.holds(order)),
+                        (&a, &b) => attempt!(compare(h, $op, a, b)),
+                    }
+                };
+            }
+            // Where a call that has been made leads.
+            macro_rules! follow {
+                ($called:expr, $dst:expr) => {
+                    match $called {
+                        Called::Value(value) => w.set($dst, value),
+                        Called::Frame => {
+                            let pc = w.pc(&proto.code);
+                            self.save_caller_pc(pc);
+                            continue 'frame;
+                        }
+                        Called::Tool => {
+                            let pc = w.pc(&proto.code);
+                            self.save_pc(pc);
+                            return Ok(Out::Tool);
+                        }
+                    }
+                };
+            }
+            loop {
+                let instr = w.fetch();
+                match *instr {
+                    Instr::Move { dst, src } => match w.get(src) {
+                        // A number that was just written: the processor waits when tag and word are read as one.
+                        &Value::Int(x) => w.set(dst, Value::Int(x)),
+                        value => w.set(dst, *value),
+                    },
+                    Instr::Const { dst, k } => w.set(dst, constants[k as usize]),
+                    Instr::Int { dst, value } => w.set(dst, Value::Int(i64::from(value))),
+                    Instr::Nil { dst } => w.set(dst, Value::Nil),
+                    Instr::Bool { value, dst } => w.set(dst, Value::Bool(value)),
+                    Instr::Builtin { dst, id } => w.set(dst, Value::Builtin(BuiltinId(id))),
+                    Instr::Capture { dst, index } => {
+                        w.set(dst, closure.map_or(Value::Nil, |c| c.captures[index as usize]));
+                    }
+                    Instr::SelfFn { dst } => {
+                        let value = match closure {
+                            Some(c) => Value::Closure(c),
+                            None => attempt!(h.closure(unit, proto, std::iter::empty())),
+                        };
+                        w.set(dst, value);
+                    }
+                    Instr::Tool { dst, k } => {
+                        if let Value::Str(name) = constants[k as usize] {
+                            w.set(dst, Value::Tool(name));
+                        }
+                    }
+                    Instr::Global { dst, g } => {
+                        let value = &self.globals[unit.links[g as usize] as usize];
+                        if let Value::Unset = value {
+                            attempt!(Err(unbound(unit, g)));
+                        }
+                        w.set(dst, *value);
+                    }
+                    Instr::Data { dst, g } => match &self.globals[unit.links[g as usize] as usize] {
+                        Value::Unset => w.set(dst, Value::Nil),
+                        value => w.set(dst, *value),
+                    },
+                    Instr::Define { src, g } => self.globals[unit.links[g as usize] as usize] = *w.get(src),
+                    Instr::JumpDefined { g, off } => {
+                        if !matches!(self.globals[unit.links[g as usize] as usize], Value::Unset) {
+                            jump!(off);
+                        }
+                    }
+                    Instr::VarName { dst, g } => {
+                        let name = attempt!(h.text(&unit.program.globals()[g as usize]));
+                        w.set(dst, Value::Var(name));
+                    }
+                    Instr::Jump { off } => jump!(off),
+                    Instr::Repeat { off } => {
+                        check_slice!();
+                        jump!(off);
+                    }
+                    Instr::Loop { counter, off } => {
+                        check_slice!();
+                        let round = match *w.get(counter) {
+                            Value::Int(n) => n + 1,
+                            _ => 1,
+                        };
+                        if round as u64 > self.loop_limit && !unit.prelude {
+                            attempt!(Err(loop_limit(self.loop_limit)));
+                        }
+                        w.set(counter, Value::Int(round));
+                        jump!(off);
+                    }
+                    Instr::JumpFalse { src, off } => {
+                        if !w.get(src).truthy() {
+                            jump!(off);
+                        }
+                    }
+                    Instr::JumpTrue { src, off } => {
+                        if w.get(src).truthy() {
+                            jump!(off);
+                        }
+                    }
+                    Instr::JumpSome { src, off } => {
+                        if !w.get(src).is_nil() {
+                            jump!(off);
+                        }
+                    }
+                    Instr::JumpSet { src, off } => {
+                        if !matches!(w.get(src), Value::Unset) {
+                            jump!(off);
+                        }
+                    }
+                    Instr::JumpUnless { op, a, b, off } => {
+                        if !holds!(op, a, b) {
+                            jump!(i32::from(off));
+                        }
+                    }
+                    Instr::JumpUnlessInt { op, a, imm, off } => {
+                        if !holds_int!(op, a, imm) {
+                            jump!(i32::from(off));
+                        }
+                    }
+                    Instr::Compare { op, dst, a, b } => w.set(dst, Value::Bool(holds!(op, a, b))),
+                    Instr::CompareInt { op, dst, a, imm } => {
+                        w.set(dst, Value::Bool(holds_int!(op, a, imm)));
+                    }
+                    Instr::Add { dst, a, b } => arithmetic!(dst, a, b, checked_add, +, numbers::add),
+                    Instr::Sub { dst, a, b } => arithmetic!(dst, a, b, checked_sub, -, numbers::sub),
+                    Instr::Mul { dst, a, b } => arithmetic!(dst, a, b, checked_mul, *, numbers::mul),
+                    Instr::AddInt { via, dst, a, imm } => {
+                        let a = w.get(a);
+                        if let Value::Int(x) = *a
+                            && let Some(sum) = x.checked_add(i64::from(imm))
+                        {
+                            w.set(dst, Value::Int(sum));
+                        } else {
+                            let sum = attempt!(add_int(h, via, *a, imm));
+                            w.set(dst, sum);
+                        }
+                    }
+                    Instr::Key { dst, src, k } => {
+                        let found = attempt!(key_of(h, *w.get(src), constants[k as usize]));
+                        w.set(dst, found.unwrap_or(Value::Nil));
+                    }
+                    Instr::KeyUnset { dst, src, k } => {
+                        let found = attempt!(key_of(h, *w.get(src), constants[k as usize]));
+                        w.set(dst, found.unwrap_or(Value::Unset));
+                    }
+                    Instr::CallBuiltin { argc, dst, base: row, id } => {
+                        check_slice!();
+                        match BuiltinId(id).row().imp {
+                            Imp::Native(f) => {
+                                let value = attempt!(f(h, w.row(row, argc as usize)));
+                                w.set(dst, value);
+                            }
+                            Imp::Frame(_) | Imp::Prelude => {
+                                let (at, ret) = (base + row as usize, (base + dst as usize) as u32);
+                                let called = attempt_on_state!(self.call_row(h, BuiltinId(id), at, argc.into(), ret));
+                                follow!(called, dst);
+                            }
+                        }
+                    }
+                    Instr::Call { dst, base: row, argc } => {
+                        check_slice!();
+                        let (at, ret) = (base + row as usize, (base + dst as usize) as u32);
+                        // The usual call, of a function of the program with as many arguments as it takes.
+                        if let Value::Closure(c) = *w.get(row)
+                            && c.proto.arity == argc
+                            && !c.proto.variadic
+                            && self.frames.len() < self.frames.capacity()
+                            && row as usize + 1 + c.proto.code.registers() <= w.room()
+                        {
+                            let pc = w.pc(&proto.code);
+                            self.save_pc(pc);
+                            if !std::ptr::eq(unit, c.unit) {
+                                unit = c.unit;
+                                constants = unit.program.constants().values();
+                            }
+                            (proto, closure, base) = (c.proto, Some(c), at + 1);
+                            let code = Code::Lisp { unit, proto, closure, pc: 0 };
+                            self.frames.push(Frame { code, base: base as u32, dst: ret });
+                            w = Window::open(&mut self.stack, base, &proto.code, 0);
+                            continue;
+                        }
+                        follow!(attempt_on_state!(self.call(h, at, argc as usize, ret)), dst);
+                    }
+                    Instr::Return { src } => {
+                        settle!();
+                        let value = *w.get(src);
+                        let [.., below, done] = self.frames.as_slice() else {
+                            self.frames.clear();
+                            self.result = value;
+                            return Ok(Out::Done);
+                        };
+                        let (&Frame { code, base: caller, .. }, dst) = (below, done.dst);
+                        let Code::Lisp { unit: u, proto: p, closure: c, pc } = code else {
+                            if crate::frames::again(h, self, value) {
+                                w = Window::open(&mut self.stack, base, &proto.code, 0);
+                                continue;
+                            }
+                            self.finish_frame(value);
+                            continue 'frame;
+                        };
+                        self.frames.pop();
+                        self.stack[dst as usize] = value;
+                        if !std::ptr::eq(unit, u) {
+                            unit = u;
+                            constants = unit.program.constants().values();
+                        }
+                        (proto, closure, base) = (p, c, caller as usize);
+                        w = Window::open(&mut self.stack, base, &proto.code, pc as usize);
+                    }
+                    Instr::StopReturn { src } => {
+                        settle!();
+                        let (value, fuel, pc) = (*w.get(src), h.spent(), w.pc(&proto.code));
+                        let left = self.leave("return", value).map(|()| Out::Return);
+                        return left.map_err(|fault| self.stopped(fault, fuel, pc));
+                    }
+                    Instr::StopFail { src } => {
+                        settle!();
+                        let (value, fuel, pc) = (*w.get(src), h.spent(), w.pc(&proto.code));
+                        let left = self.leave("fail", value).map(|()| Out::Fail);
+                        return left.map_err(|fault| self.stopped(fault, fuel, pc));
+                    }
+                    Instr::Closure { dst, proto: inner, base: row } => {
+                        let inner = &unit.program.protos()[inner as usize];
+                        let captured = w.row(row, inner.captures as usize).iter().copied();
+                        let value = attempt!(h.closure(unit, inner, captured));
+                        w.set(dst, value);
+                    }
+                    Instr::Vector { dst, base: row, n } => {
+                        let value = attempt!(h.vector(w.row(row, n as usize)));
+                        w.set(dst, value);
+                    }
+                    Instr::Map { dst, base: row, n } => {
+                        let pairs = w.row(row, n as usize).chunks_exact(2).map(|p| (p[0], p[1]));
+                        let value = attempt!(h.map(pairs));
+                        w.set(dst, value);
+                    }
+                    Instr::Record { dst, base: row, k } => {
+                        if let Value::Map(model) = constants[k as usize] {
+                            let value = attempt!(record(h, model, w.row(row, model.len())));
+                            w.set(dst, value);
+                        }
+                    }
+                    Instr::Set { dst, base: row, n } => {
+                        let value = attempt!(h.set(w.row(row, n as usize).iter().copied()));
+                        w.set(dst, value);
+                    }
+                    Instr::Walk { base: row, src } => {
+                        let items = attempt!(walk(h, *w.get(src)));
+                        w.set(row, items);
+                        w.set(row + 1, Value::Int(0));
+                    }
+                    Instr::Next { base: row, off } => {
+                        check_slice!();
+                        let next = match (w.get(row), w.get(row + 1)) {
+                            (Value::Vector(items), &Value::Int(i)) => items.get(i as usize).map(|item| (item, i + 1)),
+                            _ => None,
+                        };
+                        match next {
+                            Some((item, i)) => {
+                                w.set(row + 1, Value::Int(i));
+                                w.set(row + 2, item);
+                            }
+                            None => jump!(off),
+                        }
+                    }
+                    Instr::Collect { dst } => {
+                        let builder = attempt!(h.vec_builder(8));
+                        w.set(dst, Value::VecBuilder(builder));
+                    }
+                    Instr::Push { builder, src } => {
+                        if let Value::VecBuilder(builder) = *w.get(builder) {
+                            attempt!(builder.push(h, *w.get(src)));
+                        }
+                    }
+                    Instr::Finish { dst, builder } => {
+                        if let Value::VecBuilder(builder) = *w.get(builder) {
+                            let value = attempt!(builder.finish(h));
+                            w.set(dst, value);
+                        }
+                    }
+                    Instr::SeqArg { dst, src } => {
+                        let value = *w.get(src);
+                        if !matches!(value, Value::Vector(_) | Value::Nil) {
+                            attempt!(Err(destructure("a vector or nil", value)));
+                        }
+                        w.set(dst, value);
+                    }
+                    Instr::MapArg { dst, src } => {
+                        let value = *w.get(src);
+                        if !matches!(value, Value::Map(_) | Value::Nil) {
+                            attempt!(Err(destructure("a map or nil", value)));
+                        }
+                        w.set(dst, value);
+                    }
+                    Instr::Nth { dst, src, index } => {
+                        let value = match w.get(src) {
+                            Value::Vector(v) => v.get(index as usize).unwrap_or(Value::Nil),
+                            _ => Value::Nil,
+                        };
+                        w.set(dst, value);
+                    }
+                    Instr::Rest { dst, src, index } => {
+                        let value = match *w.get(src) {
+                            Value::Vector(v) => attempt!(h.slice(v, index as usize, v.len())),
+                            _ => attempt!(h.vector(&[])),
+                        };
+                        w.set(dst, value);
+                    }
+                    Instr::Seq { dst, src } => match attempt!(walk(h, *w.get(src))) {
+                        Value::Vector(v) if !v.is_empty() => w.set(dst, Value::Vector(v)),
+                        _ => w.set(dst, Value::Nil),
+                    },
+                    Instr::KeywordArgs { dst, src } => {
+                        let value = attempt!(keyword_args(h, *w.get(src)));
+                        w.set(dst, value);
+                    }
+                    Instr::IsNil { dst, src } => w.set(dst, Value::Bool(w.get(src).is_nil())),
+                    Instr::IsCase { dst, src, k } => {
+                        let same = attempt!(h.equal(*w.get(src), constants[k as usize]));
+                        w.set(dst, Value::Bool(same));
                     }
                 }
             }
         }
     }
 
+    /// Notes where the run stands after a fault: at the instruction before `next`, with the fuel that it was charged
+    /// taken back.
+    #[cold]
+    fn stopped(&mut self, fault: Fault, fuel: u64, next: usize) -> Fault {
+        self.mark = if METERED { fuel - INSTRUCTION } else { fuel };
+        self.save_pc(next - 1);
+        fault
+    }
+
+    #[inline(always)]
     fn save_pc(&mut self, at: usize) {
         if let Some(Frame { code: Code::Lisp { pc, .. }, .. }) = self.frames.last_mut() {
             *pc = at as u32;
         }
     }
 
-    /// Runs the function on top and those it calls.
-    fn lisp(&mut self, h: &'h Heap, frame: Frame<'h>) -> Res<Next> {
-        let Code::Lisp { mut unit, mut proto, mut closure, pc } = frame.code else { return Ok(Next::Switch) };
-        let (mut pc, mut base) = (pc as usize, frame.base as usize);
-        let mut constants = unit.program.constants().values();
-        let mut code: &'h [Instr] = &proto.code;
-
-        macro_rules! reg {
-            ($r:expr) => {
-                self.stack[base + $r as usize]
-            };
-        }
-        loop {
-            let before = h.spent();
-            if METERED {
-                h.set_spent(before + 1);
-            }
-            let instr = code[pc];
-            pc += 1;
-            // What can fail goes through here: the instruction will be run again, from the same fuel.
-            macro_rules! attempt {
-                ($work:expr) => {
-                    match $work {
-                        Ok(value) => value,
-                        Err(fault) => {
-                            self.mark = before;
-                            self.save_pc(pc - 1);
-                            return Err(fault);
-                        }
-                    }
-                };
-            }
-            macro_rules! check_slice {
-                () => {
-                    if METERED && h.spent() > h.stop_at() {
-                        attempt!(h.pause_or_go_on())
-                    }
-                };
-            }
-            match instr {
-                Instr::Move { dst, src } => reg!(dst) = reg!(src),
-                Instr::Const { dst, k } => reg!(dst) = constants[k as usize],
-                Instr::Int { dst, value } => reg!(dst) = Value::Int(i64::from(value)),
-                Instr::Nil { dst } => reg!(dst) = Value::Nil,
-                Instr::Bool { value, dst } => reg!(dst) = Value::Bool(value),
-                Instr::Builtin { dst, id } => reg!(dst) = Value::Builtin(BuiltinId(id)),
-                Instr::Capture { dst, index } => {
-                    reg!(dst) = closure.map_or(Value::Nil, |c| c.captures[index as usize]);
-                }
-                Instr::SelfFn { dst } => {
-                    reg!(dst) = match closure {
-                        Some(c) => Value::Closure(c),
-                        None => attempt!(h.closure(unit, proto, std::iter::empty())),
-                    };
-                }
-                Instr::Tool { dst, k } => {
-                    if let Value::Str(name) = constants[k as usize] {
-                        reg!(dst) = Value::Tool(name);
-                    }
-                }
-                Instr::Global { dst, g } => {
-                    let value = self.globals[unit.links[g as usize] as usize];
-                    if let Value::Unset = value {
-                        attempt!(Err(unbound(unit, g)));
-                    }
-                    reg!(dst) = value;
-                }
-                Instr::Data { dst, g } => {
-                    reg!(dst) = match self.globals[unit.links[g as usize] as usize] {
-                        Value::Unset => Value::Nil,
-                        value => value,
-                    };
-                }
-                Instr::Define { src, g } => self.globals[unit.links[g as usize] as usize] = reg!(src),
-                Instr::JumpDefined { g, to } => {
-                    if !matches!(self.globals[unit.links[g as usize] as usize], Value::Unset) {
-                        pc = to as usize;
-                    }
-                }
-                Instr::VarName { dst, g } => {
-                    let name = attempt!(h.text(&unit.program.globals()[g as usize]));
-                    reg!(dst) = Value::Var(name);
-                }
-                Instr::Jump { to } => pc = to as usize,
-                Instr::Repeat { to } => {
-                    check_slice!();
-                    pc = to as usize;
-                }
-                Instr::Loop { counter, to } => {
-                    check_slice!();
-                    let round = match reg!(counter) {
-                        Value::Int(n) => n + 1,
-                        _ => 1,
-                    };
-                    if round as u64 > self.loop_limit && !unit.prelude {
-                        attempt!(Err(loop_limit(self.loop_limit)));
-                    }
-                    reg!(counter) = Value::Int(round);
-                    pc = to as usize;
-                }
-                Instr::JumpFalse { src, to } => {
-                    if !reg!(src).truthy() {
-                        pc = to as usize;
-                    }
-                }
-                Instr::JumpTrue { src, to } => {
-                    if reg!(src).truthy() {
-                        pc = to as usize;
-                    }
-                }
-                Instr::JumpSome { src, to } => {
-                    if !reg!(src).is_nil() {
-                        pc = to as usize;
-                    }
-                }
-                Instr::JumpSet { src, to } => {
-                    if !matches!(reg!(src), Value::Unset) {
-                        pc = to as usize;
-                    }
-                }
-                Instr::JumpUnless { op, a, b, off } => {
-                    if !attempt!(compare(h, op, reg!(a), reg!(b))) {
-                        pc = pc.wrapping_add_signed(off as isize);
-                    }
-                }
-                Instr::JumpUnlessInt { op, a, imm, off } => {
-                    if !attempt!(compare(h, op, reg!(a), Value::Int(i64::from(imm)))) {
-                        pc = pc.wrapping_add_signed(off as isize);
-                    }
-                }
-                Instr::Compare { op, dst, a, b } => {
-                    reg!(dst) = Value::Bool(attempt!(compare(h, op, reg!(a), reg!(b))));
-                }
-                Instr::CompareInt { op, dst, a, imm } => {
-                    reg!(dst) = Value::Bool(attempt!(compare(h, op, reg!(a), Value::Int(i64::from(imm)))));
-                }
-                Instr::Add { dst, a, b } => {
-                    reg!(dst) = match (reg!(a), reg!(b)) {
-                        (Value::Int(a), Value::Int(b)) if a.checked_add(b).is_some() => Value::Int(a.wrapping_add(b)),
-                        (a, b) => attempt!(numbers::add(h, a, b)),
-                    };
-                }
-                Instr::Sub { dst, a, b } => {
-                    reg!(dst) = match (reg!(a), reg!(b)) {
-                        (Value::Int(a), Value::Int(b)) if a.checked_sub(b).is_some() => Value::Int(a.wrapping_sub(b)),
-                        (a, b) => attempt!(numbers::sub(h, a, b)),
-                    };
-                }
-                Instr::Mul { dst, a, b } => reg!(dst) = attempt!(numbers::mul(h, reg!(a), reg!(b))),
-                Instr::AddInt { via, dst, a, imm } => {
-                    reg!(dst) = match reg!(a) {
-                        Value::Int(a) if a.checked_add(i64::from(imm)).is_some() => {
-                            Value::Int(a.wrapping_add(i64::from(imm)))
-                        }
-                        a => attempt!(add_int(h, via, a, imm)),
-                    };
-                }
-                Instr::Key { dst, src, k } => {
-                    let found = attempt!(key_of(h, reg!(src), constants[k as usize]));
-                    reg!(dst) = found.unwrap_or(Value::Nil);
-                }
-                Instr::KeyUnset { dst, src, k } => {
-                    let found = attempt!(key_of(h, reg!(src), constants[k as usize]));
-                    reg!(dst) = found.unwrap_or(Value::Unset);
-                }
-                Instr::CallBuiltin { argc, dst, base: row, id } => {
-                    check_slice!();
-                    let at = base + row as usize;
-                    match BuiltinId(id).row().imp {
-                        Imp::Native(f) => {
-                            let value = attempt!(f(h, &self.stack[at..at + argc as usize]));
-                            reg!(dst) = value;
-                        }
-                        Imp::Frame(_) | Imp::Prelude => {
-                            let ret = (base + dst as usize) as u32;
-                            match attempt!(self.call_row(h, BuiltinId(id), at, argc as usize, ret)) {
-                                Called::Value(value) => reg!(dst) = value,
-                                Called::Frame => {
-                                    self.save_caller_pc(pc);
-                                    return Ok(Next::Switch);
-                                }
-                                Called::Tool => {
-                                    self.save_pc(pc);
-                                    return Ok(Next::Out(Out::Tool));
-                                }
-                            }
-                        }
-                    }
-                }
-                Instr::Call { dst, base: row, argc } => {
-                    check_slice!();
-                    let (at, ret) = (base + row as usize, (base + dst as usize) as u32);
-                    // The usual call, of a function of the program with as many arguments as it takes.
-                    if let Value::Closure(c) = self.stack[at]
-                        && c.proto.arity == argc
-                        && !c.proto.variadic
-                        && at + 1 + c.proto.registers as usize <= self.stack.len()
-                        && self.frames.len() < self.frames.capacity()
-                    {
-                        self.save_pc(pc);
-                        if !std::ptr::eq(unit, c.unit) {
-                            unit = c.unit;
-                            constants = unit.program.constants().values();
-                        }
-                        (proto, closure, pc, base) = (c.proto, Some(c), 0, at + 1);
-                        code = &proto.code;
-                        self.frames.push(Frame {
-                            code: Code::Lisp { unit, proto, closure, pc: 0 },
-                            base: base as u32,
-                            dst: ret,
-                        });
-                        continue;
-                    }
-                    match attempt!(self.call(h, at, argc as usize, ret)) {
-                        Called::Value(value) => reg!(dst) = value,
-                        Called::Frame => {
-                            self.save_caller_pc(pc);
-                            return Ok(Next::Switch);
-                        }
-                        Called::Tool => {
-                            self.save_pc(pc);
-                            return Ok(Next::Out(Out::Tool));
-                        }
-                    }
-                }
-                Instr::Return { src } => {
-                    let value = reg!(src);
-                    let Some(done) = self.frames.pop() else { return Ok(Next::Out(Out::Done)) };
-                    match self.frames.last() {
-                        Some(&Frame {
-                            code: Code::Lisp { unit: u, proto: p, closure: c, pc: at }, base: b, ..
-                        }) => {
-                            self.stack[done.dst as usize] = value;
-                            if !std::ptr::eq(unit, u) {
-                                unit = u;
-                                constants = unit.program.constants().values();
-                            }
-                            (proto, closure, pc, base) = (p, c, at as usize, b as usize);
-                            code = &proto.code;
-                        }
-                        Some(_) => {
-                            self.stack[done.dst as usize] = value;
-                            return Ok(Next::Switch);
-                        }
-                        None => {
-                            self.result = value;
-                            return Ok(Next::Out(Out::Done));
-                        }
-                    }
-                }
-                Instr::StopReturn { src } => {
-                    attempt!(self.refuse_in_worker("return"));
-                    self.result = reg!(src);
-                    return Ok(Next::Out(Out::Return));
-                }
-                Instr::StopFail { src } => {
-                    attempt!(self.refuse_in_worker("fail"));
-                    self.result = reg!(src);
-                    return Ok(Next::Out(Out::Fail));
-                }
-                Instr::Closure { dst, proto: inner, base: row } => {
-                    let inner = &unit.program.protos()[inner as usize];
-                    let from = base + row as usize;
-                    let captured = self.stack[from..from + inner.captures as usize].iter().copied();
-                    reg!(dst) = attempt!(h.closure(unit, inner, captured));
-                }
-                Instr::Vector { dst, base: row, n } => {
-                    let from = base + row as usize;
-                    reg!(dst) = attempt!(h.vector(&self.stack[from..from + n as usize]));
-                }
-                Instr::Map { dst, base: row, n } => {
-                    let from = base + row as usize;
-                    let pairs = self.stack[from..from + n as usize].chunks_exact(2).map(|p| (p[0], p[1]));
-                    reg!(dst) = attempt!(h.map(pairs));
-                }
-                Instr::Set { dst, base: row, n } => {
-                    let from = base + row as usize;
-                    reg!(dst) = attempt!(h.set(self.stack[from..from + n as usize].iter().copied()));
-                }
-                Instr::Walk { base: row, src } => {
-                    let items = attempt!(walk(h, reg!(src)));
-                    reg!(row) = items;
-                    reg!(row + 1) = Value::Int(0);
-                }
-                Instr::Next { base: row, to } => {
-                    check_slice!();
-                    let next = match (reg!(row), reg!(row + 1)) {
-                        (Value::Vector(items), Value::Int(i)) => items.get(i as usize).map(|item| (item, i + 1)),
-                        _ => None,
-                    };
-                    match next {
-                        Some((item, i)) => {
-                            reg!(row + 1) = Value::Int(i);
-                            reg!(row + 2) = item;
-                        }
-                        None => pc = to as usize,
-                    }
-                }
-                Instr::Collect { dst } => reg!(dst) = Value::VecBuilder(attempt!(h.vec_builder(8))),
-                Instr::Push { builder, src } => {
-                    if let Value::VecBuilder(builder) = reg!(builder) {
-                        attempt!(builder.push(h, reg!(src)));
-                    }
-                }
-                Instr::Finish { dst, builder } => {
-                    if let Value::VecBuilder(builder) = reg!(builder) {
-                        reg!(dst) = attempt!(builder.finish(h));
-                    }
-                }
-                Instr::SeqArg { dst, src } => {
-                    let value = reg!(src);
-                    if !matches!(value, Value::Vector(_) | Value::Nil) {
-                        attempt!(Err(destructure("a vector or nil", value)));
-                    }
-                    reg!(dst) = value;
-                }
-                Instr::MapArg { dst, src } => {
-                    let value = reg!(src);
-                    if !matches!(value, Value::Map(_) | Value::Nil) {
-                        attempt!(Err(destructure("a map or nil", value)));
-                    }
-                    reg!(dst) = value;
-                }
-                Instr::Nth { dst, src, index } => {
-                    reg!(dst) = match reg!(src) {
-                        Value::Vector(v) => v.get(index as usize).unwrap_or(Value::Nil),
-                        _ => Value::Nil,
-                    };
-                }
-                Instr::Rest { dst, src, index } => {
-                    reg!(dst) = match reg!(src) {
-                        Value::Vector(v) => attempt!(h.slice(v, index as usize, v.len())),
-                        _ => attempt!(h.vector(&[])),
-                    };
-                }
-                Instr::Seq { dst, src } => {
-                    let items = attempt!(walk(h, reg!(src)));
-                    reg!(dst) = match items {
-                        Value::Vector(v) if !v.is_empty() => items,
-                        _ => Value::Nil,
-                    };
-                }
-                Instr::KeywordArgs { dst, src } => reg!(dst) = attempt!(keyword_args(h, reg!(src))),
-                Instr::IsNil { dst, src } => reg!(dst) = Value::Bool(reg!(src).is_nil()),
-                Instr::IsCase { dst, src, k } => {
-                    reg!(dst) = Value::Bool(attempt!(h.equal(reg!(src), constants[k as usize])));
-                }
-            }
-        }
-    }
-
-    /// A parallel call must answer: it cannot end the program.
-    fn refuse_in_worker(&self, name: &str) -> Res<()> {
-        let worker = |f: &Frame<'_>| matches!(f.code, Code::Native { op, .. } if op.worker_reason().is_some());
-        if self.frames.iter().any(worker) {
+    /// Ends the program with a value. A parallel call must answer: it cannot end the program.
+    fn leave(&mut self, name: &str, value: Value<'h>) -> Res<()> {
+        if self.worker {
             return Err(Error::new(Reason::RuntimeError, format!("{name} cannot stand inside pmap or pcalls"))
                 .hint("answer a value, and return after the parallel call")
                 .into());
         }
+        self.result = value;
         Ok(())
     }
 
@@ -427,7 +486,7 @@ impl<'h> State<'h> {
         let Some(&Frame { code: Code::Lisp { proto, .. }, base, .. }) = self.frames.last() else {
             return Ok(Called::Value(Value::Nil));
         };
-        let at = base as usize + proto.registers as usize;
+        let at = base as usize + proto.code.registers();
         self.ensure(h, at + 1 + argc)?;
         self.stack[at] = Value::Builtin(id);
         self.stack.copy_within(first..first + argc, at + 1);
@@ -435,22 +494,9 @@ impl<'h> State<'h> {
     }
 }
 
-#[inline(always)]
+/// A comparison of other things than two integers.
+#[cold]
 fn compare<'h>(h: &'h Heap, op: Cmp, a: Value<'h>, b: Value<'h>) -> Res<bool> {
-    if let (Value::Int(a), Value::Int(b)) = (a, b) {
-        return Ok(match op {
-            Cmp::Lt => a < b,
-            Cmp::Le => a <= b,
-            Cmp::Gt => a > b,
-            Cmp::Ge => a >= b,
-            Cmp::Eq => a == b,
-        });
-    }
-    compare_others(h, op, a, b)
-}
-
-#[inline(never)]
-fn compare_others<'h>(h: &'h Heap, op: Cmp, a: Value<'h>, b: Value<'h>) -> Res<bool> {
     match op {
         Cmp::Eq => h.equal(a, b),
         Cmp::Lt => numbers::less(h, a, b),
@@ -475,6 +521,15 @@ pub(crate) fn walk<'h>(h: &'h Heap, coll: Value<'h>) -> Res<Value<'h>> {
     match coll {
         Value::Vector(_) => Ok(coll),
         other => h.vector(args::seq(h, "for", other)?),
+    }
+}
+
+/// A map of the shape of another. It costs what it would with its keys laid out and put in order.
+fn record<'h>(h: &'h Heap, model: &'h Map<'h>, values: &[Value<'h>]) -> Res<Value<'h>> {
+    h.charge(cost::placed(values.len()))?;
+    match model.shape() {
+        Some((keys, _)) => h.map_of_shape(keys, values).map(Value::Map),
+        None => Ok(Value::Nil),
     }
 }
 

@@ -3,6 +3,7 @@
 mod call;
 mod exec;
 mod grant;
+mod parallel;
 mod prelude;
 mod run;
 mod state;
@@ -10,6 +11,7 @@ mod state;
 pub(crate) use call::{Called, key_of};
 pub(crate) use exec::Out;
 pub use grant::{Grant, GrantBuilder};
+pub use parallel::{Branch, ParallelCall, WorkerEnd};
 pub use run::{Ending, Machine, Settings, Step, Usage};
 pub use state::Unit;
 pub(crate) use state::{Code, Frame, State};

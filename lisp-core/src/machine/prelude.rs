@@ -1,18 +1,18 @@
 //! Functions of the language written in the language: compiled once per process.
 
 use super::state::Unit;
+use crate::Table;
 use crate::builtins::BuiltinId;
 use crate::compile::{Program, Proto};
 use crate::error::{Error, Reason};
 use crate::heap::Res;
-use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 const SOURCE: &str = include_str!("../prelude/prelude.clj");
 
 struct Prelude {
     unit: Unit,
-    by_name: HashMap<Box<str>, usize>,
+    by_name: Table<Box<str>, usize>,
 }
 
 static PRELUDE: LazyLock<Result<Prelude, Error>> = LazyLock::new(|| {

@@ -2,12 +2,13 @@
 
 use super::call::Called;
 use super::exec::Out;
-use super::state::{Code, Frame, Roots, State, Unit};
+use super::state::{Code, Roots, State, Unit};
 use super::{Grant, state};
+use crate::Table;
 use crate::compile::Program;
-use crate::error::{Error, Reason};
-use crate::heap::{Fault, Heap, Res, Store, Value};
-use std::collections::HashMap;
+use crate::cost;
+use crate::error::{Error, Reason, Span};
+use crate::heap::{Fault, Heap, Res, Shared, Store, Value};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -57,6 +58,11 @@ pub enum Step {
     Paused,
     /// A tool is to be called; reply, then resume.
     ToolCall,
+    /// Workers are to be run: see [`Machine::parallel_call`] and [`Machine::branch`]. Join what they came to, then
+    /// resume.
+    Parallel,
+    /// The time is asked for: tell it, then resume.
+    Clock,
     /// The run is over.
     Done(Ending),
 }
@@ -89,28 +95,37 @@ pub struct Usage {
     pub compactions: u64,
 }
 
-enum Status {
+pub(super) enum Status {
     Idle,
     Ready,
     AwaitingTool,
+    AwaitingWorkers,
+    /// The time was asked for when so much fuel was spent.
+    AwaitingTime(u64),
     Ended(Ending),
 }
 
 /// A run, or a series of them over the same definitions: a pure state machine that owns all its state.
 pub struct Machine {
-    store: Store<Roots>,
-    settings: Settings,
+    pub(super) store: Store<Roots>,
+    pub(super) settings: Settings,
     grants: Vec<Arc<Grant>>,
     /// Names of the definitions, in the order of the state's.
     names: Vec<Box<str>>,
-    places: HashMap<Box<str>, u32>,
-    status: Status,
-    baseline: usize,
+    places: Table<Box<str>, u32>,
+    pub(super) status: Status,
+    pub(super) baseline: usize,
     /// Fuel that the instruction that paused asked for.
     wanted: u64,
+    /// Where the last expression of the program stands.
+    whole: Option<Span>,
+    /// The fuel at which the instruction began for which the heap was compacted last, if it has not got through yet.
+    collected_at: Option<u64>,
     /// Allocations until the heap is compacted without need.
     stride: u64,
-    fuel_at_load: u64,
+    pub(super) fuel_at_load: u64,
+    /// The machine that a worker works for, at rest.
+    pub(super) parent: Option<Arc<Shared<Roots>>>,
 }
 
 /// Regions of runs begin here; frozen arenas have region 0.
@@ -119,8 +134,44 @@ const RUN_REGION: u32 = 1;
 impl Machine {
     /// A machine over what the host grants; a later grant's names win.
     pub fn new(grants: Vec<Arc<Grant>>, settings: Settings) -> Machine {
+        let mut store = Machine::store(RUN_REGION, &settings);
+        for grant in &grants {
+            store.keep(grant.clone());
+        }
+        let baseline = grants.iter().map(|g| g.bytes()).sum();
+        let mut machine = Machine::over(store, grants, settings, baseline, Status::Idle);
+        machine.adopt_grants();
+        machine
+    }
+
+    pub(super) fn over(
+        store: Store<Roots>,
+        grants: Vec<Arc<Grant>>,
+        settings: Settings,
+        baseline: usize,
+        status: Status,
+    ) -> Machine {
+        Machine {
+            store,
+            settings,
+            grants,
+            names: Vec::new(),
+            places: Table::default(),
+            status,
+            baseline,
+            wanted: 0,
+            whole: None,
+            collected_at: None,
+            stride: 0,
+            fuel_at_load: 0,
+            parent: None,
+        }
+    }
+
+    /// An empty heap and empty roots, limited as the settings say.
+    pub(super) fn store(region: u32, settings: &Settings) -> Store<Roots> {
         let limit = if settings.heap_bytes == 0 { usize::MAX } else { settings.heap_bytes };
-        let heap = Heap::new(RUN_REGION, limit);
+        let heap = Heap::new(region, limit);
         {
             let mut prints = heap.prints.borrow_mut();
             prints.line_chars = settings.print_chars;
@@ -132,25 +183,7 @@ impl Machine {
             heap.trap_after(every.max(1));
         }
         let loop_limit = if settings.loop_iterations == 0 { u64::MAX } else { settings.loop_iterations };
-        let mut store = Store::new(heap, State::new(loop_limit));
-        for grant in &grants {
-            store.keep(grant.clone());
-        }
-        let baseline = grants.iter().map(|g| g.bytes()).sum();
-        let mut machine = Machine {
-            store,
-            settings,
-            grants,
-            names: Vec::new(),
-            places: HashMap::new(),
-            status: Status::Idle,
-            baseline,
-            wanted: 0,
-            stride: 0,
-            fuel_at_load: 0,
-        };
-        machine.adopt_grants();
-        machine
+        Store::new(heap, State::new(loop_limit))
     }
 
     /// Definitions of earlier turns become definitions of the machine. Data and history are looked up when a program
@@ -211,6 +244,7 @@ impl Machine {
             self.forget(defined);
             return Err(error);
         }
+        self.whole = program.protos().last().and_then(|main| main.spans.last().copied());
         let unit = self.store.keep(Arc::new(Unit { program, links, prelude: false }));
         self.fuel_at_load = self.store.heap().spent();
         self.store.heap().watch(None);
@@ -301,21 +335,35 @@ impl Machine {
                 self.status = Status::AwaitingTool;
                 return Step::ToolCall;
             }
+            Status::AwaitingWorkers => {
+                self.status = Status::AwaitingWorkers;
+                return Step::Parallel;
+            }
+            Status::AwaitingTime(asked) => {
+                self.status = Status::AwaitingTime(asked);
+                return Step::Clock;
+            }
             Status::Ended(ending) => return Step::Done(ending),
             Status::Idle => {
                 return Step::Done(Ending::Error(Box::new(Error::new(Reason::HostFault, "no program is loaded"))));
             }
         }
         let heap = self.store.heap();
-        let ceiling = self.settings.fuel.map_or(u64::MAX, |fuel| self.fuel_at_load.saturating_add(fuel));
+        let ceiling = self.fuel_ceiling();
         heap.set_slice(heap.spent().max(self.wanted).saturating_add(slice), ceiling);
-        let mut last = None;
         let out = loop {
             match self.store.enter(|h, state, _| state.run(h)) {
-                Err(Fault::Collect(bytes)) if self.collect(bytes, &mut last) => {}
+                Err(Fault::Collect(bytes)) if self.collect(bytes) => {
+                    if self.settings.compact_every.is_none() {
+                        // It took its time: the driver may want to look at the clock.
+                        self.status = Status::Ready;
+                        return Step::Paused;
+                    }
+                }
                 out => break out,
             }
         };
+        self.collected_at = None;
         match out {
             // The last instructions need not have looked at the ceiling.
             Ok(_) if self.store.heap().spent() > ceiling => {
@@ -327,6 +375,7 @@ impl Machine {
             Ok(Out::Return) => self.end(Ending::Return),
             Ok(Out::Fail) => self.end(Ending::Fail),
             Ok(Out::Tool) => self.status = Status::AwaitingTool,
+            Ok(Out::Parallel) => self.status = Status::AwaitingWorkers,
             Err(Fault::Pause(wanted)) if wanted <= ceiling => {
                 let mark = self.store.enter(|_, state, _| state.mark);
                 self.store.heap().set_spent(mark);
@@ -340,7 +389,18 @@ impl Machine {
                 let error = self.fuel_error();
                 self.end(Ending::Error(Box::new(error)));
             }
+            Err(Fault::Clock) => {
+                let mark = self.store.enter(|_, state, _| state.mark);
+                let asked = self.store.heap().spent();
+                self.store.heap().set_spent(mark);
+                self.status = Status::AwaitingTime(asked);
+            }
             Err(fault) => {
+                if let Fault::Collect(_) = fault {
+                    // How far an instruction came for which there is no room is not the same each time.
+                    let mark = self.store.enter(|_, state, _| state.mark);
+                    self.store.heap().set_spent(mark + cost::INSTRUCTION);
+                }
                 let error = self.error_of(fault);
                 self.end(Ending::Error(Box::new(error)));
             }
@@ -351,16 +411,31 @@ impl Machine {
                 self.status = Status::AwaitingTool;
                 Step::ToolCall
             }
+            Status::AwaitingWorkers => {
+                self.status = Status::AwaitingWorkers;
+                Step::Parallel
+            }
+            Status::AwaitingTime(asked) => {
+                self.status = Status::AwaitingTime(asked);
+                Step::Clock
+            }
             Status::Ready | Status::Idle => Step::Paused,
+        }
+    }
+
+    /// Tells the time that the machine waits for, in milliseconds since 1970-01-01T00:00:00Z.
+    pub fn tell_time(&mut self, time: i64) {
+        if let Status::AwaitingTime(asked) = self.status {
+            self.store.heap().tell_time(asked, time);
+            self.status = Status::Ready;
         }
     }
 
     /// Compacts the heap for an instruction that needs `bytes` more; it runs again afterwards. Answers false when that
     /// does not help, or did not help the same instruction before.
-    fn collect(&mut self, bytes: usize, last: &mut Option<u64>) -> bool {
+    fn collect(&mut self, bytes: usize) -> bool {
         let mark = self.store.enter(|_, state, _| state.mark);
-        let again = *last == Some(mark);
-        *last = Some(mark);
+        let again = self.collected_at.replace(mark) == Some(mark);
         let heap = self.store.heap();
         if heap.trapped_early() {
             // The instruction must get through some time: each time it gets one step further, twice as far.
@@ -370,30 +445,43 @@ impl Machine {
         } else if again {
             return false;
         }
+        let early = self.settings.compact_every.is_some();
         self.store.collect();
-        self.store.heap().set_spent(mark);
-        self.store.heap().affords(bytes)
+        let heap = self.store.heap();
+        heap.set_spent(mark);
+        heap.affords(bytes) && (early || !heap.is_choked())
     }
 
-    fn fuel_error(&mut self) -> Error {
+    /// How far the account of fuel may go.
+    pub(super) fn fuel_ceiling(&self) -> u64 {
+        self.settings.fuel.map_or(u64::MAX, |fuel| self.fuel_at_load.saturating_add(fuel))
+    }
+
+    pub(super) fn fuel_error(&mut self) -> Error {
         let limit = self.settings.fuel.unwrap_or_default();
-        let error = Error::new(Reason::FuelExhausted, format!("the program used up its {limit} units of fuel"))
-            .hint("do less work, or ask the host to raise Limits::fuel")
-            .detail("limit", limit);
-        self.place_error(error)
+        let error = Error::new(
+            Reason::FuelExhausted,
+            format!("the program used up its fuel, {limit} unit{}", if limit == 1 { "" } else { "s" }),
+        )
+        .hint("do less work, or ask the host to raise Limits::fuel")
+        .detail("limit", limit);
+        let mut error = self.place_error(error);
+        // The frames of a program that has come to its end are gone.
+        error.span = error.span.or(self.whole);
+        error
     }
 
     /// The error for a fault that ends the run, with its place in the source.
-    fn error_of(&mut self, fault: Fault) -> Error {
+    pub(super) fn error_of(&mut self, fault: Fault) -> Error {
         let error = match fault {
             Fault::Error(error) => *error,
-            Fault::Pause(_) => return self.fuel_error(),
+            Fault::Pause(_) | Fault::Clock => return self.fuel_error(),
             Fault::Collect(bytes) => self.memory_error(bytes),
         };
         self.place_error(error)
     }
 
-    fn memory_error(&self, bytes: usize) -> Error {
+    pub(super) fn memory_error(&self, bytes: usize) -> Error {
         let account = self.store.heap().account();
         let budget = account.limit;
         Error::new(
@@ -408,11 +496,11 @@ impl Machine {
     }
 
     /// Gives the error the span of the instruction that failed, and the reason that callers of closures give it.
-    fn place_error(&mut self, error: Error) -> Error {
+    pub(super) fn place_error(&mut self, error: Error) -> Error {
         self.store.enter(|_, state, _| state.place_error(error))
     }
 
-    fn end(&mut self, ending: Ending) {
+    pub(super) fn end(&mut self, ending: Ending) {
         let (failed, undone) = (matches!(ending, Ending::Error(_)), matches!(ending, Ending::Error(_) | Ending::Fail));
         self.store.enter(|_, state, _| {
             state.frames.clear();
@@ -423,7 +511,6 @@ impl Machine {
             if failed {
                 state.result = Value::Nil;
             }
-            state.saved_globals.clear();
         });
         self.status = Status::Ended(ending);
     }
@@ -518,7 +605,8 @@ impl Machine {
         self.end(Ending::Error(Box::new(error)));
     }
 
-    /// The driver ends the run: deadline, cancelled.
+    /// The driver ends the run: deadline, cancelled. A run that has just ended well has failed then, and its
+    /// definitions are as they were before it.
     pub fn stop(&mut self, error: Error) {
         let error = self.place_error(error);
         self.end(Ending::Error(Box::new(error)));
@@ -567,6 +655,11 @@ impl Machine {
     /// The lines printed and not yet taken, from the one of an index on.
     pub fn prints_from(&self, index: usize) -> Vec<String> {
         self.store.heap().prints.borrow().lines().get(index..).unwrap_or_default().to_vec()
+    }
+
+    /// How many lines were printed and not yet taken.
+    pub fn lines_printed(&self) -> usize {
+        self.store.heap().prints.borrow().lines().len()
     }
 
     /// How many printed lines were not kept since the last call of [`Machine::take_prints`].
@@ -637,12 +730,6 @@ impl<'h> State<'h> {
                 ArithmeticError if !in_closure => RuntimeError,
                 other => other,
             };
-            if let Some(Frame { code: Code::Native { op, .. }, .. }) = self.frames.get(at)
-                && let Some(reason) = op.worker_reason()
-                && !is_limit(error.reason)
-            {
-                error.reason = reason;
-            }
         }
         if error.span.is_none() {
             let top = self.frames.len().saturating_sub(1);
@@ -660,6 +747,14 @@ impl<'h> State<'h> {
 }
 
 /// Does the reason say that a limit of the whole run was reached? A worker's caller must not give it another name.
-fn is_limit(reason: Reason) -> bool {
-    matches!(reason, Reason::MemoryExceeded | Reason::FuelExhausted | Reason::Timeout | Reason::Cancelled)
+pub(super) fn is_limit(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::MemoryExceeded
+            | Reason::FuelExhausted
+            | Reason::Timeout
+            | Reason::Cancelled
+            | Reason::ParallelCapacityExceeded
+            | Reason::HostFault
+    )
 }

@@ -54,6 +54,8 @@ pub(crate) struct State<'h> {
     /// Fuel at the last point from which work is done again after a fault.
     pub(crate) mark: u64,
     pub(crate) loop_limit: u64,
+    /// Is this a worker of a parallel call?
+    pub(crate) worker: bool,
 }
 
 /// The family of states, by brand.
@@ -77,6 +79,10 @@ impl Rooted for Roots {
             }
         }
     }
+
+    fn result(state: &State<'static>) -> Value<'static> {
+        state.result
+    }
 }
 
 impl<'h> State<'h> {
@@ -90,6 +96,7 @@ impl<'h> State<'h> {
             result: Value::Nil,
             mark: 0,
             loop_limit,
+            worker: false,
         }
     }
 
@@ -98,7 +105,7 @@ impl<'h> State<'h> {
         let frames = self.frames.iter().map(|f| {
             f.base as usize
                 + match f.code {
-                    Code::Lisp { proto, .. } => proto.registers as usize,
+                    Code::Lisp { proto, .. } => proto.code.registers(),
                     Code::Native { size, .. } => size as usize,
                 }
         });
@@ -169,7 +176,7 @@ impl<'h> State<'h> {
             return Ok(false);
         };
         let at = base as usize + size as usize;
-        self.ensure(h, at + c.proto.registers as usize)?;
+        self.ensure(h, at + c.proto.code.registers())?;
         self.reserve_frame(h)?;
         if let Some(frame) = self.frames.last_mut() {
             *frame = Frame { code: Code::Native { op, waiting: true, i: count as u32, size }, base, dst };

@@ -13,7 +13,7 @@ fn int(source: &str, settings: Settings) -> Result<i64, String> {
     loop {
         match machine.resume(10_000) {
             Step::Paused => {}
-            Step::ToolCall => return Err("tool".into()),
+            Step::ToolCall | Step::Parallel | Step::Clock => return Err("an effect".into()),
             Step::Done(Ending::Error(error)) => return Err(error.to_string()),
             Step::Done(_) => {
                 return machine.with_result(|_, v| match v {
@@ -85,4 +85,49 @@ fn garbage_does_not_count() {
     let source = "(defn f [n] (if (= n 0) [] (conj (f (dec n)) (map inc (range 100))))) (count (f 300))";
     let settings = Settings { heap_bytes: 2 << 20, ..Settings::default() };
     assert_eq!(int(source, settings), Ok(300));
+}
+
+/// A driver sees only afterwards that a program ended too late.
+#[test]
+fn a_run_stopped_after_its_end_has_failed() {
+    let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), Settings::default());
+    let load = |machine: &mut Machine, source: &str| {
+        let program = Program::compile(source, &ReadLimits::default()).expect("a program");
+        machine.load(Arc::new(program)).expect("it can be loaded");
+        machine.resume(10_000)
+    };
+    assert!(matches!(load(&mut machine, "(def x 1)"), Step::Done(Ending::Value)));
+    assert!(matches!(load(&mut machine, "(def x 2) x"), Step::Done(Ending::Value)));
+    machine.stop(crate::Error::new(crate::Reason::Timeout, "too late"));
+    assert!(
+        matches!(machine.resume(10_000), Step::Done(Ending::Error(error)) if error.reason == crate::Reason::Timeout)
+    );
+    assert!(matches!(load(&mut machine, "x"), Step::Done(Ending::Value)));
+    assert!(machine.with_result(|_, v| matches!(v, Value::Int(1))));
+}
+
+/// Near the edge of its budget a program neither crawls for ever nor holds more than it may.
+#[test]
+fn a_run_without_room_ends_soon() {
+    let source = "(let [v (vec (range 60000))] (loop [i 0] (if (< i 200000) (do [i i i] (recur (inc i))) (count v))))";
+    let program = Arc::new(Program::compile(source, &ReadLimits::default()).expect("a program"));
+    let run = |heap_bytes| {
+        let settings = Settings { heap_bytes, loop_iterations: 0, ..Settings::default() };
+        let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), settings);
+        machine.load(program.clone()).expect("it can be loaded");
+        let ending = loop {
+            if let Step::Done(ending) = machine.resume(10_000) {
+                break ending;
+            }
+        };
+        (matches!(ending, Ending::Value), machine.usage())
+    };
+    let (mut low, mut high) = (960_000, 1_500_000);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        let (fits, usage) = run(middle);
+        assert!(usage.heap_peak_bytes <= middle && usage.compactions < 10_000, "{middle}: {usage:?}");
+        if fits { high = middle } else { low = middle }
+    }
+    assert!(run(high).0 && !run(high - 1).0 && high < 1_100_000, "{high}");
 }

@@ -1,55 +1,75 @@
 //! The names of one program as small numbers.
 
 use super::form::NameId;
-use std::collections::HashMap;
-use std::sync::Arc;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
 
 /// The distinct symbols and keywords of one program. Keywords are kept without their colon, so `:a` and `a` share a
 /// number.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    texts: Vec<Arc<str>>,
-    ids: HashMap<Arc<str>, NameId>,
+    /// One text behind the other.
+    text: String,
+    /// Where each ends.
+    ends: Vec<u32>,
+    ids: HashTable<NameId>,
+    hasher: RandomState,
 }
 
 impl Names {
     /// No names yet.
     pub fn new() -> Self {
-        Self::default()
+        // Room for what a usual program has.
+        Names {
+            text: String::with_capacity(256),
+            ends: Vec::with_capacity(32),
+            ids: HashTable::with_capacity(32),
+            hasher: RandomState::default(),
+        }
     }
 
     /// The number of `text`, which is the next free one if `text` is new.
     pub fn intern(&mut self, text: &str) -> NameId {
-        if let Some(&id) = self.ids.get(text) {
+        let hash = self.hasher.hash_one(text);
+        if let Some(&id) = self.ids.find(hash, |&id| self.text(id) == text) {
             return id;
         }
-        // Each name costs at least one of the text's bytes, and those are numbered by u32: this cannot saturate.
-        let id = NameId(u32::try_from(self.texts.len()).unwrap_or(u32::MAX));
-        let text: Arc<str> = Arc::from(text);
-        self.texts.push(Arc::clone(&text));
-        self.ids.insert(text, id);
+        // Source texts are numbered by u32, and each name costs at least one of the text's bytes: none saturates.
+        let id = NameId(u32::try_from(self.ends.len()).unwrap_or(u32::MAX));
+        self.text.push_str(text);
+        self.ends.push(u32::try_from(self.text.len()).unwrap_or(u32::MAX));
+        let Names { text, ends, ids, hasher } = self;
+        ids.insert_unique(hash, id, |&id| hasher.hash_one(slice(text, ends, id)));
         id
     }
 
     /// The number of `text` if it has one.
     pub fn get(&self, text: &str) -> Option<NameId> {
-        self.ids.get(text).copied()
+        self.ids.find(self.hasher.hash_one(text), |&id| self.text(id) == text).copied()
     }
 
     /// The text of a name; empty for a number that these names never gave out.
     pub fn text(&self, id: NameId) -> &str {
-        self.texts.get(id.0 as usize).map_or("", |text| text)
+        slice(&self.text, &self.ends, id)
     }
 
     /// How many distinct names there are.
     pub fn len(&self) -> usize {
-        self.texts.len()
+        self.ends.len()
     }
 
     /// Whether there is no name at all.
     pub fn is_empty(&self) -> bool {
-        self.texts.is_empty()
+        self.ends.is_empty()
     }
+}
+
+fn slice<'a>(text: &'a str, ends: &[u32], id: NameId) -> &'a str {
+    let at = id.0 as usize;
+    let end = ends.get(at).copied().unwrap_or_default();
+    let start = at.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or_default();
+    text.get(start as usize..end as usize).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -86,7 +86,8 @@ impl From<Error> for Stop {
 struct Open {
     delimiter: Delimiter,
     span: Span,
-    forms: Vec<Form>,
+    /// Where its forms begin on the stack of forms.
+    base: usize,
     /// Of the forms that are compared: all of them, or only the keys of a map.
     shapes: Vec<Shape>,
     /// It stands in a map's key or in a set, so all that it contains is compared.
@@ -95,25 +96,25 @@ struct Open {
 }
 
 impl Open {
-    /// Whether the next form needs a shape.
-    fn compares_next(&self) -> bool {
+    /// Whether the next form needs a shape, when there are so many already.
+    fn compares_next(&self, forms: usize) -> bool {
         match self.delimiter {
             Delimiter::List | Delimiter::Vector => self.compared,
-            Delimiter::Map => self.compared || self.forms.len().is_multiple_of(2),
+            Delimiter::Map => self.compared || forms.is_multiple_of(2),
             Delimiter::Set => true,
             Delimiter::ShortFn => false,
         }
     }
 
     /// The form that repeats an earlier key.
-    fn repeated_key(&self) -> Option<Span> {
+    fn repeated_key(&self, forms: &[Form]) -> Option<Span> {
         let step = if self.delimiter == Delimiter::Map { 2 } else { 1 };
         let shapes_step = if self.compared { step } else { 1 };
         let index = match self.delimiter {
             Delimiter::Map | Delimiter::Set => first_repeated(self.shapes.iter().copied().step_by(shapes_step))?,
             Delimiter::List | Delimiter::Vector | Delimiter::ShortFn => return None,
         };
-        self.forms.get(index * step).map(|form| form.span)
+        forms.get(index * step).map(|form| form.span)
     }
 }
 
@@ -129,7 +130,7 @@ struct Reader<'a> {
     limits: ReadLimits,
     names: Names,
     shapes: Shapes,
-    /// The forms at the top level.
+    /// The forms at the top level, and above them those of the collections that are open.
     forms: Vec<Form>,
     /// The collections around the place where the reader is, the innermost last.
     open: Vec<Open>,
@@ -146,8 +147,8 @@ impl<'a> Reader<'a> {
             limits: *limits,
             names: Names::new(),
             shapes: Shapes::default(),
-            forms: Vec::new(),
-            open: Vec::new(),
+            forms: Vec::with_capacity(32),
+            open: Vec::with_capacity(8),
             surplus: None,
             duplicate: None,
         }
@@ -235,7 +236,7 @@ impl<'a> Reader<'a> {
         }
         let compared = self.compares_next();
         let in_short_fn = delimiter == Delimiter::ShortFn || self.open.last().is_some_and(|outer| outer.in_short_fn);
-        self.open.push(Open { delimiter, span, forms: Vec::new(), shapes: Vec::new(), compared, in_short_fn });
+        self.open.push(Open { delimiter, span, base: self.forms.len(), shapes: Vec::new(), compared, in_short_fn });
         Ok(())
     }
 
@@ -249,37 +250,36 @@ impl<'a> Reader<'a> {
             let fits = self.open.iter().any(|outer| outer.delimiter.closer() == closer);
             return Err(diagnostics::mismatched(self.text, (delimiter, open.span), (closer, span), fits));
         }
-        if delimiter == Delimiter::Map && !open.forms.len().is_multiple_of(2) {
-            let last = open.forms.last().map_or(open.span, |form| form.span);
-            return Err(diagnostics::odd_map(self.text, open.forms.len(), last, qualified_keyword(&open.forms)));
+        let forms = self.forms.split_off(open.base);
+        if delimiter == Delimiter::Map && !forms.len().is_multiple_of(2) {
+            let last = forms.last().map_or(open.span, |form| form.span);
+            return Err(diagnostics::odd_map(self.text, forms.len(), last, qualified_keyword(&forms)));
         }
         if self.duplicate.is_none() {
-            self.duplicate = open.repeated_key().map(|again| diagnostics::duplicate_key(self.text, delimiter, again));
+            self.duplicate =
+                open.repeated_key(&forms).map(|again| diagnostics::duplicate_key(self.text, delimiter, again));
         }
         let shape = open.compared.then(|| self.shapes.collection(delimiter, open.shapes));
         let kind = match delimiter {
-            Delimiter::List => FormKind::List(open.forms),
-            Delimiter::Vector => FormKind::Vector(open.forms),
-            Delimiter::Map => FormKind::Map(open.forms),
-            Delimiter::Set => FormKind::Set(open.forms),
-            Delimiter::ShortFn => FormKind::ShortFn(open.forms),
+            Delimiter::List => FormKind::List(forms),
+            Delimiter::Vector => FormKind::Vector(forms),
+            Delimiter::Map => FormKind::Map(forms),
+            Delimiter::Set => FormKind::Set(forms),
+            Delimiter::ShortFn => FormKind::ShortFn(forms),
         };
         self.push(Form { kind, span: open.span.to(span) }, shape);
         Ok(())
     }
 
     fn push(&mut self, form: Form, shape: Option<Shape>) {
-        match self.open.last_mut() {
-            Some(open) => {
-                open.forms.push(form);
-                open.shapes.extend(shape);
-            }
-            None => self.forms.push(form),
+        self.forms.push(form);
+        if let Some(open) = self.open.last_mut() {
+            open.shapes.extend(shape);
         }
     }
 
     fn compares_next(&self) -> bool {
-        self.open.last().is_some_and(Open::compares_next)
+        self.open.last().is_some_and(|open| open.compares_next(self.forms.len() - open.base))
     }
 
     fn atom_shape(&mut self, kind: &FormKind) -> Shape {

@@ -5,8 +5,8 @@
 
 use super::form::{FormKind, NameId};
 use super::lexer::Delimiter;
+use crate::Table;
 use num_bigint::BigInt;
-use std::collections::HashMap;
 
 /// The number of a form among those that were compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,7 +15,7 @@ pub(super) struct Shape(u32);
 /// The shapes of one program.
 #[derive(Debug, Default)]
 pub(super) struct Shapes {
-    known: HashMap<Content, Shape>,
+    known: Table<Content, Shape>,
     next: u32,
 }
 

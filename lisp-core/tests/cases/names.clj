@@ -21,6 +21,7 @@
 (doc if-not)
 ;> (if-not test then else?)
 ;>   As if, with the test turned round.
+;>   (if-not (empty? [1]) :some :none) => :some
 ;=> nil
 
 (source alpha/search)
@@ -87,3 +88,18 @@ alpha/search
 
 (str (.plusDays (LocalDate/parse "2023-12-31") 1))
 ;=> "2024-01-01"
+
+[(count #{0.0 (- 0.0)}) (get {0.0 :zero} -0.0) (count (distinct [0.0 -0.0 0 [-0.0] [0.0]])) (= {[-0.0] 1} {[0.0] 1})]
+;=> [1 :zero 3 true]
+
+#{0.0 -0.0}
+;! duplicate_key
+
+{0.0 1 -0.0 2}
+;! duplicate_key
+
+(count (set [##NaN (/ 0.0 0.0) (- ##NaN)]))
+;=> 1
+
+(take 1e300 [1])
+;! type_error

@@ -2,11 +2,15 @@
 
 #![allow(dead_code, reason = "every test file takes what it needs")]
 
+#[path = "../workers/mod.rs"]
+pub(crate) mod workers;
+
 use lisp_core::builtins::print::pr_str;
 use lisp_core::compile::Program;
 use lisp_core::heap::{Res, TextBuf};
-use lisp_core::machine::{Ending, Grant, Machine, Settings, Step};
+use lisp_core::machine::{Ending, Grant, Machine, Settings};
 use lisp_core::syntax::ReadLimits;
+use lisp_core::{Error, Reason};
 use std::sync::Arc;
 
 /// What a program answers, readable, or the reason and message of its error.
@@ -22,7 +26,9 @@ pub(crate) fn run(source: &str, slice: u64) -> (Answer, Vec<String>) {
 
 /// Loads a program into a machine, and runs it to its end without tools.
 pub(crate) fn answer(machine: &mut Machine, source: &str, slice: u64) -> Answer {
-    answer_with_tools(machine, source, slice, |_| Err(("tool_call", "the program calls a tool".to_owned())))
+    answer_with_tools(machine, source, slice, |machine| {
+        machine.reply_error(Error::new(Reason::ToolError, "there are no tools here"));
+    })
 }
 
 /// Loads a program into a machine, and runs it to its end; `reply` answers a tool call, or ends the run.
@@ -30,26 +36,22 @@ pub(crate) fn answer_with_tools(
     machine: &mut Machine,
     source: &str,
     slice: u64,
-    reply: impl Fn(&mut Machine) -> Result<(), (&'static str, String)>,
+    reply: impl Fn(&mut Machine),
 ) -> Answer {
     let error = |e: lisp_core::Error| (e.reason.name(), e.to_string());
     let program = Program::compile(source, &ReadLimits::default()).map_err(error)?;
     machine.load(Arc::new(program)).map_err(error)?;
-    loop {
-        match machine.resume(slice) {
-            Step::Paused => {}
-            Step::ToolCall => reply(machine)?,
-            Step::Done(Ending::Error(e)) => return Err(error(*e)),
-            Step::Done(_) => {
-                let printed: Res<String> = machine.with_result(|h, v| {
-                    h.off_the_bill(1_000_000, || {
-                        let mut out = TextBuf::new(h);
-                        pr_str(h, v, &mut out)?;
-                        Ok(out.into_string())
-                    })
-                });
-                return printed.map_err(|_| ("result_limit_exceeded", "the answer is too large".to_owned()));
-            }
+    match workers::to_end(machine, &Settings::default(), slice, &reply) {
+        Ending::Error(e) => Err(error(*e)),
+        _ => {
+            let printed: Res<String> = machine.with_result(|h, v| {
+                h.off_the_bill(1_000_000, u64::MAX, || {
+                    let mut out = TextBuf::new(h);
+                    pr_str(h, v, &mut out)?;
+                    Ok(out.into_string())
+                })
+            });
+            printed.map_err(|_| ("result_limit_exceeded", "the answer is too large".to_owned()))
         }
     }
 }

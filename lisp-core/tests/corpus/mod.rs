@@ -2,11 +2,14 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary is a crate of its own and uses a part of it")]
 
+#[path = "../workers/mod.rs"]
+pub(crate) mod workers;
+
 use lisp_core::builtins::print::pr_str;
 use lisp_core::compile::Program;
 use lisp_core::heap::{Heap, Map, TextBuf, Value};
 use lisp_core::json::{Duplicate, ReadLimits as JsonLimits, read};
-use lisp_core::machine::{Ending, Grant, Machine, Settings, Step, Usage};
+use lisp_core::machine::{Ending, Grant, Machine, Settings, Usage};
 use lisp_core::syntax::ReadLimits;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -113,14 +116,10 @@ fn run_machine(program: &Arc<Program>, case: &Case, settings: &Settings, slice: 
     if watched {
         machine.watch(Arc::default());
     }
-    let ending = loop {
-        match machine.resume(slice) {
-            Step::Paused => {}
-            // What does not fit ends the run: the next step says so.
-            Step::ToolCall => drop(machine.reply_from_call(|h, _, args| h.vector(args))),
-            Step::Done(ending) => break ending,
-        }
-    };
+    // What does not fit ends the run: the next step says so.
+    let ending = workers::to_end(&mut machine, settings, slice, &|machine| {
+        drop(machine.reply_from_call(|h, _, args| h.vector(args)));
+    });
     let usage = machine.usage();
     let ending = match ending {
         Ending::Value => "value".to_owned(),
@@ -130,7 +129,7 @@ fn run_machine(program: &Arc<Program>, case: &Case, settings: &Settings, slice: 
     };
     let prints = machine.take_prints();
     let text = machine.with_result(|h, value| {
-        h.off_the_bill(1 << 26, || {
+        h.off_the_bill(1 << 26, u64::MAX, || {
             let mut out = TextBuf::new(h);
             match pr_str(h, value, &mut out) {
                 Ok(()) => out.into_string(),
@@ -268,6 +267,37 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     (
         "JSON",
         "(json/parse-string (json/generate-string (map (fn [i] {:id i :tags [\"a\" (str i)] :x 0.5}) (range 40))))",
+    ),
+    (
+        "workers answer parts of their parent's values",
+        "(let [v (vec (range 60)) m (zipmap (range 40) (map str (range 40))) s \"a text of the parent\"
+               r (pmap (fn [i] [(subvec v i (+ i 5)) (conj v i) (get m i) (assoc m i :new) (subs s 0 i) (nth v i)]) (range 12))
+               again (map (fn [[a b c d e f]] [(conj a :x) (peek b) c (count d) (str e f)]) r)]
+           [(count r) again (first r)])",
+    ),
+    (
+        "workers answer functions and what they made",
+        "(let [k 3
+               fs (pmap (fn [i] (let [t (str \"t\" i)] (fn [x] (str t (* x i k))))) (range 20))
+               g (str (range 50))
+               more (pmap (fn [f] {:of (f 2) :list (map f (range 3)) :set #{(f 1)} :big (reduce *' (range 1 30))}) fs)]
+           [(map #(% 7) fs) (count g) more])",
+    ),
+    (
+        "workers that call workers",
+        "(defn deep [n] (if (zero? n) [n] (pmap (fn [i] [i (deep (dec n))]) (range 2))))
+         (let [before (str (range 20)) a (deep 4) garbage (map str (range 100))] [(deep 3) a before (count garbage)])",
+    ),
+    (
+        "workers define nothing and print in order",
+        "(def x 1)
+         (defn show [i] (def x i) (println i x) x)
+         [(pmap show [5 6 7]) x (pcalls #(show 8) (fn [] x)) x (apply pmap [vector [1 2] [3 4 5]])]",
+    ),
+    (
+        "workers with much garbage",
+        "(pmap (fn [i] (reduce (fn [acc j] (let [w (map str (range 20))] (if (zero? (mod j 10)) (conj acc (last w)) acc))) [i] (range 60)))
+               (range 6))",
     ),
 ];
 

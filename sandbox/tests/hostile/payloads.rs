@@ -322,7 +322,7 @@ fn type_at_the_terminal(_: &OwnedFd) -> i32 {
 }
 
 pub(crate) const REPORT: &str = r#"{"end":{"Ok":{"kind":"value","json":{"Ok":"1"},"text":"1","text_bytes":1,"memory":"{}"}},
-    "prints":[],"prints_dropped":0,"usage":{"fuel":1,"compute_us":1,"duration_us":1,"heap_peak_bytes":1,
+    "prints":[],"whole":false,"calls":[],"prints_dropped":0,"usage":{"fuel":1,"compute_us":1,"duration_us":1,"heap_peak_bytes":1,
     "heap_live_bytes":1,"allocated_bytes":1,"compactions":0,"tool_calls":0,"workers_peak":0,"output_bytes":1},"names":[]}"#;
 
 fn report(run: &OwnedFd) -> i32 {
@@ -483,7 +483,7 @@ fn ends_early(_: &OwnedFd) -> i32 {
 
 fn several_calls(run: &OwnedFd) -> i32 {
     for (id, name) in [(1, "slow"), (2, "quick"), (3, "slow")] {
-        let call = format!(r#"{{"name":"{name}","arguments":"{{\"n\":{id}}}","along":true}}"#);
+        let call = format!(r#"{{"number":{id},"worker":[{id}],"name":"{name}","arguments":"{{\"n\":{id}}}"}}"#);
         send_frame(run, b'C', id, &call);
     }
     let ids: Vec<u32> = (0..3).filter_map(|_| receive(run)).map(|(id, _)| id).collect();
@@ -493,7 +493,7 @@ fn several_calls(run: &OwnedFd) -> i32 {
 
 fn call_and_spin(run: &OwnedFd) -> i32 {
     send_frame(run, b'P', 0, r#"["before"]"#);
-    send_frame(run, b'C', 1, r#"{"name":"stuck","arguments":"{}","along":true}"#);
+    send_frame(run, b'C', 1, r#"{"number":1,"worker":[0],"name":"stuck","arguments":"{}"}"#);
     spin(run)
 }
 

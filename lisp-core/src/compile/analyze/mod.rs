@@ -12,11 +12,11 @@ mod names;
 mod threading;
 
 use super::core::{Bind, Constant, Kind, Node, Prim, Var};
+use crate::Table;
 use crate::builtins::{BuiltinId, TAKES_NAMES};
 use crate::error::{Error, Reason, Span};
 use crate::syntax::{Form, FormKind, NameId, Names};
 use function::FnScope;
-use std::collections::HashMap;
 
 /// The bytes of compiled regular expressions that analysis makes to check them: compiling takes time.
 const REGEX_BYTES: usize = 16 << 20;
@@ -55,7 +55,7 @@ pub(crate) struct Analyzer<'a> {
     /// For each variable the function it belongs to.
     owner: Vec<usize>,
     globals: Vec<Box<str>>,
-    global_ids: HashMap<Box<str>, u32>,
+    global_ids: Table<Box<str>, u32>,
     /// Globals that a definition earlier in the text defines.
     defined: Vec<bool>,
     free: Vec<Free>,
@@ -83,7 +83,7 @@ pub(crate) fn analyze(
         fns: vec![FnScope::default()],
         owner: Vec::new(),
         globals: Vec::new(),
-        global_ids: HashMap::new(),
+        global_ids: Table::default(),
         defined: Vec::new(),
         free: Vec::new(),
         tools: Vec::new(),
@@ -188,7 +188,7 @@ impl<'a> Analyzer<'a> {
             FormKind::Regex(s) => {
                 // Beyond the limit a pattern is checked when it is used, where it costs fuel.
                 if self.regex_bytes < REGEX_BYTES {
-                    match crate::meter::Regexes::check(s) {
+                    match crate::regex::Regexes::check(s) {
                         Ok(bytes) => self.regex_bytes += bytes,
                         Err(mut error) => {
                             error.reason = Reason::InvalidForm;

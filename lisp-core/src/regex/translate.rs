@@ -1,11 +1,11 @@
 //! Regular expressions as Java and Perl write them, in the notation of the engines, and what they may cost.
 
 /// A pattern in the notation of the engines.
-pub struct Translated {
+pub(super) struct Translated {
     /// The pattern.
-    pub text: String,
+    pub(super) text: String,
     /// An upper bound to the places of the pattern at which a search can be at once, counted repeats written out.
-    pub weight: u64,
+    pub(super) weight: u64,
 }
 
 /// Horizontal white space, as members of a class.
@@ -25,7 +25,7 @@ struct Translator<'p> {
 
 /// Translates a pattern. What the engines would read otherwise is rewritten, such as `\<` (not a word's beginning but a
 /// character), a `{` that begins no repeat, a `[` inside a class; all else is left to their judgement.
-pub fn translate(pattern: &str) -> Translated {
+pub(super) fn translate(pattern: &str) -> Translated {
     let mut t = Translator {
         rest: pattern,
         out: String::with_capacity(pattern.len() + 16),
@@ -91,7 +91,7 @@ impl Translator<'_> {
             Some('e') => self.out.push_str(r"\x1B"),
             Some('Q') => {
                 let (quoted, after) = self.rest.split_once(r"\E").unwrap_or((self.rest, ""));
-                self.out.push_str(&regex::escape(quoted));
+                self.out.push_str(&regex_syntax::escape(quoted));
                 self.total = self.total.saturating_add(quoted.len() as u64);
                 self.rest = after;
             }

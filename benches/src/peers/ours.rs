@@ -1,0 +1,66 @@
+//! This interpreter.
+
+use super::{Answer, MEMORY, Peer, STEPS, Task, Warm, programs};
+use lisp_runtime::{Engine, Input, Limits, Outcome};
+use std::any::Any;
+
+programs!("clj");
+
+pub(super) struct Ours;
+
+fn limits() -> Limits {
+    Limits::default().with_timeout_ms(60_000).with_loop_iterations(0).with_fuel(STEPS).with_heap_bytes(MEMORY as u64)
+}
+
+fn engine() -> Engine {
+    Engine::builder().limits(limits()).build().expect("an engine")
+}
+
+fn answer(outcome: &Outcome) -> Answer {
+    match outcome.text() {
+        Some(text) => text.trim_matches('"').to_owned(),
+        None => format!("{:?}", outcome.problem()),
+    }
+}
+
+impl Peer for Ours {
+    fn name(&self) -> &'static str {
+        "PTC-Lisp"
+    }
+
+    fn program(&self, task: Task) -> &'static str {
+        program(task)
+    }
+
+    fn one_liner(&self) -> &'static str {
+        "(+ 1 2)"
+    }
+
+    fn cold(&self, source: &str) -> Answer {
+        answer(&engine().eval(source, Input::new()))
+    }
+
+    fn warm(&self, orders: &str, text: &str) -> Warm {
+        let engine = engine();
+        let orders = engine.import("orders", orders.to_owned()).expect("orders");
+        let quoted = serde_json::to_string(text).expect("a JSON string");
+        let text = engine.import("text", quoted).expect("a text");
+        Box::new(move |source| answer(&engine.eval(source, Input::new().data_set(&orders).data_set(&text))))
+    }
+
+    fn compiler(&self) -> Box<dyn FnMut(&str)> {
+        let engine = engine();
+        Box::new(move |source| drop(engine.compile(source).expect("a program")))
+    }
+
+    fn bring(&self) -> Box<dyn FnMut(&str) -> Answer> {
+        let engine = engine();
+        Box::new(move |orders| answer(&engine.eval(program(Task::Pipeline), Input::new().json("orders", orders))))
+    }
+
+    fn idle(&self) -> Box<dyn Any> {
+        let mut session = engine().session(Input::new());
+        session.eval("(+ 1 2)");
+        Box::new(session)
+    }
+}

@@ -1,0 +1,80 @@
+//! Rhai.
+
+use super::{Answer, Peer, STEPS, Task, Warm, programs};
+use rhai::{Dynamic, Engine, Scope};
+use std::any::Any;
+use std::time::{Duration, Instant};
+
+programs!("rhai");
+
+pub(super) struct Rhai;
+
+/// Sizes of strings, arrays and maps that no workload comes to.
+const SIZE: usize = 50_000_000;
+/// No workload is waited for longer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn engine() -> Engine {
+    let mut engine = Engine::new();
+    engine.set_max_operations(STEPS);
+    engine.set_max_string_size(SIZE);
+    // A limit on arrays and maps makes building them quadratic: it is left off.
+    engine.set_max_expr_depths(64, 64);
+    engine
+}
+
+fn run(engine: &mut Engine, scope: &mut Scope<'static>, source: &str) -> Answer {
+    let (bottom, end) = (scope.len(), Instant::now() + PATIENCE);
+    engine.on_progress(move |steps| (steps % 65_536 == 0 && Instant::now() > end).then(|| Dynamic::from("too slow")));
+    let answer = engine.eval_with_scope::<Dynamic>(scope, source);
+    scope.rewind(bottom);
+    answer.map_or_else(|error| error.to_string(), |value| value.to_string())
+}
+
+fn orders_of(engine: &Engine, json: &str) -> Dynamic {
+    let mut all = engine.parse_json(format!("{{\"orders\":{json}}}"), true).expect("JSON");
+    all.remove("orders").expect("orders")
+}
+
+impl Peer for Rhai {
+    fn name(&self) -> &'static str {
+        "Rhai 1.27"
+    }
+
+    fn program(&self, task: Task) -> &'static str {
+        program(task)
+    }
+
+    fn one_liner(&self) -> &'static str {
+        "1 + 2"
+    }
+
+    fn cold(&self, source: &str) -> Answer {
+        run(&mut engine(), &mut Scope::new(), source)
+    }
+
+    fn warm(&self, orders: &str, text: &str) -> Warm {
+        let (mut engine, mut scope) = (engine(), Scope::new());
+        scope.push_constant_dynamic("orders", orders_of(&engine, orders));
+        scope.push_constant("text", text.to_owned());
+        Box::new(move |source| run(&mut engine, &mut scope, source))
+    }
+
+    fn compiler(&self) -> Box<dyn FnMut(&str)> {
+        let engine = engine();
+        Box::new(move |source| drop(engine.compile(source).expect("a program")))
+    }
+
+    fn bring(&self) -> Box<dyn FnMut(&str) -> Answer> {
+        let mut engine = engine();
+        Box::new(move |orders| {
+            let mut scope = Scope::new();
+            scope.push_constant_dynamic("orders", orders_of(&engine, orders));
+            run(&mut engine, &mut scope, program(Task::Pipeline))
+        })
+    }
+
+    fn idle(&self) -> Box<dyn Any> {
+        Box::new(engine())
+    }
+}

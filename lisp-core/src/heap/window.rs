@@ -1,0 +1,155 @@
+//! The registers and the code of the frame that runs. What an instruction may touch is checked when the code is made,
+//! and that its registers are on the stack when its frame is entered; between the two nothing is checked again.
+
+use super::Value;
+use crate::compile::Instr;
+use std::cell::Cell;
+use std::marker::PhantomData;
+
+/// The instructions of a function, each of which names registers below `registers` and places inside the code only.
+#[derive(Debug)]
+pub(crate) struct Bytecode {
+    instrs: Box<[Instr]>,
+    registers: u16,
+}
+
+impl Bytecode {
+    /// Checks the instructions; `None` when one of them reaches outside, or when the last does not end the function
+    /// or jump.
+    pub(crate) fn new(instrs: Vec<Instr>, registers: u16) -> Option<Bytecode> {
+        let inside = |(at, instr): (usize, &Instr)| {
+            instr.reach() <= registers as usize && instr.target(at).is_none_or(|to| to < instrs.len())
+        };
+        let ends = instrs.last().is_some_and(Instr::leaves);
+        (ends && instrs.iter().enumerate().all(inside)).then(|| Bytecode { instrs: instrs.into(), registers })
+    }
+
+    /// The instructions.
+    pub(crate) fn instrs(&self) -> &[Instr] {
+        &self.instrs
+    }
+
+    /// Registers of a frame, parameters included.
+    #[inline]
+    pub(crate) fn registers(&self) -> usize {
+        self.registers as usize
+    }
+}
+
+/// The registers of one frame and where in its code it stands. While it is in use nothing else can reach the stack.
+///
+/// The registers and distances given to its methods must be operands of the instruction it fetched last.
+pub(crate) struct Window<'w, 'h> {
+    registers: *mut Value<'h>,
+    room: usize,
+    next: *const Instr,
+    /// From here on instructions are not counted yet.
+    uncounted: Cell<*const Instr>,
+    borrows: PhantomData<(&'w mut [Value<'h>], &'h Bytecode)>,
+}
+
+impl<'w, 'h> Window<'w, 'h> {
+    /// Over the registers from `base` on, at instruction `pc`. The caller has made sure that they are on the stack.
+    #[inline(always)]
+    pub(crate) fn open(stack: &'w mut [Value<'h>], base: usize, code: &'h Bytecode, pc: usize) -> Self {
+        let registers = &mut stack[base..];
+        assert!(code.registers() <= registers.len(), "the registers of a frame are on the stack");
+        let next: *const Instr = &raw const code.instrs[pc];
+        Window {
+            registers: registers.as_mut_ptr(),
+            room: registers.len(),
+            next,
+            uncounted: Cell::new(next),
+            borrows: PhantomData,
+        }
+    }
+
+    /// The next instruction.
+    #[inline(always)]
+    pub(crate) fn fetch(&mut self) -> &'h Instr {
+        // SAFETY: `next` is inside the code: `open` checked it, `skip` keeps to targets that `Bytecode::new` checked, and
+        // the last instruction is none that goes on behind itself. So one more is at most one past the end.
+        unsafe {
+            let instr = &*self.next;
+            self.next = self.next.add(1);
+            instr
+        }
+    }
+
+    /// Where the next instruction stands in the code, which must be the one that is running.
+    #[inline(always)]
+    pub(crate) fn pc(&self, code: &Bytecode) -> usize {
+        (self.next as usize).wrapping_sub(code.instrs.as_ptr() as usize) / std::mem::size_of::<Instr>()
+    }
+
+    /// How many instructions were fetched since this was asked last.
+    #[inline(always)]
+    pub(crate) fn count(&self) -> u64 {
+        let bytes = (self.next as usize).wrapping_sub(self.uncounted.replace(self.next) as usize);
+        (bytes / std::mem::size_of::<Instr>()) as u64
+    }
+
+    /// Jumps over `off` instructions, backwards when negative. What ran must have been counted.
+    #[inline(always)]
+    pub(crate) fn skip(&mut self, off: i32) {
+        debug_assert!(self.next == self.uncounted.get());
+        // SAFETY: `off` is the distance of a jump of the code, whose target is inside by `Bytecode::new`.
+        self.next = unsafe { self.next.offset(off as isize) };
+        self.uncounted.set(self.next);
+    }
+
+    /// Slots of the stack from the first register on.
+    #[inline(always)]
+    pub(crate) fn room(&self) -> usize {
+        self.room
+    }
+
+    /// A register.
+    #[inline(always)]
+    pub(crate) fn get(&self, r: u16) -> &Value<'h> {
+        debug_assert!((r as usize) < self.room);
+        // SAFETY: `r` is an operand of the code, so below the number of registers by `Bytecode::new`, and `open` checked that
+        // so many are on the stack, which is borrowed for 'w.
+        unsafe { &*self.registers.add(r as usize) }
+    }
+
+    /// Writes a register.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, r: u16, value: Value<'h>) {
+        debug_assert!((r as usize) < self.room);
+        // SAFETY: as in `get`; the borrow of the stack is unique.
+        unsafe { *self.registers.add(r as usize) = value }
+    }
+
+    /// `n` registers in a row.
+    #[inline(always)]
+    pub(crate) fn row(&self, base: u16, n: usize) -> &[Value<'h>] {
+        assert!(base as usize + n <= self.room, "a row of registers is on the stack");
+        // SAFETY: the row ends before the stack does, which is borrowed for 'w.
+        unsafe { std::slice::from_raw_parts(self.registers.add(base as usize), n) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const END: Instr = Instr::Return { src: 0 };
+
+    #[test]
+    fn code_that_reaches_outside_is_refused() {
+        assert!(Bytecode::new(vec![END], 1).is_some());
+        assert!(Bytecode::new(vec![END], 0).is_none(), "a register too many");
+        assert!(Bytecode::new(vec![], 1).is_none(), "nothing to run");
+        assert!(Bytecode::new(vec![Instr::Nil { dst: 0 }], 1).is_none(), "goes on behind its end");
+        assert!(Bytecode::new(vec![Instr::Jump { off: 0 }, END], 1).is_some());
+        assert!(Bytecode::new(vec![Instr::Jump { off: 1 }, END], 1).is_none(), "a jump behind the end");
+        let near = |off| vec![Instr::JumpUnlessInt { op: crate::compile::Cmp::Lt, a: 0, imm: 0, off }, END];
+        assert!(Bytecode::new(near(0), 1).is_some());
+        assert!(Bytecode::new(near(1), 1).is_none(), "a near jump behind the end");
+        assert!(Bytecode::new(near(-2), 1).is_none(), "a near jump before the beginning");
+        let row = |n| vec![Instr::Vector { dst: 0, base: 1, n }, END];
+        assert!(Bytecode::new(row(2), 3).is_some());
+        assert!(Bytecode::new(row(3), 3).is_none(), "a row beyond the registers");
+    }
+}

@@ -1,0 +1,251 @@
+//! Parallel calls. A worker is a machine over the heap of the one that called: it reads what is there without copying
+//! it, and has a heap of its own for what it makes. Its result is copied out once, by the worker, and taken in by the
+//! caller without copying.
+
+use super::run::{Machine, Settings, Status, Usage, is_limit};
+use super::state::{Roots, State};
+use super::{Code, Ending, Frame};
+use crate::error::{Error, Reason};
+use crate::frames::{self, FrameOp};
+use crate::heap::{Heap, Sent, Shared, Store};
+use crate::meter::Prints;
+use std::sync::Arc;
+
+/// A parallel call that waits for its driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParallelCall {
+    /// The function's name: `pmap` or `pcalls`.
+    pub name: &'static str,
+    /// How many calls it comes to.
+    pub count: usize,
+    /// How many of them have been joined.
+    pub joined: usize,
+}
+
+/// A machine at rest, for its workers to read.
+#[derive(Clone)]
+pub struct Branch {
+    shared: Arc<Shared<Roots>>,
+    baseline: usize,
+    /// Units of fuel that the caller may still spend.
+    fuel: Option<u64>,
+}
+
+/// How a worker ended.
+pub struct WorkerEnd {
+    result: Result<Sent, Box<Error>>,
+    usage: Usage,
+    prints: Prints,
+}
+
+impl WorkerEnd {
+    /// A worker that could not begin, or whose machine is lost.
+    pub fn failed(error: Error) -> Self {
+        WorkerEnd { result: Err(Box::new(error)), usage: Usage::default(), prints: Prints::default() }
+    }
+
+    /// The error that the worker ended with.
+    pub fn error(&self) -> Option<&Error> {
+        self.result.as_ref().err().map(|error| &**error)
+    }
+
+    /// Bytes that it takes until it is joined.
+    pub fn bytes(&self) -> usize {
+        self.result.as_ref().map_or(0, Sent::bytes) + self.prints.bytes() + std::mem::size_of::<WorkerEnd>()
+    }
+
+    /// What the worker has used.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+}
+
+impl Branch {
+    /// Units of fuel that the caller may still spend; the workers together may spend no more.
+    pub fn fuel(&self) -> Option<u64> {
+        self.fuel
+    }
+
+    /// A machine for call number `index`, with settings of its own; resume it to its end, then
+    /// [`Machine::end_worker`].
+    ///
+    /// # Errors
+    /// The worker's budget does not allow it to begin.
+    pub fn worker(&self, index: usize, settings: &Settings) -> Result<Machine, Error> {
+        let mut store = Machine::store(self.shared.region() + 1, settings);
+        let parent = store.keep(self.shared.clone());
+        let started = store.enter(|h, state, keep| {
+            let Some(parent) = keep.get::<Shared<Roots>>(parent) else { return Ok(()) };
+            state.start_worker(h, parent.roots(), index)
+        });
+        let mut machine = Machine::over(store, Vec::new(), settings.clone(), self.baseline, Status::Ready);
+        machine.parent = Some(self.shared.clone());
+        match started {
+            Ok(()) => Ok(machine),
+            Err(fault) => Err(machine.error_of(fault)),
+        }
+    }
+}
+
+impl<'h> State<'h> {
+    fn start_worker(&mut self, h: &'h Heap, parent: &State<'h>, index: usize) -> crate::heap::Res<()> {
+        let definitions = parent.globals.len();
+        h.hold(definitions * std::mem::size_of::<crate::heap::Value<'_>>())?;
+        self.globals.extend_from_slice(&parent.globals);
+        self.worker = true;
+        match parent.parallel().and_then(|op| frames::worker_call(op, parent, index)) {
+            Some(call) => frames::start_worker(h, self, &call),
+            None => Err(Error::new(Reason::HostFault, "a worker without a call").into()),
+        }
+    }
+
+    /// The parallel call on top.
+    fn parallel(&self) -> Option<FrameOp> {
+        match self.frames.last() {
+            Some(&Frame { code: Code::Native { op: op @ (FrameOp::Pmap | FrameOp::Pcalls), .. }, .. }) => Some(op),
+            _ => None,
+        }
+    }
+}
+
+impl Machine {
+    /// The parallel call that the machine waits for.
+    pub fn parallel_call(&mut self) -> Option<ParallelCall> {
+        if !matches!(self.status, Status::AwaitingWorkers) {
+            return None;
+        }
+        self.store.enter(|_, state, _| {
+            let (count, results) = frames::waiting(state)?;
+            Some(ParallelCall { name: state.parallel()?.name(), count, joined: results.len() })
+        })
+    }
+
+    /// Puts the machine to rest, so that workers on any thread can read its heap. Until [`Machine::rejoin`] it can do
+    /// nothing else.
+    pub fn branch(&mut self) -> Branch {
+        let resting = Store::new(Heap::new(0, 0), State::new(0));
+        let fuel = self.settings.fuel.map(|fuel| {
+            let spent = self.store.heap().spent() - self.fuel_at_load;
+            fuel.saturating_sub(spent)
+        });
+        let shared = std::mem::replace(&mut self.store, resting).share();
+        Branch { shared, baseline: self.baseline, fuel }
+    }
+
+    /// Wakes the machine that was put to rest.
+    ///
+    /// # Errors
+    /// The branch, while a worker or a copy of the branch is still there.
+    pub fn rejoin(&mut self, branch: Branch) -> Result<(), Branch> {
+        let Branch { shared, baseline, fuel } = branch;
+        match Store::unshare(shared) {
+            Ok(store) => {
+                self.store = store;
+                Ok(())
+            }
+            Err(shared) => Err(Branch { shared, baseline, fuel }),
+        }
+    }
+
+    /// Ends a worker: its result is copied out of its heap.
+    pub fn end_worker(self, ending: Ending) -> WorkerEnd {
+        let usage = self.usage();
+        let prints = self.store.heap().prints.take();
+        let limit = self.store.heap().account().limit;
+        let result = match (ending, &self.parent) {
+            (Ending::Value, Some(parent)) => match self.store.send(parent, limit) {
+                Some(sent) => Ok(sent),
+                None => Err(Box::new(
+                    Error::new(
+                        Reason::MemoryExceeded,
+                        format!("the result of a worker takes more than its {limit} bytes"),
+                    )
+                    .hint("answer less from each call, or ask the host to raise Limits::worker_heap_bytes")
+                    .detail("budget_bytes", limit),
+                )),
+            },
+            (Ending::Error(error), _) => Err(error),
+            (Ending::Value | Ending::Return | Ending::Fail, _) => {
+                Err(Box::new(Error::new(Reason::HostFault, "a worker ended without a result")))
+            }
+        };
+        WorkerEnd { result, usage, prints }
+    }
+
+    /// Takes in what the next workers came to, in the order of their calls: prints and figures of all, and the results
+    /// of those that have one. With the last result the machine can be resumed.
+    ///
+    /// # Errors
+    /// The error that ended the run: the results do not fit the budget, or the workers used up its fuel.
+    pub fn join(&mut self, ends: Vec<WorkerEnd>) -> Result<(), Error> {
+        let mut arrived = Vec::with_capacity(ends.len());
+        let mut bytes = 0_usize;
+        let heap = self.store.heap();
+        for end in ends {
+            heap.add_work(end.usage.fuel, end.usage.allocated_bytes, end.usage.compactions);
+            heap.prints.borrow_mut().absorb(end.prints);
+            if let Ok(sent) = end.result {
+                bytes = bytes.saturating_add(sent.bytes());
+                arrived.push(sent);
+            }
+        }
+        let taken = self.store.take_in(arrived, |h, state, value| {
+            if let Some((_, results)) = frames::waiting(state) {
+                // There is room for every result since the call began.
+                let pushed = results.push(h, value);
+                debug_assert!(pushed.is_ok());
+            }
+        });
+        if !taken {
+            return self.end_with(Error::new(Reason::HostFault, "results of another machine's workers"));
+        }
+        let ceiling = self.fuel_ceiling();
+        if self.store.heap().spent() > ceiling {
+            self.store.heap().set_spent(ceiling);
+            let error = self.fuel_error();
+            return self.end_with(error);
+        }
+        if self.store.heap().is_over() {
+            self.store.collect();
+            if !self.store.heap().affords(0) {
+                let error = self.memory_error(bytes);
+                return self.end_with(error);
+            }
+        }
+        if self.parallel_call().is_some_and(|call| call.joined == call.count) {
+            self.status = Status::Ready;
+        }
+        Ok(())
+    }
+
+    fn end_with(&mut self, error: Error) -> Result<(), Error> {
+        let error = self.place_error(error);
+        self.end(Ending::Error(Box::new(error.clone())));
+        Err(error)
+    }
+
+    /// Keeps what workers printed whose results are of no use any more.
+    pub fn keep_prints(&mut self, ends: Vec<WorkerEnd>) {
+        let mut prints = self.store.heap().prints.borrow_mut();
+        ends.into_iter().for_each(|end| prints.absorb(end.prints));
+    }
+
+    /// A worker failed: the run ends with its error, under the name of the parallel call unless it is a limit's or is to
+    /// stay `as_it_is`.
+    pub fn fail_parallel(&mut self, mut error: Error, as_it_is: bool) {
+        let reason = self.store.enter(|_, state, _| state.parallel().and_then(FrameOp::worker_reason));
+        if let Some(reason) = reason
+            && !is_limit(error.reason)
+            && !as_it_is
+        {
+            // Of calls inside calls the innermost says what happened.
+            if !error.details.iter().any(|(name, _)| name == "cause") {
+                let cause = error.reason.name();
+                error = error.detail("cause", cause);
+            }
+            error.reason = reason;
+        }
+        let error = self.place_error(error);
+        self.end(Ending::Error(Box::new(error)));
+    }
+}

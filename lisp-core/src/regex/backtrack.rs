@@ -1,0 +1,412 @@
+//! The backtracking machine. Every step is charged for before it is taken, so a search ends at the deadline, and the
+//! choices it keeps are within the heap budget.
+
+use super::program::{Insn, Program};
+use crate::cost;
+use crate::error::{Error, Reason};
+use crate::heap::{Fault, Heap, Res};
+use regex_automata::util::look::LookMatcher;
+
+/// A choice to come back to, or a slot to put back on the way.
+#[derive(Clone, Copy)]
+enum Entry {
+    Try {
+        pc: u32,
+        pos: usize,
+    },
+    Undo {
+        slot: u32,
+        old: usize,
+    },
+    /// A greedy repeat that can do with fewer characters, down to `low`.
+    Fewer {
+        pc: u32,
+        low: usize,
+        pos: usize,
+    },
+    /// A repeat that can take more characters.
+    More {
+        pc: u32,
+        pos: usize,
+        left: u32,
+    },
+}
+
+const UNSET: usize = usize::MAX;
+
+/// A search by backtracking.
+pub(crate) struct Backtracker<'p, 'h> {
+    h: &'h Heap,
+    program: &'p Program,
+    text: &'h str,
+    /// Where the search began.
+    origin: usize,
+    slots: Vec<usize>,
+    stack: Vec<Entry>,
+    /// Steps that are charged for and not yet taken.
+    paid: u64,
+    /// Steps taken and paid since the search began.
+    steps: u64,
+    /// Choices seen before, a bit for each instruction and place, once it is worth it and where they are not too many.
+    seen: Vec<u64>,
+}
+
+impl<'p, 'h> Backtracker<'p, 'h> {
+    /// The most steps of one search.
+    pub(crate) const MOST_STEPS: u64 = 50_000_000;
+    /// The most choices that are remembered.
+    const MOST_SEEN: usize = 1 << 23;
+    /// The steps of a search that needs no memory of its choices.
+    const REMEMBERS_AFTER: u64 = 1 << 16;
+    /// Steps charged for at once.
+    const AT_ONCE: u64 = 256;
+
+    /// A search in a text from a place on.
+    pub(crate) fn new(h: &'h Heap, program: &'p Program, text: &'h str, origin: usize) -> Res<Self> {
+        h.room(program.slots * 8)?;
+        Ok(Backtracker {
+            h,
+            program,
+            text,
+            origin,
+            slots: vec![UNSET; program.slots],
+            stack: Vec::new(),
+            paid: 0,
+            steps: 0,
+            seen: Vec::new(),
+        })
+    }
+
+    /// Looks for the first match; answers whether there is one.
+    pub(crate) fn search(&mut self) -> Res<bool> {
+        let mut start = self.origin;
+        loop {
+            if self.matches_at(start)? {
+                return Ok(true);
+            }
+            match self.text.get(start..).and_then(|rest| rest.chars().next()) {
+                Some(c) => start += c.len_utf8(),
+                None => return Ok(false),
+            }
+        }
+    }
+
+    /// The ranges of the groups of the match.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = Option<(usize, usize)>> + '_ {
+        self.slots.chunks_exact(2).take(self.program.groups).map(|pair| match *pair {
+            [start, end] if start != UNSET && end != UNSET => Some((start, end)),
+            _ => None,
+        })
+    }
+
+    #[inline]
+    fn tick(&mut self, steps: u64) -> Res<()> {
+        if self.paid < steps {
+            self.pay(steps)?;
+        }
+        self.paid -= steps;
+        Ok(())
+    }
+
+    #[cold]
+    fn pay(&mut self, steps: u64) -> Res<()> {
+        let more = steps.max(Self::AT_ONCE);
+        self.steps = self.steps.saturating_add(more);
+        if self.steps > Self::MOST_STEPS {
+            return Err(gave_up());
+        }
+        self.h.charge(cost::backtracked(more))?;
+        self.paid += more;
+        if self.steps > Self::REMEMBERS_AFTER && self.seen.is_empty() && self.program.regular {
+            self.remember()?;
+        }
+        Ok(())
+    }
+
+    /// Begins to remember what was tried.
+    fn remember(&mut self) -> Res<()> {
+        let bits = self.program.insns.len().saturating_mul(self.text.len() - self.origin + 1);
+        if bits <= Self::MOST_SEEN {
+            let words = bits / 64 + 1;
+            self.h.charge(words as u64)?;
+            self.h.room((words + self.slots.len()) * 8 + self.stack.capacity() * std::mem::size_of::<Entry>())?;
+            self.seen = vec![0; words];
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn push(&mut self, entry: Entry) -> Res<()> {
+        if self.stack.len() == self.stack.capacity() {
+            let more = self.stack.len().max(32);
+            // The old stack and the new one are there together for a moment.
+            let entries = (2 * self.stack.len() + more) * std::mem::size_of::<Entry>();
+            self.h.room(entries + (self.seen.len() + self.slots.len()) * 8)?;
+            self.stack.reserve_exact(more);
+        }
+        self.stack.push(entry);
+        Ok(())
+    }
+
+    fn save(&mut self, slot: u32, value: usize) -> Res<()> {
+        let old = self.slots[slot as usize];
+        self.push(Entry::Undo { slot, old })?;
+        self.slots[slot as usize] = value;
+        Ok(())
+    }
+
+    /// Does the pattern match at a place?
+    pub(crate) fn matches_at(&mut self, start: usize) -> Res<bool> {
+        self.stack.clear();
+        self.slots.fill(UNSET);
+        self.tick(1 + self.slots.len() as u64 / 8)?;
+        self.slots[0] = start;
+        let (mut pc, mut pos) = (0, start);
+        loop {
+            self.tick(1)?;
+            let next = match self.program.insns[pc as usize] {
+                Insn::Match => {
+                    self.slots[1] = pos;
+                    return Ok(true);
+                }
+                _ => self.step(pc, pos)?,
+            };
+            match next {
+                Some(next) => (pc, pos) = next,
+                None => match self.back()? {
+                    Some(choice) => (pc, pos) = choice,
+                    None => return Ok(false),
+                },
+            }
+        }
+    }
+
+    /// Takes one step; `None` is a failure.
+    #[inline]
+    fn step(&mut self, pc: u32, pos: usize) -> Res<Option<(u32, usize)>> {
+        let rest = self.text.get(pos..).unwrap_or_default();
+        let stay = |goes: bool| goes.then_some((pc + 1, pos));
+        Ok(match self.program.insns[pc as usize] {
+            Insn::Match => None,
+            Insn::Text(ref text) => {
+                self.tick(cost::copied(text.len()))?;
+                rest.starts_with(&**text).then(|| (pc + 1, pos + text.len()))
+            }
+            Insn::Class(class) => self.program.classes[class as usize].first(rest).map(|len| (pc + 1, pos + len)),
+            Insn::Many { class, least, most, greedy } => return self.many(pc, pos, class, least, most, greedy),
+            Insn::Look(look) => stay(LookMatcher::new().matches(look, self.text.as_bytes(), pos)),
+            Insn::BeforeLastNewlines => stay(rest.bytes().take(3).all(|b| b == b'\n') && self.only_newlines(pos)?),
+            Insn::Origin => stay(pos == self.origin),
+            Insn::Split(first, second) => {
+                if !self.is_new(pc, pos) {
+                    return Ok(None);
+                }
+                self.push(Entry::Try { pc: second, pos })?;
+                Some((first, pos))
+            }
+            Insn::Jump(to) => Some((to, pos)),
+            Insn::Save(slot) => {
+                self.save(slot, pos)?;
+                stay(true)
+            }
+            Insn::IfStill(slot, to) => Some((if self.slots[slot as usize] == pos { to } else { pc + 1 }, pos)),
+            Insn::Again { group, any_case } => self.again(pos, group, any_case)?.map(|len| (pc + 1, pos + len)),
+            Insn::Unless(group, to) => {
+                Some((if self.slots[2 * group as usize + 1] == UNSET { to } else { pc + 1 }, pos))
+            }
+            Insn::Open(slot) => {
+                self.open(slot, pos);
+                stay(true)
+            }
+            Insn::Commit(slot) => {
+                self.commit(slot)?;
+                stay(true)
+            }
+            Insn::CommitAndReturn(slot) => {
+                self.commit(slot)?;
+                Some((pc + 1, self.slots[slot as usize + 1]))
+            }
+            Insn::Not(slot, after) => {
+                self.open(slot, pos);
+                self.push(Entry::Try { pc: after, pos })?;
+                stay(true)
+            }
+            Insn::Refuse(slot) => {
+                self.unwind(self.slots[slot as usize])?;
+                None
+            }
+            Insn::Back(chars) => self.step_back(pos, chars)?.map(|pos| (pc + 1, pos)),
+            Insn::At(slot) => stay(self.slots[slot as usize] == pos),
+            Insn::Within(slot, bytes) => stay(self.slots[slot as usize] - pos <= bytes as usize),
+        })
+    }
+
+    /// Goes back to the last choice.
+    fn back(&mut self) -> Res<Option<(u32, usize)>> {
+        while let Some(entry) = self.stack.pop() {
+            self.tick(1)?;
+            match entry {
+                Entry::Try { pc, pos } => return Ok(Some((pc, pos))),
+                Entry::Undo { slot, old } => self.slots[slot as usize] = old,
+                Entry::Fewer { pc, low, pos } => {
+                    let Some(c) = self.text.get(..pos).and_then(|before| before.chars().next_back()) else { continue };
+                    let pos = pos - c.len_utf8();
+                    if pos > low {
+                        self.stack.push(Entry::Fewer { pc, low, pos });
+                    }
+                    return Ok(Some((pc + 1, pos)));
+                }
+                Entry::More { pc, pos, left } => {
+                    let Insn::Many { class, .. } = self.program.insns[pc as usize] else { continue };
+                    let rest = self.text.get(pos..).unwrap_or_default();
+                    let Some(len) = self.program.classes[class as usize].first(rest) else { continue };
+                    if left > 1 {
+                        self.stack.push(Entry::More { pc, pos: pos + len, left: left - 1 });
+                    }
+                    return Ok(Some((pc + 1, pos + len)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn many(
+        &mut self,
+        pc: u32,
+        pos: usize,
+        class: u32,
+        least: u32,
+        most: u32,
+        greedy: bool,
+    ) -> Res<Option<(u32, usize)>> {
+        if !self.is_new(pc, pos) {
+            return Ok(None);
+        }
+        let (low, taken) = self.run_of(pos, class, least)?;
+        if taken < least {
+            return Ok(None);
+        }
+        let left = if most == u32::MAX { u32::MAX } else { most - least };
+        if left == 0 {
+            return Ok(Some((pc + 1, low)));
+        }
+        if !greedy {
+            self.push(Entry::More { pc, pos: low, left })?;
+            return Ok(Some((pc + 1, low)));
+        }
+        let (end, _) = self.run_of(low, class, left)?;
+        if end > low {
+            self.push(Entry::Fewer { pc, low, pos: end })?;
+        }
+        Ok(Some((pc + 1, end)))
+    }
+
+    /// Where a run of at most so many characters of a class ends, and how many there are.
+    fn run_of(&mut self, mut pos: usize, class: u32, most: u32) -> Res<(usize, u32)> {
+        const PIECE: u32 = 128;
+        let (program, text) = (self.program, self.text);
+        let class = &program.classes[class as usize];
+        let mut count = 0;
+        while count < most {
+            let piece = (most - count).min(PIECE);
+            let before = count;
+            while count - before < piece
+                && let Some(len) = class.first(text.get(pos..).unwrap_or_default())
+            {
+                pos += len;
+                count += 1;
+            }
+            self.tick(u64::from(count - before) / 4)?;
+            if count - before < piece {
+                break;
+            }
+        }
+        Ok((pos, count))
+    }
+
+    /// The length of the text of a group, when it stands here again.
+    fn again(&mut self, pos: usize, group: u32, any_case: bool) -> Res<Option<usize>> {
+        let (start, end) = (self.slots[2 * group as usize], self.slots[2 * group as usize + 1]);
+        let Some(before) = self.text.get(start..end) else { return Ok(None) };
+        let rest = self.text.get(pos..).unwrap_or_default();
+        if !any_case {
+            self.tick(cost::copied(before.len()))?;
+            return Ok(rest.starts_with(before).then_some(before.len()));
+        }
+        self.tick(before.len() as u64)?;
+        let mut chars = rest.chars();
+        let same =
+            before.chars().all(|a| chars.next().is_some_and(|b| a == b || a.to_lowercase().eq(b.to_lowercase())));
+        Ok(same.then(|| rest.len() - chars.as_str().len()))
+    }
+
+    fn only_newlines(&mut self, pos: usize) -> Res<bool> {
+        let rest = self.text.get(pos..).unwrap_or_default();
+        self.tick(rest.len() as u64)?;
+        Ok(rest.bytes().all(|b| b == b'\n'))
+    }
+
+    fn step_back(&mut self, pos: usize, chars: u32) -> Res<Option<usize>> {
+        self.tick(u64::from(chars))?;
+        let before = self.text.get(..pos).unwrap_or_default();
+        Ok(match chars {
+            0 => Some(pos),
+            n => before.char_indices().nth_back(n as usize - 1).map(|(at, _)| at),
+        })
+    }
+
+    fn open(&mut self, slot: u32, pos: usize) {
+        self.slots[slot as usize] = self.stack.len();
+        self.slots[slot as usize + 1] = pos;
+    }
+
+    /// Forgets the choices above a height; the slots they would put back are still put back with those below.
+    fn commit(&mut self, slot: u32) -> Res<()> {
+        let height = self.slots[slot as usize];
+        self.tick((self.stack.len() - height) as u64)?;
+        let mut kept = height;
+        for i in height..self.stack.len() {
+            if let Entry::Undo { .. } = self.stack[i] {
+                self.stack[kept] = self.stack[i];
+                kept += 1;
+            }
+        }
+        self.stack.truncate(kept);
+        Ok(())
+    }
+
+    /// Takes back everything above a height.
+    fn unwind(&mut self, height: usize) -> Res<()> {
+        self.tick((self.stack.len() - height) as u64)?;
+        while self.stack.len() > height {
+            if let Some(Entry::Undo { slot, old }) = self.stack.pop() {
+                self.slots[slot as usize] = old;
+            }
+        }
+        Ok(())
+    }
+
+    /// Is the choice a new one? One that was tried before fails again.
+    #[inline]
+    fn is_new(&mut self, pc: u32, pos: usize) -> bool {
+        if self.seen.is_empty() {
+            return true;
+        }
+        let bit = pc as usize * (self.text.len() - self.origin + 1) + (pos - self.origin);
+        let (word, mask) = (bit / 64, 1 << (bit % 64));
+        let new = self.seen[word] & mask == 0;
+        self.seen[word] |= mask;
+        new
+    }
+}
+
+#[cold]
+fn gave_up() -> Fault {
+    let limit = Backtracker::MOST_STEPS;
+    Error::new(Reason::RuntimeError, format!("the regular expression took more than {limit} steps and gave up"))
+        .hint(
+            "avoid repeats inside repeats, look-around and back-references, or search line by line with `split-lines`",
+        )
+        .detail("limit_steps", limit)
+        .into()
+}

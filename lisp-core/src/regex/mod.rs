@@ -1,0 +1,172 @@
+//! Regular expressions: patterns compiled for three engines, all of which are charged for what they do and end at the
+//! deadline.
+//!
+//! A short text is searched by the regex-automata crate at one go, because that cannot take long. In a long one its lazy
+//! automaton is stepped piece by piece ([`Stepped`]). Look-around and back-references, and the groups of long matches,
+//! are the business of the backtracking machine ([`Backtracker`]).
+
+mod backtrack;
+mod class;
+mod program;
+mod stepped;
+mod translate;
+
+pub(crate) use backtrack::Backtracker;
+pub(crate) use program::Program;
+pub(crate) use stepped::{Automata, Found, Stepped};
+
+use crate::error::{Error, Reason};
+use crate::heap::Res;
+use program::Invalid;
+use regex_automata::meta;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use translate::{Translated, translate};
+
+/// The most bytes that a search may keep of what it learned, in each direction.
+const SEARCH_BYTES: usize = 1 << 18;
+
+/// A compiled regular expression.
+#[derive(Clone, Debug)]
+pub(crate) enum Compiled {
+    /// In linear time.
+    Linear(Arc<Linear>),
+    /// With look-around or back-references: by backtracking.
+    Backtracking(Arc<Program>),
+}
+
+/// A pattern without look-around and back-references.
+#[derive(Debug)]
+pub(crate) struct Linear {
+    /// For short texts.
+    pub(crate) quick: meta::Regex,
+    text: String,
+    bytes: usize,
+    automata: OnceLock<Option<Arc<Automata>>>,
+    program: OnceLock<Option<Arc<Program>>>,
+}
+
+impl Linear {
+    /// For long texts; there is none for some word boundaries.
+    pub(crate) fn automata(&self) -> Option<Arc<Automata>> {
+        self.automata.get_or_init(|| Automata::compile(&self.text, self.bytes).map(Arc::new)).clone()
+    }
+
+    /// For what the automata cannot tell, and for the groups of long matches.
+    pub(crate) fn program(&self) -> Res<Arc<Program>> {
+        let program = self.program.get_or_init(|| Program::compile(&self.text).ok().map(Arc::new));
+        program.clone().ok_or_else(|| {
+            Error::new(Reason::RuntimeError, "this regular expression is too large to search so long a text")
+                .hint("search line by line with `split-lines`, or use fewer counted repeats such as {1,100}")
+                .into()
+        })
+    }
+}
+
+/// What a compiled regular expression costs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PatternCost {
+    /// At how many places of the pattern a search can be at once, at most.
+    pub(crate) weight: u64,
+    /// The bytes that the compiled form takes, at most.
+    pub(crate) bytes: usize,
+}
+
+/// The compiled regular expressions of a run, by pattern.
+#[derive(Debug, Default)]
+pub struct Regexes {
+    by_pattern: HashMap<Box<str>, (Compiled, PatternCost)>,
+    bytes: usize,
+}
+
+impl Regexes {
+    /// The most bytes of patterns kept compiled; beyond it they are forgotten and compiled anew when used again.
+    pub const KEPT_BYTES: usize = 16 << 20;
+    /// The bytes a compiled pattern may take: as few of these as it needs. What would need more, such as a long counted
+    /// repeat of `\w`, is for the backtracking machine, because compiling it takes too long.
+    pub const COMPILED_BYTES: [usize; 2] = [1 << 16, 1 << 20];
+    /// The longest pattern, in bytes.
+    pub const PATTERN_BYTES: usize = 10_000;
+
+    /// The compiled form of a pattern and what it costs.
+    pub(crate) fn get(&mut self, pattern: &str) -> Res<(Compiled, PatternCost)> {
+        if let Some(compiled) = self.by_pattern.get(pattern) {
+            return Ok(compiled.clone());
+        }
+        let compiled = compile(pattern)?;
+        // Compiled once more for each direction of long texts; a search learns in two directions.
+        let bytes = 3 * compiled.1.bytes + 2 * SEARCH_BYTES;
+        if self.bytes + bytes > Self::KEPT_BYTES {
+            self.by_pattern.clear();
+            self.bytes = 0;
+        }
+        self.bytes += bytes;
+        self.by_pattern.insert(pattern.into(), compiled.clone());
+        Ok(compiled)
+    }
+
+    /// Compiles a pattern to see whether it is one; answers the bytes that its compiled form may take.
+    pub fn check(pattern: &str) -> Result<usize, Error> {
+        Ok(compile(pattern)?.1.bytes)
+    }
+}
+
+fn quick(text: &str, bytes: usize) -> Result<meta::Regex, Box<meta::BuildError>> {
+    let config = meta::Config::new().nfa_size_limit(Some(bytes)).hybrid_cache_capacity(SEARCH_BYTES);
+    meta::Builder::new().configure(config).build(text).map_err(Box::new)
+}
+
+/// Compiles a pattern: linear if it can be, with backtracking if it must.
+fn compile(pattern: &str) -> Result<(Compiled, PatternCost), Error> {
+    if pattern.len() > Regexes::PATTERN_BYTES {
+        return Err(Error::new(
+            Reason::RuntimeError,
+            format!("a regular expression has at most {} bytes, this one {}", Regexes::PATTERN_BYTES, pattern.len()),
+        )
+        .hint("use a shorter pattern, or test for several with `or`"));
+    }
+    let Translated { text, weight } = translate(pattern);
+    let mut first = None;
+    for bytes in Regexes::COMPILED_BYTES {
+        match quick(&text, bytes) {
+            Ok(quick) => {
+                let linear = Linear { quick, text, bytes, automata: OnceLock::new(), program: OnceLock::new() };
+                return Ok((Compiled::Linear(Arc::new(linear)), PatternCost { weight, bytes }));
+            }
+            Err(error) if error.size_limit().is_some() => {}
+            Err(error) => {
+                first = Some(error);
+                break;
+            }
+        }
+    }
+    let wrong =
+        |text: &str| Error::new(Reason::RuntimeError, format!("invalid regular expression #\"{pattern}\": {text}"));
+    match Program::compile(&text) {
+        Ok(program) => {
+            let bytes = program.bytes();
+            Ok((Compiled::Backtracking(Arc::new(program)), PatternCost { weight, bytes }))
+        }
+        Err(Invalid::TooBig) => {
+            Err(wrong(&format!("its compiled form has more than {} instructions", Program::MOST_INSNS))
+                .hint("use fewer or smaller counted repeats such as {1,100}"))
+        }
+        Err(Invalid::Syntax(why)) => {
+            let said = match first.as_ref().and_then(|first| first.syntax_error()) {
+                Some(regex_syntax::Error::Parse(error)) => error.kind().to_string(),
+                Some(regex_syntax::Error::Translate(error)) => error.kind().to_string(),
+                _ => why.to_owned(),
+            };
+            let said = if has_look_around(pattern) { why.to_owned() } else { said };
+            Err(wrong(&said).hint("escape special characters with a backslash"))
+        }
+    }
+}
+
+/// Does a pattern ask for what only backtracking can do? Then the linear engine's complaint is beside the point.
+fn has_look_around(pattern: &str) -> bool {
+    ["(?=", "(?!", "(?<=", "(?<!", "(?>", "(?("].iter().any(|sign| pattern.contains(sign))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,204 @@
+//! Linear searches in long texts: a lazy automaton, stepped piece by piece, so that each piece is charged for before it
+//! is walked, and the search ends at the deadline.
+
+use super::SEARCH_BYTES;
+use crate::cost;
+use crate::heap::{Heap, Res};
+use regex_automata::hybrid::LazyStateID;
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::nfa::thompson;
+use regex_automata::{Anchored, Input, MatchKind};
+use std::sync::Arc;
+
+/// The automata of a pattern: one finds where a match ends, the other, walking back, where it began.
+#[derive(Debug)]
+pub(crate) struct Automata {
+    forward: DFA,
+    reverse: DFA,
+}
+
+/// A search with its part of the automata, which grows as states are met.
+pub(crate) struct Stepped<'h> {
+    h: &'h Heap,
+    automata: Arc<Automata>,
+    forward: Cache,
+    reverse: Cache,
+    /// What a byte costs, as a multiple of a simple pattern's.
+    spread: u64,
+}
+
+/// How a walk ended.
+enum Walk {
+    /// The offset of the match, if there is one.
+    Ended(Option<usize>),
+    /// At a character that the automaton has no rule for: a word boundary beside letters beyond ASCII.
+    Stuck,
+}
+
+/// What a search found.
+pub(crate) enum Found {
+    /// The range of a match.
+    Match(usize, usize),
+    /// No match.
+    Nothing,
+    /// The automaton cannot tell.
+    Unknown,
+}
+
+impl Automata {
+    /// The automata of a pattern whose compiled form takes at most `bytes`; `None` if there are none.
+    pub(super) fn compile(text: &str, bytes: usize) -> Option<Automata> {
+        let dfa = |reverse: bool| {
+            let nfa = thompson::Compiler::new()
+                .configure(
+                    thompson::Config::new()
+                        .reverse(reverse)
+                        .which_captures(thompson::WhichCaptures::None)
+                        .nfa_size_limit(Some(bytes)),
+                )
+                .build(text)
+                .ok()?;
+            let kind = if reverse { MatchKind::All } else { MatchKind::LeftmostFirst };
+            let config = DFA::config()
+                .match_kind(kind)
+                .unicode_word_boundary(true)
+                .cache_capacity(SEARCH_BYTES)
+                .skip_cache_capacity_check(true);
+            DFA::builder().configure(config).build_from_nfa(nfa).ok()
+        };
+        Some(Automata { forward: dfa(false)?, reverse: dfa(true)? })
+    }
+}
+
+/// Pieces of a walk, each charged for before it is walked: small ones first, because most matches are near.
+struct Pieces {
+    len: usize,
+    left: usize,
+}
+
+impl Pieces {
+    const FIRST: usize = 64;
+    const LARGEST: usize = 4_096;
+
+    fn new() -> Self {
+        Pieces { len: Self::FIRST, left: 0 }
+    }
+
+    #[inline]
+    fn one(&mut self, h: &Heap, spread: u64) -> Res<()> {
+        if self.left == 0 {
+            h.charge((self.len as u64 / cost::SEARCHED_BYTES_PER_UNIT).saturating_mul(spread))?;
+            self.left = self.len;
+            self.len = (self.len * 2).min(Self::LARGEST);
+        }
+        self.left -= 1;
+        Ok(())
+    }
+}
+
+impl<'h> Stepped<'h> {
+    pub(crate) fn new(h: &'h Heap, automata: Arc<Automata>, spread: u64) -> Self {
+        let (forward, reverse) = (automata.forward.create_cache(), automata.reverse.create_cache());
+        Stepped { h, automata, forward, reverse, spread }
+    }
+
+    /// The first match in the text that begins at `from` or later.
+    pub(crate) fn find(&mut self, text: &str, from: usize) -> Res<Found> {
+        let mut from = from;
+        while from <= text.len() {
+            let end = match self.end_of_match(text.as_bytes(), from)? {
+                Walk::Ended(Some(end)) => end,
+                Walk::Ended(None) => return Ok(Found::Nothing),
+                Walk::Stuck => return Ok(Found::Unknown),
+            };
+            if !text.is_char_boundary(end) {
+                // An empty match inside a character is none.
+                from = (end + 1..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len());
+                continue;
+            }
+            return Ok(match self.start_of_match(text.as_bytes(), from, end)? {
+                Walk::Ended(Some(start)) => Found::Match(start, end),
+                Walk::Ended(None) | Walk::Stuck => Found::Unknown,
+            });
+        }
+        Ok(Found::Nothing)
+    }
+
+    fn end_of_match(&mut self, bytes: &[u8], from: usize) -> Res<Walk> {
+        let (dfa, cache) = (&self.automata.forward, &mut self.forward);
+        let Ok(mut state) = dfa.start_state_forward(cache, &Input::new(bytes).range(from..)) else {
+            return Ok(Walk::Stuck);
+        };
+        let mut found = None;
+        let mut pieces = Pieces::new();
+        for (at, &byte) in bytes.iter().enumerate().skip(from) {
+            pieces.one(self.h, self.spread)?;
+            let Ok(next) = dfa.next_state(cache, state, byte) else { return Ok(Walk::Stuck) };
+            state = next;
+            if state.is_tagged() {
+                // A match is reported a byte after its end.
+                match Tagged::of(state) {
+                    Tagged::Match => found = Some(at),
+                    Tagged::Dead => return Ok(Walk::Ended(found)),
+                    Tagged::Quit => return Ok(Walk::Stuck),
+                    Tagged::Other => {}
+                }
+            }
+        }
+        match dfa.next_eoi_state(cache, state) {
+            Ok(last) if last.is_quit() => Ok(Walk::Stuck),
+            Ok(last) if last.is_match() => Ok(Walk::Ended(Some(bytes.len()))),
+            Ok(_) => Ok(Walk::Ended(found)),
+            Err(_) => Ok(Walk::Stuck),
+        }
+    }
+
+    fn start_of_match(&mut self, bytes: &[u8], from: usize, end: usize) -> Res<Walk> {
+        let (dfa, cache) = (&self.automata.reverse, &mut self.reverse);
+        let input = Input::new(bytes).range(from..end).anchored(Anchored::Yes);
+        let Ok(mut state) = dfa.start_state_reverse(cache, &input) else { return Ok(Walk::Stuck) };
+        let mut found = None;
+        let mut pieces = Pieces::new();
+        for at in (from..end).rev() {
+            pieces.one(self.h, self.spread)?;
+            let Ok(next) = dfa.next_state(cache, state, bytes[at]) else { return Ok(Walk::Stuck) };
+            state = next;
+            if state.is_tagged() {
+                match Tagged::of(state) {
+                    Tagged::Match => found = Some(at + 1),
+                    Tagged::Dead => return Ok(Walk::Ended(found)),
+                    Tagged::Quit => return Ok(Walk::Stuck),
+                    Tagged::Other => {}
+                }
+            }
+        }
+        let last = match from.checked_sub(1) {
+            Some(before) => dfa.next_state(cache, state, bytes[before]),
+            None => dfa.next_eoi_state(cache, state),
+        };
+        match last {
+            Ok(last) if last.is_quit() => Ok(Walk::Stuck),
+            Ok(last) if last.is_match() => Ok(Walk::Ended(Some(from))),
+            Ok(_) => Ok(Walk::Ended(found)),
+            Err(_) => Ok(Walk::Stuck),
+        }
+    }
+}
+
+enum Tagged {
+    Match,
+    Dead,
+    Quit,
+    Other,
+}
+
+impl Tagged {
+    fn of(state: LazyStateID) -> Tagged {
+        match state {
+            s if s.is_match() => Tagged::Match,
+            s if s.is_dead() => Tagged::Dead,
+            s if s.is_quit() => Tagged::Quit,
+            _ => Tagged::Other,
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Random programs on the machine and on an oracle that walks trees over the standard library's collections: value,
+//! prints and reason agree.
+
+mod builtins;
+#[path = "../common/mod.rs"]
+mod common;
+mod eval;
+mod grammar;
+mod value;
+
+use lisp_core::machine::{Grant, Machine, Settings};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+/// What both are asked for: the value as text or the reason, and the printed lines.
+type Came = (Result<String, String>, Vec<String>);
+
+fn machine(source: &str, compact_every: Option<u64>) -> Came {
+    let settings = Settings { compact_every, ..Settings::default() };
+    let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), settings);
+    let answer = common::answer(&mut machine, source, 1_000).map_err(|(reason, _)| reason.to_owned());
+    (answer, machine.take_prints())
+}
+
+fn oracle(program: &eval::Expr) -> Came {
+    let mut run = eval::Run::default();
+    let answer = run.eval(program, &None);
+    let answer = answer.map(|v| value::readable(&v)).map_err(|failure| failure.reason.to_owned());
+    (answer, run.prints)
+}
+
+/// How the two differ, if they do.
+fn difference(bytes: &[u8]) -> Option<String> {
+    let program = grammar::program(bytes);
+    let source = eval::source(&program);
+    let wanted = oracle(&program);
+    if wanted.0.as_ref().is_err_and(|reason| reason == eval::TOO_MUCH) {
+        return None;
+    }
+    let got = machine(&source, None);
+    (got != wanted || machine(&source, Some(3)) != wanted)
+        .then(|| format!("{source}\n  oracle  {wanted:?}\n  machine {got:?}"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_machine_agrees_with_the_oracle(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        prop_assert_eq!(difference(&bytes), None);
+    }
+}
+
+/// The programs must be worth comparing: most come to a value, some fail, some print.
+#[test]
+fn random_programs_do_something() {
+    let mut random = 1u64;
+    let (mut values, mut errors, mut prints) = (0, 0, 0);
+    for _ in 0..1_000 {
+        let bytes: Vec<u8> = (0..200)
+            .map(|_| {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (random >> 33) as u8
+            })
+            .collect();
+        let (answer, printed) = oracle(&grammar::program(&bytes));
+        values += usize::from(answer.is_ok());
+        errors += usize::from(answer.is_err());
+        prints += usize::from(!printed.is_empty());
+    }
+    assert!(values > 300 && errors > 100 && prints > 200, "{values} values, {errors} errors, {prints} print");
+}

@@ -1,0 +1,100 @@
+//! Where a worker stands among its siblings, and what ends it before its time.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How long the workers before a failed one may go on: of several failures the first in the order of the calls is to
+/// be the one that is reported, but an endless worker must not keep the others' failure back.
+const GRACE: Duration = Duration::from_millis(10);
+
+/// What the workers of one parallel call have in common.
+#[derive(Debug)]
+pub(crate) struct Scope {
+    /// The deadline of the outermost parallel call.
+    pub(crate) deadline: Option<Instant>,
+    /// The lowest index of a worker that failed.
+    failed: AtomicUsize,
+    failed_at: OnceLock<Instant>,
+}
+
+impl Scope {
+    pub(crate) fn new(deadline: Option<Instant>) -> Self {
+        Scope { deadline, failed: AtomicUsize::new(usize::MAX), failed_at: OnceLock::new() }
+    }
+
+    /// A worker failed: its siblings are to end.
+    pub(crate) fn fail(&self, index: usize) {
+        self.failed_at.get_or_init(Instant::now);
+        self.failed.fetch_min(index, Ordering::AcqRel);
+    }
+
+    /// Has a worker failed?
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire) != usize::MAX
+    }
+
+    /// Is a worker to end because a sibling failed?
+    fn ends(&self, index: usize) -> bool {
+        match self.failed.load(Ordering::Acquire) {
+            usize::MAX => false,
+            failed if failed < index => true,
+            _ => self.failed_at.get().is_some_and(|at| at.elapsed() >= GRACE),
+        }
+    }
+}
+
+/// One worker's place: its call, its index there, and the place of the worker that made the call.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) scope: Arc<Scope>,
+    pub(crate) index: usize,
+    pub(crate) up: Option<Arc<Place>>,
+}
+
+impl Place {
+    /// Is the worker to end because a worker beside it, or beside one it works for, failed?
+    pub(crate) fn is_over(&self) -> bool {
+        let mut place = Some(self);
+        while let Some(Place { scope, index, up }) = place {
+            if scope.ends(*index) {
+                return true;
+            }
+            place = up.as_deref();
+        }
+        false
+    }
+
+    /// The indexes on the way from the main program to this worker.
+    pub(crate) fn path(&self) -> Vec<u32> {
+        let mut path = Vec::new();
+        let mut place = Some(self);
+        while let Some(Place { index, up, .. }) = place {
+            path.push(u32::try_from(*index).unwrap_or(u32::MAX));
+            place = up.as_deref();
+        }
+        path.reverse();
+        path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_ends_those_behind_it_at_once_and_those_before_it_soon() {
+        let scope = Arc::new(Scope::new(None));
+        let at = |index, up| Arc::new(Place { scope: scope.clone(), index, up });
+        let other = Arc::new(Scope::new(None));
+        let inner = Place { scope: other, index: 0, up: Some(at(5, None)) };
+        assert!(!scope.has_failed() && !inner.is_over());
+        scope.fail(3);
+        assert!(inner.is_over() && at(4, None).is_over() && scope.has_failed());
+        scope.fail(9);
+        assert!(at(4, None).is_over(), "the lowest index counts");
+        std::thread::sleep(GRACE);
+        assert!(at(1, None).is_over());
+        assert_eq!(inner.path(), [5, 0]);
+    }
+}
