@@ -285,7 +285,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Address space that no run within its limits fills: a heap is there twice while it is compacted, a job and its data are
+/// Address space that no run within its limits fills: a heap, a worker's too, is there twice while it is compacted, a job and its data are
 /// there as text and as values, a result as a value and as texts. The stack, the allocator and compiled patterns have the
 /// rest.
 fn allowance(limits: &Limits, job_bytes: u64) -> u64 {
@@ -295,6 +295,7 @@ fn allowance(limits: &Limits, job_bytes: u64) -> u64 {
     let parts = [
         heap(limits.heap_bytes).saturating_mul(3),
         heap(limits.setup_heap_bytes).saturating_mul(2),
+        heap(limits.worker_heap_bytes).saturating_mul(2).saturating_mul(limits.parallel_workers.min(64)),
         heap(limits.result_bytes).saturating_mul(8),
         heap(limits.prints_bytes).saturating_mul(4),
         job_bytes.saturating_mul(4),

@@ -69,6 +69,8 @@ fn the_same_answer(sandbox: &Sandbox) {
         r#"{"program": "(loop [i 0] (recur (inc i)))", "limits": {"fuel": 5000, "loop_iterations": 0}}"#,
         r#"{"program": "(tool/own {:a 1})", "tools": {"own": {"returns": {"b": [1, null]}}}}"#,
         r#"{"program": "(vec (range 100000))"}"#,
+        r#"{"program": "(pmap (fn [x] (println x) (tool/price {:n (mod x 3)})) (range 12))"}"#,
+        r#"{"program": "(pmap (fn [x] (if (= x 5) (/ 1 0) (tool/echo {:x x}))) [5])"}"#,
     ];
     for json in requests {
         let request = Request::parse(json).unwrap();

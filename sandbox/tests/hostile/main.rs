@@ -145,6 +145,19 @@ pub(crate) fn bounds() -> Bounds {
     Bounds::new(Duration::from_millis(TIMEOUT_MS), 64 << 20)
 }
 
+/// The first of three tries that is in time, or else the last: a busy machine is late now and then, a missing protection
+/// always.
+fn in_time(most: Duration, mut work: impl FnMut() -> (Short, Duration)) -> (Short, Duration) {
+    let mut last = work();
+    for _ in 0..2 {
+        if last.1 <= most {
+            break;
+        }
+        last = work();
+    }
+    last
+}
+
 /// Every row of the table, with some layers left out, behind both doors.
 fn table(tally: &mut Tally, off: &[Layer]) {
     let sandbox = off.iter().fold(builder(), |builder, &layer| builder.without(layer)).requiring_none().build();
@@ -158,14 +171,16 @@ fn table(tally: &mut Tally, off: &[Layer]) {
             scenes::wait_for_threads();
         }
         let most = Duration::from_millis(row.most_ms);
-        let (outcome, took) = by_template(&sandbox, row.payload);
-        let saw = short(&outcome);
+        let (saw, took) = in_time(most, || {
+            let (outcome, took) = by_template(&sandbox, row.payload);
+            (short(&outcome), took)
+        });
         let good = row.expected.contains(&saw.as_str()) && took <= most;
         let what = format!("{} {} (template)", row.line, row.payload);
         tally.check(&what, good, format_args!("{saw} after {took:?}, expected {:?} in {most:?}", row.expected));
         if row.closure {
             let payload = payloads::ALL_PAYLOADS.iter().find(|p| p.0 == row.payload).expect("a payload").1;
-            let (saw, took) = by_closure(&bounds, payload);
+            let (saw, took) = in_time(most, || by_closure(&bounds, payload));
             let good = row.expected.contains(&saw.as_str()) && took <= most;
             let what = format!("{} {} (closure)", row.line, row.payload);
             tally.check(&what, good, format_args!("{saw} after {took:?}, expected {:?} in {most:?}", row.expected));

@@ -156,7 +156,7 @@ const BEHIND: &[Behind] = &[
             ],
         )
     },
-    Behind { most_ms: 9_000, expected: &["T"], ..behind(Layer::RlimitCpu, "spin", &[Layer::WallKill]) },
+    Behind { most_ms: 25_000, expected: &["T"], ..behind(Layer::RlimitCpu, "spin", &[Layer::WallKill]) },
 ];
 
 /// Every layer holds without those that stand before it.
@@ -183,7 +183,7 @@ fn one_behind(tally: &mut Tally, row: &Behind, besides: &[Layer]) {
     }
     let off = row.without.iter().chain(besides);
     // Where the kill at the deadline is away, it must not be what ends the run.
-    let late = if row.without.contains(&Layer::WallKill) { Duration::from_secs(20) } else { Duration::ZERO };
+    let late = if row.without.contains(&Layer::WallKill) { Duration::from_secs(30) } else { Duration::ZERO };
     let sandbox = off.fold(builder(), |builder, &layer| builder.without(layer)).late(late).requiring_none().build();
     let sandbox = match sandbox {
         Ok(sandbox) => sandbox,
