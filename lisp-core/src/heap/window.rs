@@ -89,13 +89,13 @@ impl<'w, 'h> Window<'w, 'h> {
         (bytes / std::mem::size_of::<Instr>()) as u64
     }
 
-    /// Jumps over `off` instructions, backwards when negative. What ran must have been counted.
+    /// Jumps over `off` instructions, backwards when negative. What is not counted yet stays the distance between the two
+    /// places: the other one, which is only ever compared, goes along.
     #[inline(always)]
     pub(crate) fn skip(&mut self, off: i32) {
-        debug_assert!(self.next == self.uncounted.get());
         // SAFETY: `off` is the distance of a jump of the code, whose target is inside by `Bytecode::new`.
         self.next = unsafe { self.next.offset(off as isize) };
-        self.uncounted.set(self.next);
+        self.uncounted.set(self.uncounted.get().wrapping_offset(off as isize));
     }
 
     /// Slots of the stack from the first register on.

@@ -86,10 +86,9 @@ impl<'h> State<'h> {
                 };
             }
             macro_rules! jump {
-                ($off:expr) => {{
-                    settle!();
-                    w.skip($off);
-                }};
+                ($off:expr) => {
+                    w.skip($off)
+                };
             }
             // Integers that fit and floats here, everything else in the built-in.
             macro_rules! arithmetic {
