@@ -9,6 +9,7 @@ use lisp_core::compile::Program;
 use lisp_core::heap::TextBuf;
 use lisp_core::machine::{Ending, Grant, Machine, Settings, Step};
 use lisp_core::syntax::ReadLimits;
+use lisp_core::{Error, Reason};
 use shared::Source;
 use std::sync::Arc;
 
@@ -26,13 +27,15 @@ fn run(program: &Arc<Program>, compact_every: Option<u64>, slice: u64) -> (Strin
         match machine.resume(slice) {
             Step::Paused => {}
             Step::ToolCall => drop(machine.reply_from_call(|h, _, args| h.vector(args))),
+            Step::Parallel => machine.stop(Error::new(Reason::RuntimeError, "no workers here")),
+            Step::Clock => machine.tell_time(0),
             Step::Done(ending) => break ending,
         }
     };
     let text = match ending {
         Ending::Error(error) => format!("{error} at {:?}", error.span),
         _ => machine.with_result(|h, value| {
-            h.off_the_bill(1 << 26, || {
+            h.off_the_bill(1 << 26, u64::MAX, || {
                 let mut out = TextBuf::new(h);
                 pr_str(h, value, &mut out).map(|()| out.into_string()).unwrap_or_default()
             })

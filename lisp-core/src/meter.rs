@@ -1,6 +1,6 @@
 //! What a run may print: a part of the account that is not in an arena.
 
-use crate::builtins::args::{grapheme_count, graphemes};
+use crate::builtins::args::graphemes;
 
 /// The lines a program printed, within limits.
 #[derive(Debug)]
@@ -37,8 +37,9 @@ impl Prints {
     pub const LINE_BYTES: usize = 24;
 
     /// Adds a line, cut with a visible mark when it is too long. Lines beyond the total are counted, not kept.
-    pub fn push(&mut self, line: &str) {
-        let kept = if self.dropped > 0 { String::new() } else { self.cut(line) };
+    /// `chars` is how many characters it has, if it may be too long.
+    pub fn push(&mut self, line: &str, chars: usize) {
+        let kept = if self.dropped > 0 { String::new() } else { self.cut(line, chars) };
         self.keep(kept);
     }
 
@@ -62,15 +63,20 @@ impl Prints {
         self.dropped += other.dropped;
     }
 
+    /// May a line of so many bytes have to be cut?
+    pub fn may_cut(&self, bytes: usize) -> bool {
+        self.line_chars > 0 && bytes > self.line_chars && self.dropped == 0
+    }
+
     /// The line as it is kept, in no more memory than it needs.
-    fn cut(&self, line: &str) -> String {
+    fn cut(&self, line: &str, chars: usize) -> String {
         if self.line_chars == 0 || line.len() <= self.line_chars {
             return line.to_owned();
         }
         let end = graphemes(line).take(self.line_chars).map(str::len).sum::<usize>();
         match line.get(..end) {
             Some(start) if end < line.len() => {
-                format!("{start}... ({}/{} chars)", self.line_chars, grapheme_count(line))
+                format!("{start}... ({}/{chars} chars)", self.line_chars)
             }
             _ => line.to_owned(),
         }
@@ -104,5 +110,26 @@ impl Prints {
     /// Bytes kept.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_a_line_without_room_none_is_kept() {
+        let long = "x".repeat(100);
+        let mut prints = Prints { total_bytes: 60, ..Prints::default() };
+        prints.push("a", 0);
+        prints.push(&long, 0);
+        assert_eq!(prints.take(), ["a", "... (1 more line; the limit is 60 bytes)"]);
+        for line in ["a", &long, "b", "c"] {
+            prints.push(line, 0);
+        }
+        assert_eq!(prints.take(), ["a", "... (3 more lines; the limit is 60 bytes)"]);
+        prints.total_bytes = 1;
+        prints.push("a", 0);
+        assert_eq!(prints.take(), ["... (1 more line; the limit is 1 byte)"]);
     }
 }

@@ -168,6 +168,21 @@ fn long_work() -> Vec<Row> {
         Row::new("L7 counts of counts", "(re-find #\"((a{1,100}){1,100}){1,100}\" \"aaaa\")", regex),
         Row::new("L7 counts of classes", "(re-find #\"(\\w{1,100}\\s){1,50}x\" (text 20000 \"ab \"))", regex),
         Row::new("L7 every place", "(count (re-seq #\"a.*b|a\" (text 20000 \"a\")))", regex),
+        soon(Row::new(
+            "L7 many classes of both cases",
+            "(map (fn [k] (re-find (re-pattern (str k \"(?i)\" (join (map (fn [i] (str \"\\\\p{L}\" i)) (range 700))))) \"abc\")) (range 100))",
+            regex,
+        )),
+        soon(Row::new(
+            "L7 ranges of both cases",
+            "(re-find (re-pattern (str \"(?i)\" (join (map (fn [i] \"[\u{100}-\u{10ffff}]\") (range 300))))) \"abc\")",
+            regex,
+        )),
+        soon(Row::new(
+            "L7 as many classes as can be",
+            "(map (fn [k] (re-find (re-pattern (str k (join (map (fn [i] (str \"\\\\p{L}[\\\\w-]\" i)) (range 70))))) \"abc\")) (range 1000))",
+            regex,
+        )),
         Row::new(
             "L7 many look-aheads",
             format!("(re-find #\"(?:{})x\" (text 16000 \"a\"))", ["(?=a*b)", "(?=a*c)"].join("|").repeat(20)),
@@ -381,6 +396,12 @@ fn values() -> Vec<Row> {
             "(format \"%99999999999999999999d\" 1)",
             &["memory_exceeded", "runtime_error", "type_error", "arithmetic_error"],
         ),
+        Row::new(
+            "L13 long prints beyond ASCII",
+            "(let [s (reduce (fn [s _] (str s s)) \"👩‍👩‍👧\" (range 16))] (loop [] (println s) (recur)))",
+            LATE,
+        )
+        .endless(),
         Row::new("L13 endless prints", "(loop [i 0] (println i) (recur (inc i)))", LATE).endless().hungry(),
         Row::new("L13 endless empty prints", "(loop [] (println) (recur))", LATE).endless().hungry(),
         Row::new("L13 long prints", "(let [s (text 100000 \"x\")] (loop [] (println s) (recur)))", LATE)

@@ -137,7 +137,23 @@ pub fn graphemes(text: &str) -> impl DoubleEndedIterator<Item = &str> {
         .chain(unicode_segmentation::UnicodeSegmentation::graphemes(rest, true))
 }
 
-/// How many characters a text has as a person counts them.
+/// How many characters a text has as a person counts them. The caller has charged; this looks at the flag now and then.
+pub fn count_graphemes(h: &Heap, text: &str) -> Res<usize> {
+    const BETWEEN_LOOKS: usize = 4_096;
+    if text.is_ascii() && !text.contains('\r') {
+        return Ok(text.len());
+    }
+    let mut count = 0;
+    for _ in graphemes(text) {
+        count += 1;
+        if count % BETWEEN_LOOKS == 0 {
+            h.look()?;
+        }
+    }
+    Ok(count)
+}
+
+/// How many characters a text has as a person counts them: for short texts.
 pub fn grapheme_count(text: &str) -> usize {
     if text.is_ascii() && !text.contains('\r') {
         text.len()

@@ -1,6 +1,6 @@
 //! `describe`: the shape of data in a map of fixed size, whatever the size of the data.
 
-use super::args::{grapheme_count, graphemes};
+use super::args::{count_graphemes, graphemes};
 use super::preview::{CHARS, preview};
 use super::{Builtin, java};
 use crate::cost;
@@ -293,7 +293,7 @@ fn short(h: &Heap, text: &str) -> Res<String> {
         return Ok(text.to_owned());
     }
     h.charge(text.len() as u64)?;
-    let count = grapheme_count(text);
+    let count = count_graphemes(h, text)?;
     if count <= CHARS {
         h.room(text.len())?;
         return Ok(text.to_owned());

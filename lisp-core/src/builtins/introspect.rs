@@ -171,7 +171,7 @@ fn source<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 /// Prints a line. All that can fail comes first.
 fn print<'h>(h: &'h Heap, line: &TextBuf<'h>) -> Res<Value<'h>> {
     h.charge(cost::scanned(line.as_str().len()))?;
-    h.print(line.as_str());
+    h.print(line.as_str())?;
     Ok(Value::Nil)
 }
 

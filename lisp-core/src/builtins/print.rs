@@ -455,7 +455,7 @@ fn println_native<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let mut out = TextBuf::new(h);
     println_text(h, args, &mut out)?;
     h.charge(cost::scanned(out.as_str().len()))?;
-    h.print(out.as_str());
+    h.print(out.as_str())?;
     Ok(Value::Nil)
 }
 
@@ -569,8 +569,8 @@ mod tests {
         let h = Heap::new(1, usize::MAX / 2);
         let mut prints = h.prints.borrow_mut();
         prints.line_chars = 3;
-        prints.push("abcdef");
-        prints.push("äöü");
+        prints.push("abcdef", 6);
+        prints.push("äöü", 3);
         assert_eq!(prints.lines(), ["abc... (3/6 chars)", "äöü"]);
     }
 }

@@ -1,7 +1,7 @@
 //! Parts of sequences: first and last, rest and next, take and drop. Parts of a vector are views of it.
 
 use super::Builtin;
-use super::args::{self, describe, grapheme_count, graphemes, type_error};
+use super::args::{self, count_graphemes, describe, graphemes, type_error};
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, Value, Vector};
@@ -276,7 +276,7 @@ fn length<'h>(h: &'h Heap, v: Value<'h>) -> Res<Option<usize>> {
         Value::Map(m) | Value::Set(m) => m.len(),
         Value::Str(s) => {
             h.charge(cost::parsed(s.text.len()))?;
-            grapheme_count(s.text)
+            count_graphemes(h, s.text)?
         }
         _ => return Ok(None),
     }))

@@ -1,6 +1,6 @@
 //! Strings. Indices count characters as a person does (grapheme clusters); parts of a string share its bytes.
 
-use super::args::{self, fault, grapheme_count, graphemes, int, string, type_error};
+use super::args::{self, count_graphemes, fault, graphemes, int, string, type_error};
 use super::print::to_str;
 use super::{Builtin, regex};
 use crate::cost;
@@ -239,11 +239,11 @@ fn index(name: &str, v: Value<'_>) -> Res<usize> {
     Ok(usize::try_from(int(name, v)?.max(0)).unwrap_or(usize::MAX))
 }
 
-fn at(text: &str, byte: Option<usize>) -> Value<'_> {
-    match byte.and_then(|byte| text.get(..byte)) {
-        Some(before) => Value::Int(grapheme_count(before) as i64),
+fn at<'h>(h: &'h Heap, text: &str, byte: Option<usize>) -> Res<Value<'h>> {
+    Ok(match byte.and_then(|byte| text.get(..byte)) {
+        Some(before) => Value::Int(count_graphemes(h, before)? as i64),
         None => Value::Nil,
-    }
+    })
 }
 
 fn index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -254,10 +254,10 @@ fn index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         None => 0,
     };
     if part.is_empty() {
-        return Ok(Value::Int(from.min(grapheme_count(s)) as i64));
+        return Ok(Value::Int(from.min(count_graphemes(h, s)?) as i64));
     }
     let start = byte_of(s, from);
-    Ok(at(s, s.get(start..).and_then(|rest| rest.find(part)).map(|found| start + found)))
+    at(h, s, s.get(start..).and_then(|rest| rest.find(part)).map(|found| start + found))
 }
 
 fn last_index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -268,14 +268,14 @@ fn last_index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         None => usize::MAX,
     };
     if part.is_empty() {
-        return Ok(Value::Int(from.min(grapheme_count(s)) as i64));
+        return Ok(Value::Int(from.min(count_graphemes(h, s)?) as i64));
     }
     // What begins at the index or before it ends before this byte.
     let mut end = byte_of(s, from).saturating_add(part.len()).min(s.len());
     while !s.is_char_boundary(end) {
         end -= 1;
     }
-    Ok(at(s, s.get(..end).and_then(|head| head.rfind(part))))
+    at(h, s, s.get(..end).and_then(|head| head.rfind(part)))
 }
 
 fn subs<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {

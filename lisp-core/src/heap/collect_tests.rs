@@ -15,6 +15,10 @@ impl Rooted for Roots {
             *value = collector.value(*value);
         }
     }
+
+    fn result(_: &Vec<Value<'static>>) -> Value<'static> {
+        Value::Nil
+    }
 }
 
 struct Random(u64);

@@ -4,6 +4,7 @@ use super::header::Header;
 use super::shapes::Shapes;
 use super::value::{Closure, Compose, Composed, Time, TimeValue};
 use super::{Fault, Res, Value};
+use crate::builtins::args::count_graphemes;
 use crate::compile::Proto;
 use crate::machine::Unit;
 use crate::meter::Prints;
@@ -293,13 +294,16 @@ impl Heap {
 
     /// Adds a printed line. When the driver wants to know of each, the slice ends here: the run pauses before its next
     /// piece of work.
-    pub(crate) fn print(&self, line: &str) {
+    pub(crate) fn print(&self, line: &str) -> Res<()> {
+        let may_cut = self.prints.borrow().may_cut(line.len());
+        let chars = if may_cut { count_graphemes(self, line)? } else { 0 };
         let mut prints = self.prints.borrow_mut();
-        prints.push(line);
+        prints.push(line, chars);
         if prints.pauses {
             self.news.set(true);
             self.stop_at.set(self.spent.get());
         }
+        Ok(())
     }
 
     /// The flag that ends the run from outside.

@@ -2,7 +2,7 @@
 //! it, and has a heap of its own for what it makes. Its result is copied out once, by the worker, and taken in by the
 //! caller without copying.
 
-use super::run::{Machine, Settings, Status, Usage, is_limit};
+use super::run::{Machine, Settings, Status, Usage, budget_error, is_limit};
 use super::state::{Roots, State};
 use super::{Code, Ending, Frame};
 use crate::error::{Error, Reason};
@@ -152,17 +152,11 @@ impl Machine {
         let usage = self.usage();
         let prints = self.store.heap().prints.take();
         let limit = self.store.heap().account().limit;
+        let too_large = |what: &str| Box::new(budget_error(true, self.baseline, limit, what.to_owned()));
         let result = match (ending, &self.parent) {
             (Ending::Value, Some(parent)) => match self.store.send(parent, limit) {
                 Some(sent) => Ok(sent),
-                None => Err(Box::new(
-                    Error::new(
-                        Reason::MemoryExceeded,
-                        format!("the result of a worker takes more than its {limit} bytes"),
-                    )
-                    .hint("answer less from each call, or ask the host to raise Limits::worker_heap_bytes")
-                    .detail("budget_bytes", limit),
-                )),
+                None => Err(too_large("answers more than it may hold")),
             },
             (Ending::Error(error), _) => Err(error),
             (Ending::Value | Ending::Return | Ending::Fail, _) => {
@@ -179,13 +173,11 @@ impl Machine {
     /// The error that ended the run: the results do not fit the budget, or the workers used up its fuel.
     pub fn join(&mut self, ends: Vec<WorkerEnd>) -> Result<(), Error> {
         let mut arrived = Vec::with_capacity(ends.len());
-        let mut bytes = 0_usize;
         let heap = self.store.heap();
         for end in ends {
             heap.add_work(end.usage.fuel, end.usage.allocated_bytes, end.usage.compactions);
             heap.prints.borrow_mut().absorb(end.prints);
             if let Ok(sent) = end.result {
-                bytes = bytes.saturating_add(sent.bytes());
                 arrived.push(sent);
             }
         }
@@ -208,7 +200,8 @@ impl Machine {
         if self.store.heap().is_over() {
             self.store.collect();
             if !self.store.heap().affords(0) {
-                let error = self.memory_error(bytes);
+                let held = self.store.heap().account().used;
+                let error = self.over_budget(format!("holds {held} bytes with what its workers answered"));
                 return self.end_with(error);
             }
         }

@@ -481,18 +481,13 @@ impl Machine {
         self.place_error(error)
     }
 
-    pub(super) fn memory_error(&self, bytes: usize) -> Error {
-        let account = self.store.heap().account();
-        let budget = account.limit;
-        Error::new(
-            Reason::MemoryExceeded,
-            format!("the program holds {} bytes and needs {bytes} more; its budget is {budget}", account.used),
-        )
-        .hint("keep less data at once, or ask the host to raise Limits::heap_bytes")
-        .detail("phase", "eval")
-        .detail("limit_bytes", self.baseline.saturating_add(budget))
-        .detail("baseline_bytes", self.baseline)
-        .detail("budget_bytes", budget)
+    fn memory_error(&self, bytes: usize) -> Error {
+        let held = self.store.heap().account().used;
+        self.over_budget(format!("holds {held} bytes and needs {bytes} more"))
+    }
+
+    pub(super) fn over_budget(&self, what: String) -> Error {
+        budget_error(self.parent.is_some(), self.baseline, self.store.heap().account().limit, what)
     }
 
     /// Gives the error the span of the instruction that failed, and the reason that callers of closures give it.
@@ -688,6 +683,17 @@ impl Machine {
             compactions: account.compactions,
         }
     }
+}
+
+/// The error of a program, or a worker, whose data does not fit its budget.
+pub(super) fn budget_error(worker: bool, baseline: usize, budget: usize, what: String) -> Error {
+    let (who, limit) = if worker { ("a worker", "worker_heap_bytes") } else { ("the program", "heap_bytes") };
+    Error::new(Reason::MemoryExceeded, format!("{who} {what}; its budget is {budget}"))
+        .hint(format!("keep less data at once, or ask the host to raise Limits::{limit}"))
+        .detail("phase", "eval")
+        .detail("limit_bytes", baseline.saturating_add(budget))
+        .detail("baseline_bytes", baseline)
+        .detail("budget_bytes", budget)
 }
 
 impl<'h> State<'h> {

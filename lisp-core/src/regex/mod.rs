@@ -7,6 +7,7 @@
 
 mod backtrack;
 mod class;
+mod effort;
 mod program;
 mod stepped;
 mod translate;
@@ -126,6 +127,13 @@ fn compile(pattern: &str) -> Result<(Compiled, PatternCost), Error> {
         .hint("use a shorter pattern, or test for several with `or`"));
     }
     let Translated { text, weight } = translate(pattern);
+    if effort::effort(&text) > effort::MOST {
+        return Err(Error::new(
+            Reason::RuntimeError,
+            r"the regular expression takes too long to compile: it has too many classes such as \w, or too large ones under (?i)",
+        )
+        .hint("write it with fewer classes, or put several searches together with `or`"));
+    }
     let mut first = None;
     for bytes in Regexes::COMPILED_BYTES {
         match quick(&text, bytes) {

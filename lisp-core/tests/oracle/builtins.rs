@@ -61,6 +61,17 @@ fn natural(a: &Value, b: &Value) -> All<Ordering> {
         (Value::Int(a), Value::Int(b)) => a.cmp(b),
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
         (Value::Str(a), Value::Str(b)) | (Value::Key(a), Value::Key(b)) => a.cmp(b),
+        // The shorter one first, then the first elements that differ.
+        (Value::List(a), Value::List(b)) if a.len() != b.len() => a.len().cmp(&b.len()),
+        (Value::List(a), Value::List(b)) => {
+            for (a, b) in a.iter().zip(b) {
+                let order = natural(a, b)?;
+                if order.is_ne() {
+                    return Ok(order);
+                }
+            }
+            Ordering::Equal
+        }
         _ => return fail("type_error"),
     })
 }
@@ -209,10 +220,14 @@ fn each(run: &mut Run, name: &str, mut args: Vec<Value>) -> Res {
             "filter" if yes => results.push(item.clone()),
             "remove" if !yes => results.push(item.clone()),
             "keep" if result != Value::Nil => results.push(result),
-            "mapcat" => results.extend(items(&result).map_err(|_| {
-                // What `map` says when the function answers no collection.
-                Failure { reason: "runtime_error", in_closure: false, placed: true }
-            })?),
+            "mapcat" => match (&result, f, items(&result)) {
+                // What a keyword reads may be missing.
+                (Value::Nil, Value::Key(_), _) => {}
+                (Value::Nil, ..) | (_, _, Err(_)) => {
+                    return Err(Failure { reason: "runtime_error", in_closure: false, placed: true });
+                }
+                (_, _, Ok(more)) => results.extend(more),
+            },
             "some" if yes => return Ok(result),
             "every?" if !yes => return Ok(Value::Bool(false)),
             "take-while" if !yes => return Ok(Value::List(list[..i].to_vec())),
@@ -260,6 +275,7 @@ fn maps(run: &mut Run, name: &str, args: Vec<Value>) -> Res {
             m.insert(args[1].clone(), args[2].clone());
             Value::Map(m)
         }
+        "dissoc" if args[0] == Value::Nil => return fail("runtime_error"),
         "dissoc" => {
             let mut m = map(&args[0])?;
             m.remove(&args[1]);
@@ -287,6 +303,7 @@ fn maps(run: &mut Run, name: &str, args: Vec<Value>) -> Res {
             m.insert(args[1].clone(), run.call_from(&args[2], vec![old])?);
             Value::Map(m)
         }
+        "update-vals" if args[0] == Value::Nil => Value::Nil,
         "update-vals" => {
             let mut out = BTreeMap::new();
             for (key, value) in map(&args[0])? {

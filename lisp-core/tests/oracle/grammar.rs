@@ -254,7 +254,11 @@ impl Grammar<'_> {
                 _ => self.call("str", &[Text, Int, Bool], depth),
             },
             Ints => self.ints(depth),
-            Map => match self.below(10) {
+            Map => match self.below(11) {
+                10 => {
+                    let (map, at) = (self.expr(Map, depth), a_key(self));
+                    Expr::Call(Box::new(builtin("dissoc")), vec![map, at])
+                }
                 0 | 1 => {
                     let n = 1 + self.below(5);
                     Expr::Map((0..n).map(|i| (key(n - 1 - i), self.expr(Int, depth))).collect())
@@ -274,10 +278,7 @@ impl Grammar<'_> {
                     Expr::Call(Box::new(builtin("update-vals")), vec![map, f])
                 }
                 8 => self.call_with("group-by", &[Int], Bool, &[Ints], depth),
-                _ => {
-                    let name = ["frequencies", "frequencies"][self.below(2)];
-                    self.call(name, &[Ints], depth)
-                }
+                _ => self.call("frequencies", &[Ints], depth),
             },
             Set => match self.below(3) {
                 0 => self.call("conj", &[Set, Int], depth),

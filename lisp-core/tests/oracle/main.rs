@@ -43,7 +43,7 @@ fn difference(bytes: &[u8]) -> Option<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 5_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_machine_agrees_with_the_oracle(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
