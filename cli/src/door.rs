@@ -39,6 +39,7 @@ impl DoorOption {
 pub(crate) struct Door {
     engine: Engine,
     choice: Choice,
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for the process layer"))]
     forkers: usize,
     sandbox: OnceLock<Result<Layer, String>>,
 }

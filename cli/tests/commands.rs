@@ -256,3 +256,35 @@ fn doc_and_prompt_say_what_the_language_has() {
     let done = ptcl(&["prompt", "--tools", &wrong.display().to_string()], "");
     assert_eq!(done.status.code(), Some(2), "{}", err(&done));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_process_door_gives_the_same() {
+    let program = "(println \"hi\") (tool/none {:a 1})";
+    for arguments in
+        [vec!["run", "-e", "(println 1) {:a [1.5]}"], vec!["run", "-e", program], vec!["run", "-e", "(fail 1)"]]
+    {
+        let here = ptcl(&arguments, "");
+        let there = ptcl(&[&arguments[..], &["--isolation", "process"]].concat(), "");
+        assert_eq!((out(&there), err(&there), there.status), (out(&here), err(&here), here.status));
+    }
+    let request =
+        r#"{"id": 1, "program": "(+ 1 (tool/two {}))", "tools": {"two": {"returns": 2}}, "isolation": "process"}"#;
+    let answer: serde_json::Value = serde_json::from_str(&out(&ptcl(&["batch"], request))).expect("an answer");
+    assert_eq!((&answer["value"], &answer["ledger"][0]["status"]), (&3.into(), &"ok".into()));
+    assert!(answer["usage"]["cpu_us"].as_u64().is_some_and(|cpu| cpu > 0));
+    let done = ptcl(&["repl", "--isolation", "process"], "(defn f [x] (* 2 x))\n(f 21)\n:names\n");
+    assert!(out(&done).contains("42\nf\n"), "{}", out(&done));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn sandbox_says_what_it_can() {
+    let done = ptcl(&["sandbox", "--capabilities", "--json"], "");
+    let said: serde_json::Value = serde_json::from_str(&out(&done)).expect("JSON");
+    assert_eq!(said["missing"].as_array().map(Vec::len), Some(0), "{said}");
+    assert_eq!(done.status.code(), Some(0));
+    let done = ptcl(&["sandbox", "--capabilities"], "");
+    assert!(out(&done).contains("seccomp"), "{}", out(&done));
+    assert_eq!(ptcl(&["sandbox", "--dir", "x"], "").status.code(), Some(2));
+}

@@ -66,8 +66,3 @@ pub use remote::{Begun, CallReply, Ended, Far, FarCall, Fault, Home, Job, Pendin
 pub use session::Session;
 pub use signature::{Signature, SignatureError};
 pub use tool::{BuildError, Tool, ToolCall, ToolError, Tools};
-
-/// The example of the README, compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-pub struct Readme;

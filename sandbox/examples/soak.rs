@@ -1,6 +1,6 @@
 //! Mixed runs, and what they leave behind: `soak [RUNS]`, 100,000 without a number.
 //!
-//! Every tenth run is ended by force. It fails when descriptors, processes or memory of the host are more at the end than
+//! One in ten is past its deadline, one over its memory. It fails when descriptors, processes or memory of the host are more at the end than
 //! after the first tenth.
 
 use lisp_runtime::{Engine, Input, Limits, Request};

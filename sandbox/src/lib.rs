@@ -47,3 +47,8 @@ pub fn init() {
         template::main(&config.to_string_lossy());
     }
 }
+
+/// The examples of the README, compiled, and run where that is possible.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;

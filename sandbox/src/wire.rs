@@ -202,6 +202,45 @@ mod tests {
     }
 
     #[test]
+    fn whatever_comes_is_taken_or_refused() {
+        // Packets that are nearly right: the header of a real one with some bytes changed, and parts of any length.
+        let mut state = 1_u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let most = |_| 5_000;
+        let (mut frames, mut refused) = (0, 0);
+        for _ in 0..20_000 {
+            let mut assembler = Assembler::default();
+            for part in 0..next(4) {
+                let length = next(3_000) as usize;
+                let mut packet = packets(Kind::Call, 1, &vec![7; length]).next().unwrap_or_default();
+                if part > 0 {
+                    packet[9..13].copy_from_slice(&(next(3_000) as u32).to_le_bytes());
+                }
+                if next(3) == 0 {
+                    let at = next(packet.len() as u64) as usize;
+                    packet[at] = next(256) as u8;
+                }
+                packet.truncate(next(packet.len() as u64 * 2) as usize);
+                match assembler.take(&packet, most) {
+                    Ok(Taken::Frame(frame)) => {
+                        assert!(frame.bytes.len() <= 5_000);
+                        frames += 1;
+                    }
+                    Ok(_) => {}
+                    Err(_) => {
+                        refused += 1;
+                        break;
+                    }
+                }
+            }
+        }
+        assert!(frames > 1_000 && refused > 1_000, "{frames} {refused}");
+    }
+
+    #[test]
     fn violations() {
         let whole: Vec<Vec<u8>> = packets(Kind::Report, 1, &vec![0; 2 * PACKET]).collect();
         let refused = |packets: &[Vec<u8>]| assembled(packets.iter().cloned()).unwrap_err();
