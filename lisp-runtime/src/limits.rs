@@ -114,7 +114,7 @@ limits! {
     setup_heap_bytes, with_setup_heap_bytes = 40_000_000, Zero::Off;
     /// Bytes each parallel worker may hold. 0 is off.
     worker_heap_bytes, with_worker_heap_bytes = 10_000_000, Zero::Off;
-    /// Parallel workers alive at once in the whole run.
+    /// Parallel workers alive at once in the whole run, at every depth of nesting; at most 1,024.
     parallel_workers, with_parallel_workers = 8, Zero::Nothing;
     /// Workers one `pmap` or `pcalls` keeps going at once. 0 is twice the number of cores, the default.
     parallel_window, with_parallel_window = 0, Zero::Off;
