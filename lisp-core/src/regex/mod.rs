@@ -2,8 +2,8 @@
 //! deadline.
 //!
 //! A short text is searched by the regex-automata crate at one go, because that cannot take long. In a long one its lazy
-//! automaton is stepped piece by piece ([`Stepped`]). Look-around and back-references, and the groups of long matches,
-//! are the business of the backtracking machine ([`Backtracker`]).
+//! automaton is stepped piece by piece (`Stepped`). Look-around and back-references, and the groups of long matches,
+//! are the business of the backtracking machine (`Backtracker`).
 
 mod backtrack;
 mod class;
