@@ -422,7 +422,7 @@ fn expired(setting: &Setting, deadline: Option<Instant>) -> Option<Error> {
     deadline.is_some_and(|deadline| Instant::now() >= deadline).then(|| run_timeout(setting))
 }
 
-fn micros(time: Duration) -> u64 {
+pub(crate) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 

@@ -115,7 +115,7 @@ impl<'h> Search<'h> {
 
     /// Begins a search. What can take long is charged for as it is done, the rest now.
     fn new(h: &'h Heap, pattern: &str, text: &'h str, at_one_go: u64) -> Res<Self> {
-        let (compiled, cost) = h.regexes.borrow_mut().get(pattern)?;
+        let (compiled, cost) = h.regex(pattern)?;
         let (len, spread) = (text.len() as u64, 1 + cost.weight / cost::PLACES_PER_STEP);
         charge_compiled(h, cost)?;
         let quick = cost.weight.saturating_mul(len) <= at_one_go;
@@ -348,7 +348,7 @@ fn re_pattern<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args.first() {
         Some(&Value::Str(s)) => {
             h.charge(s.text.len() as u64 + cost::PATTERN_READ)?;
-            let (_, cost) = h.regexes.borrow_mut().get(s.text)?;
+            let (_, cost) = h.regex(s.text)?;
             charge_compiled(h, cost)?;
             Ok(Value::Regex(s))
         }

@@ -8,12 +8,12 @@ use crate::builtins::args::count_graphemes;
 use crate::compile::Proto;
 use crate::machine::Unit;
 use crate::meter::Prints;
-use crate::regex::Regexes;
+use crate::regex::{Compiled, PatternCost, Regexes};
 use bumpalo::Bump;
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Is anything counted? False with the feature that measures what the meter costs, and nowhere else.
 pub(crate) const METERED: bool = cfg!(not(feature = "unmetered"));
@@ -73,9 +73,15 @@ pub struct Heap {
     pub prints: RefCell<Prints>,
     /// Something was printed in this slice, and the driver wants to know.
     news: Cell<bool>,
-    /// The compiled regular expressions, by pattern.
-    pub regexes: RefCell<Regexes>,
+    /// The compiled regular expressions, by pattern: those of a run, its workers included.
+    regexes: Arc<Mutex<Regexes>>,
 }
+
+// Heaps of several threads share them, and nothing else would say so.
+const _: () = {
+    const fn is_send<T: Send>() {}
+    is_send::<Regexes>();
+};
 
 impl Heap {
     /// An empty arena that may hold `limit` bytes. `region` tells its objects from those of other arenas.
@@ -104,8 +110,19 @@ impl Heap {
             told: Cell::new(None),
             prints: RefCell::default(),
             news: Cell::new(false),
-            regexes: RefCell::default(),
+            regexes: Arc::default(),
         }
+    }
+
+    /// An empty arena for a worker that reads this one: it has a region of its own and the same compiled regular
+    /// expressions.
+    pub(super) fn above(&self, limit: usize) -> Self {
+        Heap { regexes: self.regexes.clone(), ..Heap::new(self.region + 1, limit) }
+    }
+
+    /// The compiled form of a regular expression and what it costs.
+    pub(crate) fn regex(&self, pattern: &str) -> Res<(Compiled, PatternCost)> {
+        self.regexes.lock().unwrap_or_else(PoisonError::into_inner).get(pattern)
     }
 
     pub(super) fn header(&self) -> Header {
@@ -525,4 +542,21 @@ pub(crate) fn cells_as_values<'h>(cells: &'h [Cell<Value<'h>>]) -> &'h [Value<'h
     // below its length, are written once before any view of them is made and never afterwards; a builder's cells may
     // be set again by `MapBuilder::set_value` only, which lends no views.
     unsafe { std::slice::from_raw_parts(cells.as_ptr().cast(), cells.len()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_finds_what_its_parent_compiled() {
+        let heap = Heap::new(1, 1_000);
+        let compiled = |heap: &Heap| match heap.regex("(a+)b").unwrap().0 {
+            Compiled::Linear(linear) => linear,
+            other => panic!("{other:?}"),
+        };
+        let (ours, workers) = (compiled(&heap), compiled(&heap.above(1_000)));
+        assert!(Arc::ptr_eq(&ours, &workers));
+        assert!(!Arc::ptr_eq(&ours, &compiled(&Heap::new(1, 1_000))), "another run compiles for itself");
+    }
 }

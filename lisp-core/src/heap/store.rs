@@ -161,9 +161,9 @@ impl<R: Rooted> Shared<R> {
         self.store.heap.account()
     }
 
-    /// The region of the heap; stores over it need another.
-    pub fn region(&self) -> u32 {
-        self.store.heap.region()
+    /// An empty heap for a store over this one, which may hold `limit` bytes.
+    pub fn heap_above(&self, limit: usize) -> Heap {
+        self.store.heap.above(limit)
     }
 }
 

@@ -72,7 +72,7 @@ impl Branch {
     /// # Errors
     /// The worker's budget does not allow it to begin.
     pub fn worker(&self, index: usize, settings: &Settings) -> Result<Machine, Error> {
-        let mut store = Machine::store(self.shared.region() + 1, settings);
+        let mut store = Machine::store(settings, |limit| self.shared.heap_above(limit));
         let parent = store.keep(self.shared.clone());
         let started = store.enter(|h, state, keep| {
             let Some(parent) = keep.get::<Shared<Roots>>(parent) else { return Ok(()) };

@@ -134,7 +134,7 @@ const RUN_REGION: u32 = 1;
 impl Machine {
     /// A machine over what the host grants; a later grant's names win.
     pub fn new(grants: Vec<Arc<Grant>>, settings: Settings) -> Machine {
-        let mut store = Machine::store(RUN_REGION, &settings);
+        let mut store = Machine::store(&settings, |limit| Heap::new(RUN_REGION, limit));
         for grant in &grants {
             store.keep(grant.clone());
         }
@@ -169,9 +169,8 @@ impl Machine {
     }
 
     /// An empty heap and empty roots, limited as the settings say.
-    pub(super) fn store(region: u32, settings: &Settings) -> Store<Roots> {
-        let limit = if settings.heap_bytes == 0 { usize::MAX } else { settings.heap_bytes };
-        let heap = Heap::new(region, limit);
+    pub(super) fn store(settings: &Settings, empty: impl FnOnce(usize) -> Heap) -> Store<Roots> {
+        let heap = empty(if settings.heap_bytes == 0 { usize::MAX } else { settings.heap_bytes });
         {
             let mut prints = heap.prints.borrow_mut();
             prints.line_chars = settings.print_chars;

@@ -285,7 +285,7 @@ impl Group {
         let capacity = self.common.budget.capacity();
         Error::new(
             Reason::ParallelCapacityExceeded,
-            format!("no worker can begin: all {capacity} are taken by the calls around this one"),
+            format!("no worker can begin: of the {capacity} that a run may have at once none is free"),
         )
         .hint("use map instead of pmap inside pmap, or raise the limit parallel_workers")
         .detail("limit", capacity)

@@ -1,0 +1,191 @@
+//! The half that drives the machine.
+
+use super::report::Shown;
+use super::{CallReply, Job, Report};
+use crate::cancel::Cancel;
+use crate::engine::Engine;
+use crate::input::{Input, Source};
+use crate::limits::Limits;
+use crate::outcome::{Outcome, Phase, Problem};
+use crate::parallel::{Exec, Inline, work};
+use crate::program::Program;
+use crate::run::{Next, Run};
+use crate::session::Session;
+use crate::tool::{Tool, ToolCall};
+use lisp_core::{Error, Reason};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// What a far half asks of the one that sent it.
+pub trait RunHost {
+    /// The program has printed these lines.
+    fn printed(&mut self, lines: Vec<String>);
+    /// The program, or a worker of it, calls a tool. Several calls may be under way at once.
+    fn call(&mut self, call: FarCall<'_>);
+    /// Waits for the reply to any of the calls under way; answers it with the call's number. To end the wait,
+    /// [`CallReply::Late`] is a reply.
+    fn next_reply(&mut self) -> (u64, CallReply);
+}
+
+/// A call of a tool on its way to the other half.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FarCall<'a> {
+    /// Its number in the run, from 1.
+    pub number: u64,
+    /// The way to the worker that makes it; empty for the program itself.
+    pub worker: Cow<'a, [u32]>,
+    /// The tool's name.
+    pub name: Cow<'a, str>,
+    /// Its arguments, a JSON object.
+    pub arguments: Cow<'a, str>,
+}
+
+/// The half that drives the machine, turn after turn.
+pub struct Far {
+    job: Result<Seat, Box<Problem>>,
+    limits: Limits,
+    cancel: Cancel,
+}
+
+/// Who runs a job's programs.
+enum Seat {
+    Once(Engine, Program, Box<Input<'static>>, Arc<AtomicBool>),
+    Session(Box<Session>),
+}
+
+impl std::fmt::Debug for Far {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Far").finish_non_exhaustive()
+    }
+}
+
+impl Far {
+    /// Takes a job up: what can be wrong with it is in the first report. `alarm` is to be set at the deadline by
+    /// whoever has no watchdog thread, and when `cancel` is used.
+    pub fn new(job: Job<'_>, alarm: Arc<AtomicBool>, cancel: Cancel) -> Self {
+        let limits = job.limits;
+        Far { job: seat(job, alarm, &cancel), limits, cancel }
+    }
+
+    /// Runs the job's program, or in a session the program of one more turn. The deadline counts from `started`.
+    pub fn run(&mut self, started: Instant, turn: Option<&str>, host: &mut dyn RunHost) -> Report {
+        let mut shown = Shown::default();
+        let mut drive = |run: &mut Run| {
+            let outcome = drive(run, host);
+            shown = Shown { lines: run.actor.shown, mixed: run.actor.mixed };
+            outcome
+        };
+        let outcome = match &mut self.job {
+            Err(problem) => Outcome::of_problem(problem.clone(), self.limits),
+            Ok(Seat::Once(engine, program, input, alarm)) => {
+                let mut setting = match engine.setting(input) {
+                    Ok(setting) => setting,
+                    Err(problem) => return Report::of(engine.ended(started, problem, self.limits), shown, Vec::new()),
+                };
+                setting.alarm = Some(alarm.clone());
+                match Run::set_up(started, setting, program, input) {
+                    Ok(mut run) => drive(&mut run),
+                    Err(problem) => engine.ended(started, problem, self.limits),
+                }
+            }
+            Ok(Seat::Session(session)) => {
+                self.cancel.reset();
+                session.eval_since(started, turn.unwrap_or_default(), &mut drive)
+            }
+        };
+        let names = match &mut self.job {
+            Ok(Seat::Session(session)) => session.names(),
+            _ => Vec::new(),
+        };
+        Report::of(outcome, shown, names)
+    }
+}
+
+fn seat(job: Job<'_>, alarm: Arc<AtomicBool>, cancel: &Cancel) -> Result<Seat, Box<Problem>> {
+    // The other half counts the calls.
+    let limits = Limits { tool_calls: 0, ..job.limits };
+    let mut builder = Engine::builder().limits(limits);
+    for face in job.tools {
+        let tool = Tool::external(face.name);
+        builder = builder.grant(match face.signature {
+            Some(text) if face.checked => tool.signature(text),
+            Some(text) => tool.described(text.into_owned()),
+            None => tool,
+        });
+    }
+    let broken = |error: crate::BuildError| {
+        Box::new(Problem::new(Error::new(Reason::HostFault, error.to_string()), Phase::Setup))
+    };
+    let engine = builder.build().map_err(broken)?;
+    let mut input = Input::new().strict_data(job.strict_data).cancel_with(cancel);
+    for (index, source) in job.setup.iter().enumerate() {
+        let program = engine.compile(source).map_err(|mut problem| {
+            problem.setup = Some(index);
+            problem
+        })?;
+        input = input.setup(&program);
+    }
+    input.sources = job.sources.into_iter().map(Source::from).collect();
+    input.signature = job.signature.map(|text| Cow::Owned(text.into_owned()));
+    input.now_ms = job.now_ms;
+    if job.session {
+        let mut session = engine.session(input);
+        session.alarm = Some(alarm);
+        return Ok(Seat::Session(Box::new(session)));
+    }
+    let program = engine.compile(&job.program)?;
+    Ok(Seat::Once(engine, program, Box::new(input), alarm))
+}
+
+fn drive(run: &mut Run, host: &mut dyn RunHost) -> Outcome {
+    let inline = run.by_hand.get_or_insert_with(|| Arc::new(Inline::by_hand())).clone();
+    // Calls up to this number are with the host.
+    let mut sent = 0;
+    loop {
+        if !run.is_back(false) {
+            inline.run_showing(&mut |lines| host.printed(lines));
+            let calls = inline.waiting();
+            if run.is_back(calls.is_empty()) {
+                continue;
+            }
+            for call in calls.iter().filter(|call| call.number > sent) {
+                host.call(FarCall::of(call));
+            }
+            sent = calls.last().map_or(sent, |call| sent.max(call.number));
+            let (number, reply) = host.next_reply();
+            run.reply_to(number, reply.into());
+            continue;
+        }
+        match run.advance() {
+            Next::Printed(lines) => host.printed(lines),
+            Next::Call(_, call) => {
+                host.call(FarCall::of(&call));
+                sent = call.number;
+                while run.actor.waits_for(call.number) {
+                    let (number, reply) = host.next_reply();
+                    run.reply_to(number, reply.into());
+                }
+            }
+            Next::Workers => {
+                if let Some(first) = run.send_workers(Exec::Inline(inline.clone())) {
+                    work(first);
+                }
+            }
+            Next::Done(outcome) => return *outcome,
+        }
+    }
+}
+
+impl<'a> FarCall<'a> {
+    fn of(call: &'a ToolCall) -> Self {
+        FarCall {
+            number: call.number,
+            worker: Cow::Owned(call.worker()),
+            name: Cow::Borrowed(&call.name),
+            arguments: Cow::Borrowed(&call.arguments),
+        }
+    }
+}

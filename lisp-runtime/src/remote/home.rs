@@ -1,0 +1,268 @@
+//! The half that keeps what must outlive the other.
+
+use super::{CallReply, FarCall, Report};
+use crate::cancel::Cancel;
+use crate::desk::{Admission, Desk, Ticket};
+use crate::engine::Engine;
+use crate::input::Input;
+use crate::ledger::Ledger;
+use crate::limits::Limits;
+use crate::outcome::{Answer, Outcome, Phase, Problem, Usage};
+use crate::run::{deadline, micros};
+use crate::tool::{Reply, Tool, ToolCall, Tools};
+use lisp_core::{Error, Reason};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The half of a run that stays: tools, ledger, prints so far, clock.
+pub struct Home {
+    started: Instant,
+    deadline: Option<Instant>,
+    limits: Limits,
+    pub(super) tools: BTreeMap<String, Arc<Tool>>,
+    cancel: Cancel,
+    cancellable: bool,
+    desk: Desk<Asked>,
+    ledger: Ledger,
+    in_tools: Duration,
+    prints: Vec<String>,
+    print_bytes: u64,
+}
+
+impl std::fmt::Debug for Home {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Home").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// A call that waits for the same one to end.
+struct Asked {
+    tool: Arc<Tool>,
+    call: FarCall<'static>,
+}
+
+/// What a call of a tool began with.
+#[allow(clippy::large_enum_variant, reason = "it is taken apart at once")]
+#[derive(Debug)]
+pub enum Begun {
+    /// It has its reply already.
+    Ready(CallReply),
+    /// It is in the ledger, and to be made.
+    Call(PendingCall),
+    /// The same call is under way: what becomes of it comes with that one's end.
+    Later,
+}
+
+/// A call in the ledger that is to be made, on any thread.
+pub struct PendingCall {
+    tool: Arc<Tool>,
+    call: ToolCall,
+    /// The other half's number of it.
+    number: u64,
+    ticket: Ticket,
+    since: Instant,
+}
+
+impl std::fmt::Debug for PendingCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PendingCall").field("call", &self.call).finish_non_exhaustive()
+    }
+}
+
+impl PendingCall {
+    /// Makes the call; this is where the host's closure runs.
+    pub fn make(self) -> Ended {
+        let reply = self.tool.call(self.call);
+        Ended { reply, number: self.number, ticket: self.ticket, spent: self.since.elapsed() }
+    }
+}
+
+/// A call that has ended.
+pub struct Ended {
+    reply: Reply,
+    number: u64,
+    ticket: Ticket,
+    spent: Duration,
+}
+
+impl std::fmt::Debug for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ended").field("spent", &self.spent).finish_non_exhaustive()
+    }
+}
+
+impl Home {
+    pub(super) fn new(started: Instant, engine: &Engine, input: &Input<'_>, limits: Limits) -> Self {
+        let own = input.tools.as_deref().into_iter();
+        // A tool of the run takes the place of the engine's.
+        let tools = [engine.tools()].into_iter().chain(own).flat_map(Tools::all);
+        Home {
+            started,
+            deadline: deadline(started, limits.timeout_ms),
+            limits,
+            tools: tools.map(|tool| (tool.name.clone(), tool.clone())).collect(),
+            cancel: input.cancel.clone().unwrap_or_default(),
+            cancellable: input.cancel.is_some(),
+            desk: Desk::new(limits.tool_calls),
+            ledger: Ledger::default(),
+            in_tools: Duration::ZERO,
+            prints: Vec::new(),
+            print_bytes: 0,
+        }
+    }
+
+    /// Begins one more turn of a session.
+    pub fn next_turn(&mut self) {
+        self.started = Instant::now();
+        self.deadline = deadline(self.started, self.limits.timeout_ms);
+        self.desk = Desk::new(self.limits.tool_calls);
+        self.ledger = Ledger::default();
+        self.in_tools = Duration::ZERO;
+        self.prints = Vec::new();
+        self.print_bytes = 0;
+    }
+
+    /// When the turn began.
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// When it is to be over; `None` is never.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The handle that ends the run.
+    pub fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    /// Has anybody but this half the handle?
+    pub fn is_cancellable(&self) -> bool {
+        self.cancellable
+    }
+
+    /// Takes lines that the program printed. False when they are more than the limits allow: then the other half does
+    /// not keep to them.
+    #[must_use]
+    pub fn printed(&mut self, lines: Vec<String>) -> bool {
+        let bytes: usize = lines.iter().map(|line| line.len() + lisp_core::meter::Prints::LINE_BYTES).sum();
+        self.print_bytes = self.print_bytes.saturating_add(bytes as u64);
+        // Each worker may print as much as the run, and a last line says how many more there were.
+        let sources = self.limits.parallel_workers.saturating_add(2);
+        if self.limits.prints_bytes > 0 && self.print_bytes > self.limits.prints_bytes.saturating_mul(sources) {
+            return false;
+        }
+        self.prints.extend(lines);
+        true
+    }
+
+    /// Begins a call: answers it from the cache, refuses it, or enters it into the ledger.
+    pub fn begin(&mut self, call: FarCall<'_>) -> Begun {
+        let Some(tool) = self.tools.get(&*call.name).cloned() else {
+            let error = Error::new(Reason::UnknownTool, format!("there is no tool/{}", call.name));
+            return Begun::Ready(CallReply::Refused((&error).into()));
+        };
+        let FarCall { number, worker, name, arguments } = call;
+        let call = FarCall {
+            number,
+            worker: Cow::Owned(worker.into_owned()),
+            name: Cow::Owned(name.into_owned()),
+            arguments: Cow::Owned(arguments.into_owned()),
+        };
+        self.admit(Asked { tool, call })
+    }
+
+    fn admit(&mut self, asked: Asked) -> Begun {
+        let Asked { tool, call } = &asked;
+        let number = call.number;
+        match self.desk.admit(&mut self.ledger, tool, &call.arguments, call.worker.to_vec()) {
+            Admission::Cached(json) => {
+                self.ledger.number_last(number);
+                Begun::Ready(CallReply::Json(json.as_ref().to_owned()))
+            }
+            Admission::UnderWay(key) => match self.desk.wait(&key, asked) {
+                None => Begun::Later,
+                Some(asked) => self.admit(asked),
+            },
+            Admission::Refused(error) => Begun::Ready(CallReply::Refused((&error).into())),
+            Admission::Made(ticket) => {
+                self.ledger.number_last(number);
+                let Asked { tool, call } = asked;
+                let call = ToolCall {
+                    number,
+                    name: tool.name.clone(),
+                    arguments: call.arguments.into_owned(),
+                    deadline: self.deadline,
+                    cancel: self.cancel.clone(),
+                };
+                Begun::Call(PendingCall { tool, call, number, ticket, since: Instant::now() })
+            }
+        }
+    }
+
+    /// Records how a call ended. Answers its number and reply, and what becomes of calls that waited for it.
+    pub fn end(&mut self, ended: Ended) -> Vec<(u64, Begun)> {
+        self.in_tools += ended.spent;
+        let waited = self.desk.settle(&mut self.ledger, ended.ticket, &ended.reply, ended.spent);
+        let mut begun = vec![(ended.number, Begun::Ready(ended.reply.into()))];
+        for asked in waited {
+            let number = asked.call.number;
+            match self.admit(asked) {
+                Begun::Later => {}
+                ready => begun.push((number, ready)),
+            }
+        }
+        begun
+    }
+
+    /// The outcome of a report.
+    pub fn finish(&mut self, mut report: Report) -> Outcome {
+        let prints = std::mem::take(&mut report.prints);
+        if report.whole {
+            (self.prints, self.print_bytes) = (Vec::new(), 0);
+        }
+        if !self.printed(prints) {
+            return self.fail(Error::new(Reason::HostFault, "the run's process printed more than it may"), None);
+        }
+        self.ledger.sort_by_numbers(&report.calls);
+        let (answer, prints_dropped, usage) = report.into_answer();
+        self.outcome(answer, prints_dropped, usage)
+    }
+
+    /// The outcome of a far half that broke or was killed: with the prints and the ledger up to then.
+    pub fn fail(&mut self, error: Error, phase: Option<Phase>) -> Outcome {
+        let problem = Box::new(Problem::new(error, phase.unwrap_or(Phase::Eval)));
+        let compute = self.started.elapsed().saturating_sub(self.in_tools);
+        let usage = Usage { compute_us: micros(compute), ..Usage::default() };
+        self.outcome(Err(problem), 0, usage)
+    }
+
+    fn outcome(&mut self, answer: Result<Answer, Box<Problem>>, prints_dropped: u64, mut usage: Usage) -> Outcome {
+        usage.duration_us = micros(self.started.elapsed());
+        usage.tool_calls = self.desk.calls();
+        let prints = std::mem::take(&mut self.prints);
+        let value = answer.as_ref().map_or(0, |a| a.json.as_ref().map_or(0, String::len));
+        usage.output_bytes = (prints.iter().map(String::len).sum::<usize>() + value) as u64;
+        let calls = self.ledger.numbers();
+        let (ledger, ledger_dropped) = self.ledger.take();
+        Outcome {
+            answer,
+            prints,
+            prints_dropped,
+            usage,
+            ledger,
+            ledger_dropped,
+            clock: Vec::new(),
+            calls,
+            limits: self.limits,
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What the halves tell each other: replies, errors, and what came of a run.
+
+use crate::outcome::{Answer, Outcome, OutcomeKind, Phase, Position, Problem, Usage};
+use crate::tool::{Reply, ToolError, ToolErrorKind};
+use lisp_core::{Detail, Error, Reason, Span};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// The reply to a tool call, as data.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum CallReply {
+    /// A result as JSON text
+    Json(String),
+    /// The call's own arguments
+    Echo,
+    /// The tool failed
+    Error(String),
+    /// The program called the tool wrongly
+    Arguments(String),
+    /// The tool's closure panicked
+    Panic(String),
+    /// The run may not make the call
+    Refused(Fault),
+    /// There was none in time
+    Late,
+}
+
+impl From<CallReply> for Reply {
+    fn from(reply: CallReply) -> Self {
+        match reply {
+            CallReply::Json(json) => Reply::Json(json),
+            CallReply::Echo => Reply::Echo,
+            CallReply::Error(message) => Reply::Error(ToolError::new(message)),
+            CallReply::Arguments(message) => Reply::Error(ToolError::invalid_arguments(message)),
+            CallReply::Panic(message) => Reply::Error(ToolError { message, kind: ToolErrorKind::Panic }),
+            CallReply::Refused(fault) => Reply::Refused(fault.into()),
+            CallReply::Late => Reply::Late,
+        }
+    }
+}
+
+impl From<Reply> for CallReply {
+    fn from(reply: Reply) -> Self {
+        match reply {
+            Reply::Json(json) => CallReply::Json(json),
+            Reply::Echo => CallReply::Echo,
+            Reply::Error(error) => match error.kind {
+                ToolErrorKind::Failed => CallReply::Error(error.message),
+                ToolErrorKind::Arguments => CallReply::Arguments(error.message),
+                ToolErrorKind::Panic => CallReply::Panic(error.message),
+            },
+            Reply::Refused(error) => CallReply::Refused((&error).into()),
+            Reply::Late => CallReply::Late,
+        }
+    }
+}
+
+/// An error, as data.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Fault {
+    reason: String,
+    message: String,
+    span: Option<(u32, u32)>,
+    hint: Option<String>,
+    details: Vec<(String, Figure)>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Figure {
+    Int(i64),
+    Text(String),
+}
+
+impl From<&Error> for Fault {
+    fn from(error: &Error) -> Self {
+        let figure = |(name, detail): &(Cow<'static, str>, Detail)| {
+            let figure = match detail {
+                Detail::Int(n) => Figure::Int(*n),
+                Detail::Text(text) => Figure::Text(text.clone()),
+                _ => return None,
+            };
+            Some((name.to_string(), figure))
+        };
+        Fault {
+            reason: error.reason.name().to_owned(),
+            message: error.message.clone(),
+            span: error.span.map(|span| (span.start, span.end)),
+            hint: error.hint.clone(),
+            details: error.details.iter().filter_map(figure).collect(),
+        }
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        let mut error = Error::new(Reason::from_name(&fault.reason).unwrap_or(Reason::HostFault), "");
+        // It is cut already, and a mark may stand behind the cut.
+        error.message = fault.message;
+        error.span = fault.span.map(|(start, end)| Span::new(start, end));
+        error.hint = fault.hint;
+        let detail = |(name, figure): (String, Figure)| {
+            let detail = match figure {
+                Figure::Int(n) => Detail::Int(n),
+                Figure::Text(text) => Detail::Text(text),
+            };
+            (Cow::Owned(name), detail)
+        };
+        error.details = fault.details.into_iter().map(detail).collect();
+        error
+    }
+}
+
+/// What came of a far half, as data.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    end: Result<Value, Trouble>,
+    /// Lines that were not sent before.
+    pub(super) prints: Vec<String>,
+    /// The lines above are all there are: those sent before may be in another order.
+    pub(super) whole: bool,
+    /// The numbers of the tool calls in the program's order.
+    pub(super) calls: Vec<u64>,
+    prints_dropped: u64,
+    usage: Usage,
+    /// What a session has defined.
+    names: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Value {
+    kind: OutcomeKind,
+    json: Result<String, Fault>,
+    text: String,
+    text_bytes: usize,
+    memory: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Trouble {
+    fault: Fault,
+    phase: Phase,
+    position: Option<[u32; 4]>,
+    setup: Option<usize>,
+}
+
+/// What of the prints has been sent.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Shown {
+    pub(super) lines: usize,
+    pub(super) mixed: bool,
+}
+
+impl Report {
+    pub(super) fn of(outcome: Outcome, shown: Shown, names: Vec<String>) -> Self {
+        let calls = outcome.calls;
+        let end = match outcome.answer {
+            Ok(answer) => Ok(Value {
+                kind: answer.kind,
+                json: answer.json.map_err(|error| (&error).into()),
+                text: answer.text,
+                text_bytes: answer.text_bytes,
+                memory: answer.memory,
+            }),
+            Err(problem) => Err(Trouble {
+                fault: (&problem.error).into(),
+                phase: problem.phase,
+                position: problem.position.map(|p| [p.line, p.column, p.end_line, p.end_column]),
+                setup: problem.setup,
+            }),
+        };
+        let prints = outcome.prints.into_iter().skip(if shown.mixed { 0 } else { shown.lines }).collect();
+        let prints_dropped = outcome.prints_dropped;
+        Report { end, prints, whole: shown.mixed, calls, prints_dropped, usage: outcome.usage, names }
+    }
+
+    /// What a session has defined, in order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    pub(super) fn into_answer(self) -> (Result<Answer, Box<Problem>>, u64, Usage) {
+        let end = match self.end {
+            Ok(value) => Ok(Answer {
+                kind: value.kind,
+                json: value.json.map_err(Error::from),
+                text: value.text,
+                text_bytes: value.text_bytes,
+                memory: value.memory,
+            }),
+            Err(trouble) => {
+                let position = trouble.position.map(|[line, column, end_line, end_column]| Position {
+                    line,
+                    column,
+                    end_line,
+                    end_column,
+                });
+                let mut problem = Problem::new(trouble.fault.into(), trouble.phase);
+                (problem.position, problem.setup) = (position, trouble.setup);
+                Err(Box::new(problem))
+            }
+        };
+        (end, self.prints_dropped, self.usage)
+    }
+}
