@@ -17,7 +17,7 @@ pub(crate) fn again<'h>(h: &'h Heap, s: &mut State<'h>, result: Value<'h>) -> bo
     let Code::Lisp { closure: Some(running), .. } = top.code else { return false };
     let (own, args) = s.stack.split_at_mut(top.base as usize);
     let Some(own) = own.get_mut(*base as usize..*base as usize + *size as usize) else { return false };
-    if METERED && h.spent() + INSTRUCTION > h.stop_at() {
+    if METERED && h.left() < INSTRUCTION as i64 {
         return false;
     }
     if matches!(op, FrameOp::Sort | FrameOp::SortBy) {
@@ -61,6 +61,6 @@ pub(crate) fn again<'h>(h: &'h Heap, s: &mut State<'h>, result: Value<'h>) -> bo
 /// The native frame's own step, as it is charged for elsewhere.
 fn charge(h: &Heap) {
     if METERED {
-        h.set_spent(h.spent() + INSTRUCTION);
+        h.set_left(h.left() - INSTRUCTION as i64);
     }
 }
