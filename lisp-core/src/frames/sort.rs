@@ -284,10 +284,10 @@ fn merge_runs<'h>(h: &'h Heap, s: &mut State<'h>, base: usize, runs: &mut Runs<'
 pub(super) fn next_pair<'h>(
     own: &mut [Value<'h>],
     running: &'h Closure<'h>,
-    result: Value<'h>,
+    result: &Value<'h>,
 ) -> Option<[Value<'h>; 2]> {
     let (Value::Vector(keys), Value::Closure(f)) = (own[KEYS], own[COMPARATOR]) else { return None };
-    let take_right = match result {
+    let take_right = match *result {
         Value::Bool(first) => first,
         Value::Int(order) => order < 0,
         _ => return None,
@@ -296,7 +296,7 @@ pub(super) fn next_pair<'h>(
     let mut at = runs.fronts(keys.len());
     let next = if take_right { at.b } else { at.a };
     let last = if take_right { at.end } else { at.middle };
-    if !std::ptr::eq(f, running) || next + 1 >= last || !runs.to.push_in_place(runs.from.get(next)) {
+    if !std::ptr::eq(f, running) || next + 1 >= last || !runs.to.push_in_place(&runs.from.get(next)) {
         return None;
     }
     runs.count(take_right, at.end);

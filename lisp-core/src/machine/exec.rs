@@ -327,7 +327,7 @@ impl<'h> State<'h> {
                         let (&Frame { code, base: caller, .. }, dst) = (below, done.dst);
                         let Code::Lisp { unit: u, proto: p, closure: c, pc } = code else {
                             settle!();
-                            if crate::frames::again(h, self, value) {
+                            if crate::frames::again(h, self, &value) {
                                 w = Window::open(&mut self.stack, base, &proto.code, 0, Fuel::of(h.left()));
                                 continue;
                             }
