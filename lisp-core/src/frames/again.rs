@@ -21,10 +21,11 @@ pub(crate) fn again<'h>(h: &'h Heap, s: &mut State<'h>, result: &Value<'h>) -> b
         return false;
     }
     if matches!(op, FrameOp::Sort | FrameOp::SortBy) {
-        let Some(pair) = super::sort::next_pair(own, running, result) else { return false };
-        args[..2].copy_from_slice(&pair);
-        charge(h);
-        return true;
+        let goes_on = super::sort::next_pair(own, running, result, args);
+        if goes_on {
+            charge(h);
+        }
+        return goes_on;
     }
     let [_, Value::Closure(f), Value::Vector(items), acc, extra, _, ..] = own else { return false };
     let Some([item, next, ..]) = items.items().get(*i as usize..) else { return false };

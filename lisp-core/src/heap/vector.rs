@@ -234,6 +234,7 @@ impl<'h> VecBuilder<'h> {
     }
 
     /// The elements so far.
+    #[inline]
     pub fn items(&self) -> &'h [Value<'h>] {
         super::region::cells_as_values(&self.cells.get()[..self.len.get()])
     }
