@@ -41,7 +41,7 @@ fn format<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     };
     let mut rest = string("format", text)?;
     let mut out = TextBuf::new(h);
-    while let Some((plain, place)) = rest.split_once('%') {
+    while let Some((plain, place)) = next_place(rest) {
         h.charge(1)?;
         out.push_str(plain)?;
         if let Some(after) = place.strip_prefix('%') {
@@ -63,9 +63,18 @@ fn format<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     out.finish()
 }
 
+/// The text before the next percent sign and that behind it. There is little between two of them.
+fn next_place(text: &str) -> Option<(&str, &str)> {
+    let at = text.bytes().position(|b| b == b'%')?;
+    Some((text.get(..at)?, text.get(at + 1..)?))
+}
+
 /// Reads flags, width and precision, and the letter.
 fn read_field(place: &str) -> Res<(Field, char, &str)> {
     let mut field = Field::default();
+    if let Some(letter @ (b's' | b'd')) = place.bytes().next() {
+        return Ok((field, char::from(letter), place.get(1..).unwrap_or_default()));
+    }
     let mut rest = place;
     loop {
         rest = match rest.split_at_checked(1) {
@@ -143,7 +152,10 @@ fn show<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut
             };
             pad(field, shown, false, out)
         }
-        'd' => pad(field, &decimal(h, value)?, true, out),
+        'd' => match value {
+            Value::Int(i) => pad(field, itoa::Buffer::new().format(i), true, out),
+            _ => pad(field, &decimal(h, value)?, true, out),
+        },
         'x' | 'o' => pad(field, &radix(h, letter, value)?, true, out),
         _ => {
             let Some(f) = value.as_f64() else { return Err(wrong(letter, "a number", value)) };
@@ -166,6 +178,9 @@ fn show<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut
 /// Adds a text in its field: to the right, filled with zeros behind a sign or with spaces, or to the left.
 fn pad(field: Field, text: &str, number: bool, out: &mut TextBuf<'_>) -> Res<()> {
     let fill = field.width.saturating_sub(if field.width == 0 { 0 } else { grapheme_count(text) });
+    if fill == 0 {
+        return out.push_str(text);
+    }
     if field.left {
         out.push_str(text)?;
         return out.fill(' ', fill);
@@ -182,10 +197,9 @@ fn pad(field: Field, text: &str, number: bool, out: &mut TextBuf<'_>) -> Res<()>
     out.push_str(text)
 }
 
-/// The decimal digits of an integer, or of a float that is whole.
+/// The decimal digits of an integer beyond 64 bits, or of a float that is whole.
 fn decimal<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
     match value {
-        Value::Int(i) => Ok(i.to_string()),
         Value::Big(_) => big_text(h, value, 10),
         Value::Float(0.0) => Ok("0".to_owned()),
         Value::Float(f) if f.is_finite() && f.fract() == 0.0 => Ok(format!("{f:.0}")),

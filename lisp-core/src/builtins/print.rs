@@ -85,6 +85,10 @@ pub fn to_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     match v {
         Value::Nil => Ok(()),
         Value::Str(s) | Value::Symbol(s) | Value::Regex(s) => out.push_str(s.text),
+        Value::Int(i) => {
+            h.charge(1)?;
+            show_int(i, out)
+        }
         Value::Float(f) if f.is_nan() => out.push_str("NaN"),
         Value::Float(f) if f.is_infinite() => out.push_str(if f > 0.0 { "Infinity" } else { "-Infinity" }),
         Value::Time(t) => out.push_str(&time_text(t.value)),
@@ -247,22 +251,8 @@ fn show_time(time: &Time, out: &mut TextBuf<'_>) -> Res<()> {
 }
 
 /// An integer without a detour over a string on Rust's heap.
-fn show_int(i: i64, out: &mut TextBuf<'_>) -> Res<()> {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    let mut rest = i.unsigned_abs();
-    while let Some(place) = at.checked_sub(1).and_then(|place| digits.get_mut(place)) {
-        *place = b'0' + (rest % 10) as u8;
-        at -= 1;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if i < 0 {
-        out.push('-')?;
-    }
-    out.push_str(digits.get(at..).and_then(|d| std::str::from_utf8(d).ok()).unwrap_or_default())
+pub(super) fn show_int(i: i64, out: &mut TextBuf<'_>) -> Res<()> {
+    out.push_str(itoa::Buffer::new().format(i))
 }
 
 /// Adds a string in quotes. Only what the reader understands after a backslash is written with one; all other

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::builtins::{args, comparison, numbers};
 use crate::error::{Error, Reason};
-use crate::heap::{Heap, Res, Value};
+use crate::heap::{Heap, Res, Value, VecBuilder};
 use crate::machine::{Called, State};
 use std::cmp::Ordering;
 
@@ -142,6 +142,11 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
     let f = s.stack[base + FUNCTION];
     let alone = takes_element(op) && !(walks_several(op) && matches!(second, Value::Vector(_)));
     let leaf = if alone { Leaf::of(f, 1) } else { None };
+    if let (FrameOp::Map, false, Some(leaf), Some(done)) = (op, waiting, leaf, builder(s.stack[base + ACC])) {
+        let mapped = map_leaf(h, &mut s.mark, leaf, list, &mut i, done);
+        s.set_native(false, i as u32);
+        mapped?;
+    }
     loop {
         s.mark = h.spent();
         if waiting {
@@ -214,6 +219,26 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
         }
         waiting = true;
     }
+}
+
+/// Maps a function that answers at once, from element `i` on, as long as there is room for the results. At a fault `i`
+/// and `mark` say from where it is done again.
+fn map_leaf<'h>(
+    h: &'h Heap,
+    mark: &mut u64,
+    leaf: Leaf<'h>,
+    list: &'h [Value<'h>],
+    i: &mut usize,
+    done: &'h VecBuilder<'h>,
+) -> Res<()> {
+    for item in list.iter().skip(*i).take(done.room()) {
+        *mark = h.spent();
+        h.charge(1)?;
+        let result = leaf.call(h, std::slice::from_ref(item))?;
+        done.push_in_place(&result);
+        *i += 1;
+    }
+    Ok(())
 }
 
 fn pair<'h>(v: Value<'h>) -> (Value<'h>, Value<'h>) {

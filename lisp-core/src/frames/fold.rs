@@ -67,7 +67,13 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
     let (base, mut waiting, mut i) = current(s);
     let list = vector(s.stack[base + ITEMS]);
     let f = s.stack[base + FUNCTION];
-    let leaf = if op == FrameOp::Reduce { Leaf::of(f, 2) } else { None };
+    if let (FrameOp::Reduce, false, Some(leaf)) = (op, waiting, Leaf::of(f, 2)) {
+        let mut acc = s.stack[base + ACC];
+        let folded = fold_leaf(h, &mut s.mark, leaf, list, &mut i, &mut acc);
+        s.stack[base + ACC] = acc;
+        s.set_native(false, i as u32);
+        folded?;
+    }
     loop {
         s.mark = h.spent();
         if waiting {
@@ -90,13 +96,6 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
         let acc = s.stack[base + ACC];
         let out = match op {
             FrameOp::Reduce => {
-                if let Some(leaf) = leaf {
-                    let result = leaf.call(h, &[acc, list[i]])?;
-                    s.stack[base + RESULT] = result;
-                    s.set_native(true, i as u32);
-                    waiting = true;
-                    continue;
-                }
                 if s.enter_from_native(h, f, [acc, list[i]], i)? {
                     return Ok(Flow::Switch);
                 }
@@ -125,4 +124,23 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
         }
         waiting = true;
     }
+}
+
+/// Folds with a function that answers at once, from element `i` on. At a fault `i`, `acc` and `mark` say from where it is
+/// done again.
+fn fold_leaf<'h>(
+    h: &'h Heap,
+    mark: &mut u64,
+    leaf: Leaf<'h>,
+    list: &'h [Value<'h>],
+    i: &mut usize,
+    acc: &mut Value<'h>,
+) -> Res<()> {
+    for item in list.iter().skip(*i) {
+        *mark = h.spent();
+        h.charge(1)?;
+        *acc = leaf.call(h, &[*acc, *item])?;
+        *i += 1;
+    }
+    Ok(())
 }

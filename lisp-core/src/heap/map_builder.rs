@@ -174,9 +174,7 @@ impl<'h> MapBuilder<'h> {
         for i in 0..n {
             order.push((h.hash(self.entry(i).0)?, i as u32));
         }
-        // In the order of the tree's walk, entries of one node stand together: low five bits first.
-        order.sort_unstable_by_key(|&(hash, i)| (reverse_groups(hash), i));
-        let root = self.subtree(h, &order, 0)?;
+        let root = self.subtree(h, &in_tree_order(order), 0)?;
         h.alloc(Map { head: h.header(), rep: Rep::Tree(n, root) })
     }
 
@@ -209,7 +207,42 @@ impl<'h> MapBuilder<'h> {
     }
 }
 
-/// The hash with its groups of five bits in reverse order: sorting by it puts siblings together at every level.
+/// Sorts hashes and places in the order of the tree's walk, in which entries of one node stand together: by the lowest
+/// group of bits, then by the next one. Equal hashes stay as they came.
+fn in_tree_order(mut order: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
+    /// Two groups are sorted by at once, the deepest levels first.
+    const PAIR: u32 = 2 * BITS;
+    /// Below so many, comparing is faster than counting. Tests count sooner.
+    const FEW: usize = if cfg!(test) { 8 } else { 256 };
+    if order.len() < FEW {
+        order.sort_by_key(|&(hash, _)| reverse_groups(hash));
+        return order;
+    }
+    let digit = |hash: u32, shift: u32| {
+        let pair = hash >> shift;
+        ((pair & WAY) << BITS | pair >> BITS & WAY) as usize
+    };
+    let mut sorted = vec![(0, 0); order.len()];
+    for pass in (0..u32::BITS.div_ceil(PAIR)).rev() {
+        let mut begins = [0u32; 1 << PAIR];
+        for &(hash, _) in &order {
+            begins[digit(hash, pass * PAIR)] += 1;
+        }
+        let mut begin = 0;
+        for count in &mut begins {
+            begin += std::mem::replace(count, begin);
+        }
+        for &entry in &order {
+            let next = &mut begins[digit(entry.0, pass * PAIR)];
+            sorted[*next as usize] = entry;
+            *next += 1;
+        }
+        std::mem::swap(&mut order, &mut sorted);
+    }
+    order
+}
+
+/// The hash with its groups of bits in reverse order.
 fn reverse_groups(hash: u32) -> u64 {
     let mut out = 0u64;
     let mut shift = 0;

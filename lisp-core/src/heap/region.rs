@@ -78,6 +78,8 @@ pub struct Heap {
     pub prints: RefCell<Prints>,
     /// Something was printed in this slice, and the driver wants to know.
     news: Cell<bool>,
+    /// A small buffer for texts under construction, to be used again.
+    scratch: Cell<String>,
     /// The compiled regular expressions, by pattern: those of a run, its workers included.
     regexes: Arc<Mutex<Regexes>>,
 }
@@ -115,6 +117,7 @@ impl Heap {
             told: Cell::new(None),
             prints: RefCell::default(),
             news: Cell::new(false),
+            scratch: Cell::default(),
             regexes: Arc::default(),
         }
     }
@@ -128,6 +131,22 @@ impl Heap {
     /// The compiled form of a regular expression and what it costs.
     pub(crate) fn regex(&self, pattern: &str) -> Res<(Compiled, PatternCost)> {
         self.regexes.lock().unwrap_or_else(PoisonError::into_inner).get(pattern)
+    }
+
+    /// An empty buffer for a text.
+    #[inline]
+    pub(super) fn take_scratch(&self) -> String {
+        self.scratch.take()
+    }
+
+    /// Keeps a buffer for the next text, if it is no larger than what an idle heap may keep.
+    #[inline]
+    pub(super) fn give_scratch(&self, mut buffer: String) {
+        const KEPT: usize = 256;
+        if buffer.capacity() <= KEPT {
+            buffer.clear();
+            self.scratch.set(buffer);
+        }
     }
 
     pub(super) fn header(&self) -> Header {

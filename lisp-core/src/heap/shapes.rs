@@ -2,13 +2,13 @@
 
 use super::map::Keys;
 use super::string::Str;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 /// Remembers where names stand in key arrays, and what comes of a key array with one more name. It holds addresses, so
 /// a compaction empties it.
 pub(super) struct Shapes {
-    /// By the addresses; what it answers does not depend on what it holds.
-    known: Box<[Cell<Known>; Shapes::SIZE]>,
+    /// By the addresses; what it answers does not depend on what it holds. Many runs read no record.
+    known: OnceCell<Box<[Cell<Known>; Shapes::SIZE]>>,
     /// The last few steps from shape to shape. What a program holds depends on them, so which are kept must not depend on
     /// the addresses.
     grown: [Cell<Grown>; Shapes::STEPS],
@@ -42,11 +42,7 @@ impl Shapes {
     const ABSENT: u8 = u8::MAX;
 
     pub(super) fn new() -> Self {
-        Shapes {
-            known: Box::new([const { Cell::new(Known { keys: 0, name: 0, place: 0 }) }; Self::SIZE]),
-            grown: [const { Cell::new(Grown::NONE) }; Self::STEPS],
-            oldest: Cell::new(0),
-        }
+        Shapes { known: OnceCell::new(), grown: [const { Cell::new(Grown::NONE) }; Self::STEPS], oldest: Cell::new(0) }
     }
 
     #[inline]
@@ -57,7 +53,7 @@ impl Shapes {
         search: impl FnOnce() -> Option<usize>,
     ) -> Option<usize> {
         let (keys, name) = (std::ptr::from_ref(keys) as usize, std::ptr::from_ref(name) as usize);
-        let slot = &self.known[((keys >> 4) ^ (name >> 3)) % Self::SIZE];
+        let slot = &self.known.get_or_init(Self::none_known)[((keys >> 4) ^ (name >> 3)) % Self::SIZE];
         let known = slot.get();
         let place = if known.keys == keys && known.name == name {
             known.place
@@ -87,8 +83,13 @@ impl Shapes {
         self.oldest.set(oldest + 1);
     }
 
+    #[cold]
+    fn none_known() -> Box<[Cell<Known>; Self::SIZE]> {
+        Box::new([const { Cell::new(Known { keys: 0, name: 0, place: 0 }) }; Self::SIZE])
+    }
+
     pub(super) fn clear(&self) {
-        for slot in self.known.iter() {
+        for slot in self.known.get().into_iter().flat_map(|known| known.iter()) {
             slot.set(Known::default());
         }
         for step in &self.grown {

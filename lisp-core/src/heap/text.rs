@@ -7,25 +7,33 @@ use crate::cost;
 pub struct TextBuf<'h> {
     heap: &'h Heap,
     text: String,
+    /// For how many bytes there was room when they were asked for. The buffer may be larger: it was used before.
+    granted: usize,
 }
 
 impl<'h> TextBuf<'h> {
     /// An empty text.
     pub fn new(heap: &'h Heap) -> Self {
-        TextBuf { heap, text: String::new() }
+        TextBuf { heap, text: heap.take_scratch(), granted: 0 }
     }
 
     /// Makes sure there is memory for `more` bytes, and charges for them.
     #[inline]
     pub fn reserve(&mut self, more: usize) -> Res<()> {
         let need = self.text.len() + more;
-        if need > self.text.capacity() {
-            let room = need.max(self.text.capacity() * 2).max(32);
-            // The finished string is copied into the arena, so both must fit.
-            self.heap.room(room.saturating_add(need))?;
-            self.text.reserve_exact(room - self.text.len());
+        if need > self.granted {
+            self.grow(need)?;
         }
         self.heap.charge(cost::copied(more))
+    }
+
+    fn grow(&mut self, need: usize) -> Res<()> {
+        let room = need.max(self.granted * 2).max(32);
+        // The finished string is copied into the arena, so both must fit.
+        self.heap.room(room.saturating_add(need))?;
+        self.text.reserve_exact(room - self.text.len());
+        self.granted = room;
+        Ok(())
     }
 
     /// Adds a text.
@@ -73,7 +81,13 @@ impl<'h> TextBuf<'h> {
     }
 
     /// The text as it is, outside the arena.
-    pub fn into_string(self) -> String {
-        self.text
+    pub fn into_string(mut self) -> String {
+        std::mem::take(&mut self.text)
+    }
+}
+
+impl Drop for TextBuf<'_> {
+    fn drop(&mut self) {
+        self.heap.give_scratch(std::mem::take(&mut self.text));
     }
 }

@@ -195,6 +195,12 @@ impl<'h> VecBuilder<'h> {
         self.len() == 0
     }
 
+    /// How many elements can be pushed without an allocation.
+    #[inline]
+    pub(crate) fn room(&self) -> usize {
+        self.cells.get().len() - self.len.get()
+    }
+
     /// Makes sure that `more` elements can be pushed without an allocation.
     pub fn reserve(&self, h: &'h Heap, more: usize) -> Res<()> {
         let (old, len) = (self.cells.get(), self.len.get());

@@ -122,7 +122,7 @@ impl<'h> State<'h> {
     #[cold]
     fn grow_stack(&mut self, h: &Heap, need: usize) -> Res<()> {
         let len = self.stack.len();
-        let size = need.max(len + len / 2).max(64);
+        let size = need.max(len + len / 2).max(32);
         if size > u32::MAX as usize {
             return Err(Error::new(Reason::MemoryExceeded, "the stack has more than 4,294,967,295 slots").into());
         }
@@ -136,7 +136,7 @@ impl<'h> State<'h> {
     #[inline]
     pub(crate) fn reserve_frame(&mut self, h: &Heap) -> Res<()> {
         if self.frames.len() == self.frames.capacity() {
-            let more = (self.frames.len() / 2).max(8);
+            let more = (self.frames.len() / 2).max(4);
             h.hold(more * std::mem::size_of::<Frame<'_>>())?;
             self.frames.reserve_exact(more);
         }

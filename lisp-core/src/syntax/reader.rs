@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
             limits: *limits,
             names: Names::new(),
             shapes: Shapes::default(),
-            forms: Vec::with_capacity(32),
+            forms: Vec::with_capacity(16),
             open: Vec::with_capacity(8),
             surplus: None,
             duplicate: None,
