@@ -14,6 +14,9 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
+/// The least size of a mapping that is watched. Smaller ones are a few faults at most.
+const LEAST: usize = 256 << 10;
+
 /// Mappings that are watched.
 pub(crate) struct Hot {
     ranges: Vec<Range<usize>>,
@@ -73,7 +76,8 @@ fn of_file(line: &str) -> Option<Range<usize>> {
     let (start, end) = range.split_once('-')?;
     let number = |text| usize::from_str_radix(text, 16).ok();
     let fits = matches!(rights, "r-xp" | "r--p") && path.starts_with('/');
-    fits.then_some(number(start)?..number(end)?)
+    let range = number(start)?..number(end)?;
+    (fits && range.len() >= LEAST).then_some(range)
 }
 
 /// In an entry of the page map: the page is there; it is the file's own.

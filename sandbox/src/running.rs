@@ -26,6 +26,8 @@ const CANCEL_STEP: Duration = Duration::from_millis(5);
 const LINGER: Duration = Duration::from_millis(100);
 /// How long a template may take to say that a process which was killed is reaped.
 const REAPING: Duration = Duration::from_secs(5);
+/// How long it may take to fork one that is to be killed before it is there.
+const FORKING: Duration = Duration::from_millis(250);
 
 /// What a run is watched for.
 #[derive(Clone, Debug)]
@@ -195,7 +197,7 @@ impl Running {
     /// When to look at the clock or at the handle for cancelling again.
     fn next_look(&self, home: &Home) -> Option<Instant> {
         if let Some((_, at)) = self.kill {
-            return Some(at + REAPING);
+            return Some(at + self.patience());
         }
         let cancel = home.is_cancellable().then(|| Instant::now() + CANCEL_STEP);
         let linger = self.reported_at.map(|at| at + LINGER);
@@ -208,7 +210,7 @@ impl Running {
         let now = Instant::now();
         if let Some((_, at)) = self.kill {
             // A template that does not reap is stopped or broken: it goes, and its children with it.
-            if now >= at + REAPING && self.end.is_none() {
+            if now >= at + self.patience() && self.end.is_none() {
                 self.give_up();
             }
             return;
@@ -217,7 +219,6 @@ impl Running {
             && now >= hard
         {
             self.kill(Kill::Deadline);
-            self.overshoot = Some(Instant::now().saturating_duration_since(hard));
         } else if self.reported_at.is_some_and(|at| now >= at + LINGER) {
             self.kill(Kill::Lingering);
         } else if home.cancel().is_cancelled() {
@@ -241,13 +242,22 @@ impl Running {
         if self.kill.is_none() && self.end.is_none() {
             self.kill = Some((why, Instant::now()));
             self.out.clear();
-            if self.process.get().is_none() {
-                // There is nothing to kill yet. A template that has not forked by now never will.
-                self.give_up();
-            } else {
-                self.signal(Signal::KILL);
-            }
+            // When there is nothing to kill yet, it is killed as soon as it is there.
+            self.send_kill();
         }
+    }
+
+    fn send_kill(&mut self) {
+        if self.signal(Signal::KILL)
+            && let (Some((Kill::Deadline, _)), Some(hard)) = (self.kill, self.watch.hard)
+        {
+            self.overshoot = Some(Instant::now().saturating_duration_since(hard));
+        }
+    }
+
+    /// How long a template is waited for once its child is to be killed.
+    fn patience(&self) -> Duration {
+        if self.process.get().is_some() { REAPING } else { FORKING }
     }
 
     /// Gives the template up, and with it all its children.
@@ -278,6 +288,7 @@ impl Running {
                 }
             }
             match Notice::of(&bytes[..read]) {
+                Some(Notice::Started) if self.kill.is_some() => self.send_kill(),
                 Some(Notice::Started) => {}
                 Some(Notice::Refused(errno)) => self.end = Some(End::NotStarted(errno)),
                 Some(Notice::Ended { death, late }) => self.end = Some(End::Reaped { death, late }),

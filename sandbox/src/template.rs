@@ -220,9 +220,12 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
     let ready = lock_down(config, dressing, signals);
     let report = ready.as_ref().map(|(_, layers, ..)| layers).map_err(Clone::clone);
     let report = serde_json::to_vec(&report).map_err(|error| SetupError::new("report", error))?;
+    // It takes some milliseconds, which are not to be those of the first run.
+    if let Ok((.., Some(hot))) = &ready {
+        hot.keep();
+    }
     rustix::net::send(&control, &report, SendFlags::NOSIGNAL).map_err(errno("report"))?;
-    let (tasks, _, inherited, hot) = ready?;
-    hot.iter().for_each(Hot::keep);
+    let (tasks, _, inherited, _) = ready?;
     serve(&control, &tasks, &inherited);
     Ok(())
 }
