@@ -146,7 +146,7 @@ impl Builder {
     }
 
     /// Does without the child that each template has waiting for the next run, locked in already. It makes a run shorter by
-    /// the time that a fork takes, and is a process more for each template, with about 1 MiB of its own.
+    /// the time that a fork takes, and is a process more for each template, with about 0.1 MiB of its own.
     #[must_use]
     pub fn without_spares(mut self) -> Self {
         self.spares = false;
