@@ -28,34 +28,55 @@ impl Signals {
     }
 }
 
-/// Compiles and runs a little of everything, so that what is made once is made before the first fork.
-pub(crate) fn warm_up() {
-    let source = r#"(defn f [x & more] {:a (map inc x) :b more})
-        (println (str (f [1 2] 3) 1.5 "é" 100000000000000000000))
-        [(reduce + (filter even? (range 20))) (re-find #"a+" "baa") (get-in data/a [:b 0]) (frequencies "abca")]"#;
+/// A program that uses a little of everything.
+pub(crate) const BROAD: &str = r#"(defn f [x & more] {:a (map inc x) :b more})
+    (println (str (f [1 2] 3) 1.5 "é" 100000000000000000000))
+    [(reduce + (filter even? (range 20))) (re-find #"a+" "baa") (get-in data/a [:b 0]) (frequencies "abca")]"#;
+
+/// A program that does what every program does.
+pub(crate) const PLAIN: &str = "(let [x {:a [1 2]}] [nil true (inc (count (:a x)))])";
+
+/// Compiles and runs a program, whose job and report take the way that they take in a child. What is made once is then made
+/// before the first fork.
+pub(crate) fn warm_up(signals: &Signals, source: &str) -> io::Result<()> {
     let engine = Engine::default();
     let input = Input::new().json_object(r#"{"a": {"b": [1, null, true, 2.5]}}"#);
+    let socket = rustix::net::SocketType::SEQPACKET;
+    let (near, far) =
+        rustix::net::socketpair(rustix::net::AddressFamily::UNIX, socket, rustix::net::SocketFlags::CLOEXEC, None)?;
     if let Ok((job, _)) = engine.send_off(source, &input, false) {
-        let json = serde_json::to_string(&job).unwrap_or_default();
-        if let Ok(job) = serde_json::from_str::<Job<'_>>(&json) {
-            let mut far = Far::new(job, Arc::default(), Cancel::new());
-            let report = far.run(Instant::now(), None, &mut Deaf);
-            drop(serde_json::to_vec(&report));
-        }
+        let mut frame = sys::monotonic_ns().to_le_bytes().to_vec();
+        frame.extend(serde_json::to_vec(&job)?);
+        wire::send(&near, Kind::Job, 0, &frame)?;
+        serve(&far, signals)?;
+        sys::alarm_in(None);
+        signals.alarm.store(false, Ordering::Relaxed);
     }
+    Ok(())
 }
 
-/// A host for the warm-up.
-struct Deaf;
-
-impl RunHost for Deaf {
-    fn printed(&mut self, _: Vec<String>) {}
-
-    fn call(&mut self, _: FarCall<'_>) {}
-
-    fn next_reply(&mut self) -> (u64, CallReply) {
-        (1, CallReply::Late)
+/// Takes what the warm-up has left free between pieces that are in use, for good: a child's memory then lies together, on
+/// few pages that have to be copied or made for it.
+pub(crate) fn fill_gaps() {
+    const MOST: usize = 1 << 18;
+    let last = Vec::<u8>::with_capacity(100 << 10);
+    let end = last.as_ptr().addr();
+    drop(last);
+    let steps = (16..1100).step_by(16).chain((11..16).map(|bits| 1 << bits));
+    let (mut taken, sizes) = (0, steps.collect::<Vec<usize>>());
+    for size in sizes.into_iter().rev() {
+        while taken < MOST {
+            let piece = std::hint::black_box(Vec::<u8>::with_capacity(size - 8));
+            let is_gap = piece.as_ptr().addr() < end;
+            taken += size;
+            std::mem::forget(piece);
+            if !is_gap {
+                break;
+            }
+        }
     }
+    // The allocator asks for a little more than this, and keeps it.
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(100 << 10)));
 }
 
 /// Runs the child and never comes back.

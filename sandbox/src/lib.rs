@@ -15,6 +15,7 @@ mod bounded;
 mod capability;
 mod child;
 mod filter;
+mod hot;
 mod lockdown;
 mod managed;
 mod pool;

@@ -1,4 +1,7 @@
 //! Templates: starting them, giving them orders, and starting them again when they die.
+//!
+//! A child is ordered before there is a job for it, so that it waits for the job and not the job for it. It is like any other
+//! child, but for the time it waits; it serves when its limits are those of the next run.
 
 use crate::lockdown::{Layer, Layers, Plan, SetupError};
 use crate::template::{ARGUMENT, Config, Order, REPORT_BYTES, Ready};
@@ -7,10 +10,10 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
 use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,13 +26,32 @@ pub(crate) struct Template {
     control: OwnedFd,
     process: Mutex<Child>,
     pub(crate) layers: Layers,
+    /// The name of the next child.
+    next: AtomicU64,
+    spare: Mutex<Option<Spare>>,
 }
+
+/// A child that was ordered before there was a job for it.
+#[derive(Debug)]
+struct Spare {
+    order: Order,
+    channels: Channels,
+    /// How many runs in a row it did not suit.
+    unsuited: u32,
+}
+
+/// After so many runs that a spare child did not suit there is to be another one.
+const UNSUITED: u32 = 4;
 
 /// A run's two channels: to its process, and to the template about it.
 #[derive(Debug)]
 pub(crate) struct Channels {
     pub(crate) run: OwnedFd,
     pub(crate) status: OwnedFd,
+    /// The child's name.
+    id: u64,
+    /// The order, when the child was there before it.
+    untold: Option<Order>,
 }
 
 fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -49,7 +71,13 @@ impl Template {
         let process = command.stderr(Stdio::null()).current_dir("/").spawn().map_err(failed)?;
         // The other end of the control channel must not stay open here.
         drop(command);
-        let mut template = Template { control, process: Mutex::new(process), layers: Layers(Vec::new()) };
+        let mut template = Template {
+            control,
+            process: Mutex::new(process),
+            layers: Layers(Vec::new()),
+            next: AtomicU64::new(1),
+            spare: Mutex::default(),
+        };
         template.layers = template.ready()?;
         Ok(template)
     }
@@ -69,23 +97,71 @@ impl Template {
         ready
     }
 
-    /// Orders a child.
+    /// A child for an order: the spare one when it suits.
     fn order(&self, order: Order) -> io::Result<Channels> {
+        match self.take_spare(&order) {
+            Some(channels) => Ok(channels),
+            None => self.make(order),
+        }
+    }
+
+    fn take_spare(&self, order: &Order) -> Option<Channels> {
+        let mut place = lock(&self.spare);
+        let spare = place.as_mut()?;
+        if !spare.order.serves(order) {
+            spare.unsuited += 1;
+            if spare.unsuited > UNSUITED {
+                // The end of its channel ends it.
+                *place = None;
+            }
+            return None;
+        }
+        let channels = place.take()?.channels;
+        drop(place);
+        // It may have died meanwhile, of whatever cause.
+        let mut fds = [PollFd::new(&channels.run, PollFlags::empty())];
+        let lives = matches!(rustix::event::poll(&mut fds, Some(&Timespec::default())), Ok(0));
+        lives.then(|| Channels { untold: Some(Order { id: channels.id, ..*order }), ..channels })
+    }
+
+    /// Tells the template until when a spare child has time, now that it has a job.
+    fn tell(&self, channels: &mut Channels) {
+        if let Some(order) = channels.untold.take() {
+            // A template that does not listen is found out when it has to reap.
+            let _ = self.send(order, &[]);
+        }
+    }
+
+    /// Orders a spare child where there is none, for a run like the one of `order`. A host without descriptors has none:
+    /// then the next child is made when it is wanted.
+    fn restock(&self, order: Order) {
+        let mut place = lock(&self.spare);
+        if place.is_none() && order.serves(&order) {
+            let order = Order { kill_at: 0, ..order };
+            *place = self.make(order).ok().map(|channels| Spare { order, channels, unsuited: 0 });
+        }
+    }
+
+    /// Orders a child.
+    fn make(&self, order: Order) -> io::Result<Channels> {
         let ((run, their_run), (status, their_status)) = (pair()?, pair()?);
-        let fds = [their_run.as_fd(), their_status.as_fd()];
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        self.send(Order { id, ..order }, &[their_run.as_fd(), their_status.as_fd()])?;
+        Ok(Channels { run, status, untold: None, id })
+    }
+
+    fn send(&self, order: Order, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        ancillary.push(SendAncillaryMessage::ScmRights(&fds));
+        if !fds.is_empty() {
+            ancillary.push(SendAncillaryMessage::ScmRights(fds));
+        }
         let bytes = order.to_bytes();
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         loop {
             // A template that is stopped fills its channel, and then has to go.
-            match rustix::net::sendmsg(
-                &self.control,
-                &[IoSlice::new(&bytes)],
-                &mut ancillary,
-                SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
-            ) {
-                Ok(_) => return Ok(Channels { run, status }),
+            match rustix::net::sendmsg(&self.control, &[IoSlice::new(&bytes)], &mut ancillary, flags) {
+                Ok(_) => return Ok(()),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -121,6 +197,7 @@ pub(crate) struct Pool {
     program: PathBuf,
     config: Config,
     required: Vec<Layer>,
+    spares: bool,
     slots: Vec<Mutex<Option<Arc<Template>>>>,
     turn: AtomicUsize,
 }
@@ -132,9 +209,11 @@ impl Pool {
         fail_at: Option<Layer>,
         required: Vec<Layer>,
         count: usize,
+        spares: bool,
     ) -> Result<Pool, SetupError> {
         let slots = (0..count.max(1)).map(|_| Mutex::new(None)).collect();
-        let pool = Pool { program, config: Config { plan, fail_at }, required, slots, turn: AtomicUsize::new(0) };
+        let pool =
+            Pool { program, config: Config { plan, fail_at }, required, spares, slots, turn: AtomicUsize::new(0) };
         for slot in &pool.slots {
             pool.template(slot)?;
         }
@@ -185,6 +264,21 @@ impl Pool {
             }
         }
         Err(SetupError::new("template", last.unwrap_or_else(|| io::ErrorKind::Other.into())))
+    }
+
+    /// Tells the template what it has to know of a run that has its job, and orders the next spare child, where spare children are wanted.
+    pub(crate) fn restock(&self, template: &Template, order: Order, channels: &mut Channels) {
+        template.tell(channels);
+        if self.spares {
+            template.restock(order);
+        }
+    }
+
+    /// Orders the first spare children.
+    pub(crate) fn stock(&self, order: Order) {
+        if self.spares {
+            self.templates().iter().for_each(|template| template.restock(order));
+        }
     }
 
     /// Ends a template that is of no use any more.

@@ -2,7 +2,7 @@
 
 use crate::pool::{Channels, Template};
 use crate::sandbox::{Sandbox, hard_deadline};
-use crate::template::Notice;
+use crate::template::{Notice, Order};
 use crate::verdict::{self, End, Facts, Kill};
 use crate::wire::{self, Assembler, Frame, Kind, PACKET, Taken, Violation};
 use lisp_runtime::{Begun, CallReply, Ended, FarCall, Home, Outcome, Report};
@@ -26,6 +26,8 @@ const CANCEL_STEP: Duration = Duration::from_millis(5);
 const LINGER: Duration = Duration::from_millis(100);
 /// How long a template may take to say that a process which was killed is reaped.
 const REAPING: Duration = Duration::from_secs(5);
+/// How long it may take to fork one that is to be killed before it is there.
+const FORKING: Duration = Duration::from_millis(250);
 
 /// What a run is watched for.
 #[derive(Clone, Debug)]
@@ -47,6 +49,7 @@ pub(crate) struct Watch {
 pub(crate) struct Running {
     template: Arc<Template>,
     channels: Channels,
+    order: Order,
     process: Arc<OnceLock<OwnedFd>>,
     watch: Watch,
     assembler: Assembler,
@@ -70,10 +73,11 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn new(template: Arc<Template>, channels: Channels, watch: Watch) -> Running {
+    pub(crate) fn new(template: Arc<Template>, channels: Channels, order: Order, watch: Watch) -> Running {
         Running {
             template,
             channels,
+            order,
             process: Arc::default(),
             watch,
             assembler: Assembler::default(),
@@ -96,6 +100,11 @@ impl Running {
     /// Sends the job.
     pub(crate) fn give_job(&mut self, home: &Home, json: &[u8]) {
         self.queue(Kind::Job, 0, &with_start(home, json));
+    }
+
+    /// Has the next child made, while this one works.
+    pub(crate) fn restock(&mut self) {
+        self.watch.sandbox.restock(&self.template, self.order, &mut self.channels);
     }
 
     /// Sends one more program of a session.
@@ -160,7 +169,9 @@ impl Running {
         let wake = self.next_look(home).map(|at| at.saturating_duration_since(Instant::now()));
         let wake = wake.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
         let mut fds = vec![PollFd::new(&self.channels.status, PollFlags::IN)];
-        let run = (!self.closed).then(|| fds.push(PollFd::new(&self.channels.run, wanted)));
+        // After its report a process has nothing to say but that it ends, which the template says better.
+        let listens = !self.closed && self.reported_at.is_none();
+        let run = listens.then(|| fds.push(PollFd::new(&self.channels.run, wanted)));
         let calls = self.calls.as_ref().map(|calls| calls.2.clone());
         if let Some(woken) = &calls {
             fds.push(PollFd::new(woken, PollFlags::IN));
@@ -186,7 +197,7 @@ impl Running {
     /// When to look at the clock or at the handle for cancelling again.
     fn next_look(&self, home: &Home) -> Option<Instant> {
         if let Some((_, at)) = self.kill {
-            return Some(at + REAPING);
+            return Some(at + self.patience());
         }
         let cancel = home.is_cancellable().then(|| Instant::now() + CANCEL_STEP);
         let linger = self.reported_at.map(|at| at + LINGER);
@@ -199,7 +210,7 @@ impl Running {
         let now = Instant::now();
         if let Some((_, at)) = self.kill {
             // A template that does not reap is stopped or broken: it goes, and its children with it.
-            if now >= at + REAPING && self.end.is_none() {
+            if now >= at + self.patience() && self.end.is_none() {
                 self.give_up();
             }
             return;
@@ -208,7 +219,6 @@ impl Running {
             && now >= hard
         {
             self.kill(Kill::Deadline);
-            self.overshoot = Some(Instant::now().saturating_duration_since(hard));
         } else if self.reported_at.is_some_and(|at| now >= at + LINGER) {
             self.kill(Kill::Lingering);
         } else if home.cancel().is_cancelled() {
@@ -232,13 +242,22 @@ impl Running {
         if self.kill.is_none() && self.end.is_none() {
             self.kill = Some((why, Instant::now()));
             self.out.clear();
-            if self.process.get().is_none() {
-                // There is nothing to kill yet. A template that has not forked by now never will.
-                self.give_up();
-            } else {
-                self.signal(Signal::KILL);
-            }
+            // When there is nothing to kill yet, it is killed as soon as it is there.
+            self.send_kill();
         }
+    }
+
+    fn send_kill(&mut self) {
+        if self.signal(Signal::KILL)
+            && let (Some((Kill::Deadline, _)), Some(hard)) = (self.kill, self.watch.hard)
+        {
+            self.overshoot = Some(Instant::now().saturating_duration_since(hard));
+        }
+    }
+
+    /// How long a template is waited for once its child is to be killed.
+    fn patience(&self) -> Duration {
+        if self.process.get().is_some() { REAPING } else { FORKING }
     }
 
     /// Gives the template up, and with it all its children.
@@ -247,7 +266,7 @@ impl Running {
         self.end = Some(End::TemplateGone);
     }
 
-    /// Takes what the template says.
+    /// Takes one notice of the template's.
     fn read_notices(&mut self) {
         loop {
             let mut bytes = [0; 32];
@@ -269,22 +288,20 @@ impl Running {
                 }
             }
             match Notice::of(&bytes[..read]) {
+                Some(Notice::Started) if self.kill.is_some() => self.send_kill(),
                 Some(Notice::Started) => {}
                 Some(Notice::Refused(errno)) => self.end = Some(End::NotStarted(errno)),
                 Some(Notice::Ended { death, late }) => self.end = Some(End::Reaped { death, late }),
-                None => {
-                    if self.end.is_none() {
-                        self.give_up();
-                    }
-                    return;
-                }
+                None if self.end.is_none() => self.give_up(),
+                None => {}
             }
+            return;
         }
     }
 
-    /// Takes what the process says.
+    /// Takes what the process says, up to its report.
     fn read(&mut self, home: &mut Home) {
-        while !self.closed {
+        while !self.closed && (self.reported_at.is_none() || self.end.is_some()) {
             self.buffer.clear();
             let into = rustix::buffer::spare_capacity(&mut self.buffer);
             let read = match rustix::net::recv(&self.channels.run, into, RecvFlags::DONTWAIT) {
@@ -299,6 +316,10 @@ impl Running {
             }
             if let Err(violation) = self.take(home, read) {
                 self.kill(Kill::Violation(violation));
+                // It may have ended by itself meanwhile, or have been found to linger: that does not mend it.
+                if self.end.is_some() && !matches!(self.kill, Some((Kill::Deadline | Kill::Cancelled, _))) {
+                    self.kill = Some((Kill::Violation(violation), Instant::now()));
+                }
                 // What it says from here on is nobody's concern.
                 self.closed = true;
             }

@@ -275,6 +275,30 @@ pub(crate) fn unshare(namespaces: libc::c_int) -> io::Result<()> {
     result(i64::from(unsafe { libc::unshare(namespaces) })).map(drop)
 }
 
+/// What the kernel is to do with mapped pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Advice {
+    /// Forget them: the next access maps the file's.
+    Drop,
+    /// Treat them apart from their neighbours.
+    Mark,
+    /// Treat them as their neighbours.
+    Unmark,
+}
+
+/// Tells the kernel about whole pages. Only pages that are the same as their file's may be dropped.
+pub(crate) fn advise(range: std::ops::Range<usize>, advice: Advice) -> io::Result<()> {
+    let advice = match advice {
+        Advice::Drop => libc::MADV_DONTNEED,
+        // Which pages a core has: this process dumps none.
+        Advice::Mark => libc::MADV_DONTDUMP,
+        Advice::Unmark => libc::MADV_DODUMP,
+    };
+    let start = std::ptr::without_provenance_mut(range.start);
+    // SAFETY: no content changes: a dropped page has the same one when it is mapped again, by the condition above.
+    result(i64::from(unsafe { libc::madvise(start, range.len(), advice) })).map(drop)
+}
+
 /// Has the allocator of the system take memory for all threads from one place: others would each reserve address space
 /// of their own, many times what they use.
 pub(crate) fn one_arena() {

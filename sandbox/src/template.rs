@@ -1,10 +1,12 @@
 //! The template: a process with one thread that locks itself down once and forks a child for each run.
 //!
-//! It is the host's own program, started again with a hidden argument that [`crate::init`] looks for. Besides forking it
+//! It is the host's own program, started again with a hidden argument that [`crate::init`] looks for. The host may order a
+//! child before there is a job for it; the child locks itself in and waits, and serves one run like any other. Besides forking it
 //! reaps its children and says how they ended, and kills those that are past their time should the host not have done so.
 
 use crate::child;
 use crate::filter::{self, Rule};
+use crate::hot::Hot;
 use crate::lockdown::{self, Dressing, Layer, Layers, Plan, SetupError, State};
 use crate::sys::{self, Death, Fork, Instruction};
 use crate::wire::PACKET;
@@ -12,8 +14,8 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags,
 };
 use rustix::process::{Pid, PidfdFlags, Signal};
 use serde::{Deserialize, Serialize};
@@ -54,14 +56,16 @@ pub(crate) struct Order {
     pub(crate) entry: u64,
     /// For tests: the step of the set-up that fails, counted from 1.
     pub(crate) fail_step: u64,
+    /// By which the host names the child later.
+    pub(crate) id: u64,
 }
 
-const WORDS: usize = 5;
+const WORDS: usize = 6;
 
 impl Order {
     pub(crate) fn to_bytes(self) -> [u8; 8 * WORDS] {
         let mut bytes = [0; 8 * WORDS];
-        let words = [self.memory, self.cpu_s, self.kill_at, self.entry, self.fail_step];
+        let words = [self.memory, self.cpu_s, self.kill_at, self.entry, self.fail_step, self.id];
         for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
@@ -69,10 +73,24 @@ impl Order {
     }
 
     fn of(bytes: &[u8]) -> Option<Order> {
-        let words: Vec<u64> = bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes)).collect();
-        let &[memory, cpu_s, kill_at, entry, fail_step] = words.as_slice() else { return None };
-        Some(Order { memory, cpu_s, kill_at, entry, fail_step })
+        let [memory, cpu_s, kill_at, entry, fail_step, id] = words(bytes)?;
+        Some(Order { memory, cpu_s, kill_at, entry, fail_step, id })
     }
+
+    /// Is a child made for this order as good for the other?
+    pub(crate) fn serves(&self, other: &Order) -> bool {
+        let order = |order: &Order| Order { kill_at: 0, id: 0, ..*order };
+        self.entry == 0 && order(self) == order(other)
+    }
+}
+
+/// So many numbers and nothing else.
+fn words<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
+    let mut words = [0; N];
+    for (at, word) in words.iter_mut().enumerate() {
+        *word = u64::from_le_bytes(bytes.get(8 * at..8 * at + 8)?.try_into().ok()?);
+    }
+    (bytes.len() == 8 * N).then_some(words)
 }
 
 /// What the template says about a child, over a socket that only the two of them and the host have.
@@ -104,8 +122,7 @@ impl Notice {
     }
 
     pub(crate) fn of(bytes: &[u8]) -> Option<Notice> {
-        let words: Vec<u64> = bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes)).collect();
-        let &[kind, status, cpu_us, rss_peak_bytes] = words.as_slice() else { return None };
+        let [kind, status, cpu_us, rss_peak_bytes] = words(bytes)?;
         let low = i32::from_le_bytes((status as u32).to_le_bytes());
         let death = Death { status: low, cpu_us, rss_peak_bytes };
         match kind {
@@ -117,9 +134,20 @@ impl Notice {
     }
 }
 
+/// What the host asks for.
+enum Ask {
+    /// A child, with its end of the channel to the host and the socket for notices.
+    Child(Order, OwnedFd, OwnedFd),
+    /// The child of this name got its job, and is to be dead by then.
+    Deadline { id: u64, kill_at: u64 },
+    /// It makes no sense.
+    Nonsense,
+}
+
 /// A child that lives.
 struct Running {
     pid: i32,
+    id: u64,
     process: OwnedFd,
     status: OwnedFd,
     kill_at: u64,
@@ -190,10 +218,14 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
         }
     }
     let ready = lock_down(config, dressing, signals);
-    let report = ready.as_ref().map(|(_, layers, _)| layers).map_err(Clone::clone);
+    let report = ready.as_ref().map(|(_, layers, ..)| layers).map_err(Clone::clone);
     let report = serde_json::to_vec(&report).map_err(|error| SetupError::new("report", error))?;
+    // It takes some milliseconds, which are not to be those of the first run.
+    if let Ok((.., Some(hot))) = &ready {
+        hot.keep();
+    }
     rustix::net::send(&control, &report, SendFlags::NOSIGNAL).map_err(errno("report"))?;
-    let (tasks, _, inherited) = ready?;
+    let (tasks, _, inherited, _) = ready?;
     serve(&control, &tasks, &inherited);
     Ok(())
 }
@@ -202,10 +234,14 @@ fn lock_down(
     config: &Config,
     mut dressing: Dressing<'_>,
     signals: child::Signals,
-) -> Result<(OwnedFd, Layers, Inherited), SetupError> {
+) -> Result<(OwnedFd, Layers, Inherited, Option<Hot>), SetupError> {
     let tasks = rustix::fs::open("/proc/self/task", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| SetupError::new("/proc/self/task", error))?;
-    child::warm_up();
+    let warm_up = |source| child::warm_up(&signals, source).map_err(|error| SetupError::new("warm-up", error));
+    warm_up(child::BROAD)?;
+    let hot = Hot::watch().ok();
+    warm_up(child::PLAIN)?;
+    child::fill_gaps();
     let bytes = address_space().map_err(|error| SetupError::new("/proc/self/statm", error))?;
     lockdown::empty_root(&mut dressing);
     lockdown::fixed_limits(&mut dressing, 4 * CHILDREN);
@@ -221,13 +257,30 @@ fn lock_down(
     if !is_alone(&tasks) {
         return Err(SetupError::new("threads", "the template has more than one; call init() first in main"));
     }
-    lockdown::restrict(&mut dressing, filter::template());
-    dressing.note(Layer::ChildSeccomp, State::Active);
     let marked = filter::program(filter::child(MARK), Rule::Allow);
     let pid_at = marked.iter().enumerate().filter(|(_, i)| i.k == MARK.cast_unsigned()).map(|(at, _)| at).collect();
     let plan = config.plan.clone();
     let pid = rustix::process::getpid();
-    Ok((tasks, dressing.done(), Inherited { plan, pid, bytes, signals, filter: marked, pid_at }))
+    let inherited = Inherited { plan, pid, bytes, signals, filter: marked, pid_at };
+    rehearse(&tasks, &inherited).map_err(|error| SetupError::new("rehearsal", error))?;
+    let hot = hot.map(Hot::choose);
+    lockdown::restrict(&mut dressing, filter::template());
+    dressing.note(Layer::ChildSeccomp, State::Active);
+    Ok((tasks, dressing.done(), inherited, hot))
+}
+
+/// Makes a child that finds no job, and reaps it.
+fn rehearse(tasks: &OwnedFd, inherited: &Inherited) -> io::Result<()> {
+    let socket = rustix::net::SocketType::SEQPACKET;
+    let pair = || rustix::net::socketpair(AddressFamily::UNIX, socket, SocketFlags::CLOEXEC, None);
+    let ((near, run), (_status, theirs)) = (pair()?, pair()?);
+    let order = Order { memory: 0, cpu_s: 0, kill_at: 0, entry: 0, fail_step: 0, id: 0 };
+    drop(near);
+    let Some(child) = start(order, run, theirs, tasks, inherited) else { return Ok(()) };
+    let mut fds = [PollFd::new(&child.process, PollFlags::IN)];
+    rustix::event::poll(&mut fds, None)?;
+    bury(child);
+    Ok(())
 }
 
 /// Stands in a filter for a pid; no process can have it, and no system call either.
@@ -244,33 +297,38 @@ fn address_space() -> io::Result<u64> {
     Ok(pages * rustix::param::page_size() as u64)
 }
 
-/// Forks, watches and reaps, until the host is gone.
+/// Forks, watches and reaps, until the host is gone. It allocates nothing for a run: each page that it writes to is copied,
+/// as its children have the page too.
 fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited) {
-    let mut running: Vec<Running> = Vec::new();
+    let mut running: Vec<Running> = Vec::with_capacity(CHILDREN as usize);
+    let mut ended: Vec<usize> = Vec::with_capacity(CHILDREN as usize);
     loop {
-        let (orders, ended) = wait(control, &running);
+        let orders = wait(control, &running, &mut ended);
         // From the end, so that places stay what they are.
-        for at in ended.into_iter().rev() {
+        for at in ended.drain(..).rev() {
             bury(running.swap_remove(at));
         }
         if orders {
             match receive(control) {
-                Ok(Some((order, run, status))) => {
-                    if let Some(child) = start(order, run, status, tasks, inherited) {
-                        running.push(child);
-                    }
+                Ok(Ask::Child(order, run, status)) => running.extend(start(order, run, status, tasks, inherited)),
+                Ok(Ask::Deadline { id, kill_at }) => {
+                    running.iter_mut().filter(|child| child.id == id).for_each(|child| child.kill_at = kill_at);
                 }
-                Ok(None) => {}
+                Ok(Ask::Nonsense) => {}
                 // Children die with this process.
                 Err(_) => return,
             }
         }
-        let now = sys::monotonic_ns();
-        for child in &mut running {
-            if inherited.plan.wants(Layer::WallKill) && is_late(child, now) && !child.late {
-                child.late = true;
-                let _ = rustix::process::pidfd_send_signal(&child.process, Signal::KILL);
-            }
+        kill_late(&mut running, inherited);
+    }
+}
+
+fn kill_late(running: &mut [Running], inherited: &Inherited) {
+    let now = sys::monotonic_ns();
+    for child in running {
+        if inherited.plan.wants(Layer::WallKill) && is_late(child, now) && !child.late {
+            child.late = true;
+            let _ = rustix::process::pidfd_send_signal(&child.process, Signal::KILL);
         }
     }
 }
@@ -279,28 +337,35 @@ fn is_late(child: &Running, now: u64) -> bool {
     child.kill_at > 0 && now >= child.kill_at.saturating_add(PATIENCE_NS)
 }
 
-/// Waits until there is an order, a child has ended, or one is late.
-fn wait(control: &OwnedFd, running: &[Running]) -> (bool, Vec<usize>) {
+/// Waits until there is an order, a child has ended, or one is late. Answers whether there is an order.
+fn wait(control: &OwnedFd, running: &[Running], ended: &mut Vec<usize>) -> bool {
+    const FEW: usize = 16;
+    let fd = |at: usize| PollFd::new(running.get(at).map_or(control, |child| &child.process), PollFlags::IN);
     // With too many children at once, orders wait.
-    let mut fds: Vec<PollFd<'_>> = running.iter().map(|child| PollFd::new(&child.process, PollFlags::IN)).collect();
-    if (running.len() as u64) < CHILDREN {
-        fds.push(PollFd::new(control, PollFlags::IN));
-    }
+    let count = running.len() + usize::from((running.len() as u64) < CHILDREN);
+    let (mut few, mut many) = (std::array::from_fn::<_, FEW, _>(fd), Vec::new());
+    let fds = match few.get_mut(..count) {
+        Some(few) => few,
+        None => {
+            many.extend((0..count).map(fd));
+            &mut many[..]
+        }
+    };
     let now = sys::monotonic_ns();
     let late = running.iter().filter(|child| child.kill_at > 0 && !child.late).map(|child| child.kill_at).min();
     let timeout = late.map(|at| at.saturating_add(PATIENCE_NS).saturating_sub(now));
     let timeout =
         timeout.map(|ns| Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 });
-    if rustix::event::poll(&mut fds, timeout.as_ref()).is_err() {
-        return (false, Vec::new());
+    if rustix::event::poll(fds, timeout.as_ref()).is_err() {
+        return false;
     }
     let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
-    let orders = fds.get(running.len()).is_some_and(ready);
-    (orders, (0..running.len()).filter(|&at| ready(&fds[at])).collect())
+    ended.extend((0..running.len()).filter(|&at| ready(&fds[at])));
+    fds.get(running.len()).is_some_and(ready)
 }
 
-/// Takes an order; `None` when it makes no sense, an error when the host is gone.
-fn receive(control: &OwnedFd) -> io::Result<Option<(Order, OwnedFd, OwnedFd)>> {
+/// Takes what the host asks; an error when it is gone.
+fn receive(control: &OwnedFd) -> io::Result<Ask> {
     let mut bytes = [0; 8 * WORDS];
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -321,10 +386,11 @@ fn receive(control: &OwnedFd) -> io::Result<Option<(Order, OwnedFd, OwnedFd)>> {
     });
     let mut fds = fds.by_ref().flatten();
     let order = Order::of(&bytes[..message.bytes]).filter(|_| !message.flags.contains(ReturnFlags::TRUNC));
-    match (order, fds.next(), fds.next()) {
-        (Some(order), Some(run), Some(status)) => Ok(Some((order, run, status))),
-        _ => Ok(None),
-    }
+    Ok(match (order, fds.next(), fds.next()) {
+        (Some(order), Some(run), Some(status)) => Ask::Child(order, run, status),
+        (Some(Order { id, kill_at, .. }), None, None) => Ask::Deadline { id, kill_at },
+        _ => Ask::Nonsense,
+    })
 }
 
 /// Forks a child for an order.
@@ -349,7 +415,7 @@ fn start(order: Order, run: OwnedFd, status: OwnedFd, tasks: &OwnedFd, inherited
     match opened {
         Ok(process) => {
             notify(&status, Notice::Started, Some(process.as_fd()));
-            Some(Running { pid, process, status, kill_at: order.kill_at, late: false })
+            Some(Running { pid, id: order.id, process, status, kill_at: order.kill_at, late: false })
         }
         Err(error) => {
             // Without a descriptor nobody could watch it. It waits for its job, which does not come.
@@ -372,9 +438,8 @@ fn notify(status: &OwnedFd, notice: Notice, process: Option<BorrowedFd<'_>>) {
     let bytes = notice.to_bytes();
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    let process: Vec<BorrowedFd<'_>> = process.into_iter().collect();
-    if !process.is_empty() {
-        ancillary.push(SendAncillaryMessage::ScmRights(&process));
+    if process.is_some() {
+        ancillary.push(SendAncillaryMessage::ScmRights(process.as_slice()));
     }
     let _ = rustix::net::sendmsg(
         status,
@@ -393,9 +458,9 @@ mod tests {
 
     #[test]
     fn orders_and_notices_survive_the_way() {
-        let order = Order { memory: 1, cpu_s: u64::MAX, kill_at: 3, entry: 4, fail_step: 5 };
+        let order = Order { memory: 1, cpu_s: u64::MAX, kill_at: 3, entry: 4, fail_step: 5, id: 6 };
         assert_eq!(Order::of(&order.to_bytes()), Some(order));
-        assert_eq!(Order::of(&order.to_bytes()[..39]), None);
+        assert_eq!(Order::of(&order.to_bytes()[..47]), None);
         let death = Death { status: -1, cpu_us: 7, rss_peak_bytes: u64::MAX };
         for notice in [
             Notice::Started,

@@ -157,13 +157,10 @@ pub(crate) fn send(socket: &OwnedFd, kind: Kind, id: u32, bytes: &[u8]) -> io::R
 /// Waits for a frame; `None` when the host is gone. For the child, which believes the host.
 pub(crate) fn receive(socket: &OwnedFd) -> io::Result<Option<Frame>> {
     let mut assembler = Assembler::default();
-    // Not zeroed: each page that is written to is a page to be copied.
-    let mut buffer = Vec::with_capacity(PACKET);
+    let mut buffer = Vec::new();
     loop {
-        buffer.clear();
-        let into = rustix::buffer::spare_capacity(&mut buffer);
-        let read = match rustix::net::recv(socket, into, RecvFlags::empty()) {
-            Ok((read, _)) => read,
+        let read = match next_packet(socket, &mut buffer) {
+            Ok(read) => read,
             Err(Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
         };
@@ -177,6 +174,14 @@ pub(crate) fn receive(socket: &OwnedFd) -> io::Result<Option<Frame>> {
             Err(violation) => return Err(io::Error::other(violation)),
         }
     }
+}
+
+/// Waits for a packet, and makes no more room than it takes: each page that is written to is a page to be made or copied.
+fn next_packet(socket: &OwnedFd, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
+    let (_, length) = rustix::net::recv(socket, &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::TRUNC)?;
+    buffer.clear();
+    buffer.reserve_exact(length.max(1));
+    Ok(rustix::net::recv(socket, rustix::buffer::spare_capacity(buffer), RecvFlags::empty())?.0)
 }
 
 #[cfg(test)]
