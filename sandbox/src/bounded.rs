@@ -55,6 +55,10 @@ impl Bounds {
         self
     }
 
+    fn timeout_ms(&self) -> u64 {
+        u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// Lets the closure start threads. Their stacks count as memory.
     #[must_use]
     pub fn with_threads(mut self) -> Self {
@@ -75,6 +79,18 @@ pub enum BoundedError {
     /// It, or setting it up, failed.
     #[error("{0}")]
     ExecutionError(String),
+}
+
+/// What the process of a closure used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Used {
+    /// Processor time of all its threads, in microseconds.
+    pub cpu_us: u64,
+    /// The most that was resident, in bytes, with what it has in common with the process it was forked from.
+    pub rss_peak_bytes: u64,
+    /// From the fork to its end.
+    pub wall: Duration,
 }
 
 fn failed(text: impl ToString) -> BoundedError {
@@ -104,14 +120,23 @@ pub fn run_bounded<T: Serialize + DeserializeOwned>(
     bounds: &Bounds,
     work: impl FnOnce() -> T,
 ) -> Result<T, BoundedError> {
-    match std::fs::read_dir("/proc/self/task").map(Iterator::count) {
-        Ok(1) => run_bounded_despite_threads(bounds, work),
-        Ok(threads) => Err(failed(format!(
+    run_bounded_measured(bounds, work).0
+}
+
+/// As [`run_bounded`], and what it used: nothing, when there was no process.
+pub fn run_bounded_measured<T: Serialize + DeserializeOwned>(
+    bounds: &Bounds,
+    work: impl FnOnce() -> T,
+) -> (Result<T, BoundedError>, Used) {
+    let refused = match std::fs::read_dir("/proc/self/task").map(Iterator::count) {
+        Ok(1) => return call(bounds, work),
+        Ok(threads) => failed(format!(
             "refused: this process has {threads} threads; use a Sandbox, or call before the first thread is started"
-        ))),
-        Err(_) if INSIDE.load(Ordering::Relaxed) => Err(nested()),
-        Err(error) => Err(failed(format!("sandbox set-up: threads: {error}"))),
-    }
+        )),
+        Err(_) if INSIDE.load(Ordering::Relaxed) => nested(),
+        Err(error) => failed(format!("sandbox set-up: threads: {error}")),
+    };
+    (Err(refused), Used::default())
 }
 
 fn nested() -> BoundedError {
@@ -128,7 +153,22 @@ pub fn run_bounded_despite_threads<T: Serialize + DeserializeOwned>(
     bounds: &Bounds,
     work: impl FnOnce() -> T,
 ) -> Result<T, BoundedError> {
-    let limit_ms = u64::try_from(bounds.timeout.as_millis()).unwrap_or(u64::MAX);
+    call(bounds, work).0
+}
+
+/// Forks, watches, reaps, and reads what came.
+fn call<T: Serialize + DeserializeOwned>(bounds: &Bounds, work: impl FnOnce() -> T) -> (Result<T, BoundedError>, Used) {
+    let begun = Instant::now();
+    match watched(bounds, work) {
+        Ok((child, death)) => {
+            let used = Used { cpu_us: death.cpu_us, rss_peak_bytes: death.rss_peak_bytes, wall: begun.elapsed() };
+            (child.result(death, bounds), used)
+        }
+        Err(error) => (Err(error), Used::default()),
+    }
+}
+
+fn watched<T: Serialize>(bounds: &Bounds, work: impl FnOnce() -> T) -> Result<(Child, Death), BoundedError> {
     if INSIDE.load(Ordering::Relaxed) {
         return Err(nested());
     }
@@ -153,29 +193,8 @@ pub fn run_bounded_despite_threads<T: Serialize + DeserializeOwned>(
     drop(theirs);
     let mut child = Child::new(pid, ours, bounds).map_err(|error| setup("pidfd", error))?;
     child.watch(deadline);
-    let (death, kill) = child.reap().map_err(|error| setup("wait", error))?;
-    let said = String::from_utf8_lossy(&child.said).into_owned();
-    let error = verdict::error(&Facts {
-        kill,
-        end: End::Reaped { death, late: false },
-        reported: child.report.is_some(),
-        setup: child.setup.as_deref(),
-        said: &said,
-        limit_ms,
-        limit_bytes: bounds.memory_bytes,
-    });
-    match (error, child.report) {
-        (None, Some(Ok(json))) => {
-            serde_json::from_slice(&json).map_err(|error| failed(format!("the result cannot be read: {error}")))
-        }
-        (None, Some(Err(panic))) => Err(failed(format!("panicked: {}", verdict::clean(&panic, 300)))),
-        (None, None) => Err(failed("ended without a result")),
-        (Some(error), _) => Err(match error.reason {
-            Reason::Timeout => BoundedError::Timeout(limit_ms),
-            Reason::MemoryExceeded => BoundedError::MemoryExceeded(bounds.memory_bytes),
-            _ => failed(error.message),
-        }),
-    }
+    let death = child.reap().map_err(|error| setup("wait", error))?;
+    Ok((child, death))
 }
 
 fn address_space() -> io::Result<u64> {
@@ -251,6 +270,13 @@ fn silence() -> io::Result<()> {
     Ok(())
 }
 
+/// Kills a child of this process that nobody has reaped: the pid is still its own.
+fn kill_unreaped(pid: i32) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+    }
+}
+
 /// The parent's side.
 struct Child {
     pid: i32,
@@ -280,10 +306,7 @@ impl Child {
                 kill: None,
             }),
             Err(error) => {
-                // It is ours and not reaped, so the pid is still its own.
-                if let Some(pid) = Pid::from_raw(pid) {
-                    let _ = rustix::process::kill_process(pid, Signal::KILL);
-                }
+                kill_unreaped(pid);
                 drop(sys::reap(pid, true));
                 Err(error.into())
             }
@@ -301,7 +324,7 @@ impl Child {
             if open {
                 fds.push(PollFd::new(&self.channel, PollFlags::IN));
             }
-            let polled = rustix::event::poll(&mut fds, left.as_ref());
+            let _ = rustix::event::poll(&mut fds, left.as_ref());
             let ended = !fds[0].revents().is_empty();
             drop(fds);
             if open {
@@ -313,11 +336,14 @@ impl Child {
             if ended && self.kill.is_none() {
                 return;
             }
-            if matches!(polled, Ok(0)) && deadline.is_some_and(|at| Instant::now() >= at) {
+            // Whatever it sends meanwhile: one that never stops sending is not to outlive its time.
+            if deadline.is_some_and(|at| Instant::now() >= at) {
                 self.kill = Some(Kill::Deadline);
             }
         }
-        let _ = rustix::process::pidfd_send_signal(&self.process, Signal::KILL);
+        if rustix::process::pidfd_send_signal(&self.process, Signal::KILL).is_err() {
+            kill_unreaped(self.pid);
+        }
     }
 
     /// Takes what there is; false when nothing more will come.
@@ -357,10 +383,34 @@ impl Child {
         }
     }
 
-    fn reap(&self) -> io::Result<(Death, Option<Kill>)> {
-        match sys::reap(self.pid, true)? {
-            Some(death) => Ok((death, self.kill)),
-            None => Err(io::ErrorKind::NotFound.into()),
+    fn reap(&self) -> io::Result<Death> {
+        sys::reap(self.pid, true)?.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// What it came to.
+    fn result<T: DeserializeOwned>(self, death: Death, bounds: &Bounds) -> Result<T, BoundedError> {
+        let limit_ms = bounds.timeout_ms();
+        let said = String::from_utf8_lossy(&self.said).into_owned();
+        let error = verdict::error(&Facts {
+            kill: self.kill,
+            end: End::Reaped { death, late: false },
+            reported: self.report.is_some(),
+            setup: self.setup.as_deref(),
+            said: &said,
+            limit_ms,
+            limit_bytes: bounds.memory_bytes,
+        });
+        match (error, self.report) {
+            (None, Some(Ok(json))) => {
+                serde_json::from_slice(&json).map_err(|error| failed(format!("the result cannot be read: {error}")))
+            }
+            (None, Some(Err(panic))) => Err(failed(format!("panicked: {}", verdict::clean(&panic, 300)))),
+            (None, None) => Err(failed("ended without a result")),
+            (Some(error), _) => Err(match error.reason {
+                Reason::Timeout => BoundedError::Timeout(limit_ms),
+                Reason::MemoryExceeded => BoundedError::MemoryExceeded(bounds.memory_bytes),
+                _ => failed(error.message),
+            }),
         }
     }
 }

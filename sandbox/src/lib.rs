@@ -30,7 +30,7 @@ pub mod testing;
 mod verdict;
 mod wire;
 
-pub use bounded::{BoundedError, Bounds, run_bounded, run_bounded_despite_threads};
+pub use bounded::{BoundedError, Bounds, Used, run_bounded, run_bounded_despite_threads, run_bounded_measured};
 pub use capability::{Capabilities, capabilities};
 pub use lockdown::{Layer, Layers, SetupError, State};
 pub use managed::Managed;

@@ -2,7 +2,7 @@
 
 use crate::filter::{self, Rule};
 use crate::sys;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
@@ -199,6 +199,10 @@ impl<'a> Dressing<'a> {
         self.layers.set(layer, state);
     }
 
+    pub(crate) fn state(&self, layer: Layer) -> State {
+        self.layers.state(layer).clone()
+    }
+
     pub(crate) fn done(self) -> Layers {
         self.layers
     }
@@ -206,14 +210,14 @@ impl<'a> Dressing<'a> {
 
 /// Lowers a limit, soft and hard; never above what the process may have.
 pub(crate) fn limit(resource: Resource, wanted: u64) -> io::Result<()> {
-    let hard = getrlimit(resource).maximum.map_or(wanted, |hard| hard.min(wanted));
+    let hard = sys::hard_limit(resource)?.map_or(wanted, |hard| hard.min(wanted));
     Ok(setrlimit(resource, Rlimit { current: Some(hard), maximum: Some(hard) })?)
 }
 
 /// Limits processor time. The kernel ends the process with a signal of its own at the first second, and in any case at the
 /// next one.
 pub(crate) fn limit_cpu(seconds: u64) -> io::Result<()> {
-    let hard = getrlimit(Resource::Cpu).maximum.unwrap_or(u64::MAX).min(seconds.saturating_add(1));
+    let hard = sys::hard_limit(Resource::Cpu)?.unwrap_or(u64::MAX).min(seconds.saturating_add(1));
     Ok(setrlimit(Resource::Cpu, Rlimit { current: Some(seconds.min(hard)), maximum: Some(hard) })?)
 }
 

@@ -91,6 +91,14 @@ pub(crate) fn reap(pid: i32, wait: bool) -> io::Result<Option<Death>> {
     }
 }
 
+/// The most that a limit can be raised to; `None` is without end. `rustix` takes it for granted that the system tells.
+pub(crate) fn hard_limit(resource: rustix::process::Resource) -> io::Result<Option<u64>> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is a live variable of the type that is written.
+    result(i64::from(unsafe { libc::getrlimit(resource as _, &raw mut limit) }))?;
+    Ok((limit.rlim_max != libc::RLIM_INFINITY).then_some(limit.rlim_max))
+}
+
 /// Installs a filter for this thread and all it will start. Needs no_new_privs.
 pub(crate) fn install_filter(program: &[Instruction], all_threads: bool) -> io::Result<()> {
     let len = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;

@@ -15,7 +15,7 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags,
 };
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::{Pid, PidfdFlags, Resource, Signal};
 use serde::{Deserialize, Serialize};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -210,11 +210,13 @@ fn lock_down(
     lockdown::empty_root(&mut dressing);
     lockdown::fixed_limits(&mut dressing, 4 * CHILDREN);
     dressing.try_on(Layer::WallKill, || {
-        Ok(rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).map(drop)?)
+        let process = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
+        // One that does nothing: it is the call that is tried.
+        Ok(rustix::process::pidfd_send_signal(process, Signal::CONT)?)
     });
-    // The rest of the limits are each child's own.
-    dressing.note(Layer::RlimitAs, State::Active);
-    dressing.note(Layer::RlimitCpu, State::Active);
+    // The rest of the limits are each child's own; here it is tried whether they can be set.
+    dressing.try_on(Layer::RlimitAs, || lockdown::limit(Resource::As, u64::MAX));
+    dressing.try_on(Layer::RlimitCpu, || lockdown::limit(Resource::Cpu, u64::MAX));
     dressing.note(Layer::FdsClosed, State::Active);
     dressing.note(Layer::ParentDeath, State::Active);
     lockdown::give_up(&mut dressing);
@@ -222,7 +224,7 @@ fn lock_down(
         return Err(SetupError::new("threads", "the template has more than one; call init() first in main"));
     }
     lockdown::restrict(&mut dressing, filter::template());
-    dressing.note(Layer::ChildSeccomp, State::Active);
+    dressing.note(Layer::ChildSeccomp, dressing.state(Layer::Seccomp));
     let marked = filter::program(filter::child(MARK), Rule::Allow);
     let pid_at = marked.iter().enumerate().filter(|(_, i)| i.k == MARK.cast_unsigned()).map(|(at, _)| at).collect();
     let plan = config.plan.clone();

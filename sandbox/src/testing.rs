@@ -120,6 +120,17 @@ pub fn receive(run: &OwnedFd) -> Option<(u32, Vec<u8>)> {
     crate::wire::receive(run).ok().flatten().map(|frame| (frame.id, frame.bytes))
 }
 
+/// Makes some system calls fail with an error number, here and in all processes to come.
+///
+/// # Errors
+/// The filter cannot be put on.
+pub fn answer(calls: &[(i64, i32)]) -> std::io::Result<()> {
+    use crate::filter::{Rule, program};
+    rustix::thread::set_no_new_privs(true)?;
+    let table = calls.iter().map(|&(call, errno)| (call, Rule::Errno(errno))).collect();
+    sys::install_filter(&program(table, Rule::Allow), false)
+}
+
 /// Ends the process at once.
 pub fn exit(code: i32) -> ! {
     sys::exit(code)

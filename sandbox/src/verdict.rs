@@ -100,8 +100,10 @@ fn of_signal(facts: &Facts<'_>, status: i32) -> Error {
 
 /// The bytes that an allocation asked for in vain, as the standard library says it before it aborts.
 pub(crate) fn requested(said: &str) -> Option<u64> {
+    // Several threads may say it at once, one into the other's words: the first number that is followed by the rest counts.
     let (_, rest) = said.split_once("memory allocation of ")?;
-    rest.split_once(" bytes failed")?.0.parse().ok()
+    let mut ends = rest.match_indices(" bytes failed");
+    ends.find_map(|(at, _)| rest[..at].rsplit([' ', '\n']).next()?.parse().ok())
 }
 
 /// The error of a run past its deadline that had to be killed. `why` says what killed it.
@@ -194,6 +196,9 @@ mod tests {
         let aborted = |said| reason(&Facts { said, reported: false, ..facts(reaped(libc::SIGABRT)) });
         assert_eq!(aborted("memory allocation of 123 bytes failed\n"), Some(Reason::MemoryExceeded));
         assert_eq!(aborted("panicked"), Some(Reason::HostFault));
+        assert_eq!(aborted("memory allocation of 123"), Some(Reason::HostFault));
+        let two = "memory allocation of memory allocation of 5 bytes failed\n7 bytes failed\n";
+        assert_eq!((aborted(two), requested(two)), (Some(Reason::MemoryExceeded), Some(5)));
         assert_eq!(reason(&facts(reaped(libc::SIGXCPU))), Some(Reason::Timeout));
     }
 
