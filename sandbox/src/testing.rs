@@ -2,9 +2,10 @@
 
 use crate::bounded::Bounds;
 use crate::lockdown::Layer;
+use crate::running::Running;
 use crate::sandbox::{Builder, Sandbox, fault};
 use crate::sys;
-use lisp_runtime::{Input, Outcome};
+use lisp_runtime::{Home, Input, Outcome};
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -81,15 +82,31 @@ impl Bounds {
 impl Sandbox {
     /// Runs a payload in the place of a program. Answers the outcome, and how late the signal to kill was.
     pub fn run_payload(&self, name: &str, input: &Input<'_>, fail_step: u64) -> (Outcome, Option<Duration>) {
+        match self.start_payload(name, input, fail_step) {
+            Ok((mut running, mut home)) => (running.finish(&mut home), running.overshoot()),
+            Err(outcome) => (*outcome, None),
+        }
+    }
+
+    fn start_payload(&self, name: &str, input: &Input<'_>, fail_step: u64) -> Result<(Running, Home), Box<Outcome>> {
         let payloads = PAYLOADS.get().copied().unwrap_or_default();
         let entry = payloads.iter().position(|row| row.0 == name).map_or(u64::MAX, |at| at as u64 + 1);
-        let (_, mut home) = match self.engine().send_off("", input, false) {
-            Ok(halves) => halves,
-            Err(outcome) => return (*outcome, None),
-        };
+        let (_, mut home) = self.engine().send_off("", input, false)?;
         match self.order(&home, 0, false, entry, fail_step) {
-            Ok(mut running) => (running.finish(&mut home), running.overshoot()),
-            Err(error) => (fault(&mut home, &error.to_string()), None),
+            Ok(running) => Ok((running, home)),
+            Err(error) => Err(Box::new(fault(&mut home, &error.to_string()))),
+        }
+    }
+
+    pub(crate) fn with_payload(
+        &self,
+        name: &str,
+        input: &Input<'_>,
+        finish: impl FnOnce(Running, &mut Home) -> Outcome,
+    ) -> Outcome {
+        match self.start_payload(name, input, 0) {
+            Ok((running, mut home)) => finish(running, &mut home),
+            Err(outcome) => *outcome,
         }
     }
 }
