@@ -1,6 +1,6 @@
 //! Mixed runs, and what they leave behind: `soak [RUNS]`, 100,000 without a number.
 //!
-//! One in ten is past its deadline, one over its memory. It fails when descriptors, processes or memory of the host are more at the end than
+//! One in ten is past its deadline, one over its memory. It fails when descriptors, processes, memory of the host or memory cgroups are more at the end than
 //! after the first tenth.
 
 use lisp_runtime::{Engine, Input, Limits, Request};
@@ -65,12 +65,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         });
         assert!(sandbox.eval("(+ 1 2)", &Input::new()).is_success());
-        (descriptors(), processes(), resident())
+        (descriptors(), processes(), resident(), lisp_sandbox::testing::groups())
     };
     let first = some(0, runs / 10);
     let last = some(runs / 10, runs);
     println!("{runs} runs in {:?}", begun.elapsed());
-    println!("descriptors, processes, resident bytes: {first:?} after a tenth, {last:?} at the end");
-    assert!(last.0 <= first.0 && last.1 <= first.1 && last.2 <= first.2 + (2 << 20), "something stays behind");
+    println!("descriptors, processes, resident bytes, memory cgroups: {first:?} after a tenth, {last:?} at the end");
+    assert!(
+        last.0 <= first.0 && last.1 <= first.1 && last.2 <= first.2 + (2 << 20) && last.3 <= first.3,
+        "something stays behind"
+    );
+    drop(sandbox);
+    assert_eq!(lisp_sandbox::testing::groups(), 0, "a memory cgroup stays behind");
     Ok(())
 }

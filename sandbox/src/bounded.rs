@@ -241,6 +241,7 @@ fn lock_in(bounds: &Bounds, plan: &Plan, parent: Pid, in_use: u64) -> Result<(),
         dressing = dressing.failing_at(bounds.fail_at);
     }
     dressing.note(Layer::FdsClosed, State::Active);
+    dressing.try_on(Layer::OomFirst, lockdown::first_to_go);
     dressing.must(Layer::ParentDeath, || lockdown::die_with_parent(parent))?;
     // A terminal is left behind with the session.
     let _ = rustix::process::setsid();
@@ -399,6 +400,7 @@ impl Child {
             said: &said,
             limit_ms,
             limit_bytes: bounds.memory_bytes,
+            out_of_group: None,
         });
         match (error, self.report) {
             (None, Some(Ok(json))) => {

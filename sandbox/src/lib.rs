@@ -13,6 +13,7 @@
 
 mod bounded;
 mod capability;
+mod cgroup;
 mod child;
 mod filter;
 mod lockdown;

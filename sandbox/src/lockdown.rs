@@ -32,6 +32,10 @@ layers! {
     WallKill => "wall_kill",
     /// No descriptor but the run's own channel is open.
     FdsClosed => "fds_closed",
+    /// The kernel, short of memory, kills a run before the host.
+    OomFirst => "oom_first",
+    /// A memory cgroup: what all runs of a sandbox take together is limited, the kernel's memory for them included.
+    MemoryCgroup => "memory_cgroup",
     /// A namespace of users: no rights over anything outside.
     UserNamespace => "user_namespace",
     /// A namespace of processes: others cannot be named, and all die with the template.
@@ -309,6 +313,15 @@ pub(crate) fn give_up(dressing: &mut Dressing<'_>) {
 /// Restricts system calls to a table's.
 pub(crate) fn restrict(dressing: &mut Dressing<'_>, table: filter::Table) {
     dressing.try_on(Layer::Seccomp, || sys::install_filter(&filter::program(table, Rule::Kill), false));
+}
+
+/// Has the kernel choose this process, and those it forks, before the host's when memory runs out.
+pub(crate) fn first_to_go() -> io::Result<()> {
+    const PATH: &str = "/proc/self/oom_score_adj";
+    const RAISED: i32 = 500;
+    let now: i32 = std::fs::read_to_string(PATH)?.trim().parse().map_err(io::Error::other)?;
+    // It can be raised by everybody, and lowered by few.
+    if now < RAISED { std::fs::write(PATH, RAISED.to_string()) } else { Ok(()) }
 }
 
 /// Binds this process's life to that of the one that forked it, which had the pid `parent`.

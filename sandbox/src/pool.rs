@@ -1,5 +1,6 @@
 //! Templates: starting them, giving them orders, and starting them again when they die.
 
+use crate::cgroup::Group;
 use crate::lockdown::{Layer, Layers, Plan, SetupError};
 use crate::template::{ARGUMENT, Config, Order, REPORT_BYTES, Ready};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -22,6 +23,8 @@ const READY: Duration = Duration::from_secs(10);
 pub(crate) struct Template {
     control: OwnedFd,
     process: Mutex<Child>,
+    /// It outlives its processes, and then goes.
+    pub(crate) group: Option<Arc<Group>>,
     pub(crate) layers: Layers,
 }
 
@@ -37,7 +40,7 @@ fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 impl Template {
-    fn start(program: &PathBuf, config: &Config) -> Result<Template, SetupError> {
+    fn start(program: &PathBuf, config: &Config, group: Option<Arc<Group>>) -> Result<Template, SetupError> {
         let failed = |error: io::Error| SetupError::new("template", error);
         let (control, theirs) = pair().map_err(failed)?;
         let config = serde_json::to_string(config).map_err(|error| failed(error.into()))?;
@@ -49,7 +52,7 @@ impl Template {
         let process = command.stderr(Stdio::null()).current_dir("/").spawn().map_err(failed)?;
         // The other end of the control channel must not stay open here.
         drop(command);
-        let mut template = Template { control, process: Mutex::new(process), layers: Layers(Vec::new()) };
+        let mut template = Template { control, process: Mutex::new(process), group, layers: Layers(Vec::new()) };
         template.layers = template.ready()?;
         Ok(template)
     }
@@ -121,6 +124,7 @@ pub(crate) struct Pool {
     program: PathBuf,
     config: Config,
     required: Vec<Layer>,
+    group: Option<Arc<Group>>,
     slots: Vec<Mutex<Option<Arc<Template>>>>,
     turn: AtomicUsize,
 }
@@ -132,9 +136,15 @@ impl Pool {
         fail_at: Option<Layer>,
         required: Vec<Layer>,
         count: usize,
+        total_memory: Option<u64>,
     ) -> Result<Pool, SetupError> {
         let slots = (0..count.max(1)).map(|_| Mutex::new(None)).collect();
-        let pool = Pool { program, config: Config { plan, fail_at }, required, slots, turn: AtomicUsize::new(0) };
+        let group = match plan.wants(Layer::MemoryCgroup) {
+            true => Group::new(total_memory).map(Arc::new).map_err(|error| error.to_string()),
+            false => Err("it is turned off".to_owned()),
+        };
+        let config = Config { plan, fail_at, group: group.as_ref().map(|group| group.door()).map_err(Clone::clone) };
+        let pool = Pool { program, config, required, group: group.ok(), slots, turn: AtomicUsize::new(0) };
         for slot in &pool.slots {
             pool.template(slot)?;
         }
@@ -147,7 +157,7 @@ impl Pool {
         if let Some(template) = &*slot {
             return Ok(template.clone());
         }
-        let template = Template::start(&self.program, &self.config)?;
+        let template = Template::start(&self.program, &self.config, self.group.clone())?;
         for &layer in &self.required {
             if !template.layers.is_active(layer) {
                 let why = match template.layers.state(layer) {

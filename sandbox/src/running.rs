@@ -413,6 +413,19 @@ impl Running {
         self.queue(Kind::Reply, u32::try_from(number).unwrap_or(0), &bytes);
     }
 
+    /// The ceiling of the memory cgroup, when the process was killed for it. Only a kill by nobody else can be that.
+    fn out_of_group(&self, end: End) -> Option<u64> {
+        let killed = match end {
+            End::Reaped { death, late } => {
+                !late && libc::WIFSIGNALED(death.status) && libc::WTERMSIG(death.status) == libc::SIGKILL
+            }
+            End::TemplateGone => true,
+            End::NotStarted(_) => false,
+        };
+        let group = self.template.group.as_ref().filter(|_| killed && self.kill.is_none())?;
+        group.take_kill().then(|| group.limit())
+    }
+
     /// What the run came to. For one that has ended.
     fn outcome(&mut self, home: &mut Home) -> Outcome {
         let end = self.end.unwrap_or(End::TemplateGone);
@@ -426,6 +439,7 @@ impl Running {
             said: &said,
             limit_ms: home.limits().timeout_ms,
             limit_bytes: self.watch.memory,
+            out_of_group: self.out_of_group(end),
         });
         let mut outcome = match (error, self.report.take()) {
             (None, Some(report)) => home.finish(report),

@@ -19,6 +19,7 @@ use rustix::process::{Pid, PidfdFlags, Resource, Signal};
 use serde::{Deserialize, Serialize};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 
 /// The hidden first argument.
 pub(crate) const ARGUMENT: &str = "--ptc-lisp-template";
@@ -36,6 +37,8 @@ pub(crate) struct Config {
     /// For tests: this layer fails.
     #[serde(default)]
     pub(crate) fail_at: Option<Layer>,
+    /// Where the memory cgroup is joined, or why there is none.
+    pub(crate) group: Result<PathBuf, String>,
 }
 
 /// What a template says when it is ready, or why it will not be.
@@ -176,6 +179,11 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
     {
         dressing = dressing.failing_at(config.fail_at);
     }
+    dressing.try_on(Layer::OomFirst, lockdown::first_to_go);
+    dressing.try_on(Layer::MemoryCgroup, || match &config.group {
+        Ok(door) => crate::cgroup::join(door),
+        Err(why) => Err(io::Error::other(why.clone())),
+    });
     if lockdown::namespaces(&mut dressing) {
         match sys::fork().map_err(step("fork into the namespaces"))? {
             Fork::Child => {

@@ -44,6 +44,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) limit_ms: u64,
     /// The hard ceiling of memory.
     pub(crate) limit_bytes: u64,
+    /// The ceiling of all runs together, when the kernel killed this one for it.
+    pub(crate) out_of_group: Option<u64>,
 }
 
 /// The error of a run; `None` when its report counts.
@@ -62,6 +64,7 @@ pub(crate) fn error(facts: &Facts<'_>) -> Option<Error> {
         (None, End::NotStarted(errno)) => {
             Some(host_fault(format!("sandbox set-up: fork: {}", std::io::Error::from_raw_os_error(errno))))
         }
+        (None, _) if facts.out_of_group.is_some() => facts.out_of_group.map(group_full),
         (None, End::TemplateGone) => Some(host_fault("the template process ended while the run was under way".into())),
         (None, End::Reaped { death, .. }) => of_status(facts, death.status),
     }
@@ -122,6 +125,13 @@ fn out_of_memory(limit: u64, requested: u64) -> Error {
         .detail("ended_by", "address space")
 }
 
+fn group_full(limit: u64) -> Error {
+    Error::new(Reason::MemoryExceeded, format!("all runs together may take {limit} bytes, and asked for more"))
+        .hint("hold less at once, or raise the ceiling of all runs")
+        .detail("limit_bytes", limit)
+        .detail("ended_by", "memory cgroup")
+}
+
 fn host_fault(message: String) -> Error {
     Error::new(Reason::HostFault, message)
 }
@@ -156,7 +166,16 @@ mod tests {
     use super::*;
 
     fn facts(end: End) -> Facts<'static> {
-        Facts { kill: None, end, reported: true, setup: None, said: "", limit_ms: 5, limit_bytes: 7 }
+        Facts {
+            kill: None,
+            end,
+            reported: true,
+            setup: None,
+            said: "",
+            limit_ms: 5,
+            limit_bytes: 7,
+            out_of_group: None,
+        }
     }
 
     fn reaped(status: i32) -> End {
@@ -200,6 +219,15 @@ mod tests {
         let two = "memory allocation of memory allocation of 5 bytes failed\n7 bytes failed\n";
         assert_eq!((aborted(two), requested(two)), (Some(Reason::MemoryExceeded), Some(5)));
         assert_eq!(reason(&facts(reaped(libc::SIGXCPU))), Some(Reason::Timeout));
+    }
+
+    #[test]
+    fn a_kill_for_the_ceiling_of_all_runs_is_for_memory() {
+        let killed = |end| reason(&Facts { reported: false, out_of_group: Some(9), ..facts(end) });
+        assert_eq!(killed(reaped(libc::SIGKILL)), Some(Reason::MemoryExceeded));
+        assert_eq!(killed(End::TemplateGone), Some(Reason::MemoryExceeded));
+        let late = Facts { kill: Some(Kill::Deadline), reported: false, out_of_group: Some(9), ..facts(reaped(9)) };
+        assert_eq!(reason(&late), Some(Reason::Timeout));
     }
 
     #[test]

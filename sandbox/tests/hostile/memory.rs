@@ -1,9 +1,9 @@
 //! Memory: what holds more than it may in small pieces, what holds just less, and what is said of it.
 
-use crate::payloads::{ALL_PAYLOADS, HELD};
+use crate::payloads::{ALL_PAYLOADS, FILLED, HELD};
 use crate::{Tally, by_closure, by_template, short};
 use lisp_runtime::{Engine, Input, Limits};
-use lisp_sandbox::{BoundedError, Bounds, Sandbox, run_bounded_measured};
+use lisp_sandbox::{BoundedError, Bounds, Layer, Sandbox, run_bounded_measured, testing};
 use std::time::{Duration, Instant};
 
 const MOST: Duration = Duration::from_secs(4);
@@ -49,6 +49,52 @@ pub(crate) fn with_threads(tally: &mut Tally) {
         tally.row(&format!("{what} (program)"), &["M"], MOST, (short(&outcome), begun.elapsed()));
     }
     peak_of_a_run(tally);
+    a_small_group(tally, &[]);
+    first_to_go(tally, &[]);
+}
+
+/// 21: ten runs at once under a small ceiling for all. Those that go beyond end with it, the others do not notice.
+pub(crate) fn a_small_group(tally: &mut Tally, off: &[Layer]) {
+    let before = testing::groups();
+    {
+        let builder = off.iter().fold(patient(), |builder, &layer| builder.without(layer));
+        let sandbox = builder.total_memory_bytes(FILLED as u64 / 2).memory_bytes(1 << 30).build().expect("a sandbox");
+        if off.is_empty() && !sandbox.layers().is_active(Layer::MemoryCgroup) {
+            let state = format!("{:?}", sandbox.layers().state(Layer::MemoryCgroup));
+            return tally.skip("memcg", &format!("21 runs on a small memory cgroup: {state}"));
+        }
+        let pids = sandbox.template_pids();
+        let works =
+            || sandbox.eval("(count (vec (range 10000)))", &Input::new()).value::<i64>().is_ok_and(|n| n == 10_000);
+        let (hostile, honest) = std::thread::scope(|scope| {
+            let hostile = [(); 5].map(|()| scope.spawn(|| by_template(&sandbox, "fill_and_report")));
+            let honest = [(); 5].map(|()| scope.spawn(|| (0..20).filter(|_| works()).count()));
+            (hostile.map(|run| run.join().expect("a run")), honest.map(|run| run.join().expect("runs")))
+        });
+        for (outcome, took) in hostile {
+            tally.row("21 one of ten on a small cgroup (template)", &["M"], MOST, (short(&outcome), took));
+        }
+        tally.check("21 the others", honest == [20; 5], format_args!("{honest:?} of 20 each"));
+        let same = sandbox.template_pids() == pids;
+        tally.check("21 the template lives", same && works(), format_args!("{pids:?}"));
+    }
+    tally.check("21 no group stays", testing::groups() == before, format_args!("{before}, {}", testing::groups()));
+}
+
+/// 21: when the whole machine is short of memory, runs go before the host.
+pub(crate) fn first_to_go(tally: &mut Tally, off: &[Layer]) {
+    let score = |pid: &str| -> i32 {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap_or_default();
+        text.trim().parse().unwrap_or(i32::MIN)
+    };
+    let sandbox = off.iter().fold(patient(), |builder, &layer| builder.without(layer)).build().expect("a sandbox");
+    let scores: Vec<i32> = std::thread::scope(|scope| {
+        scope.spawn(|| by_template(&sandbox, "hold_and_report"));
+        crate::scenes::templates().iter().map(|pid| score(pid)).collect()
+    });
+    let host = score("self");
+    let good = !scores.is_empty() && scores.iter().all(|&score| score > host);
+    tally.check("21 the host is protected", good, format_args!("{scores:?} and {host}"));
 }
 
 /// Bytes resident in this process now.

@@ -154,6 +154,20 @@ fn hold_and_report(run: &OwnedFd) -> i32 {
     done
 }
 
+/// What [`fill_and_report`] fills.
+pub(crate) const FILLED: usize = 300 << 20;
+
+/// Fills a part of memory page by page, and comes to an end.
+fn fill_and_report(run: &OwnedFd) -> i32 {
+    let mut held: Vec<Vec<u8>> = Vec::new();
+    for _ in 0..FILLED >> 20 {
+        held.push(std::hint::black_box(vec![1; 1 << 20]));
+    }
+    let done = report(run);
+    drop(held);
+    done
+}
+
 fn make_pipes(_: &OwnedFd) -> i32 {
     let mut ends = [0_i32; 2];
     denied(raw(libc::SYS_pipe2, [ends.as_mut_ptr() as usize, 0, 0, 0, 0, 0]))
@@ -646,6 +660,7 @@ pub(crate) const ALL_PAYLOADS: &[(&str, Payload)] = &[
     ("keep_factorials", keep_factorials),
     ("many_small_maps", many_small_maps),
     ("hold_and_report", hold_and_report),
+    ("fill_and_report", fill_and_report),
     ("make_pipes", make_pipes),
     ("make_sockets", make_sockets),
     ("call_and_fill", call_and_fill),

@@ -181,6 +181,15 @@ pub(crate) fn layered_without(tally: &mut Tally, layer: Layer) {
     if layer == Layer::ParentDeath {
         crate::scenes::children_die_with_the_template(tally, &[layer]);
     }
+    if layer == Layer::OomFirst {
+        crate::memory::first_to_go(tally, &[layer]);
+    }
+    if layer == Layer::MemoryCgroup {
+        match builder().build().is_ok_and(|sandbox| sandbox.layers().is_active(layer)) {
+            true => crate::memory::a_small_group(tally, &[layer]),
+            false => tally.skip("memcg", "the system does not give it"),
+        }
+    }
 }
 
 fn one_behind(tally: &mut Tally, row: &Behind, besides: &[Layer]) {
