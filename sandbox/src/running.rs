@@ -1,11 +1,12 @@
 //! One run as the host sees it: its channels, its deadline, its end.
 
 use crate::pool::{Channels, Template};
+use crate::said::Said;
 use crate::sandbox::{Sandbox, hard_deadline};
 use crate::template::Notice;
 use crate::verdict::{self, End, Facts, Kill};
 use crate::wire::{self, Assembler, Frame, Kind, PACKET, Taken, Violation};
-use lisp_runtime::{Begun, CallReply, Ended, FarCall, Home, Outcome, Report};
+use lisp_runtime::{Begun, CallReply, Ended, Home, Outcome, Report};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags};
@@ -327,18 +328,15 @@ impl Running {
     }
 
     fn take_frame(&mut self, home: &mut Home, frame: Frame) -> Result<(), Violation> {
-        let unreadable = |_: serde_json::Error| Violation::Unreadable;
-        match frame.kind {
-            Kind::Printed => {
-                let lines: Vec<String> = serde_json::from_slice(&frame.bytes).map_err(unreadable)?;
-                if home.printed(lines) { Ok(()) } else { Err(Violation::Prints) }
-            }
-            Kind::Call => {
-                let text = std::str::from_utf8(&frame.bytes).map_err(|_| Violation::Unreadable)?;
-                let call: FarCall<'_> = serde_json::from_str(text).map_err(unreadable)?;
-                if call.number != u64::from(frame.id) {
-                    return Err(Violation::OutOfPlace);
+        match Said::of(&frame)? {
+            Said::Printed(lines) => {
+                if home.printed(lines) {
+                    Ok(())
+                } else {
+                    Err(Violation::Prints)
                 }
+            }
+            Said::Call(call) => {
                 // A run that is over calls nothing any more.
                 if self.kill.is_none() && self.end.is_none() {
                     // While a worker waits others go on, and may call more.
@@ -348,18 +346,17 @@ impl Running {
                 }
                 Ok(())
             }
-            Kind::Report => {
-                self.report = Some(serde_json::from_slice(&frame.bytes).map_err(unreadable)?);
+            Said::Report(report) => {
+                self.report = Some(*report);
                 if !self.watch.session {
                     self.reported_at = Some(Instant::now());
                 }
                 Ok(())
             }
-            Kind::Setup => {
-                self.setup = Some(String::from_utf8_lossy(&frame.bytes).into_owned());
+            Said::Setup(text) => {
+                self.setup = Some(text);
                 Ok(())
             }
-            Kind::Job | Kind::Reply | Kind::Turn => Err(Violation::Unexpected),
         }
     }
 

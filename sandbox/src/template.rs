@@ -71,7 +71,7 @@ impl Order {
         bytes
     }
 
-    fn of(bytes: &[u8]) -> Option<Order> {
+    pub(crate) fn of(bytes: &[u8]) -> Option<Order> {
         let words: Vec<u64> = bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes)).collect();
         let &[memory, cpu_s, kill_at, entry, fail_step] = words.as_slice() else { return None };
         Some(Order { memory, cpu_s, kill_at, entry, fail_step })
@@ -90,7 +90,7 @@ pub(crate) enum Notice {
 }
 
 impl Notice {
-    fn to_bytes(self) -> [u8; 32] {
+    pub(crate) fn to_bytes(self) -> [u8; 32] {
         let words = match self {
             Notice::Started => [1, 0, 0, 0],
             Notice::Refused(errno) => [2, errno.unsigned_abs().into(), 0, 0],

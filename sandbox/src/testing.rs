@@ -1,6 +1,6 @@
 //! For this crate's tests: native payloads in the place of programs, and protections taken away one at a time.
 
-use crate::bounded::Bounds;
+use crate::bounds::Bounds;
 use crate::lockdown::Layer;
 use crate::running::Running;
 use crate::sandbox::{Builder, Sandbox, fault};
@@ -9,6 +9,9 @@ use lisp_runtime::{Home, Input, Outcome};
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 use std::time::Duration;
+
+/// Arbitrary bytes as either side of the wire would read them. Panics when something does not hold that must.
+pub use crate::fuzzed::wire as read_wire;
 
 /// A payload: what a program cannot do, done in its place. It has the channel to the host.
 /// What it answers is the exit code.

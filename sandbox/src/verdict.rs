@@ -1,13 +1,35 @@
 //! What a run came to, from facts the host owns. What the run's process says of itself chooses between texts, and between
 //! one failure and another; it never makes a success of a failure.
 
-use crate::child::SETUP_FAILED;
-use crate::sys::Death;
-use crate::wire::Violation;
+use crate::unix::Death;
 use lisp_runtime::{Error, Reason};
+
+/// The exit code of a process that could not be locked in.
+pub(crate) const SETUP_FAILED: i32 = 71;
+
+/// What is wrong with what the other side sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some are of the process door"))]
+pub(crate) enum Violation {
+    #[error("a packet that is no frame")]
+    Garbage,
+    #[error("a frame longer than it may be")]
+    TooLong,
+    #[error("a part of a frame out of its place")]
+    OutOfPlace,
+    #[error("a frame that has no place here")]
+    Unexpected,
+    #[error("a frame that cannot be read")]
+    Unreadable,
+    #[error("more on standard error than it may be")]
+    Flood,
+    #[error("more lines than it may print")]
+    Prints,
+}
 
 /// Why the host killed a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some are of the process door"))]
 pub(crate) enum Kill {
     /// It was past its deadline.
     Deadline,
@@ -21,6 +43,7 @@ pub(crate) enum Kill {
 
 /// How it ended, as far as the host knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some are of the process door"))]
 pub(crate) enum End {
     /// It was reaped; `late` when the template killed it past its time.
     Reaped { death: Death, late: bool },

@@ -83,16 +83,16 @@ pub(crate) fn a_small_group(tally: &mut Tally, off: &[Layer]) {
 
 /// 21: when the whole machine is short of memory, runs go before the host.
 pub(crate) fn first_to_go(tally: &mut Tally, off: &[Layer]) {
-    let score = |pid: &str| -> i32 {
+    let score = |pid: u32| -> i32 {
         let text = std::fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap_or_default();
         text.trim().parse().unwrap_or(i32::MIN)
     };
     let sandbox = off.iter().fold(patient(), |builder, &layer| builder.without(layer)).build().expect("a sandbox");
     let scores: Vec<i32> = std::thread::scope(|scope| {
         scope.spawn(|| by_template(&sandbox, "hold_and_report"));
-        crate::scenes::templates().iter().map(|pid| score(pid)).collect()
+        crate::scenes::templates().iter().map(|&pid| score(pid)).collect()
     });
-    let host = score("self");
+    let host = score(std::process::id());
     let good = !scores.is_empty() && scores.iter().all(|&score| score > host);
     tally.check("21 the host is protected", good, format_args!("{scores:?} and {host}"));
 }

@@ -251,20 +251,37 @@ fn the_thread_that_built_it(tally: &mut Tally) {
     );
 }
 
-/// Templates and their children that live, of whichever host.
+/// Templates and their children that live: this process's, and those that nobody owns any more.
 fn processes() -> usize {
     templates().len()
 }
 
 /// Their pids.
-pub(crate) fn templates() -> Vec<String> {
+pub(crate) fn templates() -> Vec<u32> {
+    let own = std::process::id();
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let ours = all.filter(|entry| {
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let state = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        line.windows(TEMPLATE.len()).any(|part| part == TEMPLATE) && !state.contains(") Z ")
+    let pids = all.filter_map(|entry| entry.file_name().to_string_lossy().parse::<u32>().ok());
+    let ours = pids.filter(|&pid| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        if !line.windows(TEMPLATE.len()).any(|part| part == TEMPLATE) {
+            return false;
+        }
+        // Other hosts on the machine have their own.
+        let mut above = parent(pid);
+        while let Some(next) = above.filter(|&above| above > 1 && above != own) {
+            above = parent(next);
+        }
+        above.is_some()
     });
-    ours.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    ours.collect()
+}
+
+/// The parent of a process that lives.
+fn parent(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut after = stat.rsplit_once(')')?.1.split_whitespace();
+    let (state, parent) = (after.next()?, after.next()?);
+    if state == "Z" { None } else { parent.parse().ok() }
 }
 
 const TEMPLATE: &[u8] = b"--ptc-lisp-template";
@@ -282,29 +299,24 @@ pub(crate) fn soon(mut good: impl FnMut() -> bool) -> bool {
 
 /// 23, and what `parent_death` is for where there is no namespace of processes.
 pub(crate) fn children_die_with_the_template(tally: &mut Tally, off: &[Layer]) {
-    // Those of earlier templates have to be gone first.
-    soon(|| processes() == 0);
-    let before = processes();
     let builder = off.iter().fold(builder().without_namespaces(), |builder, &layer| builder.without(layer));
     let sandbox = builder.grace(Duration::from_secs(4)).build().expect("a sandbox");
-    std::thread::scope(|scope| {
+    let children: Vec<u32> = std::thread::scope(|scope| {
         scope.spawn(|| by_template(&sandbox, "sleep"));
-        std::thread::sleep(Duration::from_millis(50));
-        signal(sandbox.template_pids()[0], libc::SIGKILL);
+        let template = sandbox.template_pids()[0];
+        let mut children = Vec::new();
+        soon(|| {
+            children = templates().into_iter().filter(|&pid| parent(pid) == Some(template)).collect();
+            !children.is_empty()
+        });
+        signal(template, libc::SIGKILL);
+        children
     });
-    let gone = soon(|| processes() <= before);
-    tally.check("23 children die with the template", gone, "one lives on");
-    if !gone {
-        // Those that a missing layer has left behind.
-        for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            if let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>()
-                && line.windows(TEMPLATE.len()).any(|part| part == TEMPLATE)
-                && std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default().contains(") S 1 ")
-            {
-                signal(pid, libc::SIGKILL);
-            }
-        }
+    let gone = !children.is_empty() && soon(|| children.iter().all(|&pid| parent(pid).is_none()));
+    tally.check("23 children die with the template", gone, format_args!("{children:?}"));
+    // Those that a missing layer has left behind.
+    for pid in children.into_iter().filter(|&pid| parent(pid) == Some(1)) {
+        signal(pid, libc::SIGKILL);
     }
 }
 
