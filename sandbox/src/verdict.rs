@@ -175,11 +175,12 @@ pub(crate) fn clean(text: &str, bytes: usize) -> String {
         // Controls of bidirectional text hide what stands beside them.
         let hidden =
             c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let c = if hidden { '\u{fffd}' } else { c };
         if clean.len() + c.len_utf8() > bytes {
             clean.push_str("...");
             break;
         }
-        clean.push(if hidden { '\u{fffd}' } else { c });
+        clean.push(c);
     }
     clean
 }
@@ -257,5 +258,7 @@ mod tests {
     fn text_is_made_fit_to_be_shown() {
         assert_eq!(clean(" a\u{1b}[31m\u{202e}b\n", 100), "a\u{fffd}[31m\u{fffd}b");
         assert_eq!(clean("äääää", 5), "ää...");
+        // What stands for a control takes more bytes than the control.
+        assert_eq!(clean("ab\u{1}\u{1}", 4), "ab...");
     }
 }
