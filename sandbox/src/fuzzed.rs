@@ -56,7 +56,7 @@ fn host(engine: &Engine, packets: impl Iterator<Item = Vec<u8>>) -> Result<(), V
             Taken::Part => {}
             Taken::Text => {
                 let text = String::from_utf8_lossy(&packet);
-                verdict::requested(&text);
+                let _ = verdict::allocation(&text);
                 let clean = verdict::clean(&text, 300);
                 assert!(clean.len() <= 303 && !clean.chars().any(char::is_control));
             }

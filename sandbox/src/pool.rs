@@ -2,6 +2,7 @@
 
 use crate::cgroup::Group;
 use crate::lockdown::{Layer, Layers, Plan, SetupError};
+use crate::sys;
 use crate::template::{ARGUMENT, Config, Order, REPORT_BYTES, Ready};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{
@@ -11,18 +12,23 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How long a template may take to be ready.
 const READY: Duration = Duration::from_secs(10);
 
+/// How long a template may say nothing before it counts as stuck. On a busy machine it may need a while to fork.
+const SILENT_NS: u64 = 200_000_000;
+
 /// A template that runs.
 #[derive(Debug)]
 pub(crate) struct Template {
     control: OwnedFd,
     process: Mutex<Child>,
+    /// When it last said something, by the monotonic clock.
+    heard_ns: AtomicU64,
     /// It outlives its processes, and then goes.
     pub(crate) group: Option<Arc<Group>>,
     pub(crate) layers: Layers,
@@ -52,7 +58,13 @@ impl Template {
         let process = command.stderr(Stdio::null()).current_dir("/").spawn().map_err(failed)?;
         // The other end of the control channel must not stay open here.
         drop(command);
-        let mut template = Template { control, process: Mutex::new(process), group, layers: Layers(Vec::new()) };
+        let mut template = Template {
+            control,
+            process: Mutex::new(process),
+            heard_ns: AtomicU64::new(0),
+            group,
+            layers: Layers(Vec::new()),
+        };
         template.layers = template.ready()?;
         Ok(template)
     }
@@ -93,6 +105,17 @@ impl Template {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// It has said something, about whichever run.
+    pub(crate) fn was_heard(&self) {
+        self.heard_ns.store(sys::monotonic_ns(), Ordering::Relaxed);
+    }
+
+    /// Has it been given time to answer an order of that moment, and said nothing at all since?
+    pub(crate) fn is_silent_since(&self, ordered_ns: u64) -> bool {
+        let late = sys::monotonic_ns().saturating_sub(ordered_ns) >= SILENT_NS;
+        late && self.heard_ns.load(Ordering::Relaxed) < ordered_ns
     }
 
     /// Ends it and all its children.

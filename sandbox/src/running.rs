@@ -59,6 +59,8 @@ pub(crate) struct Running {
     report: Option<Report>,
     reported_at: Option<Instant>,
     kill: Option<(Kill, Instant)>,
+    /// When it was ordered, by the monotonic clock.
+    ordered_ns: u64,
     /// When the run was asked to end because somebody cancelled it.
     asked: Option<Instant>,
     end: Option<End>,
@@ -86,6 +88,7 @@ impl Running {
             report: None,
             reported_at: None,
             kill: None,
+            ordered_ns: crate::sys::monotonic_ns(),
             asked: None,
             end: None,
             closed: false,
@@ -234,8 +237,13 @@ impl Running {
             self.kill = Some((why, Instant::now()));
             self.out.clear();
             if self.process.get().is_none() {
-                // There is nothing to kill yet. A template that has not forked by now never will.
-                self.give_up();
+                // There is nothing to kill yet. A template that is stuck goes; with one that is only busy are other runs, and
+                // what it forks for this one finds its channel closed.
+                if self.template.is_silent_since(self.ordered_ns) {
+                    self.give_up();
+                } else {
+                    self.end = Some(End::NotStarted(0));
+                }
             } else {
                 self.signal(Signal::KILL);
             }
@@ -268,6 +276,9 @@ impl Running {
                         let _ = self.process.set(fd);
                     }
                 }
+            }
+            if read > 0 {
+                self.template.was_heard();
             }
             match Notice::of(&bytes[..read]) {
                 Some(Notice::Started) => {}

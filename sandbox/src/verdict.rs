@@ -112,7 +112,7 @@ fn of_signal(facts: &Facts<'_>, status: i32) -> Error {
         libc::SIGABRT if facts.said.contains("has overflowed its stack") => {
             host_fault("the native stack of the run's process overflowed".into())
         }
-        libc::SIGABRT => match requested(facts.said) {
+        libc::SIGABRT => match allocation(facts.said) {
             Some(bytes) => out_of_memory(facts.limit_bytes, bytes),
             None => host_fault(format!("the run's process was aborted{}", said(facts))),
         },
@@ -124,12 +124,12 @@ fn of_signal(facts: &Facts<'_>, status: i32) -> Error {
     }
 }
 
-/// The bytes that an allocation asked for in vain, as the standard library says it before it aborts.
-pub(crate) fn requested(said: &str) -> Option<u64> {
-    // Several threads may say it at once, one into the other's words: the first number that is followed by the rest counts.
+/// Has an allocation failed, by what a process said at last? And of how many bytes: several threads may say it at once, one
+/// into the other's words, and then there is no telling.
+pub(crate) fn allocation(said: &str) -> Option<Option<u64>> {
     let (_, rest) = said.split_once("memory allocation of ")?;
-    let mut ends = rest.match_indices(" bytes failed");
-    ends.find_map(|(at, _)| rest[..at].rsplit([' ', '\n']).next()?.parse().ok())
+    let (number, after) = rest.split_once(" bytes failed")?;
+    Some(number.parse().ok().filter(|_| !after.contains(" bytes failed")))
 }
 
 /// The error of a run past its deadline that had to be killed. `why` says what killed it.
@@ -140,12 +140,16 @@ pub(crate) fn timeout(limit_ms: u64, why: &'static str) -> Error {
         .detail("ended_by", why)
 }
 
-fn out_of_memory(limit: u64, requested: u64) -> Error {
-    Error::new(Reason::MemoryExceeded, format!("the run's process may take {limit} bytes and asked for more"))
-        .hint("hold less at once, or raise the limit heap_bytes")
-        .detail("limit_bytes", limit)
-        .detail("requested_bytes", requested)
-        .detail("ended_by", "address space")
+fn out_of_memory(limit: u64, requested: Option<u64>) -> Error {
+    let error =
+        Error::new(Reason::MemoryExceeded, format!("the run's process may take {limit} bytes and asked for more"))
+            .hint("hold less at once, or raise the limit heap_bytes")
+            .detail("limit_bytes", limit)
+            .detail("ended_by", "address space");
+    match requested {
+        Some(bytes) => error.detail("requested_bytes", bytes),
+        None => error,
+    }
 }
 
 fn group_full(limit: u64) -> Error {
@@ -241,7 +245,8 @@ mod tests {
         assert_eq!(aborted("panicked"), Some(Reason::HostFault));
         assert_eq!(aborted("memory allocation of 123"), Some(Reason::HostFault));
         let two = "memory allocation of memory allocation of 5 bytes failed\n7 bytes failed\n";
-        assert_eq!((aborted(two), requested(two)), (Some(Reason::MemoryExceeded), Some(5)));
+        assert_eq!((aborted(two), allocation(two)), (Some(Reason::MemoryExceeded), Some(None)));
+        assert_eq!(allocation("memory allocation of 123 bytes failed\n"), Some(Some(123)));
         assert_eq!(reason(&facts(reaped(libc::SIGXCPU))), Some(Reason::Timeout));
     }
 
