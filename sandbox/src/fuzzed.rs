@@ -37,10 +37,10 @@ fn split(mut bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// Frames: a byte for the kind, one for the number, and text up to a zero.
+/// Frames: a byte for the kind, one for the number, and text up to a byte that no text has.
 fn framed(bytes: &[u8]) -> Vec<(Kind, u32, &[u8])> {
     let kinds = [Kind::Printed, Kind::Call, Kind::Report, Kind::Setup, Kind::Job];
-    let frames = bytes.split(|&byte| byte == 0).filter_map(|part| match part {
+    let frames = bytes.split(|&byte| byte == 0xff).filter_map(|part| match part {
         [kind, id, rest @ ..] => Some((kinds[usize::from(*kind) % kinds.len()], u32::from(*id), rest)),
         _ => None,
     });
@@ -156,5 +156,26 @@ fn reply(bytes: &[u8]) {
         let first = serde_json::to_string(&reply).unwrap_or_default();
         let again: CallReply = serde_json::from_str(&first).unwrap_or_else(|error| panic!("{error}: {first}"));
         assert_eq!(serde_json::to_string(&again).unwrap_or_default(), first);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &str = r#"{"end":{"Ok":{"kind":"value","json":{"Ok":"JSON"},"text":"1","text_bytes":1,"memory":"{\n}"}},
+        "prints":[],"whole":false,"calls":[],"prints_dropped":0,"usage":{"fuel":1,"compute_us":1,"duration_us":1,
+        "heap_peak_bytes":1,"heap_live_bytes":1,"allocated_bytes":1,"compactions":0,"tool_calls":0,"workers_peak":0,
+        "output_bytes":1},"names":[]}"#;
+
+    /// A process that reports its value over several lines, or no value at all, does not get beyond the line of its answer.
+    #[test]
+    fn an_answer_is_one_line() {
+        let engine = Engine::default();
+        for json in [r"[1,\n2]", r"1\r\n", r#"1}\n{\"verdict\":\"ok\""#, "", r"\n", r#"1, \"x\": 2"#, "[[[["] {
+            wire(&engine, &[b"\x01\x02\x00", REPORT.replace("JSON", json).as_bytes()].concat());
+            let call = format!(r#"{{"number":1,"worker":[],"name":"t","arguments":"{json}"}}"#);
+            wire(&engine, &[b"\x01\x01\x01", call.as_bytes(), b"\xff\x02\x00", REPORT.as_bytes()].concat());
+        }
     }
 }
