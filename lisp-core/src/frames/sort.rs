@@ -2,7 +2,7 @@
 //! one call a comparison; without one they are sorted by the natural order at once.
 //!
 //! Registers: the result, the key function, the elements, the keys, the comparator, two rows of indexes to merge from
-//! and to, and how far the merge is.
+//! and to, how long the runs are, and of the two under way where each begins to be unmerged and where it ends.
 
 use super::{FUNCTION, Flow, FrameOp, ITEMS, Leaf, RESULT, accessed, called, current, function, items, push, vector};
 use crate::builtins::{args, comparison};
@@ -15,8 +15,10 @@ const COMPARATOR: usize = 4;
 const FROM: usize = 5;
 const TO: usize = 6;
 const WIDTH: usize = 7;
-const LEFT: usize = 8;
-const RIGHT: usize = 9;
+const A: usize = 8;
+const A_END: usize = 9;
+const B: usize = 10;
+const B_END: usize = 11;
 
 pub(super) fn start<'h>(
     op: FrameOp,
@@ -59,7 +61,7 @@ pub(super) fn start<'h>(
         other => other,
     };
     let nil = Value::Nil;
-    push(op, h, s, at, &[nil, f, list, keys, comparator, nil, nil, Value::Int(0), nil, nil], dst)
+    push(op, h, s, at, &[nil, f, list, keys, comparator, nil, nil, Value::Int(0), nil, nil, nil, nil], dst)
 }
 
 pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow> {
@@ -139,68 +141,37 @@ fn number(v: Value<'_>) -> usize {
 }
 
 /// The state of a merge: runs of `width` indexes from `from` become runs of twice that in `to`, until one run is left.
-/// `left` and `right` count what has been taken from the two runs under way; how much stands in `to` says which those
-/// are.
+/// Of the two runs under way, those from `a` up to `a_end` and from `b` up to `b_end` are not in `to` yet.
 struct Runs<'h> {
     from: &'h VecBuilder<'h>,
     to: &'h VecBuilder<'h>,
     width: usize,
-    left: usize,
-    right: usize,
-}
-
-/// Where the two runs under way begin to be unmerged, and where they end.
-struct Fronts {
     a: usize,
-    middle: usize,
+    a_end: usize,
     b: usize,
-    end: usize,
+    b_end: usize,
 }
 
 impl<'h> Runs<'h> {
-    #[inline]
     fn load(own: &[Value<'h>]) -> Option<Self> {
         let (Value::VecBuilder(from), Value::VecBuilder(to)) = (own[FROM], own[TO]) else { return None };
-        Some(Runs { from, to, width: number(own[WIDTH]), left: number(own[LEFT]), right: number(own[RIGHT]) })
+        let [width, a, a_end, b, b_end] = [WIDTH, A, A_END, B, B_END].map(|register| number(own[register]));
+        Some(Runs { from, to, width, a, a_end, b, b_end })
     }
 
     fn store(&self, own: &mut [Value<'h>]) {
         own[FROM] = Value::VecBuilder(self.from);
         own[TO] = Value::VecBuilder(self.to);
-        own[WIDTH] = Value::Int(self.width as i64);
-        self.store_counts(own);
-    }
-
-    #[inline]
-    fn store_counts(&self, own: &mut [Value<'h>]) {
-        own[LEFT] = Value::Int(self.left as i64);
-        own[RIGHT] = Value::Int(self.right as i64);
-    }
-
-    #[inline]
-    fn fronts(&self, n: usize) -> Fronts {
-        let start = self.to.len() - self.left - self.right;
-        let (middle, end) = ((start + self.width).min(n), (start + 2 * self.width).min(n));
-        Fronts { a: start + self.left, middle, b: middle + self.right, end }
-    }
-
-    /// Counts an index that has been put into `to`.
-    #[inline]
-    fn count(&mut self, right: bool, end: usize) {
-        if right {
-            self.right += 1;
-        } else {
-            self.left += 1;
-        }
-        if self.to.len() == end {
-            (self.left, self.right) = (0, 0);
+        let numbers = [(WIDTH, self.width), (A, self.a), (A_END, self.a_end), (B, self.b), (B_END, self.b_end)];
+        for (register, number) in numbers {
+            own[register] = Value::Int(number as i64);
         }
     }
 
-    /// What is to be compared: the first of the right run with the first of the left.
-    #[inline]
-    fn pair(&self, keys: &[Value<'h>], at: &Fronts) -> [Value<'h>; 2] {
-        [keys[number(self.from.get(at.b))], keys[number(self.from.get(at.a))]]
+    /// Goes on with the two runs that begin at `start`, of `n` indexes in all.
+    fn begin(&mut self, start: usize, n: usize) {
+        (self.a, self.a_end) = (start, (start + self.width).min(n));
+        (self.b, self.b_end) = (self.a_end, (start + 2 * self.width).min(n));
     }
 }
 
@@ -212,7 +183,9 @@ fn merge<'h>(h: &'h Heap, s: &mut State<'h>, base: usize) -> Res<Flow> {
         for i in 0..n {
             from.push(h, Value::Int(i as i64))?;
         }
-        Runs { from, to, width: 1, left: 0, right: 0 }.store(&mut s.stack[base..]);
+        let mut runs = Runs { from, to, width: 1, a: 0, a_end: 0, b: 0, b_end: 0 };
+        runs.begin(0, n);
+        runs.store(&mut s.stack[base..]);
     }
     let Some(mut runs) = Runs::load(&s.stack[base..]) else { return Ok(Flow::Switch) };
     let flow = merge_runs(h, s, base, &mut runs);
@@ -241,13 +214,13 @@ fn merge_runs<'h>(h: &'h Heap, s: &mut State<'h>, base: usize, runs: &mut Runs<'
         }
         if runs.to.len() == n {
             runs.from.clear();
-            *runs = Runs { from: runs.to, to: runs.from, width: runs.width * 2, left: 0, right: 0 };
+            (runs.from, runs.to, runs.width) = (runs.to, runs.from, runs.width * 2);
+            runs.begin(0, n);
             continue;
         }
-        let at = runs.fronts(n);
-        let take_right = if at.a >= at.middle {
+        let take_right = if runs.a >= runs.a_end {
             Some(true)
-        } else if at.b >= at.end {
+        } else if runs.b >= runs.b_end {
             Some(false)
         } else if waiting {
             Some(comes_first(s.stack[base + RESULT])?)
@@ -256,16 +229,21 @@ fn merge_runs<'h>(h: &'h Heap, s: &mut State<'h>, base: usize, runs: &mut Runs<'
         };
         if let Some(take_right) = take_right {
             h.charge(1)?;
-            runs.to.push(h, runs.from.get(if take_right { at.b } else { at.a }))?;
+            let taken = if take_right { &mut runs.b } else { &mut runs.a };
+            runs.to.push(h, runs.from.get(*taken))?;
+            *taken += 1;
             // The comparator's answer has been used, if there was one; before this point it may be asked for again.
             if waiting {
                 waiting = false;
                 s.set_native(false, 0);
             }
-            runs.count(take_right, at.end);
+            if runs.a >= runs.a_end && runs.b >= runs.b_end {
+                runs.begin(runs.b_end, n);
+            }
             continue;
         }
-        let pair = runs.pair(keys, &at);
+        // The first of the right run with the first of the left.
+        let pair = [keys[number(runs.from.get(runs.b))], keys[number(runs.from.get(runs.a))]];
         let out = match leaf {
             Some(leaf) => Called::Value(leaf.call(h, &pair)?),
             None if s.enter_from_native(h, comparator, pair, 0)? => return Ok(Some(Flow::Switch)),
@@ -279,34 +257,38 @@ fn merge_runs<'h>(h: &'h Heap, s: &mut State<'h>, base: usize, runs: &mut Runs<'
 }
 
 /// The usual step of a merge: the comparator `running` has answered `result` for the pair under way, and neither run
-/// ends with it. Answers the next pair; `None`, with nothing changed, when there is anything else to do.
+/// ends with it. Lays out the next pair; answers false, with nothing changed, when there is anything else to do.
 #[inline]
 pub(super) fn next_pair<'h>(
     own: &mut [Value<'h>],
     running: &'h Closure<'h>,
-    result: Value<'h>,
-) -> Option<[Value<'h>; 2]> {
-    let (Value::Vector(keys), Value::Closure(f)) = (own[KEYS], own[COMPARATOR]) else { return None };
-    let take_right = match result {
+    result: &Value<'h>,
+    args: &mut [Value<'h>],
+) -> bool {
+    let [_, _, _, Value::Vector(keys), Value::Closure(f), Value::VecBuilder(from), Value::VecBuilder(to), _, fronts @ ..] =
+        own
+    else {
+        return false;
+    };
+    let [Value::Int(a), Value::Int(a_end), Value::Int(b), Value::Int(b_end), ..] = fronts else { return false };
+    let take_right = match *result {
         Value::Bool(first) => first,
         Value::Int(order) => order < 0,
-        _ => return None,
+        _ => return false,
     };
-    let (mut runs, keys) = (Runs::load(own)?, keys.items());
-    let mut at = runs.fronts(keys.len());
-    let next = if take_right { at.b } else { at.a };
-    let last = if take_right { at.end } else { at.middle };
-    if !std::ptr::eq(f, running) || next + 1 >= last || !runs.to.push_in_place(runs.from.get(next)) {
-        return None;
+    let (taken, other, end) = if take_right { (b, a, *b_end) } else { (a, b, *a_end) };
+    let (from, keys) = (from.items(), keys.items());
+    let (Some([index, next, ..]), Some(stays)) = (from.get(*taken as usize..), from.get(*other as usize)) else {
+        return false;
+    };
+    let (Some(next), Some(stays)) = (keys.get(number(*next)), keys.get(number(*stays))) else { return false };
+    let [first, second, ..] = args else { return false };
+    if *taken + 1 >= end || !std::ptr::eq(*f, running) || !to.push_in_place(index) {
+        return false;
     }
-    runs.count(take_right, at.end);
-    runs.store_counts(own);
-    if take_right {
-        at.b += 1;
-    } else {
-        at.a += 1;
-    }
-    Some(runs.pair(keys, &at))
+    *taken += 1;
+    (*first, *second) = if take_right { (*next, *stays) } else { (*stays, *next) };
+    true
 }
 
 /// Does a comparator's answer say that its first argument comes first?

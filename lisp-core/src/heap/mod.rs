@@ -30,7 +30,7 @@ pub use text::TextBuf;
 pub use value::{Closure, Compose, Composed, Time, TimeValue, Value};
 pub use vector::{MAX_LEN, VecBuilder, Vector};
 pub(crate) use window::Bytecode;
-pub(crate) use window::Window;
+pub(crate) use window::{Fuel, Window};
 
 use crate::error::Error;
 

@@ -18,6 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Is anything counted? False with the feature that measures what the meter costs, and nowhere else.
 pub(crate) const METERED: bool = cfg!(not(feature = "unmetered"));
 
+/// The most fuel between two looks, so that what is left can be counted in any unit.
+const MOST_LEFT: u64 = 1 << 48;
+
 /// The account of a run's memory, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
@@ -55,8 +58,10 @@ pub struct Heap {
     /// For tests: a trap is due when this many allocations have been made; 0 is never.
     trap_in: Cell<u64>,
     trapped_early: Cell<bool>,
-    spent: Cell<u64>,
-    /// Beyond this much fuel spent there is something to look at: the end of the slice, the interrupt, the ceiling.
+    /// Fuel that may still be spent before there is something to look at; negative when there is. What was spent is
+    /// `stop_at` less this, so that a charge is one subtraction.
+    left: Cell<i64>,
+    /// With this much fuel spent there is something to look at: the end of the slice, the interrupt, the ceiling.
     stop_at: Cell<u64>,
     /// Where the slice ends that the driver gave.
     slice_end: Cell<u64>,
@@ -100,8 +105,8 @@ impl Heap {
             poor: Cell::new(0),
             trap_in: Cell::new(0),
             trapped_early: Cell::new(false),
-            spent: Cell::new(0),
-            stop_at: Cell::new(u64::MAX),
+            left: Cell::new(MOST_LEFT as i64),
+            stop_at: Cell::new(MOST_LEFT),
             slice_end: Cell::new(u64::MAX),
             ceiling: Cell::new(u64::MAX),
             interrupt: RefCell::new(None),
@@ -187,18 +192,19 @@ impl Heap {
     /// spends no fuel. It ends when the flag is set that ends the run; without a flag it may do what costs `unwatched`.
     /// Then it fails with [`Fault::Pause`].
     pub fn off_the_bill<T>(&self, bytes: usize, unwatched: u64, work: impl FnOnce() -> T) -> T {
-        let (limit, spent) = (self.limit.get(), self.spent.get());
+        let (limit, spent) = (self.limit.get(), self.spent());
         let most = if self.interrupt.borrow().is_some() { 0 } else { unwatched };
-        let (stop_at, ceiling) = (self.stop_at.replace(spent.saturating_add(most)), self.ceiling.replace(u64::MAX));
+        let (stop_at, ceiling) = (self.stop_at.get(), self.ceiling.replace(u64::MAX));
+        self.stop_when(spent.saturating_add(most));
         self.limit.set(self.used.get().saturating_add(bytes));
         let (trap_in, news) = (self.trap_in.replace(0), self.news.replace(false));
         let done = work();
         self.trap_in.set(trap_in);
         self.news.set(news);
         self.limit.set(limit);
-        self.stop_at.set(stop_at);
         self.ceiling.set(ceiling);
-        self.spent.set(spent);
+        self.stop_at.set(stop_at);
+        self.set_spent(spent);
         done
     }
 
@@ -210,24 +216,38 @@ impl Heap {
     /// Fuel spent so far.
     #[inline]
     pub fn spent(&self) -> u64 {
-        self.spent.get()
+        self.stop_at.get().wrapping_sub(self.left.get() as u64)
     }
 
     /// Puts the fuel spent back to what it was when an instruction began.
     pub(crate) fn set_spent(&self, spent: u64) {
-        self.spent.set(spent);
+        self.left.set(self.stop_at.get().wrapping_sub(spent) as i64);
+    }
+
+    /// Fuel left before there is something to look at; negative when there is.
+    #[inline]
+    pub(crate) fn left(&self) -> i64 {
+        self.left.get()
+    }
+
+    /// The same, when it was counted elsewhere.
+    #[inline]
+    pub(crate) fn set_left(&self, left: i64) {
+        self.left.set(left);
+    }
+
+    /// There is something to look at when so much fuel is spent, or [`MOST_LEFT`] more than now.
+    fn stop_when(&self, stop_at: u64) {
+        let spent = self.spent();
+        self.stop_at.set(stop_at.min(spent.saturating_add(MOST_LEFT)));
+        self.set_spent(spent);
     }
 
     /// Takes work that was done elsewhere for this run on the account.
     pub(crate) fn add_work(&self, fuel: u64, allocated: u64, compactions: u64) {
-        self.spent.set(self.spent.get().saturating_add(fuel));
+        self.set_spent(self.spent().saturating_add(fuel));
         self.allocated.set(self.allocated.get().saturating_add(allocated));
         self.compactions.set(self.compactions.get().saturating_add(compactions));
-    }
-
-    /// Where the slice of fuel ends.
-    pub(crate) fn stop_at(&self) -> u64 {
-        self.stop_at.get()
     }
 
     /// Spends fuel for work about to be done: about one unit for each element touched, byte of 16 copied, or step
@@ -237,9 +257,9 @@ impl Heap {
         if !METERED {
             return Ok(());
         }
-        let spent = self.spent.get().saturating_add(fuel);
-        self.spent.set(spent);
-        if spent > self.stop_at.get() { self.look_up() } else { Ok(()) }
+        let left = self.left.get().saturating_sub_unsigned(fuel);
+        self.left.set(left);
+        if left < 0 { self.look_up() } else { Ok(()) }
     }
 
     /// Looks at what may end or pause the run while a built-in is at work. Without an interrupt the slice is obeyed;
@@ -247,13 +267,13 @@ impl Heap {
     #[cold]
     fn look_up(&self) -> Res<()> {
         const INTERVAL: u64 = 4_096;
-        let spent = self.spent.get();
+        let spent = self.spent();
         if self.news.get() {
             return Err(Fault::Pause(spent));
         }
         match &*self.interrupt.borrow() {
             Some(flag) if !flag.load(Ordering::Relaxed) && spent <= self.ceiling.get() => {
-                self.stop_at.set(spent.saturating_add(INTERVAL).min(self.ceiling.get()));
+                self.stop_when(spent.saturating_add(INTERVAL).min(self.ceiling.get()));
                 Ok(())
             }
             _ => Err(Fault::Pause(spent)),
@@ -264,7 +284,7 @@ impl Heap {
     #[inline]
     pub fn look(&self) -> Res<()> {
         match &*self.interrupt.borrow() {
-            Some(flag) if flag.load(Ordering::Relaxed) => Err(Fault::Pause(self.spent.get())),
+            Some(flag) if flag.load(Ordering::Relaxed) => Err(Fault::Pause(self.spent())),
             _ => Ok(()),
         }
     }
@@ -273,14 +293,14 @@ impl Heap {
     /// there is a flag: then it goes on until that is set.
     pub fn ration(&self, fuel: u64, interrupt: Option<Arc<AtomicBool>>) {
         self.watch(interrupt);
-        self.set_slice(self.spent.get().saturating_add(fuel), u64::MAX);
+        self.set_slice(self.spent().saturating_add(fuel), u64::MAX);
     }
 
     /// The same between two instructions, where a pause costs nothing.
     #[cold]
     pub(crate) fn pause_or_go_on(&self) -> Res<()> {
-        if self.spent.get() > self.slice_end.get() {
-            return Err(Fault::Pause(self.spent.get()));
+        if self.spent() > self.slice_end.get() {
+            return Err(Fault::Pause(self.spent()));
         }
         self.look_up()
     }
@@ -291,7 +311,7 @@ impl Heap {
     pub fn clock(&self) -> Res<i64> {
         match (self.now_ms.get(), self.told.get()) {
             (Some(fixed), _) => Ok(fixed),
-            (None, Some((asked, time))) if asked == self.spent.get() => Ok(time),
+            (None, Some((asked, time))) if asked == self.spent() => Ok(time),
             _ => Err(Fault::Clock),
         }
     }
@@ -305,7 +325,7 @@ impl Heap {
     pub(crate) fn set_slice(&self, slice_end: u64, ceiling: u64) {
         self.slice_end.set(slice_end.min(ceiling));
         self.ceiling.set(ceiling);
-        self.stop_at.set(slice_end.min(ceiling));
+        self.stop_when(slice_end.min(ceiling));
         self.news.set(false);
     }
 
@@ -318,7 +338,7 @@ impl Heap {
         prints.push(line, chars);
         if prints.pauses {
             self.news.set(true);
-            self.stop_at.set(self.spent.get());
+            self.stop_when(self.spent());
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use crate::machine::Unit;
 /// One value of a program. `'h` is the brand of the heap that was entered: no safe code can keep a value across a
 /// point where the heap may move.
 #[derive(Clone, Copy)]
+#[repr(u32)]
 pub enum Value<'h> {
     /// `nil`
     Nil,

@@ -208,18 +208,18 @@ impl<'h> VecBuilder<'h> {
     /// Adds one element; nothing is changed when there is no memory for it.
     #[inline]
     pub fn push(&self, h: &'h Heap, item: Value<'h>) -> Res<()> {
-        if !self.push_in_place(item) {
+        if !self.push_in_place(&item) {
             self.reserve(h, 1)?;
-            self.push_in_place(item);
+            self.push_in_place(&item);
         }
         Ok(())
     }
 
     /// Adds one element when that takes no allocation; answers whether it did.
     #[inline]
-    pub(crate) fn push_in_place(&self, item: Value<'h>) -> bool {
+    pub(crate) fn push_in_place(&self, item: &Value<'h>) -> bool {
         let Some(cell) = self.cells.get().get(self.len.get()) else { return false };
-        cell.set(item);
+        cell.set(*item);
         self.len.set(self.len.get() + 1);
         true
     }
@@ -234,6 +234,7 @@ impl<'h> VecBuilder<'h> {
     }
 
     /// The elements so far.
+    #[inline]
     pub fn items(&self) -> &'h [Value<'h>] {
         super::region::cells_as_values(&self.cells.get()[..self.len.get()])
     }

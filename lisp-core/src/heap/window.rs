@@ -3,7 +3,7 @@
 
 use super::Value;
 use crate::compile::Instr;
-use std::cell::Cell;
+use crate::cost::INSTRUCTION;
 use std::marker::PhantomData;
 
 /// The instructions of a function, each of which names registers below `registers` and places inside the code only.
@@ -43,15 +43,16 @@ pub(crate) struct Window<'w, 'h> {
     registers: *mut Value<'h>,
     room: usize,
     next: *const Instr,
-    /// From here on instructions are not counted yet.
-    uncounted: Cell<*const Instr>,
+    /// Where the slice of fuel would end if the code went on without a jump: an address that is only ever compared.
+    end: usize,
     borrows: PhantomData<(&'w mut [Value<'h>], &'h Bytecode)>,
 }
 
 impl<'w, 'h> Window<'w, 'h> {
-    /// Over the registers from `base` on, at instruction `pc`. The caller has made sure that they are on the stack.
+    /// Over the registers from `base` on, at instruction `pc`, with so much fuel. The caller has made sure that the
+    /// registers are on the stack.
     #[inline(always)]
-    pub(crate) fn open(stack: &'w mut [Value<'h>], base: usize, code: &'h Bytecode, pc: usize) -> Self {
+    pub(crate) fn open(stack: &'w mut [Value<'h>], base: usize, code: &'h Bytecode, pc: usize, fuel: Fuel) -> Self {
         let registers = &mut stack[base..];
         assert!(code.registers() <= registers.len(), "the registers of a frame are on the stack");
         let next: *const Instr = &raw const code.instrs[pc];
@@ -59,7 +60,7 @@ impl<'w, 'h> Window<'w, 'h> {
             registers: registers.as_mut_ptr(),
             room: registers.len(),
             next,
-            uncounted: Cell::new(next),
+            end: (next as usize).wrapping_add_signed(fuel.0),
             borrows: PhantomData,
         }
     }
@@ -79,23 +80,33 @@ impl<'w, 'h> Window<'w, 'h> {
     /// Where the next instruction stands in the code, which must be the one that is running.
     #[inline(always)]
     pub(crate) fn pc(&self, code: &Bytecode) -> usize {
-        (self.next as usize).wrapping_sub(code.instrs.as_ptr() as usize) / std::mem::size_of::<Instr>()
+        (self.next as usize).wrapping_sub(code.instrs.as_ptr() as usize) / size_of::<Instr>()
     }
 
-    /// How many instructions were fetched since this was asked last.
+    /// The fuel left now that the instruction fetched last is paid for.
     #[inline(always)]
-    pub(crate) fn count(&self) -> u64 {
-        let bytes = (self.next as usize).wrapping_sub(self.uncounted.replace(self.next) as usize);
-        (bytes / std::mem::size_of::<Instr>()) as u64
+    pub(crate) fn fuel(&self) -> Fuel {
+        Fuel(self.end.wrapping_sub(self.next as usize) as isize)
     }
 
-    /// Jumps over `off` instructions, backwards when negative. What is not counted yet stays the distance between the two
-    /// places: the other one, which is only ever compared, goes along.
+    /// Is the slice of fuel over?
+    #[inline(always)]
+    pub(crate) fn is_over(&self) -> bool {
+        (self.next as isize) > self.end as isize
+    }
+
+    /// Goes on with so much fuel: a built-in was paid from it too.
+    #[inline(always)]
+    pub(crate) fn refuel(&mut self, fuel: Fuel) {
+        self.end = (self.next as usize).wrapping_add_signed(fuel.0);
+    }
+
+    /// Jumps over `off` instructions, backwards when negative. The end of the slice stays as far away as it was.
     #[inline(always)]
     pub(crate) fn skip(&mut self, off: i32) {
         // SAFETY: `off` is the distance of a jump of the code, whose target is inside by `Bytecode::new`.
         self.next = unsafe { self.next.offset(off as isize) };
-        self.uncounted.set(self.uncounted.get().wrapping_offset(off as isize));
+        self.end = self.end.wrapping_add_signed(off as isize * size_of::<Instr>() as isize);
     }
 
     /// Slots of the stack from the first register on.
@@ -127,6 +138,30 @@ impl<'w, 'h> Window<'w, 'h> {
         assert!(base as usize + n <= self.room, "a row of registers is on the stack");
         // SAFETY: the row ends before the stack does, which is borrowed for 'w.
         unsafe { std::slice::from_raw_parts(self.registers.add(base as usize), n) }
+    }
+}
+
+/// Fuel as the bytes of code that it pays for, if no built-in takes its part; negative when more was spent than there
+/// was.
+#[derive(Clone, Copy)]
+pub(crate) struct Fuel(isize);
+
+/// Bytes of code that one unit of fuel pays for.
+const BYTES_PER_UNIT: i64 = size_of::<Instr>() as i64 / INSTRUCTION as i64;
+
+const _: () = assert!(BYTES_PER_UNIT * INSTRUCTION as i64 == size_of::<Instr>() as i64);
+
+impl Fuel {
+    /// So many units, which are never so many that the bytes could overflow.
+    #[inline(always)]
+    pub(crate) fn of(left: i64) -> Fuel {
+        Fuel(left.wrapping_mul(BYTES_PER_UNIT) as isize)
+    }
+
+    /// In units.
+    #[inline(always)]
+    pub(crate) fn left(self) -> i64 {
+        (self.0 as i64).div_euclid(BYTES_PER_UNIT)
     }
 }
 

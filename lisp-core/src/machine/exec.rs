@@ -4,10 +4,9 @@ use super::call::{Called, key_of};
 use super::state::{Code, Frame, State, Unit};
 use crate::builtins::{BuiltinId, Imp, args, numbers};
 use crate::compile::{Cmp, Instr, Via};
-use crate::cost;
-use crate::cost::INSTRUCTION;
+use crate::cost::{self, INSTRUCTION};
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, Heap, METERED, Map, Res, Value, Window};
+use crate::heap::{Fault, Fuel, Heap, METERED, Map, Res, Value, Window};
 
 /// Why the machine came out of its loop.
 pub(crate) enum Out {
@@ -37,15 +36,13 @@ impl<'h> State<'h> {
             };
             let mut base = base as usize;
             let mut constants = unit.program.constants().values();
-            let mut w = Window::open(&mut self.stack, base, &proto.code, pc);
+            let mut w = Window::open(&mut self.stack, base, &proto.code, pc, Fuel::of(h.left()));
 
-            // Charges for the instructions since it was done last. Before anything that may look at the fuel.
+            // Tells the heap what fuel is left. Before anything that may look at it or spend some.
             macro_rules! settle {
                 () => {
                     if METERED {
-                        h.set_spent(h.spent() + w.count() * INSTRUCTION)
-                    } else {
-                        w.count();
+                        h.set_left(w.fuel().left())
                     }
                 };
             }
@@ -55,7 +52,10 @@ impl<'h> State<'h> {
                     settle!();
                     let fuel = h.spent();
                     match $work {
-                        Ok(value) => value,
+                        Ok(value) => {
+                            w.refuel(Fuel::of(h.left()));
+                            value
+                        }
                         Err(fault) => {
                             let pc = w.pc(&proto.code);
                             return Err(self.stopped(fault, fuel, pc));
@@ -70,7 +70,7 @@ impl<'h> State<'h> {
                     let (fuel, pc) = (h.spent(), w.pc(&proto.code));
                     match $work {
                         Ok(value) => {
-                            w = Window::open(&mut self.stack, base, &proto.code, pc);
+                            w = Window::open(&mut self.stack, base, &proto.code, pc, Fuel::of(h.left()));
                             value
                         }
                         Err(fault) => return Err(self.stopped(fault, fuel, pc)),
@@ -79,9 +79,11 @@ impl<'h> State<'h> {
             }
             macro_rules! check_slice {
                 () => {
-                    settle!();
-                    if METERED && h.spent() > h.stop_at() {
-                        attempt!(h.pause_or_go_on())
+                    if METERED && w.is_over() {
+                        settle!();
+                        let pc = w.pc(&proto.code);
+                        self.slice_over(h, pc)?;
+                        continue 'frame;
                     }
                 };
             }
@@ -90,21 +92,30 @@ impl<'h> State<'h> {
                     w.skip($off)
                 };
             }
+            // For what is rare: the loop is entered anew, so that it need not keep anything ready for the way back.
+            macro_rules! rare {
+                ($dst:expr, $work:expr) => {{
+                    settle!();
+                    let (pc, to, fuel) = (w.pc(&proto.code), base + $dst as usize, h.spent());
+                    let came_to = $work;
+                    self.settle_rare(came_to, fuel, to, pc)?;
+                    continue 'frame;
+                }};
+            }
             // Integers that fit and floats here, everything else in the built-in.
             macro_rules! arithmetic {
-                ($dst:expr, $a:expr, $b:expr, $checked:ident, $float:tt, $slow:path) => {{
-                    let (a, b) = (w.get($a), w.get($b));
-                    if let (&Value::Int(x), &Value::Int(y)) = (a, b)
-                        && let Some(value) = x.$checked(y)
-                    {
-                        w.set($dst, Value::Int(value));
-                    } else if let (&Value::Float(x), &Value::Float(y)) = (a, b) {
-                        w.set($dst, Value::Float(x $float y));
-                    } else {
-                        let value = attempt!($slow(h, *a, *b));
-                        w.set($dst, value);
+                ($dst:expr, $a:expr, $b:expr, $checked:ident, $float:tt, $slow:path) => {
+                    match (w.get($a), w.get($b)) {
+                        (&Value::Int(x), &Value::Int(y)) => match x.$checked(y) {
+                            Some(value) => w.set($dst, Value::Int(value)),
+                            None => rare!($dst, $slow(h, Value::Int(x), Value::Int(y))),
+                        },
+                        (&Value::Float(x), &Value::Float(y)) => w.set($dst, Value::Float(x $float y)),
+                        (&Value::Int(x), &Value::Float(y)) => w.set($dst, Value::Float(x as f64 $float y)),
+                        (&Value::Float(x), &Value::Int(y)) => w.set($dst, Value::Float(x $float y as f64)),
+                        (&a, &b) => rare!($dst, $slow(h, a, b)),
                     }
-                }};
+                };
             }
             macro_rules! holds_int {
                 ($op:expr, $a:expr, $imm:expr) => {
@@ -237,9 +248,13 @@ impl<'h> State<'h> {
                             jump!(i32::from(off));
                         }
                     }
-                    Instr::Compare { op, dst, a, b } => w.set(dst, Value::Bool(holds!(op, a, b))),
+                    Instr::Compare { op, dst, a, b } => {
+                        let holds = holds!(op, a, b);
+                        w.set(dst, Value::Bool(holds));
+                    }
                     Instr::CompareInt { op, dst, a, imm } => {
-                        w.set(dst, Value::Bool(holds_int!(op, a, imm)));
+                        let holds = holds_int!(op, a, imm);
+                        w.set(dst, Value::Bool(holds));
                     }
                     Instr::Add { dst, a, b } => arithmetic!(dst, a, b, checked_add, +, numbers::add),
                     Instr::Sub { dst, a, b } => arithmetic!(dst, a, b, checked_sub, -, numbers::sub),
@@ -251,8 +266,8 @@ impl<'h> State<'h> {
                         {
                             w.set(dst, Value::Int(sum));
                         } else {
-                            let sum = attempt!(add_int(h, via, *a, imm));
-                            w.set(dst, sum);
+                            let a = *a;
+                            rare!(dst, add_int(h, via, a, imm));
                         }
                     }
                     Instr::Key { dst, src, k } => {
@@ -287,7 +302,7 @@ impl<'h> State<'h> {
                             && self.frames.len() < self.frames.capacity()
                             && row as usize + 1 + c.proto.code.registers() <= w.room()
                         {
-                            let pc = w.pc(&proto.code);
+                            let (pc, fuel) = (w.pc(&proto.code), w.fuel());
                             self.save_pc(pc);
                             if !std::ptr::eq(unit, c.unit) {
                                 unit = c.unit;
@@ -296,28 +311,30 @@ impl<'h> State<'h> {
                             (proto, closure, base) = (c.proto, Some(c), at + 1);
                             let code = Code::Lisp { unit, proto, closure, pc: 0 };
                             self.frames.push(Frame { code, base: base as u32, dst: ret });
-                            w = Window::open(&mut self.stack, base, &proto.code, 0);
+                            w = Window::open(&mut self.stack, base, &proto.code, 0, fuel);
                             continue;
                         }
                         follow!(attempt_on_state!(self.call(h, at, argc as usize, ret)), dst);
                     }
                     Instr::Return { src } => {
-                        settle!();
                         let value = *w.get(src);
                         let [.., below, done] = self.frames.as_slice() else {
+                            settle!();
                             self.frames.clear();
                             self.result = value;
                             return Ok(Out::Done);
                         };
                         let (&Frame { code, base: caller, .. }, dst) = (below, done.dst);
                         let Code::Lisp { unit: u, proto: p, closure: c, pc } = code else {
-                            if crate::frames::again(h, self, value) {
-                                w = Window::open(&mut self.stack, base, &proto.code, 0);
+                            settle!();
+                            if crate::frames::again(h, self, &value) {
+                                w = Window::open(&mut self.stack, base, &proto.code, 0, Fuel::of(h.left()));
                                 continue;
                             }
                             self.finish_frame(value);
                             continue 'frame;
                         };
+                        let fuel = w.fuel();
                         self.frames.pop();
                         self.stack[dst as usize] = value;
                         if !std::ptr::eq(unit, u) {
@@ -325,7 +342,7 @@ impl<'h> State<'h> {
                             constants = unit.program.constants().values();
                         }
                         (proto, closure, base) = (p, c, caller as usize);
-                        w = Window::open(&mut self.stack, base, &proto.code, pc as usize);
+                        w = Window::open(&mut self.stack, base, &proto.code, pc as usize, fuel);
                     }
                     Instr::StopReturn { src } => {
                         settle!();
@@ -442,6 +459,26 @@ impl<'h> State<'h> {
                 }
             }
         }
+    }
+
+    /// Stores what a rare case came to and notes where to go on.
+    #[cold]
+    fn settle_rare(&mut self, came_to: Res<Value<'h>>, fuel: u64, to: usize, next: usize) -> Res<()> {
+        self.stack[to] = came_to.map_err(|fault| self.stopped(fault, fuel, next))?;
+        self.save_pc(next);
+        Ok(())
+    }
+
+    /// At the end of a slice the run pauses, or the instruction before `next` is done again with more fuel.
+    #[cold]
+    fn slice_over(&mut self, h: &'h Heap, next: usize) -> Res<()> {
+        let fuel = h.spent();
+        if let Err(fault) = h.pause_or_go_on() {
+            return Err(self.stopped(fault, fuel, next));
+        }
+        h.set_left(h.left() + INSTRUCTION as i64);
+        self.save_pc(next - 1);
+        Ok(())
     }
 
     /// Notes where the run stands after a fault: at the instruction before `next`, with the fuel that it was charged
