@@ -114,12 +114,13 @@ pub(crate) fn join(door: &Path) -> io::Result<()> {
     std::fs::write(door, "0")
 }
 
-/// Groups inside this process's own, whoever has made them.
+/// Groups that this process has made and that are there.
 #[cfg(feature = "testing")]
 pub(crate) fn count() -> usize {
     let Ok((own, _)) = own() else { return 0 };
+    let ours = format!("{NAME}{}-", std::process::id());
     let all = std::fs::read_dir(own).into_iter().flatten().flatten();
-    all.filter(|entry| entry.file_name().to_string_lossy().starts_with(NAME)).count()
+    all.filter(|entry| entry.file_name().to_string_lossy().starts_with(&ours)).count()
 }
 
 /// Removes groups of hosts that were killed. One that has processes cannot be removed.

@@ -151,7 +151,7 @@ pub fn answer(calls: &[(i64, i32)]) -> std::io::Result<()> {
     sys::install_filter(&program(table, Rule::Allow), false)
 }
 
-/// Memory cgroups of this layer, in the host's own.
+/// Memory cgroups that this host has made and that are there.
 pub fn groups() -> usize {
     crate::cgroup::count()
 }

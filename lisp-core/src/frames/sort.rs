@@ -265,8 +265,17 @@ pub(super) fn next_pair<'h>(
     result: &Value<'h>,
     args: &mut [Value<'h>],
 ) -> bool {
-    let [_, _, _, Value::Vector(keys), Value::Closure(f), Value::VecBuilder(from), Value::VecBuilder(to), _, fronts @ ..] =
-        own
+    let [
+        _,
+        _,
+        _,
+        Value::Vector(keys),
+        Value::Closure(f),
+        Value::VecBuilder(from),
+        Value::VecBuilder(to),
+        _,
+        fronts @ ..,
+    ] = own
     else {
         return false;
     };
