@@ -472,6 +472,11 @@ impl Answer {
 /// JSON has none of them.
 fn one_line(json: String) -> String {
     let mut json = json;
+    // Text that is taken over as it is, from a request or from a run's process, may be laid out over several lines. In a
+    // string they would be escaped.
+    if json.contains(['\n', '\r']) {
+        json = json.replace(['\n', '\r'], " ");
+    }
     for (separator, escape) in [("\u{85}", "\\u0085"), ("\u{2028}", "\\u2028"), ("\u{2029}", "\\u2029")] {
         if json.contains(separator) {
             json = json.replace(separator, escape);

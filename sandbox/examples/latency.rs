@@ -2,91 +2,104 @@
 //! `latency [RUNS] [FORKERS] [THREADS] [OPTION]...`, where an option is `without_namespaces`, `without_spares`, or `pause`
 //! for a client that asks every other millisecond.
 
-use lisp_runtime::{Engine, Input, Limits};
-use lisp_sandbox::{Sandbox, testing};
-use std::os::fd::OwnedFd;
-use std::time::{Duration, Instant};
+#[cfg(target_os = "linux")]
+mod linux {
+    use lisp_runtime::{Engine, Input, Limits};
+    use lisp_sandbox::{Sandbox, testing};
+    use std::os::fd::OwnedFd;
+    use std::time::{Duration, Instant};
 
-fn spin(_: &OwnedFd) -> i32 {
-    loop {
-        std::hint::spin_loop();
-    }
-}
-
-struct Sorted(Vec<f64>);
-
-impl Sorted {
-    fn new(mut values: Vec<f64>) -> Self {
-        values.sort_by(f64::total_cmp);
-        Sorted(values)
+    fn spin(_: &OwnedFd) -> i32 {
+        loop {
+            std::hint::spin_loop();
+        }
     }
 
-    fn at(&self, part: f64) -> f64 {
-        self.0.get((self.0.len().saturating_sub(1) as f64 * part) as usize).copied().unwrap_or(f64::NAN)
+    struct Sorted(Vec<f64>);
+
+    impl Sorted {
+        fn new(mut values: Vec<f64>) -> Self {
+            values.sort_by(f64::total_cmp);
+            Sorted(values)
+        }
+
+        fn at(&self, part: f64) -> f64 {
+            self.0.get((self.0.len().saturating_sub(1) as f64 * part) as usize).copied().unwrap_or(f64::NAN)
+        }
+
+        fn line(&self) -> String {
+            let [low, half, most, last] = [0.1, 0.5, 0.99, 1.0].map(|part| self.at(part));
+            format!("p10 {low:.0} us, p50 {half:.0} us, p99 {most:.0} us, most {last:.0} us")
+        }
     }
 
-    fn line(&self) -> String {
-        let [low, half, most, last] = [0.1, 0.5, 0.99, 1.0].map(|part| self.at(part));
-        format!("p10 {low:.0} us, p50 {half:.0} us, p99 {most:.0} us, most {last:.0} us")
+    pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
+        testing::init(&[("spin", spin)]);
+        let argument = |at: usize, or: usize| std::env::args().nth(at).and_then(|n| n.parse().ok()).unwrap_or(or);
+        let (runs, forkers, threads) = (argument(1, 2_000), argument(2, 1), argument(3, 1));
+        let options: Vec<String> = std::env::args().skip(4).collect();
+        let has = |option: &str| options.iter().any(|given| given == option);
+        let mut builder = Sandbox::builder().forkers(forkers);
+        if has("without_namespaces") {
+            builder = builder.without_namespaces();
+        }
+        if has("without_spares") {
+            builder = builder.without_spares();
+        }
+        let begun = Instant::now();
+        let sandbox = builder.build()?;
+        println!("template ready after {:?}", begun.elapsed());
+        for (layer, state) in &sandbox.layers().0 {
+            println!("  {layer}: {state:?}");
+        }
+        let outcome = sandbox.eval("nil", &Input::new());
+        println!("{:?} {:?}", outcome.problem(), outcome.usage);
+        empty_runs(&sandbox, runs, threads, has("pause"));
+        late_kills()
     }
-}
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    testing::init(&[("spin", spin)]);
-    let argument = |at: usize, or: usize| std::env::args().nth(at).and_then(|n| n.parse().ok()).unwrap_or(or);
-    let (runs, forkers, threads) = (argument(1, 2_000), argument(2, 1), argument(3, 1));
-    let options: Vec<String> = std::env::args().skip(4).collect();
-    let has = |option: &str| options.iter().any(|given| given == option);
-    let mut builder = Sandbox::builder().forkers(forkers);
-    if has("without_namespaces") {
-        builder = builder.without_namespaces();
-    }
-    if has("without_spares") {
-        builder = builder.without_spares();
-    }
-    let begun = Instant::now();
-    let sandbox = builder.build()?;
-    println!("template ready after {:?}", begun.elapsed());
-    for (layer, state) in &sandbox.layers().0 {
-        println!("  {layer}: {state:?}");
-    }
-    let outcome = sandbox.eval("nil", &Input::new());
-    println!("{:?} {:?}", outcome.problem(), outcome.usage);
-    empty_runs(&sandbox, runs, threads, has("pause"));
-    late_kills()
-}
-
-fn empty_runs(sandbox: &Sandbox, runs: usize, threads: usize, pause: bool) {
-    let begun = Instant::now();
-    let both: Vec<(f64, f64)> = std::thread::scope(|scope| {
-        let work = || {
-            let run = |_| {
-                if pause {
-                    std::thread::sleep(Duration::from_millis(2));
-                }
-                let begun = Instant::now();
-                let outcome = sandbox.eval("nil", &Input::new());
-                assert!(outcome.is_success(), "{:?}", outcome.problem());
-                let took = begun.elapsed().as_secs_f64() * 1e6;
-                (took, outcome.usage.cpu_us.unwrap_or(0) as f64)
+    fn empty_runs(sandbox: &Sandbox, runs: usize, threads: usize, pause: bool) {
+        let begun = Instant::now();
+        let both: Vec<(f64, f64)> = std::thread::scope(|scope| {
+            let work = || {
+                let run = |_| {
+                    if pause {
+                        std::thread::sleep(Duration::from_millis(2));
+                    }
+                    let begun = Instant::now();
+                    let outcome = sandbox.eval("nil", &Input::new());
+                    assert!(outcome.is_success(), "{:?}", outcome.problem());
+                    let took = begun.elapsed().as_secs_f64() * 1e6;
+                    (took, outcome.usage.cpu_us.unwrap_or(0) as f64)
+                };
+                (0..runs / threads).map(run).collect::<Vec<_>>()
             };
-            (0..runs / threads).map(run).collect::<Vec<_>>()
-        };
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
-    });
-    let second = both.len() as f64 / begun.elapsed().as_secs_f64();
-    let (times, cpu): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
-    println!("{}; {second:.0} runs/s", Sorted::new(times).line());
-    println!("processor time of a run's process: {}", Sorted::new(cpu).line());
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
+        });
+        let second = both.len() as f64 / begun.elapsed().as_secs_f64();
+        let (times, cpu): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
+        println!("{}; {second:.0} runs/s", Sorted::new(times).line());
+        println!("processor time of a run's process: {}", Sorted::new(cpu).line());
+    }
+
+    /// From the deadline to the signal that kills, as the host measures it itself.
+    fn late_kills() -> Result<(), Box<dyn std::error::Error>> {
+        let engine = Engine::builder().limits(Limits::default().with_timeout_ms(5)).build()?;
+        let sandbox = Sandbox::builder().engine(engine).grace(Duration::ZERO).build()?;
+        let late = (0..500).filter_map(|_| sandbox.run_payload("spin", &Input::new(), 0).1);
+        let late = Sorted::new(late.map(|late| late.as_secs_f64() * 1e6).collect());
+        println!("deadline to SIGKILL, {} runs: {}", late.0.len(), late.line());
+        Ok(())
+    }
 }
 
-/// From the deadline to the signal that kills, as the host measures it itself.
-fn late_kills() -> Result<(), Box<dyn std::error::Error>> {
-    let engine = Engine::builder().limits(Limits::default().with_timeout_ms(5)).build()?;
-    let sandbox = Sandbox::builder().engine(engine).grace(Duration::ZERO).build()?;
-    let late = (0..500).filter_map(|_| sandbox.run_payload("spin", &Input::new(), 0).1);
-    let late = Sorted::new(late.map(|late| late.as_secs_f64() * 1e6).collect());
-    println!("deadline to SIGKILL, {} runs: {}", late.0.len(), late.line());
-    Ok(())
+#[cfg(target_os = "linux")]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    linux::main()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    println!("the process layer is for Linux");
 }

@@ -1,76 +1,96 @@
 //! Mixed runs, and what they leave behind: `soak [RUNS]`, 100,000 without a number.
 //!
-//! One in ten is past its deadline, one over its memory. It fails when descriptors, processes or memory of the host are more at the end than
+//! One in ten is past its deadline, one over its memory. It fails when descriptors, processes, memory of the host or memory cgroups are more at the end than
 //! after the first tenth.
 
-use lisp_runtime::{Engine, Input, Limits, Request};
-use lisp_sandbox::Sandbox;
-use std::time::Instant;
+#[cfg(target_os = "linux")]
+mod linux {
+    use lisp_runtime::{Engine, Input, Limits, Request};
+    use lisp_sandbox::Sandbox;
+    use std::time::Instant;
 
-fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
-}
+    fn descriptors() -> usize {
+        std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+    }
 
-/// Bytes resident in this process.
-fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default().to_owned();
-    line.trim().split(' ').next().and_then(|n| n.parse::<u64>().ok()).unwrap_or(0) * 1024
-}
+    /// Bytes resident in this process.
+    fn resident() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default().to_owned();
+        line.trim().split(' ').next().and_then(|n| n.parse::<u64>().ok()).unwrap_or(0) * 1024
+    }
 
-/// Templates and runs, those that nobody has reaped too.
-fn processes() -> usize {
-    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let ours = all.filter(|entry| {
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let state = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        line.windows(19).any(|part| part == b"--ptc-lisp-template") || state.contains("(exe) Z")
-    });
-    ours.count()
-}
-
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    lisp_sandbox::init();
-    let runs: usize = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(100_000);
-    let engine = Engine::builder()
-        .limits(Limits::default().with_timeout_ms(3_000))
-        .tool("add", |call| Ok(call.get::<i64>("a")? + 1))
-        .build()?;
-    let sandbox = Sandbox::builder().engine(engine).forkers(2).build()?;
-    let programs = [
-        r#"{"program": "(+ 1 2)"}"#,
-        r#"{"program": "(println 1) (tool/add {:a 1})"}"#,
-        r#"{"program": "(vec (range 1e9))"}"#,
-        r#"{"program": "(inc nil"}"#,
-        r#"{"program": "(reduce + (map inc (range 1000)))"}"#,
-        r#"{"program": "(tool/none {})"}"#,
-        r#"{"program": "(group-by even? (range 500))", "setup": ["(def a 1)"]}"#,
-        r#"{"program": "(/ 1 0)"}"#,
-        r#"{"program": "(map (fn [x] (str x)) (range 200))"}"#,
-        r#"{"program": "(loop [] (recur))", "limits": {"timeout_ms": 1, "loop_iterations": 1000000000}}"#,
-    ];
-    let begun = Instant::now();
-    let some = |from: usize, to: usize| {
-        std::thread::scope(|scope| {
-            for thread in 0..4 {
-                let sandbox = &sandbox;
-                scope.spawn(move || {
-                    for run in (from..to).skip(thread).step_by(4) {
-                        match Request::parse(programs[run % programs.len()]) {
-                            Ok(request) => drop(sandbox.run(&request)),
-                            Err(error) => eprintln!("{error}"),
-                        }
-                    }
-                });
-            }
+    /// Templates and runs, those that nobody has reaped too.
+    fn processes() -> usize {
+        let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let ours = all.filter(|entry| {
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let state = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+            line.windows(19).any(|part| part == b"--ptc-lisp-template") || state.contains("(exe) Z")
         });
-        assert!(sandbox.eval("(+ 1 2)", &Input::new()).is_success());
-        (descriptors(), processes(), resident())
-    };
-    let first = some(0, runs / 10);
-    let last = some(runs / 10, runs);
-    println!("{runs} runs in {:?}", begun.elapsed());
-    println!("descriptors, processes, resident bytes: {first:?} after a tenth, {last:?} at the end");
-    assert!(last.0 <= first.0 && last.1 <= first.1 && last.2 <= first.2 + (2 << 20), "something stays behind");
-    Ok(())
+        ours.count()
+    }
+
+    pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
+        lisp_sandbox::init();
+        let runs: usize = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(100_000);
+        let engine = Engine::builder()
+            .limits(Limits::default().with_timeout_ms(3_000))
+            .tool("add", |call| Ok(call.get::<i64>("a")? + 1))
+            .build()?;
+        let sandbox = Sandbox::builder().engine(engine).forkers(2).build()?;
+        let programs = [
+            r#"{"program": "(+ 1 2)"}"#,
+            r#"{"program": "(println 1) (tool/add {:a 1})"}"#,
+            r#"{"program": "(vec (range 1e9))"}"#,
+            r#"{"program": "(inc nil"}"#,
+            r#"{"program": "(reduce + (map inc (range 1000)))"}"#,
+            r#"{"program": "(tool/none {})"}"#,
+            r#"{"program": "(group-by even? (range 500))", "setup": ["(def a 1)"]}"#,
+            r#"{"program": "(/ 1 0)"}"#,
+            r#"{"program": "(map (fn [x] (str x)) (range 200))"}"#,
+            r#"{"program": "(loop [] (recur))", "limits": {"timeout_ms": 1, "loop_iterations": 1000000000}}"#,
+        ];
+        let begun = Instant::now();
+        let some = |from: usize, to: usize| {
+            std::thread::scope(|scope| {
+                for thread in 0..4 {
+                    let sandbox = &sandbox;
+                    scope.spawn(move || {
+                        for run in (from..to).skip(thread).step_by(4) {
+                            match Request::parse(programs[run % programs.len()]) {
+                                Ok(request) => drop(sandbox.run(&request)),
+                                Err(error) => eprintln!("{error}"),
+                            }
+                        }
+                    });
+                }
+            });
+            assert!(sandbox.eval("(+ 1 2)", &Input::new()).is_success());
+            (descriptors(), processes(), resident(), lisp_sandbox::testing::groups())
+        };
+        let first = some(0, runs / 10);
+        let last = some(runs / 10, runs);
+        println!("{runs} runs in {:?}", begun.elapsed());
+        println!(
+            "descriptors, processes, resident bytes, memory cgroups: {first:?} after a tenth, {last:?} at the end"
+        );
+        assert!(
+            last.0 <= first.0 && last.1 <= first.1 && last.2 <= first.2 + (2 << 20) && last.3 <= first.3,
+            "something stays behind"
+        );
+        drop(sandbox);
+        assert_eq!(lisp_sandbox::testing::groups(), 0, "a memory cgroup stays behind");
+        Ok(())
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    linux::main()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    println!("the process layer is for Linux");
 }

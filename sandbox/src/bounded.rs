@@ -1,11 +1,11 @@
 //! Any closure in a process of its own, with a deadline and a ceiling of memory.
 
+use crate::bounds::{BoundedError, Bounds, INSIDE, Used, concluded, encoded, failed, nested};
 use crate::filter;
 use crate::lockdown::{self, Dressing, Layer, Plan, SetupError, State};
 use crate::sys::{self, Death, Fork};
-use crate::verdict::{self, End, Facts, Kill};
+use crate::verdict::{self, End, Facts, Kill, SETUP_FAILED};
 use crate::wire::{self, Assembler, Kind, PACKET, Taken, Violation};
-use lisp_runtime::Reason;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, Resource, Signal};
@@ -14,75 +14,8 @@ use serde::de::DeserializeOwned;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-
-/// What a closure may use.
-#[derive(Clone, Debug)]
-pub struct Bounds {
-    timeout: Duration,
-    memory_bytes: u64,
-    result_bytes: usize,
-    threads: bool,
-    pub(crate) off: Vec<Layer>,
-    #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "tests set it"))]
-    pub(crate) fail_at: Option<Layer>,
-    /// For tests: how much later than it must it is killed.
-    pub(crate) late: Duration,
-}
-
-impl Bounds {
-    /// The least memory that can be asked for, in bytes: the process needs some to say what came of it.
-    pub const LEAST_BYTES: u64 = 1 << 20;
-
-    /// So much wall time, and so many bytes of address space beyond what the process has when it is forked.
-    pub fn new(timeout: Duration, memory_bytes: u64) -> Self {
-        Bounds {
-            timeout,
-            memory_bytes,
-            result_bytes: 16 << 20,
-            threads: false,
-            off: Vec::new(),
-            fail_at: None,
-            late: Duration::ZERO,
-        }
-    }
-
-    /// The longest result as JSON text, in bytes; 16 MiB is the default.
-    #[must_use]
-    pub fn result_bytes(mut self, bytes: usize) -> Self {
-        self.result_bytes = bytes;
-        self
-    }
-
-    /// Lets the closure start threads. Their stacks count as memory.
-    #[must_use]
-    pub fn with_threads(mut self) -> Self {
-        self.threads = true;
-        self
-    }
-}
-
-/// Why a closure gave no value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BoundedError {
-    /// It took longer than so many milliseconds.
-    #[error("took longer than {0} ms")]
-    Timeout(u64),
-    /// It asked for more than so many bytes.
-    #[error("asked for more than {0} bytes")]
-    MemoryExceeded(u64),
-    /// It, or setting it up, failed.
-    #[error("{0}")]
-    ExecutionError(String),
-}
-
-fn failed(text: impl ToString) -> BoundedError {
-    BoundedError::ExecutionError(text.to_string())
-}
-
-/// Is this process such a child?
-static INSIDE: AtomicBool = AtomicBool::new(false);
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 /// Calls a closure in a locked-in copy of this process and gives back its value, which travels as JSON. The copy has no
 /// files, no network, no descriptors and no other processes; what it changes in memory is gone with it.
@@ -104,18 +37,23 @@ pub fn run_bounded<T: Serialize + DeserializeOwned>(
     bounds: &Bounds,
     work: impl FnOnce() -> T,
 ) -> Result<T, BoundedError> {
-    match std::fs::read_dir("/proc/self/task").map(Iterator::count) {
-        Ok(1) => run_bounded_despite_threads(bounds, work),
-        Ok(threads) => Err(failed(format!(
-            "refused: this process has {threads} threads; use a Sandbox, or call before the first thread is started"
-        ))),
-        Err(_) if INSIDE.load(Ordering::Relaxed) => Err(nested()),
-        Err(error) => Err(failed(format!("sandbox set-up: threads: {error}"))),
-    }
+    run_bounded_measured(bounds, work).0
 }
 
-fn nested() -> BoundedError {
-    failed("refused: a bounded closure cannot start another")
+/// As [`run_bounded`], and what it used: nothing, when there was no process.
+pub fn run_bounded_measured<T: Serialize + DeserializeOwned>(
+    bounds: &Bounds,
+    work: impl FnOnce() -> T,
+) -> (Result<T, BoundedError>, Used) {
+    let refused = match std::fs::read_dir("/proc/self/task").map(Iterator::count) {
+        Ok(1) => return call(bounds, work),
+        Ok(threads) => failed(format!(
+            "refused: this process has {threads} threads; use a Sandbox, or call before the first thread is started"
+        )),
+        Err(_) if INSIDE.load(Ordering::Relaxed) => nested(),
+        Err(error) => failed(format!("sandbox set-up: threads: {error}")),
+    };
+    (Err(refused), Used::default())
 }
 
 /// As [`run_bounded`], in a process that may have more threads. In the copy the others stand still for ever, with whatever
@@ -128,15 +66,24 @@ pub fn run_bounded_despite_threads<T: Serialize + DeserializeOwned>(
     bounds: &Bounds,
     work: impl FnOnce() -> T,
 ) -> Result<T, BoundedError> {
-    let limit_ms = u64::try_from(bounds.timeout.as_millis()).unwrap_or(u64::MAX);
-    if INSIDE.load(Ordering::Relaxed) {
-        return Err(nested());
+    call(bounds, work).0
+}
+
+/// Forks, watches, reaps, and reads what came.
+fn call<T: Serialize + DeserializeOwned>(bounds: &Bounds, work: impl FnOnce() -> T) -> (Result<T, BoundedError>, Used) {
+    let begun = Instant::now();
+    match watched(bounds, work) {
+        Ok((child, death)) => {
+            let used = Used { cpu_us: death.cpu_us, rss_peak_bytes: death.rss_peak_bytes, wall: begun.elapsed() };
+            (child.result(death, bounds), used)
+        }
+        Err(error) => (Err(error), Used::default()),
     }
-    if bounds.timeout.is_zero() {
-        return Err(BoundedError::Timeout(0));
-    }
-    if bounds.memory_bytes < Bounds::LEAST_BYTES {
-        return Err(failed(format!("refused: memory_bytes must be at least {}", Bounds::LEAST_BYTES)));
+}
+
+fn watched<T: Serialize>(bounds: &Bounds, work: impl FnOnce() -> T) -> Result<(Child, Death), BoundedError> {
+    if let Some(error) = bounds.refused() {
+        return Err(error);
     }
     let deadline = Instant::now().checked_add(bounds.timeout);
     let deadline = deadline.and_then(|at| at.checked_add(bounds.late));
@@ -153,29 +100,8 @@ pub fn run_bounded_despite_threads<T: Serialize + DeserializeOwned>(
     drop(theirs);
     let mut child = Child::new(pid, ours, bounds).map_err(|error| setup("pidfd", error))?;
     child.watch(deadline);
-    let (death, kill) = child.reap().map_err(|error| setup("wait", error))?;
-    let said = String::from_utf8_lossy(&child.said).into_owned();
-    let error = verdict::error(&Facts {
-        kill,
-        end: End::Reaped { death, late: false },
-        reported: child.report.is_some(),
-        setup: child.setup.as_deref(),
-        said: &said,
-        limit_ms,
-        limit_bytes: bounds.memory_bytes,
-    });
-    match (error, child.report) {
-        (None, Some(Ok(json))) => {
-            serde_json::from_slice(&json).map_err(|error| failed(format!("the result cannot be read: {error}")))
-        }
-        (None, Some(Err(panic))) => Err(failed(format!("panicked: {}", verdict::clean(&panic, 300)))),
-        (None, None) => Err(failed("ended without a result")),
-        (Some(error), _) => Err(match error.reason {
-            Reason::Timeout => BoundedError::Timeout(limit_ms),
-            Reason::MemoryExceeded => BoundedError::MemoryExceeded(bounds.memory_bytes),
-            _ => failed(error.message),
-        }),
-    }
+    let death = child.reap().map_err(|error| setup("wait", error))?;
+    Ok((child, death))
 }
 
 fn address_space() -> io::Result<u64> {
@@ -189,25 +115,16 @@ fn inside<T: Serialize>(bounds: &Bounds, channel: OwnedFd, parent: Pid, in_use: 
     INSIDE.store(true, Ordering::Relaxed);
     let plan = Plan::without(&bounds.off);
     let channel = match plan.wants(Layer::FdsClosed) {
-        true => sys::keep_only(channel, true).unwrap_or_else(|_| sys::exit(crate::child::SETUP_FAILED)),
+        true => sys::keep_only(channel, true).unwrap_or_else(|_| sys::exit(SETUP_FAILED)),
         false => channel,
     };
     if let Err(error) = lock_in(bounds, &plan, parent, in_use) {
         let _ = wire::send(&channel, Kind::Setup, 0, format!("{}: {}", error.step, error.why).as_bytes());
-        sys::exit(crate::child::SETUP_FAILED);
+        sys::exit(SETUP_FAILED);
     }
     // Whatever the closure leaves behind is gone with the process: nothing of it is dropped here.
     let result = catch_unwind(AssertUnwindSafe(work));
-    let (mark, bytes) = match &result {
-        Ok(value) => match serde_json::to_vec(value) {
-            Ok(json) => (0, json),
-            Err(error) => (1, error.to_string().into_bytes()),
-        },
-        Err(panic) => {
-            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-            (1, text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default().into_bytes())
-        }
-    };
+    let (mark, bytes) = encoded(&result);
     let sent = wire::send(&channel, Kind::Report, mark, &bytes);
     sys::exit(i32::from(sent.is_err()))
 }
@@ -222,6 +139,9 @@ fn lock_in(bounds: &Bounds, plan: &Plan, parent: Pid, in_use: u64) -> Result<(),
         dressing = dressing.failing_at(bounds.fail_at);
     }
     dressing.note(Layer::FdsClosed, State::Active);
+    // Without a descriptor of the process the parent kills it before it gets here.
+    dressing.note(Layer::WallKill, State::Active);
+    dressing.try_on(Layer::OomFirst, lockdown::first_to_go);
     dressing.must(Layer::ParentDeath, || lockdown::die_with_parent(parent))?;
     // A terminal is left behind with the session.
     let _ = rustix::process::setsid();
@@ -234,13 +154,10 @@ fn lock_in(bounds: &Bounds, plan: &Plan, parent: Pid, in_use: u64) -> Result<(),
     lockdown::give_up(&mut dressing);
     let pid = rustix::process::getpid().as_raw_nonzero().get();
     lockdown::restrict(&mut dressing, filter::alone(pid, bounds.threads));
-    let layers = dressing.done();
-    for layer in [Layer::NoNewPrivs, Layer::Seccomp] {
-        if let State::Unavailable { why } = layers.state(layer) {
-            return Err(SetupError::new(layer, why));
-        }
+    match dressing.done().missing(&bounds.required) {
+        Some(missing) => Err(missing),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Standard input and output lead nowhere.
@@ -249,6 +166,13 @@ fn silence() -> io::Result<()> {
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
     Ok(())
+}
+
+/// Kills a child of this process that nobody has reaped: the pid is still its own.
+fn kill_unreaped(pid: i32) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+    }
 }
 
 /// The parent's side.
@@ -280,10 +204,7 @@ impl Child {
                 kill: None,
             }),
             Err(error) => {
-                // It is ours and not reaped, so the pid is still its own.
-                if let Some(pid) = Pid::from_raw(pid) {
-                    let _ = rustix::process::kill_process(pid, Signal::KILL);
-                }
+                kill_unreaped(pid);
                 drop(sys::reap(pid, true));
                 Err(error.into())
             }
@@ -301,7 +222,7 @@ impl Child {
             if open {
                 fds.push(PollFd::new(&self.channel, PollFlags::IN));
             }
-            let polled = rustix::event::poll(&mut fds, left.as_ref());
+            let _ = rustix::event::poll(&mut fds, left.as_ref());
             let ended = !fds[0].revents().is_empty();
             drop(fds);
             if open {
@@ -313,11 +234,14 @@ impl Child {
             if ended && self.kill.is_none() {
                 return;
             }
-            if matches!(polled, Ok(0)) && deadline.is_some_and(|at| Instant::now() >= at) {
+            // Whatever it sends meanwhile: one that never stops sending is not to outlive its time.
+            if deadline.is_some_and(|at| Instant::now() >= at) {
                 self.kill = Some(Kill::Deadline);
             }
         }
-        let _ = rustix::process::pidfd_send_signal(&self.process, Signal::KILL);
+        if rustix::process::pidfd_send_signal(&self.process, Signal::KILL).is_err() {
+            kill_unreaped(self.pid);
+        }
     }
 
     /// Takes what there is; false when nothing more will come.
@@ -357,10 +281,23 @@ impl Child {
         }
     }
 
-    fn reap(&self) -> io::Result<(Death, Option<Kill>)> {
-        match sys::reap(self.pid, true)? {
-            Some(death) => Ok((death, self.kill)),
-            None => Err(io::ErrorKind::NotFound.into()),
-        }
+    fn reap(&self) -> io::Result<Death> {
+        sys::reap(self.pid, true)?.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// What it came to.
+    fn result<T: DeserializeOwned>(self, death: Death, bounds: &Bounds) -> Result<T, BoundedError> {
+        let said = String::from_utf8_lossy(&self.said);
+        let facts = Facts {
+            kill: self.kill,
+            end: End::Reaped { death, late: false },
+            reported: self.report.is_some(),
+            setup: self.setup.as_deref(),
+            said: &said,
+            limit_ms: bounds.timeout_ms(),
+            limit_bytes: bounds.memory_bytes,
+            out_of_group: None,
+        };
+        concluded(&facts, self.report)
     }
 }

@@ -1,8 +1,10 @@
 //! What this system gives, found out by doing it.
 
-use crate::lockdown::{Layer, Layers, SetupError, State};
+#[cfg(target_os = "linux")]
+use crate::SetupError;
+use crate::layers::{Layer, Layers, State};
+#[cfg(target_os = "linux")]
 use crate::sandbox::{Builder, Sandbox};
-use lisp_runtime::Input;
 use serde::Serialize;
 use std::fmt;
 
@@ -30,10 +32,12 @@ pub struct Capabilities {
 ///
 /// # Errors
 /// The template does not start at all: see [`crate::init`].
+#[cfg(target_os = "linux")]
 pub fn capabilities() -> Result<Capabilities, SetupError> {
     Builder::default().probe()
 }
 
+#[cfg(target_os = "linux")]
 impl Builder {
     /// What [`capabilities`] says of a sandbox made like this.
     ///
@@ -44,10 +48,9 @@ impl Builder {
         let sandbox: Sandbox = self.requiring_nothing().build()?;
         let layers = sandbox.layers();
         let missing = required.iter().copied().filter(|&layer| !layers.is_active(layer)).collect();
-        let outcome = sandbox.eval("(+ 1 2)", &Input::new());
-        let uname = rustix::system::uname();
+        let outcome = sandbox.eval("(+ 1 2)", &lisp_runtime::Input::new());
         Ok(Capabilities {
-            kernel: format!("{} {}", uname.sysname().to_string_lossy(), uname.release().to_string_lossy()),
+            kernel: kernel(),
             euid: rustix::process::geteuid().as_raw(),
             landlock_version: crate::sys::landlock_version().ok(),
             layers,
@@ -56,6 +59,12 @@ impl Builder {
             trouble: outcome.problem().map(ToString::to_string),
         })
     }
+}
+
+/// The kernel's name for itself, and its version.
+pub(crate) fn kernel() -> String {
+    let uname = rustix::system::uname();
+    format!("{} {}", uname.sysname().to_string_lossy(), uname.release().to_string_lossy())
 }
 
 impl fmt::Display for Capabilities {

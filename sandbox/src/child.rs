@@ -3,6 +3,7 @@
 use crate::lockdown::{self, Layer};
 use crate::sys;
 use crate::template::{Inherited, Order};
+use crate::verdict::SETUP_FAILED;
 use crate::wire::{self, Kind};
 use lisp_runtime::{CallReply, Cancel, Engine, Far, FarCall, Input, Job, RunHost};
 use rustix::process::Resource;
@@ -102,9 +103,6 @@ pub(crate) fn main(order: Order, run: OwnedFd, inherited: &Inherited) -> ! {
     sys::exit(code)
 }
 
-/// The exit code of a child that could not be locked in.
-pub(crate) const SETUP_FAILED: i32 = 71;
-
 const STEPS: [&str; 5] = ["descriptors", "parent_death", "rlimit_as", "rlimit_cpu", "child_seccomp"];
 
 type Locked = Result<OwnedFd, (Option<OwnedFd>, io::Error)>;
@@ -188,7 +186,7 @@ fn alarm(signals: &Signals, started: Instant, time: Option<Duration>) {
 }
 
 /// The moment a turn began, and the rest of the frame.
-fn split(bytes: &[u8]) -> io::Result<(Instant, &[u8])> {
+pub(crate) fn split(bytes: &[u8]) -> io::Result<(Instant, &[u8])> {
     let (start, rest) = bytes.split_first_chunk::<8>().ok_or(io::ErrorKind::InvalidData)?;
     let ago = sys::monotonic_ns().saturating_sub(u64::from_le_bytes(*start));
     let now = Instant::now();

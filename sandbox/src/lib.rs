@@ -6,41 +6,79 @@
 //! run came to from facts of its own; an outcome is the one that the run in-process would have, and of a run that had to be
 //! killed it has the prints and the ledger up to then.
 //!
-//! This layer is for Linux. Elsewhere the crate is empty: what is not there cannot pretend.
+//! All of it is for Linux. On other Unix systems there are bounded closures ([`run_bounded`]), with the limits that every Unix
+//! has and a kill at the deadline; what they lack is said, and they are refused unless the caller is content with less
+//! ([`Bounds::requiring`]). Elsewhere the crate is empty: what is not there cannot pretend.
 
 #![deny(unsafe_code)]
-#![cfg(target_os = "linux")]
+#![cfg(unix)]
 
+#[cfg(target_os = "linux")]
 mod bounded;
+mod bounds;
 mod capability;
+#[cfg(target_os = "linux")]
+mod cgroup;
+#[cfg(target_os = "linux")]
 mod child;
+#[cfg(target_os = "linux")]
 mod filter;
+#[cfg(all(target_os = "linux", feature = "testing"))]
+mod fuzzed;
+#[cfg(target_os = "linux")]
 mod hot;
+mod layers;
+#[cfg(target_os = "linux")]
 mod lockdown;
+#[cfg(target_os = "linux")]
 mod managed;
+#[cfg(target_os = "linux")]
 mod pool;
+#[cfg(not(target_os = "linux"))]
+mod portable;
+#[cfg(all(target_os = "linux", feature = "testing"))]
+pub mod portable;
+#[cfg(target_os = "linux")]
 mod running;
+#[cfg(target_os = "linux")]
+mod said;
+#[cfg(target_os = "linux")]
 mod sandbox;
+#[cfg(target_os = "linux")]
 mod session;
+#[cfg(target_os = "linux")]
 mod slate;
+#[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "the edge to the kernel; every block says why it is sound")]
 mod sys;
+#[cfg(target_os = "linux")]
 mod template;
-#[cfg(feature = "testing")]
+#[cfg(all(target_os = "linux", feature = "testing"))]
 pub mod testing;
+#[allow(unsafe_code, reason = "the edge to the kernel; every block says why it is sound")]
+mod unix;
 mod verdict;
+#[cfg(target_os = "linux")]
 mod wire;
 
-pub use bounded::{BoundedError, Bounds, run_bounded, run_bounded_despite_threads};
-pub use capability::{Capabilities, capabilities};
-pub use lockdown::{Layer, Layers, SetupError, State};
-pub use managed::Managed;
-pub use sandbox::{Builder, Sandbox};
-pub use session::Session;
-pub use slate::{CleanSlate, SlateFailure, SlateRun};
+pub use bounds::{BoundedError, Bounds, Used};
+pub use capability::Capabilities;
+pub use layers::{Layer, Layers, SetupError, State};
+#[cfg(not(target_os = "linux"))]
+pub use portable::{capabilities, run_bounded, run_bounded_despite_threads, run_bounded_measured};
+#[cfg(target_os = "linux")]
+pub use {
+    bounded::{run_bounded, run_bounded_despite_threads, run_bounded_measured},
+    capability::capabilities,
+    managed::Managed,
+    sandbox::{Builder, Sandbox},
+    session::Session,
+    slate::{CleanSlate, SlateFailure, SlateRun},
+};
 
 /// Turns this process into a template if it was started as one; otherwise does nothing. The first thing in `main` of a
 /// host that makes a [`Sandbox`]: before any thread, and before anything that should not be there in every run.
+#[cfg(target_os = "linux")]
 pub fn init() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == template::ARGUMENT) {
@@ -50,6 +88,6 @@ pub fn init() {
 }
 
 /// The examples of the README, compiled, and run where that is possible.
-#[cfg(doctest)]
+#[cfg(all(doctest, target_os = "linux"))]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;

@@ -57,6 +57,27 @@ impl Managed {
     /// # Errors
     /// The directory or the pipes cannot be made; pipes of those names are there already.
     pub fn start(sandbox: &Sandbox, dir: &Path, source: String, input: Input<'static>) -> io::Result<Managed> {
+        let sandbox = sandbox.clone();
+        Managed::start_with(dir, move |shared| shared.run(&sandbox, &source, &input.cancel_with(&shared.cancel)))
+    }
+
+    /// The same for a payload in the place of a program.
+    ///
+    /// # Errors
+    /// As [`Managed::start`].
+    #[cfg(feature = "testing")]
+    pub fn start_payload(sandbox: &Sandbox, dir: &Path, payload: &'static str) -> io::Result<Managed> {
+        let sandbox = sandbox.clone();
+        Managed::start_with(dir, move |shared| {
+            let input = Input::new().cancel_with(&shared.cancel);
+            let outcome = sandbox.with_payload(payload, &input, |running, home| shared.finish(running, home));
+            *lock(&shared.outcome) = Some(outcome);
+            shared.ended.notify_all();
+        })
+    }
+
+    /// Makes the pipes, and two threads: one that runs the program, one that answers clients.
+    fn start_with(dir: &Path, run: impl FnOnce(&Shared) + Send + 'static) -> io::Result<Managed> {
         use std::os::unix::fs::DirBuilderExt;
         match std::fs::DirBuilder::new().mode(0o700).create(dir) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -67,10 +88,9 @@ impl Managed {
         };
         pipe("status")?;
         pipe("wait")?;
-        let cancel = Cancel::new();
         let shared = Arc::new(Shared {
             dir: dir.to_owned(),
-            cancel: cancel.clone(),
+            cancel: Cancel::new(),
             process: OnceLock::new(),
             outcome: Mutex::new(None),
             ended: Condvar::new(),
@@ -78,9 +98,8 @@ impl Managed {
             stop: rustix::event::eventfd(0, EventfdFlags::CLOEXEC)?,
         });
         let (far, near) = (shared.clone(), shared.clone());
-        let (sandbox, input) = (sandbox.clone(), input.cancel_with(&cancel));
         let wait = open(&dir.join("wait"), OFlags::RDONLY)?;
-        let run = std::thread::Builder::new().spawn(move || far.run(&sandbox, &source, &input))?;
+        let run = std::thread::Builder::new().spawn(move || run(&far))?;
         let server = std::thread::Builder::new().spawn(move || near.serve(wait))?;
         Ok(Managed { shared, server: Some(server), run: Some(run) })
     }
@@ -167,10 +186,13 @@ impl Shared {
         let mut desk = Answers { status: self.dir.join("status"), waiting: VecDeque::new(), given: None };
         let mut last = false;
         let mut pause = Pause::default();
-        while !(last && desk.is_idle()) {
-            let idle = desk.is_idle();
+        // What was asked while the process had its grace is answered too.
+        let mut silent = false;
+        while !(last && silent && desk.is_idle()) {
+            let idle = desk.is_idle() && !last;
             match self.next(&mut wait, if idle { None } else { Some(pause.next()) }) {
                 Ok(Some(asks)) => {
+                    silent = last && asks.is_empty();
                     for ask in asks {
                         pause = Pause::default();
                         if ask == Ask::Terminate && !last {

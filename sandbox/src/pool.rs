@@ -3,7 +3,9 @@
 //! A child is ordered before there is a job for it, so that it waits for the job and not the job for it. It is like any other
 //! child, but for the time it waits; it serves when its limits are those of the next run.
 
+use crate::cgroup::Group;
 use crate::lockdown::{Layer, Layers, Plan, SetupError};
+use crate::sys;
 use crate::template::{ARGUMENT, Config, Order, REPORT_BYTES, Ready};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{
@@ -20,11 +22,18 @@ use std::time::Duration;
 /// How long a template may take to be ready.
 const READY: Duration = Duration::from_secs(10);
 
+/// How long a template may say nothing before it counts as stuck. On a busy machine it may need a while to fork.
+const SILENT_NS: u64 = 200_000_000;
+
 /// A template that runs.
 #[derive(Debug)]
 pub(crate) struct Template {
     control: OwnedFd,
     process: Mutex<Child>,
+    /// When it last said something, by the monotonic clock.
+    heard_ns: AtomicU64,
+    /// It outlives its processes, and then goes.
+    pub(crate) group: Option<Arc<Group>>,
     pub(crate) layers: Layers,
     /// The name of the next child.
     next: AtomicU64,
@@ -59,7 +68,7 @@ fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 impl Template {
-    fn start(program: &PathBuf, config: &Config) -> Result<Template, SetupError> {
+    fn start(program: &PathBuf, config: &Config, group: Option<Arc<Group>>) -> Result<Template, SetupError> {
         let failed = |error: io::Error| SetupError::new("template", error);
         let (control, theirs) = pair().map_err(failed)?;
         let config = serde_json::to_string(config).map_err(|error| failed(error.into()))?;
@@ -74,6 +83,8 @@ impl Template {
         let mut template = Template {
             control,
             process: Mutex::new(process),
+            heard_ns: AtomicU64::new(0),
+            group,
             layers: Layers(Vec::new()),
             next: AtomicU64::new(1),
             spare: Mutex::default(),
@@ -168,6 +179,17 @@ impl Template {
         }
     }
 
+    /// It has said something, about whichever run.
+    pub(crate) fn was_heard(&self) {
+        self.heard_ns.store(sys::monotonic_ns(), Ordering::Relaxed);
+    }
+
+    /// Has it been given time to answer an order of that moment, and said nothing at all since?
+    pub(crate) fn is_silent_since(&self, ordered_ns: u64) -> bool {
+        let late = sys::monotonic_ns().saturating_sub(ordered_ns) >= SILENT_NS;
+        late && self.heard_ns.load(Ordering::Relaxed) < ordered_ns
+    }
+
     /// Ends it and all its children.
     pub(crate) fn kill(&self) {
         let mut process = lock(&self.process);
@@ -198,6 +220,7 @@ pub(crate) struct Pool {
     config: Config,
     required: Vec<Layer>,
     spares: bool,
+    group: Option<Arc<Group>>,
     slots: Vec<Mutex<Option<Arc<Template>>>>,
     turn: AtomicUsize,
 }
@@ -210,10 +233,15 @@ impl Pool {
         required: Vec<Layer>,
         count: usize,
         spares: bool,
+        total_memory: Option<u64>,
     ) -> Result<Pool, SetupError> {
         let slots = (0..count.max(1)).map(|_| Mutex::new(None)).collect();
-        let pool =
-            Pool { program, config: Config { plan, fail_at }, required, spares, slots, turn: AtomicUsize::new(0) };
+        let group = match plan.wants(Layer::MemoryCgroup) {
+            true => Group::new(total_memory).map(Arc::new).map_err(|error| error.to_string()),
+            false => Err("it is turned off".to_owned()),
+        };
+        let config = Config { plan, fail_at, group: group.as_ref().map(|group| group.door()).map_err(Clone::clone) };
+        let pool = Pool { program, config, required, spares, group: group.ok(), slots, turn: AtomicUsize::new(0) };
         for slot in &pool.slots {
             pool.template(slot)?;
         }
@@ -226,7 +254,7 @@ impl Pool {
         if let Some(template) = &*slot {
             return Ok(template.clone());
         }
-        let template = Template::start(&self.program, &self.config)?;
+        let template = Template::start(&self.program, &self.config, self.group.clone())?;
         for &layer in &self.required {
             if !template.layers.is_active(layer) {
                 let why = match template.layers.state(layer) {

@@ -1,11 +1,12 @@
 //! One run as the host sees it: its channels, its deadline, its end.
 
 use crate::pool::{Channels, Template};
+use crate::said::Said;
 use crate::sandbox::{Sandbox, hard_deadline};
 use crate::template::{Notice, Order};
 use crate::verdict::{self, End, Facts, Kill};
 use crate::wire::{self, Assembler, Frame, Kind, PACKET, Taken, Violation};
-use lisp_runtime::{Begun, CallReply, Ended, FarCall, Home, Outcome, Report};
+use lisp_runtime::{Begun, CallReply, Ended, Home, Outcome, Report};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags};
@@ -61,6 +62,8 @@ pub(crate) struct Running {
     report: Option<Report>,
     reported_at: Option<Instant>,
     kill: Option<(Kill, Instant)>,
+    /// When it was ordered, by the monotonic clock.
+    ordered_ns: u64,
     /// When the run was asked to end because somebody cancelled it.
     asked: Option<Instant>,
     end: Option<End>,
@@ -89,6 +92,7 @@ impl Running {
             report: None,
             reported_at: None,
             kill: None,
+            ordered_ns: crate::sys::monotonic_ns(),
             asked: None,
             end: None,
             closed: false,
@@ -211,7 +215,12 @@ impl Running {
         if let Some((_, at)) = self.kill {
             // A template that does not reap is stopped or broken: it goes, and its children with it.
             if now >= at + self.patience() && self.end.is_none() {
-                self.give_up();
+                if self.process.get().is_some() || self.template.is_silent_since(self.ordered_ns) {
+                    self.give_up();
+                } else {
+                    // With a template that is only busy are other runs. What it forks for this one finds its channel closed.
+                    self.end = Some(End::NotStarted(0));
+                }
             }
             return;
         }
@@ -287,6 +296,9 @@ impl Running {
                     }
                 }
             }
+            if read > 0 {
+                self.template.was_heard();
+            }
             match Notice::of(&bytes[..read]) {
                 Some(Notice::Started) if self.kill.is_some() => self.send_kill(),
                 Some(Notice::Started) => {}
@@ -348,18 +360,15 @@ impl Running {
     }
 
     fn take_frame(&mut self, home: &mut Home, frame: Frame) -> Result<(), Violation> {
-        let unreadable = |_: serde_json::Error| Violation::Unreadable;
-        match frame.kind {
-            Kind::Printed => {
-                let lines: Vec<String> = serde_json::from_slice(&frame.bytes).map_err(unreadable)?;
-                if home.printed(lines) { Ok(()) } else { Err(Violation::Prints) }
-            }
-            Kind::Call => {
-                let text = std::str::from_utf8(&frame.bytes).map_err(|_| Violation::Unreadable)?;
-                let call: FarCall<'_> = serde_json::from_str(text).map_err(unreadable)?;
-                if call.number != u64::from(frame.id) {
-                    return Err(Violation::OutOfPlace);
+        match Said::of(&frame)? {
+            Said::Printed(lines) => {
+                if home.printed(lines) {
+                    Ok(())
+                } else {
+                    Err(Violation::Prints)
                 }
+            }
+            Said::Call(call) => {
                 // A run that is over calls nothing any more.
                 if self.kill.is_none() && self.end.is_none() {
                     // While a worker waits others go on, and may call more.
@@ -369,18 +378,17 @@ impl Running {
                 }
                 Ok(())
             }
-            Kind::Report => {
-                self.report = Some(serde_json::from_slice(&frame.bytes).map_err(unreadable)?);
+            Said::Report(report) => {
+                self.report = Some(*report);
                 if !self.watch.session {
                     self.reported_at = Some(Instant::now());
                 }
                 Ok(())
             }
-            Kind::Setup => {
-                self.setup = Some(String::from_utf8_lossy(&frame.bytes).into_owned());
+            Said::Setup(text) => {
+                self.setup = Some(text);
                 Ok(())
             }
-            Kind::Job | Kind::Reply | Kind::Turn => Err(Violation::Unexpected),
         }
     }
 
@@ -434,6 +442,19 @@ impl Running {
         self.queue(Kind::Reply, u32::try_from(number).unwrap_or(0), &bytes);
     }
 
+    /// The ceiling of the memory cgroup, when the process was killed for it. Only a kill by nobody else can be that.
+    fn out_of_group(&self, end: End) -> Option<u64> {
+        let killed = match end {
+            End::Reaped { death, late } => {
+                !late && libc::WIFSIGNALED(death.status) && libc::WTERMSIG(death.status) == libc::SIGKILL
+            }
+            End::TemplateGone => true,
+            End::NotStarted(_) => false,
+        };
+        let group = self.template.group.as_ref().filter(|_| killed && self.kill.is_none())?;
+        group.take_kill().then(|| group.limit())
+    }
+
     /// What the run came to. For one that has ended.
     fn outcome(&mut self, home: &mut Home) -> Outcome {
         let end = self.end.unwrap_or(End::TemplateGone);
@@ -447,6 +468,7 @@ impl Running {
             said: &said,
             limit_ms: home.limits().timeout_ms,
             limit_bytes: self.watch.memory,
+            out_of_group: self.out_of_group(end),
         });
         let mut outcome = match (error, self.report.take()) {
             (None, Some(report)) => home.finish(report),

@@ -52,6 +52,7 @@ pub struct Builder {
     forkers: usize,
     grace: Duration,
     memory: Option<u64>,
+    total_memory: Option<u64>,
     answer_bytes: usize,
     program: PathBuf,
     required: Vec<Layer>,
@@ -68,6 +69,7 @@ impl Default for Builder {
             forkers: 1,
             grace: Duration::from_millis(50),
             memory: None,
+            total_memory: None,
             answer_bytes: 256 << 20,
             program: PathBuf::from("/proc/self/exe"),
             required: Sandbox::REQUIRED.to_vec(),
@@ -107,6 +109,15 @@ impl Builder {
     #[must_use]
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
+        self
+    }
+
+    /// The memory that all runs at once may take together with their templates, in bytes, where the system gives
+    /// [`Layer::MemoryCgroup`]: as a rule to root only. The default is three quarters of what the machine, or the host's own
+    /// group, has. When it is met, the largest run ends with `memory_exceeded`.
+    #[must_use]
+    pub fn total_memory_bytes(mut self, bytes: u64) -> Self {
+        self.total_memory = Some(bytes);
         self
     }
 
@@ -168,8 +179,8 @@ impl Builder {
     /// A template does not start, or a required layer is missing. Then nothing runs.
     pub fn build(self) -> Result<Sandbox, SetupError> {
         let plan = Plan::without(&self.off);
-        let Builder { engine, grace, memory, answer_bytes, late, .. } = self;
-        let pool = Pool::new(self.program, plan, self.fail_at, self.required, self.forkers, self.spares)?;
+        let Builder { engine, grace, memory, total_memory, answer_bytes, late, .. } = self;
+        let pool = Pool::new(self.program, plan, self.fail_at, self.required, self.forkers, self.spares, total_memory)?;
         let sandbox = Sandbox(Arc::new(Inner { engine, pool, grace, memory, answer_bytes, late }));
         let limits = *sandbox.0.engine.limits();
         sandbox.0.pool.stock(sandbox.child(&limits, 0, true));

@@ -1,6 +1,8 @@
 //! The edge to the kernel: the system calls that `rustix` does not have or does not let safe code make. All unsafe code
 //! of the crate is here.
 
+use crate::unix::result;
+pub(crate) use crate::unix::{Death, Fork, exit, fork, reap, reset_signals};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
@@ -18,77 +20,6 @@ pub(crate) const fn arch() -> u32 {
     return 0xc000_00b7;
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     compile_error!("the filter's table of system calls is for x86-64 and aarch64");
-}
-
-fn result(code: i64) -> io::Result<i64> {
-    if code < 0 { Err(io::Error::last_os_error()) } else { Ok(code) }
-}
-
-/// Which side of a fork this is.
-#[derive(Debug)]
-pub(crate) enum Fork {
-    /// The new process.
-    Child,
-    /// The old one; the pid is that of the child, which nobody else reaps.
-    Parent(i32),
-}
-
-/// Makes a copy of this process. In a process with several threads the copy has the calling one only, and whatever lock
-/// another held stays held there: callers see to it that there is one thread, or say that they do not.
-pub(crate) fn fork() -> io::Result<Fork> {
-    // SAFETY: fork has no memory obligations of its own. Everything the child does afterwards is what the parent could
-    // have done while its other threads stand still for ever.
-    match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
-        0 => Ok(Fork::Child),
-        pid => Ok(Fork::Parent(pid)),
-    }
-}
-
-/// Ends the process at once: no destructors, no buffers written, no handlers.
-pub(crate) fn exit(code: i32) -> ! {
-    // SAFETY: _exit does not return and touches no memory of ours.
-    unsafe { libc::_exit(code) }
-}
-
-/// How a process ended and what it used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Death {
-    /// The wait status.
-    pub(crate) status: i32,
-    /// Processor time.
-    pub(crate) cpu_us: u64,
-    /// The most that was resident.
-    pub(crate) rss_peak_bytes: u64,
-}
-
-/// Reaps a child of this process; `None` when it lives and `wait` is false.
-pub(crate) fn reap(pid: i32, wait: bool) -> io::Result<Option<Death>> {
-    let mut status = 0;
-    let flags = if wait { 0 } else { libc::WNOHANG };
-    loop {
-        // SAFETY: an all-zero rusage is a valid one.
-        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: both pointers are to live variables of the types wait4 writes.
-        let reaped = unsafe { libc::wait4(pid, &raw mut status, flags, &raw mut usage) };
-        match reaped {
-            0 => return Ok(None),
-            -1 => {
-                let error = io::Error::last_os_error();
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return Err(error);
-                }
-            }
-            _ => {
-                let micros = |t: libc::timeval| t.tv_sec.unsigned_abs() * 1_000_000 + t.tv_usec.unsigned_abs();
-                return Ok(Some(Death {
-                    status,
-                    cpu_us: micros(usage.ru_utime) + micros(usage.ru_stime),
-                    rss_peak_bytes: usage.ru_maxrss.unsigned_abs() * 1024,
-                }));
-            }
-        }
-    }
 }
 
 /// Installs a filter for this thread and all it will start. Needs no_new_privs.
@@ -217,26 +148,6 @@ pub(crate) fn listen(alarm: Arc<AtomicBool>, cancel: Arc<AtomicBool>) -> io::Res
         result(i64::from(unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) }))?;
     }
     Ok(())
-}
-
-/// Puts every signal back to its default and lets it through. The two of [`listen`] are left as they are.
-pub(crate) fn reset_signals() {
-    // SAFETY: an all-zero sigaction has the default disposition and no flags.
-    let default: libc::sigaction = unsafe { std::mem::zeroed() };
-    for signal in 1..=64 {
-        // Those of the stack guard stay: without them an overflow says nothing.
-        if !matches!(signal, libc::SIGALRM | libc::SIGUSR1 | libc::SIGSEGV | libc::SIGBUS) {
-            // SAFETY: plain data; that some signals cannot be set is no matter.
-            unsafe { libc::sigaction(signal, &raw const default, std::ptr::null_mut()) };
-        }
-    }
-    // SAFETY: an all-zero set is filled before it is used.
-    let mut none: libc::sigset_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the set is a live variable.
-    unsafe {
-        libc::sigemptyset(&raw mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
-    }
 }
 
 /// Has SIGALRM come after a time, then every 10 ms, in case the first came too early to be of use; `None` is never.

@@ -17,10 +17,11 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags,
 };
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::{Pid, PidfdFlags, Resource, Signal};
 use serde::{Deserialize, Serialize};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 
 /// The hidden first argument.
 pub(crate) const ARGUMENT: &str = "--ptc-lisp-template";
@@ -38,6 +39,8 @@ pub(crate) struct Config {
     /// For tests: this layer fails.
     #[serde(default)]
     pub(crate) fail_at: Option<Layer>,
+    /// Where the memory cgroup is joined, or why there is none.
+    pub(crate) group: Result<PathBuf, String>,
 }
 
 /// What a template says when it is ready, or why it will not be.
@@ -72,7 +75,7 @@ impl Order {
         bytes
     }
 
-    fn of(bytes: &[u8]) -> Option<Order> {
+    pub(crate) fn of(bytes: &[u8]) -> Option<Order> {
         let [memory, cpu_s, kill_at, entry, fail_step, id] = words(bytes)?;
         Some(Order { memory, cpu_s, kill_at, entry, fail_step, id })
     }
@@ -105,7 +108,7 @@ pub(crate) enum Notice {
 }
 
 impl Notice {
-    fn to_bytes(self) -> [u8; 32] {
+    pub(crate) fn to_bytes(self) -> [u8; 32] {
         let words = match self {
             Notice::Started => [1, 0, 0, 0],
             Notice::Refused(errno) => [2, errno.unsigned_abs().into(), 0, 0],
@@ -204,6 +207,11 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
     {
         dressing = dressing.failing_at(config.fail_at);
     }
+    dressing.try_on(Layer::OomFirst, lockdown::first_to_go);
+    dressing.try_on(Layer::MemoryCgroup, || match &config.group {
+        Ok(door) => crate::cgroup::join(door),
+        Err(why) => Err(io::Error::other(why.clone())),
+    });
     if lockdown::namespaces(&mut dressing) {
         match sys::fork().map_err(step("fork into the namespaces"))? {
             Fork::Child => {
@@ -246,11 +254,13 @@ fn lock_down(
     lockdown::empty_root(&mut dressing);
     lockdown::fixed_limits(&mut dressing, 4 * CHILDREN);
     dressing.try_on(Layer::WallKill, || {
-        Ok(rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).map(drop)?)
+        let process = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
+        // One that does nothing: it is the call that is tried.
+        Ok(rustix::process::pidfd_send_signal(process, Signal::CONT)?)
     });
-    // The rest of the limits are each child's own.
-    dressing.note(Layer::RlimitAs, State::Active);
-    dressing.note(Layer::RlimitCpu, State::Active);
+    // The rest of the limits are each child's own; here it is tried whether they can be set.
+    dressing.try_on(Layer::RlimitAs, || lockdown::limit(Resource::As, u64::MAX));
+    dressing.try_on(Layer::RlimitCpu, || lockdown::limit(Resource::Cpu, u64::MAX));
     dressing.note(Layer::FdsClosed, State::Active);
     dressing.note(Layer::ParentDeath, State::Active);
     lockdown::give_up(&mut dressing);
@@ -265,7 +275,7 @@ fn lock_down(
     rehearse(&tasks, &inherited).map_err(|error| SetupError::new("rehearsal", error))?;
     let hot = hot.map(Hot::choose);
     lockdown::restrict(&mut dressing, filter::template());
-    dressing.note(Layer::ChildSeccomp, State::Active);
+    dressing.note(Layer::ChildSeccomp, dressing.state(Layer::Seccomp));
     Ok((tasks, dressing.done(), inherited, hot))
 }
 

@@ -1,13 +1,17 @@
 //! For this crate's tests: native payloads in the place of programs, and protections taken away one at a time.
 
-use crate::bounded::Bounds;
+use crate::bounds::Bounds;
 use crate::lockdown::Layer;
+use crate::running::Running;
 use crate::sandbox::{Builder, Sandbox, fault};
 use crate::sys;
-use lisp_runtime::{Input, Outcome};
+use lisp_runtime::{Home, Input, Outcome};
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 use std::time::Duration;
+
+/// Arbitrary bytes as either side of the wire would read them. Panics when something does not hold that must.
+pub use crate::fuzzed::wire as read_wire;
 
 /// A payload: what a program cannot do, done in its place. It has the channel to the host.
 /// What it answers is the exit code.
@@ -81,15 +85,31 @@ impl Bounds {
 impl Sandbox {
     /// Runs a payload in the place of a program. Answers the outcome, and how late the signal to kill was.
     pub fn run_payload(&self, name: &str, input: &Input<'_>, fail_step: u64) -> (Outcome, Option<Duration>) {
+        match self.start_payload(name, input, fail_step) {
+            Ok((mut running, mut home)) => (running.finish(&mut home), running.overshoot()),
+            Err(outcome) => (*outcome, None),
+        }
+    }
+
+    fn start_payload(&self, name: &str, input: &Input<'_>, fail_step: u64) -> Result<(Running, Home), Box<Outcome>> {
         let payloads = PAYLOADS.get().copied().unwrap_or_default();
         let entry = payloads.iter().position(|row| row.0 == name).map_or(u64::MAX, |at| at as u64 + 1);
-        let (_, mut home) = match self.engine().send_off("", input, false) {
-            Ok(halves) => halves,
-            Err(outcome) => return (*outcome, None),
-        };
+        let (_, mut home) = self.engine().send_off("", input, false)?;
         match self.order(&home, 0, false, entry, fail_step) {
-            Ok(mut running) => (running.finish(&mut home), running.overshoot()),
-            Err(error) => (fault(&mut home, &error.to_string()), None),
+            Ok(running) => Ok((running, home)),
+            Err(error) => Err(Box::new(fault(&mut home, &error.to_string()))),
+        }
+    }
+
+    pub(crate) fn with_payload(
+        &self,
+        name: &str,
+        input: &Input<'_>,
+        finish: impl FnOnce(Running, &mut Home) -> Outcome,
+    ) -> Outcome {
+        match self.start_payload(name, input, 0) {
+            Ok((running, mut home)) => finish(running, &mut home),
+            Err(outcome) => *outcome,
         }
     }
 }
@@ -118,6 +138,22 @@ pub fn send_frame(run: &OwnedFd, kind: u8, id: u32, json: &str) -> bool {
 /// Waits for a frame of the host's: which call it is about, and its bytes.
 pub fn receive(run: &OwnedFd) -> Option<(u32, Vec<u8>)> {
     crate::wire::receive(run).ok().flatten().map(|frame| (frame.id, frame.bytes))
+}
+
+/// Makes some system calls fail with an error number, here and in all processes to come.
+///
+/// # Errors
+/// The filter cannot be put on.
+pub fn answer(calls: &[(i64, i32)]) -> std::io::Result<()> {
+    use crate::filter::{Rule, program};
+    rustix::thread::set_no_new_privs(true)?;
+    let table = calls.iter().map(|&(call, errno)| (call, Rule::Errno(errno))).collect();
+    sys::install_filter(&program(table, Rule::Allow), false)
+}
+
+/// Memory cgroups that this host has made and that are there.
+pub fn groups() -> usize {
+    crate::cgroup::count()
 }
 
 /// Ends the process at once.

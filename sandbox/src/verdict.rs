@@ -1,13 +1,35 @@
 //! What a run came to, from facts the host owns. What the run's process says of itself chooses between texts, and between
 //! one failure and another; it never makes a success of a failure.
 
-use crate::child::SETUP_FAILED;
-use crate::sys::Death;
-use crate::wire::Violation;
+use crate::unix::Death;
 use lisp_runtime::{Error, Reason};
+
+/// The exit code of a process that could not be locked in.
+pub(crate) const SETUP_FAILED: i32 = 71;
+
+/// What is wrong with what the other side sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some are of the process door"))]
+pub(crate) enum Violation {
+    #[error("a packet that is no frame")]
+    Garbage,
+    #[error("a frame longer than it may be")]
+    TooLong,
+    #[error("a part of a frame out of its place")]
+    OutOfPlace,
+    #[error("a frame that has no place here")]
+    Unexpected,
+    #[error("a frame that cannot be read")]
+    Unreadable,
+    #[error("more on standard error than it may be")]
+    Flood,
+    #[error("more lines than it may print")]
+    Prints,
+}
 
 /// Why the host killed a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some are of the process door"))]
 pub(crate) enum Kill {
     /// It was past its deadline.
     Deadline,
@@ -21,6 +43,7 @@ pub(crate) enum Kill {
 
 /// How it ended, as far as the host knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some are of the process door"))]
 pub(crate) enum End {
     /// It was reaped; `late` when the template killed it past its time.
     Reaped { death: Death, late: bool },
@@ -44,6 +67,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) limit_ms: u64,
     /// The hard ceiling of memory.
     pub(crate) limit_bytes: u64,
+    /// The ceiling of all runs together, when the kernel killed this one for it.
+    pub(crate) out_of_group: Option<u64>,
 }
 
 /// The error of a run; `None` when its report counts.
@@ -62,6 +87,7 @@ pub(crate) fn error(facts: &Facts<'_>) -> Option<Error> {
         (None, End::NotStarted(errno)) => {
             Some(host_fault(format!("sandbox set-up: fork: {}", std::io::Error::from_raw_os_error(errno))))
         }
+        (None, _) if facts.out_of_group.is_some() => facts.out_of_group.map(group_full),
         (None, End::TemplateGone) => Some(host_fault("the template process ended while the run was under way".into())),
         (None, End::Reaped { death, .. }) => of_status(facts, death.status),
     }
@@ -86,7 +112,7 @@ fn of_signal(facts: &Facts<'_>, status: i32) -> Error {
         libc::SIGABRT if facts.said.contains("has overflowed its stack") => {
             host_fault("the native stack of the run's process overflowed".into())
         }
-        libc::SIGABRT => match requested(facts.said) {
+        libc::SIGABRT => match allocation(facts.said) {
             Some(bytes) => out_of_memory(facts.limit_bytes, bytes),
             None => host_fault(format!("the run's process was aborted{}", said(facts))),
         },
@@ -98,10 +124,12 @@ fn of_signal(facts: &Facts<'_>, status: i32) -> Error {
     }
 }
 
-/// The bytes that an allocation asked for in vain, as the standard library says it before it aborts.
-pub(crate) fn requested(said: &str) -> Option<u64> {
+/// Has an allocation failed, by what a process said at last? And of how many bytes: several threads may say it at once, one
+/// into the other's words, and then there is no telling.
+pub(crate) fn allocation(said: &str) -> Option<Option<u64>> {
     let (_, rest) = said.split_once("memory allocation of ")?;
-    rest.split_once(" bytes failed")?.0.parse().ok()
+    let (number, after) = rest.split_once(" bytes failed")?;
+    Some(number.parse().ok().filter(|_| !after.contains(" bytes failed")))
 }
 
 /// The error of a run past its deadline that had to be killed. `why` says what killed it.
@@ -112,12 +140,23 @@ pub(crate) fn timeout(limit_ms: u64, why: &'static str) -> Error {
         .detail("ended_by", why)
 }
 
-fn out_of_memory(limit: u64, requested: u64) -> Error {
-    Error::new(Reason::MemoryExceeded, format!("the run's process may take {limit} bytes and asked for more"))
-        .hint("hold less at once, or raise the limit heap_bytes")
+fn out_of_memory(limit: u64, requested: Option<u64>) -> Error {
+    let error =
+        Error::new(Reason::MemoryExceeded, format!("the run's process may take {limit} bytes and asked for more"))
+            .hint("hold less at once, or raise the limit heap_bytes")
+            .detail("limit_bytes", limit)
+            .detail("ended_by", "address space");
+    match requested {
+        Some(bytes) => error.detail("requested_bytes", bytes),
+        None => error,
+    }
+}
+
+fn group_full(limit: u64) -> Error {
+    Error::new(Reason::MemoryExceeded, format!("all runs together may take {limit} bytes, and asked for more"))
+        .hint("hold less at once, or raise the ceiling of all runs")
         .detail("limit_bytes", limit)
-        .detail("requested_bytes", requested)
-        .detail("ended_by", "address space")
+        .detail("ended_by", "memory cgroup")
 }
 
 fn host_fault(message: String) -> Error {
@@ -140,11 +179,12 @@ pub(crate) fn clean(text: &str, bytes: usize) -> String {
         // Controls of bidirectional text hide what stands beside them.
         let hidden =
             c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let c = if hidden { '\u{fffd}' } else { c };
         if clean.len() + c.len_utf8() > bytes {
             clean.push_str("...");
             break;
         }
-        clean.push(if hidden { '\u{fffd}' } else { c });
+        clean.push(c);
     }
     clean
 }
@@ -154,7 +194,16 @@ mod tests {
     use super::*;
 
     fn facts(end: End) -> Facts<'static> {
-        Facts { kill: None, end, reported: true, setup: None, said: "", limit_ms: 5, limit_bytes: 7 }
+        Facts {
+            kill: None,
+            end,
+            reported: true,
+            setup: None,
+            said: "",
+            limit_ms: 5,
+            limit_bytes: 7,
+            out_of_group: None,
+        }
     }
 
     fn reaped(status: i32) -> End {
@@ -194,12 +243,27 @@ mod tests {
         let aborted = |said| reason(&Facts { said, reported: false, ..facts(reaped(libc::SIGABRT)) });
         assert_eq!(aborted("memory allocation of 123 bytes failed\n"), Some(Reason::MemoryExceeded));
         assert_eq!(aborted("panicked"), Some(Reason::HostFault));
+        assert_eq!(aborted("memory allocation of 123"), Some(Reason::HostFault));
+        let two = "memory allocation of memory allocation of 5 bytes failed\n7 bytes failed\n";
+        assert_eq!((aborted(two), allocation(two)), (Some(Reason::MemoryExceeded), Some(None)));
+        assert_eq!(allocation("memory allocation of 123 bytes failed\n"), Some(Some(123)));
         assert_eq!(reason(&facts(reaped(libc::SIGXCPU))), Some(Reason::Timeout));
+    }
+
+    #[test]
+    fn a_kill_for_the_ceiling_of_all_runs_is_for_memory() {
+        let killed = |end| reason(&Facts { reported: false, out_of_group: Some(9), ..facts(end) });
+        assert_eq!(killed(reaped(libc::SIGKILL)), Some(Reason::MemoryExceeded));
+        assert_eq!(killed(End::TemplateGone), Some(Reason::MemoryExceeded));
+        let late = Facts { kill: Some(Kill::Deadline), reported: false, out_of_group: Some(9), ..facts(reaped(9)) };
+        assert_eq!(reason(&late), Some(Reason::Timeout));
     }
 
     #[test]
     fn text_is_made_fit_to_be_shown() {
         assert_eq!(clean(" a\u{1b}[31m\u{202e}b\n", 100), "a\u{fffd}[31m\u{fffd}b");
         assert_eq!(clean("äääää", 5), "ää...");
+        // What stands for a control takes more bytes than the control.
+        assert_eq!(clean("ab\u{1}\u{1}", 4), "ab...");
     }
 }

@@ -4,6 +4,7 @@
 //! long the frame is, and where the part stands in it; anything else than the next part is a violation, and so is a
 //! frame longer than its kind may be. A packet that begins with a byte below the kinds is text on standard error.
 
+pub(crate) use crate::verdict::Violation;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use std::io;
@@ -50,25 +51,6 @@ pub(crate) struct Frame {
     /// Which call it is about, where there are several.
     pub(crate) id: u32,
     pub(crate) bytes: Vec<u8>,
-}
-
-/// What is wrong with what the other side sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Violation {
-    #[error("a packet that is no frame")]
-    Garbage,
-    #[error("a frame longer than it may be")]
-    TooLong,
-    #[error("a part of a frame out of its place")]
-    OutOfPlace,
-    #[error("a frame that has no place here")]
-    Unexpected,
-    #[error("a frame that cannot be read")]
-    Unreadable,
-    #[error("more on standard error than it may be")]
-    Flood,
-    #[error("more lines than it may print")]
-    Prints,
 }
 
 /// The packets of a frame.

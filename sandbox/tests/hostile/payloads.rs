@@ -45,6 +45,31 @@ pub(crate) fn spin(_: &OwnedFd) -> i32 {
     ESCAPED
 }
 
+/// One piece of arithmetic without a system call, a clock, or a flag that it looks at.
+fn native_arithmetic(_: &OwnedFd) -> i32 {
+    let mut x = std::hint::black_box(3_u64);
+    for n in 0..40_000_000_000_u64 {
+        x = std::hint::black_box(x).wrapping_mul(6_364_136_223_846_793_005).wrapping_add(n);
+    }
+    if x == 1 { DENIED } else { ESCAPED }
+}
+
+/// One call into the standard library that takes its time over each comparison.
+fn native_sort(_: &OwnedFd) -> i32 {
+    let mut all: Vec<u32> = (0..200_000_u32).map(|n| n.wrapping_mul(2_654_435_761)).collect();
+    let key = |n: &u32| (0..20_000_u32).fold(*n, |a, b| std::hint::black_box(a) ^ b);
+    all.sort_by_key(key);
+    if all[0] == 1 { DENIED } else { ESCAPED }
+}
+
+/// What backtracking costs: all ways to split a text, each looked at.
+fn native_backtracking(_: &OwnedFd) -> i32 {
+    fn ways(left: u32) -> u64 {
+        (1..=left).map(|n| ways(std::hint::black_box(left - n))).sum::<u64>() + 1
+    }
+    if ways(44) == 0 { DENIED } else { ESCAPED }
+}
+
 fn sleep(_: &OwnedFd) -> i32 {
     for_ever()
 }
@@ -76,6 +101,103 @@ fn one_huge_vector(_: &OwnedFd) -> i32 {
     let huge: Vec<u8> = Vec::with_capacity(1 << 40);
     std::hint::black_box(&huge);
     ESCAPED
+}
+
+fn double_a_string(_: &OwnedFd) -> i32 {
+    let mut text = String::from("x");
+    while text.len() < 1 << 34 {
+        text = text.repeat(2);
+    }
+    ESCAPED
+}
+
+/// All products of a factorial, each kept.
+fn keep_factorials(_: &OwnedFd) -> i32 {
+    let mut held = vec![vec![1_u32]];
+    for n in 2..200_000_u64 {
+        let mut carry = 0;
+        let mut next: Vec<u32> = Vec::with_capacity(held[held.len() - 1].len() + 1);
+        for &limb in &held[held.len() - 1] {
+            carry += u64::from(limb) * n;
+            next.push(carry as u32);
+            carry >>= 32;
+        }
+        next.push(carry as u32);
+        held.push(next);
+    }
+    ESCAPED
+}
+
+/// Small things of several sizes, a part of them let go again, so that what is free lies in pieces.
+fn many_small_maps(_: &OwnedFd) -> i32 {
+    type Call = Box<dyn Fn() -> u64>;
+    let mut held: Vec<(std::collections::BTreeMap<u64, u64>, Option<Call>)> = Vec::new();
+    for n in 0..20_000_000_u64 {
+        let map = (0..n % 9).map(|key| (key, n)).collect();
+        held.push((map, Some(Box::new(move || n))));
+        if n % 3 == 0
+            && let Some(some) = held.get_mut((n / 2) as usize)
+        {
+            *some = (std::collections::BTreeMap::new(), None);
+        }
+    }
+    held.iter().filter_map(|(_, call)| call.as_ref().map(|call| call())).sum::<u64>() as i32 | ESCAPED
+}
+
+/// How much [`hold_and_report`] holds.
+pub(crate) const HELD: usize = 100 << 20;
+
+fn hold_and_report(run: &OwnedFd) -> i32 {
+    let held = std::hint::black_box(vec![1_u8; HELD]);
+    let done = report(run);
+    drop(held);
+    done
+}
+
+/// What [`fill_and_report`] fills.
+pub(crate) const FILLED: usize = 300 << 20;
+
+/// Fills a part of memory page by page, and comes to an end.
+fn fill_and_report(run: &OwnedFd) -> i32 {
+    let mut held: Vec<Vec<u8>> = Vec::new();
+    for _ in 0..FILLED >> 20 {
+        held.push(std::hint::black_box(vec![1; 1 << 20]));
+    }
+    let done = report(run);
+    drop(held);
+    done
+}
+
+fn make_pipes(_: &OwnedFd) -> i32 {
+    let mut ends = [0_i32; 2];
+    denied(raw(libc::SYS_pipe2, [ends.as_mut_ptr() as usize, 0, 0, 0, 0, 0]))
+}
+
+fn make_sockets(_: &OwnedFd) -> i32 {
+    let mut ends = [0_i32; 2];
+    let args = [libc::AF_UNIX as usize, libc::SOCK_DGRAM as usize, 0, ends.as_mut_ptr() as usize, 0, 0];
+    denied(raw(libc::SYS_socketpair, args))
+}
+
+/// Fills its channel while the host is at work on a call and reads nothing.
+fn call_and_fill(run: &OwnedFd) -> i32 {
+    send_frame(run, b'C', 1, r#"{"number":1,"worker":[],"name":"stuck","arguments":"{}"}"#);
+    for part in 0_u32.. {
+        let mut packet = vec![0; 50_000];
+        packet[0] = 0xfd;
+        packet[5..9].copy_from_slice(&20_000_000_u32.to_le_bytes());
+        packet[9..13].copy_from_slice(&(part * (50_000 - 13)).to_le_bytes());
+        if !send_raw(run, &packet) {
+            break;
+        }
+    }
+    ESCAPED
+}
+
+/// Ends some milliseconds before or after a deadline of eight.
+fn near_the_deadline(run: &OwnedFd) -> i32 {
+    std::thread::sleep(Duration::from_millis(4 + raw(libc::SYS_getpid, [0; 6]).unsigned_abs() % 8));
+    report(run)
 }
 
 /// Maps until it is told no; more than a gigabyte is an escape.
@@ -531,6 +653,18 @@ pub(crate) fn queues(_: &OwnedFd) -> i32 {
 
 pub(crate) const ALL_PAYLOADS: &[(&str, Payload)] = &[
     ("spin", spin),
+    ("native_arithmetic", native_arithmetic),
+    ("native_sort", native_sort),
+    ("native_backtracking", native_backtracking),
+    ("double_a_string", double_a_string),
+    ("keep_factorials", keep_factorials),
+    ("many_small_maps", many_small_maps),
+    ("hold_and_report", hold_and_report),
+    ("fill_and_report", fill_and_report),
+    ("make_pipes", make_pipes),
+    ("make_sockets", make_sockets),
+    ("call_and_fill", call_and_fill),
+    ("near_the_deadline", near_the_deadline),
     ("sleep", sleep),
     ("wait_for_the_host", wait_for_the_host),
     ("stop_itself", stop_itself),

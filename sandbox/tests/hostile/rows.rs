@@ -35,6 +35,9 @@ pub(crate) const ROWS: &[Row] = &[
     both("1", "spin", &["T"], KILLED),
     both("2", "sleep", &["T"], KILLED),
     both("2", "wait_for_the_host", &["T"], KILLED),
+    both("3", "native_arithmetic", &["T"], KILLED),
+    both("3", "native_sort", &["T"], KILLED),
+    both("3", "native_backtracking", &["T"], KILLED),
     both("4", "stop_itself", &["T"], KILLED),
     both("11", "hold_memory", &["M"], 1_000),
     both("12", "one_huge_vector", &["M"], SOON),
@@ -44,6 +47,10 @@ pub(crate) const ROWS: &[Row] = &[
     both("17", "map_shared", &["C10"], SOON),
     both("17, 48", "memory_file", &["S"], SOON),
     both("18, 47", "flood", &["V"], KILLED),
+    both("18", "make_pipes", &["S"], SOON),
+    both("18", "make_sockets", &["S"], SOON),
+    // The tool that holds the host up takes a second.
+    template("18", "call_and_fill", &["T"], 1_400),
     both("22", "fork", &["S"], SOON),
     both("22", "vfork", &["S"], SOON),
     both("22", "clone3", &["C10"], SOON),
@@ -173,6 +180,15 @@ pub(crate) fn layered_without(tally: &mut Tally, layer: Layer) {
     }
     if layer == Layer::ParentDeath {
         crate::scenes::children_die_with_the_template(tally, &[layer]);
+    }
+    if layer == Layer::OomFirst {
+        crate::memory::first_to_go(tally, &[layer]);
+    }
+    if layer == Layer::MemoryCgroup {
+        match builder().build().is_ok_and(|sandbox| sandbox.layers().is_active(layer)) {
+            true => crate::memory::a_small_group(tally, &[layer]),
+            false => tally.skip("memcg", "the system does not give it"),
+        }
     }
 }
 

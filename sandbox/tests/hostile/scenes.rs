@@ -1,17 +1,15 @@
 //! What takes more than a row: several runs, several threads, a system that gives less.
 
-use crate::payloads::{ALL_PAYLOADS, raw, spin};
+use crate::payloads::{ALL_PAYLOADS, raw};
 use crate::{Tally, bounds, builder, by_closure, by_template, short, short_bounded};
 use lisp_runtime::{CallStatus, Engine, Input, Limits, Request};
-use lisp_sandbox::{BoundedError, Bounds, Layer, Sandbox, run_bounded, run_bounded_despite_threads};
+use lisp_sandbox::{BoundedError, Bounds, Layer, Sandbox, run_bounded};
 use std::time::{Duration, Instant};
 
 /// What needs a process with one thread.
 pub(crate) fn before_any_thread(tally: &mut Tally) {
     every_call_by_number(tally);
     edges_of_bounds(tally);
-    at_the_deadline(tally);
-    threads_of_a_closure(tally);
     set_up_that_fails(tally);
 }
 
@@ -26,7 +24,6 @@ pub(crate) fn with_threads(tally: &mut Tally) {
     children_die_with_the_template(tally, &[]);
     few_descriptors(tally);
     honest_beside_hostile(tally);
-    refused_with_threads(tally);
     nothing_leaks(tally);
 }
 
@@ -117,66 +114,6 @@ fn edges_of_bounds(tally: &mut Tally) {
     let long = run_bounded(&Bounds::new(second, 1 << 28).result_bytes(1000), || "x".repeat(2000));
     let said = matches!(&long, Err(BoundedError::ExecutionError(text)) if text.contains("longer"));
     tally.check("42 a long result", said, format_args!("{long:?}"));
-    let held =
-        run_bounded(&Bounds::new(second, 64 << 20), || vec![1_u8; 50 << 20].iter().map(|&b| u64::from(b)).sum::<u64>());
-    tally.check("19 just under the limit", held == Ok(50 << 20), format_args!("{held:?}"));
-}
-
-/// 6: a value or a timeout, never both, neither, or for ever.
-fn at_the_deadline(tally: &mut Tally) {
-    let (mut values, mut timeouts) = (0, 0);
-    for round in 0..60 {
-        let early = round % 3;
-        let bounds = Bounds::new(Duration::from_millis(8), 1 << 24);
-        let result = run_bounded(&bounds, || {
-            std::thread::sleep(Duration::from_millis(5 + early));
-            7
-        });
-        match result {
-            Ok(7) => values += 1,
-            Err(BoundedError::Timeout(8)) => timeouts += 1,
-            other => return tally.check("6 at the deadline", false, format_args!("{other:?}")),
-        }
-    }
-    tally.check("6 at the deadline", values + timeouts == 60, format_args!("{values} values, {timeouts} timeouts"));
-}
-
-/// 5, 24, 58.
-fn threads_of_a_closure(tally: &mut Tally) {
-    let (saw, took) = by_closure(&bounds().with_threads(), |channel| {
-        for _ in 0..8 {
-            std::thread::spawn(|| {
-                loop {
-                    std::hint::spin_loop();
-                }
-            });
-        }
-        spin(channel)
-    });
-    tally.check(
-        "5 eight threads spinning",
-        saw == "T" && took < Duration::from_millis(400),
-        format_args!("{saw} {took:?}"),
-    );
-    let (saw, _) = by_closure(&bounds().with_threads(), |_| {
-        let started = (0..10_000).take_while(|_| {
-            std::thread::Builder::new().stack_size(1 << 16).spawn(|| std::thread::sleep(Duration::from_secs(9))).is_ok()
-        });
-        if started.count() < 10_000 { 10 } else { 42 }
-    });
-    tally.check("24 as many threads as there are", ["C10", "T", "M", "A"].contains(&saw.as_str()), saw);
-    let work = || {
-        let sum = |n: u64| std::thread::spawn(move || (0..n).sum::<u64>());
-        let (a, b) = (sum(1000), sum(2000));
-        a.join().unwrap_or(0) + b.join().unwrap_or(0)
-    };
-    let result = run_bounded(&Bounds::new(Duration::from_secs(2), 64 << 20).with_threads(), work);
-    tally.check("58 two honest threads", result == Ok(499_500 + 1_999_000), format_args!("{result:?}"));
-    let (saw, _) = by_closure(&Bounds::new(Duration::from_secs(2), 64 << 20).with_threads(), |_| {
-        let held = std::thread::spawn(|| vec![1_u8; 512 << 20].len());
-        held.join().map_or(10, |_| 42)
-    });
-    tally.check("58 a thread over the budget", saw == "M", saw);
 }
 
 /// 52: nothing runs when a step fails.
@@ -314,15 +251,37 @@ fn the_thread_that_built_it(tally: &mut Tally) {
     );
 }
 
-/// Templates and their children that live, of whichever host.
+/// Templates and their children that live: this process's, and those that nobody owns any more.
 fn processes() -> usize {
+    templates().len()
+}
+
+/// Their pids.
+pub(crate) fn templates() -> Vec<u32> {
+    let own = std::process::id();
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let ours = all.filter(|entry| {
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let state = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        line.windows(TEMPLATE.len()).any(|part| part == TEMPLATE) && !state.contains(") Z ")
+    let pids = all.filter_map(|entry| entry.file_name().to_string_lossy().parse::<u32>().ok());
+    let ours = pids.filter(|&pid| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        if !line.windows(TEMPLATE.len()).any(|part| part == TEMPLATE) {
+            return false;
+        }
+        // Other hosts on the machine have their own.
+        let mut above = parent(pid);
+        while let Some(next) = above.filter(|&above| above > 1 && above != own) {
+            above = parent(next);
+        }
+        above.is_some()
     });
-    ours.count()
+    ours.collect()
+}
+
+/// The parent of a process that lives.
+fn parent(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut after = stat.rsplit_once(')')?.1.split_whitespace();
+    let (state, parent) = (after.next()?, after.next()?);
+    if state == "Z" { None } else { parent.parse().ok() }
 }
 
 const TEMPLATE: &[u8] = b"--ptc-lisp-template";
@@ -340,29 +299,24 @@ pub(crate) fn soon(mut good: impl FnMut() -> bool) -> bool {
 
 /// 23, and what `parent_death` is for where there is no namespace of processes.
 pub(crate) fn children_die_with_the_template(tally: &mut Tally, off: &[Layer]) {
-    // Those of earlier templates have to be gone first.
-    soon(|| processes() == 0);
-    let before = processes();
     let builder = off.iter().fold(builder().without_namespaces(), |builder, &layer| builder.without(layer));
     let sandbox = builder.grace(Duration::from_secs(4)).build().expect("a sandbox");
-    std::thread::scope(|scope| {
+    let children: Vec<u32> = std::thread::scope(|scope| {
         scope.spawn(|| by_template(&sandbox, "sleep"));
-        std::thread::sleep(Duration::from_millis(50));
-        signal(sandbox.template_pids()[0], libc::SIGKILL);
+        let template = sandbox.template_pids()[0];
+        let mut children = Vec::new();
+        soon(|| {
+            children = templates().into_iter().filter(|&pid| parent(pid) == Some(template)).collect();
+            !children.is_empty()
+        });
+        signal(template, libc::SIGKILL);
+        children
     });
-    let gone = soon(|| processes() <= before);
-    tally.check("23 children die with the template", gone, "one lives on");
-    if !gone {
-        // Those that a missing layer has left behind.
-        for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            if let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>()
-                && line.windows(TEMPLATE.len()).any(|part| part == TEMPLATE)
-                && std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default().contains(") S 1 ")
-            {
-                signal(pid, libc::SIGKILL);
-            }
-        }
+    let gone = !children.is_empty() && soon(|| children.iter().all(|&pid| parent(pid).is_none()));
+    tally.check("23 children die with the template", gone, format_args!("{children:?}"));
+    // Those that a missing layer has left behind.
+    for pid in children.into_iter().filter(|&pid| parent(pid) == Some(1)) {
+        signal(pid, libc::SIGKILL);
     }
 }
 
@@ -404,29 +358,6 @@ fn honest_beside_hostile(tally: &mut Tally) {
 /// Waits until calls of tools that were left behind are over.
 pub(crate) fn wait_for_threads() {
     soon(|| std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count) == 1);
-}
-
-/// 57.
-fn refused_with_threads(tally: &mut Tally) {
-    std::thread::scope(|scope| {
-        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-        for _ in 0..3 {
-            let stop = stop.clone();
-            scope.spawn(move || {
-                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                    std::hint::black_box(vec![1_u8; 5_000]);
-                }
-            });
-        }
-        let refused = run_bounded(&bounds(), || 1);
-        let said = matches!(&refused, Err(BoundedError::ExecutionError(text)) if text.contains("threads"));
-        tally.check("57 refused with threads", said, format_args!("{refused:?}"));
-        let patient = Bounds::new(Duration::from_secs(10), 64 << 20);
-        let good =
-            (0..100).filter(|&n| run_bounded_despite_threads(&patient, || vec![n; 100].len()) == Ok(100)).count();
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        tally.check("57 the named variant", good == 100, good);
-    });
 }
 
 fn descriptors() -> usize {

@@ -1,12 +1,9 @@
 //! Programs behind the process door: the same answers, from any number of threads, through sessions, pipes and slates.
-//!
-//! It has a `main` of its own, which templates need.
 
+use crate::pipes;
 use lisp_runtime::{Answer, CallStatus, Cancel, Engine, Input, Limits, Request, Tool, ToolError, Verdict};
-use lisp_sandbox::{CleanSlate, Managed, Sandbox, SlateFailure};
+use lisp_sandbox::{CleanSlate, Sandbox, SlateFailure};
 use serde_json::Value;
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 fn engine() -> Engine {
@@ -178,93 +175,6 @@ fn slates(sandbox: &Sandbox) {
     assert!(matches!(run.failure, Some(SlateFailure::Error { ref reason, .. }) if reason == ":no"));
 }
 
-fn directory(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("ptcl-{name}-{}", std::process::id()))
-}
-
-/// A client's one operation: the three lines.
-fn ask(dir: &Path, byte: &[u8]) -> Vec<String> {
-    let mut wait = std::fs::OpenOptions::new().write(true).open(dir.join("wait")).unwrap();
-    wait.write_all(byte).unwrap();
-    drop(wait);
-    let mut text = String::new();
-    std::fs::File::open(dir.join("status")).unwrap().read_to_string(&mut text).unwrap();
-    text.lines().map(str::to_owned).collect()
-}
-
-fn managed(name: &str, source: &str) -> (PathBuf, Managed) {
-    let mut limits = lisp_runtime::LimitsRequest::default();
-    limits.set("loop_iterations", 0).unwrap();
-    let engine = Engine::builder().limits(Limits::default().with(&limits).with_timeout_ms(60_000)).build().unwrap();
-    let sandbox = Sandbox::builder().engine(engine).build().unwrap();
-    let dir = directory(name);
-    let managed = Managed::start(&sandbox, &dir, source.to_owned(), Input::new()).unwrap();
-    (dir, managed)
-}
-
-fn pipes_while_it_runs(_: &Sandbox) {
-    let (dir, managed) = managed("runs", "(println 1) (loop [x (vec (range 10000))] (recur x))");
-    std::thread::sleep(Duration::from_millis(50));
-    let first = ask(&dir, b"1");
-    assert_eq!((first.len(), first[2].as_str()), (3, "process running normally"));
-    std::thread::sleep(Duration::from_millis(50));
-    let second = ask(&dir, b"1\n");
-    let cpu = |lines: &[String]| lines[0].parse::<u64>().unwrap();
-    assert!(cpu(&second) > cpu(&first) && second[1].parse::<u64>().unwrap() > 100_000, "{first:?} {second:?}");
-    assert!(ask(&dir, b"x")[2].starts_with("bad request"));
-    // A client that asks nothing, one that never reads, and one that goes between the two steps.
-    drop(std::fs::OpenOptions::new().write(true).open(dir.join("wait")).unwrap());
-    let mut text = String::new();
-    std::fs::File::open(dir.join("status")).unwrap().read_to_string(&mut text).unwrap();
-    assert!(text.contains("bad request"), "{text}");
-    let begun = Instant::now();
-    std::fs::OpenOptions::new().write(true).open(dir.join("wait")).unwrap().write_all(b"1").unwrap();
-    std::thread::sleep(Duration::from_millis(1_100));
-    for _ in 0..50 {
-        assert_eq!(ask(&dir, b"1").len(), 3);
-    }
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
-    let begun = Instant::now();
-    let last = ask(&dir, b"0");
-    assert_eq!(last[2], "exited normally");
-    assert!(begun.elapsed() < Duration::from_millis(300), "{:?}", begun.elapsed());
-    let outcome = managed.wait().unwrap();
-    assert_eq!((outcome.verdict(), outcome.prints.join(",")), (Verdict::Cancelled, "1".to_owned()));
-    assert!(!dir.join("wait").exists() && !dir.join("status").exists());
-    std::fs::remove_dir(dir).unwrap();
-}
-
-fn pipes_after_the_end(_: &Sandbox) {
-    for (name, source, state) in [
-        ("ends", "(+ 1 2)", "exited normally"),
-        ("cannot", "(+ 1", "Compilation failed."),
-        ("fails", "(/ 1 0)", "process interrupted: arithmetic_error"),
-    ] {
-        let (dir, managed) = managed(name, source);
-        std::thread::sleep(Duration::from_millis(100));
-        let first = ask(&dir, b"1");
-        assert!(first[2].starts_with(state), "{first:?}");
-        assert_eq!(first[1], "0");
-        assert_eq!(ask(&dir, b"1"), first, "{name}");
-        assert_eq!(ask(&dir, b"0"), first, "{name}");
-        assert!(managed.wait().is_some());
-        std::fs::remove_dir(dir).unwrap();
-    }
-}
-
-fn two_clients_at_once(_: &Sandbox) {
-    let (dir, managed) = managed("two", "(loop [] (recur))");
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            // Of two that read at once one may find the pipe empty; it asks again.
-            scope.spawn(|| (0..20).for_each(|_| while ask(&dir, b"1").len() != 3 {}));
-        }
-    });
-    assert_eq!(ask(&dir, b"0")[2], "exited normally");
-    drop(managed);
-    std::fs::remove_dir(dir).unwrap();
-}
-
 fn capabilities(_: &Sandbox) {
     let capabilities = lisp_sandbox::capabilities().unwrap();
     assert!(capabilities.missing.is_empty() && capabilities.trouble.is_none(), "{capabilities}");
@@ -282,14 +192,19 @@ const TESTS: &[(&str, Test)] = &[
     ("large_things", large_things),
     ("sessions", sessions),
     ("slates", slates),
-    ("pipes_while_it_runs", pipes_while_it_runs),
-    ("pipes_after_the_end", pipes_after_the_end),
-    ("two_clients_at_once", two_clients_at_once),
+    ("pipes_while_it_runs", pipes::while_it_runs),
+    ("pipes_after_the_end", pipes::after_the_end),
+    ("pipes_two_clients_at_once", pipes::two_clients_at_once),
+    ("pipes_ten_thousand_times", pipes::ten_thousand_times),
+    ("pipes_clients_that_go_away", pipes::clients_that_go_away),
+    ("pipes_terminated_twice", pipes::terminated_twice),
+    ("pipes_asked_in_grace", pipes::asked_in_grace),
+    ("pipes_grace", pipes::grace),
     ("capabilities", capabilities),
 ];
 
-fn main() {
-    lisp_sandbox::init();
+pub(crate) fn main() {
+    lisp_sandbox::testing::init(pipes::PAYLOADS);
     let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     if std::env::args().any(|argument| argument == "--list") {
         return;

@@ -1,0 +1,181 @@
+//! Ways into the readers of this crate for arbitrary bytes. They assert what must hold whatever comes.
+
+use crate::said::Said;
+use crate::template::{Config, Notice, Order};
+use crate::verdict;
+use crate::wire::{Assembler, Frame, Kind, Taken, Violation, packets};
+use lisp_runtime::{Begun, CallReply, Engine, Home, Input, Job, Report};
+use std::collections::VecDeque;
+
+/// The longest frame that the fuzzed host takes.
+const MOST: usize = 1 << 16;
+
+/// Reads bytes as one of the two sides would; the first says which, and how.
+pub fn wire(engine: &Engine, bytes: &[u8]) {
+    let Some((&way, rest)) = bytes.split_first() else { return };
+    match way % 8 {
+        0 => drop(host(engine, split(rest))),
+        // Frames as they must be, with anything in them.
+        1 => drop(host(engine, framed(rest).into_iter().flat_map(|(kind, id, part)| packets(kind, id, part)))),
+        2 => order(rest),
+        3 => notice(rest),
+        4 => job(rest),
+        5 => drop(serde_json::from_slice::<Config>(rest)),
+        6 => reply(rest),
+        _ => drop(verdict::clean(&String::from_utf8_lossy(rest), 300)),
+    }
+}
+
+/// Packets: two bytes of length, then so many.
+fn split(mut bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    std::iter::from_fn(move || {
+        let (length, rest) = bytes.split_first_chunk::<2>()?;
+        let length = usize::from(u16::from_le_bytes(*length)).min(rest.len());
+        let (packet, rest) = rest.split_at(length);
+        bytes = rest;
+        Some(packet.to_vec())
+    })
+}
+
+/// Frames: a byte for the kind, one for the number, and text up to a byte that no text has.
+fn framed(bytes: &[u8]) -> Vec<(Kind, u32, &[u8])> {
+    let kinds = [Kind::Printed, Kind::Call, Kind::Report, Kind::Setup, Kind::Job];
+    let frames = bytes.split(|&byte| byte == 0xff).filter_map(|part| match part {
+        [kind, id, rest @ ..] => Some((kinds[usize::from(*kind) % kinds.len()], u32::from(*id), rest)),
+        _ => None,
+    });
+    frames.collect()
+}
+
+/// The host's side of a run.
+fn host(engine: &Engine, packets: impl Iterator<Item = Vec<u8>>) -> Result<(), Violation> {
+    let Ok((_, mut home)) = engine.send_off("", &Input::new(), false) else { return Ok(()) };
+    let (mut assembler, mut report) = (Assembler::default(), None);
+    for packet in packets {
+        match assembler.take(&packet, |_| MOST)? {
+            Taken::Part => {}
+            Taken::Text => {
+                let text = String::from_utf8_lossy(&packet);
+                let _ = verdict::allocation(&text);
+                let clean = verdict::clean(&text, 300);
+                assert!(clean.len() <= 303 && !clean.chars().any(char::is_control));
+            }
+            Taken::Frame(_) if report.is_some() => return Err(Violation::Unexpected),
+            Taken::Frame(frame) => {
+                again(&frame);
+                take(&mut home, &frame, &mut report)?;
+            }
+        }
+    }
+    if let Some(report) = report {
+        let outcome = home.finish(report);
+        let answer = lisp_runtime::Answer::new(None, &outcome).to_json();
+        let read: Result<serde_json::Value, _> = serde_json::from_str(&answer);
+        assert!(read.is_ok() && !answer.contains('\n'), "{answer}");
+    }
+    Ok(())
+}
+
+fn take(home: &mut Home, frame: &Frame, report: &mut Option<Report>) -> Result<(), Violation> {
+    match Said::of(frame)? {
+        Said::Printed(lines) => {
+            if !home.printed(lines) {
+                return Err(Violation::Prints);
+            }
+        }
+        Said::Call(call) => {
+            let mut todo = VecDeque::from([home.begin(call)]);
+            while let Some(begun) = todo.pop_front() {
+                match begun {
+                    Begun::Ready(reply) => {
+                        let json = serde_json::to_vec(&reply).unwrap_or_default();
+                        assert!(serde_json::from_slice::<CallReply>(&json).is_ok());
+                    }
+                    Begun::Later => {}
+                    Begun::Call(pending) => todo.extend(home.end(pending.make()).into_iter().map(|(_, begun)| begun)),
+                }
+            }
+        }
+        Said::Report(said) => *report = Some(*said),
+        Said::Setup(text) => assert!(verdict::clean(&text, 300).len() <= 303),
+    }
+    Ok(())
+}
+
+/// What was read can be sent again, and is read as the same.
+fn again(frame: &Frame) {
+    assert!(frame.bytes.len() <= MOST);
+    let mut assembler = Assembler::default();
+    let mut last = Taken::Part;
+    for packet in packets(frame.kind, frame.id, &frame.bytes) {
+        assert_eq!(last, Taken::Part);
+        last = assembler.take(&packet, |_| MOST).unwrap_or(Taken::Text);
+    }
+    let Taken::Frame(read) = last else { panic!("a frame that was read is not read again") };
+    assert_eq!(read, *frame);
+}
+
+fn order(bytes: &[u8]) {
+    if let Some(order) = Order::of(bytes) {
+        assert_eq!(Order::of(&order.to_bytes()), Some(order));
+    }
+}
+
+fn notice(bytes: &[u8]) {
+    if let Some(notice) = Notice::of(bytes) {
+        assert_eq!(Notice::of(&notice.to_bytes()), Some(notice));
+        if let Notice::Ended { death, late } = notice {
+            // Whatever the status is, it comes to something.
+            let _ = verdict::error(&verdict::Facts {
+                kill: None,
+                end: verdict::End::Reaped { death, late },
+                reported: true,
+                setup: None,
+                said: "",
+                limit_ms: 1,
+                limit_bytes: 1,
+                out_of_group: None,
+            });
+        }
+    }
+}
+
+/// A job that was read can be sent on, and is the same.
+fn job(bytes: &[u8]) {
+    let _ = crate::child::split(bytes);
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    if let Ok(job) = serde_json::from_str::<Job<'_>>(text) {
+        let first = serde_json::to_string(&job).unwrap_or_default();
+        let again: Job<'_> = serde_json::from_str(&first).unwrap_or_else(|error| panic!("{error}: {first}"));
+        assert_eq!(serde_json::to_string(&again).unwrap_or_default(), first);
+    }
+}
+
+fn reply(bytes: &[u8]) {
+    if let Ok(reply) = serde_json::from_slice::<CallReply>(bytes) {
+        let first = serde_json::to_string(&reply).unwrap_or_default();
+        let again: CallReply = serde_json::from_str(&first).unwrap_or_else(|error| panic!("{error}: {first}"));
+        assert_eq!(serde_json::to_string(&again).unwrap_or_default(), first);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &str = r#"{"end":{"Ok":{"kind":"value","json":{"Ok":"JSON"},"text":"1","text_bytes":1,"memory":"{\n}"}},
+        "prints":[],"whole":false,"calls":[],"prints_dropped":0,"usage":{"fuel":1,"compute_us":1,"duration_us":1,
+        "heap_peak_bytes":1,"heap_live_bytes":1,"allocated_bytes":1,"compactions":0,"tool_calls":0,"workers_peak":0,
+        "output_bytes":1},"names":[]}"#;
+
+    /// A process that reports its value over several lines, or no value at all, does not get beyond the line of its answer.
+    #[test]
+    fn an_answer_is_one_line() {
+        let engine = Engine::default();
+        for json in [r"[1,\n2]", r"1\r\n", r#"1}\n{\"verdict\":\"ok\""#, "", r"\n", r#"1, \"x\": 2"#, "[[[["] {
+            wire(&engine, &[b"\x01\x02\x00", REPORT.replace("JSON", json).as_bytes()].concat());
+            let call = format!(r#"{{"number":1,"worker":[],"name":"t","arguments":"{json}"}}"#);
+            wire(&engine, &[b"\x01\x01\x01", call.as_bytes(), b"\xff\x02\x00", REPORT.as_bytes()].concat());
+        }
+    }
+}

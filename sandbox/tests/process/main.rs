@@ -1,0 +1,18 @@
+//! Programs behind the process door: the same answers, from any number of threads, through sessions, pipes and slates.
+//!
+//! It has a `main` of its own, which templates need.
+
+#[cfg(target_os = "linux")]
+mod pipes;
+#[cfg(target_os = "linux")]
+mod suite;
+
+#[cfg(target_os = "linux")]
+fn main() {
+    suite::main();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    println!("skipped: the process layer is for Linux");
+}

@@ -1,0 +1,258 @@
+//! A process that is watched and ended through two named pipes.
+
+use lisp_runtime::{Engine, Input, Limits, Verdict};
+use lisp_sandbox::testing::{Payload, send_frame};
+use lisp_sandbox::{Managed, Sandbox};
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+fn directory(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("ptcl-{name}-{}", std::process::id()))
+}
+
+/// A client's one operation: the three lines.
+fn ask(dir: &Path, byte: &[u8]) -> Vec<String> {
+    let mut wait = std::fs::OpenOptions::new().write(true).open(dir.join("wait")).unwrap();
+    wait.write_all(byte).unwrap();
+    drop(wait);
+    let mut text = String::new();
+    std::fs::File::open(dir.join("status")).unwrap().read_to_string(&mut text).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn managed(name: &str, source: &str) -> (PathBuf, Managed) {
+    let mut limits = lisp_runtime::LimitsRequest::default();
+    limits.set("loop_iterations", 0).unwrap();
+    let engine = Engine::builder().limits(Limits::default().with(&limits).with_timeout_ms(60_000)).build().unwrap();
+    let sandbox = Sandbox::builder().engine(engine).build().unwrap();
+    let dir = directory(name);
+    let managed = Managed::start(&sandbox, &dir, source.to_owned(), Input::new()).unwrap();
+    (dir, managed)
+}
+
+pub(crate) fn while_it_runs(_: &Sandbox) {
+    let (dir, managed) = managed("runs", "(println 1) (loop [x (vec (range 10000))] (recur x))");
+    std::thread::sleep(Duration::from_millis(50));
+    let first = ask(&dir, b"1");
+    assert_eq!((first.len(), first[2].as_str()), (3, "process running normally"));
+    std::thread::sleep(Duration::from_millis(50));
+    let second = ask(&dir, b"1\n");
+    let cpu = |lines: &[String]| lines[0].parse::<u64>().unwrap();
+    assert!(cpu(&second) > cpu(&first) && second[1].parse::<u64>().unwrap() > 100_000, "{first:?} {second:?}");
+    assert!(ask(&dir, b"x")[2].starts_with("bad request"));
+    // A client that asks nothing, one that never reads, and one that goes between the two steps.
+    drop(std::fs::OpenOptions::new().write(true).open(dir.join("wait")).unwrap());
+    let mut text = String::new();
+    std::fs::File::open(dir.join("status")).unwrap().read_to_string(&mut text).unwrap();
+    assert!(text.contains("bad request"), "{text}");
+    let begun = Instant::now();
+    std::fs::OpenOptions::new().write(true).open(dir.join("wait")).unwrap().write_all(b"1").unwrap();
+    std::thread::sleep(Duration::from_millis(1_100));
+    for _ in 0..50 {
+        assert_eq!(ask(&dir, b"1").len(), 3);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    let begun = Instant::now();
+    let last = ask(&dir, b"0");
+    assert_eq!(last[2], "exited normally");
+    assert!(begun.elapsed() < Duration::from_millis(300), "{:?}", begun.elapsed());
+    let outcome = managed.wait().unwrap();
+    assert_eq!((outcome.verdict(), outcome.prints.join(",")), (Verdict::Cancelled, "1".to_owned()));
+    assert!(!dir.join("wait").exists() && !dir.join("status").exists());
+    std::fs::remove_dir(dir).unwrap();
+}
+
+pub(crate) fn after_the_end(_: &Sandbox) {
+    for (name, source, state) in [
+        ("ends", "(+ 1 2)", "exited normally"),
+        ("cannot", "(+ 1", "Compilation failed."),
+        ("fails", "(/ 1 0)", "process interrupted: arithmetic_error"),
+    ] {
+        let (dir, managed) = managed(name, source);
+        std::thread::sleep(Duration::from_millis(100));
+        let first = ask(&dir, b"1");
+        assert!(first[2].starts_with(state), "{first:?}");
+        assert_eq!(first[1], "0");
+        assert_eq!(ask(&dir, b"1"), first, "{name}");
+        assert_eq!(ask(&dir, b"0"), first, "{name}");
+        assert!(managed.wait().is_some());
+        std::fs::remove_dir(dir).unwrap();
+    }
+}
+
+pub(crate) fn two_clients_at_once(_: &Sandbox) {
+    let (dir, managed) = managed("two", "(loop [] (recur))");
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            // Of two that read at once one may find the pipe empty; it asks again.
+            scope.spawn(|| (0..20).for_each(|_| while ask(&dir, b"1").len() != 3 {}));
+        }
+    });
+    assert_eq!(ask(&dir, b"0")[2], "exited normally");
+    drop(managed);
+    std::fs::remove_dir(dir).unwrap();
+}
+
+/// Any number of looks, also after the end; processor time never goes back.
+pub(crate) fn ten_thousand_times(_: &Sandbox) {
+    let (dir, managed) = managed("often", "(loop [i 0] (if (< i 3000000) (recur (inc i)) i))");
+    let (mut last, mut ended) = (0, 0);
+    for _ in 0..10_000 {
+        let lines = ask(&dir, b"1");
+        let cpu: u64 = lines[0].parse().unwrap();
+        assert!(lines.len() == 3 && cpu >= last, "{lines:?} after {last}");
+        last = cpu;
+        ended += u32::from(lines[2] == "exited normally");
+    }
+    assert!(ended > 100, "{ended} looks after the end");
+    assert_eq!(ask(&dir, b"0")[2], "exited normally");
+    assert!(managed.wait().unwrap().is_success());
+    std::fs::remove_dir(dir).unwrap();
+}
+
+/// Clients that go away after each of their steps, and clients that do not read, hold nobody up, and leave nothing open.
+pub(crate) fn clients_that_go_away(_: &Sandbox) {
+    let (dir, managed) = managed("away", "(loop [] (recur))");
+    let wait = || std::fs::OpenOptions::new().write(true).open(dir.join("wait")).unwrap();
+    let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let before = descriptors();
+    let begun = Instant::now();
+    for round in 0..8 {
+        match round % 4 {
+            // Opens and writes nothing; asks and does not come; asks nonsense and does not come.
+            0 => drop(wait()),
+            1 => wait().write_all(b"1").unwrap(),
+            2 => wait().write_all(b"?").unwrap(),
+            // Comes for the answer, and does not read it.
+            _ => {
+                wait().write_all(b"1").unwrap();
+                drop(std::fs::File::open(dir.join("status")).unwrap());
+            }
+        }
+    }
+    // What they have asked is thrown away within a second.
+    std::thread::sleep(Duration::from_millis(1_100));
+    for _ in 0..20 {
+        assert_eq!(ask(&dir, b"1")[2], "process running normally");
+    }
+    // One that has the pipe open and never reads does not keep the process alive.
+    let idle = std::thread::scope(|scope| {
+        let idle = scope.spawn(|| std::fs::File::open(dir.join("status")).unwrap());
+        wait().write_all(b"1").unwrap();
+        idle.join().unwrap()
+    });
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    let asked = Instant::now();
+    wait().write_all(b"0").unwrap();
+    let outcome = managed.wait().unwrap();
+    assert_eq!(outcome.verdict(), Verdict::Cancelled);
+    assert!(asked.elapsed() < Duration::from_secs(2), "{:?}", asked.elapsed());
+    drop(idle);
+    assert!(descriptors() <= before, "{} then {}", before, descriptors());
+    std::fs::remove_dir(dir).unwrap();
+}
+
+/// A second termination finds no pipe; two in one breath are one.
+pub(crate) fn terminated_twice(_: &Sandbox) {
+    let (dir, managed) = managed("twice", "(loop [] (recur))");
+    assert_eq!(ask(&dir, b"0")[2], "exited normally");
+    assert!(managed.wait().is_some());
+    let again = std::fs::OpenOptions::new().write(true).open(dir.join("wait")).map(drop);
+    assert_eq!(again.unwrap_err().kind(), std::io::ErrorKind::NotFound);
+    std::fs::remove_dir(&dir).unwrap();
+    let (dir, managed) = self::managed("breath", "(loop [] (recur))");
+    assert_eq!(ask(&dir, b"00")[2], "exited normally");
+    // The second answer is nobody's, and is given up.
+    let begun = Instant::now();
+    assert_eq!(managed.wait().unwrap().verdict(), Verdict::Cancelled);
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    std::fs::remove_dir(dir).unwrap();
+}
+
+/// Whoever had the pipe open when another terminated the process is answered all the same.
+pub(crate) fn asked_in_grace(_: &Sandbox) {
+    let (dir, managed) = payload("in-grace", "never_mind");
+    std::thread::sleep(Duration::from_millis(50));
+    let mut late = std::fs::OpenOptions::new().write(true).open(dir.join("wait")).unwrap();
+    let status = dir.join("status");
+    let (first, second) = std::thread::scope(|scope| {
+        let first = scope.spawn(|| ask(&dir, b"0"));
+        std::thread::sleep(Duration::from_millis(15));
+        late.write_all(b"1").unwrap();
+        drop(late);
+        let first = first.join().unwrap();
+        let mut second = String::new();
+        std::fs::File::open(&status).unwrap().read_to_string(&mut second).unwrap();
+        (first, second)
+    });
+    assert_eq!(first[2], "forced termination");
+    assert!(second.contains("forced termination"), "{second:?}");
+    drop(managed);
+    std::fs::remove_dir(dir).unwrap();
+}
+
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// Has SIGUSR1, by which a process is asked to end, set a flag.
+#[allow(unsafe_code, reason = "payloads do what programs must not be able to do")]
+fn listen() {
+    extern "C" fn on_signal(_: libc::c_int) {
+        ASKED.store(true, Ordering::Relaxed);
+    }
+    // SAFETY: the handler does nothing but an atomic store.
+    unsafe { libc::signal(libc::SIGUSR1, on_signal as *const () as usize) };
+}
+
+const REPORT: &str = r#"{"end":{"Ok":{"kind":"value","json":{"Ok":"1"},"text":"1","text_bytes":1,"memory":"{}"}},
+    "prints":[],"whole":false,"calls":[],"prints_dropped":0,"usage":{"fuel":1,"compute_us":1,"duration_us":1,"heap_peak_bytes":1,
+    "heap_live_bytes":1,"allocated_bytes":1,"compactions":0,"tool_calls":0,"workers_peak":0,"output_bytes":1},"names":[]}"#;
+
+/// Ends 30 ms after it was asked.
+fn tidy_up(run: &OwnedFd) -> i32 {
+    listen();
+    while !ASKED.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(Duration::from_millis(30));
+    send_frame(run, b'R', 0, REPORT);
+    0
+}
+
+/// Does not end when it is asked.
+fn never_mind(_: &OwnedFd) -> i32 {
+    listen();
+    loop {
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+pub(crate) const PAYLOADS: &[(&str, Payload)] = &[("tidy_up", tidy_up), ("never_mind", never_mind)];
+
+fn payload(name: &str, payload: &'static str) -> (PathBuf, Managed) {
+    let engine = Engine::builder().limits(Limits::default().with_timeout_ms(60_000)).build().unwrap();
+    let sandbox = Sandbox::builder().engine(engine).build().unwrap();
+    let dir = directory(name);
+    let managed = Managed::start_payload(&sandbox, &dir, payload).unwrap();
+    (dir, managed)
+}
+
+/// A process that is terminated has 50 ms. One that ends within them has ended by itself; one that does not is made to.
+pub(crate) fn grace(_: &Sandbox) {
+    for (name, state, least, most) in
+        [("tidy_up", "exited normally", 25, 250), ("never_mind", "forced termination", 45, 250)]
+    {
+        let (dir, managed) = payload(name, name);
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!(ask(&dir, b"1")[2], "process running normally");
+        let begun = Instant::now();
+        assert_eq!(ask(&dir, b"0")[2], state, "{name}");
+        let took = begun.elapsed();
+        println!("  {name}: {state} after {took:?}");
+        assert!(took >= Duration::from_millis(least) && took < Duration::from_millis(most), "{name} {took:?}");
+        drop(managed);
+        std::fs::remove_dir(dir).unwrap();
+    }
+}
