@@ -1,9 +1,14 @@
-//! What every Unix has and `rustix` does not let safe code do: forking, reaping, signals, and address space by trial.
+//! What every Unix has and `rustix` does not let safe code do: forking, reaping, signals.
 
 #![allow(clippy::useless_conversion, reason = "the types of the C library differ from system to system")]
 
+#[cfg(any(not(target_os = "linux"), feature = "testing"))]
+mod by_trial;
+
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+#[cfg(any(not(target_os = "linux"), feature = "testing"))]
+pub(crate) use by_trial::{address_space, keep_two};
 
 /// The signals that there are.
 const SIGNALS: libc::c_int = if cfg!(target_os = "linux") { 64 } else { 31 };
@@ -114,77 +119,4 @@ pub(crate) fn reset_signals() {
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
     }
-}
-
-/// Keeps two descriptors, one as number 3 and one as standard error, and closes all others but 0 to 2. For a process that
-/// has just been forked: whoever owned the others here never runs again.
-pub(crate) fn keep_two(result_end: OwnedFd, said: OwnedFd) -> io::Result<OwnedFd> {
-    const KEPT: RawFd = 3;
-    // SAFETY: numbers only; what owned 2 and 3 does not run in this process any more.
-    result(i64::from(unsafe { libc::dup2(said.as_raw_fd(), 2) }))?;
-    if result_end.as_raw_fd() != KEPT {
-        // SAFETY: as above.
-        result(i64::from(unsafe { libc::dup2(result_end.as_raw_fd(), KEPT) }))?;
-    }
-    std::mem::forget((result_end, said));
-    for fd in KEPT + 1..open_files() {
-        // SAFETY: as above.
-        unsafe { libc::close(fd) };
-    }
-    // SAFETY: 3 is open, and what owned it before has been forgotten or does not run here.
-    Ok(unsafe { OwnedFd::from_raw_fd(KEPT) })
-}
-
-/// More than the highest number of a descriptor, as a rule.
-fn open_files() -> RawFd {
-    const LEAST: RawFd = 4_096;
-    const MOST: RawFd = 1 << 20;
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit is a live variable of the type that is written.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    RawFd::try_from(limit.rlim_cur).unwrap_or(MOST).clamp(LEAST, MOST)
-}
-
-/// Is there a page to be had?
-fn a_page() -> bool {
-    let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON);
-    // SAFETY: a new mapping at a place of the kernel's choice.
-    let page = unsafe { libc::mmap(std::ptr::null_mut(), 4096, prot, flags, -1, 0) };
-    if page == libc::MAP_FAILED {
-        return false;
-    }
-    // SAFETY: it has just been made, and nobody else knows of it.
-    unsafe { libc::munmap(page, 4096) };
-    true
-}
-
-/// The address space this process has, found out by lowering the limit until no page can be had; `None` on a system where
-/// the limit is not kept. The limit is as before afterwards.
-pub(crate) fn address_space() -> io::Result<Option<u64>> {
-    let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit is a live variable of the type that is written.
-    result(i64::from(unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut before) }))?;
-    let set = |soft: libc::rlim_t| {
-        let limit = libc::rlimit { rlim_cur: soft, rlim_max: before.rlim_max };
-        // SAFETY: the limit is a live variable; only the soft one changes.
-        result(i64::from(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) })).map(drop)
-    };
-    set(0)?;
-    if a_page() {
-        set(before.rlim_cur)?;
-        return Ok(None);
-    }
-    // Nothing here takes memory: for most of this there is none.
-    let (mut none, mut some): (libc::rlim_t, libc::rlim_t) = (0, (1 << 47).min(before.rlim_cur));
-    while some - none > 4096 {
-        let half = none + (some - none) / 2;
-        set(half)?;
-        if a_page() {
-            some = half;
-        } else {
-            none = half;
-        }
-    }
-    set(before.rlim_cur)?;
-    Ok(u64::try_from(some).ok())
 }
