@@ -17,8 +17,9 @@ use std::sync::Arc;
 const RHYTHMS: [(Option<u64>, u64); 3] = [(None, 1_000_000), (Some(1), 1_000_000), (Some(3), 500)];
 
 fn run(program: &Arc<Program>, compact_every: Option<u64>, slice: u64) -> (String, Vec<String>, u64, bool) {
+    // So little that what is held at most, copied at every allocation, takes no more than seconds.
     let settings =
-        Settings { fuel: Some(50_000), heap_bytes: 1 << 20, now_ms: Some(0), compact_every, ..Settings::default() };
+        Settings { fuel: Some(20_000), heap_bytes: 1 << 17, now_ms: Some(0), compact_every, ..Settings::default() };
     let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), settings);
     if let Err(error) = machine.load(program.clone()) {
         return (error.to_string(), Vec::new(), 0, false);
