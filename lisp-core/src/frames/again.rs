@@ -1,31 +1,23 @@
 //! The usual step of the usual frames, without leaving the function they call.
 
 use super::{FrameOp, builder};
-use crate::cost::INSTRUCTION;
-use crate::heap::{Heap, METERED, Value};
+use crate::heap::Value;
 use crate::machine::{Code, Frame, State};
 
 /// The function on top has come to its `result`, and a native frame called it. When that frame would store the result
 /// and call the same function for the next element, this does both, and the function's frame begins anew.
 ///
-/// Answers false, with nothing changed, when there is anything else to do: no more elements, no room, the slice's end.
+/// The caller pays for it as for an instruction. Answers false, with nothing changed, when there is anything else to do: no more elements, no room, the slice's end.
 #[inline(never)]
-pub(crate) fn again<'h>(h: &'h Heap, s: &mut State<'h>, result: &Value<'h>) -> bool {
+pub(crate) fn again<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
     let [.., Frame { code: Code::Native { op, i, size, .. }, base, .. }, top] = s.frames.as_mut_slice() else {
         return false;
     };
     let Code::Lisp { closure: Some(running), .. } = top.code else { return false };
     let (own, args) = s.stack.split_at_mut(top.base as usize);
     let Some(own) = own.get_mut(*base as usize..*base as usize + *size as usize) else { return false };
-    if METERED && h.left() < INSTRUCTION as i64 {
-        return false;
-    }
     if matches!(op, FrameOp::Sort | FrameOp::SortBy) {
-        let goes_on = super::sort::next_pair(own, running, result, args);
-        if goes_on {
-            charge(h);
-        }
-        return goes_on;
+        return super::sort::next_pair(own, running, result, args);
     }
     let [_, Value::Closure(f), Value::Vector(items), acc, extra, _, ..] = own else { return false };
     let Some([item, next, ..]) = items.items().get(*i as usize..) else { return false };
@@ -40,7 +32,6 @@ pub(crate) fn again<'h>(h: &'h Heap, s: &mut State<'h>, result: &Value<'h>) -> b
             let [first, second, ..] = args else { return false };
             (*acc, *first, *second) = (*result, *result, *next);
             *i += 1;
-            charge(h);
             return true;
         }
         _ => return false,
@@ -52,13 +43,5 @@ pub(crate) fn again<'h>(h: &'h Heap, s: &mut State<'h>, result: &Value<'h>) -> b
     }
     args[0] = *next;
     *i += 1;
-    charge(h);
     true
-}
-
-/// The native frame's own step, as it is charged for elsewhere.
-fn charge(h: &Heap) {
-    if METERED {
-        h.set_left(h.left() - INSTRUCTION as i64);
-    }
 }

@@ -3,7 +3,7 @@
 use super::header::Header;
 use super::shapes::Shapes;
 use super::value::{Closure, Compose, Composed, Time, TimeValue};
-use super::{Fault, Res, Value};
+use super::{Fault, Fuel, Res, Value};
 use crate::builtins::args::count_graphemes;
 use crate::compile::Proto;
 use crate::machine::Unit;
@@ -60,7 +60,7 @@ pub struct Heap {
     trapped_early: Cell<bool>,
     /// Fuel that may still be spent before there is something to look at; negative when there is. What was spent is
     /// `stop_at` less this, so that a charge is one subtraction.
-    left: Cell<i64>,
+    left: Cell<Fuel>,
     /// With this much fuel spent there is something to look at: the end of the slice, the interrupt, the ceiling.
     stop_at: Cell<u64>,
     /// Where the slice ends that the driver gave.
@@ -107,7 +107,7 @@ impl Heap {
             poor: Cell::new(0),
             trap_in: Cell::new(0),
             trapped_early: Cell::new(false),
-            left: Cell::new(MOST_LEFT as i64),
+            left: Cell::new(Fuel::of(MOST_LEFT as i64)),
             stop_at: Cell::new(MOST_LEFT),
             slice_end: Cell::new(u64::MAX),
             ceiling: Cell::new(u64::MAX),
@@ -235,23 +235,23 @@ impl Heap {
     /// Fuel spent so far.
     #[inline]
     pub fn spent(&self) -> u64 {
-        self.stop_at.get().wrapping_sub(self.left.get() as u64)
+        self.stop_at.get().wrapping_sub(self.left.get().units() as u64)
     }
 
     /// Puts the fuel spent back to what it was when an instruction began.
     pub(crate) fn set_spent(&self, spent: u64) {
-        self.left.set(self.stop_at.get().wrapping_sub(spent) as i64);
+        self.left.set(Fuel::of(self.stop_at.get().wrapping_sub(spent) as i64));
     }
 
     /// Fuel left before there is something to look at; negative when there is.
     #[inline]
-    pub(crate) fn left(&self) -> i64 {
+    pub(crate) fn left(&self) -> Fuel {
         self.left.get()
     }
 
     /// The same, when it was counted elsewhere.
     #[inline]
-    pub(crate) fn set_left(&self, left: i64) {
+    pub(crate) fn set_left(&self, left: Fuel) {
         self.left.set(left);
     }
 
@@ -276,9 +276,9 @@ impl Heap {
         if !METERED {
             return Ok(());
         }
-        let left = self.left.get().saturating_sub_unsigned(fuel);
+        let left = self.left.get().spend(fuel);
         self.left.set(left);
-        if left < 0 { self.look_up() } else { Ok(()) }
+        if left.is_over() { self.look_up() } else { Ok(()) }
     }
 
     /// Looks at what may end or pause the run while a built-in is at work. Without an interrupt the slice is obeyed;

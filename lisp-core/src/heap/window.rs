@@ -1,7 +1,7 @@
 //! The registers and the code of the frame that runs. What an instruction may touch is checked when the code is made,
 //! and that its registers are on the stack when its frame is entered; between the two nothing is checked again.
 
-use super::Value;
+use super::{METERED, Value};
 use crate::compile::Instr;
 use crate::cost::INSTRUCTION;
 use std::marker::PhantomData;
@@ -132,9 +132,18 @@ impl<'w, 'h> Window<'w, 'h> {
         unsafe { *self.registers.add(r as usize) = value }
     }
 
-    /// `n` registers in a row.
+    /// `n` registers in a row, which must be an operand of the instruction fetched last, as `base` is.
     #[inline(always)]
     pub(crate) fn row(&self, base: u16, n: usize) -> &[Value<'h>] {
+        debug_assert!(base as usize + n <= self.room);
+        // SAFETY: an instruction that names a row has been checked by `Bytecode::new` to keep it inside the registers, and
+        // `open` that so many are on the stack, which is borrowed for 'w.
+        unsafe { std::slice::from_raw_parts(self.registers.add(base as usize), n) }
+    }
+
+    /// The same for a row whose length the instruction does not name.
+    #[inline(always)]
+    pub(crate) fn row_of(&self, base: u16, n: usize) -> &[Value<'h>] {
         assert!(base as usize + n <= self.room, "a row of registers is on the stack");
         // SAFETY: the row ends before the stack does, which is borrowed for 'w.
         unsafe { std::slice::from_raw_parts(self.registers.add(base as usize), n) }
@@ -143,7 +152,7 @@ impl<'w, 'h> Window<'w, 'h> {
 
 /// Fuel as the bytes of code that it pays for, if no built-in takes its part; negative when more was spent than there
 /// was.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Fuel(isize);
 
 /// Bytes of code that one unit of fuel pays for.
@@ -152,16 +161,37 @@ const BYTES_PER_UNIT: i64 = size_of::<Instr>() as i64 / INSTRUCTION as i64;
 const _: () = assert!(BYTES_PER_UNIT * INSTRUCTION as i64 == size_of::<Instr>() as i64);
 
 impl Fuel {
+    /// What one instruction costs.
+    pub(crate) const ONE: Fuel = Fuel::of(INSTRUCTION as i64);
+
     /// So many units, which are never so many that the bytes could overflow.
     #[inline(always)]
-    pub(crate) fn of(left: i64) -> Fuel {
-        Fuel(left.wrapping_mul(BYTES_PER_UNIT) as isize)
+    pub(crate) const fn of(units: i64) -> Fuel {
+        Fuel(units.wrapping_mul(BYTES_PER_UNIT) as isize)
     }
 
     /// In units.
     #[inline(always)]
-    pub(crate) fn left(self) -> i64 {
+    pub(crate) const fn units(self) -> i64 {
         (self.0 as i64).div_euclid(BYTES_PER_UNIT)
+    }
+
+    /// What is left of it; `None` when it is less.
+    #[inline(always)]
+    pub(crate) fn less(self, cost: Fuel) -> Option<Fuel> {
+        (!METERED || self.0 >= cost.0).then(|| Fuel(self.0 - cost.0))
+    }
+
+    /// What is left of it when so many units are spent, whether it is so much or not.
+    #[inline(always)]
+    pub(crate) fn spend(self, units: u64) -> Fuel {
+        Fuel(self.0.saturating_sub_unsigned((units as usize).saturating_mul(BYTES_PER_UNIT as usize)))
+    }
+
+    /// Was more spent than there was?
+    #[inline(always)]
+    pub(crate) fn is_over(self) -> bool {
+        self.0 < 0
     }
 }
 

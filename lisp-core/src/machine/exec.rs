@@ -36,13 +36,13 @@ impl<'h> State<'h> {
             };
             let mut base = base as usize;
             let mut constants = unit.program.constants().values();
-            let mut w = Window::open(&mut self.stack, base, &proto.code, pc, Fuel::of(h.left()));
+            let mut w = Window::open(&mut self.stack, base, &proto.code, pc, h.left());
 
             // Tells the heap what fuel is left. Before anything that may look at it or spend some.
             macro_rules! settle {
                 () => {
                     if METERED {
-                        h.set_left(w.fuel().left())
+                        h.set_left(w.fuel())
                     }
                 };
             }
@@ -53,7 +53,7 @@ impl<'h> State<'h> {
                     let fuel = h.spent();
                     match $work {
                         Ok(value) => {
-                            w.refuel(Fuel::of(h.left()));
+                            w.refuel(h.left());
                             value
                         }
                         Err(fault) => {
@@ -70,7 +70,7 @@ impl<'h> State<'h> {
                     let (fuel, pc) = (h.spent(), w.pc(&proto.code));
                     match $work {
                         Ok(value) => {
-                            w = Window::open(&mut self.stack, base, &proto.code, pc, Fuel::of(h.left()));
+                            w = Window::open(&mut self.stack, base, &proto.code, pc, h.left());
                             value
                         }
                         Err(fault) => return Err(self.stopped(fault, fuel, pc)),
@@ -326,11 +326,14 @@ impl<'h> State<'h> {
                         };
                         let (&Frame { code, base: caller, .. }, dst) = (below, done.dst);
                         let Code::Lisp { unit: u, proto: p, closure: c, pc } = code else {
-                            settle!();
-                            if crate::frames::again(h, self, &value) {
-                                w = Window::open(&mut self.stack, base, &proto.code, 0, Fuel::of(h.left()));
+                            let fuel = w.fuel();
+                            if let Some(left) = fuel.less(Fuel::ONE)
+                                && crate::frames::again(self, &value)
+                            {
+                                w = Window::open(&mut self.stack, base, &proto.code, 0, left);
                                 continue;
                             }
+                            h.set_left(fuel);
                             self.finish_frame(value);
                             continue 'frame;
                         };
@@ -358,7 +361,7 @@ impl<'h> State<'h> {
                     }
                     Instr::Closure { dst, proto: inner, base: row } => {
                         let inner = &unit.program.protos()[inner as usize];
-                        let captured = w.row(row, inner.captures as usize).iter().copied();
+                        let captured = w.row_of(row, inner.captures as usize).iter().copied();
                         let value = attempt!(h.closure(unit, inner, captured));
                         w.set(dst, value);
                     }
@@ -373,7 +376,7 @@ impl<'h> State<'h> {
                     }
                     Instr::Record { dst, base: row, k } => {
                         if let Value::Map(model) = constants[k as usize] {
-                            let value = attempt!(record(h, model, w.row(row, model.len())));
+                            let value = attempt!(record(h, model, w.row_of(row, model.len())));
                             w.set(dst, value);
                         }
                     }
@@ -476,7 +479,7 @@ impl<'h> State<'h> {
         if let Err(fault) = h.pause_or_go_on() {
             return Err(self.stopped(fault, fuel, next));
         }
-        h.set_left(h.left() + INSTRUCTION as i64);
+        h.set_spent(h.spent() - INSTRUCTION);
         self.save_pc(next - 1);
         Ok(())
     }
