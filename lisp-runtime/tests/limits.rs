@@ -161,3 +161,71 @@ fn prints_are_bounded_with_a_mark() {
     let outcome = eval(limits, "(println \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\")");
     assert!(outcome.prints[0].starts_with("aaaaaaaaaaaaaaaaaaaa..."), "{:?}", outcome.prints);
 }
+
+/// The error of a limit names it, says its value, and how to raise it.
+#[test]
+fn errors_of_limits_name_them() {
+    let limits = Limits::default().with_loop_iterations(0);
+    let endless = "(loop [] (recur))";
+    let rows = [
+        (limits.with_timeout_ms(23), endless, Reason::Timeout, "timeout_ms", "23"),
+        (limits.with_fuel(1_023), endless, Reason::FuelExhausted, "fuel", "1023"),
+        (limits.with_heap_bytes(54_321), "(vec (range 9999))", Reason::MemoryExceeded, "heap_bytes", "54321"),
+        (limits.with_setup_heap_bytes(4_321), "data/xs", Reason::MemoryExceeded, "setup_heap_bytes", "4321"),
+        (
+            limits.with_worker_heap_bytes(54_321),
+            "(pmap (fn [_] (count (vec (range 9999)))) [1])",
+            Reason::MemoryExceeded,
+            "worker_heap_bytes",
+            "54321",
+        ),
+        (limits.with_loop_iterations(23), endless, Reason::LoopLimitExceeded, "loop_iterations", "23"),
+        (
+            limits.with_tool_calls(3),
+            "(map (fn [i] (tool/n {:i i})) (range 9))",
+            Reason::ToolCallLimitExceeded,
+            "tool_calls",
+            "3",
+        ),
+        (
+            limits.with_program_bytes(23),
+            "(+ 1 2 3 4 5 6 7 8 9 10 11 12)",
+            Reason::ProgramTooLarge,
+            "program_bytes",
+            "23",
+        ),
+        (limits.with_symbols(3), "[:a :b :c :d]", Reason::SymbolLimitExceeded, "symbols", "3"),
+        (limits.with_result_bytes(23), "(range 99)", Reason::ResultLimitExceeded, "result_bytes", "23"),
+        (limits.with_result_bytes(23), "(tool/n {:i (range 99)})", Reason::ResultLimitExceeded, "result_bytes", "23"),
+        (
+            limits.with_parallel_workers(1),
+            "(pmap (fn [_] (pmap inc [1])) [1])",
+            Reason::ParallelCapacityExceeded,
+            "parallel_workers",
+            "1",
+        ),
+        (
+            limits.with_parallel_timeout_ms(23),
+            "(pmap (fn [_] (loop [] (recur))) [1])",
+            Reason::Timeout,
+            "parallel_timeout_ms",
+            "23",
+        ),
+    ];
+    for (limits, source, reason, name, value) in rows {
+        let engine = Engine::builder().limits(limits).tool("n", |_| Ok(1)).build().expect("an engine");
+        let data = format!("[{}1]", "1,".repeat(9_999));
+        let input = if name == "setup_heap_bytes" { Input::new().json("xs", data) } else { Input::new() };
+        let outcome = engine.eval(source, input);
+        let problem = outcome.problem().unwrap_or_else(|| panic!("{name}: {source} succeeded"));
+        let (message, hint) = (&problem.error.message, problem.error.hint.as_deref().unwrap_or_default());
+        assert_eq!(problem.reason(), reason, "{name}: {message}");
+        let figures = problem.error.details.iter().any(|(_, figure)| match figure {
+            Detail::Int(n) => n.to_string() == value,
+            _ => false,
+        });
+        assert!(message.replace(['_', ','], "").contains(value), "{name} = {value}: {message}");
+        assert!(figures, "{name} = {value}: {:?}", problem.error.details);
+        assert!(hint.contains("raise") && hint.contains(name), "{name}: {hint:?}");
+    }
+}

@@ -13,7 +13,11 @@ pub(crate) fn again<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
     let [.., Frame { code: Code::Native { op, i, size, .. }, base, .. }, top] = s.frames.as_mut_slice() else {
         return false;
     };
-    let Code::Lisp { closure: Some(running), .. } = top.code else { return false };
+    let Code::Lisp { closure: Some(running), proto, .. } = top.code else { return false };
+    // Each call of such a function makes a vector of its last arguments.
+    if proto.variadic {
+        return false;
+    }
     let (own, args) = s.stack.split_at_mut(top.base as usize);
     let Some(own) = own.get_mut(*base as usize..*base as usize + *size as usize) else { return false };
     if matches!(op, FrameOp::Sort | FrameOp::SortBy) {

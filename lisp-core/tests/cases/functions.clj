@@ -101,6 +101,16 @@ once
 (let [loop-back (fn [n] (loop-back n))] (loop-back 1))
 ;! unbound_var
 
+;; A function of any number of arguments gets a vector of them at every call.
+[(map (fn [& xs] xs) [1 2 3 4]) (map (fn [x & xs] [x xs]) [1 2 3]) (map #(count %&) [1 2 3]) (map (fn [& xs] xs) [1 2 3] [4 5 6])]
+;=> [[[1] [2] [3] [4]] [[1 []] [2 []] [3 []]] [1 1 1] [[1 4] [2 5] [3 6]]]
+
+[(filter (fn [& [x]] (odd? x)) (range 9)) (remove (fn [& xs] (odd? (first xs))) (range 9)) (reduce (fn [& xs] xs) [1 2 3 4])]
+;=> [[1 3 5 7] [0 2 4 6 8] [[[1 2] 3] 4]]
+
+[(reduce (fn [a & xs] [a xs]) 0 [1 2 3]) (sort (fn [& xs] (apply < xs)) [3 1 2 5 4 9 0]) (sort-by (fn [& xs] (first xs)) (fn [a & more] (> a (first more))) [3 1 2 5 4 9 0])]
+;=> [[[[0 [1]] [2]] [3]] [0 1 2 3 4 5 9] [9 5 4 3 2 1 0]]
+
 ;; A short function around a single value answers it.
 [(#(%) 7) (#(identity :k)) (#([%2 %1]) 1 2)]
 ;=> [7 :k [2 1]]
