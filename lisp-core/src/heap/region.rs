@@ -45,7 +45,9 @@ pub struct Heap {
     region: u32,
     used: Cell<usize>,
     peak: Cell<usize>,
-    allocated: Cell<u64>,
+    /// Allocated in all, but for what `used` has grown by since it was `used_before`.
+    allocated_before: Cell<u64>,
+    used_before: Cell<usize>,
     /// What may be held now, the garbage counted too: the budget, but for work of the host.
     limit: Cell<usize>,
     /// What may be held at all.
@@ -57,6 +59,8 @@ pub struct Heap {
     poor: Cell<u32>,
     /// For tests: a trap is due when this many allocations have been made; 0 is never.
     trap_in: Cell<u64>,
+    /// Up to here an allocation needs no second look: the limit, or nothing while allocations are counted for a trap.
+    unseen: Cell<usize>,
     trapped_early: Cell<bool>,
     /// Fuel that may still be spent before there is something to look at; negative when there is. What was spent is
     /// `stop_at` less this, so that a charge is one subtraction.
@@ -99,13 +103,15 @@ impl Heap {
             region,
             used: Cell::new(0),
             peak: Cell::new(0),
-            allocated: Cell::new(0),
+            allocated_before: Cell::new(0),
+            used_before: Cell::new(0),
             limit: Cell::new(limit),
             budget: limit,
             held: Cell::new(0),
             compactions: Cell::new(0),
             poor: Cell::new(0),
             trap_in: Cell::new(0),
+            unseen: Cell::new(limit),
             trapped_early: Cell::new(false),
             left: Cell::new(Fuel::of(MOST_LEFT as i64)),
             stop_at: Cell::new(MOST_LEFT),
@@ -162,7 +168,7 @@ impl Heap {
         Account {
             used: self.used.get(),
             peak: self.peak.get().max(self.used.get()),
-            allocated: self.allocated.get(),
+            allocated: self.allocated(),
             limit: self.budget,
             compactions: self.compactions.get(),
         }
@@ -175,9 +181,11 @@ impl Heap {
         self.chunks = Vec::new();
         self.shapes.clear();
         let live = bytes + self.held.get();
+        self.allocated_before.set(self.allocated());
         self.used.set(live);
+        self.used_before.set(live);
         self.compactions.set(self.compactions.get() + 1);
-        self.limit.set(self.budget);
+        self.set_limit(self.budget);
     }
 
     /// Notes a compaction for want of room. Have the last ones, one after the other, left next to none? Then the run
@@ -194,7 +202,6 @@ impl Heap {
         let bytes = bump.allocated_bytes() + std::mem::size_of::<Bump>();
         self.chunks.push(bump);
         self.used.set(self.used.get().saturating_add(bytes));
-        self.allocated.set(self.allocated.get() + bytes as u64);
     }
 
     /// Is more held than may be before a compaction?
@@ -204,7 +211,7 @@ impl Heap {
 
     pub(super) fn rebudget(&mut self, bytes: usize) {
         self.budget = bytes;
-        self.limit.set(bytes);
+        self.set_limit(bytes);
     }
 
     /// Runs work of the host that is not on the program's bill: it may allocate `bytes`, whatever the budget, and
@@ -215,12 +222,12 @@ impl Heap {
         let most = if self.interrupt.borrow().is_some() { 0 } else { unwatched };
         let (stop_at, ceiling) = (self.stop_at.get(), self.ceiling.replace(u64::MAX));
         self.stop_when(spent.saturating_add(most));
-        self.limit.set(self.used.get().saturating_add(bytes));
         let (trap_in, news) = (self.trap_in.replace(0), self.news.replace(false));
+        self.set_limit(self.used.get().saturating_add(bytes));
         let done = work();
         self.trap_in.set(trap_in);
         self.news.set(news);
-        self.limit.set(limit);
+        self.set_limit(limit);
         self.ceiling.set(ceiling);
         self.stop_at.set(stop_at);
         self.set_spent(spent);
@@ -265,7 +272,7 @@ impl Heap {
     /// Takes work that was done elsewhere for this run on the account.
     pub(crate) fn add_work(&self, fuel: u64, allocated: u64, compactions: u64) {
         self.set_spent(self.spent().saturating_add(fuel));
-        self.allocated.set(self.allocated.get().saturating_add(allocated));
+        self.allocated_before.set(self.allocated_before.get().saturating_add(allocated));
         self.compactions.set(self.compactions.get().saturating_add(compactions));
     }
 
@@ -389,7 +396,6 @@ impl Heap {
         self.used.set(self.used.get() + bytes);
         self.held.set(self.held.get() + bytes);
         self.peak.set(self.peak.get().max(self.used.get()));
-        self.allocated.set(self.allocated.get() + bytes as u64);
         Ok(())
     }
 
@@ -404,22 +410,38 @@ impl Heap {
             return Ok(());
         }
         let bytes = bytes.saturating_add(7) & !7;
-        if self.trap_in.get() > 0 {
-            self.count_down(bytes)?;
+        match self.used.get().checked_add(bytes) {
+            Some(sum) if sum <= self.unseen.get() => self.used.set(sum),
+            _ => return self.account_with_care(bytes),
         }
-        let used = self.used.get();
-        match used.checked_add(bytes) {
-            Some(sum) if sum <= self.limit.get() => self.used.set(sum),
-            _ => return Err(Fault::Collect(bytes)),
-        }
-        self.allocated.set(self.allocated.get() + bytes as u64);
         Ok(())
     }
 
+    /// For an allocation that is over the limit, or one of those that are counted.
     #[cold]
+    fn account_with_care(&self, bytes: usize) -> Res<()> {
+        if self.trap_in.get() > 0 {
+            self.count_down(bytes)?;
+        }
+        self.room(bytes)?;
+        self.used.set(self.used.get() + bytes);
+        Ok(())
+    }
+
+    fn set_limit(&self, bytes: usize) {
+        self.limit.set(bytes);
+        self.unseen.set(if self.trap_in.get() > 0 { 0 } else { bytes });
+    }
+
+    /// Allocated so far, what was freed since included.
+    fn allocated(&self) -> u64 {
+        self.allocated_before.get().saturating_add((self.used.get() - self.used_before.get()) as u64)
+    }
+
     fn count_down(&self, bytes: usize) -> Res<()> {
         self.trap_in.set(self.trap_in.get() - 1);
         if self.trap_in.get() == 0 {
+            self.set_limit(self.limit.get());
             self.trapped_early.set(true);
             return Err(Fault::Collect(bytes));
         }
@@ -429,6 +451,7 @@ impl Heap {
     /// For tests: the next trap comes after this many allocations, whether there is room or not.
     pub(crate) fn trap_after(&self, allocations: u64) {
         self.trap_in.set(allocations);
+        self.set_limit(self.limit.get());
     }
 
     /// Was the last trap one of those?
