@@ -1,4 +1,4 @@
-//! Hostile programs: each ends with its verdict, within its limits, in time. `unharmed.rs` has honest ones beside them.
+//! Hostile programs: each ends with its verdict, within its limits, in time. `beside.rs` has honest ones beside them.
 
 use lisp_runtime::{Engine, Input, Limits, Outcome, Phase, Tool};
 use std::fmt::Write as _;
