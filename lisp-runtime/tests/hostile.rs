@@ -1,4 +1,4 @@
-//! Hostile programs: each ends with its verdict, within its limits, in time, and the host is unharmed.
+//! Hostile programs: each ends with its verdict, within its limits, in time. `beside.rs` has honest ones beside them.
 
 use lisp_runtime::{Engine, Input, Limits, Outcome, Phase, Tool};
 use std::fmt::Write as _;
@@ -113,9 +113,9 @@ fn growth() -> Vec<Row> {
         // So little fuel that the memory cannot have been filled first.
         Row::new("L4 a long range, at once", "(range 1000000000000)", FULL).fuel(1_000),
         Row::new("L4 a long range of floats, at once", "(vec (range 1e9))", FULL).fuel(1_000),
+        Row::new("L4 combinations, at once", "(combinations (range 40) 20)", FULL).fuel(1_000),
         Row::new("L4 a long map", "(count (map (fn [_] 1) (range 100000000)))", FULL).hungry(),
-        Row::new("L4 combinations", "(combinations (range 40) 20)", &["memory_exceeded", "unbound_var", "timeout"])
-            .hungry(),
+        Row::new("L4 combinations", "(combinations (range 40) 20)", FULL).hungry(),
         Row::new("L4 many small vectors", "(map (fn [i] [i]) (range 500000))", FULL).hungry(),
         Row::new("L4 many maps", "(map (fn [i] {:a i :b [i]}) (range 200000))", FULL).hungry(),
         Row::new("L4 many keys", "(reduce (fn [m i] (assoc m i [i])) {} (range 500000))", FULL_OR_LATE).hungry(),
@@ -440,10 +440,13 @@ fn values() -> Vec<Row> {
             .endless()
             .hungry(),
         Row::new("L13 a huge print", "(println (range 500000))", &["ok", "memory_exceeded"]).hungry(),
-        Row::new("L13 ten megabytes", "(println data/given)", &["ok"]).given(|| {
-            let row = format!("{{\"name\": \"{}\", \"list\": [1, 2, 3]}},", "n".repeat(60));
-            format!("[{}1]", row.repeat(100_000))
-        }),
+        // The text is made before it is cut: the budget must hold it.
+        Row::new("L13 ten megabytes", "(println data/given)", &["ok"])
+            .given(|| {
+                let row = format!("{{\"name\": \"{}\", \"list\": [1, 2, 3]}},", "n".repeat(60));
+                format!("[{}1]", row.repeat(100_000))
+            })
+            .limits(|limits| limits.with_heap_bytes(64_000_000)),
         Row::new("L13 a large value", "(println (map (fn [i] {:i i}) (range 20000)))", &["ok", "memory_exceeded"])
             .hungry(),
     ]
@@ -770,44 +773,4 @@ fn the_edge_of_the_budget_is_sharp() {
     let first = edge();
     assert_eq!(edge(), first);
     assert!(fits(first) && !fits(first - 1));
-}
-
-/// L21: a thousand hostile programs on eight threads beside a thousand honest ones.
-#[test]
-fn honest_programs_finish_beside_hostile_ones() {
-    let hostile: [(&str, &[&str]); 8] = [
-        ("(loop [] (recur))", LATE),
-        ("(defn f [x] (inc (f x))) (f 0)", FULL_OR_LATE),
-        ("(reduce (fn [s _] (str s s)) \"x\" (range 64))", FULL_OR_LATE),
-        ("(re-find #\"(a*)*\\1b\" (apply str (repeat 10000 \"a\")))", &["timeout", "runtime_error"]),
-        ("(reduce (fn [x _] (* x x)) 3 (range 60))", &["timeout", "arithmetic_error"]),
-        ("(sort (fn [a b] (= a b)) (range 100000))", FULL_OR_LATE),
-        (
-            "(pmap (fn [_] (pmap (fn [_] (loop [] (recur))) (range 9))) (range 9))",
-            &["timeout", "parallel_capacity_exceeded"],
-        ),
-        ("(((((", &["parse_error"]),
-    ];
-    let short = Limits::default().with_timeout_ms(20).with_loop_iterations(0);
-    let attacked = Engine::builder().limits(short).build().expect("an engine");
-    let honest = Engine::builder().limits(Limits::default().with_timeout_ms(20_000)).build().expect("an engine");
-    let program = honest.compile("(reduce + (map :n (filter :ok data/rows)))").expect("a program");
-    let rows = honest.import("rows", format!("[{}{{}}]", "{\"n\": 2, \"ok\": true},".repeat(100))).expect("data");
-    let (attacked, honest, program, rows) = (&attacked, &honest, &program, &rows);
-    std::thread::scope(|scope| {
-        for thread in 0..8 {
-            scope.spawn(move || {
-                for i in 0..125 {
-                    let (source, expected) = hostile[(i + thread) % hostile.len()];
-                    let outcome = attacked.eval(source, Input::new());
-                    assert!(expected.contains(&came_to(&outcome)), "{source}: {:?}", outcome.problem());
-                }
-            });
-            scope.spawn(move || {
-                for _ in 0..125 {
-                    assert_eq!(honest.run(program, Input::new().data_set(rows)).value::<i64>(), Ok(200));
-                }
-            });
-        }
-    });
 }

@@ -318,6 +318,8 @@ fn combinations<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     if n > items.len() {
         return out.finish(h);
     }
+    // So many that there is no memory for them are not begun.
+    h.room(binomial(items.len(), n).saturating_mul(n.saturating_mul(16)))?;
     // The places of the elements of one combination, in ascending order.
     h.room(n.saturating_mul(8))?;
     let mut places: Vec<usize> = (0..n).collect();
@@ -332,6 +334,18 @@ fn combinations<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
             *place = base + k;
         }
     }
+}
+
+/// In how many ways `n` of `len` elements can be chosen, as far as `usize` goes.
+fn binomial(len: usize, n: usize) -> usize {
+    let mut ways = 1u128;
+    for i in 0..n.min(len - n) {
+        ways = ways * (len - i) as u128 / (i as u128 + 1);
+        if ways > usize::MAX as u128 {
+            return usize::MAX;
+        }
+    }
+    ways as usize
 }
 
 fn too_long(name: &str, len: &dyn std::fmt::Display) -> Fault {
@@ -355,6 +369,12 @@ pub fn range<'h>(h: &'h Heap, start: Value<'h>, end: Value<'h>, step: Value<'h>)
         return range_of_ints(h, start, end, step);
     }
     let up = less(h, Value::Int(0), step)?;
+    // A range that is far too long is not begun. Rounding makes a step up to twice as long, and where integers become
+    // floats without loss that is all it does.
+    let exact = |bound: Value<'_>| bound.as_f64().filter(|f| f.abs() < (1u64 << f64::MANTISSA_DIGITS) as f64);
+    if let (Some(start), Some(end), Some(step)) = (exact(start), exact(end), exact(step)) {
+        h.room((((end - start) / step / 4.0) as usize).saturating_mul(16))?;
+    }
     let out = h.vec_builder(0)?;
     let mut at = start;
     while if up { less(h, at, end)? } else { greater(h, at, end)? } {

@@ -109,3 +109,19 @@
 
 (first #{1 2})
 ;! type_error
+
+;; What is far too long is not begun, and what only looks long is.
+[(count (range 0 1 0.01)) (count (range 100000000000000000000000 100000000000000000000003))]
+;=> [100 3]
+
+(range 1e9)
+;! memory_exceeded
+
+(range 0 1 1e-12)
+;! memory_exceeded
+
+[(combinations [1 2 3 4] 4) (count (combinations (range 9) 4)) (count (combinations (range 20) 19))]
+;=> [[[1 2 3 4]] 126 20]
+
+(combinations (range 40) 20)
+;! memory_exceeded
