@@ -129,3 +129,51 @@ fn random_graphs_are_the_same_afterwards() {
         }
     }
 }
+
+/// Bytes that are left when what `build` leaves in the roots is compacted.
+fn live_after(build: impl for<'h> FnOnce(&'h Heap) -> Vec<Value<'h>>) -> usize {
+    let mut store: Store<Roots> = Store::new(Heap::new(1, usize::MAX), Vec::new());
+    store.enter(|h, roots, _| *roots = build(h));
+    store.collect();
+    store.heap().account().used
+}
+
+/// The parts of objects are copied once as well, whoever shares them: the keys of maps of one shape, the nodes of a
+/// tree's versions, the cells of a vector's views, the text of a keyword.
+#[test]
+fn what_is_shared_is_copied_once() {
+    const MANY: i64 = 1_000;
+    let of_a_shape = |count: i64| {
+        live_after(|h| {
+            let keys: Vec<_> = (0..8).map(|k| (Value::Int(k), Value::Nil)).collect();
+            let Value::Map(first) = h.map(keys.into_iter()).expect("room") else { return Vec::new() };
+            (0..count).map(|i| Value::Map(h.assoc(first, Value::Int(0), Value::Int(i)).expect("room"))).collect()
+        })
+    };
+    let row = (of_a_shape(MANY) - of_a_shape(1)) / (MANY as usize - 1);
+    assert!(row < 8 * 16 + 64, "a map of a shape that is there takes {row} bytes");
+    let versions = |count: i64| {
+        live_after(|h| {
+            let Value::Map(base) =
+                h.map((0..MANY).map(|i| (Value::Int(i), Value::Int(i))).collect::<Vec<_>>().into_iter()).expect("room")
+            else {
+                return Vec::new();
+            };
+            (0..count).map(|i| Value::Map(h.assoc(base, Value::Int(i), Value::Nil).expect("room"))).collect()
+        })
+    };
+    let (one, more) = (versions(1), versions(101) - versions(1));
+    assert!(more / 100 < one / 10, "a version of a tree of {one} bytes takes {} more", more / 100);
+    let views = live_after(|h| {
+        let Value::Vector(v) = h.vector_from(MANY as usize, (0..MANY).map(Value::Int)).expect("room") else {
+            return Vec::new();
+        };
+        (0..100).map(|i| h.slice(v, i, v.len()).expect("room")).collect()
+    });
+    assert!(views < 16 * MANY as usize + 100 * 100, "{views}");
+    let names = live_after(|h| {
+        let name = h.keyword(&"name".repeat(100)).expect("room");
+        (0..100).map(|_| h.vector(&[name]).expect("room")).collect()
+    });
+    assert!(names < 400 + 100 * 150, "{names}");
+}

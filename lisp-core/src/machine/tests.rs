@@ -131,3 +131,36 @@ fn a_run_without_room_ends_soon() {
     }
     assert!(run(high).0 && !run(high - 1).0 && high < 1_100_000, "{high}");
 }
+
+/// What was defined before a run that fails is there after it, though the run defined it anew and the heap has moved.
+#[test]
+fn definitions_of_before_outlive_a_failure_and_compactions() {
+    for every in [None, Some(1), Some(5)] {
+        let settings = Settings { compact_every: every, heap_bytes: 60_000, ..Settings::default() };
+        let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), settings);
+        let mut run = |source: &str| {
+            let program = Program::compile(source, &ReadLimits::default()).expect("a program");
+            machine.load(Arc::new(program)).expect("it can be loaded");
+            let ending = loop {
+                if let Step::Done(ending) = machine.resume(10_000) {
+                    break ending;
+                }
+            };
+            let shown = machine.with_result(|h, v| {
+                let mut text = crate::heap::TextBuf::new(h);
+                crate::builtins::print::pr_str(h, v, &mut text).expect("room");
+                text.into_string()
+            });
+            (matches!(ending, Ending::Value), shown)
+        };
+        assert!(run("(def v (map str (range 3))) (def m {:a v \"b\" (str 1 2)}) (defn f [x] [x m v])").0);
+        let known = "[[\"0\" \"1\" \"2\"] [4 {:a [\"0\" \"1\" \"2\"] \"b\" \"12\"} [\"0\" \"1\" \"2\"]]]";
+        assert_eq!(run("[v (f 4)]"), (true, known.to_owned()));
+        let garbage = "(count (reduce (fn [a i] (map str (range 100))) [] (range 100)))";
+        for end in ["(inc nil)", "(fail 1)", "(vec (range 100000))"] {
+            let (went_well, _) = run(&format!("(def v nil) (def m 1) (def f inc) {garbage} {end}"));
+            assert!(!went_well, "{end}");
+            assert_eq!(run(&format!("{garbage} [v (f 4)]")), (true, known.to_owned()), "{end}, every {every:?}");
+        }
+    }
+}
