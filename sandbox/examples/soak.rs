@@ -1,7 +1,7 @@
 //! Mixed runs, and what they leave behind: `soak [RUNS]`, 100,000 without a number.
 //!
-//! One in ten is past its deadline, one over its memory. It fails when descriptors, processes, memory of the host or memory cgroups are more at the end than
-//! after the first tenth.
+//! One in ten is past its deadline, one over its memory. It fails when descriptors, processes, memory of the host or
+//! memory cgroups are more at the end than after the first tenth.
 
 #[cfg(target_os = "linux")]
 mod linux {

@@ -63,9 +63,9 @@ fn format<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     out.finish()
 }
 
-/// The text before the next percent sign and that behind it. There is little between two of them.
+/// The text before the next percent sign and that behind it.
 fn next_place(text: &str) -> Option<(&str, &str)> {
-    let at = text.bytes().position(|b| b == b'%')?;
+    let at = memchr::memchr(b'%', text.as_bytes())?;
     Some((text.get(..at)?, text.get(at + 1..)?))
 }
 

@@ -85,6 +85,7 @@ pub fn to_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     match v {
         Value::Nil => Ok(()),
         Value::Str(s) | Value::Symbol(s) | Value::Regex(s) => out.push_str(s.text),
+        // The usual case, for what `show` charges.
         Value::Int(i) => {
             h.charge(1)?;
             show_int(i, out)
@@ -251,7 +252,7 @@ fn show_time(time: &Time, out: &mut TextBuf<'_>) -> Res<()> {
 }
 
 /// An integer without a detour over a string on Rust's heap.
-pub(super) fn show_int(i: i64, out: &mut TextBuf<'_>) -> Res<()> {
+fn show_int(i: i64, out: &mut TextBuf<'_>) -> Res<()> {
     out.push_str(itoa::Buffer::new().format(i))
 }
 

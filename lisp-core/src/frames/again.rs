@@ -7,7 +7,8 @@ use crate::machine::{Code, Frame, State};
 /// The function on top has come to its `result`, and a native frame called it. When that frame would store the result
 /// and call the same function for the next element, this does both, and the function's frame begins anew.
 ///
-/// The caller pays for it as for an instruction. Answers false, with nothing changed, when there is anything else to do: no more elements, no room, the slice's end.
+/// The caller pays for it as for an instruction. Answers false, with nothing changed, when there is anything else to do:
+/// no more elements, no room.
 #[inline(never)]
 pub(crate) fn again<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
     let [.., Frame { code: Code::Native { op, i, size, .. }, base, .. }, top] = s.frames.as_mut_slice() else {
