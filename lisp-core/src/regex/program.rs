@@ -339,6 +339,9 @@ impl Compiler {
     }
 
     fn repeat(&mut self, child: &Expr, lo: usize, hi: usize, greedy: bool) -> Done {
+        if lo > hi {
+            return Err(Invalid::Syntax("the numbers of a counted repeat are in the wrong order"));
+        }
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         if let Some(class) = self.single(child)? {
             return self.push(Insn::Many { class, least: number(lo), most: number(hi), greedy }).map(drop);

@@ -180,6 +180,14 @@ fn the_stepped_automaton_agrees_with_the_quick_one() {
 }
 
 #[test]
+fn a_repeat_with_its_numbers_out_of_order_is_refused() {
+    for pattern in ["a{2,1}", r"\d{2,1}b", "(?:ab){3,2}", "(?=a{2,1})", "(?=x)(?:ab){3,2}?"] {
+        let Err(error) = compile(pattern) else { panic!("{pattern} is no pattern") };
+        assert!(error.message.contains("repe"), "{pattern}: {}", error.message);
+    }
+}
+
+#[test]
 fn what_was_tried_is_remembered() {
     let text = "a".repeat(3_000);
     let h = heap();

@@ -81,3 +81,6 @@
 
 (re-find #"(" "x")
 ;! invalid_form
+
+(re-find (re-pattern "\\d{2,1}d") "11d")
+;! runtime_error
