@@ -1,4 +1,5 @@
-//! Lua 5.4 or Luau, by mlua. Lua looks at the limit every 1,000 instructions by a hook, Luau by its interrupt.
+//! Lua 5.4 or Luau, by mlua. Lua looks at the limit every 1,000 instructions by a hook, Luau by its interrupt. Both run
+//! once more without limits, which nobody should do with a program of a model's, but which is how fast they can be.
 
 use super::{Answer, MEMORY, Peer, STEPS, Task, Warm, programs};
 use jiter::JsonValue;
@@ -7,11 +8,16 @@ use std::any::Any;
 
 programs!("lua");
 
-pub(super) struct Lua;
+pub(super) struct Lua {
+    pub(super) limits: bool,
+}
 
-fn state() -> mlua::Lua {
+fn state(limits: bool) -> mlua::Lua {
     let lua =
         mlua::Lua::new_with(StdLib::TABLE | StdLib::STRING | StdLib::MATH, LuaOptions::default()).expect("a state");
+    if !limits {
+        return lua;
+    }
     lua.set_memory_limit(MEMORY).expect("a memory limit");
     let steps = std::cell::Cell::new(0u64);
     let check = move || {
@@ -71,7 +77,12 @@ fn run(lua: &mlua::Lua, source: &str) -> Answer {
 
 impl Peer for Lua {
     fn name(&self) -> &'static str {
-        if cfg!(feature = "luau") { "Luau (mlua 0.12)" } else { "Lua 5.4 (mlua 0.12)" }
+        match (cfg!(feature = "luau"), self.limits) {
+            (false, true) => "Lua 5.4 (mlua 0.12)",
+            (false, false) => "Lua 5.4, no limits",
+            (true, true) => "Luau (mlua 0.12)",
+            (true, false) => "Luau, no limits",
+        }
     }
 
     fn program(&self, task: Task) -> &'static str {
@@ -83,11 +94,11 @@ impl Peer for Lua {
     }
 
     fn cold(&self, source: &str) -> Answer {
-        answer(&state().load(source).eval().expect("an answer"))
+        answer(&state(self.limits).load(source).eval().expect("an answer"))
     }
 
     fn warm(&self, orders: &str, text: &str) -> Warm {
-        let lua = state();
+        let lua = state(self.limits);
         set_json(&lua, "orders", orders);
         lua.globals().set("text", text).expect("a global");
         let decode =
@@ -101,12 +112,12 @@ impl Peer for Lua {
     }
 
     fn compiler(&self) -> Box<dyn FnMut(&str)> {
-        let lua = state();
+        let lua = state(self.limits);
         Box::new(move |source| drop(lua.load(source).into_function().expect("a function")))
     }
 
     fn bring(&self) -> Box<dyn FnMut(&str) -> Answer> {
-        let lua = state();
+        let lua = state(self.limits);
         Box::new(move |orders| {
             set_json(&lua, "orders", orders);
             run(&lua, program(Task::Pipeline))
@@ -114,6 +125,6 @@ impl Peer for Lua {
     }
 
     fn idle(&self) -> Box<dyn Any> {
-        Box::new(state())
+        Box::new(state(self.limits))
     }
 }

@@ -1,5 +1,5 @@
-//! The same work for other interpreters, each behind a feature, and for this one. Limits are on everywhere: memory, and
-//! instructions or an interrupt.
+//! The same work for other interpreters, each behind a feature, and for this one. Limits are on, but where the name says
+//! otherwise: memory, and instructions or an interrupt.
 
 use std::any::Any;
 
@@ -85,7 +85,9 @@ pub fn all() -> Vec<Box<dyn Peer>> {
     vec![
         Box::new(ours::Ours),
         #[cfg(any(feature = "lua", feature = "luau"))]
-        Box::new(lua::Lua),
+        Box::new(lua::Lua { limits: true }),
+        #[cfg(any(feature = "lua", feature = "luau"))]
+        Box::new(lua::Lua { limits: false }),
         #[cfg(feature = "quickjs")]
         Box::new(quickjs::QuickJs),
         #[cfg(feature = "starlark")]

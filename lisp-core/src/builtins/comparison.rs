@@ -1,7 +1,7 @@
 //! Equality, numeric order and the language's natural order.
 
 use super::args::{describe, fault};
-use super::numbers::{greater, greater_eq, less, less_eq, limbs};
+use super::numbers::{charge_comparison, greater, greater_eq, less, less_eq};
 use super::{Builtin, MANY};
 use crate::cost;
 use crate::error::{Error, Reason};
@@ -66,7 +66,7 @@ fn compare_leaves<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Ordering> 
             _ => Err(not_comparable(a, b)),
         },
         _ if a.is_number() && b.is_number() => {
-            h.charge(cost::limbs_compared(limbs(a).min(limbs(b))))?;
+            charge_comparison(h, a, b)?;
             compare_numbers(a, b).ok_or_else(|| fault(Reason::TypeError, "compare: NaN has no place in an order"))
         }
         _ => Err(not_comparable(a, b)),

@@ -155,8 +155,17 @@ pub(super) fn order<'h>(h: &'h Heap, name: &str, a: Value<'h>, b: Value<'h>) -> 
             return Err(not_a_number(name, v));
         }
     }
-    h.charge(cost::limbs_compared(limbs(a).min(limbs(b))))?;
+    charge_comparison(h, a, b)?;
     Ok(compare_numbers(a, b))
+}
+
+/// Charges for a comparison of two numbers, which takes time for two big ones only.
+#[inline]
+pub(super) fn charge_comparison<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<()> {
+    match (a, b) {
+        (Value::Big(a), Value::Big(b)) => h.charge(cost::limbs_compared(a.limbs.len().min(b.limbs.len()))),
+        _ => Ok(()),
+    }
 }
 
 /// The type error of arithmetic, with the usual cause as its hint.
@@ -399,6 +408,10 @@ fn sum_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         [] => Ok(Value::Int(0)),
         [one] if one.is_number() => Ok(*one),
         [one] => Err(not_a_number("+", *one)),
+        [a, b] => {
+            h.charge(1)?;
+            add(h, *a, *b)
+        }
         [first, rest @ ..] => fold(h, *first, rest, add),
     }
 }

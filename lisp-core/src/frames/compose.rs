@@ -49,7 +49,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
     let parts = vector(s.stack[base + PARTS]);
     let argc = size - ARGS;
     loop {
-        s.mark = h.spent();
+        h.set_mark();
         if waiting {
             let result = s.stack[base + RESULT];
             if let Some(value) = take(op, h, s, base, result, argc, parts, i)? {
@@ -58,7 +58,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
             }
             i += 1;
             s.set_native(false, i as u32);
-            s.mark = h.spent();
+            h.set_mark();
         }
         let calls = match op {
             FrameOp::EveryPred | FrameOp::SomeFn => parts.len() * argc,

@@ -143,12 +143,12 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
     let alone = takes_element(op) && !(walks_several(op) && matches!(second, Value::Vector(_)));
     let leaf = if alone { Leaf::of(f, 1) } else { None };
     if let (FrameOp::Map, false, Some(leaf), Some(done)) = (op, waiting, leaf, builder(s.stack[base + ACC])) {
-        let mapped = map_leaf(h, &mut s.mark, leaf, list, &mut i, done);
+        let mapped = map_leaf(h, leaf, list, &mut i, done);
         s.set_native(false, i as u32);
         mapped?;
     }
     loop {
-        s.mark = h.spent();
+        h.set_mark();
         if waiting {
             match consume(op, h, s, base, list, i)? {
                 After::Next => {
@@ -161,7 +161,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
                 }
             }
         }
-        s.mark = h.spent();
+        h.set_mark();
         if alone && let Some(&item) = list.get(i) {
             h.charge(1)?;
             if let Some(leaf) = leaf {
@@ -221,18 +221,17 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
     }
 }
 
-/// Maps a function that answers at once, from element `i` on, as long as there is room for the results. At a fault `i`
-/// and `mark` say from where it is done again.
+/// Maps a function that answers at once, from element `i` on, as long as there is room for the results. At a fault `i` says
+/// from where it is done again.
 fn map_leaf<'h>(
     h: &'h Heap,
-    mark: &mut u64,
     leaf: Leaf<'h>,
     list: &'h [Value<'h>],
     i: &mut usize,
     done: &'h VecBuilder<'h>,
 ) -> Res<()> {
     for item in list.iter().skip(*i).take(done.room()) {
-        *mark = h.spent();
+        h.set_mark();
         h.charge(1)?;
         let result = leaf.call(h, std::slice::from_ref(item))?;
         done.push_in_place(&result);

@@ -69,13 +69,13 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
     let f = s.stack[base + FUNCTION];
     if let (FrameOp::Reduce, false, Some(leaf)) = (op, waiting, Leaf::of(f, 2)) {
         let mut acc = s.stack[base + ACC];
-        let folded = fold_leaf(h, &mut s.mark, leaf, list, &mut i, &mut acc);
+        let folded = fold_leaf(h, leaf, list, &mut i, &mut acc);
         s.stack[base + ACC] = acc;
         s.set_native(false, i as u32);
         folded?;
     }
     loop {
-        s.mark = h.spent();
+        h.set_mark();
         if waiting {
             let result = s.stack[base + RESULT];
             let acc = match (op, s.stack[base + ACC], s.stack[base + EXTRA]) {
@@ -85,7 +85,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
             s.stack[base + ACC] = acc;
             i += 1;
             s.set_native(false, i as u32);
-            s.mark = h.spent();
+            h.set_mark();
         }
         if i >= list.len() {
             let value = s.stack[base + ACC];
@@ -126,18 +126,11 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
     }
 }
 
-/// Folds with a function that answers at once, from element `i` on. At a fault `i`, `acc` and `mark` say from where it is
-/// done again.
-fn fold_leaf<'h>(
-    h: &'h Heap,
-    mark: &mut u64,
-    leaf: Leaf<'h>,
-    list: &'h [Value<'h>],
-    i: &mut usize,
-    acc: &mut Value<'h>,
-) -> Res<()> {
+/// Folds with a function that answers at once, from element `i` on. At a fault `i` and `acc` say from where it is done
+/// again.
+fn fold_leaf<'h>(h: &'h Heap, leaf: Leaf<'h>, list: &'h [Value<'h>], i: &mut usize, acc: &mut Value<'h>) -> Res<()> {
     for item in list.iter().skip(*i) {
-        *mark = h.spent();
+        h.set_mark();
         h.charge(1)?;
         *acc = leaf.call(h, &[*acc, *item])?;
         *i += 1;

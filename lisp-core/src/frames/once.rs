@@ -47,7 +47,7 @@ pub(super) fn start<'h>(
 pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow> {
     let depth = s.frames.len() - 1;
     let (base, waiting, _) = current(s);
-    s.mark = h.spent();
+    h.set_mark();
     if !waiting {
         let size = match s.frames.last() {
             Some(crate::machine::Frame { code: crate::machine::Code::Native { size, .. }, .. }) => *size as usize,
@@ -61,7 +61,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
         if let Some(flow) = called(s, depth, 0, out) {
             return Ok(flow);
         }
-        s.mark = h.spent();
+        h.set_mark();
     }
     let (map, path, result) = (s.stack[base + MAP], super::vector(s.stack[base + PATH]), s.stack[base + RESULT]);
     let value = maps::assoc_path(h, op.name(), map, path, result, false)?;

@@ -45,7 +45,7 @@ pub(super) fn start<'h>(
 
 /// The frame waits until its driver has brought in the result of every call.
 pub(super) fn step<'h>(h: &'h Heap, s: &mut State<'h>) -> Res<Flow> {
-    s.mark = h.spent();
+    h.set_mark();
     let (_, asked, _) = current(s);
     let Some((count, results)) = waiting(s) else { return Ok(Flow::Switch) };
     if results.len() == count {
@@ -94,7 +94,7 @@ pub(crate) fn start_worker<'h>(h: &'h Heap, s: &mut State<'h>, call: &WorkerCall
 
 /// The call of a worker, or its end.
 pub(super) fn step_worker<'h>(h: &'h Heap, s: &mut State<'h>) -> Res<Flow> {
-    s.mark = h.spent();
+    h.set_mark();
     let (base, done, _) = current(s);
     if !done {
         let argc = match s.frames.last() {

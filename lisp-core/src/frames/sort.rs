@@ -71,7 +71,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
     {
         return Ok(flow);
     }
-    s.mark = h.spent();
+    h.set_mark();
     if let Value::Unset = s.stack[base + COMPARATOR] {
         let value = natural(h, s.stack[base + ITEMS], s.stack[base + KEYS])?;
         s.finish_frame(value);
@@ -93,13 +93,13 @@ fn compute_keys<'h>(
     let list = vector(s.stack[base + ITEMS]);
     let f = s.stack[base + FUNCTION];
     loop {
-        s.mark = h.spent();
+        h.set_mark();
         if waiting {
             let key = s.stack[base + RESULT];
             keys.push(h, key)?;
             i += 1;
             s.set_native(false, i as u32);
-            s.mark = h.spent();
+            h.set_mark();
         }
         let Some(&item) = list.get(i) else {
             let keys = keys.finish(h)?;
@@ -205,7 +205,7 @@ fn merge_runs<'h>(h: &'h Heap, s: &mut State<'h>, base: usize, runs: &mut Runs<'
     let leaf = Leaf::of(comparator, 2);
     let (_, mut waiting, _) = current(s);
     loop {
-        s.mark = h.spent();
+        h.set_mark();
         if runs.width >= n {
             h.charge(n as u64)?;
             let value = h.vector_from(n, (0..n).map(|i| list[number(runs.from.get(i))]))?;

@@ -33,8 +33,8 @@ impl Heap {
             return Ok(Value::Int(small));
         }
         let (sign, digits) = n.to_u32_digits();
-        self.reserve(digits.len() * 4 + std::mem::size_of::<Big<'_>>())?;
-        let limbs = self.alloc_slice(digits.len(), digits.into_iter())?;
-        Ok(Value::Big(self.alloc(Big { head: self.header(), negative: sign == Sign::Minus, limbs })?))
+        let (head, negative) = (self.header(), sign == Sign::Minus);
+        let big = |limbs| Big { head, negative, limbs };
+        Ok(Value::Big(self.alloc_with(digits.len(), digits.into_iter(), big)?))
     }
 }

@@ -347,17 +347,17 @@ impl Heap {
     pub(super) fn small_map<'h>(&'h self, keys: &[Value<'h>], values: &[Value<'h>]) -> Res<&'h Map<'h>> {
         let words = (keys.len() + values.len()) * 16;
         self.reserve(words + std::mem::size_of::<Keys<'_>>() + std::mem::size_of::<Map<'_>>())?;
-        let keys = self.alloc_slice(keys.len(), keys.iter().copied())?;
-        let keys = self.alloc(Keys { head: self.header(), keys })?;
+        let head = self.header();
+        let keys = self.alloc_with(keys.len(), keys.iter().copied(), |keys| Keys { head, keys })?;
         self.map_of_shape(keys, values)
     }
 
     /// A map with the keys of another and these values, in the order of the keys.
     pub(crate) fn map_of_shape<'h>(&'h self, keys: &'h Keys<'h>, values: &[Value<'h>]) -> Res<&'h Map<'h>> {
         debug_assert_eq!(keys.keys.len(), values.len());
-        self.reserve(values.len() * 16 + std::mem::size_of::<Map<'_>>())?;
-        let values = self.alloc_slice(values.len(), values.iter().copied())?;
-        self.alloc(Map { head: self.header(), rep: Rep::Small(keys, values) })
+        let head = self.header();
+        let map = |values| Map { head, rep: Rep::Small(keys, values) };
+        self.alloc_with(values.len(), values.iter().copied(), map)
     }
 
     /// The map with `key` at `value`.

@@ -11,14 +11,9 @@ impl Heap {
     /// A map under construction, with room for `room` entries.
     pub fn map_builder<'h>(&'h self, room: usize) -> Res<&'h MapBuilder<'h>> {
         let room = room.max(SMALL);
-        self.reserve(room * 32 + std::mem::size_of::<MapBuilder<'_>>())?;
-        let cells = self.alloc_cells(room * 2, std::iter::empty())?;
-        self.alloc(MapBuilder {
-            head: self.header(),
-            cells: Cell::new(cells),
-            len: Cell::new(0),
-            index: Cell::new(&[]),
-        })
+        let head = self.header();
+        let builder = |cells| MapBuilder { head, cells: Cell::new(cells), len: Cell::new(0), index: Cell::new(&[]) };
+        self.alloc_with_cells(room.saturating_mul(2), std::iter::empty(), builder)
     }
 }
 

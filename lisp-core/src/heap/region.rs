@@ -12,6 +12,7 @@ use crate::regex::{Compiled, PatternCost, Regexes};
 use bumpalo::Bump;
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -65,6 +66,8 @@ pub struct Heap {
     /// Fuel that may still be spent before there is something to look at; negative when there is. What was spent is
     /// `stop_at` less this, so that a charge is one subtraction.
     left: Cell<Fuel>,
+    /// What was left at the last point from which work is done again after a fault, counted towards the same `stop_at`.
+    mark: Cell<Fuel>,
     /// With this much fuel spent there is something to look at: the end of the slice, the interrupt, the ceiling.
     stop_at: Cell<u64>,
     /// Where the slice ends that the driver gave.
@@ -114,6 +117,7 @@ impl Heap {
             unseen: Cell::new(limit),
             trapped_early: Cell::new(false),
             left: Cell::new(Fuel::of(MOST_LEFT as i64)),
+            mark: Cell::new(Fuel::of(MOST_LEFT as i64)),
             stop_at: Cell::new(MOST_LEFT),
             slice_end: Cell::new(u64::MAX),
             ceiling: Cell::new(u64::MAX),
@@ -229,8 +233,8 @@ impl Heap {
         self.news.set(news);
         self.set_limit(limit);
         self.ceiling.set(ceiling);
-        self.stop_at.set(stop_at);
         self.set_spent(spent);
+        self.count_towards(stop_at);
         done
     }
 
@@ -247,7 +251,7 @@ impl Heap {
 
     /// Puts the fuel spent back to what it was when an instruction began.
     pub(crate) fn set_spent(&self, spent: u64) {
-        self.left.set(Fuel::of(self.stop_at.get().wrapping_sub(spent) as i64));
+        self.left.set(self.left_of(spent));
     }
 
     /// Fuel left before there is something to look at; negative when there is.
@@ -264,9 +268,38 @@ impl Heap {
 
     /// There is something to look at when so much fuel is spent, or [`MOST_LEFT`] more than now.
     fn stop_when(&self, stop_at: u64) {
-        let spent = self.spent();
-        self.stop_at.set(stop_at.min(spent.saturating_add(MOST_LEFT)));
+        self.count_towards(stop_at.min(self.spent().saturating_add(MOST_LEFT)));
+    }
+
+    fn count_towards(&self, stop_at: u64) {
+        let (spent, marked) = (self.spent(), self.marked());
+        self.stop_at.set(stop_at);
         self.set_spent(spent);
+        self.mark.set(self.left_of(marked));
+    }
+
+    fn left_of(&self, spent: u64) -> Fuel {
+        Fuel::of(self.stop_at.get().wrapping_sub(spent) as i64)
+    }
+
+    /// After a fault, work is done again from here.
+    #[inline]
+    pub(crate) fn set_mark(&self) {
+        if METERED {
+            self.mark.set(self.left.get());
+        }
+    }
+
+    /// The same, from before something that was paid for already.
+    pub(crate) fn move_mark_before(&self, paid: Fuel) {
+        if METERED {
+            self.mark.set(self.mark.get().plus(paid));
+        }
+    }
+
+    /// The fuel that was spent where work is done again from.
+    pub(crate) fn marked(&self) -> u64 {
+        self.stop_at.get().wrapping_sub(self.mark.get().units() as u64)
     }
 
     /// Takes work that was done elsewhere for this run on the account.
@@ -378,6 +411,9 @@ impl Heap {
     /// which none may be lost.
     #[inline]
     pub fn room(&self, bytes: usize) -> Res<()> {
+        if !METERED {
+            return Ok(());
+        }
         match self.used.get().checked_add(bytes) {
             Some(sum) if sum <= self.limit.get() => Ok(()),
             _ => Err(Fault::Collect(bytes)),
@@ -467,36 +503,73 @@ impl Heap {
         self.bump.try_alloc(object).map(|r| &*r).map_err(|_| Fault::Collect(std::mem::size_of::<T>()))
     }
 
-    /// Copies a text into the arena.
-    pub(super) fn alloc_str(&self, text: &str) -> Res<&str> {
-        self.account_for(text.len())?;
-        self.bump.try_alloc_str(text).map(|r| &*r).map_err(|_| Fault::Collect(text.len()))
+    /// A block of the arena that nothing else refers to, charged for.
+    #[inline]
+    fn block(&self, layout: Layout) -> Res<NonNull<u8>> {
+        self.account_for(layout.size())?;
+        self.bump.try_alloc_layout(layout).map_err(|_| Fault::Collect(layout.size()))
     }
 
-    /// Puts the first `len` items of an iterator into the arena. The iterator must have that many.
-    pub(super) fn alloc_slice<T: Copy>(&self, len: usize, items: impl Iterator<Item = T>) -> Res<&[T]> {
+    /// Puts the first `len` items of an iterator into the arena, or fewer if there are fewer.
+    pub(super) fn alloc_slice<T>(&self, len: usize, items: impl Iterator<Item = T>) -> Res<&[T]> {
         const { assert!(!std::mem::needs_drop::<T>(), "an arena runs no destructors") };
-        let mut items = items;
         if len == 0 {
             return Ok(&[]);
         }
-        let Some(first) = items.next() else { return Ok(&[]) };
-        self.account_for(len.saturating_mul(std::mem::size_of::<T>()))?;
-        let slice = self.bump.try_alloc_slice_fill_copy(len, first).map_err(|_| Fault::Collect(len))?;
-        for (to, item) in slice[1..].iter_mut().zip(items) {
-            *to = item;
+        let layout = Layout::array::<T>(len).map_err(|_| Fault::Collect(usize::MAX))?;
+        let start = self.block(layout)?.cast::<T>();
+        // SAFETY: the block has room for `len` items, and lives as long as the arena.
+        Ok(unsafe { fill(start, len, items) })
+    }
+
+    /// Puts an object and the first `len` items of an iterator, which it refers to, into the arena at one go.
+    #[inline]
+    pub(super) fn alloc_with<'h, T, E: 'h>(
+        &'h self,
+        len: usize,
+        items: impl Iterator<Item = E>,
+        object: impl FnOnce(&'h [E]) -> T,
+    ) -> Res<&'h T> {
+        const {
+            assert!(!std::mem::needs_drop::<(T, E)>(), "an arena runs no destructors");
+            assert!(size_of::<T>().is_multiple_of(align_of::<E>()), "the items come behind the object without a gap");
         }
-        Ok(slice)
+        let bytes = len.saturating_mul(size_of::<E>()).saturating_add(size_of::<T>());
+        let align = align_of::<T>().max(align_of::<E>());
+        let layout = Layout::from_size_align(bytes, align).map_err(|_| Fault::Collect(bytes))?;
+        let start = self.block(layout)?.cast::<T>();
+        // SAFETY: behind the object the block has room for `len` items, and is aligned for both. It lives as long as the arena,
+        // which is borrowed for 'h.
+        unsafe {
+            let items = fill(start.add(1).cast::<E>(), len, items);
+            start.write(object(items));
+            Ok(start.as_ref())
+        }
+    }
+
+    /// The same as [`Heap::alloc_with`] with a copy of a text.
+    #[inline]
+    pub(super) fn alloc_with_text<'h, T>(&'h self, text: &str, object: impl FnOnce(&'h str) -> T) -> Res<&'h T> {
+        self.alloc_with(text.len(), text.bytes(), |bytes| {
+            // SAFETY: the bytes are those of a text, all of them.
+            object(unsafe { std::str::from_utf8_unchecked(bytes) })
+        })
+    }
+
+    /// The same as [`Heap::alloc_with`] with cells for `len` values: the items, then `nil`.
+    #[inline]
+    pub(super) fn alloc_with_cells<'h, T>(
+        &'h self,
+        len: usize,
+        items: impl Iterator<Item = Value<'h>>,
+        object: impl FnOnce(&'h [Cell<Value<'h>>]) -> T,
+    ) -> Res<&'h T> {
+        self.alloc_with(len, cells(items), object)
     }
 
     /// `len` cells that hold the default.
     pub(super) fn alloc_slots<T: Copy + Default>(&self, len: usize) -> Res<&[Cell<T>]> {
-        let bytes = len.saturating_mul(std::mem::size_of::<T>());
-        self.account_for(bytes)?;
-        self.bump
-            .try_alloc_slice_fill_with(len, |_| Cell::new(T::default()))
-            .map(|s| &*s)
-            .map_err(|_| Fault::Collect(bytes))
+        self.alloc_slice(len, std::iter::repeat_with(Cell::default))
     }
 
     /// Cells for `len` values: the items, then `nil`.
@@ -505,26 +578,7 @@ impl Heap {
         len: usize,
         items: impl Iterator<Item = Value<'h>>,
     ) -> Res<&'h [Cell<Value<'h>>]> {
-        let bytes = len.saturating_mul(std::mem::size_of::<Value<'_>>());
-        self.account_for(bytes)?;
-        if len == 0 {
-            return Ok(&[]);
-        }
-        let layout = Layout::array::<Cell<Value<'h>>>(len).map_err(|_| Fault::Collect(bytes))?;
-        let start = self.bump.try_alloc_layout(layout).map_err(|_| Fault::Collect(bytes))?.cast::<Cell<Value<'h>>>();
-        let mut filled = 0;
-        for item in items.take(len) {
-            // SAFETY: `filled < len`, and the block has room for `len` cells.
-            unsafe { start.add(filled).write(Cell::new(item)) };
-            filled += 1;
-        }
-        while filled < len {
-            // SAFETY: as above.
-            unsafe { start.add(filled).write(Cell::new(Value::Nil)) };
-            filled += 1;
-        }
-        // SAFETY: all `len` cells are initialised, and the block lives as long as the arena, which is borrowed for 'h.
-        Ok(unsafe { std::slice::from_raw_parts(start.as_ptr(), len) })
+        self.alloc_slice(len, cells(items))
     }
 
     /// A function of the program.
@@ -534,16 +588,16 @@ impl Heap {
         proto: &'h Proto,
         captures: impl ExactSizeIterator<Item = Value<'h>>,
     ) -> Res<Value<'h>> {
-        self.reserve(captures.len() * 16 + std::mem::size_of::<Closure<'_>>())?;
-        let captures = self.alloc_slice(captures.len(), captures)?;
-        Ok(Value::Closure(self.alloc(Closure { head: self.header(), unit, proto, captures })?))
+        let head = self.header();
+        let count = captures.len();
+        self.alloc_with(count, captures, |captures| Closure { head, unit, proto, captures }).map(Value::Closure)
     }
 
     /// A function made of others.
     pub fn composed<'h>(&'h self, kind: Compose, parts: &[Value<'h>]) -> Res<Value<'h>> {
-        self.reserve(parts.len() * 16 + std::mem::size_of::<Composed<'_>>())?;
-        let parts = self.alloc_slice(parts.len(), parts.iter().copied())?;
-        Ok(Value::Composed(self.alloc(Composed { head: self.header(), kind, parts })?))
+        let head = self.header();
+        let composed = |parts| Composed { head, kind, parts };
+        self.alloc_with(parts.len(), parts.iter().copied(), composed).map(Value::Composed)
     }
 
     /// A time value.
@@ -596,6 +650,26 @@ impl<'h, T> Work<'h, T> {
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
+}
+
+/// The items, then `nil` without end, each in a cell.
+fn cells<'h>(items: impl Iterator<Item = Value<'h>>) -> impl Iterator<Item = Cell<Value<'h>>> {
+    items.chain(std::iter::repeat(Value::Nil)).map(Cell::new)
+}
+
+/// Writes the first `len` items from `start` on, or fewer if there are fewer; answers those it wrote.
+///
+/// # Safety
+/// There is room for `len` items from `start` on, which nothing else refers to for as long as 'h.
+unsafe fn fill<'h, T>(start: NonNull<T>, len: usize, items: impl Iterator<Item = T>) -> &'h [T] {
+    let mut filled = 0;
+    items.take(len).for_each(|item| {
+        // SAFETY: `take` gives no more than `len` items.
+        unsafe { start.add(filled).write(item) };
+        filled += 1;
+    });
+    // SAFETY: so many have been written.
+    unsafe { std::slice::from_raw_parts(start.as_ptr(), filled) }
 }
 
 /// Reads cells that no one will write again: those of a finished vector.

@@ -54,8 +54,7 @@ impl Heap {
 
     /// A string object with a copy of `text`.
     pub fn text<'h>(&'h self, text: &str) -> Res<&'h Str<'h>> {
-        self.reserve(text.len() + std::mem::size_of::<Str<'_>>())?;
-        let text = self.alloc_str(text)?;
-        self.alloc(Str { head: self.header(), text })
+        let head = self.header();
+        self.alloc_with_text(text, |text| Str { head, text })
     }
 }

@@ -66,9 +66,9 @@ impl Heap {
 
     /// A vector with the first `len` elements of an iterator, `nil` where it is shorter.
     pub fn vector_from<'h>(&'h self, len: usize, items: impl Iterator<Item = Value<'h>>) -> Res<Value<'h>> {
-        self.reserve(len * std::mem::size_of::<Value<'_>>() + std::mem::size_of::<Vector<'_>>())?;
-        let cells = self.alloc_cells(len, items)?;
-        self.vector_of(cells, None)
+        let head = self.header();
+        let vector = |items| Vector { head, items, buffer: Cell::new(None) };
+        self.alloc_with_cells(len, items, vector).map(Value::Vector)
     }
 
     fn vector_of<'h>(&'h self, items: &'h [Cell<Value<'h>>], buffer: Option<&'h Buffer<'h>>) -> Res<Value<'h>> {
@@ -170,9 +170,9 @@ impl Heap {
 
     /// A vector under construction, with room for `room` elements.
     pub fn vec_builder<'h>(&'h self, room: usize) -> Res<&'h VecBuilder<'h>> {
-        self.reserve(room * 16 + std::mem::size_of::<VecBuilder<'_>>())?;
-        let cells = self.alloc_cells(room, std::iter::empty())?;
-        self.alloc(VecBuilder { head: self.header(), cells: Cell::new(cells), len: Cell::new(0) })
+        let head = self.header();
+        let builder = |cells| VecBuilder { head, cells: Cell::new(cells), len: Cell::new(0) };
+        self.alloc_with_cells(room, std::iter::empty(), builder)
     }
 }
 

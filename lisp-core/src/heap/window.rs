@@ -167,7 +167,7 @@ impl Fuel {
     /// So many units, which are never so many that the bytes could overflow.
     #[inline(always)]
     pub(crate) const fn of(units: i64) -> Fuel {
-        Fuel(units.wrapping_mul(BYTES_PER_UNIT) as isize)
+        Fuel(units.saturating_mul(BYTES_PER_UNIT) as isize)
     }
 
     /// In units.
@@ -182,10 +182,22 @@ impl Fuel {
         (!METERED || self.0 >= cost.0).then(|| Fuel(self.0 - cost.0))
     }
 
+    /// So much more.
+    pub(crate) const fn plus(self, more: Fuel) -> Fuel {
+        Fuel(self.0.saturating_add(more.0))
+    }
+
     /// What is left of it when so many units are spent, whether it is so much or not.
     #[inline(always)]
     pub(crate) fn spend(self, units: u64) -> Fuel {
-        Fuel(self.0.saturating_sub_unsigned((units as usize).saturating_mul(BYTES_PER_UNIT as usize)))
+        const SMALL: u64 = 1 << 32;
+        // What is above it stays so far above the least number that small ones, each of which is looked at, never get there.
+        const LEAST: isize = isize::MIN + (1 << 60);
+        if units < SMALL {
+            return Fuel(self.0.wrapping_sub_unsigned(units as usize * BYTES_PER_UNIT as usize));
+        }
+        let bytes = (units as usize).saturating_mul(BYTES_PER_UNIT as usize);
+        Fuel(self.0.saturating_sub_unsigned(bytes).max(LEAST))
     }
 
     /// Was more spent than there was?

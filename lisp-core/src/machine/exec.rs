@@ -50,7 +50,7 @@ impl<'h> State<'h> {
             macro_rules! attempt {
                 ($work:expr) => {{
                     settle!();
-                    let fuel = h.spent();
+                    h.set_mark();
                     match $work {
                         Ok(value) => {
                             w.refuel(h.left());
@@ -58,7 +58,7 @@ impl<'h> State<'h> {
                         }
                         Err(fault) => {
                             let pc = w.pc(&proto.code);
-                            return Err(self.stopped(fault, fuel, pc));
+                            return Err(self.stopped(h, fault, pc));
                         }
                     }
                 }};
@@ -67,13 +67,14 @@ impl<'h> State<'h> {
             macro_rules! attempt_on_state {
                 ($work:expr) => {{
                     settle!();
-                    let (fuel, pc) = (h.spent(), w.pc(&proto.code));
+                    h.set_mark();
+                    let pc = w.pc(&proto.code);
                     match $work {
                         Ok(value) => {
                             w = Window::open(&mut self.stack, base, &proto.code, pc, h.left());
                             value
                         }
-                        Err(fault) => return Err(self.stopped(fault, fuel, pc)),
+                        Err(fault) => return Err(self.stopped(h, fault, pc)),
                     }
                 }};
             }
@@ -96,9 +97,10 @@ impl<'h> State<'h> {
             macro_rules! rare {
                 ($dst:expr, $work:expr) => {{
                     settle!();
-                    let (pc, to, fuel) = (w.pc(&proto.code), base + $dst as usize, h.spent());
+                    h.set_mark();
+                    let (pc, to) = (w.pc(&proto.code), base + $dst as usize);
                     let came_to = $work;
-                    self.settle_rare(came_to, fuel, to, pc)?;
+                    self.settle_rare(h, came_to, to, pc)?;
                     continue 'frame;
                 }};
             }
@@ -349,15 +351,17 @@ impl<'h> State<'h> {
                     }
                     Instr::StopReturn { src } => {
                         settle!();
-                        let (value, fuel, pc) = (*w.get(src), h.spent(), w.pc(&proto.code));
+                        h.set_mark();
+                        let (value, pc) = (*w.get(src), w.pc(&proto.code));
                         let left = self.leave("return", value).map(|()| Out::Return);
-                        return left.map_err(|fault| self.stopped(fault, fuel, pc));
+                        return left.map_err(|fault| self.stopped(h, fault, pc));
                     }
                     Instr::StopFail { src } => {
                         settle!();
-                        let (value, fuel, pc) = (*w.get(src), h.spent(), w.pc(&proto.code));
+                        h.set_mark();
+                        let (value, pc) = (*w.get(src), w.pc(&proto.code));
                         let left = self.leave("fail", value).map(|()| Out::Fail);
-                        return left.map_err(|fault| self.stopped(fault, fuel, pc));
+                        return left.map_err(|fault| self.stopped(h, fault, pc));
                     }
                     Instr::Closure { dst, proto: inner, base: row } => {
                         let inner = &unit.program.protos()[inner as usize];
@@ -466,8 +470,8 @@ impl<'h> State<'h> {
 
     /// Stores what a rare case came to and notes where to go on.
     #[cold]
-    fn settle_rare(&mut self, came_to: Res<Value<'h>>, fuel: u64, to: usize, next: usize) -> Res<()> {
-        self.stack[to] = came_to.map_err(|fault| self.stopped(fault, fuel, next))?;
+    fn settle_rare(&mut self, h: &Heap, came_to: Res<Value<'h>>, to: usize, next: usize) -> Res<()> {
+        self.stack[to] = came_to.map_err(|fault| self.stopped(h, fault, next))?;
         self.save_pc(next);
         Ok(())
     }
@@ -475,9 +479,9 @@ impl<'h> State<'h> {
     /// At the end of a slice the run pauses, or the instruction before `next` is done again with more fuel.
     #[cold]
     fn slice_over(&mut self, h: &'h Heap, next: usize) -> Res<()> {
-        let fuel = h.spent();
+        h.set_mark();
         if let Err(fault) = h.pause_or_go_on() {
-            return Err(self.stopped(fault, fuel, next));
+            return Err(self.stopped(h, fault, next));
         }
         h.set_spent(h.spent() - INSTRUCTION);
         self.save_pc(next - 1);
@@ -487,8 +491,8 @@ impl<'h> State<'h> {
     /// Notes where the run stands after a fault: at the instruction before `next`, with the fuel that it was charged
     /// taken back.
     #[cold]
-    fn stopped(&mut self, fault: Fault, fuel: u64, next: usize) -> Fault {
-        self.mark = if METERED { fuel - INSTRUCTION } else { fuel };
+    fn stopped(&mut self, h: &Heap, fault: Fault, next: usize) -> Fault {
+        h.move_mark_before(Fuel::ONE);
         self.save_pc(next - 1);
         fault
     }

@@ -376,20 +376,20 @@ impl Machine {
             Ok(Out::Tool) => self.status = Status::AwaitingTool,
             Ok(Out::Parallel) => self.status = Status::AwaitingWorkers,
             Err(Fault::Pause(wanted)) if wanted <= ceiling => {
-                let mark = self.store.enter(|_, state, _| state.mark);
+                let mark = self.store.heap().marked();
                 self.store.heap().set_spent(mark);
                 self.wanted = wanted;
                 self.status = Status::Ready;
                 return Step::Paused;
             }
             Err(Fault::Pause(_)) => {
-                let mark = self.store.enter(|_, state, _| state.mark);
+                let mark = self.store.heap().marked();
                 self.store.heap().set_spent(mark.min(ceiling));
                 let error = self.fuel_error();
                 self.end(Ending::Error(Box::new(error)));
             }
             Err(Fault::Clock) => {
-                let mark = self.store.enter(|_, state, _| state.mark);
+                let mark = self.store.heap().marked();
                 let asked = self.store.heap().spent();
                 self.store.heap().set_spent(mark);
                 self.status = Status::AwaitingTime(asked);
@@ -397,7 +397,7 @@ impl Machine {
             Err(fault) => {
                 if let Fault::Collect(_) = fault {
                     // How far an instruction came for which there is no room is not the same each time.
-                    let mark = self.store.enter(|_, state, _| state.mark);
+                    let mark = self.store.heap().marked();
                     self.store.heap().set_spent(mark + cost::INSTRUCTION);
                 }
                 let error = self.error_of(fault);
@@ -433,7 +433,7 @@ impl Machine {
     /// Compacts the heap for an instruction that needs `bytes` more; it runs again afterwards. Answers false when that
     /// does not help, or did not help the same instruction before.
     fn collect(&mut self, bytes: usize) -> bool {
-        let mark = self.store.enter(|_, state, _| state.mark);
+        let mark = self.store.heap().marked();
         let again = self.collected_at.replace(mark) == Some(mark);
         let heap = self.store.heap();
         if heap.trapped_early() {

@@ -51,8 +51,6 @@ pub(crate) struct State<'h> {
     pub(crate) saved_globals: Vec<Value<'h>>,
     pub(crate) pending: Option<Pending>,
     pub(crate) result: Value<'h>,
-    /// Fuel at the last point from which work is done again after a fault.
-    pub(crate) mark: u64,
     pub(crate) loop_limit: u64,
     /// Is this a worker of a parallel call?
     pub(crate) worker: bool,
@@ -94,7 +92,6 @@ impl<'h> State<'h> {
             saved_globals: Vec::new(),
             pending: None,
             result: Value::Nil,
-            mark: 0,
             loop_limit,
             worker: false,
         }
