@@ -85,7 +85,7 @@ impl Regexes {
     pub const KEPT_BYTES: usize = 16 << 20;
     /// The bytes a compiled pattern may take: as few of these as it needs. What would need more, such as a long counted
     /// repeat of `\w`, is for the backtracking machine, because compiling it takes too long.
-    pub const COMPILED_BYTES: [usize; 2] = [1 << 16, 1 << 20];
+    pub const COMPILED_BYTES: [usize; 2] = [1 << 16, 1 << 18];
     /// The longest pattern, in bytes.
     pub const PATTERN_BYTES: usize = 10_000;
 
@@ -127,7 +127,8 @@ fn compile(pattern: &str) -> Result<(Compiled, PatternCost), Error> {
         .hint("use a shorter pattern, or test for several with `or`"));
     }
     let Translated { text, weight } = translate(pattern);
-    if effort::effort(&text) > effort::MOST {
+    let effort = effort::effort(&text);
+    if effort.any > effort::MOST {
         return Err(Error::new(
             Reason::RuntimeError,
             r"the regular expression takes too long to compile: it has too many classes such as \w, or too large ones under (?i)",
@@ -135,7 +136,8 @@ fn compile(pattern: &str) -> Result<(Compiled, PatternCost), Error> {
         .hint("write it with fewer classes, or put several searches together with `or`"));
     }
     let mut first = None;
-    for bytes in Regexes::COMPILED_BYTES {
+    let linear = if effort.linear <= effort::MOST_LINEAR { &Regexes::COMPILED_BYTES[..] } else { &[] };
+    for &bytes in linear {
         match quick(&text, bytes) {
             Ok(quick) => {
                 let linear = Linear { quick, text, bytes, automata: OnceLock::new(), program: OnceLock::new() };
