@@ -4,6 +4,9 @@
 //! reached, its header says where it went, and the copy is put on the list to have its own references seen to.
 //! Cells that several vectors see are copied once, and only as far as some vector sees them: they are traced in the
 //! old arena, which nobody reads any more, and laid out in the new one at the end.
+//!
+//! It can stop after every piece of work and go on later. What is large is copied in pieces, and until the last of them
+//! the object that it belongs to is empty.
 
 use super::big::Big;
 use super::header::Header;
@@ -14,6 +17,7 @@ use super::value::{Closure, Composed, Time};
 use super::vector::{Buffer, VecBuilder, Vector};
 use super::{Heap, Value};
 use bumpalo::Bump;
+use std::alloc::Layout;
 use std::cell::Cell;
 
 type V = Value<'static>;
@@ -32,7 +36,36 @@ enum Todo {
     Cells(usize, usize, usize),
     /// The rest of the cells of something.
     Rest(&'static [Cell<V>]),
+    /// A copy to go on with.
+    Large(Box<Large>),
+    /// The vectors that see a buffer, from this one on, and where its cells began in the old one.
+    Views(Seen, *const Buffer<'static>, usize),
 }
+
+/// A large copy under way.
+struct Large {
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+    done: usize,
+    owner: Owner,
+}
+
+/// What the bytes of a large copy are, in the object that they are for.
+enum Owner {
+    Items(*mut Vector<'static>),
+    Elements(*mut VecBuilder<'static>),
+    Entries(*mut MapBuilder<'static>),
+    Index(*mut MapBuilder<'static>),
+    Text(*mut Str<'static>),
+    /// The cells that some vectors see.
+    Shared(*mut Buffer<'static>),
+}
+
+/// More bytes than this are copied in pieces, each of so many: few with debug assertions, so that tests come to it.
+const PIECE: usize = if cfg!(debug_assertions) { 1 << 7 } else { 1 << 16 };
+/// What an object costs beside its bytes, in bytes copied in the same time.
+const OBJECT: usize = 64;
 
 /// A slice in the new arena that is part of an object and still to be seen to. It is written through the pointer the
 /// arena gave, and only then lent out: the reference inside the object is made anew after the last write.
@@ -73,6 +106,8 @@ pub struct Collector {
     limit: usize,
     todo: Vec<Todo>,
     buffers: Vec<Seen>,
+    /// Work done so far, in bytes copied.
+    work: usize,
 }
 
 fn size_of_slice<T>(slice: &[T]) -> usize {
@@ -89,6 +124,7 @@ impl Collector {
             limit: usize::MAX,
             todo: Vec::new(),
             buffers: Vec::new(),
+            work: 0,
         }
     }
 
@@ -126,14 +162,66 @@ impl Collector {
         Part { start: self.to.alloc_slice_copy(slice).as_mut_ptr(), len: slice.len() }
     }
 
-    fn put_cells(&mut self, cells: &[Cell<V>]) -> &'static [Cell<V>] {
-        self.bytes = self.bytes.saturating_add(size_of_slice(cells));
-        if self.is_over() {
-            return &[];
+    /// A copy of cells in the new arena; `None` when they are too many to be copied at once.
+    fn put_cells<T: Copy>(&mut self, cells: &[Cell<T>]) -> Option<&'static [Cell<T>]> {
+        if std::mem::size_of_val(cells) > PIECE {
+            return None;
         }
-        let copy: &[Cell<V>] = self.to.alloc_slice_fill_with(cells.len(), |i| Cell::new(cells[i].get()));
+        self.bytes += size_of_slice(cells);
+        let copy: &[Cell<T>] = self.to.alloc_slice_fill_with(cells.len(), |i| Cell::new(cells[i].get()));
         // SAFETY: as in `put_slice`.
-        unsafe { std::slice::from_raw_parts(copy.as_ptr(), copy.len()) }
+        Some(unsafe { std::slice::from_raw_parts(copy.as_ptr(), copy.len()) })
+    }
+
+    /// Begins a copy of what is too large to be copied at once.
+    fn put_large<T>(&mut self, slice: &[T], owner: Owner) {
+        self.bytes = self.bytes.saturating_add(size_of_slice(slice));
+        if self.is_over() {
+            return;
+        }
+        let (from, bytes) = (slice.as_ptr().cast(), std::mem::size_of_val(slice));
+        let to = self.to.alloc_layout(Layout::for_value(slice)).as_ptr();
+        self.todo.push(Todo::Large(Box::new(Large { from, to, bytes, done: 0, owner })));
+    }
+
+    /// Copies one more piece; after the last one the copy gets its place in the object, which is seen to next.
+    fn copy_on(&mut self, mut large: Box<Large>) {
+        let piece = PIECE.min(large.bytes - large.done);
+        // SAFETY: the old arena is still there, and nobody writes to what is copied; the block in the new arena is as long, and
+        // nobody else knows it.
+        unsafe { std::ptr::copy_nonoverlapping(large.from.add(large.done), large.to.add(large.done), piece) };
+        self.work += piece;
+        large.done += piece;
+        if large.done < large.bytes {
+            return self.todo.push(Todo::Large(large));
+        }
+        let Large { to, bytes, ref owner, .. } = *large;
+        // SAFETY: all bytes are there, copies of what `put_large` was given: cells, or for `Text` a str. The block is part of the
+        // new arena, which outlives every value that refers to it. The objects are in the new arena, reached by no reference
+        // in use.
+        unsafe {
+            let cells = || std::slice::from_raw_parts(to.cast::<Cell<V>>(), bytes / size_of::<V>());
+            match *owner {
+                Owner::Items(o) => {
+                    (*o).items = cells();
+                    self.todo.push(Todo::Vector(o));
+                }
+                Owner::Elements(o) => {
+                    (*o).cells.set(cells());
+                    self.todo.push(Todo::VecBuilder(o));
+                }
+                Owner::Entries(o) => {
+                    (*o).cells.set(cells());
+                    self.todo.push(Todo::MapBuilder(o));
+                }
+                Owner::Index(o) => {
+                    let slots = to.cast::<Cell<(u32, u32)>>();
+                    (*o).index.set(std::slice::from_raw_parts(slots, bytes / size_of::<(u32, u32)>()));
+                }
+                Owner::Text(o) => (*o).text = std::str::from_utf8_unchecked(std::slice::from_raw_parts(to, bytes)),
+                Owner::Shared(o) => (*o).cells = cells(),
+            }
+        }
     }
 
     /// Where an object of this region has gone; `Err` when it has not been reached yet, `None` when it is not ours.
@@ -166,10 +254,16 @@ impl Collector {
 
     fn text(&mut self, old: &'static Str<'static>) -> &'static Str<'static> {
         self.forward(old, &old.head, |c, old| {
+            let head = Header::new(c.region);
+            if old.text.len() > PIECE {
+                let new = c.put(Str { head, text: "" });
+                c.put_large(old.text.as_bytes(), Owner::Text(new));
+                return new;
+            }
             let bytes = c.put_slice(old.text.as_bytes());
             // SAFETY: a copy of the bytes of a str.
             let text = unsafe { std::str::from_utf8_unchecked(bytes) };
-            c.put(Str { head: Header::new(c.region), text })
+            c.put(Str { head, text })
         })
     }
 
@@ -204,27 +298,30 @@ impl Collector {
                 let cells = c.put_cells(o.cells.get());
                 let new = c.put(VecBuilder {
                     head: Header::new(c.region),
-                    cells: Cell::new(cells),
+                    cells: Cell::new(cells.unwrap_or_default()),
                     len: Cell::new(o.len.get()),
                 });
-                c.todo.push(Todo::VecBuilder(new));
+                match cells {
+                    Some(_) => c.todo.push(Todo::VecBuilder(new)),
+                    None => c.put_large(o.cells.get(), Owner::Elements(new)),
+                }
                 new
             })),
             Value::MapBuilder(o) => Value::MapBuilder(self.forward(o, &o.head, |c, o| {
-                let cells = c.put_cells(o.cells.get());
-                let old_index = o.index.get();
-                c.bytes += size_of_slice(old_index);
-                let index: &[Cell<(u32, u32)>] =
-                    c.to.alloc_slice_fill_with(old_index.len(), |i| Cell::new(old_index[i].get()));
-                // SAFETY: as in `put_slice`.
-                let index = unsafe { std::slice::from_raw_parts(index.as_ptr(), index.len()) };
+                let (cells, index) = (c.put_cells(o.cells.get()), c.put_cells(o.index.get()));
                 let new = c.put(MapBuilder {
                     head: Header::new(c.region),
-                    cells: Cell::new(cells),
+                    cells: Cell::new(cells.unwrap_or_default()),
                     len: Cell::new(o.len.get()),
-                    index: Cell::new(index),
+                    index: Cell::new(index.unwrap_or_default()),
                 });
-                c.todo.push(Todo::MapBuilder(new));
+                match cells {
+                    Some(_) => c.todo.push(Todo::MapBuilder(new)),
+                    None => c.put_large(o.cells.get(), Owner::Entries(new)),
+                }
+                if index.is_none() {
+                    c.put_large(o.index.get(), Owner::Index(new));
+                }
                 new
             })),
         }
@@ -249,8 +346,11 @@ impl Collector {
         let buffer = old.buffer.get().filter(|_| !old.items.is_empty());
         let Some(buffer) = buffer else {
             let items = self.put_cells(old.items);
-            let new = self.put(Vector { head, items, buffer: Cell::new(None) });
-            self.todo.push(Todo::Vector(new));
+            let new = self.put(Vector { head, items: items.unwrap_or_default(), buffer: Cell::new(None) });
+            match items {
+                Some(_) => self.todo.push(Todo::Vector(new)),
+                None => self.put_large(old.items, Owner::Items(new)),
+            }
             return new;
         };
         // Until the cells are laid out, the copy sees the old ones.
@@ -347,12 +447,22 @@ impl Collector {
         unsafe { part.lend() }
     }
 
-    /// Works the list off.
-    pub(super) fn run(&mut self) {
-        while let Some(todo) = self.todo.pop() {
+    /// Works the list off, for about as long as it takes to copy so many bytes. Answers whether all is done.
+    pub(super) fn run(&mut self, work: usize) -> bool {
+        let end = (self.work + self.bytes).saturating_add(work);
+        while self.work + self.bytes < end {
             if self.is_over() {
-                return;
+                return true;
             }
+            let Some(todo) = self.todo.pop() else {
+                // All is traced. Buffers are laid out from the last one on, so that the numbers of the others stay.
+                match self.buffers.pop() {
+                    None => return true,
+                    Some(seen) => self.lay_out(seen),
+                }
+                continue;
+            };
+            self.work += OBJECT;
             // SAFETY: every pointer on the list is an object in the new arena, reached by no reference in use.
             unsafe {
                 match todo {
@@ -384,36 +494,53 @@ impl Collector {
                         let cells = (*self.buffers[number].old).cells;
                         self.cells(&cells[from..to]);
                     }
+                    Todo::Large(large) => self.copy_on(large),
+                    Todo::Views(seen, buffer, from) => self.place_views(seen, buffer, from),
                 }
             }
         }
-        self.lay_out();
+        false
     }
 
-    /// Gives the shared cells their place in the new arena. An end that still grows keeps its room, and one that had
-    /// grown further for a version nobody sees any more has none: appending costs the same as without a compaction.
-    fn lay_out(&mut self) {
-        for seen in std::mem::take(&mut self.buffers) {
-            // SAFETY: the old arena is still there, and nobody else looks at it.
-            let old = unsafe { &*seen.old };
-            let from = if seen.low == old.low.get() { 0 } else { seen.low };
-            let to = if seen.high == old.high.get() { old.cells.len() } else { seen.high };
-            let cells = self.put_cells(&old.cells[from..to]);
-            let buffer = self.put(Buffer {
-                head: Header::new(self.region),
-                cells,
-                low: Cell::new(seen.low - from),
-                high: Cell::new(seen.high - from),
-            });
-            for view in seen.views {
-                // SAFETY: views are objects in the new arena; their items still point into the old cells.
-                unsafe {
-                    let view = &mut *view;
-                    let start = old.place(view.items) - from;
-                    view.items = &cells[start..start + view.items.len()];
-                    view.buffer = Cell::new(Some(&*buffer));
-                }
+    /// Gives shared cells their place in the new arena. An end that still grows keeps its room, and one that had grown
+    /// further for a version nobody sees any more has none: appending costs the same as without a compaction.
+    fn lay_out(&mut self, seen: Seen) {
+        // SAFETY: the old arena is still there, and nobody else looks at it.
+        let old = unsafe { &*seen.old };
+        let from = if seen.low == old.low.get() { 0 } else { seen.low };
+        let to = if seen.high == old.high.get() { old.cells.len() } else { seen.high };
+        let cells = self.put_cells(&old.cells[from..to]);
+        let buffer = self.put(Buffer {
+            head: Header::new(self.region),
+            cells: cells.unwrap_or_default(),
+            low: Cell::new(seen.low - from),
+            high: Cell::new(seen.high - from),
+        });
+        // The list is worked off from its end: the cells are there before the views are.
+        self.todo.push(Todo::Views(seen, buffer, from));
+        if cells.is_none() {
+            self.put_large(&old.cells[from..to], Owner::Shared(buffer));
+        }
+    }
+
+    /// Lets some of the vectors see the cells at their new place.
+    fn place_views(&mut self, mut seen: Seen, buffer: *const Buffer<'static>, from: usize) {
+        const AT_ONCE: usize = 1_024;
+        let rest = seen.views.len().saturating_sub(AT_ONCE);
+        // SAFETY: the old arena is still there, and the buffer is one of the new arena, whose cells are complete.
+        let (old, buffer) = unsafe { (&*seen.old, &*buffer) };
+        for view in seen.views.drain(rest..) {
+            // SAFETY: views are objects in the new arena; their items still point into the old cells.
+            unsafe {
+                let view = &mut *view;
+                let start = old.place(view.items) - from;
+                view.items = &buffer.cells[start..start + view.items.len()];
+                view.buffer = Cell::new(Some(buffer));
             }
+            self.work += OBJECT;
+        }
+        if rest > 0 {
+            self.todo.push(Todo::Views(seen, buffer, from));
         }
     }
 

@@ -11,8 +11,10 @@ pub trait Rooted: 'static {
     /// The roots under one brand. The family must not use the lifetime for anything but branding values.
     type In<'h>;
 
-    /// Shows every value among the roots to the compaction, and puts in what it answers.
-    fn trace(roots: &mut Self::In<'static>, collector: &mut Collector);
+    /// Shows the values among the roots to the compaction, from the one at a place on and about so many, and puts in
+    /// what it answers. Answers where to go on; `None` when every value has been shown. Between two calls the roots may
+    /// lose values, and one may take the place of another if both have been shown.
+    fn trace(roots: &mut Self::In<'static>, collector: &mut Collector, from: usize, count: usize) -> Option<usize>;
 
     /// The value among the roots that the work on the store came to.
     fn result(roots: &Self::In<'static>) -> Value<'static>;
@@ -31,6 +33,8 @@ impl<'h> Keep<'h> {
 
 /// A heap, the roots into it and what the roots need kept alive.
 pub struct Store<R: Rooted> {
+    /// Declared first, so that it goes before what it points to.
+    compaction: Option<Compaction>,
     // Declared before the heap and the kept things so that it goes first; it has nothing to drop that looks at them.
     roots: R::In<'static>,
     heap: Box<Heap>,
@@ -40,10 +44,17 @@ pub struct Store<R: Rooted> {
     ticket: Option<Arc<()>>,
 }
 
+/// A compaction under way.
+struct Compaction {
+    collector: Collector,
+    /// Roots from this one on have not been seen to; `None` when all have.
+    roots_from: Option<usize>,
+}
+
 impl<R: Rooted> Store<R> {
     /// A store with empty roots.
     pub fn new(heap: Heap, roots: R::In<'static>) -> Self {
-        Store { roots, heap: Box::new(heap), keep: Vec::new(), ticket: None }
+        Store { compaction: None, roots, heap: Box::new(heap), keep: Vec::new(), ticket: None }
     }
 
     /// Keeps a thing alive for the store's life; answers its place.
@@ -62,8 +73,10 @@ impl<R: Rooted> Store<R> {
         self.heap.rebudget(bytes);
     }
 
-    /// Visits the heap. Values seen inside carry the brand `'h` and cannot leave.
+    /// Visits the heap; a compaction under way is brought to its end before. Values seen inside carry the brand `'h` and
+    /// cannot leave.
     pub fn enter<T>(&mut self, visit: impl for<'h> FnOnce(&'h Heap, &mut R::In<'h>, Keep<'h>) -> T) -> T {
+        self.finish_compaction();
         let roots: *mut R::In<'static> = &mut self.roots;
         let roots = roots.cast::<R::In<'_>>();
         // SAFETY: the two types differ in the brand only. `visit` is generic over the brand, so what it puts into
@@ -73,20 +86,55 @@ impl<R: Rooted> Store<R> {
         let roots = unsafe { &mut *roots };
         visit(&self.heap, roots, Keep(&self.keep))
     }
+
+    /// Visits the roots, whether a compaction is under way or not: what their values refer to may be incomplete, so it is
+    /// not to be looked at, and what is put in must have been among the roots.
+    pub(crate) fn visit_roots<T>(&mut self, visit: impl for<'h> FnOnce(&mut R::In<'h>) -> T) -> T {
+        let roots: *mut R::In<'static> = &mut self.roots;
+        // SAFETY: as in `enter`; during a compaction values refer to objects of the old arena or the new one, both of which
+        // are there until its end, and which are whole objects at any time.
+        visit(unsafe { &mut *roots.cast::<R::In<'_>>() })
+    }
 }
 
 impl<R: Rooted> Store<R> {
     /// Compacts the heap: what the roots do not reach is gone.
     pub fn collect(&mut self) {
-        let mut collector = Collector::new(self.heap.region());
-        R::trace(&mut self.roots, &mut collector);
-        collector.run();
-        self.heap.adopt(collector);
-        self.ticket = None;
+        while !self.collect_some(usize::MAX) {}
+    }
+
+    /// Begins a compaction or goes on with it, for about as long as it takes to copy so many bytes. Answers whether it
+    /// has come to its end.
+    pub fn collect_some(&mut self, work: usize) -> bool {
+        /// The work that it takes to see to a root.
+        const ROOT: usize = 16;
+        let region = self.heap.region();
+        let compaction = self
+            .compaction
+            .get_or_insert_with(|| Compaction { collector: Collector::new(region), roots_from: Some(0) });
+        if let Some(from) = compaction.roots_from {
+            compaction.roots_from = R::trace(&mut self.roots, &mut compaction.collector, from, work / ROOT + 1);
+            return false;
+        }
+        if !compaction.collector.run(work) {
+            return false;
+        }
+        if let Some(done) = self.compaction.take() {
+            self.heap.adopt(done.collector);
+            self.ticket = None;
+        }
+        true
+    }
+
+    fn finish_compaction(&mut self) {
+        if self.compaction.is_some() {
+            self.collect();
+        }
     }
 
     /// Lets stores on other threads read this one. They reach it by keeping what this answers.
     pub fn share(mut self) -> Arc<Shared<R>> {
+        self.finish_compaction();
         let ticket = self.ticket.get_or_insert_default().clone();
         Arc::new(Shared { store: self, ticket })
     }
@@ -101,11 +149,12 @@ impl<R: Rooted> Store<R> {
 
     /// Ends a store over a shared one: its result is copied out, for [`Store::take_in`] of the shared one. `None` when
     /// the copy takes more than `limit` bytes.
-    pub fn send<S: Rooted>(self, to: &Shared<S>, limit: usize) -> Option<Sent> {
+    pub fn send<S: Rooted>(mut self, to: &Shared<S>, limit: usize) -> Option<Sent> {
+        self.finish_compaction();
         let value = R::result(&self.roots);
         let mut collector = Collector::between(self.heap.region(), to.store.heap.region(), limit);
         let value = collector.value(value);
-        collector.run();
+        while !collector.run(usize::MAX) {}
         if collector.is_over() {
             return None;
         }
@@ -126,6 +175,8 @@ impl<R: Rooted> Store<R> {
         if !values.iter().all(ours) {
             return false;
         }
+        // Its end would drop what comes in now.
+        self.finish_compaction();
         for Sent { bump, value, .. } in values {
             if let Some(bump) = bump {
                 self.heap.take_chunk(bump);

@@ -121,6 +121,8 @@ pub struct Machine {
     whole: Option<Span>,
     /// The fuel at which the instruction began for which the heap was compacted last, if it has not got through yet.
     collected_at: Option<u64>,
+    /// A compaction is under way for an instruction that needs so many bytes.
+    pub(super) compacting_for: Option<usize>,
     /// Allocations until the heap is compacted without need.
     stride: u64,
     pub(super) fuel_at_load: u64,
@@ -162,6 +164,7 @@ impl Machine {
             wanted: 0,
             whole: None,
             collected_at: None,
+            compacting_for: None,
             stride: 0,
             fuel_at_load: 0,
             parent: None,
@@ -351,14 +354,18 @@ impl Machine {
         let ceiling = self.fuel_ceiling();
         heap.set_slice(heap.spent().max(self.wanted).saturating_add(slice), ceiling);
         let out = loop {
-            match self.store.enter(|h, state, _| state.run(h)) {
-                Err(Fault::Collect(bytes)) if self.collect(bytes) => {
-                    if self.settings.compact_every.is_none() {
-                        // It took its time: the driver may want to look at the clock.
+            if let Some(bytes) = self.compacting_for {
+                match self.compact(bytes) {
+                    None => {
                         self.status = Status::Ready;
                         return Step::Paused;
                     }
+                    Some(false) => break Err(Fault::Collect(bytes)),
+                    Some(true) => {}
                 }
+            }
+            match self.store.enter(|h, state, _| state.run(h)) {
+                Err(Fault::Collect(bytes)) if self.may_compact() => self.compacting_for = Some(bytes),
                 out => break out,
             }
         };
@@ -430,9 +437,9 @@ impl Machine {
         }
     }
 
-    /// Compacts the heap for an instruction that needs `bytes` more; it runs again afterwards. Answers false when that
-    /// does not help, or did not help the same instruction before.
-    fn collect(&mut self, bytes: usize) -> bool {
+    /// Is the heap to be compacted for an instruction, which then runs again? Not when that did not help the same
+    /// instruction before.
+    fn may_compact(&mut self) -> bool {
         let mark = self.store.heap().marked();
         let again = self.collected_at.replace(mark) == Some(mark);
         let heap = self.store.heap();
@@ -444,11 +451,22 @@ impl Machine {
         } else if again {
             return false;
         }
+        self.store.heap().set_spent(mark);
+        true
+    }
+
+    /// Goes on with the compaction for an instruction that needs `bytes`, for less than a millisecond. Answers whether
+    /// that helped; `None` when it is not at its end.
+    fn compact(&mut self, bytes: usize) -> Option<bool> {
+        /// What is copied between two looks of the driver: little with debug assertions, so that tests come to it.
+        const WORK: usize = if cfg!(debug_assertions) { 1 << 15 } else { 1 << 19 };
         let early = self.settings.compact_every.is_some();
-        self.store.collect();
+        if !self.store.collect_some(if early { 256 } else { WORK }) {
+            return None;
+        }
+        self.compacting_for = None;
         let heap = self.store.heap();
-        heap.set_spent(mark);
-        heap.affords(bytes) && (early || !heap.is_choked())
+        Some(heap.affords(bytes) && (early || !heap.is_choked()))
     }
 
     /// How far the account of fuel may go.
@@ -491,12 +509,14 @@ impl Machine {
 
     /// Gives the error the span of the instruction that failed, and the reason that callers of closures give it.
     pub(super) fn place_error(&mut self, error: Error) -> Error {
-        self.store.enter(|_, state, _| state.place_error(error))
+        self.store.visit_roots(|state| state.place_error(error))
     }
 
     pub(super) fn end(&mut self, ending: Ending) {
         let (failed, undone) = (matches!(ending, Ending::Error(_)), matches!(ending, Ending::Error(_) | Ending::Fail));
-        self.store.enter(|_, state, _| {
+        // A compaction under way ends when somebody looks at the heap again, if anybody does.
+        self.compacting_for = None;
+        self.store.visit_roots(|state| {
             state.frames.clear();
             state.pending = None;
             if undone {

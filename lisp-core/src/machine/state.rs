@@ -51,6 +51,8 @@ pub(crate) struct State<'h> {
     pub(crate) saved_globals: Vec<Value<'h>>,
     pub(crate) pending: Option<Pending>,
     pub(crate) result: Value<'h>,
+    /// Slots below this one are traced by the compaction that is under way.
+    top_to_trace: usize,
     pub(crate) loop_limit: u64,
     /// Is this a worker of a parallel call?
     pub(crate) worker: bool,
@@ -62,20 +64,31 @@ pub(crate) struct Roots;
 impl Rooted for Roots {
     type In<'h> = State<'h>;
 
-    fn trace(state: &mut State<'static>, c: &mut Collector) {
-        let top = state.live_top();
-        let (live, dead) = state.stack.split_at_mut(top);
-        // Slots above the top frame keep what was there last; nothing may refer to it after this.
-        dead.fill(Value::Nil);
-        for value in live.iter_mut().chain(&mut state.globals).chain(&mut state.saved_globals) {
-            *value = c.value(*value);
+    fn trace(state: &mut State<'static>, c: &mut Collector, from: usize, count: usize) -> Option<usize> {
+        if from == 0 {
+            state.top_to_trace = state.live_top();
+            // All definitions at once: when a run fails, those from before it take the place of its own.
+            for value in state.globals.iter_mut().chain(&mut state.saved_globals) {
+                *value = c.value(*value);
+            }
+            state.result = c.value(state.result);
         }
-        state.result = c.value(state.result);
-        for frame in &mut state.frames {
+        // Then the stack and the frames: when a run ends meanwhile, there are no more frames and the rest of the stack is
+        // free.
+        let over = state.frames.is_empty() && state.pending.is_none();
+        let top = if over { 0 } else { state.top_to_trace };
+        let slots = state.stack.len();
+        let end = from.saturating_add(count).min(slots + state.frames.len());
+        for (i, slot) in state.stack.iter_mut().enumerate().take(end).skip(from) {
+            // Slots above the top frame keep what was there last; nothing may refer to it after this.
+            *slot = if i < top { c.value(*slot) } else { Value::Nil };
+        }
+        for frame in state.frames.iter_mut().take(end.saturating_sub(slots)).skip(from.saturating_sub(slots)) {
             if let Code::Lisp { closure: Some(closure), .. } = &mut frame.code {
                 *closure = c.closure(closure);
             }
         }
+        (end < slots + state.frames.len()).then_some(end)
     }
 
     fn result(state: &State<'static>) -> Value<'static> {
@@ -92,6 +105,7 @@ impl<'h> State<'h> {
             saved_globals: Vec::new(),
             pending: None,
             result: Value::Nil,
+            top_to_trace: 0,
             loop_limit,
             worker: false,
         }

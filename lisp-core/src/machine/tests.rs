@@ -106,6 +106,51 @@ fn a_run_stopped_after_its_end_has_failed() {
     assert!(machine.with_result(|_, v| matches!(v, Value::Int(1))));
 }
 
+/// A compaction goes on for as long as the driver lets it. A run that is stopped in it leaves the definitions as they
+/// were, and the next one brings it to its end.
+#[test]
+fn a_run_may_be_stopped_in_a_compaction() {
+    let settings = || Settings { heap_bytes: 4 << 20, loop_iterations: 0, ..Settings::default() };
+    let load = |machine: &mut Machine, source: &str| {
+        let program = Program::compile(source, &ReadLimits::default()).expect("a program");
+        machine.load(Arc::new(program)).expect("it can be loaded");
+    };
+    let kept =
+        "(def kept {:rows (mapv (fn [i] {:id i :name (str \"row \" i)}) (range 3000)) :text (join (range 9000))})";
+    let hungry = "(def kept nil)
+        (defn deep [n] (if (zero? n) (count (mapv (fn [i] [i (str i)]) (range 12000))) (inc (deep (dec n)))))
+        (loop [i 0] (deep 400) (if (< i 10) (recur (inc i)) i))";
+    let check = "(= [3000 \"row 2999\" 34890 4498500]
+        [(count (:rows kept)) (:name (last (:rows kept))) (count (:text kept)) (reduce + (map :id (:rows kept)))])";
+    let mut stops = 0;
+    for stop_after in (1..).step_by(3) {
+        let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), settings());
+        load(&mut machine, kept);
+        while !matches!(machine.resume(100_000), Step::Done(_)) {}
+        load(&mut machine, hungry);
+        let mut pauses = 0;
+        let ended = loop {
+            match machine.resume(100_000) {
+                Step::Done(_) => break true,
+                _ => pauses += usize::from(machine.compacting_for.is_some()),
+            }
+            if pauses == stop_after {
+                break false;
+            }
+        };
+        if ended {
+            break;
+        }
+        machine.stop(crate::Error::new(crate::Reason::Timeout, "stopped"));
+        load(&mut machine, check);
+        while !matches!(machine.resume(100_000), Step::Done(_)) {}
+        let same = machine.with_result(|_, v| matches!(v, Value::Bool(true)));
+        assert!(same, "stopped at pause {stop_after} of a compaction");
+        stops += 1;
+    }
+    assert!(stops > 20, "{stops} pauses");
+}
+
 /// Near the edge of its budget a program neither crawls for ever nor holds more than it may.
 #[test]
 fn a_run_without_room_ends_soon() {
