@@ -87,9 +87,12 @@ const LIMITS: &[(&str, &[(u32, u64)])] = &[
     ("little_memory", &[(libc::RLIMIT_AS, 24 << 20)]),
 ];
 
+/// The memory cgroup goes while the sandbox is there, and another cannot be made.
+const NO_OTHER_GROUP: &str = "no_other_group";
+
 /// Every case, in a process of its own.
 pub(crate) fn all(tally: &mut Tally) {
-    let names = CASES.iter().map(|case| case.name).chain(LIMITS.iter().map(|row| row.0));
+    let names = CASES.iter().map(|case| case.name).chain(LIMITS.iter().map(|row| row.0)).chain([NO_OTHER_GROUP]);
     for name in names {
         let begun = Instant::now();
         let output = Command::new("/proc/self/exe").args([ARGUMENT, name]).output();
@@ -121,6 +124,8 @@ pub(crate) fn inside(name: &str) -> ExitCode {
             let sandbox = builder().build();
             tally.check("a program runs", sandbox.is_ok_and(|sandbox| runs(&sandbox) == Ok(true)), "it does not");
         }
+    } else if name == NO_OTHER_GROUP {
+        crate::memory::no_other_group(&mut tally);
     } else {
         tally.check(name, false, "there is no such case");
     }
