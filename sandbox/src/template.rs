@@ -6,7 +6,7 @@
 
 use crate::child;
 use crate::filter::{self, Rule};
-use crate::hot::Hot;
+use crate::hot::{self, Hot};
 use crate::lockdown::{self, Dressing, Layer, Layers, Plan, SetupError, State};
 use crate::sys::{self, Death, Fork, Instruction};
 use crate::wire::PACKET;
@@ -256,7 +256,12 @@ fn lock_down(
     let tasks = rustix::fs::open("/proc/self/task", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| SetupError::new("/proc/self/task", error))?;
     let sets = match sets {
-        Some(file) => import(file).map_err(|error| SetupError::new("data sets", error))?,
+        Some(file) => {
+            let sets = import(file).map_err(|error| SetupError::new("data sets", error))?;
+            // A kernel that cannot do it has slower forks.
+            let _ = hot::gather();
+            sets
+        }
         None => Vec::new(),
     };
     let warm_up = |source| child::warm_up(&signals, source).map_err(|error| SetupError::new("warm-up", error));
