@@ -146,7 +146,9 @@ fn the_clock_is_the_hosts() {
             n if n % 3 == 2 => 5,
             n => 1_000 * n,
         };
-        Engine::builder().clock(clock).without_threads().build().unwrap()
+        // Workers one after the other ask in order.
+        let limits = Limits::default().with_parallel_window(1);
+        Engine::builder().clock(clock).limits(limits).without_threads().build().unwrap()
     };
     let now = "(System/currentTimeMillis)";
     let four = format!("[{now} {now} {now} {now}]");
