@@ -13,8 +13,9 @@ use rustix::fs::MemfdFlags;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
+use rustix::process::Resource;
 use std::fs::File;
-use std::io::{self, BufWriter, IntoInnerError, IoSlice, Write};
+use std::io::{self, IoSlice, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -259,13 +260,17 @@ impl Starter {
         if self.sets.is_empty() {
             return Ok(None);
         }
-        let mut file = BufWriter::new(File::from(rustix::fs::memfd_create("data sets", MemfdFlags::CLOEXEC)?));
+        let mut file = File::from(rustix::fs::memfd_create("data sets", MemfdFlags::CLOEXEC)?);
+        let mut room = rustix::process::getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
         for set in &self.sets {
             let sent = set.sent().ok_or_else(|| io::Error::other("one has no text"))?;
-            serde_json::to_writer(&mut file, &sent)?;
-            file.write_all(b"\n")?;
+            let mut line = serde_json::to_vec(&sent)?;
+            line.push(b'\n');
+            // Beyond the host's own limit for files a write ends the host.
+            room = room.checked_sub(line.len() as u64).ok_or(io::ErrorKind::FileTooLarge)?;
+            file.write_all(&line)?;
         }
-        Ok(Some(file.into_inner().map_err(IntoInnerError::into_error)?))
+        Ok(Some(file))
     }
 }
 

@@ -140,7 +140,7 @@ impl Home {
         self.deadline
     }
 
-    /// What the engine's own clock says now, in milliseconds since 1970-01-01T00:00:00Z; `None` when it panicked.
+    /// What the engine's clock says now, in milliseconds since 1970-01-01T00:00:00Z; `None` when it panicked.
     pub fn time(&self) -> Option<i64> {
         catch_unwind(AssertUnwindSafe(|| self.clock.read())).ok()
     }

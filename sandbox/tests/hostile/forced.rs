@@ -123,6 +123,11 @@ pub(crate) fn inside(name: &str) -> ExitCode {
         if name == "low_hard_limits" {
             let sandbox = builder().build();
             tally.check("a program runs", sandbox.is_ok_and(|sandbox| runs(&sandbox) == Ok(true)), "it does not");
+            // They go to a template in a file, and a file that is too long would end this process.
+            let set = crate::engine().import("rows", "[1, 2]").expect("a data set");
+            let refused = builder().data_set(&set).build().err().map(|error| error.to_string());
+            let good = refused.as_ref().is_some_and(|why| why.contains("data sets"));
+            tally.check("data sets are refused", good, format_args!("{refused:?}"));
         }
     } else if name == NO_OTHER_GROUP {
         crate::memory::no_other_group(&mut tally);
