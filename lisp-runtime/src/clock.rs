@@ -21,12 +21,13 @@ impl Clock {
         Clock(Some(Arc::new(read)))
     }
 
-    /// What the host's clock says now, if it has one.
-    pub(crate) fn now_of_host(&self) -> Option<i64> {
-        self.0.as_ref().map(|read| read())
+    /// Is it the host's own?
+    pub(crate) fn is_of_host(&self) -> bool {
+        self.0.is_some()
     }
 
-    fn read(&self) -> i64 {
+    /// What it says now, in milliseconds since 1970-01-01T00:00:00Z.
+    pub(crate) fn read(&self) -> i64 {
         match &self.0 {
             Some(read) => read(),
             None => {
@@ -56,7 +57,7 @@ struct Told {
 
 impl RunClock {
     /// The most readings that are kept; after that the time stands still, so that a replay gives the same.
-    const MOST: usize = 100_000;
+    pub(crate) const MOST: usize = 100_000;
 
     /// A clock that first tells what it told in an earlier run.
     pub(crate) fn new(clock: Clock, replay: &[Reading]) -> RunClock {

@@ -6,11 +6,10 @@ use crate::limits::{Limits, bytes};
 use crate::outcome::{Outcome, Phase, Problem};
 use crate::parallel::{Exec, Inline, Pool, work};
 use crate::program::Program;
-use crate::run::{self, Next, Run, Setting};
+use crate::run::{Next, Run, Setting};
 use crate::session::Session;
 use crate::signature::Signature;
 use crate::tool::{BuildError, Reply, Tool, ToolCall, ToolError, Tools};
-use lisp_core::machine::Grant;
 use lisp_core::{Error, Reason};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -86,28 +85,26 @@ impl Engine {
         Program::compile(source, &self.0.limits)
     }
 
-    /// Imports a JSON text as `data/name`, once for many runs, which share it without copying.
+    /// Imports a JSON text as `data/name`, once for many runs, which share it without copying. The text is kept as long as
+    /// the values, for runs in other processes; one given as a `String` is not copied.
     ///
     /// # Errors
     /// The text is not JSON, or takes more than the set-up ceiling.
     pub fn import<'a>(&self, name: &'a str, json: impl Into<Cow<'a, str>>) -> Result<DataSet, Box<Problem>> {
-        self.import_source(&Source::Data(name.into(), Ok(json.into())))
+        self.import_source(Source::Data(name.into(), Ok(json.into())))
     }
 
-    /// Imports the values of a JSON object as `data/key` each.
+    /// Imports the values of a JSON object as `data/key` each, like [`Engine::import`].
     ///
     /// # Errors
     /// The text is no JSON object, or takes more than the set-up ceiling.
     pub fn import_object<'a>(&self, json: impl Into<Cow<'a, str>>) -> Result<DataSet, Box<Problem>> {
-        self.import_source(&Source::DataObject(Ok(json.into())))
+        self.import_source(Source::DataObject(Ok(json.into())))
     }
 
-    fn import_source(&self, source: &Source<'_>) -> Result<DataSet, Box<Problem>> {
-        let ceiling = bytes(self.0.limits.setup_heap_bytes);
-        match Grant::build(ceiling, |h, builder| run::bring_in_one(h, builder, source)) {
-            Ok(grant) => Ok(DataSet(Arc::new(grant))),
-            Err(fault) => Err(Box::new(Problem::new(run::in_setup(fault, ceiling), Phase::Setup))),
-        }
+    fn import_source(&self, source: Source<'_>) -> Result<DataSet, Box<Problem>> {
+        let set = DataSet::import(&source, bytes(self.0.limits.setup_heap_bytes))?;
+        Ok(DataSet { source: Some(Arc::new(source.into_owned())), ..set })
     }
 
     /// Checks that every name of a program is defined, by the language or by an input's memory. Tools are not
@@ -374,13 +371,13 @@ pub struct EngineBuilder {
     ceiling: Option<Limits>,
     tools: Vec<Tool>,
     pool: Threads,
-    clock: Clock,
+    pub(crate) clock: Clock,
 }
 
 impl EngineBuilder {
     /// What programs are told when they ask for the time: milliseconds since 1970-01-01T00:00:00Z, read at the moment
     /// they ask. Within a run it never goes back. Without this it is the clock of the system; with [`Input::now_ms`] it
-    /// stands still. A run in another process reads it once, at the start.
+    /// stands still. A run in another process has each reading from the closure too, which stays in this one.
     #[must_use]
     pub fn clock(mut self, read: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
         self.clock = Clock::of_host(read);

@@ -3,10 +3,12 @@
 use crate::cancel::Cancel;
 use crate::clock::Reading;
 use crate::limits::LimitsRequest;
+use crate::outcome::{Phase, Problem};
 use crate::program::Program;
+use crate::run;
 use crate::tool::Tools;
 use lisp_core::machine::Grant;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use std::sync::Arc;
 pub(crate) type Text<'a> = Result<Cow<'a, str>, String>;
 
 /// One thing to bring in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Source<'a> {
     /// `data/name`
     Data(Cow<'a, str>, Text<'a>),
@@ -27,14 +29,44 @@ pub(crate) enum Source<'a> {
     History(Text<'a>),
 }
 
-/// Data imported once and shared by many runs without copying.
+impl Source<'_> {
+    pub(crate) fn into_owned(self) -> Source<'static> {
+        let owned = |text: Text<'_>| text.map(|text| Cow::Owned(text.into_owned()));
+        match self {
+            Source::Data(name, text) => Source::Data(Cow::Owned(name.into_owned()), owned(text)),
+            Source::DataObject(text) => Source::DataObject(owned(text)),
+            Source::Memory(text) => Source::Memory(owned(text)),
+            Source::History(text) => Source::History(owned(text)),
+        }
+    }
+}
+
+/// Data imported once and shared by many runs without copying. Its JSON text is kept besides, so that a run in another
+/// process can have it too.
 #[derive(Clone)]
-pub struct DataSet(pub(crate) Arc<Grant>);
+pub struct DataSet {
+    pub(crate) grant: Arc<Grant>,
+    /// What it was made of; not kept by a process that had it from another.
+    pub(crate) source: Option<Arc<Source<'static>>>,
+}
 
 impl DataSet {
-    /// Bytes that it takes.
+    /// Makes the values, in at most so many bytes, and does not keep the text.
+    pub(crate) fn import(source: &Source<'_>, ceiling: usize) -> Result<Self, Box<Problem>> {
+        match Grant::build(ceiling, |h, builder| run::bring_in_one(h, builder, source)) {
+            Ok(grant) => Ok(DataSet { grant: Arc::new(grant), source: None }),
+            Err(fault) => Err(Box::new(Problem::new(run::in_setup(fault, ceiling), Phase::Setup))),
+        }
+    }
+
+    /// Bytes that its values take: the baseline of a run. The text, which is kept besides, is not among them.
     pub fn bytes(&self) -> usize {
-        self.0.bytes()
+        self.grant.bytes()
+    }
+
+    /// Is it this very set?
+    pub(crate) fn is(&self, other: &DataSet) -> bool {
+        Arc::ptr_eq(&self.grant, &other.grant)
     }
 }
 

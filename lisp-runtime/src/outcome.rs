@@ -288,7 +288,7 @@ pub struct Outcome {
     /// Tool calls beyond those in the ledger.
     pub ledger_dropped: u64,
     /// What the clock told the program, in the order in which it asked: [`Input::clock`](crate::Input::clock) tells it
-    /// again. Empty when it never asked, or its clock stood still, or the run was in another process.
+    /// again. Empty when it never asked, or its clock stood still, or the run was in a process that was killed.
     pub clock: Vec<Reading>,
     /// The numbers of the calls in the ledger.
     pub(crate) calls: Vec<u64>,

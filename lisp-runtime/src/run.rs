@@ -150,7 +150,7 @@ impl Run {
         if baseline > ceiling {
             return Err(problem(setup_exceeded(ceiling)));
         }
-        let mut grants: Vec<Arc<Grant>> = input.sets.iter().map(|set| set.0.clone()).collect();
+        let mut grants: Vec<Arc<Grant>> = input.sets.iter().map(|set| set.grant.clone()).collect();
         grants.extend(grant.map(Arc::new));
         let set_up_first = programs.len() > 1;
         let heap_bytes = match set_up_first {

@@ -1,12 +1,12 @@
 //! A run in two halves gives the answer of a run in one.
 
 use lisp_runtime::{
-    Answer, Begun, CallReply, Cancel, Engine, Far, FarCall, Home, Input, Job, Limits, Report, Request, RunHost, Tool,
-    ToolError,
+    Answer, Begun, CallReply, Cancel, DataSet, Engine, Far, FarCall, Home, Input, Job, Limits, Outcome, Report,
+    Request, RunHost, SentSet, Tool, ToolError,
 };
 use serde_json::Value;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// The near half on the same thread, and what came through.
@@ -62,14 +62,26 @@ fn in_two(engine: &Engine, json: &str) -> (Answer, Vec<Vec<String>>) {
         Ok(halves) => halves,
         Err(outcome) => return (Answer::new(request.id.clone(), &outcome), Vec::new()),
     };
-    let text = serde_json::to_string(&job).unwrap();
+    let (outcome, lines) = both_halves(engine, &job, home, &[]);
+    (Answer::new(request.id.clone(), &outcome), lines)
+}
+
+/// A job that goes through JSON, and so does its report.
+fn both_halves(engine: &Engine, job: &Job<'_>, home: Home, sets: &[DataSet]) -> (Outcome, Vec<Vec<String>>) {
+    let text = serde_json::to_string(job).unwrap();
     let job: Job<'_> = serde_json::from_str(&text).unwrap();
-    let mut far = Far::new(job, Arc::new(AtomicBool::new(false)), Cancel::new());
+    let asked = Mutex::new(engine.send_off("", &Input::new(), &[], false).unwrap().1);
+    let clock = move || asked.lock().unwrap().time().unwrap();
+    let mut far = Far::new(job, sets, Arc::new(AtomicBool::new(false)), Cancel::new(), clock);
     let mut near = Near { home, replies: Vec::new(), lines: Vec::new() };
     let report = far.run(Instant::now(), None, &mut near);
     let report: Report = serde_json::from_str(&serde_json::to_string(&report).unwrap()).unwrap();
-    let outcome = near.home.finish(report);
-    (Answer::new(request.id.clone(), &outcome), near.lines)
+    (near.home.finish(report), near.lines)
+}
+
+fn eval_in_two(engine: &Engine, source: &str, input: &Input<'_>) -> Outcome {
+    let (job, home) = engine.send_off(source, input, &[], false).unwrap();
+    both_halves(engine, &job, home, &[]).0
 }
 
 /// An answer without what no two runs have in common.
@@ -123,6 +135,132 @@ fn the_answer_is_the_same() {
         let (two, _) = in_two(&engine, json);
         assert_eq!(plain(&two), plain(&one), "{json}");
     }
+}
+
+#[test]
+fn the_clock_is_the_hosts() {
+    // It goes back now and then, which a run does not see.
+    let engine = || {
+        let read = AtomicI64::new(0);
+        let clock = move || match read.fetch_add(1, Ordering::Relaxed) {
+            n if n % 3 == 2 => 5,
+            n => 1_000 * n,
+        };
+        // Workers one after the other ask in order.
+        let limits = Limits::default().with_parallel_window(1);
+        Engine::builder().clock(clock).limits(limits).without_threads().build().unwrap()
+    };
+    let now = "(System/currentTimeMillis)";
+    let four = format!("[{now} {now} {now} {now}]");
+    let replay = [(-3, 2), (7, 1)];
+    for (source, input) in [
+        (four.clone(), Input::new()),
+        (four.clone(), Input::new().clock(&replay)),
+        (four.clone(), Input::new().now_ms(9)),
+        (format!("(pmap (fn [_] {now}) (range 5))"), Input::new()),
+        (format!("(pmap (fn [_] {now}) (range 5))"), Input::new().clock(&replay)),
+        ("1".to_owned(), Input::new().clock(&replay)),
+        (format!("{now} (/ {now} 0)"), Input::new()),
+    ] {
+        let one = engine().eval(&source, input.clone());
+        let two = eval_in_two(&engine(), &source, &input);
+        assert_eq!((two.json(), &two.clock), (one.json(), &one.clock), "{source} {input:?}");
+        assert_eq!(two.problem().map(|p| &p.error), one.problem().map(|p| &p.error), "{source}");
+        // What it was told can be told again at either door.
+        if !one.clock.is_empty() {
+            let again = Input::new().clock(&two.clock);
+            assert_eq!(eval_in_two(&engine(), &source, &again).json(), one.json());
+            assert_eq!(engine().eval(&source, again).json(), one.json());
+        }
+    }
+    assert_eq!(eval_in_two(&engine(), &four, &Input::new()).json(), Some("[0,1000,1000,3000]"));
+    assert_eq!(eval_in_two(&engine(), &four, &Input::new().clock(&replay)).clock, [(-3, 2), (7, 2)]);
+}
+
+#[test]
+fn readings_in_a_report_are_bounded() {
+    let engine = Engine::default();
+    let finished = |readings: usize, replay: &[(i64, u64)]| {
+        let input = Input::new().clock(replay);
+        let (job, mut home) = engine.send_off("1", &input, &[], false).unwrap();
+        let mut far = Far::new(
+            serde_json::from_str(&serde_json::to_string(&job).unwrap()).unwrap(),
+            &[],
+            Arc::default(),
+            Cancel::new(),
+            || 0,
+        );
+        let mut near =
+            Near { home: engine.send_off("1", &input, &[], false).unwrap().1, replies: Vec::new(), lines: Vec::new() };
+        let mut report = serde_json::to_value(far.run(Instant::now(), None, &mut near)).unwrap();
+        report["clock"] = serde_json::to_value(vec![(1, 1); readings]).unwrap();
+        home.finish(serde_json::from_value(report).unwrap())
+    };
+    assert_eq!(finished(100_000, &[]).clock.len(), 100_000);
+    let outcome = finished(100_001, &[]);
+    assert!(outcome.problem().is_some_and(|p| p.error.message.contains("asked for the time more than it may")));
+    assert!(outcome.clock.is_empty());
+    assert!(finished(100_001, &[(1, 1); 100_001]).is_success());
+}
+
+#[test]
+fn data_sets_are_the_same_in_two_halves() {
+    let engine = Engine::default();
+    // Keys in different orders, some twice, escapes, floats that look like integers, integers that are none.
+    let rows = r#"[{"b": 1, "a": 2}, {"a": 1.0, "b": "\u00e4\n"}, {"a": 1, "a": 2},  {"n": 123456789012345678901234567890}, []]"#;
+    let sets = [
+        engine.import("rows", rows).unwrap(),
+        engine.import_object(r#"{"x": [1, 2.5, null], "y": {"k": {}}}"#).unwrap(),
+    ];
+    // As a template has them: from the text, without it.
+    let there: Vec<DataSet> = sets
+        .iter()
+        .map(|set| {
+            let text = serde_json::to_string(&set.sent().unwrap()).unwrap();
+            serde_json::from_str::<SentSet<'_>>(&text).unwrap().import().unwrap()
+        })
+        .collect();
+    assert_eq!(
+        there.iter().map(DataSet::bytes).collect::<Vec<_>>(),
+        sets.iter().map(DataSet::bytes).collect::<Vec<_>>()
+    );
+    assert!(there[0].sent().is_none() && engine.send_off("1", &Input::new().data_set(&there[0]), &[], false).is_err());
+    let mut all = Input::new().json("extra", "[1]");
+    all = sets.iter().fold(all, |input, set| input.data_set(set));
+    let tight = |bytes: usize| {
+        let mut limits = lisp_runtime::LimitsRequest::default();
+        limits.set("setup_heap_bytes", bytes as u64).unwrap();
+        all.clone().limits(limits)
+    };
+    let bytes: usize = sets.iter().map(DataSet::bytes).sum();
+    for (source, input) in [
+        ("[data/rows data/x data/y data/extra]", all.clone()),
+        ("(mapv #(assoc % :z 1) (take 3 data/rows))", all.clone()),
+        ("(conj data/x data/nothing)", all.clone()),
+        ("data/nothing", all.clone().strict_data(true)),
+        ("(count data/rows)", tight(bytes / 2)),
+        ("(count data/rows)", tight(bytes + 5_000)),
+        ("(println 1) (vec (range 1e9))", all.clone()),
+        ("(inc", all.clone()),
+    ] {
+        let one = engine.eval(source, input.clone());
+        for known in [&sets[..], &sets[1..], &[]] {
+            let (job, home) = engine.send_off(source, &input, known, false).unwrap();
+            let here = &there[sets.len() - known.len()..];
+            let (two, _) = both_halves(&engine, &job, home, here);
+            let (one, two) = (plain(&Answer::new(None, &one)), plain(&Answer::new(None, &two)));
+            assert_eq!(two, one, "{source} with {} known", known.len());
+        }
+    }
+    // Of a set that the other half knows nothing is sent.
+    let large = engine.import("large", format!("[{}0]", "1234567,".repeat(100_000))).unwrap();
+    let input = Input::new().data_set(&large);
+    let sent = |known: &[DataSet]| {
+        let (job, _) = engine.send_off("1", &input, known, false).unwrap();
+        serde_json::to_vec(&job).unwrap().len()
+    };
+    assert!(sent(std::slice::from_ref(&large)) < 2_000, "{}", sent(std::slice::from_ref(&large)));
+    assert!(sent(&[]) > 800_000);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! How long an empty run takes, how many there are in a second, and how late a run that does not end is killed:
-//! `latency [RUNS] [FORKERS] [THREADS] [OPTION]...`, where an option is `without_namespaces`, `without_spares`, or `pause`
-//! for a client that asks every other millisecond.
+//! `latency [RUNS] [FORKERS] [THREADS] [OPTION]...`, where an option is `without_namespaces`, `without_spares`, `pause`
+//! for a client that asks every other millisecond, or `data` for runs that share a data set of some 25 MB.
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -40,6 +40,14 @@ mod linux {
         let options: Vec<String> = std::env::args().skip(4).collect();
         let has = |option: &str| options.iter().any(|given| given == option);
         let mut builder = Sandbox::builder().forkers(forkers);
+        let mut input = Input::new();
+        if has("data") {
+            let row = |i: usize| format!(r#"{{"id": {i}, "name": "row {i}", "total": {i}.5, "tags": ["a", "b"]}}"#);
+            let rows = (0..90_000).map(row).collect::<Vec<_>>().join(",");
+            let set = Engine::default().import("rows", format!("[{rows}]")).map_err(|problem| problem.error)?;
+            println!("a data set of {} bytes", set.bytes());
+            (builder, input) = (builder.data_set(&set), input.data_set(&set));
+        }
         if has("without_namespaces") {
             builder = builder.without_namespaces();
         }
@@ -52,13 +60,13 @@ mod linux {
         for (layer, state) in &sandbox.layers().0 {
             println!("  {layer}: {state:?}");
         }
-        let outcome = sandbox.eval("nil", &Input::new());
+        let outcome = sandbox.eval("nil", &input);
         println!("{:?} {:?}", outcome.problem(), outcome.usage);
-        empty_runs(&sandbox, runs, threads, has("pause"));
+        empty_runs(&sandbox, &input, runs, threads, has("pause"));
         late_kills()
     }
 
-    fn empty_runs(sandbox: &Sandbox, runs: usize, threads: usize, pause: bool) {
+    fn empty_runs(sandbox: &Sandbox, input: &Input<'_>, runs: usize, threads: usize, pause: bool) {
         let begun = Instant::now();
         let both: Vec<(f64, f64)> = std::thread::scope(|scope| {
             let work = || {
@@ -67,7 +75,7 @@ mod linux {
                         std::thread::sleep(Duration::from_millis(2));
                     }
                     let begun = Instant::now();
-                    let outcome = sandbox.eval("nil", &Input::new());
+                    let outcome = sandbox.eval("nil", input);
                     assert!(outcome.is_success(), "{:?}", outcome.problem());
                     let took = begun.elapsed().as_secs_f64() * 1e6;
                     (took, outcome.usage.cpu_us.unwrap_or(0) as f64)

@@ -72,6 +72,11 @@ impl Group {
         self.dir.join("cgroup.procs")
     }
 
+    /// Has nobody removed it? It can be removed while no process is in it.
+    pub(crate) fn is_there(&self) -> bool {
+        self.dir.exists()
+    }
+
     /// The ceiling.
     pub(crate) fn limit(&self) -> u64 {
         self.limit
@@ -116,11 +121,11 @@ pub(crate) fn join(door: &Path) -> io::Result<()> {
 
 /// Groups that this process has made and that are there.
 #[cfg(feature = "testing")]
-pub(crate) fn count() -> usize {
-    let Ok((own, _)) = own() else { return 0 };
+pub(crate) fn all() -> Vec<PathBuf> {
+    let Ok((own, _)) = own() else { return Vec::new() };
     let ours = format!("{NAME}{}-", std::process::id());
     let all = std::fs::read_dir(own).into_iter().flatten().flatten();
-    all.filter(|entry| entry.file_name().to_string_lossy().starts_with(&ours)).count()
+    all.filter(|entry| entry.file_name().to_string_lossy().starts_with(&ours)).map(|entry| entry.path()).collect()
 }
 
 /// Removes groups of hosts that were killed. One that has processes cannot be removed.

@@ -4,14 +4,15 @@ use crate::lockdown::{self, Layer};
 use crate::sys;
 use crate::template::{Inherited, Order};
 use crate::verdict::SETUP_FAILED;
-use crate::wire::{self, Kind};
-use lisp_runtime::{CallReply, Cancel, Engine, Far, FarCall, Input, Job, RunHost};
+use crate::wire::{self, Frame, Kind};
+use lisp_runtime::{CallReply, Cancel, DataSet, Engine, Far, FarCall, Input, Job, RunHost};
 use rustix::process::Resource;
 use serde::Serialize;
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The flags that signals set: SIGALRM the first, SIGUSR1 both.
@@ -45,11 +46,11 @@ pub(crate) fn warm_up(signals: &Signals, source: &str) -> io::Result<()> {
     let socket = rustix::net::SocketType::SEQPACKET;
     let (near, far) =
         rustix::net::socketpair(rustix::net::AddressFamily::UNIX, socket, rustix::net::SocketFlags::CLOEXEC, None)?;
-    if let Ok((job, _)) = engine.send_off(source, &input, false) {
+    if let Ok((job, _)) = engine.send_off(source, &input, &[], false) {
         let mut frame = sys::monotonic_ns().to_le_bytes().to_vec();
         frame.extend(serde_json::to_vec(&job)?);
         wire::send(&near, Kind::Job, 0, &frame)?;
-        serve(&far, signals)?;
+        serve(far, signals, &[])?;
         sys::alarm_in(None);
         signals.alarm.store(false, Ordering::Relaxed);
     }
@@ -94,7 +95,7 @@ pub(crate) fn main(order: Order, run: OwnedFd, inherited: &Inherited) -> ! {
         Err((None, _)) => sys::exit(SETUP_FAILED),
     };
     let code = match order.entry {
-        0 => i32::from(serve(&run, &inherited.signals).is_err()),
+        0 => i32::from(serve(run, &inherited.signals, &inherited.sets).is_err()),
         #[cfg(feature = "testing")]
         n => crate::testing::run_payload(n, run),
         #[cfg(not(feature = "testing"))]
@@ -151,31 +152,34 @@ fn fault(order: Order, step: u64) -> io::Result<()> {
 }
 
 /// The job, and in a session the turns after it.
-fn serve(run: &OwnedFd, signals: &Signals) -> io::Result<()> {
-    let Some(frame) = wire::receive(run)? else { return Ok(()) };
+fn serve(run: OwnedFd, signals: &Signals, sets: &[DataSet]) -> io::Result<()> {
+    let line = Arc::new(Line { socket: run, early: Mutex::default() });
+    let Some(frame) = wire::receive(&line.socket)? else { return Ok(()) };
     let (started, json) = split(&frame.bytes)?;
     let json = std::str::from_utf8(json).map_err(io::Error::other)?;
     let job: Job<'_> = serde_json::from_str(json)?;
     let session = job.is_session();
     let time = job.time();
-    let mut line = Line { socket: run };
-    let mut far;
-    {
-        alarm(signals, started, time);
-        far = Far::new(job, signals.alarm.clone(), signals.cancel.clone());
-    }
+    alarm(signals, started, time);
+    let clock = line.clone();
+    let mut far = Far::new(job, sets, signals.alarm.clone(), signals.cancel.clone(), move || clock.time());
     if !session {
-        let report = far.run(started, None, &mut line);
-        return wire::send(run, Kind::Report, 0, &serde_json::to_vec(&report)?);
+        let report = far.run(started, None, &mut &*line);
+        return wire::send(&line.socket, Kind::Report, 0, &serde_json::to_vec(&report)?);
     }
     drop(frame);
-    while let Some(frame) = wire::receive(run)? {
+    while let Some(frame) = wire::receive(&line.socket)? {
+        if frame.kind != Kind::Turn {
+            // The reply to a call of a turn that is over.
+            continue;
+        }
         let (started, source) = split(&frame.bytes)?;
         let source = std::str::from_utf8(source).map_err(io::Error::other)?;
         alarm(signals, started, time);
-        let report = far.run(started, Some(source), &mut line);
+        line.early().clear();
+        let report = far.run(started, Some(source), &mut &*line);
         sys::alarm_in(None);
-        wire::send(run, Kind::Report, 0, &serde_json::to_vec(&report)?)?;
+        wire::send(&line.socket, Kind::Report, 0, &serde_json::to_vec(&report)?)?;
     }
     Ok(())
 }
@@ -194,20 +198,52 @@ pub(crate) fn split(bytes: &[u8]) -> io::Result<(Instant, &[u8])> {
 }
 
 /// The way to the host. When it breaks there is nobody left to work for.
-struct Line<'a> {
-    socket: &'a OwnedFd,
+struct Line {
+    socket: OwnedFd,
+    /// Replies that came while the time was waited for.
+    early: Mutex<VecDeque<Frame>>,
 }
 
-impl Line<'_> {
+impl Line {
     fn send(&self, kind: Kind, id: u32, value: &impl Serialize) {
         let sent = serde_json::to_vec(value).map_err(io::Error::from);
-        if sent.and_then(|bytes| wire::send(self.socket, kind, id, &bytes)).is_err() {
+        if sent.and_then(|bytes| wire::send(&self.socket, kind, id, &bytes)).is_err() {
             sys::exit(1);
+        }
+    }
+
+    fn receive(&self) -> Frame {
+        match wire::receive(&self.socket) {
+            Ok(Some(frame)) => frame,
+            _ => sys::exit(1),
+        }
+    }
+
+    fn early(&self) -> MutexGuard<'_, VecDeque<Frame>> {
+        self.early.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the host what its clock says.
+    fn time(&self) -> i64 {
+        if wire::send(&self.socket, Kind::Clock, 0, &[]).is_err() {
+            sys::exit(1);
+        }
+        loop {
+            let frame = self.receive();
+            match frame.kind {
+                // The host's closure has panicked; in-process it would have done so here.
+                Kind::Time => match wire::time_of(&frame.bytes) {
+                    Some(time) => return time,
+                    None => std::panic::resume_unwind(Box::new("the host's clock panicked")),
+                },
+                Kind::Reply => self.early().push_back(frame),
+                _ => sys::exit(1),
+            }
         }
     }
 }
 
-impl RunHost for Line<'_> {
+impl RunHost for &Line {
     fn printed(&mut self, lines: Vec<String>) {
         self.send(Kind::Printed, 0, &lines);
     }
@@ -217,10 +253,10 @@ impl RunHost for Line<'_> {
     }
 
     fn next_reply(&mut self) -> (u64, CallReply) {
-        match wire::receive(self.socket) {
-            Ok(Some(frame)) if frame.kind == Kind::Reply => {
-                (frame.id.into(), serde_json::from_slice(&frame.bytes).unwrap_or(CallReply::Late))
-            }
+        let early = self.early().pop_front();
+        let frame = early.unwrap_or_else(|| self.receive());
+        match frame.kind {
+            Kind::Reply => (frame.id.into(), serde_json::from_slice(&frame.bytes).unwrap_or(CallReply::Late)),
             _ => sys::exit(1),
         }
     }

@@ -3,7 +3,7 @@
 use crate::said::Said;
 use crate::template::{Config, Notice, Order};
 use crate::verdict;
-use crate::wire::{Assembler, Frame, Kind, Taken, Violation, packets};
+use crate::wire::{Assembler, Frame, Kind, Taken, Violation, packets, time_bytes, time_of};
 use lisp_runtime::{Begun, CallReply, Engine, Home, Input, Job, Report};
 use std::collections::VecDeque;
 
@@ -39,7 +39,7 @@ fn split(mut bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
 
 /// Frames: a byte for the kind, one for the number, and text up to a byte that no text has.
 fn framed(bytes: &[u8]) -> Vec<(Kind, u32, &[u8])> {
-    let kinds = [Kind::Printed, Kind::Call, Kind::Report, Kind::Setup, Kind::Job];
+    let kinds = [Kind::Printed, Kind::Call, Kind::Report, Kind::Setup, Kind::Job, Kind::Clock, Kind::Time];
     let frames = bytes.split(|&byte| byte == 0xff).filter_map(|part| match part {
         [kind, id, rest @ ..] => Some((kinds[usize::from(*kind) % kinds.len()], u32::from(*id), rest)),
         _ => None,
@@ -49,7 +49,7 @@ fn framed(bytes: &[u8]) -> Vec<(Kind, u32, &[u8])> {
 
 /// The host's side of a run.
 fn host(engine: &Engine, packets: impl Iterator<Item = Vec<u8>>) -> Result<(), Violation> {
-    let Ok((_, mut home)) = engine.send_off("", &Input::new(), false) else { return Ok(()) };
+    let Ok((_, mut home)) = engine.send_off("", &Input::new(), &[], false) else { return Ok(()) };
     let (mut assembler, mut report) = (Assembler::default(), None);
     for packet in packets {
         match assembler.take(&packet, |_| MOST)? {
@@ -98,6 +98,10 @@ fn take(home: &mut Home, frame: &Frame, report: &mut Option<Report>) -> Result<(
         }
         Said::Report(said) => *report = Some(*said),
         Said::Setup(text) => assert!(verdict::clean(&text, 300).len() <= 303),
+        Said::Clock => {
+            let time = home.time();
+            assert_eq!(time_of(&time_bytes(time)), time);
+        }
     }
     Ok(())
 }
@@ -152,6 +156,9 @@ fn job(bytes: &[u8]) {
 }
 
 fn reply(bytes: &[u8]) {
+    if let Some(time) = time_of(bytes) {
+        assert_eq!(time_bytes(Some(time)), bytes);
+    }
     if let Ok(reply) = serde_json::from_slice::<CallReply>(bytes) {
         let first = serde_json::to_string(&reply).unwrap_or_default();
         let again: CallReply = serde_json::from_str(&first).unwrap_or_else(|error| panic!("{error}: {first}"));
@@ -167,6 +174,31 @@ mod tests {
         "prints":[],"whole":false,"calls":[],"prints_dropped":0,"usage":{"fuel":1,"compute_us":1,"duration_us":1,
         "heap_peak_bytes":1,"heap_live_bytes":1,"allocated_bytes":1,"compactions":0,"tool_calls":0,"workers_peak":0,
         "output_bytes":1},"names":[]}"#;
+
+    /// What fuzzing begins with reaches what it is for.
+    #[test]
+    fn seeds_are_read() {
+        let engine = Engine::builder().clock(|| 5).build().unwrap();
+        let seed =
+            |name: &str| std::fs::read(format!("{}/../fuzz/seeds/wire/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        for name in
+            ["clock", "failure", "frames", "job", "notice", "order", "packets", "reply", "said", "setup", "time"]
+        {
+            wire(&engine, &seed(name));
+        }
+        let job = seed("job");
+        let job: Job<'_> = serde_json::from_slice(&job[1..]).unwrap();
+        assert!(!job.is_session());
+        assert_eq!(time_of(&seed("time")[1..]), Some(0x0807_0605_0403_0201));
+        let frames = seed("clock")[1..].to_vec();
+        let packets = |frames: Vec<(Kind, u32, &[u8])>| -> Vec<Vec<u8>> {
+            frames.into_iter().flat_map(|(kind, id, part)| packets(kind, id, part)).collect()
+        };
+        let all = framed(&frames);
+        assert_eq!(all.iter().map(|frame| frame.0).collect::<Vec<_>>(), [Kind::Clock, Kind::Clock, Kind::Time]);
+        assert_eq!(host(&engine, packets(all[..2].to_vec()).into_iter()), Ok(()));
+        assert_eq!(host(&engine, packets(all).into_iter()), Err(Violation::Unexpected));
+    }
 
     /// A process that reports its value over several lines, or no value at all, does not get beyond the line of its answer.
     #[test]

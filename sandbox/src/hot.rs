@@ -6,7 +6,7 @@
 //! is marked, which keeps the kernel from mapping more than the page that is touched, takes the marks away, and makes one
 //! page of each mapping private.
 //!
-//! Nothing depends on it: where a step does not work, children fault.
+//! Nothing depends on it: where a step does not work, children fault. The same goes for [`gather`].
 
 use crate::sys::{self, Advice};
 use std::fs::File;
@@ -63,6 +63,30 @@ impl Hot {
         self.memory.read_exact_at(&mut byte, at as u64)?;
         self.memory.write_all_at(&byte, at as u64)
     }
+}
+
+/// Keeps large data in huge pages: a fork then copies one entry for each, not one for each of its 512 small ones. With 25 MB
+/// of data a run's process takes half the processor time, as little as without data.
+pub(crate) fn gather() -> io::Result<()> {
+    const HUGE: usize = 2 << 20;
+    let maps = std::fs::read_to_string("/proc/self/maps")?;
+    for range in maps.lines().filter_map(of_memory) {
+        let whole = range.start.next_multiple_of(HUGE)..range.end / HUGE * HUGE;
+        for start in whole.step_by(HUGE) {
+            // Pages that nobody has touched cannot be gathered, and need not be.
+            let _ = sys::advise(start..start + HUGE, Advice::Gather);
+        }
+    }
+    Ok(())
+}
+
+/// The place of memory that is of no file.
+fn of_memory(line: &str) -> Option<Range<usize>> {
+    let mut words = line.split_ascii_whitespace();
+    let (range, rights, path) = (words.next()?, words.next()?, words.nth(3).unwrap_or_default());
+    let (start, end) = range.split_once('-')?;
+    let number = |text| usize::from_str_radix(text, 16).ok();
+    (rights == "rw-p" && (path.is_empty() || path == "[heap]")).then_some(number(start)?..number(end)?)
 }
 
 fn page_size() -> usize {

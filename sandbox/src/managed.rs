@@ -163,7 +163,7 @@ fn asked(bytes: &[u8]) -> Vec<Ask> {
 impl Shared {
     /// Runs the program to its end.
     fn run(&self, sandbox: &Sandbox, source: &str, input: &Input<'_>) {
-        let outcome = match sandbox.engine().send_off(source, input, false) {
+        let outcome = match sandbox.send_off(source, input, false) {
             Err(outcome) => *outcome,
             Ok((job, mut home)) => match sandbox.start(&job, &mut home) {
                 Err(outcome) => *outcome,

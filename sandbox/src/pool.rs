@@ -4,14 +4,18 @@
 //! child, but for the time it waits; it serves when its limits are those of the next run.
 
 use crate::cgroup::Group;
-use crate::lockdown::{Layer, Layers, Plan, SetupError};
+use crate::lockdown::{Layer, Layers, Plan, SetupError, State};
 use crate::sys;
 use crate::template::{ARGUMENT, Config, Order, REPORT_BYTES, Ready};
+use lisp_runtime::DataSet;
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::MemfdFlags;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
-use std::io::{self, IoSlice};
+use rustix::process::Resource;
+use std::fs::File;
+use std::io::{self, IoSlice, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -68,12 +72,20 @@ fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 impl Template {
-    fn start(program: &PathBuf, config: &Config, group: Option<Arc<Group>>) -> Result<Template, SetupError> {
+    fn start(starter: &Starter, group: &Result<Arc<Group>, String>) -> Result<Template, SetupError> {
         let failed = |error: io::Error| SetupError::new("template", error);
         let (control, theirs) = pair().map_err(failed)?;
-        let config = serde_json::to_string(config).map_err(|error| failed(error.into()))?;
-        let mut command = Command::new(program);
-        command.arg(ARGUMENT).arg(config).env_clear().stdin(Stdio::from(theirs)).stdout(Stdio::null());
+        let config = Config {
+            plan: starter.plan.clone(),
+            fail_at: starter.fail_at,
+            group: group.as_ref().map(|group| group.door()).map_err(Clone::clone),
+            sets: !starter.sets.is_empty(),
+        };
+        let config = serde_json::to_string(&config).map_err(|error| failed(error.into()))?;
+        let sets = starter.sets_file().map_err(|error| SetupError::new("data sets", error))?;
+        let mut command = Command::new(&starter.program);
+        command.arg(ARGUMENT).arg(config).env_clear().stdin(Stdio::from(theirs));
+        command.stdout(sets.map_or_else(Stdio::null, Stdio::from));
         if let Some(path) = std::env::var_os("LD_LIBRARY_PATH") {
             command.env("LD_LIBRARY_PATH", path);
         }
@@ -84,7 +96,7 @@ impl Template {
             control,
             process: Mutex::new(process),
             heard_ns: AtomicU64::new(0),
-            group,
+            group: group.as_ref().ok().cloned(),
             layers: Layers(Vec::new()),
             next: AtomicU64::new(1),
             spare: Mutex::default(),
@@ -106,6 +118,15 @@ impl Template {
         let no_init = "it ended; its program must call lisp_sandbox::init() first in main";
         let ready: Ready = serde_json::from_slice(&report[..read]).map_err(|_| silent(no_init))?;
         ready
+    }
+
+    /// Why a layer does not hold in it, if it does not.
+    fn lacks(&self, layer: Layer) -> Option<String> {
+        match self.layers.state(layer) {
+            State::Active => None,
+            State::Unavailable { why } | State::Degraded { why, .. } => Some(why.clone()),
+            State::Disabled => Some("it is turned off".to_owned()),
+        }
     }
 
     /// A child for an order: the spare one when it suits.
@@ -213,39 +234,112 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A template; an error says so when it was killed because the group is full.
+fn started(starter: &Starter, group: &Result<Arc<Group>, String>) -> Result<Template, SetupError> {
+    Template::start(starter, group).map_err(|error| match group {
+        Ok(group) if group.take_kill() => {
+            let full = format!("all runs together may take {} bytes, and the template asked for more", group.limit());
+            SetupError::new(Layer::MemoryCgroup, full)
+        }
+        _ => error,
+    })
+}
+
+/// What templates are made of.
+#[derive(Debug)]
+pub(crate) struct Starter {
+    pub(crate) program: PathBuf,
+    pub(crate) plan: Plan,
+    pub(crate) fail_at: Option<Layer>,
+    pub(crate) sets: Vec<DataSet>,
+}
+
+impl Starter {
+    /// The data sets for one template, a line each, in a file without a name: a template that does not read holds up nobody.
+    fn sets_file(&self) -> io::Result<Option<File>> {
+        if self.sets.is_empty() {
+            return Ok(None);
+        }
+        let mut file = File::from(rustix::fs::memfd_create("data sets", MemfdFlags::CLOEXEC)?);
+        let mut room = rustix::process::getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
+        for set in &self.sets {
+            let sent = set.sent().ok_or_else(|| io::Error::other("one has no text"))?;
+            let mut line = serde_json::to_vec(&sent)?;
+            line.push(b'\n');
+            // Beyond the host's own limit for files a write ends the host.
+            room = room.checked_sub(line.len() as u64).ok_or(io::ErrorKind::FileTooLarge)?;
+            file.write_all(&line)?;
+        }
+        Ok(Some(file))
+    }
+}
+
 /// Templates that take turns.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    program: PathBuf,
-    config: Config,
+    starter: Starter,
     required: Vec<Layer>,
     spares: bool,
-    group: Option<Arc<Group>>,
+    total_memory: Option<u64>,
+    /// The group that templates join, or why there is none. That is decided when the first has started.
+    group: Mutex<Result<Arc<Group>, String>>,
     slots: Vec<Mutex<Option<Arc<Template>>>>,
     turn: AtomicUsize,
 }
 
 impl Pool {
     pub(crate) fn new(
-        program: PathBuf,
-        plan: Plan,
-        fail_at: Option<Layer>,
+        starter: Starter,
         required: Vec<Layer>,
         count: usize,
         spares: bool,
         total_memory: Option<u64>,
     ) -> Result<Pool, SetupError> {
-        let slots = (0..count.max(1)).map(|_| Mutex::new(None)).collect();
-        let group = match plan.wants(Layer::MemoryCgroup) {
+        let group = match starter.plan.wants(Layer::MemoryCgroup) {
             true => Group::new(total_memory).map(Arc::new).map_err(|error| error.to_string()),
             false => Err("it is turned off".to_owned()),
         };
-        let config = Config { plan, fail_at, group: group.as_ref().map(|group| group.door()).map_err(Clone::clone) };
-        let pool = Pool { program, config, required, spares, group: group.ok(), slots, turn: AtomicUsize::new(0) };
+        let first = started(&starter, &group)?;
+        let group = group.and_then(|group| first.lacks(Layer::MemoryCgroup).map_or(Ok(group), Err));
+        let slots = (0..count.max(1)).map(|_| Mutex::new(None)).collect();
+        let group = Mutex::new(group);
+        let pool = Pool { starter, required, spares, total_memory, group, slots, turn: AtomicUsize::new(0) };
+        pool.check(&first)?;
+        *lock(&pool.slots[0]) = Some(Arc::new(first));
         for slot in &pool.slots {
             pool.template(slot)?;
         }
         Ok(pool)
+    }
+
+    /// A template in the group, if the sandbox has one: it never goes on without the ceiling that it began with. A group whose
+    /// directory is gone has nobody in it, and another takes its place.
+    fn start(&self) -> Result<Template, SetupError> {
+        let group = lock(&self.group).clone();
+        let template = started(&self.starter, &group)?;
+        let (Ok(group), Some(why)) = (&group, template.lacks(Layer::MemoryCgroup)) else { return Ok(template) };
+        let failed = |why: String| SetupError::new(Layer::MemoryCgroup, why);
+        if group.is_there() {
+            return Err(failed(why));
+        }
+        let mut place = lock(&self.group);
+        // Another run may have made it meanwhile.
+        let made = match &*place {
+            Ok(now) if !Arc::ptr_eq(now, group) => now.clone(),
+            _ => Arc::new(Group::new(self.total_memory).map_err(|error| failed(error.to_string()))?),
+        };
+        *place = Ok(made);
+        let group = place.clone();
+        drop(place);
+        let template = started(&self.starter, &group)?;
+        template.lacks(Layer::MemoryCgroup).map_or(Ok(template), |why| Err(failed(why)))
+    }
+
+    /// Has it the layers without which nothing runs?
+    fn check(&self, template: &Template) -> Result<(), SetupError> {
+        let missing =
+            |&layer| template.lacks(layer).map(|why| SetupError::new(format_args!("{layer} is required"), why));
+        self.required.iter().find_map(missing).map_or(Ok(()), Err)
     }
 
     /// The template of a slot; a new one when there is none.
@@ -254,17 +348,8 @@ impl Pool {
         if let Some(template) = &*slot {
             return Ok(template.clone());
         }
-        let template = Template::start(&self.program, &self.config, self.group.clone())?;
-        for &layer in &self.required {
-            if !template.layers.is_active(layer) {
-                let why = match template.layers.state(layer) {
-                    crate::State::Unavailable { why } => why.clone(),
-                    crate::State::Degraded { why, .. } => why.clone(),
-                    _ => "it is turned off".to_owned(),
-                };
-                return Err(SetupError::new(format_args!("{layer} is required"), why));
-            }
-        }
+        let template = self.start()?;
+        self.check(&template)?;
         Ok(slot.insert(Arc::new(template)).clone())
     }
 

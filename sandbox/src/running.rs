@@ -115,6 +115,8 @@ impl Running {
     pub(crate) fn give_turn(&mut self, home: &Home, source: &str) {
         self.watch.hard = hard_deadline(home, self.watch.grace);
         (self.report, self.reported_at, self.asked) = (None, None, None);
+        // Calls of the turn before that are still made are nobody's any more.
+        self.calls = None;
         self.queue(Kind::Turn, 0, &with_start(home, source.as_bytes()));
     }
 
@@ -311,9 +313,15 @@ impl Running {
         }
     }
 
-    /// Takes what the process says, up to its report.
+    /// Takes what the process says, up to its report. Of one that lives only so much at once: it may talk faster than this
+    /// side listens, and there are others to hear and a clock to look at.
     fn read(&mut self, home: &mut Home) {
-        while !self.closed && (self.reported_at.is_none() || self.end.is_some()) {
+        const AT_ONCE: usize = 64;
+        let most = if self.end.is_some() { usize::MAX } else { AT_ONCE };
+        for _ in 0..most {
+            if self.closed || (self.reported_at.is_some() && self.end.is_none()) {
+                return;
+            }
             self.buffer.clear();
             let into = rustix::buffer::spare_capacity(&mut self.buffer);
             let read = match rustix::net::recv(&self.channels.run, into, RecvFlags::DONTWAIT) {
@@ -389,7 +397,20 @@ impl Running {
                 self.setup = Some(text);
                 Ok(())
             }
+            Said::Clock => self.tell_time(home),
         }
+    }
+
+    /// A process that has asked for the time waits for it. One that goes on asking has the host hold answers for it that it
+    /// does not take.
+    fn tell_time(&mut self, home: &Home) -> Result<(), Violation> {
+        if self.out.iter().any(|packet| packet.first() == Some(&(Kind::Time as u8))) {
+            return Err(Violation::Unexpected);
+        }
+        if self.kill.is_none() && self.end.is_none() {
+            self.queue(Kind::Time, 0, &wire::time_bytes(home.time()));
+        }
+        Ok(())
     }
 
     /// Goes on with a call that has begun, and with those that waited for it. `along` makes it on a thread of its own.

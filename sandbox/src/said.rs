@@ -15,6 +15,8 @@ pub(crate) enum Said<'a> {
     Report(Box<Report>),
     /// Which step of the set-up failed.
     Setup(String),
+    /// The time is asked for.
+    Clock,
 }
 
 impl<'a> Said<'a> {
@@ -32,7 +34,9 @@ impl<'a> Said<'a> {
             }
             Kind::Report => serde_json::from_slice(&frame.bytes).map(Said::Report).map_err(unreadable),
             Kind::Setup => Ok(Said::Setup(String::from_utf8_lossy(&frame.bytes).into_owned())),
-            Kind::Job | Kind::Reply | Kind::Turn => Err(Violation::Unexpected),
+            Kind::Clock if frame.bytes.is_empty() => Ok(Said::Clock),
+            Kind::Clock => Err(Violation::Unreadable),
+            Kind::Job | Kind::Reply | Kind::Turn | Kind::Time => Err(Violation::Unexpected),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Programs in processes of their own.
 
 use crate::lockdown::{Layer, Layers, Plan, SetupError};
-use crate::pool::Pool;
+use crate::pool::{Pool, Starter};
 use crate::running::{Running, Watch};
 use crate::sys;
 use crate::template::Order;
-use lisp_runtime::{Engine, Error, Home, Input, Job, Limits, Outcome, Reason, Request};
+use lisp_runtime::{DataSet, Engine, Error, Home, Input, Job, Limits, Outcome, Reason, Request};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -41,6 +41,7 @@ struct Inner {
     grace: Duration,
     memory: Option<u64>,
     answer_bytes: usize,
+    sets: Vec<DataSet>,
     /// For tests: how much later than it must a run is killed.
     late: Duration,
 }
@@ -57,6 +58,7 @@ pub struct Builder {
     program: PathBuf,
     required: Vec<Layer>,
     spares: bool,
+    sets: Vec<DataSet>,
     pub(crate) off: Vec<Layer>,
     pub(crate) fail_at: Option<Layer>,
     pub(crate) late: Duration,
@@ -74,6 +76,7 @@ impl Default for Builder {
             program: PathBuf::from("/proc/self/exe"),
             required: Sandbox::REQUIRED.to_vec(),
             spares: true,
+            sets: Vec::new(),
             off: Vec::new(),
             fail_at: None,
             late: Duration::ZERO,
@@ -164,6 +167,28 @@ impl Builder {
         self
     }
 
+    /// Gives a data set to the templates, so that runs which have it in their input share it: it is imported once in each
+    /// template, before that locks itself in, and again in one that is started anew. A set that is not given here is sent as
+    /// text with each job that has it, and imported by the run, in the run's time.
+    ///
+    /// ```no_run
+    /// # use lisp_runtime::{Engine, Input};
+    /// # use lisp_sandbox::Sandbox;
+    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let engine = Engine::default();
+    /// let orders = engine.import("orders", r#"[{"total": 12.5}]"#)?;
+    /// let sandbox = Sandbox::builder().engine(engine).data_set(&orders).build()?;
+    /// let outcome = sandbox.eval("(sum-by :total data/orders)", &Input::new().data_set(&orders));
+    /// assert_eq!(outcome.value::<f64>()?, 12.5);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn data_set(mut self, set: &DataSet) -> Self {
+        self.sets.push(set.clone());
+        self
+    }
+
     pub(crate) fn required(&self) -> &[Layer] {
         &self.required
     }
@@ -179,9 +204,10 @@ impl Builder {
     /// A template does not start, or a required layer is missing. Then nothing runs.
     pub fn build(self) -> Result<Sandbox, SetupError> {
         let plan = Plan::without(&self.off);
-        let Builder { engine, grace, memory, total_memory, answer_bytes, late, .. } = self;
-        let pool = Pool::new(self.program, plan, self.fail_at, self.required, self.forkers, self.spares, total_memory)?;
-        let sandbox = Sandbox(Arc::new(Inner { engine, pool, grace, memory, answer_bytes, late }));
+        let Builder { engine, grace, memory, answer_bytes, late, sets, .. } = self;
+        let starter = Starter { program: self.program, plan, fail_at: self.fail_at, sets: sets.clone() };
+        let pool = Pool::new(starter, self.required, self.forkers, self.spares, self.total_memory)?;
+        let sandbox = Sandbox(Arc::new(Inner { engine, pool, grace, memory, answer_bytes, sets, late }));
         let limits = *sandbox.0.engine.limits();
         sandbox.0.pool.stock(sandbox.child(&limits, 0, true));
         Ok(sandbox)
@@ -224,10 +250,20 @@ impl Sandbox {
 
     /// Compiles a program and runs it to its end; a fault of the program is the outcome's.
     pub fn eval(&self, source: &str, input: &Input<'_>) -> Outcome {
-        match self.0.engine.send_off(source, input, false) {
+        match self.send_off(source, input, false) {
             Ok((job, home)) => self.run_job(&job, home),
             Err(outcome) => *outcome,
         }
+    }
+
+    /// A job, and the half of it that stays here.
+    pub(crate) fn send_off<'a>(
+        &self,
+        source: &'a str,
+        input: &'a Input<'_>,
+        session: bool,
+    ) -> Result<(Job<'a>, Home), Box<Outcome>> {
+        self.0.engine.send_off(source, input, &self.0.sets, session)
     }
 
     fn run_job(&self, job: &Job<'_>, mut home: Home) -> Outcome {
@@ -275,7 +311,7 @@ impl Sandbox {
             hard: hard.map(|hard| hard + self.0.late),
             grace: self.0.grace,
             memory: order.memory,
-            answer_bytes: answer_bytes(limits, self.0.answer_bytes),
+            answer_bytes: answer_bytes(home, self.0.answer_bytes),
             session,
             sandbox: self.clone(),
         };
@@ -344,12 +380,19 @@ fn allowance(limits: &Limits, job_bytes: u64) -> u64 {
     parts.into_iter().fold(0, u64::saturating_add).min(1 << 46)
 }
 
-/// The longest report of a run within its limits: three texts of the result's size and the prints, as JSON strings.
-fn answer_bytes(limits: &Limits, most: usize) -> usize {
+/// The longest report of a run within its limits: three texts of the result's size and the prints, as JSON strings, and what the
+/// clock told.
+fn answer_bytes(home: &Home, most: usize) -> usize {
     const ESCAPED: u64 = 6;
+    /// `[-9223372036854775808,18446744073709551615],`
+    const READING: u64 = 44;
+    let limits = home.limits();
     if limits.result_bytes == 0 || limits.prints_bytes == 0 {
         return most;
     }
     let texts = limits.result_bytes.saturating_mul(4).saturating_add(limits.prints_bytes);
-    usize::try_from(texts.saturating_mul(ESCAPED).saturating_add(1 << 20)).unwrap_or(most).min(most)
+    let clock = (home.most_readings() as u64).saturating_mul(READING);
+    usize::try_from(texts.saturating_mul(ESCAPED).saturating_add(clock).saturating_add(1 << 20))
+        .unwrap_or(most)
+        .min(most)
 }

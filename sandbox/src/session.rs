@@ -53,7 +53,7 @@ impl Session {
     }
 
     fn begin(&self) -> Result<(Running, Home), Box<Outcome>> {
-        let (job, mut home) = self.sandbox.engine().send_off("", &self.input, true)?;
+        let (job, mut home) = self.sandbox.send_off("", &self.input, true)?;
         let json = serde_json::to_vec(&job).map_err(|error| Box::new(fault(&mut home, &error.to_string())))?;
         let mut running = self
             .sandbox

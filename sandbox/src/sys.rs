@@ -195,6 +195,8 @@ pub(crate) enum Advice {
     Mark,
     /// Treat them as their neighbours.
     Unmark,
+    /// Keep them in huge pages, where they are.
+    Gather,
 }
 
 /// Tells the kernel about whole pages. Only pages that are the same as their file's may be dropped.
@@ -204,6 +206,7 @@ pub(crate) fn advise(range: std::ops::Range<usize>, advice: Advice) -> io::Resul
         // Which pages a core has: this process dumps none.
         Advice::Mark => libc::MADV_DONTDUMP,
         Advice::Unmark => libc::MADV_DODUMP,
+        Advice::Gather => libc::MADV_COLLAPSE,
     };
     let start = std::ptr::without_provenance_mut(range.start);
     // SAFETY: no content changes: a dropped page has the same one when it is mapped again, by the condition above.

@@ -6,10 +6,11 @@
 
 use crate::child;
 use crate::filter::{self, Rule};
-use crate::hot::Hot;
+use crate::hot::{self, Hot};
 use crate::lockdown::{self, Dressing, Layer, Layers, Plan, SetupError, State};
 use crate::sys::{self, Death, Fork, Instruction};
 use crate::wire::PACKET;
+use lisp_runtime::{DataSet, SentSet};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -19,7 +20,8 @@ use rustix::net::{
 };
 use rustix::process::{Pid, PidfdFlags, Resource, Signal};
 use serde::{Deserialize, Serialize};
-use std::io::{self, IoSlice, IoSliceMut};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, Seek};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
@@ -41,6 +43,9 @@ pub(crate) struct Config {
     pub(crate) fail_at: Option<Layer>,
     /// Where the memory cgroup is joined, or why there is none.
     pub(crate) group: Result<PathBuf, String>,
+    /// There are data sets to be read from what is the standard output.
+    #[serde(default)]
+    pub(crate) sets: bool,
 }
 
 /// What a template says when it is ready, or why it will not be.
@@ -164,6 +169,8 @@ pub(crate) struct Inherited {
     /// Address space of the template.
     pub(crate) bytes: u64,
     pub(crate) signals: child::Signals,
+    /// What runs have in common.
+    pub(crate) sets: Vec<DataSet>,
     /// The filter of a child but for its pid, and where that stands.
     filter: Vec<Instruction>,
     pid_at: Vec<usize>,
@@ -194,6 +201,8 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
     let step = |step: &'static str| move |error: io::Error| SetupError::new(step, error);
     let errno = |step: &'static str| move |error: Errno| SetupError::new(step, error);
     let control = sys::keep_only(control, false).map_err(step("descriptors"))?;
+    let sets = config.sets.then(|| rustix::stdio::stdout().try_clone_to_owned());
+    let sets = sets.transpose().map_err(step("data sets"))?;
     let null = rustix::fs::open("/dev/null", OFlags::RDWR, Mode::empty()).map_err(errno("/dev/null"))?;
     rustix::stdio::dup2_stdin(&null).map_err(errno("/dev/null"))?;
     rustix::stdio::dup2_stdout(&null).map_err(errno("/dev/null"))?;
@@ -225,7 +234,7 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
             }
         }
     }
-    let ready = lock_down(config, dressing, signals);
+    let ready = lock_down(config, dressing, signals, sets);
     let report = ready.as_ref().map(|(_, layers, ..)| layers).map_err(Clone::clone);
     let report = serde_json::to_vec(&report).map_err(|error| SetupError::new("report", error))?;
     // It takes some milliseconds, which are not to be those of the first run.
@@ -242,9 +251,19 @@ fn lock_down(
     config: &Config,
     mut dressing: Dressing<'_>,
     signals: child::Signals,
+    sets: Option<OwnedFd>,
 ) -> Result<(OwnedFd, Layers, Inherited, Option<Hot>), SetupError> {
     let tasks = rustix::fs::open("/proc/self/task", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| SetupError::new("/proc/self/task", error))?;
+    let sets = match sets {
+        Some(file) => {
+            let sets = import(file).map_err(|error| SetupError::new("data sets", error))?;
+            // A kernel that cannot do it has slower forks.
+            let _ = hot::gather();
+            sets
+        }
+        None => Vec::new(),
+    };
     let warm_up = |source| child::warm_up(&signals, source).map_err(|error| SetupError::new("warm-up", error));
     warm_up(child::BROAD)?;
     let hot = Hot::watch().ok();
@@ -271,12 +290,25 @@ fn lock_down(
     let pid_at = marked.iter().enumerate().filter(|(_, i)| i.k == MARK.cast_unsigned()).map(|(at, _)| at).collect();
     let plan = config.plan.clone();
     let pid = rustix::process::getpid();
-    let inherited = Inherited { plan, pid, bytes, signals, filter: marked, pid_at };
+    let inherited = Inherited { plan, pid, bytes, signals, sets, filter: marked, pid_at };
     rehearse(&tasks, &inherited).map_err(|error| SetupError::new("rehearsal", error))?;
     let hot = hot.map(Hot::choose);
     lockdown::restrict(&mut dressing, filter::template());
     dressing.note(Layer::ChildSeccomp, dressing.state(Layer::Seccomp));
     Ok((tasks, dressing.done(), inherited, hot))
+}
+
+/// The data sets of the runs to come, each on a line of its own.
+fn import(file: OwnedFd) -> io::Result<Vec<DataSet>> {
+    let mut file = File::from(file);
+    file.rewind()?;
+    let set = |line: io::Result<String>| {
+        let line = line?;
+        let sent: SentSet<'_> = serde_json::from_str(&line)?;
+        drop(line);
+        sent.import().map_err(|problem| io::Error::other(problem.error.to_string()))
+    };
+    BufReader::new(file).lines().map(set).collect()
 }
 
 /// Makes a child that finds no job, and reaps it.

@@ -94,7 +94,7 @@ impl Sandbox {
     fn start_payload(&self, name: &str, input: &Input<'_>, fail_step: u64) -> Result<(Running, Home), Box<Outcome>> {
         let payloads = PAYLOADS.get().copied().unwrap_or_default();
         let entry = payloads.iter().position(|row| row.0 == name).map_or(u64::MAX, |at| at as u64 + 1);
-        let (_, mut home) = self.engine().send_off("", input, false)?;
+        let (_, mut home) = self.send_off("", input, false)?;
         match self.order(&home, 0, false, entry, fail_step) {
             Ok(running) => Ok((running, home)),
             Err(error) => Err(Box::new(fault(&mut home, &error.to_string()))),
@@ -124,12 +124,14 @@ pub fn send_raw(run: &OwnedFd, packet: &[u8]) -> bool {
     rustix::net::send(run, packet, rustix::net::SendFlags::NOSIGNAL).is_ok()
 }
 
-/// Sends a frame of a kind: `b'P'` lines printed, `b'C'` a call, `b'R'` a report, anything else one with no place.
+/// Sends a frame of a kind: `b'P'` lines printed, `b'C'` a call, `b'R'` a report, `b'T'` a question for the time, anything
+/// else one with no place.
 pub fn send_frame(run: &OwnedFd, kind: u8, id: u32, json: &str) -> bool {
     let kind = match kind {
         b'P' => crate::wire::Kind::Printed,
         b'C' => crate::wire::Kind::Call,
         b'R' => crate::wire::Kind::Report,
+        b'T' => crate::wire::Kind::Clock,
         _ => crate::wire::Kind::Job,
     };
     crate::wire::send(run, kind, id, json.as_bytes()).is_ok()
@@ -151,9 +153,9 @@ pub fn answer(calls: &[(i64, i32)]) -> std::io::Result<()> {
     sys::install_filter(&program(table, Rule::Allow), false)
 }
 
-/// Memory cgroups that this host has made and that are there.
-pub fn groups() -> usize {
-    crate::cgroup::count()
+/// The directories of the memory cgroups that this host has made and that are there.
+pub fn groups() -> Vec<std::path::PathBuf> {
+    crate::cgroup::all()
 }
 
 /// Ends the process at once.

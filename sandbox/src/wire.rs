@@ -14,8 +14,12 @@ use std::os::fd::OwnedFd;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
+    /// To the child: the time; empty when the clock is out of order
+    Time = 0xf6,
+    /// To the host: what does its clock say? Nothing else is sent before the answer
+    Clock,
     /// To the child: when the run began, and the job
-    Job = 0xf8,
+    Job,
     /// To the child: the reply to a call
     Reply,
     /// To the child: one more program of a session
@@ -31,16 +35,25 @@ pub(crate) enum Kind {
 }
 
 /// No text begins with this byte or a higher one.
-const FIRST: u8 = Kind::Job as u8;
+const FIRST: u8 = Kind::Time as u8;
 const HEADER: usize = 13;
 /// The most bytes of a packet.
 pub(crate) const PACKET: usize = 60 << 10;
 
 impl Kind {
     fn of(byte: u8) -> Option<Kind> {
-        [Kind::Job, Kind::Reply, Kind::Turn, Kind::Printed, Kind::Call, Kind::Report, Kind::Setup]
-            .into_iter()
-            .find(|&kind| kind as u8 == byte)
+        const KINDS: [Kind; 9] = [
+            Kind::Time,
+            Kind::Clock,
+            Kind::Job,
+            Kind::Reply,
+            Kind::Turn,
+            Kind::Printed,
+            Kind::Call,
+            Kind::Report,
+            Kind::Setup,
+        ];
+        KINDS.into_iter().find(|&kind| kind as u8 == byte)
     }
 }
 
@@ -68,6 +81,16 @@ pub(crate) fn packets(kind: Kind, id: u32, bytes: &[u8]) -> impl Iterator<Item =
         packet.extend_from_slice(part);
         packet
     })
+}
+
+/// A time as the bytes of a frame.
+pub(crate) fn time_bytes(time: Option<i64>) -> Vec<u8> {
+    time.map(|time| time.to_le_bytes().to_vec()).unwrap_or_default()
+}
+
+/// The time that [`time_bytes`] has written.
+pub(crate) fn time_of(bytes: &[u8]) -> Option<i64> {
+    bytes.try_into().ok().map(i64::from_le_bytes)
 }
 
 /// What a packet comes to.

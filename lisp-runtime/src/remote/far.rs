@@ -1,11 +1,13 @@
 //! The half that drives the machine.
 
 use super::report::Shown;
+use super::set::SetOfJob;
 use super::{CallReply, Job, Report};
 use crate::cancel::Cancel;
+use crate::clock::Clock;
 use crate::engine::Engine;
-use crate::input::{Input, Source};
-use crate::limits::Limits;
+use crate::input::{DataSet, Input, Source};
+use crate::limits::{Limits, bytes};
 use crate::outcome::{Outcome, Phase, Problem};
 use crate::parallel::{Exec, Inline, work};
 use crate::program::Program;
@@ -64,10 +66,19 @@ impl std::fmt::Debug for Far {
 
 impl Far {
     /// Takes a job up: what can be wrong with it is in the first report. `alarm` is to be set at the deadline by
-    /// whoever has no watchdog thread, and when `cancel` is used.
-    pub fn new(job: Job<'_>, alarm: Arc<AtomicBool>, cancel: Cancel) -> Self {
+    /// whoever has no watchdog thread, and when `cancel` is used. `clock` asks the other half what its clock says
+    /// ([`Home::time`](crate::Home::time)), where that is one of its own. `sets` are the data sets that are here already, in
+    /// the order in which the other half knows them.
+    pub fn new(
+        job: Job<'_>,
+        sets: &[DataSet],
+        alarm: Arc<AtomicBool>,
+        cancel: Cancel,
+        clock: impl Fn() -> i64 + Send + Sync + 'static,
+    ) -> Self {
         let limits = job.limits;
-        Far { job: seat(job, alarm, &cancel), limits, cancel }
+        let clock = if job.host_clock { Clock::of_host(clock) } else { Clock::default() };
+        Far { job: seat(job, sets, alarm, &cancel, clock), limits, cancel }
     }
 
     /// Runs the job's program, or in a session the program of one more turn. The deadline counts from `started`.
@@ -104,10 +115,17 @@ impl Far {
     }
 }
 
-fn seat(job: Job<'_>, alarm: Arc<AtomicBool>, cancel: &Cancel) -> Result<Seat, Box<Problem>> {
+fn seat(
+    job: Job<'_>,
+    sets: &[DataSet],
+    alarm: Arc<AtomicBool>,
+    cancel: &Cancel,
+    clock: Clock,
+) -> Result<Seat, Box<Problem>> {
     // The other half counts the calls.
     let limits = Limits { tool_calls: 0, ..job.limits };
     let mut builder = Engine::builder().limits(limits);
+    builder.clock = clock;
     for face in job.tools {
         let tool = Tool::external(face.name);
         builder = builder.grant(match face.signature {
@@ -116,10 +134,8 @@ fn seat(job: Job<'_>, alarm: Arc<AtomicBool>, cancel: &Cancel) -> Result<Seat, B
             None => tool,
         });
     }
-    let broken = |error: crate::BuildError| {
-        Box::new(Problem::new(Error::new(Reason::HostFault, error.to_string()), Phase::Setup))
-    };
-    let engine = builder.build().map_err(broken)?;
+    let broken = |why: String| Box::new(Problem::new(Error::new(Reason::HostFault, why), Phase::Setup));
+    let engine = builder.build().map_err(|error| broken(error.to_string()))?;
     let mut input = Input::new().strict_data(job.strict_data).cancel_with(cancel);
     for (index, source) in job.setup.iter().enumerate() {
         let program = engine.compile(source).map_err(|mut problem| {
@@ -128,15 +144,23 @@ fn seat(job: Job<'_>, alarm: Arc<AtomicBool>, cancel: &Cancel) -> Result<Seat, B
         })?;
         input = input.setup(&program);
     }
-    input.sources = job.sources.into_iter().map(Source::from).collect();
+    input.sources = job.sources.into_owned().into_iter().map(Source::into_owned).collect();
     input.signature = job.signature.map(|text| Cow::Owned(text.into_owned()));
     input.now_ms = job.now_ms;
-    if job.session {
+    input.clock = job.clock.into_owned();
+    let program = if job.session { None } else { Some(engine.compile(&job.program)?) };
+    for set in &job.sets {
+        let set = match set {
+            SetOfJob::Known(at) => sets.get(*at).cloned().ok_or_else(|| broken("a data set is not here".to_owned())),
+            SetOfJob::Sent(set) => set.import_within(bytes(limits.setup_heap_bytes)),
+        };
+        input = input.data_set(&set?);
+    }
+    let Some(program) = program else {
         let mut session = engine.session(input);
         session.alarm = Some(alarm);
         return Ok(Seat::Session(Box::new(session)));
-    }
-    let program = engine.compile(&job.program)?;
+    };
     Ok(Seat::Once(engine, program, Box::new(input), alarm))
 }
 

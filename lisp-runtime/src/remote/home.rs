@@ -2,6 +2,7 @@
 
 use super::{CallReply, FarCall, Report};
 use crate::cancel::Cancel;
+use crate::clock::{Clock, RunClock};
 use crate::desk::{Admission, Desk, Ticket};
 use crate::engine::Engine;
 use crate::input::Input;
@@ -13,6 +14,7 @@ use crate::tool::{Reply, Tool, ToolCall, Tools};
 use lisp_core::{Error, Reason};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -29,6 +31,8 @@ pub struct Home {
     in_tools: Duration,
     prints: Vec<String>,
     print_bytes: u64,
+    clock: Clock,
+    most_readings: usize,
 }
 
 impl std::fmt::Debug for Home {
@@ -110,6 +114,8 @@ impl Home {
             in_tools: Duration::ZERO,
             prints: Vec::new(),
             print_bytes: 0,
+            clock: engine.clock().clone(),
+            most_readings: input.clock.len().max(RunClock::MOST),
         }
     }
 
@@ -132,6 +138,16 @@ impl Home {
     /// When it is to be over; `None` is never.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
+    }
+
+    /// What the engine's clock says now, in milliseconds since 1970-01-01T00:00:00Z; `None` when it panicked.
+    pub fn time(&self) -> Option<i64> {
+        catch_unwind(AssertUnwindSafe(|| self.clock.read())).ok()
+    }
+
+    /// The most readings of the clock that a report may have.
+    pub fn most_readings(&self) -> usize {
+        self.most_readings
     }
 
     /// The limits in force.
@@ -226,6 +242,11 @@ impl Home {
     /// The outcome of a report.
     pub fn finish(&mut self, mut report: Report) -> Outcome {
         let prints = std::mem::take(&mut report.prints);
+        let clock = std::mem::take(&mut report.clock);
+        if clock.len() > self.most_readings {
+            return self
+                .fail(Error::new(Reason::HostFault, "the run's process asked for the time more than it may"), None);
+        }
         if report.whole {
             (self.prints, self.print_bytes) = (Vec::new(), 0);
         }
@@ -234,7 +255,7 @@ impl Home {
         }
         self.ledger.sort_by_numbers(&report.calls);
         let (answer, prints_dropped, usage) = report.into_answer();
-        self.outcome(answer, prints_dropped, usage)
+        Outcome { clock, ..self.outcome(answer, prints_dropped, usage) }
     }
 
     /// The outcome of a far half that broke or was killed: with the prints and the ledger up to then.

@@ -1,9 +1,11 @@
 //! A run as data, and how it is divided.
 
 use super::Home;
+use super::set::SetOfJob;
+use crate::clock::Reading;
 use crate::engine::Engine;
 use crate::envelope::Request;
-use crate::input::{Input, Source};
+use crate::input::{DataSet, Input, Source};
 use crate::limits::Limits;
 use crate::outcome::{Outcome, Phase, Problem};
 use crate::tool::Tool;
@@ -19,21 +21,18 @@ pub struct Job<'a> {
     #[serde(borrow)]
     pub(super) program: Cow<'a, str>,
     pub(super) setup: Vec<Cow<'a, str>>,
-    pub(super) sources: Vec<Given<'a>>,
+    pub(super) sources: Cow<'a, [Source<'a>]>,
+    pub(super) sets: Vec<SetOfJob<'a>>,
     pub(super) strict_data: bool,
     pub(super) signature: Option<Cow<'a, str>>,
     pub(super) limits: Limits,
     pub(super) now_ms: Option<i64>,
+    /// What the clock is to tell first.
+    pub(super) clock: Cow<'a, [Reading]>,
+    /// The time is asked of the host.
+    pub(super) host_clock: bool,
     pub(super) tools: Vec<Face<'a>>,
     pub(super) session: bool,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Given<'a> {
-    Data(Cow<'a, str>, Result<Cow<'a, str>, String>),
-    DataObject(Result<Cow<'a, str>, String>),
-    Memory(Result<Cow<'a, str>, String>),
-    History(Result<Cow<'a, str>, String>),
 }
 
 /// What the far half knows of a tool.
@@ -45,53 +44,31 @@ pub(super) struct Face<'a> {
     pub(super) checked: bool,
 }
 
-impl<'a> From<&'a Source<'_>> for Given<'a> {
-    fn from(source: &'a Source<'_>) -> Self {
-        fn text<'a>(text: &'a crate::input::Text<'_>) -> Result<Cow<'a, str>, String> {
-            text.as_deref().map(Cow::Borrowed).map_err(Clone::clone)
-        }
-        match source {
-            Source::Data(name, json) => Given::Data(Cow::Borrowed(name), text(json)),
-            Source::DataObject(json) => Given::DataObject(text(json)),
-            Source::Memory(json) => Given::Memory(text(json)),
-            Source::History(json) => Given::History(text(json)),
-        }
-    }
-}
-
-impl From<Given<'_>> for Source<'static> {
-    fn from(given: Given<'_>) -> Self {
-        let text = |text: crate::input::Text<'_>| text.map(|text| Cow::Owned(text.into_owned()));
-        match given {
-            Given::Data(name, json) => Source::Data(Cow::Owned(name.into_owned()), text(json)),
-            Given::DataObject(json) => Source::DataObject(text(json)),
-            Given::Memory(json) => Source::Memory(text(json)),
-            Given::History(json) => Source::History(text(json)),
-        }
-    }
-}
-
 impl Engine {
     /// Makes a job of a program and its input, and the half of the run that stays here. `session` keeps the far half
-    /// for further turns.
+    /// for further turns. Of data sets in `known`, which the far half has, nothing is sent; of others the text goes with the
+    /// job.
     ///
     /// # Errors
-    /// The outcome of a run that cannot begin: data sets are memory of this process and cannot be sent.
+    /// The outcome of a run that cannot begin: a data set that is not known and has no text, because this process had it from
+    /// another.
     pub fn send_off<'a>(
         &self,
         source: &'a str,
         input: &'a Input<'_>,
+        known: &[DataSet],
         session: bool,
     ) -> Result<(Job<'a>, Home), Box<Outcome>> {
         let started = Instant::now();
-        if !input.sets.is_empty() {
-            let error = Error::new(Reason::RuntimeError, "a data set cannot be sent to another process")
-                .hint("give the data as JSON text");
+        let Some(sets) = input.sets.iter().map(|set| SetOfJob::of(set, known)).collect() else {
+            let error = Error::new(Reason::RuntimeError, "a data set without its text cannot be sent on");
             let problem = Box::new(Problem::new(error, Phase::Setup));
             return Err(Box::new(self.ended(started, problem, self.limits_for(input))));
-        }
+        };
         let setup = input.setup.iter().map(|program| Cow::Borrowed(program.source())).collect();
-        Ok(self.halves(started, source, setup, input, session))
+        let (mut job, home) = self.halves(started, source, setup, input, session);
+        job.sets = sets;
+        Ok((job, home))
     }
 
     /// As [`Engine::send_off`], for a request. Nothing of it is compiled on this side.
@@ -125,12 +102,14 @@ impl Engine {
         let job = Job {
             program: Cow::Borrowed(source),
             setup,
-            sources: input.sources.iter().map(Given::from).collect(),
+            sources: Cow::Borrowed(&input.sources),
+            sets: Vec::new(),
             strict_data: input.strict_data,
             signature: input.signature.as_deref().map(Cow::Borrowed),
             limits,
-            // A host's clock cannot be asked from another process, so there it stands still.
-            now_ms: input.now_ms.or_else(|| self.clock().now_of_host()),
+            now_ms: input.now_ms,
+            clock: Cow::Borrowed(&input.clock),
+            host_clock: self.clock().is_of_host(),
             tools: home.tools.values().map(|tool| face(tool)).collect(),
             session,
         };

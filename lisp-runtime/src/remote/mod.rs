@@ -8,8 +8,10 @@ mod far;
 mod home;
 mod job;
 mod report;
+mod set;
 
 pub use far::{Far, FarCall, RunHost};
 pub use home::{Begun, Ended, Home, PendingCall};
 pub use job::Job;
 pub use report::{CallReply, Fault, Report};
+pub use set::SentSet;

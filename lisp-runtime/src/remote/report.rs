@@ -1,5 +1,6 @@
 //! What the halves tell each other: replies, errors, and what came of a run.
 
+use crate::clock::Reading;
 use crate::outcome::{Answer, Outcome, OutcomeKind, Phase, Position, Problem, Usage};
 use crate::tool::{Reply, ToolError, ToolErrorKind};
 use lisp_core::{Detail, Error, Reason, Span};
@@ -125,6 +126,9 @@ pub struct Report {
     usage: Usage,
     /// What a session has defined.
     names: Vec<String>,
+    /// What the clock told the program.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) clock: Vec<Reading>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -170,8 +174,8 @@ impl Report {
             }),
         };
         let prints = outcome.prints.into_iter().skip(if shown.mixed { 0 } else { shown.lines }).collect();
-        let prints_dropped = outcome.prints_dropped;
-        Report { end, prints, whole: shown.mixed, calls, prints_dropped, usage: outcome.usage, names }
+        let Outcome { prints_dropped, usage, clock, .. } = outcome;
+        Report { end, prints, whole: shown.mixed, calls, prints_dropped, usage, names, clock }
     }
 
     /// What a session has defined, in order.

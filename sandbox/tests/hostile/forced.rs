@@ -87,9 +87,12 @@ const LIMITS: &[(&str, &[(u32, u64)])] = &[
     ("little_memory", &[(libc::RLIMIT_AS, 24 << 20)]),
 ];
 
+/// The memory cgroup goes while the sandbox is there, and another cannot be made.
+const NO_OTHER_GROUP: &str = "no_other_group";
+
 /// Every case, in a process of its own.
 pub(crate) fn all(tally: &mut Tally) {
-    let names = CASES.iter().map(|case| case.name).chain(LIMITS.iter().map(|row| row.0));
+    let names = CASES.iter().map(|case| case.name).chain(LIMITS.iter().map(|row| row.0)).chain([NO_OTHER_GROUP]);
     for name in names {
         let begun = Instant::now();
         let output = Command::new("/proc/self/exe").args([ARGUMENT, name]).output();
@@ -120,7 +123,14 @@ pub(crate) fn inside(name: &str) -> ExitCode {
         if name == "low_hard_limits" {
             let sandbox = builder().build();
             tally.check("a program runs", sandbox.is_ok_and(|sandbox| runs(&sandbox) == Ok(true)), "it does not");
+            // They go to a template in a file, and a file that is too long would end this process.
+            let set = crate::engine().import("rows", "[1, 2]").expect("a data set");
+            let refused = builder().data_set(&set).build().err().map(|error| error.to_string());
+            let good = refused.as_ref().is_some_and(|why| why.contains("data sets"));
+            tally.check("data sets are refused", good, format_args!("{refused:?}"));
         }
+    } else if name == NO_OTHER_GROUP {
+        crate::memory::no_other_group(&mut tally);
     } else {
         tally.check(name, false, "there is no such case");
     }

@@ -4,6 +4,7 @@ use crate::payloads::{ALL_PAYLOADS, FILLED, HELD};
 use crate::{Tally, by_closure, by_template, short};
 use lisp_runtime::{Engine, Input, Limits};
 use lisp_sandbox::{BoundedError, Bounds, Layer, Sandbox, run_bounded_measured, testing};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const MOST: Duration = Duration::from_secs(4);
@@ -50,6 +51,7 @@ pub(crate) fn with_threads(tally: &mut Tally) {
     }
     peak_of_a_run(tally);
     a_small_group(tally, &[]);
+    groups_that_go(tally);
     first_to_go(tally, &[]);
 }
 
@@ -78,7 +80,92 @@ pub(crate) fn a_small_group(tally: &mut Tally, off: &[Layer]) {
         let same = sandbox.template_pids() == pids;
         tally.check("21 the template lives", same && works(), format_args!("{pids:?}"));
     }
-    tally.check("21 no group stays", testing::groups() == before, format_args!("{before}, {}", testing::groups()));
+    tally.check("21 no group stays", testing::groups() == before, format_args!("{before:?}, {:?}", testing::groups()));
+}
+
+/// Ends the template of a sandbox, and waits until nobody is in its group.
+fn leave(sandbox: &Sandbox, group: &Path) -> bool {
+    for pid in sandbox.template_pids() {
+        crate::payloads::raw(libc::SYS_kill, [pid as usize, libc::SIGKILL as usize, 0, 0, 0, 0]);
+    }
+    let until = Instant::now() + MOST;
+    while std::fs::read_to_string(group.join("cgroup.procs")).is_ok_and(|all| !all.is_empty()) {
+        if Instant::now() >= until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    true
+}
+
+/// A sandbox whose templates are in a group, and that; where the system gives one.
+fn grouped(tally: &mut Tally, what: &str) -> Option<(Sandbox, PathBuf)> {
+    let before = testing::groups();
+    let sandbox = patient().build().expect("a sandbox");
+    let group = testing::groups().into_iter().find(|group| !before.contains(group));
+    if group.is_none() || !sandbox.layers().is_active(Layer::MemoryCgroup) {
+        tally.skip("memcg", what);
+        return None;
+    }
+    group.map(|group| (sandbox, group))
+}
+
+/// Is a run well, and are its template and itself in a group?
+fn well(sandbox: &Sandbox) -> bool {
+    let value = sandbox.eval("(inc 1)", &Input::new()).value::<i64>();
+    let inside = |pid: &u32| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+        text.contains("ptc-lisp-")
+    };
+    value.is_ok_and(|n| n == 2)
+        && sandbox.layers().is_active(Layer::MemoryCgroup)
+        && sandbox.template_pids().iter().all(inside)
+}
+
+/// What a run is told while its template cannot join a group; at once, and each time.
+fn refused(tally: &mut Tally, what: &str, sandbox: &Sandbox, why: &str) {
+    for _ in 0..2 {
+        let begun = Instant::now();
+        let outcome = sandbox.eval("(inc 1)", &Input::new());
+        let said = outcome.problem().map(|problem| problem.error.message.clone()).unwrap_or_default();
+        let good = said.contains("memory_cgroup") && said.contains(why) && begun.elapsed() < MOST;
+        tally.check(what, good, format_args!("{said:?} after {:?}", begun.elapsed()));
+    }
+}
+
+/// 21: the group goes, and there is no room for another.
+pub(crate) fn no_other_group(tally: &mut Tally) {
+    let Some((sandbox, group)) = grouped(tally, "21 no other group") else { return };
+    let gone = leave(&sandbox, &group) && std::fs::remove_dir(&group).is_ok();
+    tally.check("21 a group that goes", gone, "it stays");
+    let calls = [(libc::SYS_mkdir, libc::ENOSPC), (libc::SYS_mkdirat, libc::ENOSPC)];
+    tally.check("21 the filter", testing::answer(&calls).is_ok(), "it cannot be put on");
+    refused(tally, "21 no other group", &sandbox, "No space left");
+}
+
+/// 21: nothing runs without the ceiling that the sandbox began with.
+fn groups_that_go(tally: &mut Tally) {
+    let Some((sandbox, group)) = grouped(tally, "21 a group that goes") else { return };
+    let gone = leave(&sandbox, &group) && std::fs::remove_dir(&group).is_ok();
+    tally.check("21 a group that goes", gone, "it stays");
+    tally.check("21 there is another", well(&sandbox) && !group.exists(), format_args!("{:?}", testing::groups()));
+    drop(sandbox);
+    let Some((sandbox, group)) = grouped(tally, "21 a group that is full") else { return };
+    tally.check("21 a group without members", leave(&sandbox, &group), "they stay");
+    let door = std::ffi::CString::new(group.join("cgroup.procs").as_os_str().as_encoded_bytes()).unwrap_or_default();
+    let mount = |from: &std::ffi::CStr| {
+        let places = [from.as_ptr() as usize, door.as_ptr() as usize];
+        crate::payloads::raw(libc::SYS_mount, [places[0], places[1], 0, libc::MS_BIND as usize, 0, 0])
+    };
+    if mount(c"/dev/full") != 0 {
+        return tally.skip("mount", "21 a group that is full");
+    }
+    refused(tally, "21 a group that is full", &sandbox, "No space left");
+    crate::payloads::raw(libc::SYS_umount2, [door.as_ptr() as usize, libc::MNT_DETACH as usize, 0, 0, 0, 0]);
+    tally.check("21 it has room again", well(&sandbox) && group.exists(), format_args!("{:?}", sandbox.layers()));
+    let small = patient().total_memory_bytes(256 << 10).build().map(drop).map_err(|error| error.to_string());
+    let good = small.as_ref().is_err_and(|error| error.contains("all runs together may take"));
+    tally.check("21 a group too small for a template", good, format_args!("{small:?}"));
 }
 
 /// 21: when the whole machine is short of memory, runs go before the host.

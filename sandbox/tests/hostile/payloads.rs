@@ -516,6 +516,16 @@ fn not_json(run: &OwnedFd) -> i32 {
     for_ever()
 }
 
+fn ask_for_ever(run: &OwnedFd) -> i32 {
+    while send_frame(run, b'T', 0, "") && receive(run).is_some() {}
+    0
+}
+
+fn ask_and_read_nothing(run: &OwnedFd) -> i32 {
+    while send_frame(run, b'T', 0, "") {}
+    0
+}
+
 fn close_the_channel(_: &OwnedFd) -> i32 {
     raw(libc::SYS_close, [3, 0, 0, 0, 0, 0]);
     raw(libc::SYS_close, [2, 0, 0, 0, 0, 0]);
@@ -726,6 +736,8 @@ pub(crate) const ALL_PAYLOADS: &[(&str, Payload)] = &[
     ("garbage", garbage),
     ("frame_for_a_child", frame_for_a_child),
     ("not_json", not_json),
+    ("ask_for_ever", ask_for_ever),
+    ("ask_and_read_nothing", ask_and_read_nothing),
     ("close_the_channel", close_the_channel),
     ("change_the_channel", change_the_channel),
     ("slowly", slowly),

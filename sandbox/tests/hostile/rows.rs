@@ -103,6 +103,8 @@ pub(crate) const ROWS: &[Row] = &[
     template("42", "garbage", &["V"], SOON),
     template("42", "frame_for_a_child", &["V"], SOON),
     template("42", "not_json", &["V"], SOON),
+    template("42", "ask_for_ever", &["T"], KILLED),
+    template("42", "ask_and_read_nothing", &["V"], KILLED),
     both("43", "close_the_channel", &["T"], KILLED),
     both("43", "change_the_channel", &["S"], SOON),
     both("43", "slowly", &["T"], KILLED),

@@ -4,6 +4,7 @@ use crate::pipes;
 use lisp_runtime::{Answer, CallStatus, Cancel, Engine, Input, Limits, Request, Tool, ToolError, Verdict};
 use lisp_sandbox::{CleanSlate, Sandbox, SlateFailure};
 use serde_json::Value;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 fn engine() -> Engine {
@@ -175,6 +176,178 @@ fn slates(sandbox: &Sandbox) {
     assert!(matches!(run.failure, Some(SlateFailure::Error { ref reason, .. }) if reason == ":no"));
 }
 
+fn the_clock_of_the_host(sandbox: &Sandbox) {
+    // Workers take turns by time; one after the other they ask in order.
+    let in_order = Limits::default().with_parallel_window(1);
+    let ticking = || {
+        let ticks = AtomicI64::new(10);
+        let builder = Engine::builder().clock(move || ticks.fetch_add(5, Ordering::Relaxed)).without_threads();
+        builder.limits(in_order).build().unwrap()
+    };
+    let now = "(System/currentTimeMillis)";
+    for source in [
+        format!("[{now} (do (println 1) {now}) {now}]"),
+        format!("(loop [i 0] (if (< i 400) (do {now} (recur (inc i))) {now}))"),
+        format!("(pmap (fn [i] [i {now}]) (range 20))"),
+        format!("(def t {now}) (/ 1 0)"),
+        "1".to_owned(),
+    ] {
+        let there = Sandbox::builder().engine(ticking()).build().unwrap().eval(&source, &Input::new());
+        let here = ticking().eval(&source, Input::new());
+        assert_eq!((there.json(), &there.clock), (here.json(), &here.clock), "{source}");
+        let again = Input::new().clock(&there.clock);
+        // Without a clock of the host's the process reads the system's when the replay is used up.
+        let engine = Engine::builder().limits(in_order).build().unwrap();
+        let replayed = Sandbox::builder().engine(engine.clone()).build().unwrap().eval(&source, &again);
+        assert_eq!((replayed.json(), &replayed.clock), (there.json(), &there.clock), "{source}");
+        assert_eq!(engine.eval(&source, again).json(), there.json());
+    }
+    // Replies that come while the time is waited for are not lost.
+    let source = format!("(pmap (fn [i] [{now} (:i (tool/echo {{:i i}})) {now}]) (range 50))");
+    let ticks = AtomicI64::new(10);
+    let engine = Engine::builder().clock(move || ticks.fetch_add(5, Ordering::Relaxed)).grant(Tool::echo("echo"));
+    let outcome = Sandbox::builder().engine(engine.build().unwrap()).build().unwrap().eval(&source, &Input::new());
+    let told = outcome.value::<Vec<[i64; 3]>>().unwrap();
+    assert!(told.iter().enumerate().all(|(i, row)| row[1] == i as i64 && row[0] < row[2]), "{told:?}");
+    assert_eq!(outcome.clock, (0..100).map(|n| (10 + 5 * n, 1)).collect::<Vec<_>>());
+    let systems = sandbox.eval(now, &Input::new());
+    let (told, unix) =
+        (systems.value::<i64>().unwrap(), std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis());
+    assert!((told as u128).abs_diff(unix) < 60_000, "{told} {unix}");
+    assert_eq!(systems.clock, [(told, 1)]);
+}
+
+fn a_clock_out_of_order(_: &Sandbox) {
+    let broken = || Engine::builder().clock(|| panic!("no time")).build().unwrap();
+    let there = Sandbox::builder().engine(broken()).build().unwrap();
+    let source = "(println 1) (System/currentTimeMillis)";
+    let (one, two) = (broken().eval(source, Input::new()), there.eval(source, &Input::new()));
+    assert_eq!(two.problem().map(|p| &p.error), one.problem().map(|p| &p.error));
+    assert_eq!((two.verdict(), two.prints), (Verdict::HostFault, one.prints));
+    assert_eq!(there.eval("(inc 1)", &Input::new()).value::<i64>().unwrap(), 2);
+    // One that takes its time takes the run's.
+    let slow = Engine::builder().limits(Limits::default().with_timeout_ms(100)).clock(|| {
+        std::thread::sleep(Duration::from_millis(250));
+        0
+    });
+    let there = Sandbox::builder().engine(slow.build().unwrap()).build().unwrap();
+    let outcome = there.eval("(System/currentTimeMillis)", &Input::new());
+    assert_eq!(outcome.verdict(), Verdict::Timeout);
+    assert!(outcome.usage.duration_us < 600_000, "{}", outcome.usage.duration_us);
+}
+
+fn the_clock_in_sessions(_: &Sandbox) {
+    let ticks = AtomicI64::new(0);
+    let engine = Engine::builder().clock(move || ticks.fetch_add(1, Ordering::Relaxed)).build().unwrap();
+    let mut session = Sandbox::builder().engine(engine).build().unwrap().session(Input::new());
+    assert_eq!(session.eval("(def t (System/currentTimeMillis))").clock, [(0, 1)]);
+    assert_eq!(session.eval("[t (System/currentTimeMillis)]").json(), Some("[0,1]"));
+    assert!(session.eval("t").clock.is_empty());
+}
+
+/// A call of a turn that is over ends while the next turn is at work: it is nobody's, whatever its number.
+fn calls_of_a_turn_before(_: &Sandbox) {
+    let engine = Engine::builder()
+        .grant(Tool::echo("echo"))
+        .tool("late", |_| {
+            std::thread::sleep(Duration::from_millis(150));
+            Ok("late")
+        })
+        .tool("slow", |_| {
+            std::thread::sleep(Duration::from_millis(300));
+            Ok("slow")
+        })
+        .build()
+        .unwrap();
+    let mut session = Sandbox::builder().engine(engine).build().unwrap().session(Input::new());
+    let first = session.eval("(pcalls #(do (tool/echo {}) (/ 1 0)) #(tool/late {}))");
+    assert!(first.problem().is_some());
+    let second = session.eval("(pcalls #(tool/echo {}) #(tool/slow {}))");
+    assert_eq!(second.json(), Some(r#"[{},"slow"]"#), "{:?}", second.problem());
+    assert_eq!((second.ledger.len(), session.eval("1").value::<i64>().unwrap()), (2, 1));
+}
+
+fn rows(count: usize) -> String {
+    let row = |i: usize| format!(r#"{{"id": {i}, "name": "row {i}", "total": {i}.5, "tags": ["a", "b"]}}"#);
+    format!("[{}]", (0..count).map(row).collect::<Vec<_>>().join(","))
+}
+
+fn data_sets(_: &Sandbox) {
+    let engine = engine();
+    let (rows, more) = (
+        engine.import("rows", rows(2_000)).unwrap(),
+        engine.import_object(r#"{"n": 5, "config": {"rate": 0.5}}"#).unwrap(),
+    );
+    let given = Sandbox::builder().engine(engine.clone()).data_set(&rows).data_set(&more).forkers(2).build().unwrap();
+    let half = Sandbox::builder().engine(engine.clone()).data_set(&more).build().unwrap();
+    let none = Sandbox::builder().engine(engine.clone()).build().unwrap();
+    let input = Input::new().data_set(&rows).data_set(&more).json("own", "[1, 2]");
+    let few = |bytes: usize| {
+        let mut limits = lisp_runtime::LimitsRequest::default();
+        limits.set("setup_heap_bytes", bytes as u64).unwrap();
+        input.clone().limits(limits)
+    };
+    for (source, input) in [
+        ("[(count data/rows) (sum-by :total data/rows) data/n data/config data/own]", input.clone()),
+        ("(mapv #(assoc % :new data/n) (take 20 data/rows))", input.clone()),
+        ("(def kept (filterv #(< (:id %) 3) data/rows)) kept", input.clone()),
+        ("[data/rows2 data/n]", Input::new().data_set(&more)),
+        ("data/rows", Input::new().data_set(&more).strict_data(true)),
+        ("(tool/echo {:rows (take 2 data/rows)})", input.clone()),
+        ("(loop [v data/rows] (recur (into v data/rows)))", input.clone()),
+        ("(pmap #(count (filter (fn [r] (= (:id r) %)) data/rows)) (range 6))", input.clone()),
+        ("(count data/rows)", few(rows.bytes() / 2)),
+        ("(count data/rows)", few(rows.bytes() + more.bytes() + 4_000)),
+        ("(inc", input.clone()),
+    ] {
+        let here = plain(&Answer::new(None, &engine.eval(source, input.clone())));
+        for sandbox in [&given, &given, &half, &none] {
+            assert_eq!(plain(&Answer::new(None, &sandbox.eval(source, &input))), here, "{source}");
+        }
+    }
+    let baseline = given.eval("1", &input).usage.baseline_bytes.unwrap();
+    assert!(baseline > (rows.bytes() + more.bytes()) as u64, "{baseline}");
+    let mut session = given.session(input.clone());
+    assert_eq!(session.eval("(def t (:total (first data/rows))) t").value::<f64>().unwrap(), 0.5);
+    assert_eq!(session.eval("[t data/n]").json(), Some("[0.5,5]"));
+    // A template that is started again has them again.
+    for pid in given.template_pids() {
+        let killed = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
+        assert!(killed.success());
+    }
+    let until = Instant::now() + Duration::from_secs(5);
+    while !given.eval("1", &input).is_success() && Instant::now() < until {}
+    for _ in 0..4 {
+        assert_eq!(given.eval("(count data/rows)", &input).value::<i64>().unwrap(), 2_000);
+    }
+}
+
+/// Some megabytes for hundreds of runs, in processes that could not have them for themselves.
+fn a_large_data_set_is_shared(_: &Sandbox) {
+    let limits = Limits::default().with_setup_heap_bytes(200_000_000).with_timeout_ms(5_000);
+    let engine = Engine::builder().limits(limits).build().unwrap();
+    let set = engine.import("rows", rows(90_000)).unwrap();
+    let text = serde_json::to_string(&set.sent().unwrap()).unwrap().len();
+    assert!(text > 5 << 20 && set.bytes() > 12 << 20, "{text} {}", set.bytes());
+    let own = 8 << 20;
+    let builder = || Sandbox::builder().engine(engine.clone()).memory_bytes(own);
+    let (given, none) = (builder().data_set(&set).build().unwrap(), builder().build().unwrap());
+    let input = Input::new().data_set(&set);
+    let (job, _) = engine.send_off("1", &input, std::slice::from_ref(&set), false).unwrap();
+    assert!(serde_json::to_vec(&job).unwrap().len() < 2_000);
+    let begun = Instant::now();
+    for i in 0..300 {
+        let source = format!("(:id (nth data/rows {}))", i * 299);
+        assert_eq!(given.eval(&source, &input).value::<i64>().unwrap(), i * 299);
+    }
+    println!("300 runs on a set of {} bytes, {text} of text: {:?}", set.bytes(), begun.elapsed());
+    let all = "(reduce + (map :total data/rows))";
+    assert_eq!(given.eval(all, &input).value::<f64>().unwrap(), 4_050_000_000.0);
+    // Sent with the job it takes what the process has.
+    let outcome = none.eval("(:id (first data/rows))", &input);
+    assert_eq!(outcome.verdict(), Verdict::OutOfMemory, "{outcome:?}");
+}
+
 fn capabilities(_: &Sandbox) {
     let capabilities = lisp_sandbox::capabilities().unwrap();
     assert!(capabilities.missing.is_empty() && capabilities.trouble.is_none(), "{capabilities}");
@@ -200,6 +373,12 @@ const TESTS: &[(&str, Test)] = &[
     ("pipes_terminated_twice", pipes::terminated_twice),
     ("pipes_asked_in_grace", pipes::asked_in_grace),
     ("pipes_grace", pipes::grace),
+    ("the_clock_of_the_host", the_clock_of_the_host),
+    ("a_clock_out_of_order", a_clock_out_of_order),
+    ("the_clock_in_sessions", the_clock_in_sessions),
+    ("calls_of_a_turn_before", calls_of_a_turn_before),
+    ("data_sets", data_sets),
+    ("a_large_data_set_is_shared", a_large_data_set_is_shared),
     ("capabilities", capabilities),
 ];
 
