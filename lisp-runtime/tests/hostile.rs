@@ -173,6 +173,13 @@ fn long_work() -> Vec<Row> {
             CLEAN,
         ))
         .limits(|limits| limits.with_timeout_ms(250)),
+        Row::new(
+            "L6 compactions of much that is live",
+            "(let [v (mapv (fn [i] {:id i}) (range 300000))] (loop [] (mapv (fn [i] [i]) (range 100000)) (recur)))",
+            LATE,
+        )
+        .limits(|limits| limits.with_heap_bytes(60_000_000).with_timeout_ms(400))
+        .endless(),
         Row::new("L7 nested plus", "(re-find #\"(a+)+$\" (str (text 100000 \"a\") \"!\"))", regex),
         Row::new("L7 nested star", "(re-find #\"(?:(?:a*)*)*b\" (text 100000 \"a\"))", regex),
         Row::new("L7 back-reference", "(re-find #\"(a*)*\\1b\" (text 10000 \"a\"))", regex),
