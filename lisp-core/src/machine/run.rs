@@ -352,6 +352,10 @@ impl Machine {
         }
         let heap = self.store.heap();
         let ceiling = self.fuel_ceiling();
+        if heap.is_over() {
+            // By what the host took out or brought in since.
+            self.compacting_for.get_or_insert(0);
+        }
         heap.set_slice(heap.spent().max(self.wanted).saturating_add(slice), ceiling);
         let out = loop {
             if let Some(bytes) = self.compacting_for {
