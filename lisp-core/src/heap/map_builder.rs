@@ -131,6 +131,7 @@ impl<'h> MapBuilder<'h> {
         h.charge(self.len() as u64)?;
         let index: Index<'h> = h.alloc_slots(size)?;
         for i in 0..self.len() {
+            look_at(h, i)?;
             let hash = h.hash(self.entry(i).0)?;
             let mut slot = hash as usize & (size - 1);
             while index[slot].get().1 != 0 {
@@ -167,14 +168,16 @@ impl<'h> MapBuilder<'h> {
         h.room(n * 16)?;
         let mut order: Vec<(u32, u32)> = Vec::with_capacity(n);
         for i in 0..n {
+            look_at(h, i)?;
             order.push((h.hash(self.entry(i).0)?, i as u32));
         }
-        let root = self.subtree(h, &in_tree_order(order), 0)?;
+        let root = self.subtree(h, &in_tree_order(h, order)?, 0)?;
         h.alloc(Map { head: h.header(), rep: Rep::Tree(n, root) })
     }
 
     /// The node over entries whose hashes agree below `shift`. Recursion is bounded by the levels of the hash.
     fn subtree(&self, h: &'h Heap, order: &[(u32, u32)], shift: u32) -> Res<&'h Node<'h>> {
+        h.look()?;
         let entry = |e: &(u32, u32)| self.entry(e.1 as usize);
         if shift >= u32::BITS {
             let entries = h.alloc_slice(order.len(), order.iter().map(entry))?;
@@ -204,14 +207,14 @@ impl<'h> MapBuilder<'h> {
 
 /// Sorts hashes and places in the order of the tree's walk, in which entries of one node stand together: by the lowest
 /// group of bits, then by the next one. Equal hashes stay as they came.
-fn in_tree_order(mut order: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
+fn in_tree_order(h: &Heap, mut order: Vec<(u32, u32)>) -> Res<Vec<(u32, u32)>> {
     /// Two groups are sorted by at once, the deepest levels first.
     const PAIR: u32 = 2 * BITS;
     /// Below so many, comparing is faster than counting. Tests count sooner.
     const FEW: usize = if cfg!(test) { 8 } else { 256 };
     if order.len() < FEW {
         order.sort_by_key(|&(hash, _)| reverse_groups(hash));
-        return order;
+        return Ok(order);
     }
     let digit = |hash: u32, shift: u32| {
         let pair = hash >> shift;
@@ -220,21 +223,30 @@ fn in_tree_order(mut order: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
     let mut sorted = vec![(0, 0); order.len()];
     for pass in (0..u32::BITS.div_ceil(PAIR)).rev() {
         let mut begins = [0u32; 1 << PAIR];
-        for &(hash, _) in &order {
+        for (i, &(hash, _)) in order.iter().enumerate() {
+            look_at(h, i)?;
             begins[digit(hash, pass * PAIR)] += 1;
         }
         let mut begin = 0;
         for count in &mut begins {
             begin += std::mem::replace(count, begin);
         }
-        for &entry in &order {
+        for (i, &entry) in order.iter().enumerate() {
+            look_at(h, i)?;
             let next = &mut begins[digit(entry.0, pass * PAIR)];
             sorted[*next as usize] = entry;
             *next += 1;
         }
         std::mem::swap(&mut order, &mut sorted);
     }
-    order
+    Ok(order)
+}
+
+/// A look in every few thousand steps of work that is paid for already.
+#[inline]
+fn look_at(h: &Heap, step: usize) -> Res<()> {
+    const LOOK: usize = 4_096;
+    if step % LOOK == LOOK - 1 { h.look() } else { Ok(()) }
 }
 
 /// The hash with its groups of bits in reverse order.

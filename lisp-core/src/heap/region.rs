@@ -519,7 +519,33 @@ impl Heap {
         let layout = Layout::array::<T>(len).map_err(|_| Fault::Collect(usize::MAX))?;
         let start = self.block(layout)?.cast::<T>();
         // SAFETY: the block has room for `len` items, and lives as long as the arena.
-        Ok(unsafe { fill(start, len, items) })
+        unsafe { self.fill(start, len, items) }
+    }
+
+    /// Writes the first `len` items from `start` on, or fewer if there are fewer; answers those it wrote. Of many, it
+    /// looks now and then whether the run is to end.
+    ///
+    /// # Safety
+    /// There is room for `len` items from `start` on, which nothing else refers to for as long as 'h.
+    #[inline]
+    unsafe fn fill<T>(&self, start: NonNull<T>, len: usize, mut items: impl Iterator<Item = T>) -> Res<&[T]> {
+        const LOOK: usize = 1 << 14;
+        let mut filled = 0;
+        let mut write = |item| {
+            // SAFETY: it is called for no more than `len` items.
+            unsafe { start.add(filled).write(item) };
+            filled += 1;
+        };
+        if len <= LOOK {
+            items.take(len).for_each(write);
+        } else {
+            for piece in 0..len.div_ceil(LOOK) {
+                items.by_ref().take(LOOK.min(len - piece * LOOK)).for_each(&mut write);
+                self.look()?;
+            }
+        }
+        // SAFETY: so many have been written.
+        Ok(unsafe { std::slice::from_raw_parts(start.as_ptr(), filled) })
     }
 
     /// Puts an object and the first `len` items of an iterator, which it refers to, into the arena at one go.
@@ -541,7 +567,7 @@ impl Heap {
         // SAFETY: behind the object the block has room for `len` items, and is aligned for both. It lives as long as the arena,
         // which is borrowed for 'h.
         unsafe {
-            let items = fill(start.add(1).cast::<E>(), len, items);
+            let items = self.fill(start.add(1).cast::<E>(), len, items)?;
             start.write(object(items));
             Ok(start.as_ref())
         }
@@ -550,10 +576,25 @@ impl Heap {
     /// The same as [`Heap::alloc_with`] with a copy of a text.
     #[inline]
     pub(super) fn alloc_with_text<'h, T>(&'h self, text: &str, object: impl FnOnce(&'h str) -> T) -> Res<&'h T> {
-        self.alloc_with(text.len(), text.bytes(), |bytes| {
-            // SAFETY: the bytes are those of a text, all of them.
-            object(unsafe { std::str::from_utf8_unchecked(bytes) })
-        })
+        const {
+            assert!(!std::mem::needs_drop::<T>(), "an arena runs no destructors");
+        }
+        let bytes = text.len() + size_of::<T>();
+        let layout = Layout::from_size_align(bytes, align_of::<T>()).map_err(|_| Fault::Collect(bytes))?;
+        let start = self.block(layout)?.cast::<T>();
+        // SAFETY: behind the object the block has room for the text, which it then is a copy of. It lives as long as the
+        // arena, which is borrowed for 'h.
+        unsafe {
+            let copy = start.add(1).cast::<u8>().as_ptr();
+            for (i, piece) in text.as_bytes().chunks(1 << 18).enumerate() {
+                if i > 0 {
+                    self.look()?;
+                }
+                copy.add(i << 18).copy_from_nonoverlapping(piece.as_ptr(), piece.len());
+            }
+            start.write(object(std::str::from_utf8_unchecked(std::slice::from_raw_parts(copy, text.len()))));
+            Ok(start.as_ref())
+        }
     }
 
     /// The same as [`Heap::alloc_with`] with cells for `len` values: the items, then `nil`.
@@ -655,21 +696,6 @@ impl<'h, T> Work<'h, T> {
 /// The items, then `nil` without end, each in a cell.
 fn cells<'h>(items: impl Iterator<Item = Value<'h>>) -> impl Iterator<Item = Cell<Value<'h>>> {
     items.chain(std::iter::repeat(Value::Nil)).map(Cell::new)
-}
-
-/// Writes the first `len` items from `start` on, or fewer if there are fewer; answers those it wrote.
-///
-/// # Safety
-/// There is room for `len` items from `start` on, which nothing else refers to for as long as 'h.
-unsafe fn fill<'h, T>(start: NonNull<T>, len: usize, items: impl Iterator<Item = T>) -> &'h [T] {
-    let mut filled = 0;
-    items.take(len).for_each(|item| {
-        // SAFETY: `take` gives no more than `len` items.
-        unsafe { start.add(filled).write(item) };
-        filled += 1;
-    });
-    // SAFETY: so many have been written.
-    unsafe { std::slice::from_raw_parts(start.as_ptr(), filled) }
 }
 
 /// Reads cells that no one will write again: those of a finished vector.

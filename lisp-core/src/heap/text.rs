@@ -44,8 +44,8 @@ impl<'h> TextBuf<'h> {
         Ok(())
     }
 
-    /// Adds several texts, one behind the other.
-    #[inline]
+    /// Adds several texts, one behind the other. Where the lengths of some are known, it is worth having in place.
+    #[inline(always)]
     pub fn push_all(&mut self, parts: &[&str]) -> Res<()> {
         self.reserve(parts.iter().map(|part| part.len()).sum())?;
         for part in parts {
