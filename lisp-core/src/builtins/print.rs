@@ -81,15 +81,15 @@ pub fn pr_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
 
 /// Adds what `str` makes of one value: nil is empty, a string is itself, a string inside a collection is quoted.
 pub fn to_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
+    if let Value::Int(i) = v {
+        // The usual case, for what `show` charges besides.
+        h.charge(2)?;
+        return show_int(i, out);
+    }
     h.charge(1)?;
     match v {
         Value::Nil => Ok(()),
         Value::Str(s) | Value::Symbol(s) | Value::Regex(s) => out.push_str(s.text),
-        // The usual case, for what `show` charges.
-        Value::Int(i) => {
-            h.charge(1)?;
-            show_int(i, out)
-        }
         Value::Float(f) if f.is_nan() => out.push_str("NaN"),
         Value::Float(f) if f.is_infinite() => out.push_str(if f > 0.0 { "Infinity" } else { "-Infinity" }),
         Value::Time(t) => out.push_str(&time_text(t.value)),
@@ -128,7 +128,7 @@ fn is_word<'h>(h: &'h Heap, items: &[Value<'h>]) -> Res<bool> {
     for &item in items {
         let Value::Str(s) = item else { return Ok(false) };
         if s.text.len() != 1 {
-            h.charge(cost::copied(s.text.len()))?;
+            h.charge_copy(s.text.len())?;
             let mut characters = graphemes(s.text);
             if characters.next().is_none() || characters.next().is_some() {
                 return Ok(false);

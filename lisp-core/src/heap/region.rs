@@ -6,6 +6,7 @@ use super::value::{Closure, Compose, Composed, Time, TimeValue};
 use super::{Fault, Fuel, Res, Value};
 use crate::builtins::args::count_graphemes;
 use crate::compile::Proto;
+use crate::cost;
 use crate::machine::Unit;
 use crate::meter::Prints;
 use crate::regex::{Compiled, PatternCost, Regexes};
@@ -319,6 +320,15 @@ impl Heap {
         let left = self.left.get().spend(fuel);
         self.left.set(left);
         if left.is_over() { self.look_up() } else { Ok(()) }
+    }
+
+    /// Spends fuel for text about to be copied: for a short one it is nothing.
+    #[inline]
+    pub(crate) fn charge_copy(&self, bytes: usize) -> Res<()> {
+        match cost::copied(bytes) {
+            0 => Ok(()),
+            fuel => self.charge(fuel),
+        }
     }
 
     /// Looks at what may end or pause the run while a built-in is at work. Without an interrupt the slice is obeyed;

@@ -1,7 +1,6 @@
 //! Text under construction, metered as it grows.
 
 use super::{Heap, Res, Value};
-use crate::cost;
 
 /// A string under construction. Its bytes count against the budget while it grows.
 pub struct TextBuf<'h> {
@@ -24,7 +23,7 @@ impl<'h> TextBuf<'h> {
         if need > self.granted {
             self.grow(need)?;
         }
-        self.heap.charge(cost::copied(more))
+        self.heap.charge_copy(more)
     }
 
     fn grow(&mut self, need: usize) -> Res<()> {
@@ -75,8 +74,9 @@ impl<'h> TextBuf<'h> {
     }
 
     /// The finished string, in the arena.
+    #[inline]
     pub fn finish(self) -> Res<Value<'h>> {
-        self.heap.charge(cost::copied(self.text.len()))?;
+        self.heap.charge_copy(self.text.len())?;
         self.heap.str(&self.text)
     }
 

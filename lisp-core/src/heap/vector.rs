@@ -61,7 +61,9 @@ impl<'h> Vector<'h> {
 impl Heap {
     /// A vector with these elements.
     pub fn vector<'h>(&'h self, items: &[Value<'h>]) -> Res<Value<'h>> {
-        self.vector_from(items.len(), items.iter().copied())
+        let head = self.header();
+        let vector = |items| Vector { head, items, buffer: Cell::new(None) };
+        self.alloc_with(items.len(), items.iter().copied().map(Cell::new), vector).map(Value::Vector)
     }
 
     /// A vector with the first `len` elements of an iterator, `nil` where it is shorter.
