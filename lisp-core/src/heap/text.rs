@@ -73,8 +73,8 @@ impl<'h> TextBuf<'h> {
         &self.text
     }
 
-    /// The finished string, in the arena.
-    #[inline]
+    /// The finished string, in the arena. Most are short, and then the call takes as long as the work.
+    #[inline(always)]
     pub fn finish(self) -> Res<Value<'h>> {
         self.heap.charge_copy(self.text.len())?;
         self.heap.str(&self.text)
