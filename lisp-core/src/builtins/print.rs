@@ -80,16 +80,28 @@ pub fn pr_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
 }
 
 /// Adds what `str` makes of one value: nil is empty, a string is itself, a string inside a collection is quoted.
+#[inline]
 pub fn to_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
-    if let Value::Int(i) = v {
+    match v {
         // The usual case, for what `show` charges besides.
-        h.charge(2)?;
-        return show_int(i, out);
+        Value::Int(i) => {
+            h.charge(2)?;
+            show_int(i, out)
+        }
+        Value::Str(s) => {
+            h.charge(1)?;
+            out.push_str(s.text)
+        }
+        other => other_to_str(h, other, out),
     }
+}
+
+/// The same for what is neither an integer nor a string.
+fn other_to_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     h.charge(1)?;
     match v {
         Value::Nil => Ok(()),
-        Value::Str(s) | Value::Symbol(s) | Value::Regex(s) => out.push_str(s.text),
+        Value::Symbol(s) | Value::Regex(s) => out.push_str(s.text),
         Value::Float(f) if f.is_nan() => out.push_str("NaN"),
         Value::Float(f) if f.is_infinite() => out.push_str(if f > 0.0 { "Infinity" } else { "-Infinity" }),
         Value::Time(t) => out.push_str(&time_text(t.value)),

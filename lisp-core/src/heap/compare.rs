@@ -214,7 +214,17 @@ impl Heap {
     }
 
     /// The hash of a key: equal keys have equal hashes.
+    #[inline]
     pub fn hash<'h>(&'h self, v: Value<'h>) -> Res<u32> {
+        match v {
+            // The usual keys, which cost nothing.
+            Value::Str(s) if s.text.len() <= SHORT_TEXT => Ok(hash_text(s.text, false)),
+            Value::Keyword(hash, _) => Ok(hash),
+            other => self.hash_any(other),
+        }
+    }
+
+    fn hash_any<'h>(&'h self, v: Value<'h>) -> Res<u32> {
         let cost = hash_cost(v);
         if cost > 0 {
             self.charge(cost)?;
