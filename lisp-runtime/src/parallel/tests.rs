@@ -50,13 +50,14 @@ const BODIES: &[&str] = &[
     "(pmap (fn [j] (if (= j i) (loop [] (recur)) (tool/same {:i j}))) (range 3))",
 ];
 
-fn engine(pool: Option<Pool>) -> Engine {
+/// An engine whose parallel calls end after so many milliseconds.
+fn engine(pool: Option<Pool>, parallel_timeout_ms: u64) -> Engine {
     let builder = Engine::builder()
         .limits(
             Limits::default()
                 .with_loop_iterations(0)
                 .with_heap_bytes(400_000)
-                .with_parallel_timeout_ms(3)
+                .with_parallel_timeout_ms(parallel_timeout_ms)
                 .with_parallel_window(3),
         )
         .tool("ok", |call| call.get::<i64>("i"))
@@ -93,7 +94,7 @@ fn round(engine: &Engine, program: &Program, fault: Option<(Stage, usize)>, canc
 #[test]
 fn every_slot_comes_back_however_workers_end() {
     hush();
-    let engines = [engine(Some(Pool::new(2).unwrap())), engine(None)];
+    let engines = [engine(Some(Pool::new(2).unwrap()), 3), engine(None, 3)];
     let programs: Vec<Vec<Program>> = engines
         .iter()
         .map(|engine| {
@@ -121,7 +122,7 @@ fn every_slot_comes_back_however_workers_end() {
 #[test]
 fn a_worker_that_is_lost_is_a_bug_that_shows() {
     hush();
-    for engine in [engine(Some(Pool::new(2).unwrap())), engine(None)] {
+    for engine in [engine(Some(Pool::new(2).unwrap()), 60_000), engine(None, 60_000)] {
         let program = engine.compile("(pmap (fn [i] (tool/ok {:i i})) (range 4))").unwrap();
         assert!(round(&engine, &program, None, None));
         for stage in [Stage::Begin, Stage::Turn, Stage::Call, Stage::Reply, Stage::End] {
