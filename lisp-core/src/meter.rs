@@ -1,7 +1,5 @@
 //! What a run may print: a part of the account that is not in an arena.
 
-use crate::builtins::args::graphemes;
-
 /// The lines a program printed, within limits.
 #[derive(Debug)]
 pub struct Prints {
@@ -36,50 +34,25 @@ impl Prints {
     /// What a line counts besides its bytes: empty ones take memory too.
     pub const LINE_BYTES: usize = 24;
 
-    /// Adds a line, cut with a visible mark when it is too long. Lines beyond the total are counted, not kept.
-    /// `chars` is how many characters it has, if it may be too long.
-    pub fn push(&mut self, line: &str, chars: usize) {
-        let kept = if self.dropped > 0 { String::new() } else { self.cut(line, chars) };
-        self.keep(kept);
-    }
-
-    fn keep(&mut self, kept: String) {
+    /// Adds a line that is no longer than it may be. Lines beyond the total are counted, not kept.
+    pub fn push(&mut self, line: String) {
         // After one that has no room no other is kept, or the lines would seem to follow each other.
-        let full = self.total_bytes > 0 && self.counted + kept.len() + Self::LINE_BYTES > self.total_bytes;
+        let full = self.total_bytes > 0 && self.counted + line.len() + Self::LINE_BYTES > self.total_bytes;
         if full || self.dropped > 0 {
             self.dropped += 1;
             return;
         }
-        self.bytes += kept.len();
-        self.counted += kept.len() + Self::LINE_BYTES;
-        self.lines.push(kept);
+        self.bytes += line.len();
+        self.counted += line.len() + Self::LINE_BYTES;
+        self.lines.push(line);
     }
 
     /// Adds what a worker printed.
     pub fn absorb(&mut self, other: Prints) {
         for line in other.lines {
-            self.keep(line);
+            self.push(line);
         }
         self.dropped += other.dropped;
-    }
-
-    /// May a line of so many bytes have to be cut?
-    pub fn may_cut(&self, bytes: usize) -> bool {
-        self.line_chars > 0 && bytes > self.line_chars && self.dropped == 0
-    }
-
-    /// The line as it is kept, in no more memory than it needs.
-    fn cut(&self, line: &str, chars: usize) -> String {
-        if self.line_chars == 0 || line.len() <= self.line_chars {
-            return line.to_owned();
-        }
-        let end = graphemes(line).take(self.line_chars).map(str::len).sum::<usize>();
-        match line.get(..end) {
-            Some(start) if end < line.len() => {
-                format!("{start}... ({}/{chars} chars)", self.line_chars)
-            }
-            _ => line.to_owned(),
-        }
     }
 
     /// The lines so far.
@@ -121,15 +94,15 @@ mod tests {
     fn after_a_line_without_room_none_is_kept() {
         let long = "x".repeat(100);
         let mut prints = Prints { total_bytes: 60, ..Prints::default() };
-        prints.push("a", 0);
-        prints.push(&long, 0);
+        prints.push("a".to_owned());
+        prints.push(long.clone());
         assert_eq!(prints.take(), ["a", "... (1 more line; the limit is 60 bytes)"]);
         for line in ["a", &long, "b", "c"] {
-            prints.push(line, 0);
+            prints.push(line.to_owned());
         }
         assert_eq!(prints.take(), ["a", "... (3 more lines; the limit is 60 bytes)"]);
         prints.total_bytes = 1;
-        prints.push("a", 0);
+        prints.push("a".to_owned());
         assert_eq!(prints.take(), ["... (1 more line; the limit is 1 byte)"]);
     }
 }

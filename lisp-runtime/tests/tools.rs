@@ -250,4 +250,9 @@ fn many_calls_leave_no_garbage_behind() {
     assert_eq!(outcome.value::<i64>(), Ok(20_000));
     assert!(outcome.usage.compactions > 10, "{:?}", outcome.usage);
     assert!(outcome.usage.heap_peak_bytes < 210_000, "{:?}", outcome.usage);
+    // Next to a budget that is all but full it does not count as the program's own want of room.
+    let full = "(let [v (vec (range 12350))] (loop [i 0] (if (< i 5000) (recur (+ i (tool/one {}))) (count v))))";
+    let outcome = engine.eval(full, Input::new());
+    assert_eq!(outcome.value::<i64>(), Ok(12_350));
+    assert!(outcome.usage.compactions > 500, "{:?}", outcome.usage);
 }

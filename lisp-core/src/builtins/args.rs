@@ -1,5 +1,6 @@
 //! What built-ins say of their arguments.
 
+use super::characters::Characters;
 use super::print::float_text;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Map, Res, Value, Vector};
@@ -117,47 +118,12 @@ fn seq_slow<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h [Value<'h>]> {
         Value::Str(s) => {
             h.charge(s.text.len() as u64)?;
             let out = h.vec_builder(s.text.len().min(16))?;
-            for cluster in graphemes(s.text) {
-                out.push(h, h.str_view(cluster)?)?;
+            let mut characters = Characters::new(h, s.text);
+            while let Some(character) = characters.next()? {
+                out.push(h, h.str_view(character)?)?;
             }
             Ok(out.items())
         }
         other => Err(type_error(name, "a collection", other)),
-    }
-}
-
-/// The characters of a text as a person counts them.
-pub fn graphemes(text: &str) -> impl DoubleEndedIterator<Item = &str> {
-    let ascii = text.is_ascii() && !text.contains('\r');
-    let plain = if ascii { text } else { "" };
-    let rest = if ascii { "" } else { text };
-    plain
-        .char_indices()
-        .map(|(i, _)| &plain[i..=i])
-        .chain(unicode_segmentation::UnicodeSegmentation::graphemes(rest, true))
-}
-
-/// How many characters a text has as a person counts them. The caller has charged; this looks at the flag now and then.
-pub fn count_graphemes(h: &Heap, text: &str) -> Res<usize> {
-    const BETWEEN_LOOKS: usize = 4_096;
-    if text.is_ascii() && !text.contains('\r') {
-        return Ok(text.len());
-    }
-    let mut count = 0;
-    for _ in graphemes(text) {
-        count += 1;
-        if count % BETWEEN_LOOKS == 0 {
-            h.look()?;
-        }
-    }
-    Ok(count)
-}
-
-/// How many characters a text has as a person counts them: for short texts.
-pub fn grapheme_count(text: &str) -> usize {
-    if text.is_ascii() && !text.contains('\r') {
-        text.len()
-    } else {
-        unicode_segmentation::UnicodeSegmentation::graphemes(text, true).count()
     }
 }

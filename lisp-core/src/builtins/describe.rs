@@ -1,6 +1,6 @@
 //! `describe`: the shape of data in a map of fixed size, whatever the size of the data.
 
-use super::args::{count_graphemes, graphemes};
+use super::characters;
 use super::preview::{CHARS, preview};
 use super::{Builtin, java};
 use crate::cost;
@@ -293,14 +293,14 @@ fn short(h: &Heap, text: &str) -> Res<String> {
         return Ok(text.to_owned());
     }
     h.charge(text.len() as u64)?;
-    let count = count_graphemes(h, text)?;
+    let count = characters::count(h, text)?;
     if count <= CHARS {
         h.room(text.len())?;
         return Ok(text.to_owned());
     }
-    let start: usize = graphemes(text).take(CHARS).map(str::len).sum();
-    h.room(start)?;
-    Ok(format!("{}...({count} chars)", &text[..start]))
+    let start = characters::first(h, text, CHARS)?;
+    h.room(start.len())?;
+    Ok(format!("{start}...({count} chars)"))
 }
 
 /// The names of distinct keys: their texts, with the type in front where two of them look the same, and a hash behind

@@ -1,6 +1,7 @@
 //! `format`: text with places for values.
 
-use super::args::{fault, grapheme_count, string};
+use super::args::{fault, string};
+use super::characters;
 use super::print::to_str;
 use super::{Builtin, MANY, long_division};
 use crate::cost;
@@ -41,6 +42,7 @@ fn format<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     };
     let mut rest = string("format", text)?;
     let mut out = TextBuf::new(h);
+    out.look_through(rest)?;
     while let Some((plain, place)) = next_place(rest) {
         h.charge(1)?;
         out.push_str(plain)?;
@@ -148,22 +150,22 @@ fn show<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut
             let text = text.as_str();
             h.charge(cost::parsed(text.len()))?;
             let shown = match field.precision {
-                Some(most) => super::strings::first_characters(text, most),
+                Some(most) => characters::first(h, text, most)?,
                 None => text,
             };
-            pad(field, shown, false, out)
+            pad(h, field, shown, false, out)
         }
         'd' => match value {
-            Value::Int(i) => pad(field, itoa::Buffer::new().format(i), true, out),
-            _ => pad(field, &decimal(h, value)?, true, out),
+            Value::Int(i) => pad(h, field, itoa::Buffer::new().format(i), true, out),
+            _ => pad(h, field, &decimal(h, value)?, true, out),
         },
-        'x' | 'o' => pad(field, &radix(h, letter, value)?, true, out),
+        'x' | 'o' => pad(h, field, &radix(h, letter, value)?, true, out),
         _ => {
             let Some(f) = value.as_f64() else { return Err(wrong(letter, "a number", value)) };
             if !f.is_finite() && matches!(value, Value::Float(_)) {
                 let mut text = TextBuf::new(h);
                 to_str(h, value, &mut text)?;
-                return pad(field, text.as_str(), false, out);
+                return pad(h, field, text.as_str(), false, out);
             }
             if !f.is_finite() {
                 return Err(wrong(letter, "a number within the range of floats", value));
@@ -171,14 +173,14 @@ fn show<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut
             let precision = field.precision.unwrap_or(6);
             h.charge(cost::FLOAT_WRITTEN + precision as u64 / cost::FLOAT_DIGITS_PER_UNIT)?;
             let text = if letter == 'f' { fixed(f, precision) } else { scientific(f, precision) };
-            pad(field, &text, true, out)
+            pad(h, field, &text, true, out)
         }
     }
 }
 
 /// Adds a text in its field: to the right, filled with zeros behind a sign or with spaces, or to the left.
-fn pad(field: Field, text: &str, number: bool, out: &mut TextBuf<'_>) -> Res<()> {
-    let fill = field.width.saturating_sub(if field.width == 0 { 0 } else { grapheme_count(text) });
+fn pad(h: &Heap, field: Field, text: &str, number: bool, out: &mut TextBuf<'_>) -> Res<()> {
+    let fill = if field.width == 0 { 0 } else { field.width.saturating_sub(characters::count(h, text)?) };
     if fill == 0 {
         return out.push_str(text);
     }

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 pub mod args;
 pub mod bits;
+pub mod characters;
 pub mod comparison;
 mod describe;
 mod introspect;

@@ -1,8 +1,7 @@
 //! Questions about values, and `boolean`, `not`, `type`, `identity`.
 
-use super::args::graphemes;
+use super::characters;
 use super::{Builtin, MANY};
-use crate::cost;
 use crate::heap::{Heap, Res, Value};
 
 fn answer<'h>(yes: bool) -> Res<Value<'h>> {
@@ -44,8 +43,7 @@ fn is_function(v: Value<'_>) -> bool {
 
 fn is_char<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let Value::Str(s) = args[0] else { return answer(false) };
-    h.charge(cost::copied(s.text.len()))?;
-    answer(graphemes(s.text).take(2).count() == 1)
+    answer(characters::is_one(h, s.text)?)
 }
 
 fn all_distinct<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {

@@ -1,7 +1,7 @@
 //! A short text for any value, within bounds of characters, elements and depth. It is for looking at, not for reading
 //! back.
 
-use super::args::grapheme_count;
+use super::characters::{self, count_short, of_short};
 use super::print::{float_text, pr_str, time_text};
 use crate::cost;
 use crate::heap::{Heap, Res, TextBuf, Value};
@@ -26,7 +26,7 @@ struct Room {
 
 impl Room {
     fn holds(self, text: &str) -> bool {
-        text.len() <= self.bytes && grapheme_count(text) <= self.chars
+        text.len() <= self.bytes && count_short(text) <= self.chars
     }
 
     fn less(self, chars: usize, bytes: usize) -> Room {
@@ -34,7 +34,7 @@ impl Room {
     }
 
     fn without(self, text: &str) -> Room {
-        self.less(grapheme_count(text), text.len())
+        self.less(count_short(text), text.len())
     }
 }
 
@@ -145,7 +145,7 @@ fn leaf(text: &str, room: Room) -> String {
 /// A string with quotation marks, cut with an ellipsis where the room ends.
 fn quoted(text: &str, room: Room) -> String {
     let most = CHARS.min(room.chars.saturating_sub(3));
-    let mut clusters: Vec<&str> = super::args::graphemes(first_bytes(text)).take(most + 1).collect();
+    let mut clusters: Vec<&str> = of_short(first_bytes(text)).take(most + 1).collect();
     let mut cut = clusters.len() > most || first_bytes(text).len() < text.len();
     clusters.truncate(most);
     loop {
@@ -166,11 +166,7 @@ fn quoted(text: &str, room: Room) -> String {
 
 /// As much of a text as a preview can ever show. The number of characters in a cluster is not bounded, so bytes are.
 fn first_bytes(text: &str) -> &str {
-    let mut end = text.len().min(BYTES * 2);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    &text[..characters::floor(text, BYTES * 2)]
 }
 
 fn escape(cluster: &str, out: &mut String) {
@@ -190,7 +186,7 @@ fn escape(cluster: &str, out: &mut String) {
 /// The text of a value that holds no others.
 fn scalar<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
     let cut = |text: &str| -> String {
-        let shown: String = super::args::graphemes(first_bytes(text)).take(CHARS).collect();
+        let shown: String = of_short(first_bytes(text)).take(CHARS).collect();
         if shown.len() < text.len() { shown + "…" } else { shown }
     };
     Ok(match value {

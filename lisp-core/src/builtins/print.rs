@@ -1,6 +1,6 @@
 //! Values as text: readable (`pr-str`), as a part of a string (`str`) and for a person (`println`).
 
-use super::args::graphemes;
+use super::characters;
 use super::long_division::decimal;
 use super::{Builtin, BuiltinId, MANY};
 use crate::cost;
@@ -139,12 +139,8 @@ pub fn println_text<'h>(h: &'h Heap, values: &[Value<'h>], out: &mut TextBuf<'h>
 fn is_word<'h>(h: &'h Heap, items: &[Value<'h>]) -> Res<bool> {
     for &item in items {
         let Value::Str(s) = item else { return Ok(false) };
-        if s.text.len() != 1 {
-            h.charge_copy(s.text.len())?;
-            let mut characters = graphemes(s.text);
-            if characters.next().is_none() || characters.next().is_some() {
-                return Ok(false);
-            }
+        if s.text.len() != 1 && !characters::is_one(h, s.text)? {
+            return Ok(false);
         }
         h.charge(1)?;
     }
@@ -271,6 +267,7 @@ fn show_int(i: i64, out: &mut TextBuf<'_>) -> Res<()> {
 /// Adds a string in quotes. Only what the reader understands after a backslash is written with one; all other
 /// characters stand for themselves.
 pub fn quote(text: &str, out: &mut TextBuf<'_>) -> Res<()> {
+    out.look_through(text)?;
     out.push('"')?;
     let mut rest = text;
     while let Some(at) = rest.bytes().position(|b| matches!(b, b'"' | b'\\' | b'\n' | b'\t' | b'\r')) {
@@ -291,6 +288,7 @@ pub fn quote(text: &str, out: &mut TextBuf<'_>) -> Res<()> {
 
 /// A pattern keeps its backslashes; a bare quote gets one so that the literal can be read back.
 fn show_regex(pattern: &str, out: &mut TextBuf<'_>) -> Res<()> {
+    out.look_through(pattern)?;
     out.push_str("#\"")?;
     let mut escaped = false;
     for part in pattern.split_inclusive(['"', '\\']) {
@@ -570,10 +568,9 @@ mod tests {
     #[test]
     fn long_lines_are_cut_with_a_mark() {
         let h = Heap::new(1, usize::MAX / 2);
-        let mut prints = h.prints.borrow_mut();
-        prints.line_chars = 3;
-        prints.push("abcdef", 6);
-        prints.push("äöü", 3);
-        assert_eq!(prints.lines(), ["abc... (3/6 chars)", "äöü"]);
+        h.prints.borrow_mut().line_chars = 3;
+        h.print("abcdef").expect("there is no limit");
+        h.print("äöü").expect("there is no limit");
+        assert_eq!(h.prints.borrow().lines(), ["abc... (3/6 chars)", "äöü"]);
     }
 }

@@ -1,7 +1,8 @@
 //! Parts of sequences: first and last, rest and next, take and drop. Parts of a vector are views of it.
 
 use super::Builtin;
-use super::args::{self, count_graphemes, describe, graphemes, type_error};
+use super::args::{self, describe, type_error};
+use super::characters::{self, Characters};
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, Value, Vector};
@@ -76,17 +77,32 @@ fn at_least_zero(n: i64) -> usize {
 /// The character of a string at an index, as a person counts.
 fn char_at<'h>(h: &'h Heap, text: &'h str, index: usize) -> Res<Option<Value<'h>>> {
     h.charge(cost::copied(text.len()))?;
-    if text.is_ascii() && !text.contains('\r') {
+    if characters::are_bytes(text) {
         return match text.get(index..index.saturating_add(1)) {
             Some(c) => Ok(Some(h.str_view(c)?)),
             None => Ok(None),
         };
     }
     h.charge(text.len().min(index.saturating_mul(4)) as u64)?;
-    match graphemes(text).nth(index) {
+    let before = characters::bytes_of_first(h, text, index)?;
+    match Characters::new(h, text.get(before..).unwrap_or_default()).next()? {
         Some(c) => Ok(Some(h.str_view(c)?)),
         None => Ok(None),
     }
+}
+
+/// The last character of a string.
+fn last_character<'h>(h: &'h Heap, text: &'h str) -> Res<Option<&'h str>> {
+    if characters::are_bytes(text) {
+        return Ok(text.len().checked_sub(1).and_then(|last| text.get(last..)));
+    }
+    // Where a character begins may depend on all that stands before it.
+    h.charge(cost::parsed(text.len()))?;
+    let (mut characters, mut last) = (Characters::new(h, text), None);
+    while let Some(character) = characters.next()? {
+        last = Some(character);
+    }
+    Ok(last)
 }
 
 /// The element at an index of an ordered collection.
@@ -126,7 +142,7 @@ fn last<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         Value::Vector(v) => Ok(v.items().last().copied().unwrap_or(Value::Nil)),
         Value::Str(s) => {
             h.charge(cost::copied(s.text.len()))?;
-            match graphemes(s.text).next_back() {
+            match last_character(h, s.text)? {
                 Some(c) => h.str_view(c),
                 None => Ok(Value::Nil),
             }
@@ -276,7 +292,7 @@ fn length<'h>(h: &'h Heap, v: Value<'h>) -> Res<Option<usize>> {
         Value::Map(m) | Value::Set(m) => m.len(),
         Value::Str(s) => {
             h.charge(cost::parsed(s.text.len()))?;
-            count_graphemes(h, s.text)?
+            characters::count(h, s.text)?
         }
         _ => return Ok(None),
     }))

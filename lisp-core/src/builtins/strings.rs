@@ -1,6 +1,7 @@
 //! Strings. Indices count characters as a person does (grapheme clusters); parts of a string share its bytes.
 
-use super::args::{self, count_graphemes, fault, graphemes, int, string, type_error};
+use super::args::{self, fault, int, string, type_error};
+use super::characters::{self, Characters};
 use super::print::to_str;
 use super::{Builtin, regex};
 use crate::cost;
@@ -211,24 +212,6 @@ fn includes<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Bool(s.contains(part)))
 }
 
-/// Does one byte make one character all through the text?
-fn bytes_are_characters(text: &str) -> bool {
-    text.is_ascii() && !text.contains('\r')
-}
-
-/// The first characters of a text.
-pub(super) fn first_characters(text: &str, count: usize) -> &str {
-    text.get(..byte_of(text, count)).unwrap_or_default()
-}
-
-/// The place of a character in the bytes of a text; beyond the last one the end.
-pub(super) fn byte_of(text: &str, index: usize) -> usize {
-    if bytes_are_characters(text) {
-        return index.min(text.len());
-    }
-    graphemes(text).take(index).map(str::len).sum()
-}
-
 /// Fuel for telling the characters of a text apart.
 fn charge_characters(h: &Heap, text: &str) -> Res<()> {
     h.charge(text.len() as u64 / if text.is_ascii() { 16 } else { 2 })
@@ -241,7 +224,7 @@ fn index(name: &str, v: Value<'_>) -> Res<usize> {
 
 fn at<'h>(h: &'h Heap, text: &str, byte: Option<usize>) -> Res<Value<'h>> {
     Ok(match byte.and_then(|byte| text.get(..byte)) {
-        Some(before) => Value::Int(count_graphemes(h, before)? as i64),
+        Some(before) => Value::Int(characters::count(h, before)? as i64),
         None => Value::Nil,
     })
 }
@@ -254,9 +237,9 @@ fn index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         None => 0,
     };
     if part.is_empty() {
-        return Ok(Value::Int(from.min(count_graphemes(h, s)?) as i64));
+        return Ok(Value::Int(from.min(characters::count(h, s)?) as i64));
     }
-    let start = byte_of(s, from);
+    let start = characters::bytes_of_first(h, s, from)?;
     at(h, s, s.get(start..).and_then(|rest| rest.find(part)).map(|found| start + found))
 }
 
@@ -268,10 +251,10 @@ fn last_index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         None => usize::MAX,
     };
     if part.is_empty() {
-        return Ok(Value::Int(from.min(count_graphemes(h, s)?) as i64));
+        return Ok(Value::Int(from.min(characters::count(h, s)?) as i64));
     }
     // What begins at the index or before it ends before this byte.
-    let mut end = byte_of(s, from).saturating_add(part.len()).min(s.len());
+    let mut end = characters::bytes_of_first(h, s, from)?.saturating_add(part.len()).min(s.len());
     while !s.is_char_boundary(end) {
         end -= 1;
     }
@@ -291,8 +274,8 @@ fn subs<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
     let start = usize::try_from(start).unwrap_or(usize::MAX);
     let length = usize::try_from(end).unwrap_or(usize::MAX).saturating_sub(start);
-    let rest = text.get(byte_of(text, start)..).unwrap_or_default();
-    h.str_view(if end == i64::MAX { rest } else { first_characters(rest, length) })
+    let rest = text.get(characters::bytes_of_first(h, text, start)?..).unwrap_or_default();
+    h.str_view(if end == i64::MAX { rest } else { characters::first(h, rest, length)? })
 }
 
 fn join<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -323,7 +306,7 @@ fn split<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     if separator.is_empty() {
         return h.vector(args::seq(h, "split", whole)?);
     }
-    if graphemes(separator).nth(1).is_some() {
+    if !characters::is_one(h, separator)? {
         return Err(separator_error(separator));
     }
     h.charge(cost::copied(text.len()))?;
@@ -390,7 +373,8 @@ fn replace<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let mut out = TextBuf::new(h);
     if pattern.is_empty() {
         charge_characters(h, text)?;
-        for character in graphemes(text) {
+        let mut characters = Characters::new(h, text);
+        while let Some(character) = characters.next()? {
             h.charge(1)?;
             out.push_str(by)?;
             out.push_str(character)?;

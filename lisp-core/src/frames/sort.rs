@@ -178,8 +178,8 @@ impl<'h> Runs<'h> {
 fn merge<'h>(h: &'h Heap, s: &mut State<'h>, base: usize) -> Res<Flow> {
     let n = vector(s.stack[base + ITEMS]).len();
     if number(s.stack[base + WIDTH]) == 0 {
-        let (from, to) = (h.vec_builder(n)?, h.vec_builder(n)?);
         h.charge(n as u64)?;
+        let (from, to) = (h.vec_builder(n)?, h.vec_builder(n)?);
         for i in 0..n {
             from.push(h, Value::Int(i as i64))?;
         }

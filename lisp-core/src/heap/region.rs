@@ -4,7 +4,7 @@ use super::header::Header;
 use super::shapes::Shapes;
 use super::value::{Closure, Compose, Composed, Time, TimeValue};
 use super::{Fault, Fuel, Res, Value};
-use crate::builtins::args::count_graphemes;
+use crate::builtins::characters;
 use crate::compile::Proto;
 use crate::cost;
 use crate::machine::Unit;
@@ -401,15 +401,32 @@ impl Heap {
     /// Adds a printed line. When the driver wants to know of each, the slice ends here: the run pauses before its next
     /// piece of work.
     pub(crate) fn print(&self, line: &str) -> Res<()> {
-        let may_cut = self.prints.borrow().may_cut(line.len());
-        let chars = if may_cut { count_graphemes(self, line)? } else { 0 };
+        let line = self.kept_line(line)?;
         let mut prints = self.prints.borrow_mut();
-        prints.push(line, chars);
+        prints.push(line);
         if prints.pauses {
             self.news.set(true);
             self.stop_when(self.spent());
         }
         Ok(())
+    }
+
+    /// A line as it is kept: nothing when none is any more, cut with a visible mark when it is too long.
+    fn kept_line(&self, line: &str) -> Res<String> {
+        let (most, dropped) = {
+            let prints = self.prints.borrow();
+            (prints.line_chars, prints.dropped())
+        };
+        if dropped > 0 {
+            return Ok(String::new());
+        }
+        if most > 0 && line.len() > most {
+            let start = characters::first(self, line, most)?;
+            if start.len() < line.len() {
+                return Ok(format!("{start}... ({most}/{} chars)", characters::count(self, line)?));
+            }
+        }
+        Ok(line.to_owned())
     }
 
     /// The flag that ends the run from outside.
@@ -520,6 +537,19 @@ impl Heap {
         self.bump.try_alloc_layout(layout).map_err(|_| Fault::Collect(layout.size()))
     }
 
+    /// A block for an object and, behind it, `len` items that it refers to.
+    #[inline]
+    fn block_with<T, E>(&self, len: usize) -> Res<NonNull<T>> {
+        const {
+            assert!(!std::mem::needs_drop::<(T, E)>(), "an arena runs no destructors");
+            assert!(size_of::<T>().is_multiple_of(align_of::<E>()), "the items come behind the object without a gap");
+        }
+        let bytes = len.saturating_mul(size_of::<E>()).saturating_add(size_of::<T>());
+        let align = align_of::<T>().max(align_of::<E>());
+        let layout = Layout::from_size_align(bytes, align).map_err(|_| Fault::Collect(bytes))?;
+        Ok(self.block(layout)?.cast())
+    }
+
     /// Puts the first `len` items of an iterator into the arena, or fewer if there are fewer.
     pub(super) fn alloc_slice<T>(&self, len: usize, items: impl Iterator<Item = T>) -> Res<&[T]> {
         const { assert!(!std::mem::needs_drop::<T>(), "an arena runs no destructors") };
@@ -566,14 +596,7 @@ impl Heap {
         items: impl Iterator<Item = E>,
         object: impl FnOnce(&'h [E]) -> T,
     ) -> Res<&'h T> {
-        const {
-            assert!(!std::mem::needs_drop::<(T, E)>(), "an arena runs no destructors");
-            assert!(size_of::<T>().is_multiple_of(align_of::<E>()), "the items come behind the object without a gap");
-        }
-        let bytes = len.saturating_mul(size_of::<E>()).saturating_add(size_of::<T>());
-        let align = align_of::<T>().max(align_of::<E>());
-        let layout = Layout::from_size_align(bytes, align).map_err(|_| Fault::Collect(bytes))?;
-        let start = self.block(layout)?.cast::<T>();
+        let start = self.block_with::<T, E>(len)?;
         // SAFETY: behind the object the block has room for `len` items, and is aligned for both. It lives as long as the arena,
         // which is borrowed for 'h.
         unsafe {
@@ -586,12 +609,7 @@ impl Heap {
     /// The same as [`Heap::alloc_with`] with a copy of a text.
     #[inline]
     pub(super) fn alloc_with_text<'h, T>(&'h self, text: &str, object: impl FnOnce(&'h str) -> T) -> Res<&'h T> {
-        const {
-            assert!(!std::mem::needs_drop::<T>(), "an arena runs no destructors");
-        }
-        let bytes = text.len() + size_of::<T>();
-        let layout = Layout::from_size_align(bytes, align_of::<T>()).map_err(|_| Fault::Collect(bytes))?;
-        let start = self.block(layout)?.cast::<T>();
+        let start = self.block_with::<T, u8>(text.len())?;
         // SAFETY: behind the object the block has room for the text, which it then is a copy of. It lives as long as the
         // arena, which is borrowed for 'h.
         unsafe {

@@ -53,6 +53,12 @@ impl<'h> TextBuf<'h> {
         Ok(())
     }
 
+    /// Charges for a search in a text that is going to be added.
+    #[inline]
+    pub fn look_through(&self, text: &str) -> Res<()> {
+        self.heap.charge_copy(text.len())
+    }
+
     /// Adds a character.
     #[inline]
     pub fn push(&mut self, c: char) -> Res<()> {

@@ -278,6 +278,7 @@ fn float_text(f: f64, style: Style, out: &mut TextBuf<'_>) -> Res<()> {
 
 /// A text in quotation marks, escaped where JSON wants it, with something in front and behind.
 fn quoted(before: &str, text: &str, behind: &str, out: &mut TextBuf<'_>) -> Res<()> {
+    out.look_through(text)?;
     // Whole chunks at a time, which the compiler can compare side by side.
     if !text.as_bytes().chunks(32).any(|chunk| chunk.iter().fold(false, |found, &byte| found | needs_escape(byte))) {
         return out.push_all(&[before, "\"", text, "\"", behind]);

@@ -353,7 +353,7 @@ impl Machine {
         let heap = self.store.heap();
         let ceiling = self.fuel_ceiling();
         if heap.is_over() {
-            // By what the host took out or brought in since.
+            // By what the host took out or brought in since. The program asks for nothing.
             self.compacting_for.get_or_insert(0);
         }
         heap.set_slice(heap.spent().max(self.wanted).saturating_add(slice), ceiling);
@@ -470,7 +470,8 @@ impl Machine {
         }
         self.compacting_for = None;
         let heap = self.store.heap();
-        Some(heap.affords(bytes) && (early || !heap.is_choked()))
+        // What the host left behind does not choke the program.
+        Some(heap.affords(bytes) && (early || bytes == 0 || !heap.is_choked()))
     }
 
     /// How far the account of fuel may go.

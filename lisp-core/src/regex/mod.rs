@@ -168,7 +168,8 @@ fn compile(pattern: &str) -> Result<(Compiled, PatternCost), Error> {
                 _ => why.to_owned(),
             };
             let said = if has_look_around(pattern) { why.to_owned() } else { said };
-            Err(wrong(&said).hint("escape special characters with a backslash"))
+            Err(wrong(&said)
+                .hint("mend the pattern; a special character that stands for itself has a backslash before it"))
         }
     }
 }

@@ -1,0 +1,185 @@
+//! The characters of a text as a person counts them: extended grapheme clusters. One of them may be as long as the text
+//! (a letter with a million accents), so long ones are charged, and looked at, piece by piece.
+
+use crate::heap::{Heap, Res};
+use unicode_segmentation::{GraphemeCursor, GraphemeIncomplete, UnicodeSegmentation};
+
+/// Bytes of a character that cost no more than the text it stands in.
+const USUAL: usize = if cfg!(test) { 12 } else { 64 };
+/// Bytes of a longer character that are charged at once, a unit for each.
+const PIECE: usize = if cfg!(test) { 16 } else { 1_024 };
+/// Characters between two looks at the flag that ends a run.
+const BETWEEN_LOOKS: usize = 4_096;
+
+/// Does one byte make one character all through the text?
+#[inline]
+pub fn are_bytes(text: &str) -> bool {
+    text.is_ascii() && !text.contains('\r')
+}
+
+/// How many characters a text has. The caller has charged for its length.
+pub fn count(h: &Heap, text: &str) -> Res<usize> {
+    if are_bytes(text) {
+        return Ok(text.len());
+    }
+    let mut characters = Characters::new(h, text);
+    while characters.next()?.is_some() {}
+    Ok(characters.seen)
+}
+
+/// How many bytes the first `count` characters of a text have, or all when there are fewer. The caller has charged.
+pub fn bytes_of_first(h: &Heap, text: &str, count: usize) -> Res<usize> {
+    if are_bytes(text) {
+        return Ok(count.min(text.len()));
+    }
+    let mut characters = Characters::new(h, text);
+    while characters.seen < count && characters.next()?.is_some() {}
+    Ok(characters.place)
+}
+
+/// The first `count` characters of a text. The caller has charged.
+pub fn first<'t>(h: &Heap, text: &'t str, count: usize) -> Res<&'t str> {
+    Ok(text.get(..bytes_of_first(h, text, count)?).unwrap_or_default())
+}
+
+/// Is a text one character? Charges for it.
+pub fn is_one(h: &Heap, text: &str) -> Res<bool> {
+    h.charge_copy(text.len())?;
+    Ok(Characters::new(h, text).next()?.is_some_and(|first| first.len() == text.len()))
+}
+
+/// The characters of a text that is so short that nobody waits for them.
+pub fn of_short(text: &str) -> impl Iterator<Item = &str> {
+    text.graphemes(true)
+}
+
+/// How many characters a short text has.
+pub fn count_short(text: &str) -> usize {
+    if are_bytes(text) { text.len() } else { of_short(text).count() }
+}
+
+/// The end of the last code point that ends at a byte or before it.
+pub fn floor(text: &str, byte: usize) -> usize {
+    let mut end = byte.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    end
+}
+
+/// The characters of a text, one after the other.
+pub struct Characters<'h, 't> {
+    heap: &'h Heap,
+    text: &'t str,
+    cursor: GraphemeCursor,
+    place: usize,
+    seen: usize,
+}
+
+impl<'h, 't> Characters<'h, 't> {
+    /// From the beginning of a text on. The caller charges for the length of what it goes through.
+    pub fn new(heap: &'h Heap, text: &'t str) -> Self {
+        Characters { heap, text, cursor: GraphemeCursor::new(0, text.len(), true), place: 0, seen: 0 }
+    }
+
+    /// The next character.
+    pub fn next(&mut self) -> Res<Option<&'t str>> {
+        let start = self.place;
+        if start == self.text.len() {
+            return Ok(None);
+        }
+        if self.seen % BETWEEN_LOOKS == BETWEEN_LOOKS - 1 {
+            self.heap.look()?;
+        }
+        let (mut from, mut to) = (start, self.end_of_piece(start, USUAL));
+        let end = loop {
+            let piece = self.text.get(from..to).unwrap_or_default();
+            match self.cursor.next_boundary(piece, from) {
+                Ok(Some(end)) => break end,
+                Err(GraphemeIncomplete::NextChunk) => {
+                    (from, to) = (to, self.end_of_piece(to, PIECE));
+                    self.heap.charge((to - from) as u64)?;
+                }
+                Err(GraphemeIncomplete::PreContext(end)) => {
+                    let from = floor(self.text, end.saturating_sub(USUAL));
+                    self.heap.charge((end - from) as u64)?;
+                    self.cursor.provide_context(self.text.get(from..end).unwrap_or_default(), from);
+                }
+                // There is no other answer to a cursor that stands in its text.
+                Ok(None) | Err(GraphemeIncomplete::PrevChunk | GraphemeIncomplete::InvalidOffset) => {
+                    break self.text.len();
+                }
+            }
+        };
+        self.place = end;
+        self.seen += 1;
+        Ok(self.text.get(start..end))
+    }
+
+    /// Where a piece ends that begins at `from` and should have `bytes` bytes: between two code points, and not behind
+    /// a regional indicator, which the cursor would count twice there.
+    fn end_of_piece(&self, from: usize, bytes: usize) -> usize {
+        let end = floor(self.text, from + bytes);
+        let piece = self.text.get(from..end).unwrap_or_default();
+        // Of many, the first two end the character.
+        match piece.trim_end_matches(|c| matches!(c, '\u{1F1E6}'..='\u{1F1FF}')) {
+            head if end < self.text.len() && !head.is_empty() => from + head.len(),
+            _ => end,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What makes and breaks clusters: controls, marks, joiners, pictures, flags, prepended marks, Hangul, conjuncts.
+    const CODE_POINTS: &[char] = &[
+        'a',
+        ' ',
+        '\r',
+        '\n',
+        '\u{301}',
+        '\u{903}',
+        '\u{200D}',
+        '\u{1F468}',
+        '\u{2764}',
+        '\u{FE0F}',
+        '\u{1F3FD}',
+        '\u{1F1E6}',
+        '\u{1F1FF}',
+        '\u{600}',
+        '\u{1100}',
+        '\u{1161}',
+        '\u{11A8}',
+        '\u{AC00}',
+        '\u{915}',
+        '\u{94D}',
+        '\u{93C}',
+        '\u{E01}',
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+        #[test]
+        fn characters_do_not_depend_on_the_pieces(
+            runs in prop::collection::vec((prop::sample::select(CODE_POINTS), prop_oneof![5 => 1_usize..3, 1 => 1_usize..40]), 0..24),
+        ) {
+            let text: String = runs.iter().map(|&(c, times)| c.to_string().repeat(times)).collect();
+            let expected: Vec<&str> = text.graphemes(true).collect();
+            let heap = Heap::new(1, usize::MAX / 2);
+            let mut characters = Characters::new(&heap, &text);
+            let mut found = Vec::new();
+            while let Some(character) = characters.next().expect("no limit is reached") {
+                found.push(character);
+            }
+            prop_assert_eq!(&found, &expected);
+            prop_assert_eq!(count(&heap, &text).expect("no limit is reached"), expected.len());
+            prop_assert_eq!(is_one(&heap, &text).expect("no limit is reached"), expected.len() == 1);
+            let some = expected.len() / 2;
+            prop_assert_eq!(first(&heap, &text, some).expect("no limit is reached"), expected[..some].concat());
+        }
+    }
+}
