@@ -118,9 +118,8 @@ fn seq_slow<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h [Value<'h>]> {
         Value::Str(s) => {
             h.charge(s.text.len() as u64)?;
             let out = h.vec_builder(s.text.len().min(16))?;
-            let mut characters = Characters::new(h, s.text);
-            while let Some(character) = characters.next()? {
-                out.push(h, h.str_view(character)?)?;
+            for character in Characters::new(h, s.text) {
+                out.push(h, h.str_view(character?)?)?;
             }
             Ok(out.items())
         }

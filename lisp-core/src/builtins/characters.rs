@@ -23,7 +23,7 @@ pub fn count(h: &Heap, text: &str) -> Res<usize> {
         return Ok(text.len());
     }
     let mut characters = Characters::new(h, text);
-    while characters.next()?.is_some() {}
+    while characters.step()?.is_some() {}
     Ok(characters.seen)
 }
 
@@ -33,7 +33,7 @@ pub fn bytes_of_first(h: &Heap, text: &str, count: usize) -> Res<usize> {
         return Ok(count.min(text.len()));
     }
     let mut characters = Characters::new(h, text);
-    while characters.seen < count && characters.next()?.is_some() {}
+    while characters.seen < count && characters.step()?.is_some() {}
     Ok(characters.place)
 }
 
@@ -45,7 +45,7 @@ pub fn first<'t>(h: &Heap, text: &'t str, count: usize) -> Res<&'t str> {
 /// Is a text one character? Charges for it.
 pub fn is_one(h: &Heap, text: &str) -> Res<bool> {
     h.charge_copy(text.len())?;
-    Ok(Characters::new(h, text).next()?.is_some_and(|first| first.len() == text.len()))
+    Ok(Characters::new(h, text).step()?.is_some_and(|first| first.len() == text.len()))
 }
 
 /// The characters of a text that is so short that nobody waits for them.
@@ -83,7 +83,7 @@ impl<'h, 't> Characters<'h, 't> {
     }
 
     /// The next character.
-    pub fn next(&mut self) -> Res<Option<&'t str>> {
+    fn step(&mut self) -> Res<Option<&'t str>> {
         let start = self.place;
         if start == self.text.len() {
             return Ok(None);
@@ -129,6 +129,14 @@ impl<'h, 't> Characters<'h, 't> {
     }
 }
 
+impl<'t> Iterator for Characters<'_, 't> {
+    type Item = Res<&'t str>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.step().transpose()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,11 +178,7 @@ mod tests {
             let text: String = runs.iter().map(|&(c, times)| c.to_string().repeat(times)).collect();
             let expected: Vec<&str> = text.graphemes(true).collect();
             let heap = Heap::new(1, usize::MAX / 2);
-            let mut characters = Characters::new(&heap, &text);
-            let mut found = Vec::new();
-            while let Some(character) = characters.next().expect("no limit is reached") {
-                found.push(character);
-            }
+            let found: Vec<&str> = Characters::new(&heap, &text).collect::<Res<_>>().expect("no limit is reached");
             prop_assert_eq!(&found, &expected);
             prop_assert_eq!(count(&heap, &text).expect("no limit is reached"), expected.len());
             prop_assert_eq!(is_one(&heap, &text).expect("no limit is reached"), expected.len() == 1);

@@ -85,8 +85,8 @@ fn char_at<'h>(h: &'h Heap, text: &'h str, index: usize) -> Res<Option<Value<'h>
     }
     h.charge(text.len().min(index.saturating_mul(4)) as u64)?;
     let before = characters::bytes_of_first(h, text, index)?;
-    match Characters::new(h, text.get(before..).unwrap_or_default()).next()? {
-        Some(c) => Ok(Some(h.str_view(c)?)),
+    match Characters::new(h, text.get(before..).unwrap_or_default()).next() {
+        Some(c) => Ok(Some(h.str_view(c?)?)),
         None => Ok(None),
     }
 }
@@ -98,9 +98,9 @@ fn last_character<'h>(h: &'h Heap, text: &'h str) -> Res<Option<&'h str>> {
     }
     // Where a character begins may depend on all that stands before it.
     h.charge(cost::parsed(text.len()))?;
-    let (mut characters, mut last) = (Characters::new(h, text), None);
-    while let Some(character) = characters.next()? {
-        last = Some(character);
+    let mut last = None;
+    for character in Characters::new(h, text) {
+        last = Some(character?);
     }
     Ok(last)
 }

@@ -373,11 +373,10 @@ fn replace<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let mut out = TextBuf::new(h);
     if pattern.is_empty() {
         charge_characters(h, text)?;
-        let mut characters = Characters::new(h, text);
-        while let Some(character) = characters.next()? {
+        for character in Characters::new(h, text) {
             h.charge(1)?;
             out.push_str(by)?;
-            out.push_str(character)?;
+            out.push_str(character?)?;
         }
         out.push_str(by)?;
         return out.finish();
