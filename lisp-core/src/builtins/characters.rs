@@ -1,6 +1,7 @@
 //! The characters of a text as a person counts them: extended grapheme clusters. One of them may be as long as the text
 //! (a letter with a million accents), so long ones are charged, and looked at, piece by piece.
 
+use super::scan::floor;
 use crate::heap::{Heap, Res};
 use unicode_segmentation::{GraphemeCursor, GraphemeIncomplete, UnicodeSegmentation};
 
@@ -8,8 +9,6 @@ use unicode_segmentation::{GraphemeCursor, GraphemeIncomplete, UnicodeSegmentati
 const USUAL: usize = if cfg!(test) { 12 } else { 64 };
 /// Bytes of a longer character that are charged at once, a unit for each.
 const PIECE: usize = if cfg!(test) { 16 } else { 1_024 };
-/// Characters between two looks at the flag that ends a run.
-const BETWEEN_LOOKS: usize = 4_096;
 
 /// Does one byte make one character all through the text?
 #[inline]
@@ -58,15 +57,6 @@ pub fn count_short(text: &str) -> usize {
     if are_bytes(text) { text.len() } else { of_short(text).count() }
 }
 
-/// The end of the last code point that ends at a byte or before it.
-pub fn floor(text: &str, byte: usize) -> usize {
-    let mut end = byte.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    end
-}
-
 /// The characters of a text, one after the other.
 pub struct Characters<'h, 't> {
     heap: &'h Heap,
@@ -88,9 +78,7 @@ impl<'h, 't> Characters<'h, 't> {
         if start == self.text.len() {
             return Ok(None);
         }
-        if self.seen % BETWEEN_LOOKS == BETWEEN_LOOKS - 1 {
-            self.heap.look()?;
-        }
+        self.heap.look_after(1)?;
         let (mut from, mut to) = (start, self.end_of_piece(start, USUAL));
         let end = loop {
             let piece = self.text.get(from..to).unwrap_or_default();

@@ -3,6 +3,7 @@
 
 use super::Builtin;
 use super::java::{int, null, out_of_domain, text};
+use super::scan;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, Value};
@@ -72,26 +73,38 @@ pub(super) const TABLE: &[Builtin] = &[
 ];
 
 /// How many UTF-16 units a text takes.
-fn units(text: &str) -> i64 {
-    let count = if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() };
-    i64::try_from(count).unwrap_or(i64::MAX)
+fn units(h: &Heap, text: &str) -> Res<i64> {
+    let mut count = 0;
+    for piece in scan::pieces(h, text) {
+        let piece = piece?;
+        count += if piece.is_ascii() { piece.len() } else { piece.chars().map(char::len_utf16).sum() };
+    }
+    Ok(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
 /// The byte at which a unit stands; the next character's byte and `false` when the unit is the second half of a
 /// character. Beyond the end it is the end.
-fn byte_at(text: &str, unit: i64) -> (usize, bool) {
-    let Ok(unit) = usize::try_from(unit) else { return (0, true) };
-    if text.is_ascii() {
-        return (unit.min(text.len()), true);
-    }
-    let mut passed = 0;
-    for (byte, c) in text.char_indices() {
-        if passed >= unit {
-            return (byte, passed == unit);
+fn byte_at(h: &Heap, text: &str, unit: i64) -> Res<(usize, bool)> {
+    let Ok(unit) = usize::try_from(unit) else { return Ok((0, true)) };
+    let (mut byte, mut passed) = (0, 0);
+    for piece in scan::pieces(h, text) {
+        let piece = piece?;
+        if piece.is_ascii() {
+            if unit - passed < piece.len() {
+                return Ok((byte + unit - passed, true));
+            }
+            passed += piece.len();
+        } else {
+            for (at, c) in piece.char_indices() {
+                if passed >= unit {
+                    return Ok((byte + at, passed == unit));
+                }
+                passed += c.len_utf16();
+            }
         }
-        passed += c.len_utf16();
+        byte += piece.len();
     }
-    (text.len(), passed <= unit)
+    Ok((text.len(), passed <= unit))
 }
 
 /// The receiver and another string, after the types of both have been looked at.
@@ -105,7 +118,15 @@ fn two_texts<'h>(h: &'h Heap, name: &str, args: &[Value<'h>]) -> Res<(&'h str, &
 fn length<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let text = text(".length", args[0])?.ok_or_else(|| null(".length"))?;
     h.charge(cost::scanned(text.len()))?;
-    Ok(Value::Int(units(text)))
+    Ok(Value::Int(units(h, text)?))
+}
+
+/// The unit at which a byte stands; -1 for none.
+fn unit_at<'h>(h: &'h Heap, text: &str, byte: Option<usize>) -> Res<Value<'h>> {
+    match byte {
+        Some(byte) => Ok(Value::Int(units(h, &text[..byte])?)),
+        None => Ok(Value::Int(-1)),
+    }
 }
 
 fn index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -121,21 +142,21 @@ fn index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     };
     let (receiver, part) = two_texts(h, name, args)?;
     if part.is_empty() {
-        return Ok(Value::Int(from.min(units(receiver))));
+        return Ok(Value::Int(from.min(units(h, receiver)?)));
     }
-    let (start, _) = byte_at(receiver, from);
-    let found = receiver[start..].find(part);
-    Ok(Value::Int(found.map_or(-1, |at| units(&receiver[..start + at]))))
+    let (start, _) = byte_at(h, receiver, from)?;
+    let found = scan::find(h, &receiver[start..], part)?;
+    unit_at(h, receiver, found.map(|at| start + at))
 }
 
 fn last_index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (receiver, part) = two_texts(h, ".lastIndexOf", args)?;
-    Ok(Value::Int(receiver.rfind(part).map_or(-1, |at| units(&receiver[..at]))))
+    unit_at(h, receiver, scan::rfind(h, receiver, part)?)
 }
 
 fn contains<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (receiver, part) = two_texts(h, ".contains", args)?;
-    Ok(Value::Bool(receiver.contains(part)))
+    Ok(Value::Bool(scan::find(h, receiver, part)?.is_some()))
 }
 
 fn starts_with<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -155,7 +176,7 @@ fn substring<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let end = args.get(2).map(|&end| int(name, end)).transpose()?;
     let receiver = receiver.ok_or_else(|| null(name))?;
     h.charge(cost::scanned(receiver.len()))?;
-    let len = units(receiver);
+    let len = units(h, receiver)?;
     let end = end.unwrap_or(len);
     if start < 0 || end > len || start > end {
         let message = format!("the part from {start} to {end} is not inside a string of {len} UTF-16 units");
@@ -164,7 +185,7 @@ fn substring<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     if start == end {
         return h.str("");
     }
-    let ((from, whole_start), (to, whole_end)) = (byte_at(receiver, start), byte_at(receiver, end));
+    let ((from, whole_start), (to, whole_end)) = (byte_at(h, receiver, start)?, byte_at(h, receiver, end)?);
     match receiver.get(from..to) {
         Some(part) if whole_start && whole_end => h.str_view(part),
         _ => Err(Error::new(

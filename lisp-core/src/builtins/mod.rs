@@ -38,6 +38,7 @@ pub(crate) mod long_division;
 mod parse;
 mod preview;
 pub mod regex;
+pub mod scan;
 pub mod strings;
 
 /// A built-in's place in the table.

@@ -1,7 +1,7 @@
 //! A short text for any value, within bounds of characters, elements and depth. It is for looking at, not for reading
 //! back.
 
-use super::characters::{self, count_short, of_short};
+use super::characters::{count_short, of_short};
 use super::print::{float_text, pr_str, time_text};
 use crate::cost;
 use crate::heap::{Heap, Res, TextBuf, Value};
@@ -166,7 +166,7 @@ fn quoted(text: &str, room: Room) -> String {
 
 /// As much of a text as a preview can ever show. The number of characters in a cluster is not bounded, so bytes are.
 fn first_bytes(text: &str) -> &str {
-    &text[..characters::floor(text, BYTES * 2)]
+    &text[..super::scan::floor(text, BYTES * 2)]
 }
 
 fn escape(cluster: &str, out: &mut String) {

@@ -3,6 +3,7 @@
 use super::args::{self, fault, int, string, type_error};
 use super::characters::{self, Characters};
 use super::print::to_str;
+use super::scan::{self, Search};
 use super::{Builtin, regex};
 use crate::cost;
 use crate::error::{Error, Reason};
@@ -175,26 +176,38 @@ fn trim_newline<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn lower_case<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
-    change_case(h, "lower-case", args, str::to_ascii_lowercase, str::to_lowercase)
+    change_case(h, "lower-case", args, str::to_ascii_lowercase, |text, out| {
+        out.extend(text.chars().flat_map(char::to_lowercase))
+    })
 }
 
 fn upper_case<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
-    change_case(h, "upper-case", args, str::to_ascii_uppercase, str::to_uppercase)
+    change_case(h, "upper-case", args, str::to_ascii_uppercase, |text, out| {
+        out.extend(text.chars().flat_map(char::to_uppercase))
+    })
 }
 
+/// Character by character, as the reference does: the form of a sigma does not depend on its place.
 fn change_case<'h>(
     h: &'h Heap,
     name: &str,
     args: &[Value<'h>],
     ascii: fn(&str) -> String,
-    unicode: fn(&str) -> String,
+    unicode: fn(&str, &mut String),
 ) -> Res<Value<'h>> {
     let text = string(name, arg(args, 0))?;
     let plain = text.is_ascii();
     h.charge(text.len() as u64 / if plain { 8 } else { 2 })?;
     // A character becomes three at most, and the result is copied into the arena.
     h.room(text.len().saturating_mul(if plain { 2 } else { 7 }))?;
-    h.str(&if plain { ascii(text) } else { unicode(text) })
+    if plain {
+        return h.str(&ascii(text));
+    }
+    let mut out = String::new();
+    for piece in scan::pieces(h, text) {
+        unicode(piece?, &mut out);
+    }
+    h.str(&out)
 }
 
 fn starts_with<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -209,7 +222,7 @@ fn ends_with<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn includes<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (s, part) = two_strings(h, "includes?", args)?;
-    Ok(Value::Bool(s.contains(part)))
+    Ok(Value::Bool(scan::find(h, s, part)?.is_some()))
 }
 
 /// Fuel for telling the characters of a text apart.
@@ -240,7 +253,8 @@ fn index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         return Ok(Value::Int(from.min(characters::count(h, s)?) as i64));
     }
     let start = characters::bytes_of_first(h, s, from)?;
-    at(h, s, s.get(start..).and_then(|rest| rest.find(part)).map(|found| start + found))
+    let found = scan::find(h, s.get(start..).unwrap_or_default(), part)?;
+    at(h, s, found.map(|found| start + found))
 }
 
 fn last_index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -258,7 +272,7 @@ fn last_index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     while !s.is_char_boundary(end) {
         end -= 1;
     }
-    at(h, s, s.get(..end).and_then(|head| head.rfind(part)))
+    at(h, s, scan::rfind(h, s.get(..end).unwrap_or_default(), part)?)
 }
 
 fn subs<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -311,10 +325,14 @@ fn split<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
     h.charge(cost::copied(text.len()))?;
     let out = h.vec_builder(4)?;
-    for part in text.split(separator) {
+    let (search, mut rest) = (Search::new(separator), text);
+    loop {
         h.charge(1)?;
-        out.push(h, h.str_view(part)?)?;
+        let Some(at) = search.find(h, rest)? else { break };
+        out.push(h, h.str_view(&rest[..at])?)?;
+        rest = &rest[at + separator.len()..];
     }
+    out.push(h, h.str_view(rest)?)?;
     out.finish(h)
 }
 
@@ -381,12 +399,12 @@ fn replace<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         out.push_str(by)?;
         return out.finish();
     }
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once(pattern) {
+    let (search, mut rest) = (Search::new(pattern), text);
+    while let Some(at) = search.find(h, rest)? {
         h.charge(1)?;
-        out.push_str(before)?;
+        out.push_str(&rest[..at])?;
         out.push_str(by)?;
-        rest = after;
+        rest = &rest[at + pattern.len()..];
     }
     if rest.len() == text.len() {
         return Ok(whole);

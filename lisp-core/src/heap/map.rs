@@ -218,7 +218,7 @@ impl<'h> Map<'h> {
                 h.charge(cost::sorted(len))?;
                 h.room(len * 64)?;
                 let mut all = Vec::with_capacity(len);
-                root.collect(&mut all);
+                root.collect(h, &mut all)?;
                 super::merge_sort(h, &mut all, |a, b| h.order(a.0, b.0))?;
                 Ok(Entries::Sorted(h.alloc_slice(len, all.into_iter())?))
             }
@@ -304,11 +304,10 @@ impl<'h> Node<'h> {
     }
 
     /// All entries below. The tree is at most eight levels deep, so the recursion is bounded.
-    fn collect(&self, out: &mut Vec<Entry<'h>>) {
+    fn collect(&self, h: &Heap, out: &mut Vec<Entry<'h>>) -> Res<()> {
+        h.look_after(1 + self.entries.len())?;
         out.extend_from_slice(self.entries);
-        for child in self.children {
-            child.collect(out);
-        }
+        self.children.iter().try_for_each(|child| child.collect(h, out))
     }
 }
 
@@ -542,7 +541,7 @@ impl Heap {
                     return self.alloc(Map { head: self.header(), rep: Rep::Tree(len - 1, root) });
                 }
                 let mut left = Vec::with_capacity(SMALL);
-                root.collect(&mut left);
+                root.collect(self, &mut left)?;
                 let builder = self.map_builder(left.len())?;
                 for (k, v) in left {
                     builder.insert(self, k, v)?;

@@ -131,7 +131,7 @@ impl<'h> MapBuilder<'h> {
         h.charge(self.len() as u64)?;
         let index: Index<'h> = h.alloc_slots(size)?;
         for i in 0..self.len() {
-            look_at(h, i)?;
+            h.look_after(1)?;
             let hash = h.hash(self.entry(i).0)?;
             let mut slot = hash as usize & (size - 1);
             while index[slot].get().1 != 0 {
@@ -168,7 +168,7 @@ impl<'h> MapBuilder<'h> {
         h.room(n * 16)?;
         let mut order: Vec<(u32, u32)> = Vec::with_capacity(n);
         for i in 0..n {
-            look_at(h, i)?;
+            h.look_after(1)?;
             order.push((h.hash(self.entry(i).0)?, i as u32));
         }
         let root = self.subtree(h, &in_tree_order(h, order)?, 0)?;
@@ -177,7 +177,7 @@ impl<'h> MapBuilder<'h> {
 
     /// The node over entries whose hashes agree below `shift`. Recursion is bounded by the levels of the hash.
     fn subtree(&self, h: &'h Heap, order: &[(u32, u32)], shift: u32) -> Res<&'h Node<'h>> {
-        h.look()?;
+        h.look_after(order.len().min(1 << BITS))?;
         let entry = |e: &(u32, u32)| self.entry(e.1 as usize);
         if shift >= u32::BITS {
             let entries = h.alloc_slice(order.len(), order.iter().map(entry))?;
@@ -223,16 +223,16 @@ fn in_tree_order(h: &Heap, mut order: Vec<(u32, u32)>) -> Res<Vec<(u32, u32)>> {
     let mut sorted = vec![(0, 0); order.len()];
     for pass in (0..u32::BITS.div_ceil(PAIR)).rev() {
         let mut begins = [0u32; 1 << PAIR];
-        for (i, &(hash, _)) in order.iter().enumerate() {
-            look_at(h, i)?;
+        for &(hash, _) in &order {
+            h.look_after(1)?;
             begins[digit(hash, pass * PAIR)] += 1;
         }
         let mut begin = 0;
         for count in &mut begins {
             begin += std::mem::replace(count, begin);
         }
-        for (i, &entry) in order.iter().enumerate() {
-            look_at(h, i)?;
+        for &entry in &order {
+            h.look_after(1)?;
             let next = &mut begins[digit(entry.0, pass * PAIR)];
             sorted[*next as usize] = entry;
             *next += 1;
@@ -240,13 +240,6 @@ fn in_tree_order(h: &Heap, mut order: Vec<(u32, u32)>) -> Res<Vec<(u32, u32)>> {
         std::mem::swap(&mut order, &mut sorted);
     }
     Ok(order)
-}
-
-/// A look in every few thousand steps of work that is paid for already.
-#[inline]
-fn look_at(h: &Heap, step: usize) -> Res<()> {
-    const LOOK: usize = 4_096;
-    if step % LOOK == LOOK - 1 { h.look() } else { Ok(()) }
 }
 
 /// The hash with its groups of bits in reverse order.

@@ -23,7 +23,7 @@ pub use map::{Entries, Entry, Keys, Map, SMALL};
 pub use map_builder::MapBuilder;
 pub(crate) use region::METERED;
 pub use region::{Account, Heap, Work};
-pub use sort::merge_sort;
+pub use sort::{merge_runs, merge_sort};
 pub use store::{Frozen, Keep, Rooted, Sent, Shared, Store};
 pub use string::Str;
 pub use text::TextBuf;

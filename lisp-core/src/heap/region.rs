@@ -82,6 +82,8 @@ pub struct Heap {
     pub now_ms: Cell<Option<i64>>,
     /// What the driver told last, and the fuel spent when it was asked for.
     told: Cell<Option<(u64, i64)>>,
+    /// Steps of work that was paid for before since the last look.
+    unlooked: Cell<usize>,
     /// What the program printed.
     pub prints: RefCell<Prints>,
     /// Something was printed in this slice, and the driver wants to know.
@@ -126,6 +128,7 @@ impl Heap {
             shapes: Shapes::new(),
             now_ms: Cell::new(None),
             told: Cell::new(None),
+            unlooked: Cell::new(0),
             prints: RefCell::default(),
             news: Cell::new(false),
             scratch: Cell::default(),
@@ -356,6 +359,19 @@ impl Heap {
             Some(flag) if flag.load(Ordering::Relaxed) => Err(Fault::Pause(self.spent())),
             _ => Ok(()),
         }
+    }
+
+    /// The same for so many steps of such work, every few thousand steps.
+    #[inline]
+    pub fn look_after(&self, steps: usize) -> Res<()> {
+        const BETWEEN_LOOKS: usize = 4_096;
+        let unlooked = self.unlooked.get() + steps;
+        if unlooked < BETWEEN_LOOKS {
+            self.unlooked.set(unlooked);
+            return Ok(());
+        }
+        self.unlooked.set(0);
+        self.look()
     }
 
     /// Lets work outside a run, such as bringing data in, spend `fuel`; then it fails with [`Fault::Pause`], unless

@@ -3,15 +3,15 @@
 use super::{Heap, Res};
 use std::cmp::Ordering;
 
+/// Elements that are copied without a look at the clock.
+const PIECE: usize = 4_096;
+
 /// Sorts a few copies of values, or of places of values, stably. The comparison may fail, which a sort of the standard
 /// library cannot bear. The caller charges for it; the scratch space is metered here.
 pub fn merge_sort<T: Copy>(h: &Heap, items: &mut [T], mut compare: impl FnMut(T, T) -> Res<Ordering>) -> Res<()> {
     const RUN: usize = 8;
-    let n = items.len();
-    for (number, run) in items.chunks_mut(RUN).enumerate() {
-        if number.is_multiple_of(64) {
-            h.look()?;
-        }
+    for run in items.chunks_mut(RUN) {
+        h.look_after(RUN * 2)?;
         for i in 1..run.len() {
             let item = run[i];
             let mut at = i;
@@ -22,26 +22,36 @@ pub fn merge_sort<T: Copy>(h: &Heap, items: &mut [T], mut compare: impl FnMut(T,
             run[at] = item;
         }
     }
-    if n <= RUN {
+    merge_runs(h, items, RUN, compare)
+}
+
+/// Merges runs of `width` elements, each of which is sorted, until all are. As [`merge_sort`].
+pub fn merge_runs<T: Copy>(
+    h: &Heap,
+    items: &mut [T],
+    mut width: usize,
+    mut compare: impl FnMut(T, T) -> Res<Ordering>,
+) -> Res<()> {
+    let n = items.len();
+    if n <= width {
         return Ok(());
     }
     h.room(std::mem::size_of_val(items))?;
     let mut scratch: Vec<T> = Vec::with_capacity(n);
-    let mut width = RUN;
     while width < n {
         scratch.clear();
         for pair in items.chunks(width.saturating_mul(2)) {
             let (left, right) = pair.split_at(width.min(pair.len()));
             merge(h, &mut scratch, left, right, &mut compare)?;
         }
-        items.copy_from_slice(&scratch);
+        for (to, from) in items.chunks_mut(PIECE).zip(scratch.chunks(PIECE)) {
+            h.look_after(to.len() / 4)?;
+            to.copy_from_slice(from);
+        }
         width = width.saturating_mul(2);
     }
     Ok(())
 }
-
-/// So many comparisons without a look at the clock.
-const LOOK: u32 = 1_024;
 
 fn merge<T: Copy>(
     h: &Heap,
@@ -54,15 +64,15 @@ fn merge<T: Copy>(
     if let (Some(&last), Some(&first)) = (left.last(), right.first())
         && compare(last, first)? != Ordering::Greater
     {
-        out.extend_from_slice(left);
-        out.extend_from_slice(right);
-        return Ok(());
+        append(h, out, left)?;
+        return append(h, out, right);
     }
-    let mut steps = 0u32;
+    let mut steps = 0;
     while let (Some((&a, left_rest)), Some((&b, right_rest))) = (left.split_first(), right.split_first()) {
         steps += 1;
-        if steps.is_multiple_of(LOOK) {
-            h.look()?;
+        if steps == PIECE {
+            h.look_after(steps)?;
+            steps = 0;
         }
         if compare(a, b)? == Ordering::Greater {
             out.push(b);
@@ -72,7 +82,15 @@ fn merge<T: Copy>(
             left = left_rest;
         }
     }
-    out.extend_from_slice(left);
-    out.extend_from_slice(right);
+    h.look_after(steps)?;
+    append(h, out, left)?;
+    append(h, out, right)
+}
+
+fn append<T: Copy>(h: &Heap, out: &mut Vec<T>, items: &[T]) -> Res<()> {
+    for piece in items.chunks(PIECE) {
+        h.look_after(piece.len() / 4)?;
+        out.extend_from_slice(piece);
+    }
     Ok(())
 }

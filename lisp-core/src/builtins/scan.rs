@@ -1,0 +1,104 @@
+//! Going through long texts piece by piece, with a look in between at the flag that ends a run. The callers charge.
+
+use crate::heap::{Heap, Res};
+use memchr::memmem::{Finder, FinderRev};
+
+/// Bytes that are gone through at one go: far less than a millisecond.
+const PIECE: usize = if cfg!(test) { 16 } else { 1 << 16 };
+
+/// The end of the last code point that ends at a byte or before it.
+pub fn floor(text: &str, byte: usize) -> usize {
+    let mut end = byte.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    end
+}
+
+/// A text in pieces of whole code points.
+pub fn pieces<'t>(h: &Heap, text: &'t str) -> impl Iterator<Item = Res<&'t str>> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (piece, after) = rest.split_at(floor(rest, PIECE));
+        rest = after;
+        match piece {
+            "" => None,
+            piece if after.is_empty() => Some(Ok(piece)),
+            piece => Some(h.look().map(|()| piece)),
+        }
+    })
+}
+
+/// A text that is looked for in others. There is work on it before the first search.
+pub struct Search<'p>(Finder<'p>);
+
+impl<'p> Search<'p> {
+    /// Prepares the search for a text.
+    pub fn new(part: &'p str) -> Self {
+        Search(Finder::new(part))
+    }
+
+    /// The byte where the part first stands in a text.
+    pub fn find(&self, h: &Heap, text: &str) -> Res<Option<usize>> {
+        let part = self.0.needle().len();
+        let mut from = 0;
+        loop {
+            let to = text.len().min(from + PIECE.max(2 * part));
+            if let Some(at) = self.0.find(&text.as_bytes()[from..to]) {
+                return Ok(Some(from + at));
+            }
+            if to == text.len() {
+                return Ok(None);
+            }
+            h.look()?;
+            // What begins in this piece may end in the next one.
+            from = to + 1 - part.max(1);
+        }
+    }
+}
+
+/// The byte where a part first stands in a text.
+pub fn find(h: &Heap, text: &str, part: &str) -> Res<Option<usize>> {
+    Search::new(part).find(h, text)
+}
+
+/// The byte where a part last stands in a text.
+pub fn rfind(h: &Heap, text: &str, part: &str) -> Res<Option<usize>> {
+    let search = FinderRev::new(part);
+    let mut to = text.len();
+    loop {
+        let from = to.saturating_sub(PIECE.max(2 * part.len()));
+        if let Some(at) = search.rfind(&text.as_bytes()[from..to]) {
+            return Ok(Some(from + at));
+        }
+        if from == 0 {
+            return Ok(None);
+        }
+        h.look()?;
+        to = from + part.len().max(1) - 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn searches_do_not_depend_on_the_pieces(text in "[aé𝒜]{0,60}", part in "[aé𝒜]{0,40}", place in any::<prop::sample::Index>()) {
+            let heap = Heap::new(1, usize::MAX / 2);
+            let begin = floor(&text, place.index(text.len() + 1));
+            let inside = &text[begin..floor(&text, begin + part.len())];
+            for part in [part.as_str(), inside] {
+                prop_assert_eq!(find(&heap, &text, part).expect("no limit is reached"), text.find(part));
+                prop_assert_eq!(rfind(&heap, &text, part).expect("no limit is reached"), text.rfind(part));
+            }
+            let all = pieces(&heap, &text).collect::<Res<Vec<_>>>().expect("no limit is reached");
+            prop_assert!(all.iter().all(|piece| piece.len() <= PIECE && !piece.is_empty()));
+            prop_assert_eq!(all.concat(), text);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Built-ins look at the flag that ends a run while they work. A test program of its own, because the others would be in
+//! the way.
+
+mod calls;
+
+use calls::{ATTEMPTS, LARGE, calls, no_time, report, settings, values};
+use lisp_core::builtins::all;
+use lisp_core::compile::Program;
+use lisp_core::machine::{Grant, Machine, Settings, Step};
+use lisp_core::syntax::ReadLimits;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// When a run ends whose flag another thread raises after some time: how long after that, if it was raised in time.
+fn late(source: &str, grant: &Arc<Grant>, settings: &Settings, after: Duration) -> Option<Result<Duration, Duration>> {
+    let program = Program::compile(source, &ReadLimits::default()).ok()?;
+    let mut machine = Machine::new(vec![grant.clone()], settings.clone());
+    machine.load(Arc::new(program)).ok()?;
+    let flag = Arc::new(AtomicBool::new(false));
+    machine.watch(flag.clone());
+    let start = Instant::now();
+    let watch = std::thread::spawn({
+        let flag = flag.clone();
+        move || {
+            std::thread::park_timeout(after);
+            flag.store(true, Relaxed);
+            start.elapsed()
+        }
+    });
+    // As a driver does it.
+    const SLICE: u64 = 20_000;
+    let mut ended = false;
+    while !ended && !flag.load(Relaxed) {
+        match machine.resume(SLICE) {
+            Step::Paused => {}
+            // Who calls others is not at work itself.
+            Step::Done(_) | Step::Clock | Step::ToolCall | Step::Parallel => ended = true,
+        }
+    }
+    let took = start.elapsed();
+    watch.thread().unpark();
+    let raised = watch.join().expect("a watch");
+    Some(if ended || raised > took { Err(took) } else { Ok(took - raised) })
+}
+
+#[test]
+fn work_looks_at_the_flag() {
+    const CAP: Duration = Duration::from_millis(60);
+    // Ten milliseconds or so: nothing else on a loaded machine takes as long again and again.
+    let (large, most) = (values(4 * LARGE), no_time() * 60);
+    let settings = Settings { fuel: None, heap_bytes: 1_000_000_000, ..settings() };
+    let (mut failures, mut watched) = (Vec::new(), 0);
+    for row in all() {
+        for source in calls(row, &["identity"]) {
+            let whole = match late(&source, &large, &settings, CAP) {
+                None => continue,
+                Some(Ok(_)) => CAP,
+                Some(Err(took)) => took,
+            };
+            if whole < most * 3 / 2 {
+                continue;
+            }
+            watched += 1;
+            for part in 1..3 {
+                let attempt = || late(&source, &large, &settings, whole * part / 3).and_then(Result::ok);
+                // It may have ended before; other work on the machine may be in the way a few times.
+                let mut least = Duration::MAX;
+                for _ in 0..ATTEMPTS {
+                    least = least.min(attempt().unwrap_or_default());
+                    if least <= most {
+                        break;
+                    }
+                }
+                if least > most {
+                    failures.push(format!("{source}: {least:?} after {part}/3 of {whole:?}"));
+                    break;
+                }
+            }
+        }
+    }
+    report(&failures);
+    assert!(watched > 50, "{watched} calls take long enough");
+}
