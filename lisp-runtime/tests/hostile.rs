@@ -160,6 +160,9 @@ fn long_work() -> Vec<Row> {
             "(sort-by - (fn [a b] (loop [] (recur))) (range 1000000))",
             LATE,
         )),
+        soon(Row::new("L6 one long character", "(first (str \"e\" (text 6000000 \"\u{301}\")))", LATE)),
+        soon(Row::new("L6 the case of a long text", "(count (upper-case (text 6000000 \"é\")))", LATE)),
+        soon(Row::new("L6 the order of a large set", "(count (vec (set (range 400000))))", LATE)),
         room(Row::new("L6 comparator of texts", "(sort (fn [a b] \"x\") (range 1000000))", &["type_error"])),
         room(Row::new(
             "L6 natural order",
