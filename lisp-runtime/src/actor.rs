@@ -5,7 +5,7 @@ use crate::cancel::Cancel;
 use crate::clock::RunClock;
 use crate::desk::{Admission, Desk, Key, Ticket};
 use crate::ledger::Ledger;
-use crate::limits::bytes;
+use crate::limits::{Limits, bytes};
 use crate::parallel::{ParallelBudget, Place, Task};
 use crate::project;
 use crate::run::Setting;
@@ -315,7 +315,7 @@ impl Actor {
         }
         let late = |deadline: Option<Instant>| deadline.is_some_and(|deadline| Instant::now() >= deadline);
         if late(self.common.deadline) {
-            return Some((Cause::Deadline, run_timeout(setting)));
+            return Some((Cause::Deadline, run_timeout(&setting.limits)));
         }
         let place = self.place.as_ref()?;
         if place.is_over() {
@@ -469,8 +469,8 @@ impl Actor {
 }
 
 /// The error of a run past its deadline.
-pub(crate) fn run_timeout(setting: &Setting) -> Error {
-    let limit = setting.limits.timeout_ms;
+pub(crate) fn run_timeout(limits: &Limits) -> Error {
+    let limit = limits.timeout_ms;
     Error::new(Reason::Timeout, format!("the run takes longer than {limit} ms"))
         .hint("do less work, for example on fewer rows, or raise the limit timeout_ms")
         .detail("limit_ms", limit)

@@ -125,9 +125,12 @@ impl Engine {
 
     /// Compiles a program and runs it; a fault of the program is the outcome's.
     pub fn eval(&self, source: &str, input: Input<'_>) -> Outcome {
-        let started = Instant::now();
+        self.eval_since(Instant::now(), source, input)
+    }
+
+    pub(crate) fn eval_since(&self, started: Instant, source: &str, input: Input<'_>) -> Outcome {
         let limits = self.limits_for(&input);
-        match Program::compile(source, &limits) {
+        match Program::compile_since(started, source, &limits, input.cancel.as_ref()) {
             Ok(program) => self.run_since(started, &program, &input),
             Err(problem) => self.ended(started, problem, limits),
         }

@@ -6,6 +6,7 @@ use crate::limits::{Limits, LimitsRequest};
 use crate::outcome::{
     CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, Verdict,
 };
+use crate::program::Program;
 use crate::tool::{BuildError, Tool, ToolError, Tools};
 use lisp_core::{Detail, Error, Reason};
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The name of the format.
 pub const SCHEMA: &str = "ptc-lisp/1";
@@ -136,8 +137,9 @@ impl<'a> Request<'a> {
 
     /// What comes of it on this thread.
     pub fn outcome(&self, engine: &Engine) -> Outcome {
-        match self.input(engine) {
-            Ok(input) => engine.eval(&self.program, input),
+        let started = Instant::now();
+        match self.input(engine, started) {
+            Ok(input) => engine.eval_since(started, &self.program, input),
             Err(problem) => Outcome::of_problem(problem, engine.limits_for(&Input::new().limits(self.limits))),
         }
     }
@@ -150,7 +152,7 @@ impl<'a> Request<'a> {
         Outcome::of_problem(problem, engine.limits_for(&Input::new().limits(self.limits)))
     }
 
-    fn input(&self, engine: &Engine) -> Result<Input<'a>, Box<Problem>> {
+    fn input(&self, engine: &Engine, started: Instant) -> Result<Input<'a>, Box<Problem>> {
         if self.isolation == Isolation::Process {
             let error = Error::new(Reason::RuntimeError, "no process layer is connected to this engine")
                 .hint("leave out `isolation`, or ask for \"in_process\"");
@@ -159,7 +161,7 @@ impl<'a> Request<'a> {
         let mut input = self.grant()?;
         let limits = engine.limits_for(&input);
         for (index, source) in self.setup.iter().enumerate() {
-            let program = crate::Program::compile(source, &limits).map_err(|mut problem| {
+            let program = Program::compile_since(started, source, &limits, None).map_err(|mut problem| {
                 problem.setup = Some(index);
                 problem
             })?;

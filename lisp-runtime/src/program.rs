@@ -1,10 +1,14 @@
 //! Compiled programs.
 
+use crate::cancel::Cancel;
 use crate::limits::{Limits, bytes};
 use crate::outcome::{Phase, Problem};
+use crate::run::{deadline, expired};
+use lisp_core::error::{Error, Reason};
 use lisp_core::syntax::{Completeness, ReadLimits};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A compiled program: immutable, cheap to clone, shared by any number of runs and threads.
 #[derive(Clone)]
@@ -16,7 +20,30 @@ impl Program {
     /// # Errors
     /// The first fault of reading or analysis, with its place.
     pub fn compile(source: &str, limits: &Limits) -> Result<Program, Box<Problem>> {
-        match lisp_core::compile::Program::compile(source, &read_limits(limits)) {
+        Self::of(source, lisp_core::compile::Program::compile(source, &read_limits(limits)))
+    }
+
+    /// The same as a part of a run that began at `started`: until its deadline, or until it is cancelled.
+    pub(crate) fn compile_since(
+        started: Instant,
+        source: &str,
+        limits: &Limits,
+        cancel: Option<&Cancel>,
+    ) -> Result<Program, Box<Problem>> {
+        let until = deadline(started, limits.timeout_ms);
+        let end = || expired(limits, cancel, until);
+        let stop = || end().is_some();
+        let program = lisp_core::compile::Program::compile_unless(source, &read_limits(limits), &stop);
+        match program {
+            Err(error) if error.reason == Reason::Timeout => {
+                Err(Box::new(Problem::new(end().unwrap_or(error), Phase::Compile)))
+            }
+            program => Self::of(source, program),
+        }
+    }
+
+    fn of(source: &str, program: Result<lisp_core::compile::Program, Error>) -> Result<Program, Box<Problem>> {
+        match program {
             Ok(program) => Ok(Program(Arc::new(program))),
             Err(error) => Err(Box::new(Problem::in_source(error, source, Phase::Compile))),
         }

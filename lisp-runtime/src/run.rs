@@ -143,7 +143,8 @@ impl Run {
         let held = code.saturating_add(shared);
         let until = deadline(started, limits.timeout_ms);
         let grant = bring_in(ceiling.saturating_sub(held), &input.sources, until, &setting).map_err(|fault| {
-            let late = matches!(fault, Fault::Pause(_)).then(|| expired(&setting, until)).flatten();
+            let late =
+                matches!(fault, Fault::Pause(_)).then(|| expired(&limits, Some(&setting.cancel), until)).flatten();
             problem(late.unwrap_or_else(|| in_setup(fault, ceiling)))
         })?;
         let baseline = held.saturating_add(grant.as_ref().map_or(0, |grant| grant.bytes()));
@@ -176,7 +177,7 @@ impl Run {
             figures: MachineUsage::default(),
             keeps_history: false,
         };
-        match expired(&run.common.setting, until) {
+        match expired(&limits, Some(&run.common.setting.cancel), until) {
             Some(error) => Err(problem(error)),
             None => run.load().map(|()| run),
         }
@@ -186,7 +187,17 @@ impl Run {
     fn load(&mut self) -> Result<(), Box<Problem>> {
         let program = self.programs[self.current].core().clone();
         self.actor.begin_program(self.current + 1 < self.programs.len());
-        self.actor.machine.load(program).map_err(|error| self.problem(error, Phase::Compile))
+        let setting = &self.common.setting;
+        let until = deadline(self.started, setting.limits.timeout_ms);
+        let end = || expired(&setting.limits, Some(&setting.cancel), until);
+        match self.actor.machine.load_unless(program, &|| end().is_some()) {
+            Ok(()) => Ok(()),
+            Err(error) if error.reason == Reason::Timeout => {
+                let error = end().unwrap_or(error);
+                Err(self.problem(error, Phase::Compile))
+            }
+            Err(error) => Err(self.problem(error, Phase::Compile)),
+        }
     }
 
     /// Loads one more program on the same machine and begins its account anew.
@@ -414,12 +425,12 @@ impl Run {
     }
 }
 
-/// The error of a run past its deadline or cancelled, while it is set up.
-fn expired(setting: &Setting, deadline: Option<Instant>) -> Option<Error> {
-    if setting.cancel.is_cancelled() {
+/// The error of a run past its deadline or cancelled, while it is compiled or set up.
+pub(crate) fn expired(limits: &Limits, cancel: Option<&Cancel>, deadline: Option<Instant>) -> Option<Error> {
+    if cancel.is_some_and(Cancel::is_cancelled) {
         return Some(Error::new(Reason::Cancelled, "the run was cancelled from outside"));
     }
-    deadline.is_some_and(|deadline| Instant::now() >= deadline).then(|| run_timeout(setting))
+    deadline.is_some_and(|deadline| Instant::now() >= deadline).then(|| run_timeout(limits))
 }
 
 pub(crate) fn micros(time: Duration) -> u64 {

@@ -58,7 +58,8 @@ impl Session {
         drive: &mut dyn FnMut(&mut Run) -> Outcome,
     ) -> Outcome {
         let limits = self.engine.limits_for(&self.input);
-        let turn = Program::compile(source, &limits).and_then(|program| self.turn(started, &program));
+        let program = Program::compile_since(started, source, &limits, Some(&self.cancel));
+        let turn = program.and_then(|program| self.turn(started, &program));
         let mut run = match turn {
             Ok(run) => run,
             Err(problem) => return Outcome::of_problem(problem, limits),

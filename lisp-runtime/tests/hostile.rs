@@ -244,6 +244,11 @@ fn sources() -> Vec<Row> {
     let long = |name, source: String, expected| {
         Row::new(name, source, expected).limits(|limits| limits.with_program_bytes(0).with_timeout_ms(1_000))
     };
+    // Compiling them once took up to a minute.
+    let soon = |name, source: String| {
+        let expected = &["timeout", "program_too_large", "unbound_var", "unknown_tool", "ok"];
+        Row::new(name, source, expected).limits(|limits| limits.with_symbols(0).with_timeout_ms(15))
+    };
     let mut rows = vec![
         long("L8 quotes", "'".repeat(1_000_000), UNREADABLE),
         long("L8 quotation marks", "\"".repeat(1_000_000), &["ok", "memory_exceeded"]),
@@ -253,6 +258,18 @@ fn sources() -> Vec<Row> {
             format!("(count \"{}\")", "s".repeat(10_000_000)),
             &["ok", "parse_error", "memory_exceeded"],
         ),
+        soon("L8 many steps", format!("(some-> 1 {})", "inc ".repeat(240_000))),
+        soon("L8 many steps of a name", format!("(as-> 1 x {})", "(+ x 1) ".repeat(120_000))),
+        soon("L8 many names in a pattern", format!("(let [{{:keys [{}]}} {{}}] a)", "a ".repeat(490_000))),
+        soon("L8 many values captured", format!("(let [{0}] (fn [] {1}))", numbered("a", " 1 "), numbered("a", " "))),
+        soon("L8 a long record", format!("(let [x 1] {{{}}})", numbered(":k", " x "))),
+        soon(
+            "L8 many defaults",
+            format!("(let [{{:keys [{}] :or {{{}}}}} {{}}] 1)", numbered("a", " "), numbered("a", " 1 ")),
+        ),
+        soon("L8 many names unknown", numbered("k", " ")),
+        soon("L8 many tools unknown", numbered("tool/t", " ")),
+        soon("L8 many patterns", numbered("#\"(\\w{1,20}\\s){1,9}", "\" ")),
         long("L8 a long symbol", "s".repeat(10_000_000), &["parse_error", "unbound_var"]),
         long("L8 a long number", "9".repeat(10_000_000), UNREADABLE),
         long("L8 a long float", format!("1.{}", "9".repeat(10_000_000)), &["parse_error", "ok"]),
@@ -292,6 +309,18 @@ fn sources() -> Vec<Row> {
     let deep = |depth: usize| format!("{}1{}", "(+ 1 ".repeat(depth), ")".repeat(depth));
     rows.push(Row::new("L8 as deep as it goes", deep(90), &["ok", "parse_error"]));
     rows
+}
+
+/// Half a megabyte of `before0after before1after ...`.
+fn numbered(before: &str, after: &str) -> String {
+    let mut text = String::new();
+    for i in 0.. {
+        if text.len() > 480_000 {
+            break;
+        }
+        let _ = write!(text, "{before}{i}{after}");
+    }
+    text
 }
 
 /// So many keys collide.

@@ -43,6 +43,32 @@ fn time_ends_at_the_deadline() {
 }
 
 #[test]
+fn compiling_is_a_part_of_the_run() {
+    let long = format!("(def a 1) {}", "(inc 1) ".repeat(120_000));
+    let limits = Limits::default().with_timeout_ms(2);
+    let outcome = eval(limits, &long);
+    assert_eq!((outcome.verdict(), outcome.problem().map(|p| p.phase)), (Verdict::Timeout, Some(Phase::Compile)));
+    assert_eq!(detail(&outcome, "limit_ms"), Some(2));
+
+    let engine = Engine::builder().limits(limits).build().expect("an engine");
+    let mut session = engine.session(Input::new());
+    assert_eq!(session.eval("(def a 5)").verdict(), Verdict::Ok);
+    assert_eq!(session.eval(&long).verdict(), Verdict::Timeout);
+    assert_eq!(session.eval("a").value::<i64>(), Ok(5));
+    // Names of built-ins that have another meaning now: the program is compiled twice.
+    assert_eq!(session.eval("(def inc 1)").verdict(), Verdict::Ok);
+    assert_eq!(session.eval(&long).problem().map(|p| p.phase), Some(Phase::Compile));
+
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let outcome = Engine::builder().build().expect("an engine").eval(&long, Input::new().cancel_with(&cancel));
+    assert_eq!(outcome.problem().map(|p| (p.reason(), p.phase)), Some((Reason::Cancelled, Phase::Compile)));
+
+    // A host that compiles ahead of the run waits for the end.
+    assert!(engine.compile(&long).is_ok());
+}
+
+#[test]
 fn fuel_is_the_same_every_time() {
     let limits = Limits::default().with_fuel(10_000).with_loop_iterations(0);
     let runs: Vec<_> = (0..3).map(|_| eval(limits, "(loop [i 0] (recur (inc i)))")).collect();

@@ -8,6 +8,7 @@ use super::program::Proto;
 use crate::builtins::BuiltinId;
 use crate::error::{Error, Reason, Span};
 use crate::heap::{Bytecode, Frozen, SMALL};
+use crate::syntax::Pace;
 
 type Res<T> = Result<T, Error>;
 type Reg = u16;
@@ -21,8 +22,9 @@ pub(super) struct Code {
     pub(super) constants: Frozen,
 }
 
-pub(super) fn generate(body: Node, vars: u32) -> Res<Code> {
-    let mut unit = Unit { protos: Vec::new(), pool: Pool::default(), places: vec![Place::Nowhere; vars as usize] };
+pub(super) fn generate(body: Node, vars: u32, pace: &Pace<'_>) -> Res<Code> {
+    let places = vec![Place::Nowhere; vars as usize];
+    let mut unit = Unit { protos: Vec::new(), pool: Pool::default(), places, pace };
     let main = FnNode {
         name: None,
         display: "".into(),
@@ -45,13 +47,14 @@ enum Place {
     Captured(u16),
 }
 
-struct Unit {
+struct Unit<'p> {
     protos: Vec<Proto>,
     pool: Pool,
     places: Vec<Place>,
+    pace: &'p Pace<'p>,
 }
 
-impl Unit {
+impl Unit<'_> {
     fn function(&mut self, node: FnNode) -> Res<usize> {
         // Captured variables are elsewhere inside; afterwards they are where they were.
         let outside: Vec<(Var, Place)> = node.captures.iter().map(|&v| (v, self.places[v.0 as usize])).collect();
@@ -99,8 +102,8 @@ struct Recur {
     vars: Vec<Reg>,
 }
 
-struct Function<'u> {
-    unit: &'u mut Unit,
+struct Function<'u, 'p> {
+    unit: &'u mut Unit<'p>,
     code: Vec<Instr>,
     spans: Vec<Span>,
     top: Reg,
@@ -108,8 +111,8 @@ struct Function<'u> {
     recur: Vec<Recur>,
 }
 
-impl<'u> Function<'u> {
-    fn new(unit: &'u mut Unit) -> Self {
+impl<'u, 'p> Function<'u, 'p> {
+    fn new(unit: &'u mut Unit<'p>) -> Self {
         // Most functions are no longer than this.
         const USUAL: usize = 24;
         let (code, spans) = (Vec::with_capacity(USUAL), Vec::with_capacity(USUAL));
@@ -208,6 +211,7 @@ impl<'u> Function<'u> {
 
     /// The value into register `dst`.
     fn into(&mut self, node: Node, dst: Reg) -> Res<()> {
+        self.unit.pace.step()?;
         let saved = self.top;
         self.kind_into(node.kind, node.span, dst)?;
         self.top = saved;
@@ -683,6 +687,9 @@ fn comparison(id: BuiltinId) -> Option<Cmp> {
 /// keywords of usual length, which need no comparison when the program runs.
 fn record_order(nodes: &[Node]) -> Option<Vec<usize>> {
     const USUAL: usize = 64;
+    if nodes.is_empty() || nodes.len() > 2 * SMALL {
+        return None;
+    }
     let keys: Vec<&str> = nodes
         .iter()
         .step_by(2)
@@ -693,7 +700,7 @@ fn record_order(nodes: &[Node]) -> Option<Vec<usize>> {
         .collect::<Option<_>>()?;
     let order: Vec<usize> = keys.iter().map(|key| keys.iter().filter(|other| *other < key).count()).collect();
     let different = keys.iter().enumerate().all(|(i, key)| !keys[..i].contains(key));
-    ((1..=SMALL).contains(&keys.len()) && different).then_some(order)
+    different.then_some(order)
 }
 
 fn small_int(node: &Node) -> Option<i16> {

@@ -4,7 +4,7 @@ use super::analyze::{self, Free};
 use super::codegen;
 use crate::error::{Error, Span};
 use crate::heap::{Bytecode, Frozen};
-use crate::syntax::{self, ReadLimits};
+use crate::syntax::{self, Pace, ReadLimits};
 
 /// The code of one function.
 #[derive(Debug)]
@@ -43,23 +43,37 @@ impl Program {
     /// # Errors
     /// `parse_error`, `program_too_large`, `symbol_limit_exceeded`, or any error of form, with the place in the text.
     pub fn compile(source: &str, limits: &ReadLimits) -> Result<Program, Error> {
-        Self::build(source, limits, &[], false)
+        Self::build(source, limits, &[], false, &Pace::to_the_end())
+    }
+
+    /// The same, unless `stop` says yes: it is asked about every tenth of a millisecond.
+    ///
+    /// # Errors
+    /// Those of [`Program::compile`], and `timeout`.
+    pub fn compile_unless(source: &str, limits: &ReadLimits, stop: &dyn Fn() -> bool) -> Result<Program, Error> {
+        Self::build(source, limits, &[], false, &Pace::new(stop))
     }
 
     /// Compiles the same text again for a run whose memory defines names that built-ins have.
-    pub(crate) fn shadowed_by(&self, names: &[Box<str>]) -> Result<Program, Error> {
-        Self::build(&self.source, &self.limits, names, false)
+    pub(crate) fn shadowed_by(&self, names: &[Box<str>], stop: &dyn Fn() -> bool) -> Result<Program, Error> {
+        Self::build(&self.source, &self.limits, names, false, &Pace::new(stop))
     }
 
     /// Compiles the part of the language that is written in the language.
     pub(crate) fn compile_prelude(source: &str) -> Result<Program, Error> {
-        Self::build(source, &ReadLimits::default(), &[], true)
+        Self::build(source, &ReadLimits::default(), &[], true, &Pace::to_the_end())
     }
 
-    fn build(source: &str, limits: &ReadLimits, shadowed: &[Box<str>], prelude: bool) -> Result<Program, Error> {
-        let read = syntax::read(source, limits)?;
-        let analysis = analyze::analyze(read.forms, &read.names, shadowed, prelude)?;
-        let code = codegen::generate(analysis.body, analysis.vars)?;
+    fn build(
+        source: &str,
+        limits: &ReadLimits,
+        shadowed: &[Box<str>],
+        prelude: bool,
+        pace: &Pace<'_>,
+    ) -> Result<Program, Error> {
+        let read = syntax::read_at(source, limits, pace)?;
+        let analysis = analyze::analyze(read.forms, &read.names, shadowed, prelude, pace)?;
+        let code = codegen::generate(analysis.body, analysis.vars, pace)?;
         Ok(Program {
             source: source.into(),
             limits: *limits,

@@ -234,7 +234,16 @@ impl Machine {
     /// # Errors
     /// `unbound_var` when the program uses a name that nothing defines.
     pub fn load(&mut self, program: Arc<Program>) -> Result<(), Error> {
-        let program = self.shadow(program)?;
+        self.load_unless(program, &|| false)
+    }
+
+    /// The same, unless `stop` says yes while the program is compiled anew, because definitions have the names of
+    /// built-ins.
+    ///
+    /// # Errors
+    /// Those of [`Machine::load`], and `timeout`.
+    pub fn load_unless(&mut self, program: Arc<Program>, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+        let program = self.shadow(program, stop)?;
         let defined = self.names.len();
         let links: Box<[u32]> = program.globals().iter().map(|name| self.place_of(name)).collect();
         for (i, name) in program.globals().iter().enumerate() {
@@ -269,10 +278,10 @@ impl Machine {
     }
 
     /// The program, compiled anew when the definitions give names of built-ins another meaning.
-    fn shadow(&self, program: Arc<Program>) -> Result<Arc<Program>, Error> {
+    fn shadow(&self, program: Arc<Program>, stop: &dyn Fn() -> bool) -> Result<Arc<Program>, Error> {
         let is_builtin = |name: &str| crate::builtins::BuiltinId::by_name(name).is_some();
         let shadowed: Vec<Box<str>> = self.names.iter().filter(|name| is_builtin(name)).cloned().collect();
-        if shadowed.is_empty() { Ok(program) } else { program.shadowed_by(&shadowed).map(Arc::new) }
+        if shadowed.is_empty() { Ok(program) } else { program.shadowed_by(&shadowed, stop).map(Arc::new) }
     }
 
     fn link_granted(&mut self, name: &str, place: usize) {

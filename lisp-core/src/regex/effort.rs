@@ -12,6 +12,9 @@ const FOLDED_RANGE_PER_WIDE: u64 = 2_048;
 /// What a character takes in an automaton when both cases of it are added.
 const FOLDED_CHAR: u64 = 8;
 
+/// What checking a pattern takes besides: automata that turn out to be too large are given up after so much.
+pub(super) const CHECK: u64 = 8 * WIDE;
+
 /// The most effort: about two milliseconds for the backtracking machine, which takes each class apart but once.
 pub(super) const MOST: u64 = 256 * WIDE;
 /// The most effort for automata, for which each class is taken apart where it stands: about two milliseconds too.

@@ -86,6 +86,8 @@ impl Regexes {
     /// The bytes a compiled pattern may take: as few of these as it needs. What would need more, such as a long counted
     /// repeat of `\w`, is for the backtracking machine, because compiling it takes too long.
     pub const COMPILED_BYTES: [usize; 2] = [1 << 16, 1 << 18];
+    /// The effort of checking the patterns of a program when it is compiled: 64 usual ones, about ten milliseconds.
+    pub(crate) const CHECKED: u64 = 64 * effort::CHECK;
     /// The longest pattern, in bytes.
     pub const PATTERN_BYTES: usize = 10_000;
 
@@ -106,9 +108,10 @@ impl Regexes {
         Ok(compiled)
     }
 
-    /// Compiles a pattern to see whether it is one; answers the bytes that its compiled form may take.
-    pub fn check(pattern: &str) -> Result<usize, Error> {
-        Ok(compile(pattern)?.1.bytes)
+    /// Compiles a pattern to see whether it is one; answers an estimate of the effort.
+    pub(crate) fn check(pattern: &str) -> Result<u64, Error> {
+        compile(pattern)?;
+        Ok(effort::CHECK + effort::effort(&translate(pattern).text).any)
     }
 }
 

@@ -18,11 +18,14 @@ mod form;
 pub mod lexer;
 mod literals;
 mod names;
+mod pace;
 mod position;
 pub mod reader;
 mod shapes;
 
 pub use form::{Form, FormKind, NameId};
 pub use names::Names;
+pub(crate) use pace::Pace;
 pub use position::LineIndex;
+pub(crate) use reader::read_at;
 pub use reader::{Completeness, ReadLimits, Source, completeness, read};

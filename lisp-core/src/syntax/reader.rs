@@ -1,5 +1,6 @@
 //! From tokens to forms.
 
+use super::Pace;
 use super::diagnostics;
 use super::form::{Form, FormKind, NameId};
 use super::lexer::{self, Closer, Delimiter, LexError, Token};
@@ -57,12 +58,17 @@ pub enum Completeness {
 /// `parse_error`, `program_too_large`, `symbol_limit_exceeded`, or, for a text that can be read otherwise,
 /// `duplicate_key`.
 pub fn read(text: &str, limits: &ReadLimits) -> Result<Source, Error> {
-    Reader::new(text, limits).run().map_err(|stop| stop.error)
+    read_at(text, limits, &Pace::to_the_end())
+}
+
+/// The same, as long as it may go on.
+pub(crate) fn read_at(text: &str, limits: &ReadLimits, pace: &Pace<'_>) -> Result<Source, Error> {
+    Reader::new(text, limits, pace).run().map_err(|stop| stop.error)
 }
 
 /// Whether a text, read with the default limits, is a program, could become one by more text, or cannot.
 pub fn completeness(text: &str) -> Completeness {
-    match Reader::new(text, &ReadLimits::default()).run() {
+    match Reader::new(text, &ReadLimits::default(), &Pace::to_the_end()).run() {
         Ok(_) => Completeness::Complete,
         Err(Stop { unfinished: true, .. }) => Completeness::Incomplete,
         Err(Stop { error, .. }) => Completeness::Invalid(error),
@@ -128,6 +134,7 @@ struct Surplus {
 struct Reader<'a> {
     text: &'a str,
     limits: ReadLimits,
+    pace: &'a Pace<'a>,
     names: Names,
     shapes: Shapes,
     /// The forms at the top level, and above them those of the collections that are open.
@@ -141,10 +148,11 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(text: &'a str, limits: &ReadLimits) -> Self {
+    fn new(text: &'a str, limits: &ReadLimits, pace: &'a Pace<'a>) -> Self {
         Reader {
             text,
             limits: *limits,
+            pace,
             names: Names::new(),
             shapes: Shapes::default(),
             forms: Vec::with_capacity(16),
@@ -163,6 +171,7 @@ impl<'a> Reader<'a> {
             return Err(diagnostics::too_large_for_spans(reached).into());
         }
         for (token, span) in lexer::tokens(self.text) {
+            self.pace.step()?;
             match token {
                 Ok(token) => self.token(token, span)?,
                 Err(error) => return Err(self.lexical(error, span)),

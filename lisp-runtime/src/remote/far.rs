@@ -134,11 +134,13 @@ fn seat(
             None => tool,
         });
     }
+    let started = Instant::now();
+    let compile = |source: &str| Program::compile_since(started, source, &limits, Some(cancel));
     let broken = |why: String| Box::new(Problem::new(Error::new(Reason::HostFault, why), Phase::Setup));
     let engine = builder.build().map_err(|error| broken(error.to_string()))?;
     let mut input = Input::new().strict_data(job.strict_data).cancel_with(cancel);
     for (index, source) in job.setup.iter().enumerate() {
-        let program = engine.compile(source).map_err(|mut problem| {
+        let program = compile(source).map_err(|mut problem| {
             problem.setup = Some(index);
             problem
         })?;
@@ -148,7 +150,7 @@ fn seat(
     input.signature = job.signature.map(|text| Cow::Owned(text.into_owned()));
     input.now_ms = job.now_ms;
     input.clock = job.clock.into_owned();
-    let program = if job.session { None } else { Some(engine.compile(&job.program)?) };
+    let program = if job.session { None } else { Some(compile(&job.program)?) };
     for set in &job.sets {
         let set = match set {
             SetOfJob::Known(at) => sets.get(*at).cloned().ok_or_else(|| broken("a data set is not here".to_owned())),

@@ -1,6 +1,7 @@
 //! `let`, `loop`, `recur` and the patterns that take values apart.
 
 use super::{Analyzer, Res, arity, invalid, let_node, prim};
+use crate::Table;
 use crate::compile::core::{Bind, Constant, Kind, Node, Prim, Var};
 use crate::error::{Error, Reason, Span};
 use crate::syntax::{Form, FormKind, NameId};
@@ -46,7 +47,7 @@ impl Analyzer<'_> {
         let FormKind::Symbol(name) = form.kind else { return Ok(None) };
         self.check_name(name, form.span)?;
         let var = self.fresh();
-        self.scope.push((name, var));
+        self.scope.push(name, var);
         Ok(Some(var))
     }
 
@@ -65,7 +66,7 @@ impl Analyzer<'_> {
                 self.check_name(*name, pattern.span)?;
                 let var = self.fresh();
                 out.push(Bind { var: Some(var), init });
-                self.scope.push((*name, var));
+                self.scope.push(*name, var);
                 Ok(())
             }
             FormKind::Vector(items) => self.vector_pattern(items, pattern.span, init, out),
@@ -119,23 +120,24 @@ impl Analyzer<'_> {
             }
         }
         let some = |list: &Option<Vec<NameId>>| list.as_ref().is_some_and(|l| !l.is_empty());
-        if !some(&keys) && !some(&strs) && renames.is_empty() && defaults.as_ref().is_none_or(Vec::is_empty) {
+        if !some(&keys) && !some(&strs) && renames.is_empty() && defaults.as_ref().is_none_or(Table::is_empty) {
             return Err(Error::new(Reason::UnsupportedPattern, "a map pattern must name at least one key")
                 .at(span)
                 .hint("write {:keys [a b]}"));
         }
         let defaults = defaults.unwrap_or_default();
-        let default_of = |name: NameId| defaults.iter().find(|d| d.0 == name).map(|d| d.1.clone());
+        let default_of = |name: NameId| defaults.get(&name).cloned();
         let whole = self.fresh();
         out.push(Bind { var: Some(whole), init: prim(Prim::MapArg, vec![init], span) });
         let key = |key: Constant, default: Option<Constant>, span: Span| {
             Node::new(Kind::Key(Box::new(Node::local(whole, span)), key, default), span)
         };
         for name in keys.unwrap_or_default() {
+            self.pace.step()?;
             let init = key(Constant::Keyword(self.text(name).into()), default_of(name), span);
             let var = self.fresh();
             out.push(Bind { var: Some(var), init });
-            self.scope.push((name, var));
+            self.scope.push(name, var);
         }
         for (pattern, source) in renames {
             let source = match &source.kind {
@@ -153,17 +155,18 @@ impl Analyzer<'_> {
             self.pattern(pattern, key(source, default, pattern.span), out)?;
         }
         for name in strs.unwrap_or_default() {
+            self.pace.step()?;
             let init = key(Constant::Str(self.text(name).into()), default_of(name), span);
             let var = self.fresh();
             out.push(Bind { var: Some(var), init });
-            self.scope.push((name, var));
+            self.scope.push(name, var);
         }
         if let Some(form) = whole_name {
             let FormKind::Symbol(name) = form.kind else {
                 return Err(invalid(form.span, ":as takes a name").hint("write {:keys [a] :as m}"));
             };
             self.check_name(name, form.span)?;
-            self.scope.push((name, whole));
+            self.scope.push(name, whole);
         }
         Ok(())
     }
@@ -176,6 +179,7 @@ impl Analyzer<'_> {
         };
         let mut names = Vec::with_capacity(items.len());
         for item in items {
+            self.pace.step()?;
             match item.kind {
                 FormKind::Symbol(name) | FormKind::Keyword(name) => {
                     self.check_name(name, item.span)?;
@@ -191,12 +195,13 @@ impl Analyzer<'_> {
         Ok(names)
     }
 
-    fn defaults(&self, form: &Form) -> Res<Vec<(NameId, Constant)>> {
+    fn defaults(&self, form: &Form) -> Res<Table<NameId, Constant>> {
         let FormKind::Map(items) = &form.kind else {
             return Err(invalid(form.span, ":or takes a map of defaults").hint("write :or {a 0}"));
         };
-        let mut out = Vec::new();
+        let mut out = Table::default();
         for pair in items.chunks_exact(2) {
+            self.pace.step()?;
             let FormKind::Symbol(name) = pair[0].kind else {
                 return Err(invalid(pair[0].span, "the keys of :or are names").hint("write :or {a 0}"));
             };
@@ -207,7 +212,7 @@ impl Analyzer<'_> {
                 )
                 .hint("compute the default in the body: (or a (f x))"));
             };
-            out.push((name, value));
+            out.insert(name, value);
         }
         Ok(out)
     }
@@ -241,7 +246,7 @@ impl Analyzer<'_> {
                     a.check_name(name, pair[0].span)?;
                     let (first, var) = (a.fresh(), a.fresh());
                     outside.push(Bind { var: Some(first), init });
-                    a.scope.push((name, first));
+                    a.scope.push(name, first);
                     vars.push((var, Node::local(first, pair[0].span)));
                     patterns.push((&pair[0], var));
                 } else {
@@ -254,7 +259,7 @@ impl Analyzer<'_> {
             }
             for (pattern, var) in patterns {
                 match pattern.kind {
-                    FormKind::Symbol(name) => a.scope.push((name, var)),
+                    FormKind::Symbol(name) => a.scope.push(name, var),
                     _ => a.pattern(pattern, Node::local(var, pattern.span), &mut prologue)?,
                 }
             }

@@ -8,6 +8,8 @@ use crate::syntax::{Form, FormKind, NameId};
 /// What the analyzer knows of the function it is in.
 #[derive(Default)]
 pub(super) struct FnScope {
+    /// Functions are counted as they begin, from 1; the program itself is 0.
+    pub(super) number: u32,
     pub(super) captures: Vec<Var>,
     /// How many values `recur` gives in tail position here; none outside loops and functions.
     recur: Option<usize>,
@@ -63,6 +65,11 @@ impl Analyzer<'_> {
         self.function(name, items, params.span, span, |a| a.body(body, span, true))
     }
 
+    fn begin_function(&mut self) {
+        self.functions += 1;
+        self.fns.push(FnScope { number: self.functions, ..FnScope::default() });
+    }
+
     /// A function with these parameters. `body` is analyzed inside it.
     fn function(
         &mut self,
@@ -76,7 +83,7 @@ impl Analyzer<'_> {
         if leading.len() > 200 {
             return Err(invalid(at, "a function has at most 200 parameters").hint("pass a map or a vector"));
         }
-        self.fns.push(FnScope::default());
+        self.begin_function();
         let visible = self.scope.len();
         let built = self.function_parts(name, leading, rest, span, body);
         self.scope.truncate(visible);
@@ -111,7 +118,7 @@ impl Analyzer<'_> {
         if let Some(name) = name {
             let var = self.fresh();
             prologue.push(Bind { var: Some(var), init: prim(Prim::SelfFn, Vec::new(), span) });
-            self.scope.push((name, var));
+            self.scope.push(name, var);
         }
         for form in leading {
             self.show_param(form, &mut display);
@@ -185,17 +192,17 @@ impl Analyzer<'_> {
     }
 
     fn short_fn_body(&mut self, items: &[Form], span: Span, highest: u32, rest: bool) -> Res<Node> {
-        self.fns.push(FnScope::default());
+        self.begin_function();
         let visible = self.scope.len();
         let mut params = Vec::new();
         for n in 1..=highest {
             let var = self.fresh();
-            self.scope.push((placeholder(n), var));
+            self.scope.push(placeholder(n), var);
             params.push(var);
         }
         let rest_var = rest.then(|| self.fresh());
         if let Some(var) = rest_var {
-            self.scope.push((placeholder(0), var));
+            self.scope.push(placeholder(0), var);
         }
         if let Some(scope) = self.fns.last_mut() {
             scope.recur = Some(params.len() + usize::from(rest));

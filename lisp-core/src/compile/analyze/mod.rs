@@ -9,17 +9,17 @@ mod control;
 mod function;
 mod iterate;
 mod names;
+mod scope;
 mod threading;
 
 use super::core::{Bind, Constant, Kind, Node, Prim, Var};
 use crate::Table;
 use crate::builtins::{BuiltinId, TAKES_NAMES};
 use crate::error::{Error, Reason, Span};
-use crate::syntax::{Form, FormKind, NameId, Names};
+use crate::regex::Regexes;
+use crate::syntax::{Form, FormKind, NameId, Names, Pace};
 use function::FnScope;
-
-/// The bytes of compiled regular expressions that analysis makes to check them: compiling takes time.
-const REGEX_BYTES: usize = 16 << 20;
+use scope::Scope;
 
 /// The deepest nesting after threading forms are expanded.
 pub const MAX_DEPTH: usize = 320;
@@ -45,28 +45,41 @@ pub(crate) struct Analysis {
 
 pub(super) type Res<T> = Result<T, Error>;
 
+/// Where a variable belongs.
+struct Owned {
+    /// The depth of its function among those that the analyzer is in.
+    owner: usize,
+    /// The number of the function that captured it last; 0 for none.
+    captured: u32,
+}
+
 pub(crate) struct Analyzer<'a> {
     names: &'a Names,
+    pace: &'a Pace<'a>,
     /// Names that the run's memory defines although a built-in has them too.
     shadowed: &'a [Box<str>],
-    /// Visible local names, innermost last.
-    scope: Vec<(NameId, Var)>,
+    scope: Scope,
+    /// The functions that the analyzer is in, the innermost last.
     fns: Vec<FnScope>,
-    /// For each variable the function it belongs to.
-    owner: Vec<usize>,
+    /// How many functions there have been.
+    functions: u32,
+    vars: Vec<Owned>,
     globals: Vec<Box<str>>,
     global_ids: Table<Box<str>, u32>,
     /// Globals that a definition earlier in the text defines.
     defined: Vec<bool>,
+    /// Globals that are among the free.
+    is_free: Vec<bool>,
     free: Vec<Free>,
     tools: Vec<Box<str>>,
+    tool_ids: Table<Box<str>, ()>,
     depth: usize,
     synthetic: u32,
     in_short_fn: bool,
     /// The text is the prelude: its definitions are built-ins, and calls of them go by their rows.
     prelude: bool,
-    /// Bytes of regular expressions compiled to check them.
-    regex_bytes: usize,
+    /// The effort of the regular expressions that were compiled to check them.
+    regex_effort: u64,
 }
 
 /// Analyzes all forms of a program.
@@ -75,22 +88,27 @@ pub(crate) fn analyze(
     names: &Names,
     shadowed: &[Box<str>],
     prelude: bool,
+    pace: &Pace<'_>,
 ) -> Result<Analysis, Error> {
     let mut a = Analyzer {
         names,
+        pace,
         shadowed,
-        scope: Vec::new(),
+        scope: Scope::default(),
         fns: vec![FnScope::default()],
-        owner: Vec::new(),
+        functions: 0,
+        vars: Vec::new(),
         globals: Vec::new(),
         global_ids: Table::default(),
         defined: Vec::new(),
+        is_free: Vec::new(),
         free: Vec::new(),
         tools: Vec::new(),
+        tool_ids: Table::default(),
         depth: 0,
         synthetic: 0,
         in_short_fn: false,
-        regex_bytes: 0,
+        regex_effort: 0,
         prelude,
     };
     let span = match (forms.first(), forms.last()) {
@@ -98,7 +116,7 @@ pub(crate) fn analyze(
         _ => Span::default(),
     };
     let body = a.body(&forms, span, false)?;
-    Ok(Analysis { body, globals: a.globals, free: a.free, tools: a.tools, vars: a.owner.len() as u32 })
+    Ok(Analysis { body, globals: a.globals, free: a.free, tools: a.tools, vars: a.vars.len() as u32 })
 }
 
 /// An error of form.
@@ -120,8 +138,8 @@ impl<'a> Analyzer<'a> {
 
     /// A variable of the innermost function.
     fn fresh(&mut self) -> Var {
-        self.owner.push(self.fns.len() - 1);
-        Var(self.owner.len() as u32 - 1)
+        self.vars.push(Owned { owner: self.fns.len() - 1, captured: 0 });
+        Var(self.vars.len() as u32 - 1)
     }
 
     /// A name that no source text can have.
@@ -160,6 +178,7 @@ impl<'a> Analyzer<'a> {
 
     /// One form. `tail` says that its value is the value of the loop or function around it.
     fn node(&mut self, form: &Form, tail: bool) -> Res<Node> {
+        self.pace.step()?;
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(Error::new(
@@ -187,9 +206,10 @@ impl<'a> Analyzer<'a> {
             FormKind::Str(s) => constant(Constant::Str(s.clone())),
             FormKind::Regex(s) => {
                 // Beyond the limit a pattern is checked when it is used, where it costs fuel.
-                if self.regex_bytes < REGEX_BYTES {
-                    match crate::regex::Regexes::check(s) {
-                        Ok(bytes) => self.regex_bytes += bytes,
+                if self.regex_effort < Regexes::CHECKED {
+                    self.pace.ask()?;
+                    match Regexes::check(s) {
+                        Ok(effort) => self.regex_effort += effort,
                         Err(mut error) => {
                             error.reason = Reason::InvalidForm;
                             return Err(error.at(span));
@@ -362,7 +382,8 @@ impl<'a> Analyzer<'a> {
     }
 
     fn note_tool(&mut self, tool: &str) {
-        if !self.tools.iter().any(|t| &**t == tool) {
+        if !self.tool_ids.contains_key(tool) {
+            self.tool_ids.insert(tool.into(), ());
             self.tools.push(tool.into());
         }
     }

@@ -1,5 +1,6 @@
 //! What a name means: a local, a definition, a built-in, data, a tool.
 
+use super::function::FnScope;
 use super::{Analyzer, Free, Res, invalid};
 use crate::builtins::{BuiltinId, java};
 use crate::compile::core::{Constant, Kind, Node, Var};
@@ -10,12 +11,16 @@ use crate::syntax::{Form, FormKind, NameId};
 impl Analyzer<'_> {
     /// The local variable with this name, captured if it belongs to a function further out.
     pub(super) fn local(&mut self, name: NameId) -> Option<Var> {
-        let var = self.scope.iter().rev().find(|(n, _)| *n == name)?.1;
-        let owner = self.owner.get(var.0 as usize).copied()?;
-        for scope in self.fns.iter_mut().skip(owner + 1) {
-            if !scope.captures.contains(&var) {
+        let var = self.scope.get(name)?;
+        let owned = self.vars.get_mut(var.0 as usize)?;
+        for scope in self.fns.iter_mut().skip(owned.owner + 1) {
+            // A function that captured it later began inside this one, which passes it on.
+            if owned.captured < scope.number {
                 scope.captures.push(var);
             }
+        }
+        if let Some(innermost) = self.fns.get(owned.owner + 1..).and_then(<[FnScope]>::last) {
+            owned.captured = innermost.number;
         }
         Some(var)
     }
@@ -29,6 +34,7 @@ impl Analyzer<'_> {
         self.globals.push(name.into());
         self.global_ids.insert(name.into(), id);
         self.defined.push(false);
+        self.is_free.push(false);
         id
     }
 
@@ -58,7 +64,7 @@ impl Analyzer<'_> {
             return Ok(node);
         }
         let global = self.global(text);
-        if !self.free.iter().any(|f| f.global == global) {
+        if !std::mem::replace(&mut self.is_free[global as usize], true) {
             self.free.push(Free { global, span });
         }
         Ok(Node::new(Kind::Global(global), span))

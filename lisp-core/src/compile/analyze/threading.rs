@@ -86,7 +86,7 @@ impl Analyzer<'_> {
     /// Binds a value to a name that no text can have, and gives the form that reads it.
     fn hidden(&mut self, init: Node, span: Span, binds: &mut Vec<Bind>, name: NameId) -> Form {
         let var = self.fresh();
-        self.scope.push((name, var));
+        self.scope.push(name, var);
         binds.push(Bind { var: Some(var), init });
         Form { kind: FormKind::Symbol(name), span }
     }

@@ -1,0 +1,41 @@
+//! The local names that are visible.
+
+use crate::Table;
+use crate::compile::core::Var;
+use crate::syntax::NameId;
+
+/// Visible local names. Looking one up takes the same time however many there are.
+#[derive(Default)]
+pub(super) struct Scope {
+    visible: Table<NameId, Var>,
+    /// Each name in the order in which they became visible, and what it meant before.
+    hidden: Vec<(NameId, Option<Var>)>,
+}
+
+impl Scope {
+    /// What a name means.
+    pub(super) fn get(&self, name: NameId) -> Option<Var> {
+        self.visible.get(&name).copied()
+    }
+
+    /// Makes a name visible, before others of the same text.
+    pub(super) fn push(&mut self, name: NameId, var: Var) {
+        self.hidden.push((name, self.visible.insert(name, var)));
+    }
+
+    /// How many names have become visible.
+    pub(super) fn len(&self) -> usize {
+        self.hidden.len()
+    }
+
+    /// Forgets the names after the first `len`.
+    pub(super) fn truncate(&mut self, len: usize) {
+        while self.hidden.len() > len {
+            match self.hidden.pop() {
+                Some((name, Some(before))) => self.visible.insert(name, before),
+                Some((name, None)) => self.visible.remove(&name),
+                None => None,
+            };
+        }
+    }
+}
