@@ -5,12 +5,13 @@ use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Na
 use std::fmt;
 use std::io::IsTerminal;
 
-/// A line longer than this is not drawn.
+/// A text with a line longer than this is not drawn: the error says its place in words.
 const LINE_BYTES: usize = 2_000;
 
 /// A problem with the text it is in, as the reporter wants it.
 struct Drawing<'a> {
     problem: &'a Problem,
+    name: &'a str,
     source: Option<NamedSource<String>>,
 }
 
@@ -22,7 +23,11 @@ impl fmt::Debug for Drawing<'_> {
 
 impl fmt::Display for Drawing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.problem.error.message)
+        f.write_str(&self.problem.error.message)?;
+        match (&self.source, self.problem.position) {
+            (None, Some(place)) => write!(f, " ({}:{}:{})", self.name, place.line, place.column),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -60,7 +65,7 @@ pub(crate) fn draw(problem: &Problem, name: &str, source: &str) -> String {
     };
     let mut text = String::new();
     let handler = GraphicalReportHandler::new_themed(theme).with_width(100);
-    match handler.render_report(&mut text, &Drawing { problem, source }) {
+    match handler.render_report(&mut text, &Drawing { problem, name, source }) {
         Ok(()) => text,
         Err(_) => format!("{name}: {problem}\n"),
     }

@@ -112,6 +112,12 @@ fn a_line_that_is_no_request_is_told_so_in_plain_words() {
 }
 
 #[test]
+fn errors_in_long_lines_say_their_place() {
+    let done = ptcl(&["run", "-e", &format!("{}\n(do {} (foo 1))", "(inc 1)", "(inc 1) ".repeat(500))], "");
+    assert!(err(&done).contains("foo is not defined (-e:2:4007)"), "{}", err(&done));
+}
+
+#[test]
 fn errors_are_drawn_under_the_source_line() {
     let done = ptcl(&["run", "-e", "(let [x 1]\n  (+ x nil))"], "");
     let drawn = err(&done);
