@@ -198,7 +198,10 @@ impl Machine {
             return self.end_with(error);
         }
         if self.store.heap().is_over() {
-            self.store.collect();
+            if let Err(stopped) = self.collect_watched() {
+                let error = self.error_of(stopped);
+                return self.end_with(error);
+            }
             if !self.store.heap().affords(0) {
                 let held = self.store.heap().account().used;
                 let error = self.over_budget(format!("holds {held} bytes with what its workers answered"));

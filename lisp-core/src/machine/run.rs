@@ -133,6 +133,9 @@ pub struct Machine {
 /// Regions of runs begin here; frozen arenas have region 0.
 const RUN_REGION: u32 = 1;
 
+/// What a compaction copies between two looks at whether to go on: little with debug assertions, so that tests come to it.
+const COMPACTED_AT_ONCE: usize = if cfg!(debug_assertions) { 1 << 15 } else { 1 << 19 };
+
 impl Machine {
     /// A machine over what the host grants; a later grant's names win.
     pub fn new(grants: Vec<Arc<Grant>>, settings: Settings) -> Machine {
@@ -471,16 +474,22 @@ impl Machine {
     /// Goes on with the compaction for an instruction that needs `bytes`, for less than a millisecond. Answers whether
     /// that helped; `None` when it is not at its end.
     fn compact(&mut self, bytes: usize) -> Option<bool> {
-        /// What is copied between two looks of the driver: little with debug assertions, so that tests come to it.
-        const WORK: usize = if cfg!(debug_assertions) { 1 << 15 } else { 1 << 19 };
         let early = self.settings.compact_every.is_some();
-        if !self.store.collect_some(if early { 256 } else { WORK }) {
+        if !self.store.collect_some(if early { 256 } else { COMPACTED_AT_ONCE }) {
             return None;
         }
         self.compacting_for = None;
         let heap = self.store.heap();
         // What the host left behind does not choke the program.
         Some(heap.affords(bytes) && (early || bytes == 0 || !heap.is_choked()))
+    }
+
+    /// A whole compaction, between two instructions, unless the run is stopped.
+    pub(super) fn collect_watched(&mut self) -> Res<()> {
+        while !self.store.collect_some(COMPACTED_AT_ONCE) {
+            self.store.heap().look()?;
+        }
+        Ok(())
     }
 
     /// How far the account of fuel may go.
@@ -588,7 +597,10 @@ impl Machine {
                 break;
             }
             tries += 1;
-            self.store.collect();
+            if let Err(stopped) = self.collect_watched() {
+                built = Err(stopped);
+                break;
+            }
             if !self.store.heap().affords(bytes) {
                 break;
             }

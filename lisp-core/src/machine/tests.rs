@@ -5,6 +5,7 @@ use crate::compile::Program;
 use crate::heap::Value;
 use crate::syntax::ReadLimits;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 fn int(source: &str, settings: Settings) -> Result<i64, String> {
     let program = Program::compile(source, &ReadLimits::default()).map_err(|e| e.to_string())?;
@@ -149,6 +150,29 @@ fn a_run_may_be_stopped_in_a_compaction() {
         stops += 1;
     }
     assert!(stops > 20, "{stops} pauses");
+}
+
+/// The room for a tool's result is made while the flag that ends the run is looked at.
+#[test]
+fn a_run_may_be_stopped_while_there_is_room_made_for_a_reply() {
+    let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), Settings { heap_bytes: 4 << 20, ..Settings::default() });
+    let load = |machine: &mut Machine, source: &str| {
+        let program = Program::compile(source, &ReadLimits::default()).expect("a program");
+        machine.load(Arc::new(program)).expect("it can be loaded");
+    };
+    load(&mut machine, "(def kept (mapv (fn [i] {:id i}) (range 3000)))");
+    while !matches!(machine.resume(100_000), Step::Done(_)) {}
+    load(&mut machine, "(count (tool/get (vec (range 60000))))");
+    while !matches!(machine.resume(100_000), Step::ToolCall) {}
+    let flag = Arc::new(AtomicBool::new(true));
+    machine.watch(flag);
+    let before = machine.usage().compactions;
+    let replied = machine.reply(|h| h.vector_from(180_000, std::iter::repeat(Value::Nil)));
+    assert!(replied.is_err(), "the flag is raised");
+    assert_eq!(machine.usage().compactions, before, "it was not waited for");
+    load(&mut machine, "(= [3000 4498500] [(count kept) (reduce + (map :id kept))])");
+    while !matches!(machine.resume(100_000), Step::Done(_)) {}
+    assert!(machine.with_result(|_, v| matches!(v, Value::Bool(true))));
 }
 
 /// Near the edge of its budget a program neither crawls for ever nor holds more than it may.
