@@ -12,6 +12,8 @@ pub const COST_SCHEDULE_VERSION: u32 = 5;
 pub const INSTRUCTION: u64 = 1;
 /// Bytes of text copied, hashed or compared for one unit.
 pub const BYTES_PER_UNIT: u64 = 16;
+/// Bytes of text that are copied for nothing as a part of something else.
+pub const SHORT: usize = 32;
 /// Bytes of text looked at one by one for one unit.
 pub const SCANNED_BYTES_PER_UNIT: u64 = 8;
 /// Bytes of text taken apart into values for one unit.
@@ -26,6 +28,10 @@ pub const ENTRY_BUILT: u64 = 4;
 pub const PLACED: u64 = 2;
 /// Units for an entry that is described: its name, its type, its place.
 pub const DESCRIBED: u64 = 4;
+/// A value that is made a part of a text.
+pub const TEXT_PART: u64 = 2;
+/// The way to an entry of a large map, and to where one might be.
+pub const LOOK_UP: u64 = 3;
 /// A preview of a value, and each part of it.
 pub const PREVIEW: u64 = 8;
 /// A part of a preview.

@@ -42,11 +42,12 @@ fn format<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     };
     let mut rest = string("format", text)?;
     let mut out = TextBuf::new(h);
-    out.look_through(rest)?;
+    // It is gone through and copied.
+    h.charge(values.len() as u64 * cost::TEXT_PART + 2 * cost::copied(rest.len()))?;
     while let Some((plain, place)) = next_place(rest) {
-        h.charge(1)?;
-        out.push_str(plain)?;
+        out.push_paid(plain)?;
         if let Some(after) = place.strip_prefix('%') {
+            h.charge(1)?;
             out.push('%')?;
             rest = after;
             continue;
@@ -61,7 +62,7 @@ fn format<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         show(h, field, letter, value, &mut out)?;
         (values, rest) = (others, after);
     }
-    out.push_str(rest)?;
+    out.push_paid(rest)?;
     out.finish()
 }
 
@@ -156,6 +157,7 @@ fn show<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut
             pad(h, field, shown, false, out)
         }
         'd' => match value {
+            Value::Int(i) if field.width == 0 => out.push_paid(itoa::Buffer::new().format(i)),
             Value::Int(i) => pad(h, field, itoa::Buffer::new().format(i), true, out),
             _ => pad(h, field, &decimal(h, value)?, true, out),
         },

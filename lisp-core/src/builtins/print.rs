@@ -79,26 +79,19 @@ pub fn pr_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     show(h, v, out, Style::Readable)
 }
 
-/// Adds what `str` makes of one value: nil is empty, a string is itself, a string inside a collection is quoted.
+/// Adds what `str` makes of one value: nil is empty, a string is itself, a string inside a collection is quoted. The
+/// caller has charged [`cost::TEXT_PART`] for it.
 #[inline]
 pub fn to_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     match v {
-        // The usual case, for what `show` charges besides.
-        Value::Int(i) => {
-            h.charge(2)?;
-            show_int(i, out)
-        }
-        Value::Str(s) => {
-            h.charge(1)?;
-            out.push_str(s.text)
-        }
+        Value::Int(i) => show_int(i, out),
+        Value::Str(s) => out.push_str(s.text),
         other => other_to_str(h, other, out),
     }
 }
 
 /// The same for what is neither an integer nor a string.
 fn other_to_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
-    h.charge(1)?;
     match v {
         Value::Nil => Ok(()),
         Value::Symbol(s) | Value::Regex(s) => out.push_str(s.text),
@@ -259,9 +252,9 @@ fn show_time(time: &Time, out: &mut TextBuf<'_>) -> Res<()> {
     quote(&time_text(time.value), out)
 }
 
-/// An integer without a detour over a string on Rust's heap.
+/// An integer without a detour over a string on Rust's heap. It is so short that the charge for a value pays for it.
 fn show_int(i: i64, out: &mut TextBuf<'_>) -> Res<()> {
-    out.push_str(itoa::Buffer::new().format(i))
+    out.push_paid(itoa::Buffer::new().format(i))
 }
 
 /// Adds a string in quotes. Only what the reader understands after a backslash is written with one; all other
@@ -445,6 +438,7 @@ fn str_native<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     if let &[only @ Value::Str(_)] = args {
         return Ok(only);
     }
+    h.charge(args.len() as u64 * cost::TEXT_PART)?;
     let mut out = TextBuf::new(h);
     for &v in args {
         to_str(h, v, &mut out)?;

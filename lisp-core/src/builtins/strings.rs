@@ -300,10 +300,13 @@ fn join<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     if !matches!(coll, Value::Vector(_) | Value::Set(_)) {
         return Err(type_error("join", "a vector or a set", coll));
     }
+    let items = args::seq(h, "join", coll)?;
+    h.charge(items.len() as u64 * cost::TEXT_PART)?;
+    h.charge_copy(items.len().saturating_mul(separator.len()))?;
     let mut out = TextBuf::new(h);
-    for (i, &item) in args::seq(h, "join", coll)?.iter().enumerate() {
+    for (i, &item) in items.iter().enumerate() {
         if i > 0 {
-            out.push_str(separator)?;
+            out.push_paid(separator)?;
         }
         to_str(h, item, &mut out)?;
     }

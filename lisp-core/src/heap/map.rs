@@ -312,6 +312,7 @@ impl<'h> Node<'h> {
 }
 
 fn find_tree<'h>(h: &'h Heap, root: &'h Node<'h>, key: Value<'h>, hash: u32) -> Res<Option<Value<'h>>> {
+    h.charge(cost::LOOK_UP)?;
     let (mut node, mut shift) = (root, 0);
     loop {
         match node.step(hash, shift) {
@@ -319,10 +320,7 @@ fn find_tree<'h>(h: &'h Heap, root: &'h Node<'h>, key: Value<'h>, hash: u32) -> 
                 let (k, v) = node.entries[i];
                 return Ok(h.same_key(k, key)?.then_some(v));
             }
-            Step::Child(i) => {
-                h.charge(1)?;
-                (node, shift) = (node.children[i], shift + BITS);
-            }
+            Step::Child(i) => (node, shift) = (node.children[i], shift + BITS),
             Step::Nothing => return Ok(None),
             Step::Collisions => {
                 h.charge(node.entries.len() as u64)?;

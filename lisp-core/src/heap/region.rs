@@ -325,13 +325,10 @@ impl Heap {
         if left.is_over() { self.look_up() } else { Ok(()) }
     }
 
-    /// Spends fuel for text about to be copied: for a short one it is nothing.
+    /// Spends fuel for text about to be copied: for a short one it is nothing, as what it is a part of was charged for.
     #[inline]
     pub(crate) fn charge_copy(&self, bytes: usize) -> Res<()> {
-        match cost::copied(bytes) {
-            0 => Ok(()),
-            fuel => self.charge(fuel),
-        }
+        if bytes < cost::SHORT { Ok(()) } else { self.charge(cost::copied(bytes)) }
     }
 
     /// Looks at what may end or pause the run while a built-in is at work. Without an interrupt the slice is obeyed;

@@ -11,23 +11,30 @@ pub struct TextBuf<'h> {
 }
 
 impl<'h> TextBuf<'h> {
+    /// So many bytes are not asked for: an idle heap keeps a larger buffer, and the finished text is asked for.
+    const FREE: usize = 64;
+
     /// An empty text.
     pub fn new(heap: &'h Heap) -> Self {
-        TextBuf { heap, text: heap.take_scratch(), granted: 0 }
+        TextBuf { heap, text: heap.take_scratch(), granted: Self::FREE }
     }
 
-    /// Makes sure there is memory for `more` bytes, and charges for them.
+    /// Makes sure there is memory for `more` bytes.
     #[inline]
-    pub fn reserve(&mut self, more: usize) -> Res<()> {
+    fn make_room(&mut self, more: usize) -> Res<()> {
         let need = self.text.len() + more;
-        if need > self.granted {
-            self.grow(need)?;
-        }
+        if need > self.granted { self.grow(need) } else { Ok(()) }
+    }
+
+    /// The same, and charges for them.
+    #[inline(always)]
+    pub fn reserve(&mut self, more: usize) -> Res<()> {
+        self.make_room(more)?;
         self.heap.charge_copy(more)
     }
 
     fn grow(&mut self, need: usize) -> Res<()> {
-        let room = need.max(self.granted * 2).max(32);
+        let room = need.max(self.granted * 2);
         // The finished string is copied into the arena, so both must fit.
         self.heap.room(room.saturating_add(need))?;
         self.text.reserve_exact(room - self.text.len());
@@ -39,6 +46,14 @@ impl<'h> TextBuf<'h> {
     #[inline]
     pub fn push_str(&mut self, text: &str) -> Res<()> {
         self.reserve(text.len())?;
+        self.text.push_str(text);
+        Ok(())
+    }
+
+    /// Adds a text that was charged for.
+    #[inline]
+    pub fn push_paid(&mut self, text: &str) -> Res<()> {
+        self.make_room(text.len())?;
         self.text.push_str(text);
         Ok(())
     }
