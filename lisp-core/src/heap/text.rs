@@ -16,7 +16,11 @@ impl<'h> TextBuf<'h> {
 
     /// An empty text.
     pub fn new(heap: &'h Heap) -> Self {
-        TextBuf { heap, text: heap.take_scratch(), granted: Self::FREE }
+        let mut text = heap.take_scratch();
+        if text.capacity() < Self::FREE {
+            text.reserve_exact(Self::FREE);
+        }
+        TextBuf { heap, text, granted: Self::FREE }
     }
 
     /// Makes sure there is memory for `more` bytes.
@@ -84,7 +88,7 @@ impl<'h> TextBuf<'h> {
 
     /// Adds a character several times.
     pub fn fill(&mut self, c: char, times: usize) -> Res<()> {
-        self.reserve(times.saturating_mul(c.len_utf8()))?;
+        self.reserve(times.saturating_mul(c.len_utf8()).min(usize::MAX / 4))?;
         self.text.extend(std::iter::repeat_n(c, times));
         Ok(())
     }
