@@ -15,7 +15,7 @@ pub(crate) const TEXT: usize = 8;
 pub(crate) const ATTEMPTS: usize = 12;
 
 pub(crate) const KINDS: &[&str] =
-    &["text", "accents", "cluster", "ints", "same", "texts", "pairs", "rows", "map", "set"];
+    &["text", "accents", "cluster", "json", "ints", "same", "texts", "pairs", "rows", "map", "set"];
 
 /// Values of a size, as `data/KIND`.
 pub(crate) fn values(size: usize) -> Arc<Grant> {
@@ -24,6 +24,7 @@ pub(crate) fn values(size: usize) -> Arc<Grant> {
         b.data("text", h.str(&"ab".repeat(size * TEXT / 2))?);
         b.data("accents", h.str(&"e\u{301} ".repeat(size * TEXT / 4))?);
         b.data("cluster", h.str(&format!("e{}", "\u{301}".repeat(size * TEXT / 2)))?);
+        b.data("json", h.str(&format!("[{}1]", "1,".repeat(size * TEXT / 2)))?);
         b.data("ints", h.vector_from(size, ints())?);
         b.data("same", h.vector_from(size, std::iter::repeat(Value::Int(7)))?);
         let texts = (0..size).map(|i| h.str(&format!("t{i}"))).collect::<Res<Vec<_>>>()?;
