@@ -57,11 +57,25 @@ pub fn count_short(text: &str) -> usize {
     if are_bytes(text) { text.len() } else { of_short(text).count() }
 }
 
+/// Is the first byte a character, whatever stands before it? Of two bytes of ASCII only a line's end is one.
+#[inline]
+fn stands_alone(bytes: &[u8]) -> bool {
+    match *bytes {
+        [b'\r', b'\n', ..] => false,
+        [first, second, ..] => first.is_ascii() && second.is_ascii(),
+        [only] => only.is_ascii(),
+        [] => false,
+    }
+}
+
 /// The characters of a text, one after the other.
 pub struct Characters<'h, 't> {
     heap: &'h Heap,
     text: &'t str,
+    /// It begins anew after characters of one byte: what stands before a character does not change its end.
     cursor: GraphemeCursor,
+    /// Where the cursor's text begins.
+    base: usize,
     place: usize,
     seen: usize,
 }
@@ -69,7 +83,7 @@ pub struct Characters<'h, 't> {
 impl<'h, 't> Characters<'h, 't> {
     /// From the beginning of a text on. The caller charges for the length of what it goes through.
     pub fn new(heap: &'h Heap, text: &'t str) -> Self {
-        Characters { heap, text, cursor: GraphemeCursor::new(0, text.len(), true), place: 0, seen: 0 }
+        Characters { heap, text, cursor: GraphemeCursor::new(0, text.len(), true), base: 0, place: 0, seen: 0 }
     }
 
     /// The next character.
@@ -79,19 +93,29 @@ impl<'h, 't> Characters<'h, 't> {
             return Ok(None);
         }
         self.heap.look_after(1)?;
+        self.seen += 1;
+        if stands_alone(&self.text.as_bytes()[start..]) {
+            self.place = start + 1;
+            return Ok(self.text.get(start..self.place));
+        }
+        if self.base + self.cursor.cur_cursor() != start {
+            self.base = start;
+            self.cursor = GraphemeCursor::new(0, self.text.len() - start, true);
+        }
         let (mut from, mut to) = (start, self.end_of_piece(start, USUAL));
         let end = loop {
             let piece = self.text.get(from..to).unwrap_or_default();
-            match self.cursor.next_boundary(piece, from) {
-                Ok(Some(end)) => break end,
+            match self.cursor.next_boundary(piece, from - self.base) {
+                Ok(Some(end)) => break self.base + end,
                 Err(GraphemeIncomplete::NextChunk) => {
                     (from, to) = (to, self.end_of_piece(to, PIECE));
                     self.heap.charge((to - from) as u64)?;
                 }
                 Err(GraphemeIncomplete::PreContext(end)) => {
-                    let from = floor(self.text, end.saturating_sub(USUAL));
+                    let end = self.base + end;
+                    let from = floor(self.text, end.saturating_sub(USUAL)).max(self.base);
                     self.heap.charge((end - from) as u64)?;
-                    self.cursor.provide_context(self.text.get(from..end).unwrap_or_default(), from);
+                    self.cursor.provide_context(self.text.get(from..end).unwrap_or_default(), from - self.base);
                 }
                 // There is no other answer to a cursor that stands in its text.
                 Ok(None) | Err(GraphemeIncomplete::PrevChunk | GraphemeIncomplete::InvalidOffset) => {
@@ -100,7 +124,6 @@ impl<'h, 't> Characters<'h, 't> {
             }
         };
         self.place = end;
-        self.seen += 1;
         Ok(self.text.get(start..end))
     }
 

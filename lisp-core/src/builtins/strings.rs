@@ -268,10 +268,7 @@ fn last_index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         return Ok(Value::Int(from.min(characters::count(h, s)?) as i64));
     }
     // What begins at the index or before it ends before this byte.
-    let mut end = characters::bytes_of_first(h, s, from)?.saturating_add(part.len()).min(s.len());
-    while !s.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = scan::floor(s, characters::bytes_of_first(h, s, from)?.saturating_add(part.len()));
     at(h, s, scan::rfind(h, s.get(..end).unwrap_or_default(), part)?)
 }
 
