@@ -5,6 +5,7 @@ mod exec;
 mod grant;
 mod parallel;
 mod prelude;
+mod reply;
 mod run;
 mod state;
 
