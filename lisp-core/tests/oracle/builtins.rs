@@ -3,6 +3,7 @@
 use super::eval::{Failure, Res, Run, fail};
 use super::value::{Value, plain, readable};
 use lisp_core::builtins::BuiltinId;
+use lisp_core::machine::Settings;
 use num_bigint::BigInt;
 use num_traits::Signed;
 use std::cmp::Ordering;
@@ -94,6 +95,15 @@ fn compare(args: &[Value], holds: fn(Ordering) -> bool) -> Res {
     Ok(Value::Bool(numbers.windows(2).all(|w| holds(w[0].cmp(&w[1])))))
 }
 
+/// A printed line: its first characters and a mark, if there are more than a line may have.
+fn cut(line: &str, most: usize) -> String {
+    let count = line.chars().count();
+    if count <= most {
+        return line.to_owned();
+    }
+    format!("{}... ({most}/{count} chars)", line.chars().take(most).collect::<String>())
+}
+
 /// Calls a built-in.
 pub(crate) fn call(run: &mut Run, name: &'static str, args: Vec<Value>) -> Res {
     let row = BuiltinId::by_name(name).expect("a built-in").row();
@@ -102,7 +112,8 @@ pub(crate) fn call(run: &mut Run, name: &'static str, args: Vec<Value>) -> Res {
     }
     match name {
         "println" => {
-            run.prints.push(args.iter().map(|v| plain(v, "nil")).collect::<Vec<_>>().join(" "));
+            let line = args.iter().map(|v| plain(v, "nil")).collect::<Vec<_>>().join(" ");
+            run.prints.push(cut(&line, Settings::default().print_chars));
             Ok(Value::Nil)
         }
         "+" | "*" | "-" | "inc" | "dec" | "quot" | "rem" | "mod" | "abs" | "max" | "min" => arithmetic(name, &args),

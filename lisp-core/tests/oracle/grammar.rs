@@ -41,7 +41,7 @@ pub(crate) fn program(bytes: &[u8]) -> Expr {
     Expr::List(parts.collect())
 }
 
-fn builtin(name: &'static str) -> Expr {
+pub(crate) fn builtin(name: &'static str) -> Expr {
     Expr::Const(Value::Builtin(name))
 }
 
