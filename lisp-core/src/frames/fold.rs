@@ -40,20 +40,30 @@ fn entries<'h>(h: &'h Heap, coll: Value<'h>) -> Res<Value<'h>> {
     }
 }
 
-/// All entries of the later maps in one list; the first map is what they are merged into.
+/// All entries of the later maps in one list; the first map is what they are merged into. A single argument is the
+/// answer whatever it is, unless it is nil or false.
 fn start_merge<'h>(h: &'h Heap, s: &mut State<'h>, at: usize, argc: usize, dst: u32, f: Value<'h>) -> Res<Called<'h>> {
-    let maps: Vec<Value<'h>> = s.stack[at + 2..at + 1 + argc].iter().copied().filter(|m| !m.is_nil()).collect();
-    let Some((&first, rest)) = maps.split_first() else {
+    let args = &s.stack[at + 2..at + 1 + argc];
+    if let [single] = args
+        && single.truthy()
+    {
+        return Ok(Called::Value(*single));
+    }
+    h.charge(args.len() as u64)?;
+    if args.len() > 1
+        && let Some(&wrong) = args.iter().find(|a| !matches!(a, Value::Map(_) | Value::Nil))
+    {
+        return Err(args::type_error("merge-with", "maps", wrong));
+    }
+    let mut maps = args.iter().filter(|m| matches!(m, Value::Map(_))).peekable();
+    let Some(&first) = maps.next() else {
         return Ok(Called::Value(Value::Map(h.empty_map()?)));
     };
-    if rest.is_empty() {
+    if maps.peek().is_none() {
         return Ok(Called::Value(first));
     }
-    for &map in &maps {
-        args::map("merge-with", map)?;
-    }
     let all = h.vec_builder(0)?;
-    for &map in rest {
+    for &map in maps {
         let more = args::seq(h, "merge-with", map)?;
         h.charge(more.len() as u64)?;
         all.extend(h, more)?;

@@ -174,8 +174,12 @@ pub(crate) const TABLE: &[Builtin] = &[
         &[("(reduce-kv (fn [a k v] (+ a v)) 0 {:a 1 :b 2})", "3"), ("(reduce-kv 1 0 {})", "!type_error")],
     ),
     Builtin::frame("merge-with", 1, MANY, "(merge-with f m1 m2 ...)", FrameOp::MergeWith).doc(
-        "Merges maps; f combines the values of a key that several have.",
-        &[("(merge-with + {:a 1} {:a 2 :b 3})", "{:a 3 :b 3}"), ("(merge-with + {:a 1} [1])", "!type_error")],
+        "Merges maps; f combines the values of a key that several have. nil counts as empty.",
+        &[
+            ("(merge-with + {:a 1} {:a 2 :b 3})", "{:a 3 :b 3}"),
+            ("(merge-with + nil {:a 1})", "{:a 1}"),
+            ("(merge-with + nil [1])", "!type_error"),
+        ],
     ),
     Builtin::frame("sort", 1, 2, "(sort coll) (sort comparator coll)", FrameOp::Sort).doc(
         "The elements in order.",
