@@ -38,47 +38,65 @@ pub(crate) const BROAD: &str = r#"(defn f [x & more] {:a (map inc x) :b more})
 /// A program that does what every program does.
 pub(crate) const PLAIN: &str = "(let [x {:a [1 2]}] [nil true (inc (count (:a x)))])";
 
-/// Compiles and runs a program, whose job and report take the way that they take in a child. What is made once is then made
-/// before the first fork.
-pub(crate) fn warm_up(signals: &Signals, source: &str) -> io::Result<()> {
-    let engine = Engine::default();
-    let input = Input::new().json_object(r#"{"a": {"b": [1, null, true, 2.5]}}"#);
-    let socket = rustix::net::SocketType::SEQPACKET;
-    let (near, far) =
-        rustix::net::socketpair(rustix::net::AddressFamily::UNIX, socket, rustix::net::SocketFlags::CLOEXEC, None)?;
-    if let Ok((job, _)) = engine.send_off(source, &input, &[], false) {
+/// A job on its way, for the template itself: what is made once is then made before the first fork, and what is touched by
+/// every run is touched.
+pub(crate) struct WarmUp {
+    far: OwnedFd,
+    near: OwnedFd,
+}
+
+impl WarmUp {
+    /// Sends a job off that compiles and runs a program.
+    pub(crate) fn with(source: &str) -> io::Result<WarmUp> {
+        let engine = Engine::default();
+        let input = Input::new().json_object(r#"{"a": {"b": [1, null, true, 2.5]}}"#);
+        let socket = rustix::net::SocketType::SEQPACKET;
+        let (near, far) =
+            rustix::net::socketpair(rustix::net::AddressFamily::UNIX, socket, rustix::net::SocketFlags::CLOEXEC, None)?;
+        let (job, _) = engine.send_off(source, &input, &[], false).map_err(|_| io::ErrorKind::InvalidInput)?;
         let mut frame = sys::monotonic_ns().to_le_bytes().to_vec();
         frame.extend(serde_json::to_vec(&job)?);
         wire::send(&near, Kind::Job, 0, &frame)?;
-        serve(far, signals, &[])?;
+        Ok(WarmUp { far, near })
+    }
+
+    /// Does the job as a child does it.
+    pub(crate) fn run(self, signals: &Signals) -> io::Result<()> {
+        serve(self.far, signals, &[])?;
+        drop(self.near);
         sys::alarm_in(None);
         signals.alarm.store(false, Ordering::Relaxed);
+        Ok(())
     }
-    Ok(())
 }
 
-/// Takes what the warm-up has left free between pieces that are in use, for good: a child's memory then lies together, on
+/// Takes what the template has left free between pieces that are in use, for good: a child's memory then lies together, on
 /// few pages that have to be copied or made for it.
 pub(crate) fn fill_gaps() {
     const MOST: usize = 1 << 18;
-    let last = Vec::<u8>::with_capacity(100 << 10);
+    /// From here on a piece that is given back joins what has never been used; smaller ones are kept for the next of their size.
+    const LARGE: usize = 2 << 10;
+    /// More than a child takes. The allocator asks the system for a little more than this, and keeps it.
+    const ROOM: usize = 100 << 10;
+    let last = Vec::<u8>::with_capacity(ROOM);
     let end = last.as_ptr().addr();
     drop(last);
-    let steps = (16..1100).step_by(16).chain((11..16).map(|bits| 1 << bits));
-    let (mut taken, sizes) = (0, steps.collect::<Vec<usize>>());
-    for size in sizes.into_iter().rev() {
+    let sizes = (11..16).rev().map(|bits| 1 << bits).chain((1..69).rev().map(|count| 16 * count));
+    let mut taken = 0;
+    for size in sizes {
         while taken < MOST {
             let piece = std::hint::black_box(Vec::<u8>::with_capacity(size - 8));
             let is_gap = piece.as_ptr().addr() < end;
-            taken += size;
-            std::mem::forget(piece);
+            if is_gap || size < LARGE {
+                taken += size;
+                std::mem::forget(piece);
+            }
             if !is_gap {
                 break;
             }
         }
     }
-    // The allocator asks for a little more than this, and keeps it.
-    drop(std::hint::black_box(Vec::<u8>::with_capacity(100 << 10)));
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(ROOM)));
 }
 
 /// Runs the child and never comes back.
@@ -102,6 +120,18 @@ pub(crate) fn main(order: Order, run: OwnedFd, inherited: &Inherited) -> ! {
         _ => SETUP_FAILED,
     };
     sys::exit(code)
+}
+
+/// The code with which a child locks itself in, which the template never runs.
+pub(crate) fn code_of_lock() -> [usize; 5] {
+    let code = [
+        lock_in as *const (),
+        lockdown::limit as *const (),
+        lockdown::limit_cpu as *const (),
+        lockdown::die_with_parent as *const (),
+        sys::install_filter as *const (),
+    ];
+    code.map(|code| code as usize)
 }
 
 const STEPS: [&str; 5] = ["descriptors", "parent_death", "rlimit_as", "rlimit_cpu", "child_seccomp"];

@@ -1,7 +1,7 @@
 //! Ways into the readers of this crate for arbitrary bytes. They assert what must hold whatever comes.
 
 use crate::said::Said;
-use crate::template::{Config, Notice, Order};
+use crate::template::{Config, Message, Notice};
 use crate::verdict;
 use crate::wire::{Assembler, Frame, Kind, Taken, Violation, packets, time_bytes, time_of};
 use lisp_runtime::{Begun, CallReply, Engine, Home, Input, Job, Report};
@@ -120,8 +120,8 @@ fn again(frame: &Frame) {
 }
 
 fn order(bytes: &[u8]) {
-    if let Some(order) = Order::of(bytes) {
-        assert_eq!(Order::of(&order.to_bytes()), Some(order));
+    if let Some(message) = Message::of(bytes) {
+        assert_eq!(Message::of(&message.to_bytes()), Some(message));
     }
 }
 

@@ -50,6 +50,21 @@ impl Hot {
         self
     }
 
+    /// Begins anew with nothing touched.
+    pub(crate) fn drop_all(&self) {
+        for range in &self.ranges {
+            // Also the pages made private: what is in them is what is in the file.
+            let _ = sys::advise(range.clone(), Advice::Drop);
+        }
+    }
+
+    /// Touches the page that an address is on, if it is watched.
+    pub(crate) fn touch(&self, address: usize) {
+        if self.ranges.iter().any(|range| range.contains(&address)) {
+            sys::touch(address);
+        }
+    }
+
     /// Ends it. What is touched from here on is mapped as usual, with its neighbours.
     pub(crate) fn keep(&self) {
         for range in &self.ranges {

@@ -1,6 +1,6 @@
 //! What a process of this layer does to lock itself in.
 
-use crate::filter::{self, Rule};
+use crate::filter;
 pub(crate) use crate::layers::{Dressing, Layer, Layers, Plan, SetupError, State, limit, limit_cpu};
 use crate::sys;
 use rustix::process::Resource;
@@ -93,7 +93,7 @@ pub(crate) fn give_up(dressing: &mut Dressing<'_>) {
 
 /// Restricts system calls to a table's.
 pub(crate) fn restrict(dressing: &mut Dressing<'_>, table: filter::Table) {
-    dressing.try_on(Layer::Seccomp, || sys::install_filter(&filter::program(table, Rule::Kill), false));
+    dressing.try_on(Layer::Seccomp, || sys::install_filter(&filter::program(table), false));
 }
 
 /// Has the kernel choose this process, and those it forks, before the host's when memory runs out.

@@ -6,7 +6,7 @@
 use crate::cgroup::Group;
 use crate::lockdown::{Layer, Layers, Plan, SetupError, State};
 use crate::sys;
-use crate::template::{ARGUMENT, Config, Order, REPORT_BYTES, Ready};
+use crate::template::{ARGUMENT, Config, Deadline, Message, Order, REPORT_BYTES, Ready};
 use lisp_runtime::DataSet;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::MemfdFlags;
@@ -63,8 +63,8 @@ pub(crate) struct Channels {
     pub(crate) status: OwnedFd,
     /// The child's name.
     id: u64,
-    /// The order, when the child was there before it.
-    untold: Option<Order>,
+    /// What the template does not know yet, when the child was there before its job.
+    untold: Option<Deadline>,
 }
 
 fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -133,7 +133,7 @@ impl Template {
     fn order(&self, order: Order) -> io::Result<Channels> {
         match self.take_spare(&order) {
             Some(channels) => Ok(channels),
-            None => self.make(order),
+            None => self.make(order, None),
         }
     }
 
@@ -153,42 +153,44 @@ impl Template {
         // It may have died meanwhile, of whatever cause.
         let mut fds = [PollFd::new(&channels.run, PollFlags::empty())];
         let lives = matches!(rustix::event::poll(&mut fds, Some(&Timespec::default())), Ok(0));
-        lives.then(|| Channels { untold: Some(Order { id: channels.id, ..*order }), ..channels })
+        lives.then(|| Channels { untold: Some(Deadline { id: channels.id, kill_at: order.kill_at }), ..channels })
     }
 
-    /// Tells the template until when a spare child has time, now that it has a job.
-    fn tell(&self, channels: &mut Channels) {
-        if let Some(order) = channels.untold.take() {
-            // A template that does not listen is found out when it has to reap.
-            let _ = self.send(order, &[]);
-        }
-    }
-
-    /// Orders a spare child where there is none, for a run like the one of `order`. A host without descriptors has none:
-    /// then the next child is made when it is wanted.
-    fn restock(&self, order: Order) {
+    /// Tells the template until when a spare child has time, now that it has a job, and orders the next one where there is
+    /// to be one, for a run like the one of `order`. A host without descriptors has none: then the next child is made when it
+    /// is wanted.
+    fn restock(&self, order: Option<Order>, told: Option<Deadline>) {
         let mut place = lock(&self.spare);
-        if place.is_none() && order.serves(&order) {
+        if let Some(order) = order.filter(|order| place.is_none() && order.serves(order)) {
             let order = Order { kill_at: 0, ..order };
-            *place = self.make(order).ok().map(|channels| Spare { order, channels, unsuited: 0 });
+            if let Ok(channels) = self.make(order, told) {
+                *place = Some(Spare { order, channels, unsuited: 0 });
+                return;
+            }
+        }
+        drop(place);
+        if told.is_some() {
+            // A template that does not listen is found out when it has to reap.
+            let _ = self.send(Message { order: None, deadline: told }, &[]);
         }
     }
 
     /// Orders a child.
-    fn make(&self, order: Order) -> io::Result<Channels> {
+    fn make(&self, order: Order, told: Option<Deadline>) -> io::Result<Channels> {
         let ((run, their_run), (status, their_status)) = (pair()?, pair()?);
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        self.send(Order { id, ..order }, &[their_run.as_fd(), their_status.as_fd()])?;
+        let message = Message { order: Some(Order { id, ..order }), deadline: told };
+        self.send(message, &[their_run.as_fd(), their_status.as_fd()])?;
         Ok(Channels { run, status, untold: None, id })
     }
 
-    fn send(&self, order: Order, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    fn send(&self, message: Message, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         if !fds.is_empty() {
             ancillary.push(SendAncillaryMessage::ScmRights(fds));
         }
-        let bytes = order.to_bytes();
+        let bytes = message.to_bytes();
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         loop {
             // A template that is stopped fills its channel, and then has to go.
@@ -381,16 +383,13 @@ impl Pool {
 
     /// Tells the template what it has to know of a run that has its job, and orders the next spare child, where spare children are wanted.
     pub(crate) fn restock(&self, template: &Template, order: Order, channels: &mut Channels) {
-        template.tell(channels);
-        if self.spares {
-            template.restock(order);
-        }
+        template.restock(self.spares.then_some(order), channels.untold.take());
     }
 
     /// Orders the first spare children.
     pub(crate) fn stock(&self, order: Order) {
         if self.spares {
-            self.templates().iter().for_each(|template| template.restock(order));
+            self.templates().iter().for_each(|template| template.restock(Some(order), None));
         }
     }
 

@@ -2,7 +2,7 @@
 //! of the crate is here.
 
 use crate::unix::result;
-pub(crate) use crate::unix::{Death, Fork, exit, fork, reap, reset_signals};
+pub(crate) use crate::unix::{Death, Fork, PlainFork, exit, fork, fork_alone, reap, reset_signals};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
@@ -211,6 +211,12 @@ pub(crate) fn advise(range: std::ops::Range<usize>, advice: Advice) -> io::Resul
     let start = std::ptr::without_provenance_mut(range.start);
     // SAFETY: no content changes: a dropped page has the same one when it is mapped again, by the condition above.
     result(i64::from(unsafe { libc::madvise(start, range.len(), advice) })).map(drop)
+}
+
+/// Has the page mapped that an address is on, which must be one that can be read.
+pub(crate) fn touch(address: usize) {
+    // SAFETY: it can be read, and nothing is made of what is there.
+    let _ = unsafe { std::ptr::with_exposed_provenance::<u8>(address).read_volatile() };
 }
 
 /// Has the allocator of the system take memory for all threads from one place: others would each reserve address space

@@ -4,11 +4,11 @@
 //! child before there is a job for it; the child locks itself in and waits, and serves one run like any other. Besides forking it
 //! reaps its children and says how they ended, and kills those that are past their time should the host not have done so.
 
-use crate::child;
-use crate::filter::{self, Rule};
+use crate::child::{self, WarmUp};
+use crate::filter;
 use crate::hot::{self, Hot};
 use crate::lockdown::{self, Dressing, Layer, Layers, Plan, SetupError, State};
-use crate::sys::{self, Death, Fork, Instruction};
+use crate::sys::{self, Death, Fork, Instruction, PlainFork};
 use crate::wire::PACKET;
 use lisp_runtime::{DataSet, SentSet};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -68,23 +68,48 @@ pub(crate) struct Order {
     pub(crate) id: u64,
 }
 
-const WORDS: usize = 6;
+/// What the host tells a template: of a child that has got its job meanwhile, and of one that it wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    /// Two descriptors come with an order: the child's end of the channel to the host, and the socket for notices.
+    pub(crate) order: Option<Order>,
+    pub(crate) deadline: Option<Deadline>,
+}
 
-impl Order {
+/// The child of this name got its job, and is to be dead by then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Deadline {
+    pub(crate) id: u64,
+    pub(crate) kill_at: u64,
+}
+
+const WORDS: usize = 8;
+
+impl Message {
+    /// No child has the name 0, which stands for nothing.
     pub(crate) fn to_bytes(self) -> [u8; 8 * WORDS] {
+        let mut numbers = [0; WORDS];
+        if let Some(Order { memory, cpu_s, kill_at, entry, fail_step, id }) = self.order {
+            numbers[..6].copy_from_slice(&[memory, cpu_s, kill_at, entry, fail_step, id]);
+        }
+        if let Some(Deadline { id, kill_at }) = self.deadline {
+            numbers[6..].copy_from_slice(&[id, kill_at]);
+        }
         let mut bytes = [0; 8 * WORDS];
-        let words = [self.memory, self.cpu_s, self.kill_at, self.entry, self.fail_step, self.id];
-        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
+        for (place, word) in bytes.chunks_exact_mut(8).zip(numbers) {
             place.copy_from_slice(&word.to_le_bytes());
         }
         bytes
     }
 
-    pub(crate) fn of(bytes: &[u8]) -> Option<Order> {
-        let [memory, cpu_s, kill_at, entry, fail_step, id] = words(bytes)?;
-        Some(Order { memory, cpu_s, kill_at, entry, fail_step, id })
+    pub(crate) fn of(bytes: &[u8]) -> Option<Message> {
+        let [memory, cpu_s, kill_at, entry, fail_step, id, child, until] = words(bytes)?;
+        let order = (id > 0).then_some(Order { memory, cpu_s, kill_at, entry, fail_step, id });
+        Some(Message { order, deadline: (child > 0).then_some(Deadline { id: child, kill_at: until }) })
     }
+}
 
+impl Order {
     /// Is a child made for this order as good for the other?
     pub(crate) fn serves(&self, other: &Order) -> bool {
         let order = |order: &Order| Order { kill_at: 0, id: 0, ..*order };
@@ -142,16 +167,6 @@ impl Notice {
     }
 }
 
-/// What the host asks for.
-enum Ask {
-    /// A child, with its end of the channel to the host and the socket for notices.
-    Child(Order, OwnedFd, OwnedFd),
-    /// The child of this name got its job, and is to be dead by then.
-    Deadline { id: u64, kill_at: u64 },
-    /// It makes no sense.
-    Nonsense,
-}
-
 /// A child that lives.
 struct Running {
     pid: i32,
@@ -169,6 +184,7 @@ pub(crate) struct Inherited {
     /// Address space of the template.
     pub(crate) bytes: u64,
     pub(crate) signals: child::Signals,
+    fork: Option<PlainFork>,
     /// What runs have in common.
     pub(crate) sets: Vec<DataSet>,
     /// The filter of a child but for its pid, and where that stands.
@@ -234,17 +250,41 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
             }
         }
     }
-    let ready = lock_down(config, dressing, signals, sets);
-    let report = ready.as_ref().map(|(_, layers, ..)| layers).map_err(Clone::clone);
+    let mut ready = lock_down(config, dressing, signals, sets);
+    let report = ready.as_ref().map(|locked| &locked.layers).map_err(Clone::clone);
     let report = serde_json::to_vec(&report).map_err(|error| SetupError::new("report", error))?;
-    // It takes some milliseconds, which are not to be those of the first run.
-    if let Ok((.., Some(hot))) = &ready {
-        hot.keep();
+    if let Ok(locked) = &mut ready {
+        // It takes some milliseconds, which are not to be those of the first run.
+        locked.settle().map_err(|error| SetupError::new("rehearsal", error))?;
     }
     rustix::net::send(&control, &report, SendFlags::NOSIGNAL).map_err(errno("report"))?;
-    let (tasks, _, inherited, _) = ready?;
-    serve(&control, &tasks, &inherited);
+    let locked = ready?;
+    serve(&control, &locked.tasks, &locked.inherited);
     Ok(())
+}
+
+/// A template that has locked itself in.
+struct LockedIn {
+    tasks: OwnedFd,
+    layers: Layers,
+    inherited: Inherited,
+    /// Where the pages that children touch are found out: what does it, prepared before the calls for that were forbidden.
+    last: Option<(Hot, WarmUp, Rehearsal)>,
+}
+
+impl LockedIn {
+    /// Maps what children touch and no more, and puts the memory in order, as the last thing before they are made.
+    fn settle(&mut self) -> io::Result<()> {
+        if let Some((hot, warm_up, rehearsal)) = self.last.take() {
+            hot.drop_all();
+            warm_up.run(&self.inherited.signals)?;
+            child::code_of_lock().into_iter().for_each(|code| hot.touch(code));
+            rehearsal.run(&self.tasks, &self.inherited)?;
+            hot.keep();
+        }
+        child::fill_gaps();
+        Ok(())
+    }
 }
 
 fn lock_down(
@@ -252,7 +292,7 @@ fn lock_down(
     mut dressing: Dressing<'_>,
     signals: child::Signals,
     sets: Option<OwnedFd>,
-) -> Result<(OwnedFd, Layers, Inherited, Option<Hot>), SetupError> {
+) -> Result<LockedIn, SetupError> {
     let tasks = rustix::fs::open("/proc/self/task", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| SetupError::new("/proc/self/task", error))?;
     let sets = match sets {
@@ -264,11 +304,12 @@ fn lock_down(
         }
         None => Vec::new(),
     };
-    let warm_up = |source| child::warm_up(&signals, source).map_err(|error| SetupError::new("warm-up", error));
-    warm_up(child::BROAD)?;
+    let warm_up = |source| WarmUp::with(source).map_err(|error| SetupError::new("warm-up", error));
+    let warmed = |done: io::Result<()>| done.map_err(|error| SetupError::new("warm-up", error));
+    warmed(warm_up(child::BROAD)?.run(&signals))?;
     let hot = Hot::watch().ok();
-    warm_up(child::PLAIN)?;
-    child::fill_gaps();
+    warmed(warm_up(child::PLAIN)?.run(&signals))?;
+    let last = warm_up(child::PLAIN)?;
     let bytes = address_space().map_err(|error| SetupError::new("/proc/self/statm", error))?;
     lockdown::empty_root(&mut dressing);
     lockdown::fixed_limits(&mut dressing, 4 * CHILDREN);
@@ -286,16 +327,21 @@ fn lock_down(
     if !is_alone(&tasks) {
         return Err(SetupError::new("threads", "the template has more than one; call init() first in main"));
     }
-    let marked = filter::program(filter::child(MARK), Rule::Allow);
+    let marked = filter::further(&filter::child(MARK));
     let pid_at = marked.iter().enumerate().filter(|(_, i)| i.k == MARK.cast_unsigned()).map(|(at, _)| at).collect();
     let plan = config.plan.clone();
     let pid = rustix::process::getpid();
-    let inherited = Inherited { plan, pid, bytes, signals, sets, filter: marked, pid_at };
-    rehearse(&tasks, &inherited).map_err(|error| SetupError::new("rehearsal", error))?;
-    let hot = hot.map(Hot::choose);
+    let fork = PlainFork::find();
+    let inherited = Inherited { plan, pid, bytes, signals, fork, sets, filter: marked, pid_at };
+    let rehearse = || Rehearsal::prepare().map_err(|error| SetupError::new("rehearsal", error));
+    rehearse()?.run(&tasks, &inherited).map_err(|error| SetupError::new("rehearsal", error))?;
+    let last = match hot {
+        Some(hot) => Some((hot.choose(), last, rehearse()?)),
+        None => None,
+    };
     lockdown::restrict(&mut dressing, filter::template());
     dressing.note(Layer::ChildSeccomp, dressing.state(Layer::Seccomp));
-    Ok((tasks, dressing.done(), inherited, hot))
+    Ok(LockedIn { tasks, layers: dressing.done(), inherited, last })
 }
 
 /// The data sets of the runs to come, each on a line of its own.
@@ -311,18 +357,29 @@ fn import(file: OwnedFd) -> io::Result<Vec<DataSet>> {
     BufReader::new(file).lines().map(set).collect()
 }
 
-/// Makes a child that finds no job, and reaps it.
-fn rehearse(tasks: &OwnedFd, inherited: &Inherited) -> io::Result<()> {
-    let socket = rustix::net::SocketType::SEQPACKET;
-    let pair = || rustix::net::socketpair(AddressFamily::UNIX, socket, SocketFlags::CLOEXEC, None);
-    let ((near, run), (_status, theirs)) = (pair()?, pair()?);
-    let order = Order { memory: 0, cpu_s: 0, kill_at: 0, entry: 0, fail_step: 0, id: 0 };
-    drop(near);
-    let Some(child) = start(order, run, theirs, tasks, inherited) else { return Ok(()) };
-    let mut fds = [PollFd::new(&child.process, PollFlags::IN)];
-    rustix::event::poll(&mut fds, None)?;
-    bury(child);
-    Ok(())
+/// A child that finds no job.
+struct Rehearsal {
+    run: OwnedFd,
+    status: (OwnedFd, OwnedFd),
+}
+
+impl Rehearsal {
+    fn prepare() -> io::Result<Rehearsal> {
+        let socket = rustix::net::SocketType::SEQPACKET;
+        let pair = || rustix::net::socketpair(AddressFamily::UNIX, socket, SocketFlags::CLOEXEC, None);
+        Ok(Rehearsal { run: pair()?.0, status: pair()? })
+    }
+
+    /// Makes the child, and reaps it.
+    fn run(self, tasks: &OwnedFd, inherited: &Inherited) -> io::Result<()> {
+        let order = Order { memory: 0, cpu_s: 0, kill_at: 0, entry: 0, fail_step: 0, id: 1 };
+        let (_near, theirs) = self.status;
+        let Some(child) = start(order, self.run, theirs, tasks, inherited) else { return Ok(()) };
+        let mut fds = [PollFd::new(&child.process, PollFlags::IN)];
+        rustix::event::poll(&mut fds, None)?;
+        bury(child);
+        Ok(())
+    }
 }
 
 /// Stands in a filter for a pid; no process can have it, and no system call either.
@@ -343,22 +400,20 @@ fn address_space() -> io::Result<u64> {
 /// as its children have the page too.
 fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited) {
     let mut running: Vec<Running> = Vec::with_capacity(CHILDREN as usize);
-    let mut ended: Vec<usize> = Vec::with_capacity(CHILDREN as usize);
     loop {
-        let orders = wait(control, &running, &mut ended);
+        let woken = wait(control, &running);
         // From the end, so that places stay what they are.
-        for at in ended.drain(..).rev() {
+        for at in (0..running.len()).rev().filter(|&at| woken.ended[at]) {
             bury(running.swap_remove(at));
         }
-        if orders {
-            match receive(control) {
-                Ok(Ask::Child(order, run, status)) => running.extend(start(order, run, status, tasks, inherited)),
-                Ok(Ask::Deadline { id, kill_at }) => {
-                    running.iter_mut().filter(|child| child.id == id).for_each(|child| child.kill_at = kill_at);
-                }
-                Ok(Ask::Nonsense) => {}
-                // Children die with this process.
-                Err(_) => return,
+        if woken.message {
+            // Children die with this process.
+            let Ok((message, fds)) = receive(control) else { return };
+            if let Some(Deadline { id, kill_at }) = message.deadline {
+                running.iter_mut().filter(|child| child.id == id).for_each(|child| child.kill_at = kill_at);
+            }
+            if let (Some(order), Some((run, status))) = (message.order, fds) {
+                running.extend(start(order, run, status, tasks, inherited));
             }
         }
         kill_late(&mut running, inherited);
@@ -379,11 +434,19 @@ fn is_late(child: &Running, now: u64) -> bool {
     child.kill_at > 0 && now >= child.kill_at.saturating_add(PATIENCE_NS)
 }
 
-/// Waits until there is an order, a child has ended, or one is late. Answers whether there is an order.
-fn wait(control: &OwnedFd, running: &[Running], ended: &mut Vec<usize>) -> bool {
+/// What there is to do.
+struct Woken {
+    /// The host has said something.
+    message: bool,
+    /// Which children have ended.
+    ended: [bool; CHILDREN as usize],
+}
+
+/// Waits until there is a message, a child has ended, or one is late.
+fn wait(control: &OwnedFd, running: &[Running]) -> Woken {
     const FEW: usize = 16;
     let fd = |at: usize| PollFd::new(running.get(at).map_or(control, |child| &child.process), PollFlags::IN);
-    // With too many children at once, orders wait.
+    // With too many children at once, messages wait.
     let count = running.len() + usize::from((running.len() as u64) < CHILDREN);
     let (mut few, mut many) = (std::array::from_fn::<_, FEW, _>(fd), Vec::new());
     let fds = match few.get_mut(..count) {
@@ -398,16 +461,19 @@ fn wait(control: &OwnedFd, running: &[Running], ended: &mut Vec<usize>) -> bool 
     let timeout = late.map(|at| at.saturating_add(PATIENCE_NS).saturating_sub(now));
     let timeout =
         timeout.map(|ns| Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 });
-    if rustix::event::poll(fds, timeout.as_ref()).is_err() {
-        return false;
+    let mut woken = Woken { message: false, ended: [false; CHILDREN as usize] };
+    if rustix::event::poll(fds, timeout.as_ref()).is_ok() {
+        let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
+        for (ended, fd) in woken.ended.iter_mut().zip(&fds[..running.len()]) {
+            *ended = ready(fd);
+        }
+        woken.message = fds.get(running.len()).is_some_and(ready);
     }
-    let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
-    ended.extend((0..running.len()).filter(|&at| ready(&fds[at])));
-    fds.get(running.len()).is_some_and(ready)
+    woken
 }
 
-/// Takes what the host asks; an error when it is gone.
-fn receive(control: &OwnedFd) -> io::Result<Ask> {
+/// Takes what the host says, and the two descriptors of an order; an error when it is gone.
+fn receive(control: &OwnedFd) -> io::Result<(Message, Option<(OwnedFd, OwnedFd)>)> {
     let mut bytes = [0; 8 * WORDS];
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -427,12 +493,9 @@ fn receive(control: &OwnedFd) -> io::Result<Ask> {
         _ => None,
     });
     let mut fds = fds.by_ref().flatten();
-    let order = Order::of(&bytes[..message.bytes]).filter(|_| !message.flags.contains(ReturnFlags::TRUNC));
-    Ok(match (order, fds.next(), fds.next()) {
-        (Some(order), Some(run), Some(status)) => Ask::Child(order, run, status),
-        (Some(Order { id, kill_at, .. }), None, None) => Ask::Deadline { id, kill_at },
-        _ => Ask::Nonsense,
-    })
+    let whole = !message.flags.contains(ReturnFlags::TRUNC);
+    let message = Message::of(&bytes[..message.bytes]).filter(|_| whole);
+    Ok((message.unwrap_or(Message { order: None, deadline: None }), fds.next().zip(fds.next())))
 }
 
 /// Forks a child for an order.
@@ -441,7 +504,7 @@ fn start(order: Order, run: OwnedFd, status: OwnedFd, tasks: &OwnedFd, inherited
         notify(&status, Notice::Refused(libc::EDEADLK), None);
         return None;
     }
-    let pid = match sys::fork() {
+    let pid = match sys::fork_alone(inherited.fork) {
         Ok(Fork::Child) => child::main(order, run, inherited),
         Ok(Fork::Parent(pid)) => pid,
         Err(error) => {
@@ -501,8 +564,13 @@ mod tests {
     #[test]
     fn orders_and_notices_survive_the_way() {
         let order = Order { memory: 1, cpu_s: u64::MAX, kill_at: 3, entry: 4, fail_step: 5, id: 6 };
-        assert_eq!(Order::of(&order.to_bytes()), Some(order));
-        assert_eq!(Order::of(&order.to_bytes()[..47]), None);
+        for order in [None, Some(order)] {
+            for deadline in [None, Some(Deadline { id: 7, kill_at: 8 })] {
+                let message = Message { order, deadline };
+                assert_eq!(Message::of(&message.to_bytes()), Some(message));
+                assert_eq!(Message::of(&message.to_bytes()[..63]), None);
+            }
+        }
         let death = Death { status: -1, cpu_us: 7, rss_peak_bytes: u64::MAX };
         for notice in [
             Notice::Started,
