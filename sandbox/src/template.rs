@@ -6,7 +6,7 @@
 
 use crate::child::{self, WarmUp};
 use crate::filter;
-use crate::hot::{self, Hot};
+use crate::hot::{self, Hot, Watch};
 use crate::lockdown::{self, Dressing, Layer, Layers, Plan, SetupError, State};
 use crate::sys::{self, Death, Fork, Instruction, PlainFork};
 use crate::wire::PACKET;
@@ -250,12 +250,17 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
             }
         }
     }
+    let told = |ready: &Result<LockedIn, SetupError>| {
+        let report: Ready = ready.as_ref().map(|locked| locked.layers.clone()).map_err(Clone::clone);
+        serde_json::to_vec(&report).map_err(|error| SetupError::new("report", error))
+    };
     let mut ready = lock_down(config, dressing, signals, sets);
-    let report = ready.as_ref().map(|locked| &locked.layers).map_err(Clone::clone);
-    let report = serde_json::to_vec(&report).map_err(|error| SetupError::new("report", error))?;
-    if let Ok(locked) = &mut ready {
-        // It takes some milliseconds, which are not to be those of the first run.
-        locked.settle().map_err(|error| SetupError::new("rehearsal", error))?;
+    let mut report = told(&ready)?;
+    // It takes some milliseconds, which are not to be those of the first run.
+    let settled = ready.as_mut().map_or(Ok(()), |locked| locked.settle());
+    if let Err(error) = settled {
+        ready = Err(SetupError::new("rehearsal", error));
+        report = told(&ready)?;
     }
     rustix::net::send(&control, &report, SendFlags::NOSIGNAL).map_err(errno("report"))?;
     let locked = ready?;
@@ -268,7 +273,7 @@ struct LockedIn {
     tasks: OwnedFd,
     layers: Layers,
     inherited: Inherited,
-    /// Where the pages that children touch are found out: what does it, prepared before the calls for that were forbidden.
+    /// What it does last, prepared while the calls for that were allowed.
     last: Option<(Hot, WarmUp, Rehearsal)>,
 }
 
@@ -307,7 +312,7 @@ fn lock_down(
     let warm_up = |source| WarmUp::with(source).map_err(|error| SetupError::new("warm-up", error));
     let warmed = |done: io::Result<()>| done.map_err(|error| SetupError::new("warm-up", error));
     warmed(warm_up(child::BROAD)?.run(&signals))?;
-    let hot = Hot::watch().ok();
+    let watch = Watch::begin().ok();
     warmed(warm_up(child::PLAIN)?.run(&signals))?;
     let last = warm_up(child::PLAIN)?;
     let bytes = address_space().map_err(|error| SetupError::new("/proc/self/statm", error))?;
@@ -335,8 +340,8 @@ fn lock_down(
     let inherited = Inherited { plan, pid, bytes, signals, fork, sets, filter: marked, pid_at };
     let rehearse = || Rehearsal::prepare().map_err(|error| SetupError::new("rehearsal", error));
     rehearse()?.run(&tasks, &inherited).map_err(|error| SetupError::new("rehearsal", error))?;
-    let last = match hot {
-        Some(hot) => Some((hot.choose(), last, rehearse()?)),
+    let last = match watch.map(Watch::choose) {
+        Some(hot) => Some((hot, last, rehearse()?)),
         None => None,
     };
     lockdown::restrict(&mut dressing, filter::template());

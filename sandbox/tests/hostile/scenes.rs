@@ -256,24 +256,20 @@ fn processes() -> usize {
     templates().len()
 }
 
-/// Their pids.
+/// Their pids, also of those that have outlived their host. Other hosts on the machine have their own.
 pub(crate) fn templates() -> Vec<u32> {
-    let own = std::process::id();
-    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = all.filter_map(|entry| entry.file_name().to_string_lossy().parse::<u32>().ok());
-    let ours = pids.filter(|&pid| {
+    let is_template = |pid: u32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        if !line.windows(TEMPLATE.len()).any(|part| part == TEMPLATE) {
-            return false;
-        }
-        // Other hosts on the machine have their own.
-        let mut above = parent(pid);
-        while let Some(next) = above.filter(|&above| above > 1 && above != own) {
-            above = parent(next);
-        }
-        above.is_some()
-    });
-    ours.collect()
+        line.windows(TEMPLATE.len()).any(|part| part == TEMPLATE)
+    };
+    // An orphan goes to one of the processes above.
+    let above: Vec<u32> = std::iter::successors(Some(std::process::id()), |&pid| parent(pid)).collect();
+    let is_ours = |&pid: &u32| {
+        let host = std::iter::successors(Some(pid), |&pid| parent(pid)).find(|&pid| !is_template(pid));
+        is_template(pid) && host.is_some_and(|host| above.contains(&host))
+    };
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    all.filter_map(|entry| entry.file_name().to_string_lossy().parse().ok()).filter(is_ours).collect()
 }
 
 /// The parent of a process that lives.
