@@ -250,21 +250,17 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
             }
         }
     }
-    let told = |ready: &Result<LockedIn, SetupError>| {
-        let report: Ready = ready.as_ref().map(|locked| locked.layers.clone()).map_err(Clone::clone);
-        serde_json::to_vec(&report).map_err(|error| SetupError::new("report", error))
-    };
-    let mut ready = lock_down(config, dressing, signals, sets);
-    let mut report = told(&ready)?;
+    let told = |ready: Ready| serde_json::to_vec(&ready).map_err(|error| SetupError::new("report", error));
+    let locked = lock_down(config, dressing, signals, sets);
+    let mut report = told(locked.as_ref().map(|locked| locked.layers.clone()).map_err(Clone::clone))?;
     // It takes some milliseconds, which are not to be those of the first run.
-    let settled = ready.as_mut().map_or(Ok(()), |locked| locked.settle());
-    if let Err(error) = settled {
-        ready = Err(SetupError::new("rehearsal", error));
-        report = told(&ready)?;
+    let settled = locked.and_then(LockedIn::settle);
+    if let Err(error) = &settled {
+        report = told(Err(error.clone()))?;
     }
     rustix::net::send(&control, &report, SendFlags::NOSIGNAL).map_err(errno("report"))?;
-    let locked = ready?;
-    serve(&control, &locked.tasks, &locked.inherited);
+    let (tasks, inherited) = settled?;
+    serve(&control, &tasks, &inherited);
     Ok(())
 }
 
@@ -275,20 +271,25 @@ struct LockedIn {
     inherited: Inherited,
     /// What it does last, prepared while the calls for that were allowed.
     last: Option<(Hot, WarmUp, Rehearsal)>,
+    /// Where its sizes stand.
+    statm: OwnedFd,
 }
 
 impl LockedIn {
     /// Maps what children touch and no more, and puts the memory in order, as the last thing before they are made.
-    fn settle(&mut self) -> io::Result<()> {
-        if let Some((hot, warm_up, rehearsal)) = self.last.take() {
+    fn settle(self) -> Result<(OwnedFd, Inherited), SetupError> {
+        let LockedIn { tasks, layers, mut inherited, last, statm } = self;
+        if let Some((hot, warm_up, rehearsal)) = last {
             hot.drop_all();
-            warm_up.run(&self.inherited.signals)?;
+            warm_up.run(&inherited.signals).map_err(|error| SetupError::new("warm-up", error))?;
             child::code_of_lock().into_iter().for_each(|code| hot.touch(code));
-            rehearsal.run(&self.tasks, &self.inherited)?;
+            rehearsal.run(&tasks, &inherited).map_err(|error| SetupError::new("rehearsal", error))?;
             hot.keep();
         }
+        drop(layers);
         child::fill_gaps();
-        Ok(())
+        inherited.bytes = address_space(&statm).map_err(|error| SetupError::new("/proc/self/statm", error))?;
+        Ok((tasks, inherited))
     }
 }
 
@@ -315,7 +316,8 @@ fn lock_down(
     let watch = Watch::begin().ok();
     warmed(warm_up(child::PLAIN)?.run(&signals))?;
     let last = warm_up(child::PLAIN)?;
-    let bytes = address_space().map_err(|error| SetupError::new("/proc/self/statm", error))?;
+    let statm = rustix::fs::open("/proc/self/statm", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|error| SetupError::new("/proc/self/statm", error))?;
     lockdown::empty_root(&mut dressing);
     lockdown::fixed_limits(&mut dressing, 4 * CHILDREN);
     dressing.try_on(Layer::WallKill, || {
@@ -337,7 +339,7 @@ fn lock_down(
     let plan = config.plan.clone();
     let pid = rustix::process::getpid();
     let fork = PlainFork::find();
-    let inherited = Inherited { plan, pid, bytes, signals, fork, sets, filter: marked, pid_at };
+    let inherited = Inherited { plan, pid, bytes: 0, signals, fork, sets, filter: marked, pid_at };
     let rehearse = || Rehearsal::prepare().map_err(|error| SetupError::new("rehearsal", error));
     rehearse()?.run(&tasks, &inherited).map_err(|error| SetupError::new("rehearsal", error))?;
     let last = match watch.map(Watch::choose) {
@@ -346,7 +348,7 @@ fn lock_down(
     };
     lockdown::restrict(&mut dressing, filter::template());
     dressing.note(Layer::ChildSeccomp, dressing.state(Layer::Seccomp));
-    Ok(LockedIn { tasks, layers: dressing.done(), inherited, last })
+    Ok(LockedIn { tasks, layers: dressing.done(), inherited, last, statm })
 }
 
 /// The data sets of the runs to come, each on a line of its own.
@@ -395,9 +397,12 @@ fn is_alone(tasks: &OwnedFd) -> bool {
     rustix::fs::fstat(tasks).is_ok_and(|stat| stat.st_nlink == 3)
 }
 
-fn address_space() -> io::Result<u64> {
-    let statm = std::fs::read_to_string("/proc/self/statm")?;
-    let pages: u64 = statm.split(' ').next().and_then(|n| n.parse().ok()).ok_or(io::ErrorKind::InvalidData)?;
+/// The address space that this process has, by the first number of its `statm`.
+fn address_space(statm: &OwnedFd) -> io::Result<u64> {
+    let mut bytes = [0; 128];
+    let read = rustix::io::read(statm, &mut bytes[..])?;
+    let text = std::str::from_utf8(&bytes[..read]).map_err(io::Error::other)?;
+    let pages: u64 = text.split(' ').next().and_then(|n| n.parse().ok()).ok_or(io::ErrorKind::InvalidData)?;
     Ok(pages * rustix::param::page_size() as u64)
 }
 
