@@ -7,7 +7,7 @@ use crate::sys::{self, Death, Fork};
 use crate::verdict::{self, End, Facts, Kill, SETUP_FAILED};
 use crate::wire::{self, Assembler, Kind, PACKET, Taken, Violation};
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
+use rustix::net::RecvFlags;
 use rustix::process::{Pid, PidfdFlags, Resource, Signal};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -88,9 +88,7 @@ fn watched<T: Serialize>(bounds: &Bounds, work: impl FnOnce() -> T) -> Result<(C
     let deadline = Instant::now().checked_add(bounds.timeout);
     let deadline = deadline.and_then(|at| at.checked_add(bounds.late));
     let setup = |step: &str, error: io::Error| failed(SetupError::new(step, error));
-    let (ours, theirs) =
-        rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-            .map_err(|error| setup("channel", error.into()))?;
+    let (ours, theirs) = crate::wire::pair().map_err(|error| setup("channel", error))?;
     let parent = rustix::process::getpid();
     let in_use = address_space().map_err(|error| setup("/proc/self/statm", error))?;
     let pid = match sys::fork().map_err(|error| setup("fork", error))? {

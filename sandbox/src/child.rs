@@ -50,9 +50,7 @@ impl WarmUp {
     pub(crate) fn with(source: &str) -> io::Result<WarmUp> {
         let engine = Engine::default();
         let input = Input::new().json_object(r#"{"a": {"b": [1, null, true, 2.5]}}"#);
-        let socket = rustix::net::SocketType::SEQPACKET;
-        let (near, far) =
-            rustix::net::socketpair(rustix::net::AddressFamily::UNIX, socket, rustix::net::SocketFlags::CLOEXEC, None)?;
+        let (near, far) = wire::pair()?;
         let (job, _) = engine.send_off(source, &input, &[], false).map_err(|_| io::ErrorKind::InvalidInput)?;
         let mut frame = sys::monotonic_ns().to_le_bytes().to_vec();
         frame.extend(serde_json::to_vec(&job)?);

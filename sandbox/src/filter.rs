@@ -2,7 +2,7 @@
 //!
 //! A filter is a binary search over intervals of system call numbers, so that it is short to run. What the table does not
 //! name kills the process. A filter that only takes away from one that is there is a short list instead: each instruction
-//! takes half a microsecond to install, and each child installs one.
+//! takes time to install (`docs/performance.md`), and each child installs one.
 
 use crate::sys::{Instruction, arch};
 

@@ -5,8 +5,8 @@
 //! mapping that has had a private page. So the template drops what is mapped and runs a program while every second page is
 //! marked, which keeps the kernel from mapping more than the page that is touched; and that twice. The first time shows
 //! which mappings are used, and a page of each is made private. The second time, when the template is locked in and does
-//! nothing any more but run the program, leaves those pages mapped that a child touches and no others: each costs a fork
-//! and the end of a child a quarter of a microsecond. Then the marks are taken away.
+//! nothing any more but run the program, leaves those pages mapped that a child touches and no others: each costs in a fork
+//! and in the end of a child (`docs/performance.md`). Then the marks are taken away.
 //!
 //! Nothing depends on it: where a step does not work, children fault. The same goes for [`gather`].
 

@@ -7,12 +7,11 @@ use crate::cgroup::Group;
 use crate::lockdown::{Layer, Layers, Plan, SetupError, State};
 use crate::sys;
 use crate::template::{ARGUMENT, Config, Deadline, Message, Order, REPORT_BYTES, Ready};
+use crate::wire::pair;
 use lisp_runtime::DataSet;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::MemfdFlags;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
-};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::process::Resource;
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
@@ -65,10 +64,6 @@ pub(crate) struct Channels {
     id: u64,
     /// What the template does not know yet, when the child was there before its job.
     untold: Option<Deadline>,
-}
-
-fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
-    Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
 impl Template {
@@ -381,7 +376,8 @@ impl Pool {
         Err(SetupError::new("template", last.unwrap_or_else(|| io::ErrorKind::Other.into())))
     }
 
-    /// Tells the template what it has to know of a run that has its job, and orders the next spare child, where spare children are wanted.
+    /// Tells the template what it has to know of a run that has its job, and orders the next spare child, where spare children
+    /// are wanted.
     pub(crate) fn restock(&self, template: &Template, order: Order, channels: &mut Channels) {
         template.restock(self.spares.then_some(order), channels.untold.take());
     }

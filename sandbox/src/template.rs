@@ -9,14 +9,14 @@ use crate::filter;
 use crate::hot::{self, Hot, Watch};
 use crate::lockdown::{self, Dressing, Layer, Layers, Plan, SetupError, State};
 use crate::sys::{self, Death, Fork, Instruction, PlainFork};
-use crate::wire::PACKET;
+use crate::wire::{self, PACKET};
 use lisp_runtime::{DataSet, SentSet};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags,
 };
 use rustix::process::{Pid, PidfdFlags, Resource, Signal};
 use serde::{Deserialize, Serialize};
@@ -181,7 +181,7 @@ struct Running {
 pub(crate) struct Inherited {
     pub(crate) plan: Plan,
     pub(crate) pid: Pid,
-    /// Address space of the template.
+    /// Address space of the template, known when that has settled.
     pub(crate) bytes: u64,
     pub(crate) signals: child::Signals,
     fork: Option<PlainFork>,
@@ -372,9 +372,7 @@ struct Rehearsal {
 
 impl Rehearsal {
     fn prepare() -> io::Result<Rehearsal> {
-        let socket = rustix::net::SocketType::SEQPACKET;
-        let pair = || rustix::net::socketpair(AddressFamily::UNIX, socket, SocketFlags::CLOEXEC, None);
-        Ok(Rehearsal { run: pair()?.0, status: pair()? })
+        Ok(Rehearsal { run: wire::pair()?.0, status: wire::pair()? })
     }
 
     /// Makes the child, and reaps it.

@@ -50,8 +50,8 @@ fn side(forked: libc::pid_t) -> io::Result<Fork> {
     }
 }
 
-/// As [`fork`], without what the C library does besides for programs with several threads, if it can be had: that takes a
-/// child five microseconds and three pages.
+/// As [`fork`], without what the C library does besides for programs with several threads, if it can be had: that
+/// has a child write to three pages more.
 #[cfg(target_os = "linux")]
 pub(crate) fn fork_alone(plain: Option<PlainFork>) -> io::Result<Fork> {
     let Some(PlainFork(plain)) = plain else { return fork() };

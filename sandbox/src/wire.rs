@@ -6,9 +6,14 @@
 
 pub(crate) use crate::verdict::Violation;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::io;
 use std::os::fd::OwnedFd;
+
+/// The two ends of a channel.
+pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
