@@ -6,15 +6,18 @@
 use crate::cgroup::Group;
 use crate::lockdown::{Layer, Layers, Plan, SetupError, State};
 use crate::sys;
-use crate::template::{ARGUMENT, Config, Deadline, Message, Order, REPORT_BYTES, Ready};
+use crate::template::{ARGUMENT, Config, Deadline, Message, Notice, Order, REPORT_BYTES, Ready};
 use crate::wire::pair;
 use lisp_runtime::DataSet;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::MemfdFlags;
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+};
 use rustix::process::Resource;
 use std::fs::File;
-use std::io::{self, IoSlice, Write};
+use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -38,8 +41,10 @@ pub(crate) struct Template {
     /// It outlives its processes, and then goes.
     pub(crate) group: Option<Arc<Group>>,
     pub(crate) layers: Layers,
-    /// The name of the next child.
+    /// The name of the next lane.
     next: AtomicU64,
+    /// Lanes that no run has.
+    free: Mutex<Vec<Arc<Lane>>>,
     spare: Mutex<Option<Spare>>,
 }
 
@@ -55,13 +60,55 @@ struct Spare {
 /// After so many runs that a spare child did not suit there is to be another one.
 const UNSUITED: u32 = 4;
 
-/// A run's two channels: to its process, and to the template about it.
+/// Two sockets, to a run's process and to the template about it. The template keeps its ends, so that one run after the
+/// other can have them.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    id: u64,
+    pub(crate) run: OwnedFd,
+    status: OwnedFd,
+}
+
+/// What a template has said; no notice at all is its end.
+pub(crate) struct Heard {
+    pub(crate) notice: Option<Notice>,
+    pub(crate) process: Option<OwnedFd>,
+}
+
+impl Lane {
+    pub(crate) fn status(&self) -> PollFd<'_> {
+        PollFd::new(&self.status, PollFlags::IN)
+    }
+
+    /// What the template says next, if it has said something.
+    pub(crate) fn hear(&self) -> Option<Heard> {
+        let mut bytes = [0; Notice::BYTES];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        let read = loop {
+            let mut parts = [IoSliceMut::new(&mut bytes)];
+            match rustix::net::recvmsg(&self.status, &mut parts, &mut ancillary, flags) {
+                Ok(message) => break message.bytes,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return None,
+                Err(_) => break 0,
+            }
+        };
+        let fds = ancillary.drain().filter_map(|part| match part {
+            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+            _ => None,
+        });
+        Some(Heard { process: fds.flatten().next(), notice: Notice::of(&bytes[..read]) })
+    }
+}
+
+/// What a run has of its template.
 #[derive(Debug)]
 pub(crate) struct Channels {
-    pub(crate) run: OwnedFd,
-    pub(crate) status: OwnedFd,
-    /// The child's name.
-    id: u64,
+    pub(crate) lane: Arc<Lane>,
+    /// The process, when it is known already.
+    pub(crate) process: Option<OwnedFd>,
     /// What the template does not know yet, when the child was there before its job.
     untold: Option<Deadline>,
 }
@@ -94,6 +141,7 @@ impl Template {
             group: group.as_ref().ok().cloned(),
             layers: Layers(Vec::new()),
             next: AtomicU64::new(1),
+            free: Mutex::default(),
             spare: Mutex::default(),
         };
         template.layers = template.ready()?;
@@ -143,12 +191,22 @@ impl Template {
             }
             return None;
         }
-        let channels = place.take()?.channels;
+        let Channels { lane, .. } = place.take()?.channels;
         drop(place);
-        // It may have died meanwhile, of whatever cause.
-        let mut fds = [PollFd::new(&channels.run, PollFlags::empty())];
-        let lives = matches!(rustix::event::poll(&mut fds, Some(&Timespec::default())), Ok(0));
-        lives.then(|| Channels { untold: Some(Deadline { id: channels.id, kill_at: order.kill_at }), ..channels })
+        let process = match lane.hear() {
+            // It is on its way.
+            None => None,
+            Some(Heard { notice: Some(Notice::Started), process: Some(process) }) => {
+                self.was_heard();
+                // It may have died meanwhile, of whatever cause.
+                let mut fds = [PollFd::new(&process, PollFlags::IN)];
+                let lives = matches!(rustix::event::poll(&mut fds, Some(&Timespec::default())), Ok(0));
+                Some(Some(process).filter(|_| lives)?)
+            }
+            Some(_) => return None,
+        };
+        let untold = Some(Deadline { lane: lane.id, kill_at: order.kill_at });
+        Some(Channels { lane, process, untold })
     }
 
     /// Tells the template until when a spare child has time, now that it has a job, and orders the next one where there is
@@ -172,11 +230,30 @@ impl Template {
 
     /// Orders a child.
     fn make(&self, order: Order, told: Option<Deadline>) -> io::Result<Channels> {
-        let ((run, their_run), (status, their_status)) = (pair()?, pair()?);
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let message = Message { order: Some(Order { id, ..order }), deadline: told };
-        self.send(message, &[their_run.as_fd(), their_status.as_fd()])?;
-        Ok(Channels { run, status, untold: None, id })
+        let free = lock(&self.free).pop();
+        let (lane, theirs) = match free {
+            Some(lane) => (lane, None),
+            None => {
+                let ((run, their_run), (status, their_status)) = (pair()?, pair()?);
+                let id = self.next.fetch_add(1, Ordering::Relaxed);
+                (Arc::new(Lane { id, run, status }), Some([their_run, their_status]))
+            }
+        };
+        let message = Message { order: Some(Order { lane: lane.id, ..order }), deadline: told };
+        match &theirs {
+            Some([run, status]) => self.send(message, &[run.as_fd(), status.as_fd()])?,
+            None => self.send(message, &[])?,
+        }
+        Ok(Channels { lane, process: None, untold: None })
+    }
+
+    /// Takes back the lane of a run that is reaped and read to its end. The next run has it when nothing is left in it for
+    /// the process that has gone, and no other can be left that this one started.
+    pub(crate) fn take_back(&self, lane: &Arc<Lane>) {
+        let alone = self.layers.is_active(Layer::Seccomp) && self.layers.is_active(Layer::ChildSeccomp);
+        if alone && sys::unread(&lane.run).is_ok_and(|bytes| bytes == 0) {
+            lock(&self.free).push(lane.clone());
+        }
     }
 
     fn send(&self, message: Message, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
@@ -191,7 +268,7 @@ impl Template {
             // A template that is stopped fills its channel, and then has to go.
             match rustix::net::sendmsg(&self.control, &[IoSlice::new(&bytes)], &mut ancillary, flags) {
                 Ok(_) => return Ok(()),
-                Err(rustix::io::Errno::INTR) => {}
+                Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }

@@ -9,10 +9,9 @@ use crate::wire::{self, Assembler, Frame, Kind, PACKET, Taken, Violation};
 use lisp_runtime::{Begun, CallReply, Ended, Home, Outcome, Report};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags};
+use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::Signal;
 use std::collections::VecDeque;
-use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, OnceLock};
@@ -76,12 +75,13 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn new(template: Arc<Template>, channels: Channels, order: Order, watch: Watch) -> Running {
+    pub(crate) fn new(template: Arc<Template>, mut channels: Channels, order: Order, watch: Watch) -> Running {
+        let process = channels.process.take().map(OnceLock::from).unwrap_or_default();
         Running {
             template,
             channels,
             order,
-            process: Arc::default(),
+            process: Arc::new(process),
             watch,
             assembler: Assembler::default(),
             buffer: Vec::with_capacity(PACKET),
@@ -126,6 +126,9 @@ impl Running {
             self.step(home);
         }
         self.drain(home);
+        if matches!(self.end, Some(End::Reaped { .. })) && !self.closed {
+            self.template.take_back(&self.channels.lane);
+        }
         self.outcome(home)
     }
 
@@ -159,7 +162,7 @@ impl Running {
     /// Sends what there is room for.
     fn write(&mut self) {
         while let Some(packet) = self.out.front() {
-            match rustix::net::send(&self.channels.run, packet, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            match rustix::net::send(&self.channels.lane.run, packet, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Ok(_) => drop(self.out.pop_front()),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
@@ -174,10 +177,10 @@ impl Running {
         let wanted = PollFlags::IN | if self.out.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
         let wake = self.next_look(home).map(|at| at.saturating_duration_since(Instant::now()));
         let wake = wake.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
-        let mut fds = vec![PollFd::new(&self.channels.status, PollFlags::IN)];
+        let mut fds = vec![self.channels.lane.status()];
         // After its report a process has nothing to say but that it ends, which the template says better.
         let listens = !self.closed && self.reported_at.is_none();
-        let run = listens.then(|| fds.push(PollFd::new(&self.channels.run, wanted)));
+        let run = listens.then(|| fds.push(PollFd::new(&self.channels.lane.run, wanted)));
         let calls = self.calls.as_ref().map(|calls| calls.2.clone());
         if let Some(woken) = &calls {
             fds.push(PollFd::new(woken, PollFlags::IN));
@@ -279,37 +282,20 @@ impl Running {
 
     /// Takes one notice of the template's.
     fn read_notices(&mut self) {
-        loop {
-            let mut bytes = [0; 32];
-            let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-            let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-            let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-            let mut parts = [IoSliceMut::new(&mut bytes)];
-            let read = match rustix::net::recvmsg(&self.channels.status, &mut parts, &mut ancillary, flags) {
-                Ok(message) => message.bytes,
-                Err(Errno::INTR) => continue,
-                Err(Errno::AGAIN) => return,
-                Err(_) => 0,
-            };
-            for part in ancillary.drain() {
-                if let RecvAncillaryMessage::ScmRights(fds) = part {
-                    for fd in fds {
-                        let _ = self.process.set(fd);
-                    }
-                }
-            }
-            if read > 0 {
-                self.template.was_heard();
-            }
-            match Notice::of(&bytes[..read]) {
-                Some(Notice::Started) if self.kill.is_some() => self.send_kill(),
-                Some(Notice::Started) => {}
-                Some(Notice::Refused(errno)) => self.end = Some(End::NotStarted(errno)),
-                Some(Notice::Ended { death, late }) => self.end = Some(End::Reaped { death, late }),
-                None if self.end.is_none() => self.give_up(),
-                None => {}
-            }
-            return;
+        let Some(heard) = self.channels.lane.hear() else { return };
+        if let Some(process) = heard.process {
+            let _ = self.process.set(process);
+        }
+        if heard.notice.is_some() {
+            self.template.was_heard();
+        }
+        match heard.notice {
+            Some(Notice::Started) if self.kill.is_some() => self.send_kill(),
+            Some(Notice::Started) => {}
+            Some(Notice::Refused(errno)) => self.end = Some(End::NotStarted(errno)),
+            Some(Notice::Ended { death, late }) => self.end = Some(End::Reaped { death, late }),
+            None if self.end.is_none() => self.give_up(),
+            None => {}
         }
     }
 
@@ -324,7 +310,7 @@ impl Running {
             }
             self.buffer.clear();
             let into = rustix::buffer::spare_capacity(&mut self.buffer);
-            let read = match rustix::net::recv(&self.channels.run, into, RecvFlags::DONTWAIT) {
+            let read = match rustix::net::recv(&self.channels.lane.run, into, RecvFlags::DONTWAIT) {
                 Ok((read, _)) => read,
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => return,

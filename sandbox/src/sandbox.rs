@@ -327,7 +327,7 @@ impl Sandbox {
             kill_at: 0,
             entry: 0,
             fail_step: 0,
-            id: 0,
+            lane: 0,
         }
     }
 

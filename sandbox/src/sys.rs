@@ -213,6 +213,14 @@ pub(crate) fn advise(range: std::ops::Range<usize>, advice: Advice) -> io::Resul
     result(i64::from(unsafe { libc::madvise(start, range.len(), advice) })).map(drop)
 }
 
+/// Bytes that were sent over a socket of this system and are not read yet, as the kernel counts them.
+pub(crate) fn unread(socket: &OwnedFd) -> io::Result<usize> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the number is a live variable of the type that is written.
+    result(i64::from(unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) }))?;
+    Ok(usize::try_from(bytes).unwrap_or(usize::MAX))
+}
+
 /// Has the page mapped that an address is on, which must be one that can be read.
 pub(crate) fn touch(address: usize) {
     // SAFETY: it can be read, and nothing is made of what is there.

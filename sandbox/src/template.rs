@@ -64,36 +64,37 @@ pub(crate) struct Order {
     pub(crate) entry: u64,
     /// For tests: the step of the set-up that fails, counted from 1.
     pub(crate) fail_step: u64,
-    /// By which the host names the child later.
-    pub(crate) id: u64,
+    /// Whose two sockets it gets. No lane has the name 0.
+    pub(crate) lane: u64,
 }
 
 /// What the host tells a template: of a child that has got its job meanwhile, and of one that it wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
-    /// Two descriptors come with an order: the child's end of the channel to the host, and the socket for notices.
+    /// With the first order for a lane come its two descriptors: the child's end of the channel to the host, and the
+    /// socket for notices.
     pub(crate) order: Option<Order>,
     pub(crate) deadline: Option<Deadline>,
 }
 
-/// The child of this name got its job, and is to be dead by then.
+/// The child in this lane got its job, and is to be dead by then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Deadline {
-    pub(crate) id: u64,
+    pub(crate) lane: u64,
     pub(crate) kill_at: u64,
 }
 
 const WORDS: usize = 8;
 
 impl Message {
-    /// No child has the name 0, which stands for nothing.
+    /// A lane of the name 0 stands for nothing.
     pub(crate) fn to_bytes(self) -> [u8; 8 * WORDS] {
         let mut numbers = [0; WORDS];
-        if let Some(Order { memory, cpu_s, kill_at, entry, fail_step, id }) = self.order {
-            numbers[..6].copy_from_slice(&[memory, cpu_s, kill_at, entry, fail_step, id]);
+        if let Some(Order { memory, cpu_s, kill_at, entry, fail_step, lane }) = self.order {
+            numbers[..6].copy_from_slice(&[memory, cpu_s, kill_at, entry, fail_step, lane]);
         }
-        if let Some(Deadline { id, kill_at }) = self.deadline {
-            numbers[6..].copy_from_slice(&[id, kill_at]);
+        if let Some(Deadline { lane, kill_at }) = self.deadline {
+            numbers[6..].copy_from_slice(&[lane, kill_at]);
         }
         let mut bytes = [0; 8 * WORDS];
         for (place, word) in bytes.chunks_exact_mut(8).zip(numbers) {
@@ -103,16 +104,16 @@ impl Message {
     }
 
     pub(crate) fn of(bytes: &[u8]) -> Option<Message> {
-        let [memory, cpu_s, kill_at, entry, fail_step, id, child, until] = words(bytes)?;
-        let order = (id > 0).then_some(Order { memory, cpu_s, kill_at, entry, fail_step, id });
-        Some(Message { order, deadline: (child > 0).then_some(Deadline { id: child, kill_at: until }) })
+        let [memory, cpu_s, kill_at, entry, fail_step, lane, other, until] = words(bytes)?;
+        let order = (lane > 0).then_some(Order { memory, cpu_s, kill_at, entry, fail_step, lane });
+        Some(Message { order, deadline: (other > 0).then_some(Deadline { lane: other, kill_at: until }) })
     }
 }
 
 impl Order {
     /// Is a child made for this order as good for the other?
     pub(crate) fn serves(&self, other: &Order) -> bool {
-        let order = |order: &Order| Order { kill_at: 0, id: 0, ..*order };
+        let order = |order: &Order| Order { kill_at: 0, lane: 0, ..*order };
         self.entry == 0 && order(self) == order(other)
     }
 }
@@ -138,7 +139,9 @@ pub(crate) enum Notice {
 }
 
 impl Notice {
-    pub(crate) fn to_bytes(self) -> [u8; 32] {
+    pub(crate) const BYTES: usize = 32;
+
+    pub(crate) fn to_bytes(self) -> [u8; Notice::BYTES] {
         let words = match self {
             Notice::Started => [1, 0, 0, 0],
             Notice::Refused(errno) => [2, errno.unsigned_abs().into(), 0, 0],
@@ -147,7 +150,7 @@ impl Notice {
                 [3 + u64::from(late), status, death.cpu_us, death.rss_peak_bytes]
             }
         };
-        let mut bytes = [0; 32];
+        let mut bytes = [0; Notice::BYTES];
         for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
@@ -167,12 +170,18 @@ impl Notice {
     }
 }
 
+/// The template's ends of two sockets that its children use one after the other. This end of `run` is the child's.
+struct Lane {
+    id: u64,
+    run: OwnedFd,
+    status: OwnedFd,
+}
+
 /// A child that lives.
 struct Running {
     pid: i32,
-    id: u64,
+    lane: Lane,
     process: OwnedFd,
-    status: OwnedFd,
     kill_at: u64,
     late: bool,
 }
@@ -366,20 +375,22 @@ fn import(file: OwnedFd) -> io::Result<Vec<DataSet>> {
 
 /// A child that finds no job.
 struct Rehearsal {
-    run: OwnedFd,
-    status: (OwnedFd, OwnedFd),
+    lane: Lane,
+    /// The host's end for notices.
+    status: OwnedFd,
 }
 
 impl Rehearsal {
     fn prepare() -> io::Result<Rehearsal> {
-        Ok(Rehearsal { run: wire::pair()?.0, status: wire::pair()? })
+        let ((run, _), (theirs, status)) = (wire::pair()?, wire::pair()?);
+        Ok(Rehearsal { lane: Lane { id: 0, run, status: theirs }, status })
     }
 
     /// Makes the child, and reaps it.
     fn run(self, tasks: &OwnedFd, inherited: &Inherited) -> io::Result<()> {
-        let order = Order { memory: 0, cpu_s: 0, kill_at: 0, entry: 0, fail_step: 0, id: 1 };
-        let (_near, theirs) = self.status;
-        let Some(child) = start(order, self.run, theirs, tasks, inherited) else { return Ok(()) };
+        let order = Order { memory: 0, cpu_s: 0, kill_at: 0, entry: 0, fail_step: 0, lane: 0 };
+        let Rehearsal { lane, status: _status } = self;
+        let Some(child) = start(order, lane, tasks, inherited) else { return Ok(()) };
         let mut fds = [PollFd::new(&child.process, PollFlags::IN)];
         rustix::event::poll(&mut fds, None)?;
         bury(child);
@@ -408,24 +419,39 @@ fn address_space(statm: &OwnedFd) -> io::Result<u64> {
 /// as its children have the page too.
 fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited) {
     let mut running: Vec<Running> = Vec::with_capacity(CHILDREN as usize);
+    let mut idle: Vec<Lane> = Vec::with_capacity(CHILDREN as usize);
     loop {
         let woken = wait(control, &running);
         // From the end, so that places stay what they are.
         for at in (0..running.len()).rev().filter(|&at| woken.ended[at]) {
-            bury(running.swap_remove(at));
+            idle.extend(bury(running.swap_remove(at)));
         }
         if woken.message {
             // Children die with this process.
             let Ok((message, fds)) = receive(control) else { return };
-            if let Some(Deadline { id, kill_at }) = message.deadline {
-                running.iter_mut().filter(|child| child.id == id).for_each(|child| child.kill_at = kill_at);
+            if let Some(Deadline { lane, kill_at }) = message.deadline {
+                running.iter_mut().filter(|child| child.lane.id == lane).for_each(|child| child.kill_at = kill_at);
             }
-            if let (Some(order), Some((run, status))) = (message.order, fds) {
-                running.extend(start(order, run, status, tasks, inherited));
+            if let Some(order) = message.order {
+                let lane = match fds {
+                    Some((run, status)) => {
+                        // A host that needs a new one may have given up others.
+                        idle.retain(|lane| !is_given_up(lane));
+                        Some(Lane { id: order.lane, run, status })
+                    }
+                    None => idle.iter().position(|lane| lane.id == order.lane).map(|at| idle.swap_remove(at)),
+                };
+                running.extend(lane.and_then(|lane| start(order, lane, tasks, inherited)));
             }
         }
         kill_late(&mut running, inherited);
     }
+}
+
+/// Has the host closed its ends?
+fn is_given_up(lane: &Lane) -> bool {
+    let mut fds = [PollFd::new(&lane.status, PollFlags::empty())];
+    !matches!(rustix::event::poll(&mut fds, Some(&Timespec::default())), Ok(0))
 }
 
 fn kill_late(running: &mut [Running], inherited: &Inherited) {
@@ -507,59 +533,53 @@ fn receive(control: &OwnedFd) -> io::Result<(Message, Option<(OwnedFd, OwnedFd)>
 }
 
 /// Forks a child for an order.
-fn start(order: Order, run: OwnedFd, status: OwnedFd, tasks: &OwnedFd, inherited: &Inherited) -> Option<Running> {
+fn start(order: Order, lane: Lane, tasks: &OwnedFd, inherited: &Inherited) -> Option<Running> {
     if !is_alone(tasks) {
-        notify(&status, Notice::Refused(libc::EDEADLK), None);
+        notify(&lane, Notice::Refused(libc::EDEADLK), None);
         return None;
     }
     let pid = match sys::fork_alone(inherited.fork) {
-        Ok(Fork::Child) => child::main(order, run, inherited),
+        Ok(Fork::Child) => child::main(order, lane.run, inherited),
         Ok(Fork::Parent(pid)) => pid,
         Err(error) => {
-            notify(&status, Notice::Refused(error.raw_os_error().unwrap_or(libc::EAGAIN)), None);
+            notify(&lane, Notice::Refused(error.raw_os_error().unwrap_or(libc::EAGAIN)), None);
             return None;
         }
     };
-    drop(run);
     let opened = Pid::from_raw(pid).ok_or(Errno::SRCH).and_then(|pid| {
         // It cannot be another's pid: nobody else reaps it.
         rustix::process::pidfd_open(pid, PidfdFlags::empty())
     });
     match opened {
         Ok(process) => {
-            notify(&status, Notice::Started, Some(process.as_fd()));
-            Some(Running { pid, id: order.id, process, status, kill_at: order.kill_at, late: false })
+            notify(&lane, Notice::Started, Some(process.as_fd()));
+            Some(Running { pid, lane, process, kill_at: order.kill_at, late: false })
         }
         Err(error) => {
             // Without a descriptor nobody could watch it. It waits for its job, which does not come.
             drop(sys::reap(pid, true));
-            notify(&status, Notice::Refused(error.raw_os_error()), None);
+            notify(&lane, Notice::Refused(error.raw_os_error()), None);
             None
         }
     }
 }
 
-/// Reaps a child that has ended, and says how.
-fn bury(child: Running) {
-    if let Ok(Some(death)) = sys::reap(child.pid, false) {
-        notify(&child.status, Notice::Ended { death, late: child.late }, None);
-    }
+/// Reaps a child that has ended, and says how. The lane is left, if the host listens.
+fn bury(child: Running) -> Option<Lane> {
+    let death = sys::reap(child.pid, false).ok().flatten()?;
+    notify(&child.lane, Notice::Ended { death, late: child.late }, None).then_some(child.lane)
 }
 
-/// A host that has stopped listening misses nothing.
-fn notify(status: &OwnedFd, notice: Notice, process: Option<BorrowedFd<'_>>) {
+/// Says something about a child; a host that has stopped listening misses nothing.
+fn notify(lane: &Lane, notice: Notice, process: Option<BorrowedFd<'_>>) -> bool {
     let bytes = notice.to_bytes();
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if process.is_some() {
         ancillary.push(SendAncillaryMessage::ScmRights(process.as_slice()));
     }
-    let _ = rustix::net::sendmsg(
-        status,
-        &[IoSlice::new(&bytes)],
-        &mut ancillary,
-        SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
-    );
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    rustix::net::sendmsg(&lane.status, &[IoSlice::new(&bytes)], &mut ancillary, flags).is_ok()
 }
 
 /// The longest report of a template.
@@ -571,9 +591,9 @@ mod tests {
 
     #[test]
     fn orders_and_notices_survive_the_way() {
-        let order = Order { memory: 1, cpu_s: u64::MAX, kill_at: 3, entry: 4, fail_step: 5, id: 6 };
+        let order = Order { memory: 1, cpu_s: u64::MAX, kill_at: 3, entry: 4, fail_step: 5, lane: 6 };
         for order in [None, Some(order)] {
-            for deadline in [None, Some(Deadline { id: 7, kill_at: 8 })] {
+            for deadline in [None, Some(Deadline { lane: 7, kill_at: 8 })] {
                 let message = Message { order, deadline };
                 assert_eq!(Message::of(&message.to_bytes()), Some(message));
                 assert_eq!(Message::of(&message.to_bytes()[..63]), None);
