@@ -290,6 +290,8 @@ impl Running {
             self.template.was_heard();
         }
         match heard.notice {
+            // There was no descriptor left for it: nobody could kill it in time. It finds its channel closed.
+            Some(Notice::Started) if self.process.get().is_none() => self.end = Some(End::NotStarted(libc::EMFILE)),
             Some(Notice::Started) if self.kill.is_some() => self.send_kill(),
             Some(Notice::Started) => {}
             Some(Notice::Refused(errno)) => self.end = Some(End::NotStarted(errno)),
