@@ -121,18 +121,17 @@ pub(crate) fn main(order: Order, run: OwnedFd, inherited: &Inherited) -> ! {
 }
 
 /// The code with which a child locks itself in, which the template never runs.
-pub(crate) fn code_of_lock() -> [usize; 5] {
+pub(crate) fn code_of_lock() -> [usize; 4] {
     let code = [
         lock_in as *const (),
         lockdown::limit as *const (),
         lockdown::limit_cpu as *const (),
         lockdown::die_with_parent as *const (),
-        sys::install_filter as *const (),
     ];
     code.map(|code| code as usize)
 }
 
-const STEPS: [&str; 5] = ["descriptors", "parent_death", "rlimit_as", "rlimit_cpu", "child_seccomp"];
+const STEPS: [&str; 4] = ["descriptors", "parent_death", "rlimit_as", "rlimit_cpu"];
 
 type Locked = Result<OwnedFd, (Option<OwnedFd>, io::Error)>;
 
@@ -158,12 +157,8 @@ fn lock_in(order: Order, run: OwnedFd, inherited: &Inherited, step: &mut usize) 
         if order.cpu_s > 0 && plan.wants(Layer::RlimitCpu) {
             lockdown::limit_cpu(order.cpu_s)?;
         }
-        fault(order, 4)?;
-        *step = 4;
-        if plan.wants(Layer::Seccomp) && plan.wants(Layer::ChildSeccomp) {
-            sys::install_filter(&inherited.filter(rustix::process::getpid()), false)?;
-        }
-        fault(order, 5)
+        sys::hold_signals(false);
+        fault(order, 4)
     };
     match work() {
         Ok(()) => Ok(run),

@@ -1,10 +1,9 @@
 //! The seccomp filters: which system calls may be made, as one table, and the program made of it.
 //!
 //! A filter is a binary search over intervals of system call numbers, so that it is short to run. What the table does not
-//! name kills the process. A filter that only takes away from one that is there is a short list instead: each instruction
-//! takes time to install (`docs/performance.md`), and each child installs one.
+//! name kills the process.
 
-use crate::sys::{Instruction, arch};
+use crate::sys::{HALVES, Instruction, arch};
 
 /// What a filter does with a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +20,14 @@ pub(crate) enum Rule {
     Bits { arg: u8, set: u32, clear: u32 },
     /// Lets it through when the argument is one of these.
     OneOf { arg: u8, values: &'static [u32] },
-    /// Lets it through when the argument is this.
+    /// Lets it through when the argument's low half is this.
     Equal { arg: u8, value: u32 },
+    /// Lets it through when the low halves of these two arguments are so.
+    Both([(u8, u32); 2]),
+    /// Lets it through when the sixth argument is the key.
+    Key,
+    /// Ends the process with a signal that it may handle when the argument's low half is this, and with SIGSYS otherwise.
+    Trap { arg: u8, value: u32 },
 }
 
 /// System calls by number.
@@ -37,7 +42,6 @@ const NEW_NAMESPACES: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u32;
 const THREAD: u32 = (libc::CLONE_VM | libc::CLONE_THREAD | libc::CLONE_SIGHAND) as u32;
-const FORK: u32 = (libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD) as u32;
 
 /// What any code may do: compute, take memory that is not executable, and use the channel it has.
 fn common() -> Table {
@@ -101,39 +105,33 @@ fn common() -> Table {
     table
 }
 
-/// The template: besides, it forks, watches and reaps its children, and locks them down further.
-pub(crate) fn template() -> Table {
+/// The template and its children. With a key the calls are the template's alone by which it forks, watches and reaps, and
+/// sends descriptors; a child can abort, and send no other signal. What is left to both loosens nothing: a limit can be
+/// lowered and not raised.
+pub(crate) fn template(key: bool) -> Table {
     let mut table = common();
-    table.extend(
-        [
-            libc::SYS_recvmsg,
-            libc::SYS_sendmsg,
-            libc::SYS_wait4,
-            libc::SYS_pidfd_open,
-            libc::SYS_pidfd_send_signal,
-            libc::SYS_prlimit64,
-            libc::SYS_seccomp,
-            libc::SYS_close_range,
-            libc::SYS_dup3,
-            libc::SYS_getppid,
-            libc::SYS_tgkill,
-        ]
-        .map(|call| (call, Rule::Allow)),
-    );
-    table.push((libc::SYS_clone, Rule::Equal { arg: 0, value: FORK }));
-    table.push((libc::SYS_prctl, Rule::Equal { arg: 0, value: libc::PR_SET_PDEATHSIG as u32 }));
-    #[cfg(target_arch = "x86_64")]
-    table.push((libc::SYS_dup2, Rule::Allow));
-    table
-}
-
-/// A child of the template: takes away what [`template`] has besides the common calls. Signals go to itself only.
-pub(crate) fn child(pid: i32) -> Table {
-    let common = common();
-    let mut table: Table =
-        template().into_iter().filter(|row| !common.contains(row)).map(|(call, _)| (call, Rule::Kill)).collect();
-    table.retain(|&(call, _)| call != libc::SYS_tgkill);
-    table.push((libc::SYS_tgkill, Rule::Equal { arg: 0, value: pid.cast_unsigned() }));
+    let own = if key { Rule::Key } else { Rule::Allow };
+    for call in [
+        libc::SYS_clone,
+        libc::SYS_wait4,
+        libc::SYS_pidfd_open,
+        libc::SYS_pidfd_send_signal,
+        libc::SYS_sendmsg,
+        libc::SYS_recvmsg,
+    ] {
+        table.push((call, own));
+    }
+    // The way to abort names the process; it ends the one that takes it.
+    let abort = Rule::Trap { arg: 2, value: libc::SIGABRT.cast_unsigned() };
+    table.push((libc::SYS_tgkill, if key { abort } else { Rule::Allow }));
+    let die_with_parent = [(0, libc::PR_SET_PDEATHSIG.cast_unsigned()), (1, libc::SIGKILL.cast_unsigned())];
+    table.extend([
+        (libc::SYS_prctl, Rule::Both(die_with_parent)),
+        (libc::SYS_prlimit64, Rule::Equal { arg: 0, value: 0 }),
+        (libc::SYS_getppid, Rule::Allow),
+        (libc::SYS_close_range, Rule::Allow),
+        (libc::SYS_dup3, Rule::Allow),
+    ]);
     table
 }
 
@@ -179,22 +177,15 @@ pub(crate) fn program(mut table: Table) -> Vec<Instruction> {
     program
 }
 
-/// The program for a table that takes away from a filter which is there already: what the table does not name is left to
-/// that one, and so are other conventions of calling, whose numbers mean something else. For tables of up to 200 rows.
-pub(crate) fn further(table: &Table) -> Vec<Instruction> {
-    let rows = || table.iter().filter_map(|&(call, rule)| Some((u32::try_from(call).ok()?, rule)));
-    let skip = |count: usize| u8::try_from(count).unwrap_or(u8::MAX);
+/// The program that fails some calls with an error number and lets all others through. For tests.
+#[cfg(feature = "testing")]
+pub(crate) fn refusing(calls: &[(i64, i32)]) -> Vec<Instruction> {
     let mut program = vec![step(LD_W_ABS, NUMBER, 0, 0)];
-    for (call, rule) in rows().filter(|row| row.1 != Rule::Kill) {
-        let leaf = leaf(rule);
-        program.push(step(JMP_JEQ_K, call, 0, skip(leaf.len())));
-        program.extend(leaf);
+    for &(call, errno) in calls {
+        program.push(step(JMP_JEQ_K, u32::try_from(call).unwrap_or(u32::MAX), 0, 1));
+        program.extend(leaf(Rule::Errno(errno)));
     }
-    let killed: Vec<u32> = rows().filter(|row| row.1 == Rule::Kill).map(|row| row.0).collect();
-    for (at, &call) in killed.iter().enumerate() {
-        program.push(step(JMP_JEQ_K, call, skip(killed.len() - at), 0));
-    }
-    program.extend([ret(RET_ALLOW), ret(RET_KILL)]);
+    program.push(ret(RET_ALLOW));
     program
 }
 
@@ -234,7 +225,12 @@ fn search(intervals: &[(u32, Rule)]) -> Vec<Instruction> {
 }
 
 fn leaf(rule: Rule) -> Vec<Instruction> {
-    let low = |arg: u8| step(LD_W_ABS, ARGS + 8 * u32::from(arg), 0, 0);
+    let half = |arg: u8, half: usize| step(LD_W_ABS, ARGS + 8 * u32::from(arg) + 4 * half as u32, 0, 0);
+    let low = |arg: u8| half(arg, if cfg!(target_endian = "little") { 0 } else { 1 });
+    let all = |tests: [(Instruction, u32); 2]| {
+        let steps = tests.into_iter().flat_map(|(load, value)| [load, step(JMP_JEQ_K, value, 1, 0), ret(RET_KILL)]);
+        steps.chain([ret(RET_ALLOW)]).collect()
+    };
     match rule {
         Rule::Allow => vec![ret(RET_ALLOW)],
         Rule::Kill => vec![ret(RET_KILL)],
@@ -257,12 +253,19 @@ fn leaf(rule: Rule) -> Vec<Instruction> {
             program
         }
         Rule::Equal { arg, value } => vec![low(arg), step(JMP_JEQ_K, value, 1, 0), ret(RET_KILL), ret(RET_ALLOW)],
+        Rule::Both([first, second]) => all([(low(first.0), first.1), (low(second.0), second.1)]),
+        Rule::Key => all([(half(5, 0), HALVES[0]), (half(5, 1), HALVES[1])]),
+        Rule::Trap { arg, value } => {
+            vec![low(arg), step(JMP_JEQ_K, value, 1, 0), ret(RET_KILL), ret(libc::SECCOMP_RET_TRAP)]
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const KEY: u64 = HALVES[1] as u64 * (1 << 32) + HALVES[0] as u64;
 
     /// What a program answers, step by step.
     fn run(program: &[Instruction], arch: u32, number: u32, args: [u64; 6]) -> u32 {
@@ -274,7 +277,11 @@ mod tests {
             match i.code {
                 LD_W_ABS if i.k == NUMBER => a = number,
                 LD_W_ABS if i.k == ARCH => a = arch,
-                LD_W_ABS => a = args[((i.k - ARGS) / 8) as usize] as u32,
+                LD_W_ABS => {
+                    let bytes: Vec<u8> = args.iter().flat_map(|arg| arg.to_ne_bytes()).collect();
+                    let at = (i.k - ARGS) as usize;
+                    a = u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
+                }
                 JMP_JA => at += i.k as usize,
                 JMP_JEQ_K => at += jump(a == i.k),
                 JMP_JGE_K => at += jump(a >= i.k),
@@ -284,8 +291,8 @@ mod tests {
         }
     }
 
-    fn expected(table: &Table, other: Rule, number: u32, args: [u64; 6]) -> u32 {
-        let rule = table.iter().find(|row| row.0 == i64::from(number)).map_or(other, |row| row.1);
+    fn expected(table: &Table, number: u32, args: [u64; 6]) -> u32 {
+        let rule = table.iter().find(|row| row.0 == i64::from(number)).map_or(Rule::Kill, |row| row.1);
         let arg = |at: u8| args[at as usize] as u32;
         let allowed = match rule {
             Rule::Allow => true,
@@ -295,42 +302,50 @@ mod tests {
             Rule::Bits { arg: at, set, clear } => arg(at) & set == set && arg(at) & clear == 0,
             Rule::OneOf { arg: at, values } => values.contains(&arg(at)),
             Rule::Equal { arg: at, value } => arg(at) == value,
+            Rule::Both(all) => all.iter().all(|&(at, value)| arg(at) == value),
+            Rule::Key => args[5].to_ne_bytes() == KEY.to_le_bytes(),
+            Rule::Trap { arg: at, value } if arg(at) == value => return libc::SECCOMP_RET_TRAP,
+            Rule::Trap { .. } => false,
         };
         if allowed { RET_ALLOW } else { RET_KILL }
     }
 
-    fn check(table: &Table, other: Rule, program: &[Instruction]) {
-        for number in 0..700 {
-            for args in [[0; 6], [77; 6], [7; 6], [u64::from(FORK); 6], [u64::from(THREAD); 6], [1; 6]] {
-                let want = expected(table, other, number, args);
-                assert_eq!(run(program, arch(), number, args), want, "{number} {args:?}");
-            }
-        }
-    }
-
     #[test]
     fn a_program_does_what_its_table_says() {
-        for table in [template(), alone(77, true)] {
+        let deadly = [libc::PR_SET_PDEATHSIG as u64, libc::SIGKILL as u64, 6, 0, 0, KEY];
+        let nearly = [[0, 0, 0, 0, 0, KEY ^ 1], [0, 0, 0, 0, 0, KEY ^ (1 << 32)], [1, 0, 0, 0, 0, KEY << 32]];
+        let mut all = vec![[0; 6], [77; 6], [7; 6], [u64::from(THREAD); 6], [1; 6], deadly];
+        all.extend(nearly);
+        for table in [template(true), template(false), alone(77, true)] {
             let program = program(table.clone());
             assert!(program.len() < 400, "{}", program.len());
-            check(&table, Rule::Kill, &program);
+            for number in 0..700 {
+                for args in &all {
+                    let want = expected(&table, number, *args);
+                    assert_eq!(run(&program, arch(), number, *args), want, "{number} {args:?}");
+                }
+            }
             assert_eq!(run(&program, 0x4000_0003, 1, [0; 6]), RET_KILL);
             assert_eq!(run(&program, arch(), 0x4000_0000 + 1, [0; 6]), RET_KILL);
         }
     }
 
     #[test]
-    fn a_further_program_takes_away_what_its_table_says() {
-        let program = further(&child(77));
-        assert!(program.len() < 25, "{}", program.len());
-        check(&child(77), Rule::Allow, &program);
-        let answers = vec![(1, Rule::Errno(5)), (2, Rule::Kill), (3, Rule::Clear { arg: 2, mask: 4 })];
-        check(&answers, Rule::Allow, &further(&answers));
+    fn the_key_stands_where_it_is_meant_and_nowhere_else() {
+        let table = template(true);
+        let program = program(table.clone());
+        let wanted = table.iter().filter(|row| row.1 == Rule::Key).count();
+        // Neighbours may share a leaf.
+        for half in HALVES {
+            let found = program.iter().filter(|i| i.k == half).count();
+            assert!((1..=wanted).contains(&found), "{found}");
+        }
+        assert!(program.iter().filter(|i| HALVES.contains(&i.k)).all(|i| i.code == JMP_JEQ_K));
     }
 
     #[test]
     fn no_call_has_two_rules() {
-        for table in [template(), alone(1, true)] {
+        for table in [template(true), alone(1, true)] {
             let mut calls: Vec<i64> = table.iter().map(|row| row.0).collect();
             calls.sort_unstable();
             let all = calls.len();

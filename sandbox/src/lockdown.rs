@@ -2,7 +2,7 @@
 
 use crate::filter;
 pub(crate) use crate::layers::{Dressing, Layer, Layers, Plan, SetupError, State, limit, limit_cpu};
-use crate::sys;
+use crate::sys::{self, Key};
 use rustix::process::Resource;
 use std::io;
 
@@ -94,6 +94,21 @@ pub(crate) fn give_up(dressing: &mut Dressing<'_>) {
 /// Restricts system calls to a table's.
 pub(crate) fn restrict(dressing: &mut Dressing<'_>, table: filter::Table) {
     dressing.try_on(Layer::Seccomp, || sys::install_filter(&filter::program(table), false));
+}
+
+/// Restricts a template and its children, and them more than it.
+pub(crate) fn restrict_template(dressing: &mut Dressing<'_>) -> Key {
+    let mut key = Key::none();
+    dressing.try_on(Layer::ChildSeccomp, || {
+        key = Key::draw()?;
+        Ok(())
+    });
+    let table = filter::template(dressing.layers.is_active(Layer::ChildSeccomp));
+    dressing.try_on(Layer::Seccomp, || key.install(&filter::program(table)));
+    if !dressing.layers.is_active(Layer::Seccomp) {
+        dressing.note(Layer::ChildSeccomp, dressing.state(Layer::Seccomp));
+    }
+    key
 }
 
 /// Has the kernel choose this process, and those it forks, before the host's when memory runs out.

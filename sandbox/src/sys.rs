@@ -1,8 +1,12 @@
 //! The edge to the kernel: the system calls that `rustix` does not have or does not let safe code make. All unsafe code
-//! of the crate is here.
+//! of the crate is here and in `unix`.
+
+mod key;
 
 use crate::unix::result;
-pub(crate) use crate::unix::{Death, Fork, PlainFork, exit, fork, fork_alone, reap, reset_signals};
+pub(crate) use crate::unix::{Death, Fork, exit, fork, hold_signals, reap, reset_signals};
+use crate::verdict::ABORTED;
+pub(crate) use key::{HALVES, Key};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
@@ -122,6 +126,10 @@ pub(crate) fn close_from(first: u32) -> io::Result<()> {
 static ALARM: AtomicPtr<AtomicBool> = AtomicPtr::new(std::ptr::null_mut());
 static CANCEL: AtomicPtr<AtomicBool> = AtomicPtr::new(std::ptr::null_mut());
 
+extern "C" fn on_trap(_: libc::c_int) {
+    exit(ABORTED);
+}
+
 extern "C" fn on_signal(signal: libc::c_int) {
     let set = |flag: &AtomicPtr<AtomicBool>| {
         // SAFETY: null, or the inside of an `Arc` that `listen` has leaked.
@@ -135,7 +143,7 @@ extern "C" fn on_signal(signal: libc::c_int) {
     set(&ALARM);
 }
 
-/// Lets SIGALRM set `alarm`, and SIGUSR1 both flags, for as long as the process lives.
+/// Lets SIGALRM set `alarm`, and SIGUSR1 both flags, for as long as the process lives. A call that a filter traps ends it.
 pub(crate) fn listen(alarm: Arc<AtomicBool>, cancel: Arc<AtomicBool>) -> io::Result<()> {
     ALARM.store(Arc::into_raw(alarm).cast_mut(), Ordering::Relaxed);
     CANCEL.store(Arc::into_raw(cancel).cast_mut(), Ordering::Relaxed);
@@ -147,7 +155,9 @@ pub(crate) fn listen(alarm: Arc<AtomicBool>, cancel: Arc<AtomicBool>) -> io::Res
         // SAFETY: the handler does nothing but atomic stores, which are safe in a handler.
         result(i64::from(unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) }))?;
     }
-    Ok(())
+    action.sa_sigaction = on_trap as *const () as usize;
+    // SAFETY: the handler does nothing but end the process.
+    result(i64::from(unsafe { libc::sigaction(libc::SIGSYS, &raw const action, std::ptr::null_mut()) })).map(drop)
 }
 
 /// Has SIGALRM come after a time, then every 10 ms, in case the first came too early to be of use; `None` is never.

@@ -5,23 +5,19 @@
 //! reaps its children and says how they ended, and kills those that are past their time should the host not have done so.
 
 use crate::child::{self, WarmUp};
-use crate::filter;
 use crate::hot::{self, Hot, Watch};
 use crate::lockdown::{self, Dressing, Layer, Layers, Plan, SetupError, State};
-use crate::sys::{self, Death, Fork, Instruction, PlainFork};
+use crate::sys::{self, Death, Fork, Key};
 use crate::wire::{self, PACKET};
 use lisp_runtime::{DataSet, SentSet};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags,
-};
+use rustix::net::SendFlags;
 use rustix::process::{Pid, PidfdFlags, Resource, Signal};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, Seek};
+use std::io::{self, BufRead, BufReader, Seek};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
@@ -193,23 +189,9 @@ pub(crate) struct Inherited {
     /// Address space of the template, known when that has settled.
     pub(crate) bytes: u64,
     pub(crate) signals: child::Signals,
-    fork: Option<PlainFork>,
     /// What runs have in common.
     pub(crate) sets: Vec<DataSet>,
-    /// The filter of a child but for its pid, and where that stands.
-    filter: Vec<Instruction>,
-    pid_at: Vec<usize>,
-}
-
-impl Inherited {
-    /// The filter of the child with a pid.
-    pub(crate) fn filter(&self, pid: Pid) -> Vec<Instruction> {
-        let mut filter = self.filter.clone();
-        for &at in &self.pid_at {
-            filter[at].k = pid.as_raw_nonzero().get().cast_unsigned();
-        }
-        filter
-    }
+    key: Key,
 }
 
 /// Runs the template and never comes back.
@@ -343,20 +325,18 @@ fn lock_down(
     if !is_alone(&tasks) {
         return Err(SetupError::new("threads", "the template has more than one; call init() first in main"));
     }
-    let marked = filter::further(&filter::child(MARK));
-    let pid_at = marked.iter().enumerate().filter(|(_, i)| i.k == MARK.cast_unsigned()).map(|(at, _)| at).collect();
     let plan = config.plan.clone();
     let pid = rustix::process::getpid();
-    let fork = PlainFork::find();
-    let inherited = Inherited { plan, pid, bytes: 0, signals, fork, sets, filter: marked, pid_at };
+    let mut inherited = Inherited { plan, pid, bytes: 0, signals, sets, key: Key::none() };
     let rehearse = || Rehearsal::prepare().map_err(|error| SetupError::new("rehearsal", error));
     rehearse()?.run(&tasks, &inherited).map_err(|error| SetupError::new("rehearsal", error))?;
     let last = match watch.map(Watch::choose) {
         Some(hot) => Some((hot, last, rehearse()?)),
         None => None,
     };
-    lockdown::restrict(&mut dressing, filter::template());
-    dressing.note(Layer::ChildSeccomp, dressing.state(Layer::Seccomp));
+    // A handler would leave the registers, and in them the key, on a stack that children have too.
+    sys::hold_signals(true);
+    inherited.key = lockdown::restrict_template(&mut dressing);
     Ok(LockedIn { tasks, layers: dressing.done(), inherited, last, statm })
 }
 
@@ -393,13 +373,10 @@ impl Rehearsal {
         let Some(child) = start(order, lane, tasks, inherited) else { return Ok(()) };
         let mut fds = [PollFd::new(&child.process, PollFlags::IN)];
         rustix::event::poll(&mut fds, None)?;
-        bury(child);
+        bury(child, inherited.key);
         Ok(())
     }
 }
-
-/// Stands in a filter for a pid; no process can have it, and no system call either.
-const MARK: i32 = 0x7fff_fffe;
 
 /// Is there one thread in this process? A directory of tasks counts them as links.
 fn is_alone(tasks: &OwnedFd) -> bool {
@@ -424,11 +401,11 @@ fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited) {
         let woken = wait(control, &running);
         // From the end, so that places stay what they are.
         for at in (0..running.len()).rev().filter(|&at| woken.ended[at]) {
-            idle.extend(bury(running.swap_remove(at)));
+            idle.extend(bury(running.swap_remove(at), inherited.key));
         }
         if woken.message {
             // Children die with this process.
-            let Ok((message, fds)) = receive(control) else { return };
+            let Ok((message, fds)) = receive(control, inherited.key) else { return };
             if let Some(Deadline { lane, kill_at }) = message.deadline {
                 running.iter_mut().filter(|child| child.lane.id == lane).for_each(|child| child.kill_at = kill_at);
             }
@@ -459,7 +436,7 @@ fn kill_late(running: &mut [Running], inherited: &Inherited) {
     for child in running {
         if inherited.plan.wants(Layer::WallKill) && is_late(child, now) && !child.late {
             child.late = true;
-            let _ = rustix::process::pidfd_send_signal(&child.process, Signal::KILL);
+            let _ = inherited.key.kill(&child.process);
         }
     }
 }
@@ -506,80 +483,63 @@ fn wait(control: &OwnedFd, running: &[Running]) -> Woken {
     woken
 }
 
-/// Takes what the host says, and the two descriptors of an order; an error when it is gone.
-fn receive(control: &OwnedFd) -> io::Result<(Message, Option<(OwnedFd, OwnedFd)>)> {
+/// Takes what the host says, and the two descriptors of a new lane; an error when it is gone.
+fn receive(control: &OwnedFd, key: Key) -> io::Result<(Message, Option<(OwnedFd, OwnedFd)>)> {
     let mut bytes = [0; 8 * WORDS];
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let message = loop {
-        let mut parts = [IoSliceMut::new(&mut bytes)];
-        match rustix::net::recvmsg(control, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
-            Ok(message) => break message,
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+    let (read, [run, status]) = loop {
+        match key.receive(control, &mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            received => break received?,
         }
     };
-    if message.bytes == 0 {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    let mut fds = ancillary.drain().filter_map(|part| match part {
-        RecvAncillaryMessage::ScmRights(fds) => Some(fds),
-        _ => None,
-    });
-    let mut fds = fds.by_ref().flatten();
-    let whole = !message.flags.contains(ReturnFlags::TRUNC);
-    let message = Message::of(&bytes[..message.bytes]).filter(|_| whole);
-    Ok((message.unwrap_or(Message { order: None, deadline: None }), fds.next().zip(fds.next())))
+    let message = match read {
+        Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+        Some(read) => Message::of(&bytes[..read]),
+        None => None,
+    };
+    Ok((message.unwrap_or(Message { order: None, deadline: None }), run.zip(status)))
 }
 
 /// Forks a child for an order.
 fn start(order: Order, lane: Lane, tasks: &OwnedFd, inherited: &Inherited) -> Option<Running> {
+    let key = inherited.key;
     if !is_alone(tasks) {
-        notify(&lane, Notice::Refused(libc::EDEADLK), None);
+        notify(&lane, Notice::Refused(libc::EDEADLK), None, key);
         return None;
     }
-    let pid = match sys::fork_alone(inherited.fork) {
+    let pid = match key.fork() {
         Ok(Fork::Child) => child::main(order, lane.run, inherited),
         Ok(Fork::Parent(pid)) => pid,
         Err(error) => {
-            notify(&lane, Notice::Refused(error.raw_os_error().unwrap_or(libc::EAGAIN)), None);
+            notify(&lane, Notice::Refused(error.raw_os_error().unwrap_or(libc::EAGAIN)), None, key);
             return None;
         }
     };
-    let opened = Pid::from_raw(pid).ok_or(Errno::SRCH).and_then(|pid| {
-        // It cannot be another's pid: nobody else reaps it.
-        rustix::process::pidfd_open(pid, PidfdFlags::empty())
-    });
-    match opened {
+    // It cannot be another's pid: nobody else reaps it.
+    match key.open(pid) {
         Ok(process) => {
-            notify(&lane, Notice::Started, Some(process.as_fd()));
+            notify(&lane, Notice::Started, Some(process.as_fd()), key);
             Some(Running { pid, lane, process, kill_at: order.kill_at, late: false })
         }
         Err(error) => {
-            // Without a descriptor nobody could watch it. It waits for its job, which does not come.
-            drop(sys::reap(pid, true));
-            notify(&lane, Notice::Refused(error.raw_os_error()), None);
+            notify(&lane, Notice::Refused(error.raw_os_error().unwrap_or(libc::EMFILE)), None, key);
+            // Without a descriptor nobody can watch it. It ends when the host closes its channel.
+            drop(lane);
+            drop(key.reap(pid, true));
             None
         }
     }
 }
 
 /// Reaps a child that has ended, and says how. The lane is left, if the host listens.
-fn bury(child: Running) -> Option<Lane> {
-    let death = sys::reap(child.pid, false).ok().flatten()?;
-    notify(&child.lane, Notice::Ended { death, late: child.late }, None).then_some(child.lane)
+fn bury(child: Running, key: Key) -> Option<Lane> {
+    let death = key.reap(child.pid, false).ok().flatten()?;
+    notify(&child.lane, Notice::Ended { death, late: child.late }, None, key).then_some(child.lane)
 }
 
 /// Says something about a child; a host that has stopped listening misses nothing.
-fn notify(lane: &Lane, notice: Notice, process: Option<BorrowedFd<'_>>) -> bool {
-    let bytes = notice.to_bytes();
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    if process.is_some() {
-        ancillary.push(SendAncillaryMessage::ScmRights(process.as_slice()));
-    }
-    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    rustix::net::sendmsg(&lane.status, &[IoSlice::new(&bytes)], &mut ancillary, flags).is_ok()
+fn notify(lane: &Lane, notice: Notice, process: Option<BorrowedFd<'_>>, key: Key) -> bool {
+    key.send(&lane.status, &notice.to_bytes(), process).is_ok()
 }
 
 /// The longest report of a template.

@@ -147,10 +147,8 @@ pub fn receive(run: &OwnedFd) -> Option<(u32, Vec<u8>)> {
 /// # Errors
 /// The filter cannot be put on.
 pub fn answer(calls: &[(i64, i32)]) -> std::io::Result<()> {
-    use crate::filter::{Rule, further};
     rustix::thread::set_no_new_privs(true)?;
-    let table = calls.iter().map(|&(call, errno)| (call, Rule::Errno(errno))).collect();
-    sys::install_filter(&further(&table), false)
+    sys::install_filter(&crate::filter::refusing(calls), false)
 }
 
 /// The directories of the memory cgroups that this host has made and that are there.

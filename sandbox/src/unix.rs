@@ -50,32 +50,6 @@ fn side(forked: libc::pid_t) -> io::Result<Fork> {
     }
 }
 
-/// As [`fork`], without what the C library does besides for programs with several threads, if it can be had: that
-/// has a child write to three pages more.
-#[cfg(target_os = "linux")]
-pub(crate) fn fork_alone(plain: Option<PlainFork>) -> io::Result<Fork> {
-    let Some(PlainFork(plain)) = plain else { return fork() };
-    // SAFETY: as above; in a process with one thread no lock is held by another.
-    side(unsafe { plain() })
-}
-
-/// The C library's fork that runs no handlers.
-#[cfg(target_os = "linux")]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PlainFork(unsafe extern "C" fn() -> libc::pid_t);
-
-#[cfg(target_os = "linux")]
-impl PlainFork {
-    /// Older libraries do not have it.
-    pub(crate) fn find() -> Option<PlainFork> {
-        // SAFETY: the name is a C string.
-        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_Fork".as_ptr()) };
-        type Fork = unsafe extern "C" fn() -> libc::pid_t;
-        // SAFETY: it is the function that POSIX has under this name, which is of this type.
-        (!found.is_null()).then(|| PlainFork(unsafe { std::mem::transmute::<*mut libc::c_void, Fork>(found) }))
-    }
-}
-
 /// Ends the process at once: no destructors, no buffers written, no handlers.
 pub(crate) fn exit(code: i32) -> ! {
     // SAFETY: _exit does not return and touches no memory of ours.
@@ -95,22 +69,26 @@ pub(crate) struct Death {
 
 /// Reaps a child of this process; `None` when it lives and `wait` is false.
 pub(crate) fn reap(pid: i32, wait: bool) -> io::Result<Option<Death>> {
-    let mut status = 0;
     let flags = if wait { 0 } else { libc::WNOHANG };
+    reap_by(|status, usage| {
+        // SAFETY: both pointers are to live variables of the types wait4 writes.
+        usize::try_from(unsafe { libc::wait4(pid, status, flags, usage) }).map_err(|_| io::Error::last_os_error())
+    })
+}
+
+/// Reaps by a way of waiting, which says the pid of whom it has reaped, or 0.
+pub(crate) fn reap_by(
+    wait: impl Fn(&mut libc::c_int, &mut libc::rusage) -> io::Result<usize>,
+) -> io::Result<Option<Death>> {
+    let mut status = 0;
     loop {
         // SAFETY: an all-zero rusage is a valid one.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: both pointers are to live variables of the types wait4 writes.
-        let reaped = unsafe { libc::wait4(pid, &raw mut status, flags, &raw mut usage) };
-        match reaped {
-            0 => return Ok(None),
-            -1 => {
-                let error = io::Error::last_os_error();
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return Err(error);
-                }
-            }
-            _ => {
+        match wait(&mut status, &mut usage) {
+            Ok(0) => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+            Ok(_) => {
                 return Ok(Some(Death {
                     status,
                     cpu_us: micros(usage.ru_utime) + micros(usage.ru_stime),
@@ -142,11 +120,20 @@ pub(crate) fn reset_signals() {
             unsafe { libc::sigaction(signal, &raw const default, std::ptr::null_mut()) };
         }
     }
+    hold_signals(false);
+}
+
+/// Lets no signal through that can be held back, or each.
+pub(crate) fn hold_signals(hold: bool) {
     // SAFETY: an all-zero set is filled before it is used.
-    let mut none: libc::sigset_t = unsafe { std::mem::zeroed() };
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: the set is a live variable.
     unsafe {
-        libc::sigemptyset(&raw mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        if hold {
+            libc::sigfillset(&raw mut set)
+        } else {
+            libc::sigemptyset(&raw mut set)
+        };
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut());
     }
 }

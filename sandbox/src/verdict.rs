@@ -7,6 +7,9 @@ use lisp_runtime::{Error, Reason};
 /// The exit code of a process that could not be locked in.
 pub(crate) const SETUP_FAILED: i32 = 71;
 
+/// That of a process that aborts and may not send itself a signal: as shells say it.
+pub(crate) const ABORTED: i32 = 128 + libc::SIGABRT;
+
 /// What is wrong with what the other side sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some are of the process door"))]
@@ -101,6 +104,7 @@ fn of_status(facts: &Facts<'_>, status: i32) -> Option<Error> {
         0 if facts.reported => None,
         0 => Some(host_fault("the run's process ended without a result".into())),
         SETUP_FAILED => Some(host_fault("sandbox set-up failed".into())),
+        ABORTED => Some(of_signal(facts, libc::SIGABRT)),
         code => Some(host_fault(format!("the run's process ended with code {code}{}", said(facts)))),
     }
 }
@@ -109,7 +113,8 @@ fn of_signal(facts: &Facts<'_>, status: i32) -> Error {
     match libc::WTERMSIG(status) {
         libc::SIGXCPU => timeout(facts.limit_ms, "processor time"),
         libc::SIGSYS => host_fault("the run's process made a forbidden system call".into()),
-        libc::SIGABRT if facts.said.contains("has overflowed its stack") => {
+        // An overflow is a signal first, and then an abort if there is room to tell.
+        libc::SIGABRT | libc::SIGSEGV if facts.said.contains("has overflowed its stack") => {
             host_fault("the native stack of the run's process overflowed".into())
         }
         libc::SIGABRT => match allocation(facts.said) {
