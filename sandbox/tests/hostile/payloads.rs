@@ -80,9 +80,13 @@ fn wait_for_the_host(run: &OwnedFd) -> i32 {
     for_ever()
 }
 
+fn hold_signals(_: &OwnedFd) -> i32 {
+    raw(libc::SYS_rt_sigprocmask, [0, &raw const ALL as usize, 0, 8, 0, 0]);
+    for_ever()
+}
+
 fn stop_itself(_: &OwnedFd) -> i32 {
-    let all = u64::MAX;
-    raw(libc::SYS_rt_sigprocmask, [0, &raw const all as usize, 0, 8, 0, 0]);
+    raw(libc::SYS_rt_sigprocmask, [0, &raw const ALL as usize, 0, 8, 0, 0]);
     let (pid, tid) = (raw(libc::SYS_getpid, [0; 6]) as usize, raw(libc::SYS_gettid, [0; 6]) as usize);
     raw(libc::SYS_tgkill, [pid, tid, libc::SIGSTOP as usize, 0, 0, 0]);
     for_ever()
@@ -589,17 +593,42 @@ fn aborts(_: &OwnedFd) -> i32 {
     std::process::abort()
 }
 
-fn signal_itself(signal: i32) -> i32 {
-    let (pid, tid) = (raw(libc::SYS_getpid, [0; 6]) as usize, raw(libc::SYS_gettid, [0; 6]) as usize);
-    denied(raw(libc::SYS_tgkill, [pid, tid, signal as usize, 0, 0, 0]))
-}
-
+#[allow(unsafe_code, reason = "payloads do what programs must not be able to do")]
 fn illegal(_: &OwnedFd) -> i32 {
-    signal_itself(libc::SIGILL)
+    // SAFETY: it ends the process.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        std::arch::asm!("ud2");
+        #[cfg(target_arch = "aarch64")]
+        std::arch::asm!("udf #0");
+    }
+    ESCAPED
 }
 
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code, reason = "payloads do what programs must not be able to do")]
 fn divides(_: &OwnedFd) -> i32 {
-    signal_itself(libc::SIGFPE)
+    // SAFETY: it ends the process.
+    unsafe { std::arch::asm!("div {0:e}", in(reg) 0, inout("eax") 1 => _, inout("edx") 0 => _) };
+    ESCAPED
+}
+
+/// Asks the host which system call to make, by its clock, and makes it.
+fn call_by_number(run: &OwnedFd) -> i32 {
+    send_frame(run, b'T', 0, "");
+    let bytes = receive(run).and_then(|(_, bytes)| bytes.try_into().ok());
+    denied(raw(bytes.map_or(-1, i64::from_le_bytes), [usize::MAX; 6]))
+}
+
+fn guess_the_key(_: &OwnedFd) -> i32 {
+    denied(raw(libc::SYS_clone, [libc::SIGCHLD as usize, 0, 0, 0, 0, 0x6869_6768_6c6f_7721]))
+}
+
+fn find_the_key(_: &OwnedFd) -> i32 {
+    match testing::scan_for_key() {
+        (100_000.., false) => DENIED,
+        _ => ESCAPED,
+    }
 }
 
 #[allow(unsafe_code, reason = "payloads do what programs must not be able to do")]
@@ -663,6 +692,10 @@ pub(crate) fn queues(_: &OwnedFd) -> i32 {
 
 pub(crate) const ALL_PAYLOADS: &[(&str, Payload)] = &[
     ("spin", spin),
+    ("hold_signals", hold_signals),
+    ("call_by_number", call_by_number),
+    ("guess_the_key", guess_the_key),
+    ("find_the_key", find_the_key),
     ("native_arithmetic", native_arithmetic),
     ("native_sort", native_sort),
     ("native_backtracking", native_backtracking),
@@ -750,6 +783,7 @@ pub(crate) const ALL_PAYLOADS: &[(&str, Payload)] = &[
     ("panics_in_drop", panics_in_drop),
     ("aborts", aborts),
     ("illegal", illegal),
+    #[cfg(target_arch = "x86_64")]
     ("divides", divides),
     ("bad_address", bad_address),
     ("ends_early", ends_early),
