@@ -7,7 +7,7 @@ use crate::unix::result;
 pub(crate) use crate::unix::{Death, Fork, exit, fork, hold_signals, reap, reset_signals};
 use crate::verdict::ABORTED;
 #[cfg(feature = "testing")]
-pub(crate) use key::scan::found as scan_for_key;
+pub(crate) use key::scan;
 pub(crate) use key::{HALVES, Key};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};

@@ -309,6 +309,8 @@ fn lock_down(
     let last = warm_up(child::PLAIN)?;
     let statm = rustix::fs::open("/proc/self/statm", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| SetupError::new("/proc/self/statm", error))?;
+    #[cfg(feature = "testing")]
+    sys::scan::remember_maps();
     lockdown::empty_root(&mut dressing);
     lockdown::fixed_limits(&mut dressing, 4 * CHILDREN);
     dressing.try_on(Layer::WallKill, || {

@@ -153,7 +153,7 @@ pub fn answer(calls: &[(i64, i32)]) -> std::io::Result<()> {
 
 /// Looks for the key of the template in this process's memory: how many bytes it looked at, and whether it is there.
 pub fn scan_for_key() -> (usize, bool) {
-    sys::scan_for_key()
+    sys::scan::found()
 }
 
 /// The directories of the memory cgroups that this host has made and that are there.

@@ -226,45 +226,50 @@ const FD: libc::c_uint = size_of::<RawFd>() as libc::c_uint;
 /// Does this process hold the number of the template it comes from, or half of it, in any of its memory?
 #[cfg(feature = "testing")]
 pub(crate) mod scan {
-    use super::Key;
+    use super::{BYTES, Key};
+    use std::ops::Range;
     use std::sync::OnceLock;
 
     /// What the number is hidden with, so that it is not found where it is looked for.
     const MASK: u64 = 0x5bd1_e995_9e37_79b9;
 
-    struct Known {
-        masked: u64,
-        maps: String,
-    }
-
-    static KNOWN: OnceLock<Known> = OnceLock::new();
+    /// The number, masked, and where it lies.
+    static KNOWN: OnceLock<(u64, usize)> = OnceLock::new();
+    static MAPS: OnceLock<Vec<Range<usize>>> = OnceLock::new();
 
     pub(super) fn remember(key: Key) {
         // SAFETY: the key's memory is there for good.
-        let masked = unsafe { key.0.read_volatile() } ^ MASK;
+        let _ = KNOWN.set((unsafe { key.0.read_volatile() } ^ MASK, key.0.addr()));
+    }
+
+    /// Takes note of what memory there is, while that can be asked.
+    pub(crate) fn remember_maps() {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-        let _ = KNOWN.set(Known { masked, maps });
+        let range = |line: &str| {
+            let (start, rest) = line.split_once('-')?;
+            let (end, _) = rest.split_once(" rw-p ")?;
+            let number = |text| usize::from_str_radix(text, 16).ok();
+            // The heap may grow.
+            let more = if line.contains("[heap]") { 4 << 20 } else { 0 };
+            Some(number(start)?..number(end)? + more)
+        };
+        let _ = MAPS.set(maps.lines().filter_map(range).collect());
     }
 
     /// How many bytes were looked at, and whether the number was among them.
     pub(crate) fn found() -> (usize, bool) {
-        let Some(known) = KNOWN.get() else { return (0, false) };
+        let (Some(&(masked, place)), Some(maps)) = (KNOWN.get(), MAPS.get()) else { return (0, false) };
         let (mut looked, mut found) = (0, false);
-        for line in known.maps.lines().filter(|line| line.contains(" rw-p ")) {
-            let Some((start, rest)) = line.split_once('-') else { continue };
-            let end = rest.split(' ').next().unwrap_or_default();
-            let number = |text| usize::from_str_radix(text, 16).unwrap_or(0);
-            // It may have grown since.
-            let more = if line.contains("[heap]") { 4 << 20 } else { 0 };
-            for page in (number(start)..number(end) + more).step_by(4096).filter(|&page| is_there(page)) {
-                for word in (page..page + 4096).step_by(4) {
-                    // SAFETY: the page can be read, by the line above; whatever is there is a number.
-                    let half = unsafe { std::ptr::with_exposed_provenance::<u32>(word).read_volatile() };
-                    found |= half ^ MASK as u32 == known.masked as u32;
-                    found |= half ^ (MASK >> 32) as u32 == (known.masked >> 32) as u32;
-                }
-                looked += 4096;
+        let ranges = maps.iter().cloned().chain([place..place + BYTES]);
+        let pages = ranges.flat_map(|range| range.step_by(4096));
+        for page in pages.filter(|&page| is_there(page)) {
+            for word in (page..page + 4096).step_by(4) {
+                // SAFETY: the page can be read, by the line above; whatever is there is a number.
+                let half = unsafe { std::ptr::with_exposed_provenance::<u32>(word).read_volatile() };
+                found |= half ^ MASK as u32 == masked as u32;
+                found |= half ^ (MASK >> 32) as u32 == (masked >> 32) as u32;
             }
+            looked += 4096;
         }
         (looked, found)
     }

@@ -642,6 +642,17 @@ fn ends_early(_: &OwnedFd) -> i32 {
     std::process::exit(0)
 }
 
+/// Ends with replies in its channel that it has not read.
+fn call_and_leave(run: &OwnedFd) -> i32 {
+    for id in 1..=3 {
+        let call = format!(r#"{{"number":{id},"worker":[{id}],"name":"quick","arguments":"{{}}"}}"#);
+        send_frame(run, b'C', id, &call);
+    }
+    receive(run);
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    DENIED
+}
+
 fn several_calls(run: &OwnedFd) -> i32 {
     for (id, name) in [(1, "slow"), (2, "quick"), (3, "slow")] {
         let call = format!(r#"{{"number":{id},"worker":[{id}],"name":"{name}","arguments":"{{\"n\":{id}}}"}}"#);
@@ -787,6 +798,7 @@ pub(crate) const ALL_PAYLOADS: &[(&str, Payload)] = &[
     ("divides", divides),
     ("bad_address", bad_address),
     ("ends_early", ends_early),
+    ("call_and_leave", call_and_leave),
     ("several_calls", several_calls),
     ("call_and_spin", call_and_spin),
     ("no_new_privs", no_new_privs),

@@ -4,6 +4,8 @@ use crate::payloads::{ALL_PAYLOADS, raw};
 use crate::{Tally, bounds, builder, by_closure, by_template, short, short_bounded};
 use lisp_runtime::{CallStatus, Engine, Input, Limits, Request};
 use lisp_sandbox::{BoundedError, Bounds, Layer, Sandbox, run_bounded};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 /// What needs a process with one thread.
@@ -23,6 +25,7 @@ pub(crate) fn with_threads(tally: &mut Tally) {
     the_thread_that_built_it(tally);
     children_die_with_the_template(tally, &[]);
     few_descriptors(tally);
+    what_a_run_leaves(tally);
     honest_beside_hostile(tally);
     nothing_leaks(tally);
 }
@@ -93,11 +96,13 @@ fn every_call_by_number(tally: &mut Tally) {
     };
     // What a run's process is locked in with comes from the process itself, too.
     const LOCKS: &[i64] = &[libc::SYS_close_range, libc::SYS_dup3, libc::SYS_getppid];
-    let sandbox = builder().build().expect("a sandbox");
+    let number = Arc::new(AtomicI64::new(0));
+    let clock = number.clone();
+    let engine = Engine::builder().clock(move || clock.load(Ordering::Relaxed)).build().expect("an engine");
+    let sandbox = Sandbox::builder().engine(engine).build().expect("a sandbox");
     let killed_by_template = |call: i64| {
-        let input = Input::new().now_ms(call);
-        let outcome = sandbox.run_payload("call_by_number", &input, 0).0;
-        short(&outcome) == "S"
+        number.store(call, Ordering::Relaxed);
+        short(&by_template(&sandbox, "call_by_number").0) == "S"
     };
     // Two calls that the kernel's own probes make pass by every filter; there is nothing in them for others.
     let probes: &[i64] = if cfg!(target_arch = "x86_64") { &[335, 336] } else { &[] };
@@ -348,6 +353,16 @@ fn few_descriptors(tally: &mut Tally) {
     let said = outcome.problem().is_some_and(|problem| problem.error.message.contains("set-up"));
     tally.check("53 no descriptors left", said, format_args!("{:?}", outcome.problem()));
     tally.check("53 and the next run", works(&sandbox), "fails");
+}
+
+/// Runs have their channels one after the other, and nothing of the one before is in them.
+fn what_a_run_leaves(tally: &mut Tally) {
+    let sandbox = builder().without_spares().build().expect("a sandbox");
+    for payload in ["call_and_leave", "two_reports", "aborts", "garbage", "flood", "call_and_leave"] {
+        let outcome = by_template(&sandbox, payload).0;
+        let clean = (0..3).all(|_| works(&sandbox));
+        tally.check(&format!("42, 44 after {payload}"), clean, short(&outcome));
+    }
 }
 
 /// Hostile and honest runs at once; the honest are unharmed.
