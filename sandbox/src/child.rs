@@ -120,13 +120,17 @@ pub(crate) fn main(order: Order, run: OwnedFd, inherited: &Inherited) -> ! {
     sys::exit(code)
 }
 
-/// The code with which a child locks itself in, which the template never runs.
-pub(crate) fn code_of_lock() -> [usize; 4] {
+/// The code with which a child locks itself in and ends, which the template never runs.
+pub(crate) fn code_of_lock() -> [usize; 8] {
     let code = [
         lock_in as *const (),
         lockdown::limit as *const (),
         lockdown::limit_cpu as *const (),
         lockdown::die_with_parent as *const (),
+        libc::getrlimit as *const (),
+        libc::sigprocmask as *const (),
+        libc::pthread_sigmask as *const (),
+        libc::_exit as *const (),
     ];
     code.map(|code| code as usize)
 }
@@ -188,7 +192,10 @@ fn serve(run: OwnedFd, signals: &Signals, sets: &[DataSet]) -> io::Result<()> {
     let mut far = Far::new(job, sets, signals.alarm.clone(), signals.cancel.clone(), move || clock.time());
     if !session {
         let report = far.run(started, None, &mut &*line);
-        return wire::send(&line.socket, Kind::Report, 0, &serde_json::to_vec(&report)?);
+        let sent = wire::send(&line.socket, Kind::Report, 0, &serde_json::to_vec(&report)?);
+        // The process ends: there is no need to take apart what it has.
+        std::mem::forget((far, report));
+        return sent;
     }
     drop(frame);
     while let Some(frame) = wire::receive(&line.socket)? {

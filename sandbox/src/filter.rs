@@ -114,7 +114,6 @@ pub(crate) fn template(key: bool) -> Table {
     for call in [
         libc::SYS_clone,
         libc::SYS_wait4,
-        libc::SYS_pidfd_open,
         libc::SYS_pidfd_send_signal,
         libc::SYS_sendmsg,
         libc::SYS_recvmsg,

@@ -11,6 +11,7 @@
 //! Nothing depends on it: where a step does not work, children fault. The same goes for [`gather`].
 
 use crate::sys::{self, Advice};
+use rustix::fs::MemfdFlags;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -32,8 +33,9 @@ impl Watch {
         let memory = File::options().read(true).write(true).open("/proc/self/mem")?;
         let pages = File::open("/proc/self/pagemap")?;
         let maps = std::fs::read_to_string("/proc/self/maps")?;
-        let mut ranges: Vec<Range<usize>> = maps.lines().filter_map(of_file).collect();
-        ranges.retain(|range| is_untouched(&pages, range));
+        let (mut ranges, changed): (Vec<_>, Vec<_>) =
+            maps.lines().filter_map(of_file).partition(|range| is_untouched(&pages, range));
+        ranges.extend(changed.into_iter().filter(|range| move_to_file(&memory, range).is_ok()));
         for range in &ranges {
             sys::advise(range.clone(), Advice::Drop)?;
             for page in range.clone().step_by(2 * page_size()) {
@@ -58,6 +60,20 @@ impl Watch {
         self.memory.read_exact_at(&mut byte, at as u64)?;
         self.memory.write_all_at(&byte, at as u64)
     }
+}
+
+/// Has what the loader has changed, and nobody changes any more, come from a file that has it so: all of it would be in each
+/// child's page tables otherwise, and few of it is used.
+fn move_to_file(memory: &File, range: &Range<usize>) -> io::Result<()> {
+    const PART: usize = 4 << 10;
+    let file = File::from(rustix::fs::memfd_create("constants", MemfdFlags::CLOEXEC)?);
+    for start in range.clone().step_by(PART) {
+        let mut bytes = [0; PART];
+        let part = &mut bytes[..PART.min(range.end - start)];
+        memory.read_exact_at(part, start as u64)?;
+        file.write_all_at(part, (start - range.start) as u64)?;
+    }
+    sys::map_constants(range.clone(), &file)
 }
 
 /// Mappings whose page tables forks copy, as far as they are used, and others that were watched with them.

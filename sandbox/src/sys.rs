@@ -225,6 +225,15 @@ pub(crate) fn advise(range: std::ops::Range<usize>, advice: Advice) -> io::Resul
     result(i64::from(unsafe { libc::madvise(start, range.len(), advice) })).map(drop)
 }
 
+/// Maps a file of the same content, to be read only, in the place of whole pages that can only be read.
+pub(crate) fn map_constants(range: std::ops::Range<usize>, file: &std::fs::File) -> io::Result<()> {
+    let place = std::ptr::without_provenance_mut(range.start);
+    let kind = libc::MAP_PRIVATE | libc::MAP_FIXED;
+    // SAFETY: no content changes, by the condition above, and nobody can have a pointer to write through.
+    let mapped = unsafe { libc::mmap(place, range.len(), libc::PROT_READ, kind, file.as_raw_fd(), 0) };
+    if mapped == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// Bytes that were sent over a socket of this system and are not read yet, as the kernel counts them.
 pub(crate) fn unread(socket: &OwnedFd) -> io::Result<usize> {
     let mut bytes: libc::c_int = 0;

@@ -397,8 +397,9 @@ fn address_space(statm: &OwnedFd) -> io::Result<u64> {
 /// Forks, watches and reaps, until the host is gone. It allocates nothing for a run: each page that it writes to is copied,
 /// as its children have the page too.
 fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited) {
-    let mut running: Vec<Running> = Vec::with_capacity(CHILDREN as usize);
-    let mut idle: Vec<Lane> = Vec::with_capacity(CHILDREN as usize);
+    // Room for more would lie on more pages.
+    let mut running: Vec<Running> = Vec::with_capacity(16);
+    let mut idle: Vec<Lane> = Vec::with_capacity(16);
     loop {
         let woken = wait(control, &running);
         // From the end, so that places stay what they are.
@@ -509,25 +510,14 @@ fn start(order: Order, lane: Lane, tasks: &OwnedFd, inherited: &Inherited) -> Op
         notify(&lane, Notice::Refused(libc::EDEADLK), None, key);
         return None;
     }
-    let pid = match key.fork() {
-        Ok(Fork::Child) => child::main(order, lane.run, inherited),
-        Ok(Fork::Parent(pid)) => pid,
-        Err(error) => {
-            notify(&lane, Notice::Refused(error.raw_os_error().unwrap_or(libc::EAGAIN)), None, key);
-            return None;
-        }
-    };
-    // It cannot be another's pid: nobody else reaps it.
-    match key.open(pid) {
-        Ok(process) => {
+    match key.fork() {
+        Ok(None) => child::main(order, lane.run, inherited),
+        Ok(Some((pid, process))) => {
             notify(&lane, Notice::Started, Some(process.as_fd()), key);
             Some(Running { pid, lane, process, kill_at: order.kill_at, late: false })
         }
         Err(error) => {
-            notify(&lane, Notice::Refused(error.raw_os_error().unwrap_or(libc::EMFILE)), None, key);
-            // Without a descriptor nobody can watch it. It ends when the host closes its channel.
-            drop(lane);
-            drop(key.reap(pid, true));
+            notify(&lane, Notice::Refused(error.raw_os_error().unwrap_or(libc::EAGAIN)), None, key);
             None
         }
     }
@@ -535,7 +525,7 @@ fn start(order: Order, lane: Lane, tasks: &OwnedFd, inherited: &Inherited) -> Op
 
 /// Reaps a child that has ended, and says how. The lane is left, if the host listens.
 fn bury(child: Running, key: Key) -> Option<Lane> {
-    let death = key.reap(child.pid, false).ok().flatten()?;
+    let death = key.reap(child.pid).ok().flatten()?;
     notify(&child.lane, Notice::Ended { death, late: child.late }, None, key).then_some(child.lane)
 }
 

@@ -125,15 +125,13 @@ pub(crate) fn reset_signals() {
 
 /// Lets no signal through that can be held back, or each.
 pub(crate) fn hold_signals(hold: bool) {
-    // SAFETY: an all-zero set is filled before it is used.
+    // SAFETY: an all-zero set is an empty one on every system that there is.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: the set is a live variable.
     unsafe {
         if hold {
-            libc::sigfillset(&raw mut set)
-        } else {
-            libc::sigemptyset(&raw mut set)
-        };
+            libc::sigfillset(&raw mut set);
+        }
         libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut());
     }
 }

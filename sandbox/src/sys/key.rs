@@ -4,7 +4,7 @@
 //! The number is drawn by the kernel into a page that the kernel leaves out of forks. From there it goes into a register
 //! for the time of a call, and nowhere else: no child can have it, and one that guesses is killed.
 
-use super::{Death, Fork, Instruction, install_filter};
+use super::{Death, Instruction, install_filter};
 use crate::unix;
 use std::io;
 use std::mem::{MaybeUninit, size_of};
@@ -79,31 +79,29 @@ impl Key {
         self.0 == &raw const NONE
     }
 
-    /// Forks. There must be one thread. Handlers of libraries do not run, nor does the C library's own work: what it knows
-    /// of its thread's number is the template's in all children, as none of them has a second thread.
-    pub(crate) fn fork(self) -> io::Result<Fork> {
-        // SAFETY: as for `unix::fork`; the new process has a copy of this stack.
-        match unsafe { self.call(libc::SYS_clone, [libc::SIGCHLD as usize, 0, 0, 0, 0]) }? {
-            0 => Ok(Fork::Child),
-            pid => Ok(Fork::Parent(i32::try_from(pid).map_err(io::Error::other)?)),
+    /// Forks; the parent gets the pid and a descriptor of the child, which nobody else reaps. There must be one thread.
+    /// Handlers of libraries do not run, nor does the C library's own work: what it knows of its thread's number is the
+    /// template's in all children, as none of them has a second thread.
+    pub(crate) fn fork(self) -> io::Result<Option<(i32, OwnedFd)>> {
+        let flags = libc::CLONE_PIDFD | libc::SIGCHLD;
+        let mut process: RawFd = -1;
+        let args = [flags as usize, 0, (&raw mut process).expose_provenance(), 0, 0];
+        // SAFETY: as for `unix::fork`; the new process has a copy of this stack, and the descriptor is a new one.
+        match unsafe { self.call(libc::SYS_clone, args) }? {
+            0 => Ok(None),
+            pid => Ok(Some((pid as i32, unsafe { OwnedFd::from_raw_fd(process) }))),
         }
     }
 
-    /// As [`unix::reap`].
-    pub(crate) fn reap(self, pid: i32, wait: bool) -> io::Result<Option<Death>> {
-        let flags = if wait { 0 } else { libc::WNOHANG as usize };
+    /// As [`unix::reap`], without waiting.
+    pub(crate) fn reap(self, pid: i32) -> io::Result<Option<Death>> {
         unix::reap_by(|status, usage| {
             let (status, usage) = (ptr::from_mut(status), ptr::from_mut(usage));
+            let flags = libc::WNOHANG as usize;
             let args = [pid as usize, status.expose_provenance(), flags, usage.expose_provenance(), 0];
             // SAFETY: both pointers are to live variables of the types that are written.
             unsafe { self.call(libc::SYS_wait4, args) }
         })
-    }
-
-    /// A descriptor of a process.
-    pub(crate) fn open(self, pid: i32) -> io::Result<OwnedFd> {
-        // SAFETY: the call takes two integers, and what it gives is a new descriptor.
-        unsafe { self.call(libc::SYS_pidfd_open, [pid as usize, 0, 0, 0, 0]).map(owned) }
     }
 
     /// Sends SIGKILL.
@@ -213,11 +211,6 @@ impl Key {
 /// Where a half of a number lies.
 const fn low_first(half: usize) -> usize {
     if cfg!(target_endian = "little") { half } else { 1 - half }
-}
-
-fn owned(fd: usize) -> OwnedFd {
-    // SAFETY: see the one caller.
-    unsafe { OwnedFd::from_raw_fd(fd as RawFd) }
 }
 
 /// The bytes of a descriptor in a message.
