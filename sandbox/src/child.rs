@@ -120,10 +120,15 @@ pub(crate) fn main(order: Order, run: OwnedFd, inherited: &Inherited) -> ! {
     sys::exit(code)
 }
 
-/// The code with which a child locks itself in and ends, which the template never runs.
-pub(crate) fn code_of_lock() -> [usize; 8] {
+/// Addresses on the pages of the code with which a child locks itself in and ends, which the template never runs.
+pub(crate) fn code_of_lock() -> impl Iterator<Item = usize> {
+    /// None of it is longer.
+    const LENGTH: usize = 4 << 10;
     let code = [
+        main as *const (),
         lock_in as *const (),
+        sys::keep_only as *const (),
+        sys::exit as *const (),
         lockdown::limit as *const (),
         lockdown::limit_cpu as *const (),
         lockdown::die_with_parent as *const (),
@@ -132,7 +137,7 @@ pub(crate) fn code_of_lock() -> [usize; 8] {
         libc::pthread_sigmask as *const (),
         libc::_exit as *const (),
     ];
-    code.map(|code| code as usize)
+    code.into_iter().flat_map(|code| [code.addr(), code.addr() + LENGTH])
 }
 
 const STEPS: [&str; 4] = ["descriptors", "parent_death", "rlimit_as", "rlimit_cpu"];

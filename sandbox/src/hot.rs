@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 /// The least size of a mapping that is watched. Smaller ones are a few faults at most.
-const LEAST: usize = 256 << 10;
+const LEAST: usize = 64 << 10;
 
 /// Mappings that are watched.
 pub(crate) struct Watch {

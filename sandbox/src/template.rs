@@ -273,7 +273,7 @@ impl LockedIn {
         if let Some((hot, warm_up, rehearsal)) = last {
             hot.drop_all();
             warm_up.run(&inherited.signals).map_err(|error| SetupError::new("warm-up", error))?;
-            child::code_of_lock().into_iter().for_each(|code| hot.touch(code));
+            child::code_of_lock().for_each(|code| hot.touch(code));
             rehearsal.run(&tasks, &inherited).map_err(|error| SetupError::new("rehearsal", error))?;
             hot.keep();
         }
