@@ -8,10 +8,13 @@
 //! nothing any more but run the program, leaves those pages mapped that a child touches and no others: each costs in a fork
 //! and in the end of a child (`docs/performance.md`). Then the marks are taken away.
 //!
+//! Constants that the loader has changed would all be copied; they are moved to a file, and from there on are like code.
+//!
 //! Nothing depends on it: where a step does not work, children fault. The same goes for [`gather`].
 
 use crate::sys::{self, Advice};
 use rustix::fs::MemfdFlags;
+use rustix::process::Resource;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -33,9 +36,12 @@ impl Watch {
         let memory = File::options().read(true).write(true).open("/proc/self/mem")?;
         let pages = File::open("/proc/self/pagemap")?;
         let maps = std::fs::read_to_string("/proc/self/maps")?;
-        let (mut ranges, changed): (Vec<_>, Vec<_>) =
-            maps.lines().filter_map(of_file).partition(|range| is_untouched(&pages, range));
-        ranges.extend(changed.into_iter().filter(|range| move_to_file(&memory, range).is_ok()));
+        let constants = |line: &&str| line.contains(" r--p ");
+        for changed in maps.lines().filter(constants).filter_map(of_file).filter(|range| !is_untouched(&pages, range)) {
+            let _ = move_to_file(&memory, &changed);
+        }
+        let mut ranges: Vec<Range<usize>> = maps.lines().filter_map(of_file).collect();
+        ranges.retain(|range| is_untouched(&pages, range));
         for range in &ranges {
             sys::advise(range.clone(), Advice::Drop)?;
             for page in range.clone().step_by(2 * page_size()) {
@@ -66,6 +72,10 @@ impl Watch {
 /// child's page tables otherwise, and few of it is used.
 fn move_to_file(memory: &File, range: &Range<usize>) -> io::Result<()> {
     const PART: usize = 4 << 10;
+    // Beyond that limit a write ends the process.
+    if rustix::process::getrlimit(Resource::Fsize).current.is_some_and(|most| most < range.len() as u64) {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
     let file = File::from(rustix::fs::memfd_create("constants", MemfdFlags::CLOEXEC)?);
     for start in range.clone().step_by(PART) {
         let mut bytes = [0; PART];

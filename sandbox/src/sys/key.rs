@@ -86,9 +86,10 @@ impl Key {
         let flags = libc::CLONE_PIDFD | libc::SIGCHLD;
         let mut process: RawFd = -1;
         let args = [flags as usize, 0, (&raw mut process).expose_provenance(), 0, 0];
-        // SAFETY: as for `unix::fork`; the new process has a copy of this stack, and the descriptor is a new one.
+        // SAFETY: as for `unix::fork`; the new process has a copy of this stack.
         match unsafe { self.call(libc::SYS_clone, args) }? {
             0 => Ok(None),
+            // SAFETY: the kernel has written the number of a descriptor that it has made for this process.
             pid => Ok(Some((pid as i32, unsafe { OwnedFd::from_raw_fd(process) }))),
         }
     }
@@ -253,7 +254,7 @@ pub(crate) mod scan {
     pub(crate) fn found() -> (usize, bool) {
         let (Some(&(masked, place)), Some(maps)) = (KNOWN.get(), MAPS.get()) else { return (0, false) };
         let (mut looked, mut found) = (0, false);
-        let ranges = maps.iter().cloned().chain([place..place + BYTES]);
+        let ranges = maps.iter().cloned().chain(std::iter::once(place..place + BYTES));
         let pages = ranges.flat_map(|range| range.step_by(4096));
         for page in pages.filter(|&page| is_there(page)) {
             for word in (page..page + 4096).step_by(4) {
