@@ -13,6 +13,7 @@
 //! Nothing depends on it: where a step does not work, children fault. The same goes for [`gather`].
 
 use crate::sys::{self, Advice};
+use crate::unix;
 use rustix::fs::MemfdFlags;
 use rustix::process::Resource;
 use std::fs::File;
@@ -73,7 +74,7 @@ impl Watch {
 fn move_to_file(memory: &File, range: &Range<usize>) -> io::Result<()> {
     const PART: usize = 4 << 10;
     // Beyond that limit a write ends the process.
-    if rustix::process::getrlimit(Resource::Fsize).current.is_some_and(|most| most < range.len() as u64) {
+    if unix::soft_limit(Resource::Fsize)?.is_some_and(|most| most < range.len() as u64) {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     let file = File::from(rustix::fs::memfd_create("constants", MemfdFlags::CLOEXEC)?);

@@ -7,6 +7,7 @@ use crate::cgroup::Group;
 use crate::lockdown::{Layer, Layers, Plan, SetupError, State};
 use crate::sys;
 use crate::template::{ARGUMENT, Config, Deadline, Message, Notice, Order, REPORT_BYTES, Ready};
+use crate::unix;
 use crate::wire::pair;
 use lisp_runtime::DataSet;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -335,7 +336,7 @@ impl Starter {
             return Ok(None);
         }
         let mut file = File::from(rustix::fs::memfd_create("data sets", MemfdFlags::CLOEXEC)?);
-        let mut room = rustix::process::getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
+        let mut room = unix::soft_limit(Resource::Fsize)?.unwrap_or(u64::MAX);
         for set in &self.sets {
             let sent = set.sent().ok_or_else(|| io::Error::other("one has no text"))?;
             let mut line = serde_json::to_vec(&sent)?;

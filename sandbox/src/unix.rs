@@ -99,14 +99,28 @@ pub(crate) fn reap_by(
     }
 }
 
-/// The most that a limit can be raised to; `None` is without end. `rustix` takes it for granted that the system tells.
+/// The most that a limit can be raised to; `None` is without end.
 pub(crate) fn hard_limit(resource: rustix::process::Resource) -> io::Result<Option<u64>> {
+    Ok(finite(rlimit(resource)?.rlim_max))
+}
+
+/// A limit as it is; `None` is without end.
+#[cfg(target_os = "linux")]
+pub(crate) fn soft_limit(resource: rustix::process::Resource) -> io::Result<Option<u64>> {
+    Ok(finite(rlimit(resource)?.rlim_cur))
+}
+
+/// `rustix` takes it for granted that the system tells.
+fn rlimit(resource: rustix::process::Resource) -> io::Result<libc::rlimit> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the limit is a live variable of the type that is written.
     result(i64::from(unsafe { libc::getrlimit(resource as _, &raw mut limit) }))?;
-    // Some systems count with a sign.
-    let most = u64::try_from(limit.rlim_max).unwrap_or(u64::MAX);
-    Ok((limit.rlim_max != libc::RLIM_INFINITY).then_some(most))
+    Ok(limit)
+}
+
+/// Some systems count with a sign.
+fn finite(limit: libc::rlim_t) -> Option<u64> {
+    (limit != libc::RLIM_INFINITY).then(|| u64::try_from(limit).unwrap_or(u64::MAX))
 }
 
 /// Puts every signal back to its default and lets it through. The two of [`listen`] are left as they are.
