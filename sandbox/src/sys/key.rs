@@ -41,8 +41,10 @@ impl Key {
         // SAFETY: nobody else knows this memory; eight bytes of it are written.
         unsafe {
             unix::result(libc::madvise(page, BYTES, libc::MADV_WIPEONFORK).into())?;
-            if libc::getrandom(page, size_of::<u64>(), 0) != size_of::<u64>().cast_signed() {
-                return Err(io::Error::last_os_error());
+            // The call itself: a library may have a copy of what it draws.
+            let drawn = unix::result(libc::syscall(libc::SYS_getrandom, page, size_of::<u64>(), 0))?;
+            if drawn != size_of::<u64>() as i64 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
         let key = Key(page.cast());
