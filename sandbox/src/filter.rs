@@ -219,7 +219,7 @@ fn search(intervals: &[(u32, Rule)]) -> Vec<Instruction> {
 
 fn leaf(rule: Rule) -> Vec<Instruction> {
     let half = |arg: u8, half: usize| step(LD_W_ABS, ARGS + 8 * u32::from(arg) + 4 * half as u32, 0, 0);
-    let low = |arg: u8| half(arg, if cfg!(target_endian = "little") { 0 } else { 1 });
+    let low = |arg: u8| half(arg, 0);
     let all = |tests: [(Instruction, u32); 2]| {
         let steps = tests.into_iter().flat_map(|(load, value)| [load, step(JMP_JEQ_K, value, 1, 0), ret(RET_KILL)]);
         steps.chain([ret(RET_ALLOW)]).collect()
@@ -270,11 +270,7 @@ mod tests {
             match i.code {
                 LD_W_ABS if i.k == NUMBER => a = number,
                 LD_W_ABS if i.k == ARCH => a = arch,
-                LD_W_ABS => {
-                    let bytes: Vec<u8> = args.iter().flat_map(|arg| arg.to_ne_bytes()).collect();
-                    let at = (i.k - ARGS) as usize;
-                    a = u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
-                }
+                LD_W_ABS => a = (args[((i.k - ARGS) / 8) as usize] >> (8 * (i.k % 8))) as u32,
                 JMP_JA => at += i.k as usize,
                 JMP_JEQ_K => at += jump(a == i.k),
                 JMP_JGE_K => at += jump(a >= i.k),
@@ -296,7 +292,7 @@ mod tests {
             Rule::OneOf { arg: at, values } => values.contains(&arg(at)),
             Rule::Equal { arg: at, value } => arg(at) == value,
             Rule::Both(all) => all.iter().all(|&(at, value)| arg(at) == value),
-            Rule::Key => args[5].to_ne_bytes() == KEY.to_le_bytes(),
+            Rule::Key => args[5] == KEY,
             Rule::Trap { arg: at, value } if arg(at) == value => return libc::SECCOMP_RET_TRAP,
             Rule::Trap { .. } => false,
         };

@@ -7,7 +7,7 @@
 use super::{Death, Instruction, install_filter};
 use crate::unix;
 use std::io;
-use std::mem::{MaybeUninit, size_of};
+use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
@@ -17,7 +17,7 @@ pub(crate) struct Key(*const u64);
 
 static NONE: u64 = 0;
 
-/// Stand in a filter for the two halves of the number.
+/// Stand in a filter for the two halves of the number, as they lie in memory.
 pub(crate) const HALVES: [u32; 2] = [0x6c6f_7721, 0x6869_6768];
 
 /// The number and, behind it, the filter that names it.
@@ -69,7 +69,7 @@ impl Key {
             for at in 0..program.len() {
                 let k = &raw mut (*place.add(at)).k;
                 if let Some(half) = HALVES.iter().position(|&half| half == k.read()) {
-                    k.write_volatile(number.add(low_first(half)).read_volatile());
+                    k.write_volatile(number.add(half).read_volatile());
                 }
             }
             std::slice::from_raw_parts(place, program.len())
@@ -211,11 +211,6 @@ impl Key {
     }
 }
 
-/// Where a half of a number lies.
-const fn low_first(half: usize) -> usize {
-    if cfg!(target_endian = "little") { half } else { 1 - half }
-}
-
 /// The bytes of a descriptor in a message.
 const FD: libc::c_uint = size_of::<RawFd>() as libc::c_uint;
 
@@ -280,11 +275,11 @@ pub(crate) mod scan {
 
 /// Room for two descriptors beside a message.
 #[repr(align(16))]
-struct Ancillary(MaybeUninit<[u8; 64]>);
+struct Ancillary([u8; 64]);
 
 impl Ancillary {
     fn new() -> Self {
-        Ancillary(MaybeUninit::zeroed())
+        Ancillary([0; 64])
     }
 
     /// A message of one part with this room.

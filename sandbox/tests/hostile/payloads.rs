@@ -3,6 +3,7 @@
 //! A payload answers [`DENIED`] when it was told no, and [`ESCAPED`] when it got what it must not have. One that is killed
 //! answers nothing.
 
+use crate::channel;
 use lisp_sandbox::testing::{self, Payload, receive, send_frame, send_raw};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -22,7 +23,7 @@ pub(crate) fn raw(call: i64, args: [usize; 6]) -> i64 {
     }
 }
 
-fn denied(result: i64) -> i32 {
+pub(crate) fn denied(result: i64) -> i32 {
     if result < 0 { DENIED } else { ESCAPED }
 }
 
@@ -30,7 +31,7 @@ fn path(text: &'static std::ffi::CStr) -> usize {
     text.as_ptr() as usize
 }
 
-fn for_ever() -> ! {
+pub(crate) fn for_ever() -> ! {
     loop {
         std::thread::sleep(Duration::from_secs(3600));
     }
@@ -153,7 +154,7 @@ pub(crate) const HELD: usize = 100 << 20;
 
 fn hold_and_report(run: &OwnedFd) -> i32 {
     let held = std::hint::black_box(vec![1_u8; HELD]);
-    let done = report(run);
+    let done = channel::report(run);
     drop(held);
     done
 }
@@ -167,7 +168,7 @@ fn fill_and_report(run: &OwnedFd) -> i32 {
     for _ in 0..FILLED >> 20 {
         held.push(std::hint::black_box(vec![1; 1 << 20]));
     }
-    let done = report(run);
+    let done = channel::report(run);
     drop(held);
     done
 }
@@ -201,7 +202,7 @@ fn call_and_fill(run: &OwnedFd) -> i32 {
 /// Ends some milliseconds before or after a deadline of eight.
 fn near_the_deadline(run: &OwnedFd) -> i32 {
     std::thread::sleep(Duration::from_millis(4 + raw(libc::SYS_getpid, [0; 6]).unsigned_abs() % 8));
-    report(run)
+    channel::report(run)
 }
 
 /// Maps until it is told no; more than a gigabyte is an escape.
@@ -447,133 +448,6 @@ fn type_at_the_terminal(_: &OwnedFd) -> i32 {
     if typed { ESCAPED } else { DENIED }
 }
 
-pub(crate) const REPORT: &str = r#"{"end":{"Ok":{"kind":"value","json":{"Ok":"1"},"text":"1","text_bytes":1,"memory":"{}"}},
-    "prints":[],"whole":false,"calls":[],"prints_dropped":0,"usage":{"fuel":1,"compute_us":1,"duration_us":1,"heap_peak_bytes":1,
-    "heap_live_bytes":1,"allocated_bytes":1,"compactions":0,"tool_calls":0,"workers_peak":0,"output_bytes":1},"names":[]}"#;
-
-fn report(run: &OwnedFd) -> i32 {
-    send_frame(run, b'R', 0, REPORT);
-    0
-}
-
-fn report_then_spin(run: &OwnedFd) -> i32 {
-    send_frame(run, b'R', 0, REPORT);
-    spin(run)
-}
-
-fn report_then_fail(run: &OwnedFd) -> i32 {
-    send_frame(run, b'R', 0, REPORT);
-    1
-}
-
-fn two_reports(run: &OwnedFd) -> i32 {
-    send_frame(run, b'R', 0, REPORT);
-    send_frame(run, b'R', 0, REPORT);
-    0
-}
-
-fn deep_report(run: &OwnedFd) -> i32 {
-    send_frame(run, b'R', 0, &format!(r#"{{"end":{}"#, "[".repeat(1_000_000)));
-    0
-}
-
-fn endless_lines(run: &OwnedFd) -> i32 {
-    let lines = format!("[{}]", vec![r#""aaaaaaaaaaaaaaaa""#; 1000].join(","));
-    while send_frame(run, b'P', 0, &lines) {}
-    0
-}
-
-fn endless_frame(run: &OwnedFd) -> i32 {
-    let mut packet = vec![0; 50_000];
-    packet[0] = 0xfd;
-    packet[5..9].copy_from_slice(&u32::MAX.to_le_bytes());
-    let mut at = 0_u32;
-    loop {
-        packet[9..13].copy_from_slice(&at.to_le_bytes());
-        if !send_raw(run, &packet) {
-            return 0;
-        }
-        at = at.wrapping_add(50_000 - 13);
-    }
-}
-
-fn cut_frame(run: &OwnedFd) -> i32 {
-    let mut packet = vec![0; 20];
-    packet[0] = 0xfd;
-    packet[5] = 100;
-    send_raw(run, &packet);
-    0
-}
-
-fn garbage(run: &OwnedFd) -> i32 {
-    send_raw(run, &[0xff; 100]);
-    for_ever()
-}
-
-fn frame_for_a_child(run: &OwnedFd) -> i32 {
-    send_frame(run, b'J', 0, "{}");
-    for_ever()
-}
-
-fn not_json(run: &OwnedFd) -> i32 {
-    send_frame(run, b'C', 0, "{{{");
-    for_ever()
-}
-
-fn ask_for_ever(run: &OwnedFd) -> i32 {
-    while send_frame(run, b'T', 0, "") && receive(run).is_some() {}
-    0
-}
-
-fn ask_and_read_nothing(run: &OwnedFd) -> i32 {
-    while send_frame(run, b'T', 0, "") {}
-    0
-}
-
-fn close_the_channel(_: &OwnedFd) -> i32 {
-    raw(libc::SYS_close, [3, 0, 0, 0, 0, 0]);
-    raw(libc::SYS_close, [2, 0, 0, 0, 0, 0]);
-    for_ever()
-}
-
-fn change_the_channel(_: &OwnedFd) -> i32 {
-    denied(raw(libc::SYS_fcntl, [3, libc::F_SETFL as usize, libc::O_NONBLOCK as usize, 0, 0, 0]))
-}
-
-fn slowly(run: &OwnedFd) -> i32 {
-    while send_raw(run, b"x") {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    0
-}
-
-const FORGED: &[u8] = b"memory allocation of 9 bytes failed\n";
-
-fn forge_and_spin(run: &OwnedFd) -> i32 {
-    send_raw(run, FORGED);
-    spin(run)
-}
-
-fn forge_and_end(run: &OwnedFd) -> i32 {
-    send_raw(run, FORGED);
-    0
-}
-
-fn forge_and_abort(run: &OwnedFd) -> i32 {
-    send_raw(run, FORGED);
-    std::process::abort()
-}
-
-fn dirty_words(run: &OwnedFd) -> i32 {
-    send_raw(run, b"a\0b\x1b[2J\xc3\x28\xe2\x80\xae");
-    3
-}
-
-fn flood(run: &OwnedFd) -> i32 {
-    while send_raw(run, &[b'x'; 10_000]) {}
-    for_ever()
-}
-
 fn panics(_: &OwnedFd) -> i32 {
     panic!("as it must")
 }
@@ -660,7 +534,7 @@ fn several_calls(run: &OwnedFd) -> i32 {
     }
     let ids: Vec<u32> = (0..3).filter_map(|_| receive(run)).map(|(id, _)| id).collect();
     // The quick one was asked for second and is there first.
-    if ids.first() == Some(&2) && ids.len() == 3 { report(run) } else { ESCAPED }
+    if ids.first() == Some(&2) && ids.len() == 3 { channel::report(run) } else { ESCAPED }
 }
 
 fn call_and_spin(run: &OwnedFd) -> i32 {
@@ -769,27 +643,27 @@ pub(crate) const ALL_PAYLOADS: &[(&str, Payload)] = &[
     ("loosen_dumpable", loosen_dumpable),
     ("become_another", become_another),
     ("type_at_the_terminal", type_at_the_terminal),
-    ("report", report),
-    ("report_then_spin", report_then_spin),
-    ("report_then_fail", report_then_fail),
-    ("two_reports", two_reports),
-    ("deep_report", deep_report),
-    ("endless_lines", endless_lines),
-    ("endless_frame", endless_frame),
-    ("cut_frame", cut_frame),
-    ("garbage", garbage),
-    ("frame_for_a_child", frame_for_a_child),
-    ("not_json", not_json),
-    ("ask_for_ever", ask_for_ever),
-    ("ask_and_read_nothing", ask_and_read_nothing),
-    ("close_the_channel", close_the_channel),
-    ("change_the_channel", change_the_channel),
-    ("slowly", slowly),
-    ("forge_and_spin", forge_and_spin),
-    ("forge_and_end", forge_and_end),
-    ("forge_and_abort", forge_and_abort),
-    ("dirty_words", dirty_words),
-    ("flood", flood),
+    ("report", channel::report),
+    ("report_then_spin", channel::report_then_spin),
+    ("report_then_fail", channel::report_then_fail),
+    ("two_reports", channel::two_reports),
+    ("deep_report", channel::deep_report),
+    ("endless_lines", channel::endless_lines),
+    ("endless_frame", channel::endless_frame),
+    ("cut_frame", channel::cut_frame),
+    ("garbage", channel::garbage),
+    ("frame_for_a_child", channel::frame_for_a_child),
+    ("not_json", channel::not_json),
+    ("ask_for_ever", channel::ask_for_ever),
+    ("ask_and_read_nothing", channel::ask_and_read_nothing),
+    ("close_the_channel", channel::close_the_channel),
+    ("change_the_channel", channel::change_the_channel),
+    ("slowly", channel::slowly),
+    ("forge_and_spin", channel::forge_and_spin),
+    ("forge_and_end", channel::forge_and_end),
+    ("forge_and_abort", channel::forge_and_abort),
+    ("dirty_words", channel::dirty_words),
+    ("flood", channel::flood),
     ("panics", panics),
     ("panics_in_drop", panics_in_drop),
     ("aborts", aborts),
