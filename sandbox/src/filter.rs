@@ -111,7 +111,14 @@ fn common() -> Table {
 pub(crate) fn template(key: bool) -> Table {
     let mut table = common();
     let own = if key { Rule::Key } else { Rule::Allow };
-    for call in [libc::SYS_clone, libc::SYS_wait4, libc::SYS_pidfd_send_signal, libc::SYS_sendmsg, libc::SYS_recvmsg] {
+    for call in [
+        libc::SYS_clone,
+        libc::SYS_wait4,
+        libc::SYS_pidfd_open,
+        libc::SYS_pidfd_send_signal,
+        libc::SYS_sendmsg,
+        libc::SYS_recvmsg,
+    ] {
         table.push((call, own));
     }
     // The way to abort names the process; it ends the one that takes it.

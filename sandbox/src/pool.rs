@@ -108,8 +108,6 @@ impl Lane {
 #[derive(Debug)]
 pub(crate) struct Channels {
     pub(crate) lane: Arc<Lane>,
-    /// The process, when it is known already.
-    pub(crate) process: Option<OwnedFd>,
     /// What the template does not know yet, when the child was there before its job.
     untold: Option<Deadline>,
 }
@@ -194,20 +192,12 @@ impl Template {
         }
         let Channels { lane, .. } = place.take()?.channels;
         drop(place);
-        let process = match lane.hear() {
-            // It is on its way.
-            None => None,
-            Some(Heard { notice: Some(Notice::Started), process: Some(process) }) => {
-                self.was_heard();
-                // It may have died meanwhile, of whatever cause.
-                let mut fds = [PollFd::new(&process, PollFlags::IN)];
-                let lives = matches!(rustix::event::poll(&mut fds, Some(&Timespec::default())), Ok(0));
-                Some(Some(process).filter(|_| lives)?)
-            }
-            Some(_) => return None,
-        };
+        // It may have died meanwhile, of whatever cause, or never have been made.
+        if lane.hear().is_some() {
+            return None;
+        }
         let untold = Some(Deadline { lane: lane.id, kill_at: order.kill_at });
-        Some(Channels { lane, process, untold })
+        Some(Channels { lane, untold })
     }
 
     /// Tells the template until when a spare child has time, now that it has a job, and orders the next one where there is
@@ -225,8 +215,16 @@ impl Template {
         drop(place);
         if told.is_some() {
             // A template that does not listen is found out when it has to reap.
-            let _ = self.send(Message { order: None, deadline: told }, &[]);
+            let _ = self.send(Message { deadline: told, ..Message::default() }, &[]);
         }
+    }
+
+    /// Asks for a descriptor of the process in a lane; with `kill` the template is to kill it, too. One that is reaped already
+    /// has said so.
+    pub(crate) fn ask_for(&self, lane: &Lane, kill: bool) {
+        let deadline = kill.then_some(Deadline { lane: lane.id, kill_at: 1 });
+        // As above.
+        let _ = self.send(Message { deadline, show: Some(lane.id), order: None }, &[]);
     }
 
     /// Orders a child.
@@ -240,12 +238,12 @@ impl Template {
                 (Arc::new(Lane { id, run, status }), Some([their_run, their_status]))
             }
         };
-        let message = Message { order: Some(Order { lane: lane.id, ..order }), deadline: told };
+        let message = Message { order: Some(Order { lane: lane.id, ..order }), deadline: told, show: None };
         match &theirs {
             Some([run, status]) => self.send(message, &[run.as_fd(), status.as_fd()])?,
             None => self.send(message, &[])?,
         }
-        Ok(Channels { lane, process: None, untold: None })
+        Ok(Channels { lane, untold: None })
     }
 
     /// Takes back the lane of a run that is reaped and read to its end. The next run has it when nothing is left in it for

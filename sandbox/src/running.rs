@@ -26,8 +26,12 @@ const CANCEL_STEP: Duration = Duration::from_millis(5);
 const LINGER: Duration = Duration::from_millis(100);
 /// How long a template may take to say that a process which was killed is reaped.
 const REAPING: Duration = Duration::from_secs(5);
-/// How long it may take to fork one that is to be killed before it is there.
+/// How long it may take to say anything of a process that is to be killed: on a busy machine it is still to be forked.
 const FORKING: Duration = Duration::from_millis(250);
+/// After so long a run is worth a descriptor of its process. Most are over by then.
+const SHORT: Duration = Duration::from_millis(2);
+/// So long before it is killed at the latest: a template that is woken beside a run which spins may wait for a turn.
+const AHEAD: Duration = Duration::from_millis(20);
 
 /// What a run is watched for.
 #[derive(Clone, Debug)]
@@ -51,6 +55,11 @@ pub(crate) struct Running {
     channels: Channels,
     order: Order,
     process: Arc<OnceLock<OwnedFd>>,
+    /// When the template was asked for the process, by the monotonic clock.
+    asked_for: Option<u64>,
+    /// The template has answered that. There may have been no room for the descriptor.
+    shown: bool,
+    begun: Instant,
     watch: Watch,
     assembler: Assembler,
     buffer: Vec<u8>,
@@ -61,8 +70,6 @@ pub(crate) struct Running {
     report: Option<Report>,
     reported_at: Option<Instant>,
     kill: Option<(Kill, Instant)>,
-    /// When it was ordered, by the monotonic clock.
-    ordered_ns: u64,
     /// When the run was asked to end because somebody cancelled it.
     asked: Option<Instant>,
     end: Option<End>,
@@ -75,13 +82,15 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn new(template: Arc<Template>, mut channels: Channels, order: Order, watch: Watch) -> Running {
-        let process = channels.process.take().map(OnceLock::from).unwrap_or_default();
+    pub(crate) fn new(template: Arc<Template>, channels: Channels, order: Order, watch: Watch) -> Running {
         Running {
             template,
             channels,
             order,
-            process: Arc::new(process),
+            process: Arc::default(),
+            asked_for: None,
+            shown: false,
+            begun: Instant::now(),
             watch,
             assembler: Assembler::default(),
             buffer: Vec::with_capacity(PACKET),
@@ -92,7 +101,6 @@ impl Running {
             report: None,
             reported_at: None,
             kill: None,
-            ordered_ns: crate::sys::monotonic_ns(),
             asked: None,
             end: None,
             closed: false,
@@ -211,7 +219,14 @@ impl Running {
         let cancel = home.is_cancellable().then(|| Instant::now() + CANCEL_STEP);
         let linger = self.reported_at.map(|at| at + LINGER);
         let asked = self.asked.map(|at| at + self.watch.grace);
-        [self.watch.hard, cancel, linger, asked].into_iter().flatten().min()
+        [self.watch.hard, cancel, linger, asked, self.next_ask()].into_iter().flatten().min()
+    }
+
+    /// When to ask for a descriptor of the process.
+    fn next_ask(&self) -> Option<Instant> {
+        let late = self.begun + SHORT;
+        let at = self.watch.hard.and_then(|hard| hard.checked_sub(AHEAD)).map_or(late, |last| last.min(late));
+        (self.asked_for.is_none() && self.reported_at.is_none()).then_some(at)
     }
 
     /// Looks whether it is time to kill.
@@ -220,7 +235,8 @@ impl Running {
         if let Some((_, at)) = self.kill {
             // A template that does not reap is stopped or broken: it goes, and its children with it.
             if now >= at + self.patience() && self.end.is_none() {
-                if self.process.get().is_some() || self.template.is_silent_since(self.ordered_ns) {
+                let is_silent = |asked_ns| self.template.is_silent_since(asked_ns);
+                if self.shown || self.asked_for.is_some_and(is_silent) {
                     self.give_up();
                 } else {
                     // With a template that is only busy are other runs. What it forks for this one finds its channel closed.
@@ -228,6 +244,9 @@ impl Running {
                 }
             }
             return;
+        }
+        if self.next_ask().is_some_and(|at| now >= at) {
+            self.ask_for(false);
         }
         if let Some(hard) = self.watch.hard
             && now >= hard
@@ -239,8 +258,10 @@ impl Running {
             match self.asked {
                 None => {
                     // The run ends by itself if it can.
-                    self.signal(Signal::USR1);
                     self.asked = Some(now);
+                    if !self.signal(Signal::USR1) && self.asked_for.is_none() {
+                        self.ask_for(false);
+                    }
                 }
                 Some(asked) if now >= asked + self.watch.grace => self.kill(Kill::Cancelled),
                 Some(_) => {}
@@ -252,26 +273,39 @@ impl Running {
         self.process.get().is_some_and(|process| rustix::process::pidfd_send_signal(process, signal).is_ok())
     }
 
+    fn ask_for(&mut self, kill: bool) {
+        self.asked_for = Some(crate::sys::monotonic_ns());
+        self.template.ask_for(&self.channels.lane, kill);
+    }
+
     fn kill(&mut self, why: Kill) {
         if self.kill.is_none() && self.end.is_none() {
             self.kill = Some((why, Instant::now()));
             self.out.clear();
-            // When there is nothing to kill yet, it is killed as soon as it is there.
-            self.send_kill();
+            if !self.send_kill() {
+                // The template does it, when the process is there.
+                self.ask_for(true);
+            }
         }
     }
 
-    fn send_kill(&mut self) {
-        if self.signal(Signal::KILL)
-            && let (Some((Kill::Deadline, _)), Some(hard)) = (self.kill, self.watch.hard)
-        {
-            self.overshoot = Some(Instant::now().saturating_duration_since(hard));
+    fn send_kill(&mut self) -> bool {
+        let sent = self.signal(Signal::KILL);
+        if sent {
+            self.overshoot = self.late_by();
         }
+        sent
+    }
+
+    /// For how long a run has been past its deadline that is killed for that.
+    fn late_by(&self) -> Option<Duration> {
+        let hard = self.watch.hard.filter(|_| matches!(self.kill, Some((Kill::Deadline, _))))?;
+        Some(Instant::now().saturating_duration_since(hard))
     }
 
     /// How long a template is waited for once its child is to be killed.
     fn patience(&self) -> Duration {
-        if self.process.get().is_some() { REAPING } else { FORKING }
+        if self.shown { REAPING } else { FORKING }
     }
 
     /// Gives the template up, and with it all its children.
@@ -290,12 +324,22 @@ impl Running {
             self.template.was_heard();
         }
         match heard.notice {
-            // There was no descriptor left for it: nobody could kill it in time. It finds its channel closed.
-            Some(Notice::Started) if self.process.get().is_none() => self.end = Some(End::NotStarted(libc::EMFILE)),
-            Some(Notice::Started) if self.kill.is_some() => self.send_kill(),
-            Some(Notice::Started) => {}
+            Some(Notice::Shown) => {
+                self.shown = true;
+                if self.kill.is_some() {
+                    self.send_kill();
+                } else if self.asked.is_some() {
+                    self.signal(Signal::USR1);
+                }
+            }
             Some(Notice::Refused(errno)) => self.end = Some(End::NotStarted(errno)),
-            Some(Notice::Ended { death, late }) => self.end = Some(End::Reaped { death, late }),
+            Some(Notice::Ended { death, late }) => {
+                self.end = Some(End::Reaped { death, late });
+                if self.overshoot.is_none() {
+                    // The template killed it. That was before this.
+                    self.overshoot = self.late_by();
+                }
+            }
             None if self.end.is_none() => self.give_up(),
             None => {}
         }
@@ -495,8 +539,8 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         // A run that nobody waits for ends here; the template reaps it.
-        if self.end.is_none() {
-            self.signal(Signal::KILL);
+        if self.end.is_none() && !self.signal(Signal::KILL) {
+            self.ask_for(true);
         }
     }
 }

@@ -174,6 +174,20 @@ pub(crate) fn alarm_in(time: Option<Duration>) {
     unsafe { libc::syscall(libc::SYS_setitimer, libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut::<u8>()) };
 }
 
+/// A descriptor that can be read when a child of this process has ended. Needs SIGCHLD to be held back, and sees to it.
+pub(crate) fn ends_of_children() -> io::Result<OwnedFd> {
+    // SAFETY: an all-zero set is an empty one on every system that there is.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is a live variable, and the descriptor one that the kernel has just made.
+    unsafe {
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        result(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()).into())?;
+        let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        result(fd.into())?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
 /// Processor time that a living process has used.
 pub(crate) fn cpu_time(pid: i32) -> io::Result<Duration> {
     // The kernel's way of naming the clock of a process.

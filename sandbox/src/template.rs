@@ -24,7 +24,7 @@ use std::path::PathBuf;
 /// The hidden first argument.
 pub(crate) const ARGUMENT: &str = "--ptc-lisp-template";
 
-/// The most children at once; each takes two descriptors of the template.
+/// The most children at once; each takes two descriptors of the template, and a third when the host wants one.
 pub(crate) const CHILDREN: u64 = 256;
 
 /// How long after its time a child is left to the host, in nanoseconds.
@@ -64,13 +64,16 @@ pub(crate) struct Order {
     pub(crate) lane: u64,
 }
 
-/// What the host tells a template: of a child that has got its job meanwhile, and of one that it wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the host tells a template: of a child that has got its job meanwhile, of one that it wants, and of one whose process
+/// it wants to have a descriptor of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Message {
     /// With the first order for a lane come its two descriptors: the child's end of the channel to the host, and the
     /// socket for notices.
     pub(crate) order: Option<Order>,
     pub(crate) deadline: Option<Deadline>,
+    /// The lane of the process.
+    pub(crate) show: Option<u64>,
 }
 
 /// The child in this lane got its job, and is to be dead by then.
@@ -80,7 +83,7 @@ pub(crate) struct Deadline {
     pub(crate) kill_at: u64,
 }
 
-const WORDS: usize = 8;
+const WORDS: usize = 9;
 
 impl Message {
     /// A lane of the name 0 stands for nothing.
@@ -90,8 +93,9 @@ impl Message {
             numbers[..6].copy_from_slice(&[memory, cpu_s, kill_at, entry, fail_step, lane]);
         }
         if let Some(Deadline { lane, kill_at }) = self.deadline {
-            numbers[6..].copy_from_slice(&[lane, kill_at]);
+            numbers[6..8].copy_from_slice(&[lane, kill_at]);
         }
+        numbers[8] = self.show.unwrap_or(0);
         let mut bytes = [0; 8 * WORDS];
         for (place, word) in bytes.chunks_exact_mut(8).zip(numbers) {
             place.copy_from_slice(&word.to_le_bytes());
@@ -100,9 +104,10 @@ impl Message {
     }
 
     pub(crate) fn of(bytes: &[u8]) -> Option<Message> {
-        let [memory, cpu_s, kill_at, entry, fail_step, lane, other, until] = words(bytes)?;
+        let [memory, cpu_s, kill_at, entry, fail_step, lane, other, until, third] = words(bytes)?;
         let order = (lane > 0).then_some(Order { memory, cpu_s, kill_at, entry, fail_step, lane });
-        Some(Message { order, deadline: (other > 0).then_some(Deadline { lane: other, kill_at: until }) })
+        let deadline = (other > 0).then_some(Deadline { lane: other, kill_at: until });
+        Some(Message { order, deadline, show: (third > 0).then_some(third) })
     }
 }
 
@@ -126,8 +131,8 @@ fn words<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
 /// What the template says about a child, over a socket that only the two of them and the host have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notice {
-    /// It is there; a descriptor of it comes with this.
-    Started,
+    /// It lives, or is not reaped yet. A descriptor of it comes with this, if there is room for one.
+    Shown,
     /// It could not be made: an error number.
     Refused(i32),
     /// It is reaped; `late` when the template had to kill it.
@@ -139,7 +144,7 @@ impl Notice {
 
     pub(crate) fn to_bytes(self) -> [u8; Notice::BYTES] {
         let words = match self {
-            Notice::Started => [1, 0, 0, 0],
+            Notice::Shown => [1, 0, 0, 0],
             Notice::Refused(errno) => [2, errno.unsigned_abs().into(), 0, 0],
             Notice::Ended { death, late } => {
                 let status = u64::from(death.status.cast_unsigned());
@@ -158,7 +163,7 @@ impl Notice {
         let low = i32::from_le_bytes((status as u32).to_le_bytes());
         let death = Death { status: low, cpu_us, rss_peak_bytes };
         match kind {
-            1 => Some(Notice::Started),
+            1 => Some(Notice::Shown),
             2 => Some(Notice::Refused(low)),
             3 | 4 => Some(Notice::Ended { death, late: kind == 4 }),
             _ => None,
@@ -173,11 +178,12 @@ struct Lane {
     status: OwnedFd,
 }
 
-/// A child that lives.
+/// A child that is not reaped.
 struct Running {
     pid: i32,
     lane: Lane,
-    process: OwnedFd,
+    /// When the host has asked for it.
+    process: Option<OwnedFd>,
     kill_at: u64,
     late: bool,
 }
@@ -191,6 +197,8 @@ pub(crate) struct Inherited {
     pub(crate) signals: child::Signals,
     /// What runs have in common.
     pub(crate) sets: Vec<DataSet>,
+    /// Can be read when a child has ended.
+    ends: OwnedFd,
     key: Key,
 }
 
@@ -329,7 +337,8 @@ fn lock_down(
     }
     let plan = config.plan.clone();
     let pid = rustix::process::getpid();
-    let mut inherited = Inherited { plan, pid, bytes: 0, signals, sets, key: Key::none() };
+    let ends = sys::ends_of_children().map_err(|error| SetupError::new("signals", error))?;
+    let mut inherited = Inherited { plan, pid, bytes: 0, signals, sets, ends, key: Key::none() };
     let rehearse = || Rehearsal::prepare().map_err(|error| SetupError::new("rehearsal", error));
     rehearse()?.run(&tasks, &inherited).map_err(|error| SetupError::new("rehearsal", error))?;
     let last = match watch.map(Watch::choose) {
@@ -372,10 +381,11 @@ impl Rehearsal {
     fn run(self, tasks: &OwnedFd, inherited: &Inherited) -> io::Result<()> {
         let order = Order { memory: 0, cpu_s: 0, kill_at: 0, entry: 0, fail_step: 0, lane: 0 };
         let Rehearsal { lane, status: _status } = self;
-        let Some(child) = start(order, lane, tasks, inherited) else { return Ok(()) };
-        let mut fds = [PollFd::new(&child.process, PollFlags::IN)];
-        rustix::event::poll(&mut fds, None)?;
-        bury(child, inherited.key);
+        let mut running: Vec<Running> = start(order, lane, tasks, inherited).into_iter().collect();
+        while !running.is_empty() {
+            rustix::event::poll(&mut [PollFd::new(&inherited.ends, PollFlags::IN)], None)?;
+            reap(&mut running, inherited, drop);
+        }
         Ok(())
     }
 }
@@ -401,10 +411,9 @@ fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited) {
     let mut running: Vec<Running> = Vec::with_capacity(16);
     let mut idle: Vec<Lane> = Vec::with_capacity(16);
     loop {
-        let woken = wait(control, &running);
-        // From the end, so that places stay what they are.
-        for at in (0..running.len()).rev().filter(|&at| woken.ended[at]) {
-            idle.extend(bury(running.swap_remove(at), inherited.key));
+        let woken = wait(control, &running, inherited);
+        if woken.ended {
+            reap(&mut running, inherited, |lane| idle.push(lane));
         }
         if woken.message {
             // Children die with this process.
@@ -423,6 +432,9 @@ fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited) {
                 };
                 running.extend(lane.and_then(|lane| start(order, lane, tasks, inherited)));
             }
+            if let Some(child) = running.iter_mut().find(|child| message.show == Some(child.lane.id)) {
+                show(child, inherited.key);
+            }
         }
         kill_late(&mut running, inherited);
     }
@@ -439,7 +451,7 @@ fn kill_late(running: &mut [Running], inherited: &Inherited) {
     for child in running {
         if inherited.plan.wants(Layer::WallKill) && is_late(child, now) && !child.late {
             child.late = true;
-            let _ = inherited.key.kill(&child.process);
+            let _ = open(child, inherited.key).and_then(|process| inherited.key.kill(process));
         }
     }
 }
@@ -448,42 +460,43 @@ fn is_late(child: &Running, now: u64) -> bool {
     child.kill_at > 0 && now >= child.kill_at.saturating_add(PATIENCE_NS)
 }
 
+/// A descriptor of a child, made when it is wanted first.
+fn open(child: &mut Running, key: Key) -> io::Result<&OwnedFd> {
+    match &mut child.process {
+        Some(process) => Ok(process),
+        none => Ok(none.insert(key.open(child.pid)?)),
+    }
+}
+
+/// Gives the host a descriptor of a child.
+fn show(child: &mut Running, key: Key) {
+    let _ = open(child, key);
+    notify(&child.lane, Notice::Shown, child.process.as_ref().map(AsFd::as_fd), key);
+}
+
 /// What there is to do.
+#[derive(Default)]
 struct Woken {
     /// The host has said something.
     message: bool,
-    /// Which children have ended.
-    ended: [bool; CHILDREN as usize],
+    /// Children have ended.
+    ended: bool,
 }
 
 /// Waits until there is a message, a child has ended, or one is late.
-fn wait(control: &OwnedFd, running: &[Running]) -> Woken {
-    const FEW: usize = 16;
-    let fd = |at: usize| PollFd::new(running.get(at).map_or(control, |child| &child.process), PollFlags::IN);
+fn wait(control: &OwnedFd, running: &[Running], inherited: &Inherited) -> Woken {
+    let mut fds = [PollFd::new(&inherited.ends, PollFlags::IN), PollFd::new(control, PollFlags::IN)];
     // With too many children at once, messages wait.
-    let count = running.len() + usize::from((running.len() as u64) < CHILDREN);
-    let (mut few, mut many) = (std::array::from_fn::<_, FEW, _>(fd), Vec::new());
-    let fds = match few.get_mut(..count) {
-        Some(few) => few,
-        None => {
-            many.extend((0..count).map(fd));
-            &mut many[..]
-        }
-    };
+    let count = if (running.len() as u64) < CHILDREN { 2 } else { 1 };
     let now = sys::monotonic_ns();
     let late = running.iter().filter(|child| child.kill_at > 0 && !child.late).map(|child| child.kill_at).min();
     let timeout = late.map(|at| at.saturating_add(PATIENCE_NS).saturating_sub(now));
     let timeout =
         timeout.map(|ns| Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 });
-    let mut woken = Woken { message: false, ended: [false; CHILDREN as usize] };
-    if rustix::event::poll(fds, timeout.as_ref()).is_ok() {
-        let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
-        for (ended, fd) in woken.ended.iter_mut().zip(&fds[..running.len()]) {
-            *ended = ready(fd);
-        }
-        woken.message = fds.get(running.len()).is_some_and(ready);
+    match rustix::event::poll(&mut fds[..count], timeout.as_ref()) {
+        Ok(_) => Woken { ended: !fds[0].revents().is_empty(), message: !fds[1].revents().is_empty() },
+        Err(_) => Woken::default(),
     }
-    woken
 }
 
 /// Takes what the host says, and the two descriptors of a new lane; an error when it is gone.
@@ -500,7 +513,7 @@ fn receive(control: &OwnedFd, key: Key) -> io::Result<(Message, Option<(OwnedFd,
         Some(read) => Message::of(&bytes[..read]),
         None => None,
     };
-    Ok((message.unwrap_or(Message { order: None, deadline: None }), run.zip(status)))
+    Ok((message.unwrap_or_default(), run.zip(status)))
 }
 
 /// Forks a child for an order.
@@ -512,10 +525,7 @@ fn start(order: Order, lane: Lane, tasks: &OwnedFd, inherited: &Inherited) -> Op
     }
     match key.fork() {
         Ok(None) => child::main(order, lane.run, inherited),
-        Ok(Some((pid, process))) => {
-            notify(&lane, Notice::Started, Some(process.as_fd()), key);
-            Some(Running { pid, lane, process, kill_at: order.kill_at, late: false })
-        }
+        Ok(Some(pid)) => Some(Running { pid, lane, process: None, kill_at: order.kill_at, late: false }),
         Err(error) => {
             notify(&lane, Notice::Refused(error.raw_os_error().unwrap_or(libc::EAGAIN)), None, key);
             None
@@ -523,10 +533,19 @@ fn start(order: Order, lane: Lane, tasks: &OwnedFd, inherited: &Inherited) -> Op
     }
 }
 
-/// Reaps a child that has ended, and says how. The lane is left, if the host listens.
-fn bury(child: Running, key: Key) -> Option<Lane> {
-    let death = key.reap(child.pid).ok().flatten()?;
-    notify(&child.lane, Notice::Ended { death, late: child.late }, None, key).then_some(child.lane)
+/// Reaps the children that have ended, says how, and leaves the lanes of those whose hosts listen.
+fn reap(running: &mut Vec<Running>, inherited: &Inherited, mut leave: impl FnMut(Lane)) {
+    // One signal may stand for several ends; it says nothing else of use.
+    let _ = rustix::io::read(&inherited.ends, &mut [0; 128]);
+    while let Ok(Some((pid, death))) = inherited.key.reap() {
+        if let Some(at) = running.iter().position(|child| child.pid == pid) {
+            let child = running.swap_remove(at);
+            let notice = Notice::Ended { death, late: child.late };
+            if notify(&child.lane, notice, None, inherited.key) {
+                leave(child.lane);
+            }
+        }
+    }
 }
 
 /// Says something about a child; a host that has stopped listening misses nothing.
@@ -546,14 +565,16 @@ mod tests {
         let order = Order { memory: 1, cpu_s: u64::MAX, kill_at: 3, entry: 4, fail_step: 5, lane: 6 };
         for order in [None, Some(order)] {
             for deadline in [None, Some(Deadline { lane: 7, kill_at: 8 })] {
-                let message = Message { order, deadline };
-                assert_eq!(Message::of(&message.to_bytes()), Some(message));
-                assert_eq!(Message::of(&message.to_bytes()[..63]), None);
+                for show in [None, Some(9)] {
+                    let message = Message { order, deadline, show };
+                    assert_eq!(Message::of(&message.to_bytes()), Some(message));
+                    assert_eq!(Message::of(&message.to_bytes()[..71]), None);
+                }
             }
         }
         let death = Death { status: -1, cpu_us: 7, rss_peak_bytes: u64::MAX };
         for notice in [
-            Notice::Started,
+            Notice::Shown,
             Notice::Refused(11),
             Notice::Ended { death, late: false },
             Notice::Ended { death: Death { status: 139, ..death }, late: true },

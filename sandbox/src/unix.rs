@@ -74,12 +74,13 @@ pub(crate) fn reap(pid: i32, wait: bool) -> io::Result<Option<Death>> {
         // SAFETY: both pointers are to live variables of the types wait4 writes.
         usize::try_from(unsafe { libc::wait4(pid, status, flags, usage) }).map_err(|_| io::Error::last_os_error())
     })
+    .map(|reaped| reaped.map(|(_, death)| death))
 }
 
 /// Reaps by a way of waiting, which says the pid of whom it has reaped, or 0.
 pub(crate) fn reap_by(
     wait: impl Fn(&mut libc::c_int, &mut libc::rusage) -> io::Result<usize>,
-) -> io::Result<Option<Death>> {
+) -> io::Result<Option<(i32, Death)>> {
     let mut status = 0;
     loop {
         // SAFETY: an all-zero rusage is a valid one.
@@ -88,12 +89,10 @@ pub(crate) fn reap_by(
             Ok(0) => return Ok(None),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
-            Ok(_) => {
-                return Ok(Some(Death {
-                    status,
-                    cpu_us: micros(usage.ru_utime) + micros(usage.ru_stime),
-                    rss_peak_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * RSS_UNIT,
-                }));
+            Ok(pid) => {
+                let cpu_us = micros(usage.ru_utime) + micros(usage.ru_stime);
+                let rss_peak_bytes = u64::try_from(usage.ru_maxrss).unwrap_or(0) * RSS_UNIT;
+                return Ok(Some((pid as i32, Death { status, cpu_us, rss_peak_bytes })));
             }
         }
     }

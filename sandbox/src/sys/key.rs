@@ -81,30 +81,32 @@ impl Key {
         self.0 == &raw const NONE
     }
 
-    /// Forks; the parent gets the pid and a descriptor of the child, which nobody else reaps. There must be one thread.
+    /// Forks; the parent gets the pid of the child, which nobody else reaps. There must be one thread.
     /// Handlers of libraries do not run, nor does the C library's own work: what it knows of its thread's number is the
     /// template's in all children, as none of them has a second thread.
-    pub(crate) fn fork(self) -> io::Result<Option<(i32, OwnedFd)>> {
-        let flags = libc::CLONE_PIDFD | libc::SIGCHLD;
-        let mut process: RawFd = -1;
-        let args = [flags as usize, 0, (&raw mut process).expose_provenance(), 0, 0];
+    pub(crate) fn fork(self) -> io::Result<Option<i32>> {
         // SAFETY: as for `unix::fork`; the new process has a copy of this stack.
-        match unsafe { self.call(libc::SYS_clone, args) }? {
-            0 => Ok(None),
-            // SAFETY: the kernel has written the number of a descriptor that it has made for this process.
-            pid => Ok(Some((pid as i32, unsafe { OwnedFd::from_raw_fd(process) }))),
-        }
+        let pid = unsafe { self.call(libc::SYS_clone, [libc::SIGCHLD as usize, 0, 0, 0, 0]) }?;
+        Ok(Some(pid as i32).filter(|&pid| pid > 0))
     }
 
-    /// As [`unix::reap`], without waiting.
-    pub(crate) fn reap(self, pid: i32) -> io::Result<Option<Death>> {
+    /// Reaps any child that has ended.
+    pub(crate) fn reap(self) -> io::Result<Option<(i32, Death)>> {
         unix::reap_by(|status, usage| {
             let (status, usage) = (ptr::from_mut(status), ptr::from_mut(usage));
-            let flags = libc::WNOHANG as usize;
-            let args = [pid as usize, status.expose_provenance(), flags, usage.expose_provenance(), 0];
+            let (any, flags) = (-1_isize as usize, libc::WNOHANG as usize);
+            let args = [any, status.expose_provenance(), flags, usage.expose_provenance(), 0];
             // SAFETY: both pointers are to live variables of the types that are written.
             unsafe { self.call(libc::SYS_wait4, args) }
         })
+    }
+
+    /// A descriptor of a child that is not reaped yet.
+    pub(crate) fn open(self, pid: i32) -> io::Result<OwnedFd> {
+        // SAFETY: the call takes integers; the descriptor that it makes is this process's.
+        let fd = unsafe { self.call(libc::SYS_pidfd_open, [pid as usize, 0, 0, 0, 0]) }?;
+        // SAFETY: as above.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
     }
 
     /// Sends SIGKILL.
