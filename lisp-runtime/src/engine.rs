@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::input::{DataSet, Input, Source};
 use crate::limits::{Limits, bytes};
 use crate::outcome::{Outcome, Phase, Problem};
-use crate::parallel::{Exec, Inline, Pool, work};
+use crate::parallel::{Exec, Inline, Pool, cores, work};
 use crate::program::Program;
 use crate::run::{Next, Run, Setting};
 use crate::session::Session;
@@ -35,6 +35,7 @@ struct Inner {
     tools: Arc<Tools>,
     pool: Threads,
     clock: Clock,
+    cores: Option<usize>,
 }
 
 /// Where the workers of parallel calls run.
@@ -63,6 +64,7 @@ impl Default for Engine {
             tools: Arc::new(Tools::new()),
             pool: Threads::default(),
             clock: Clock::default(),
+            cores: None,
         }))
     }
 }
@@ -75,6 +77,11 @@ impl Engine {
 
     pub(crate) fn clock(&self) -> &Clock {
         &self.0.clock
+    }
+
+    /// How many cores the other half of a run is to count.
+    pub(crate) fn cores(&self) -> usize {
+        self.0.cores.unwrap_or_else(cores)
     }
 
     /// Compiles a program.
@@ -215,6 +222,7 @@ impl Engine {
             any_tool: false,
             alarm: None,
             clock: self.0.clock.clone(),
+            cores: self.0.cores,
             clock_replay: input.clock.clone(),
         })
     }
@@ -375,6 +383,8 @@ pub struct EngineBuilder {
     tools: Vec<Tool>,
     pool: Threads,
     pub(crate) clock: Clock,
+    /// As the other half of a run counts them, in the half that is sent off.
+    pub(crate) cores: Option<usize>,
 }
 
 impl EngineBuilder {
@@ -450,6 +460,7 @@ impl EngineBuilder {
             tools: Arc::new(tools),
             pool: self.pool,
             clock: self.clock,
+            cores: self.cores,
         })))
     }
 }

@@ -36,6 +36,8 @@ pub(crate) struct Setting {
     /// in the watchdog's place.
     pub(crate) alarm: Option<Arc<AtomicBool>>,
     pub(crate) clock: Clock,
+    /// How many cores count for parallel calls, when it is not this process that says so.
+    pub(crate) cores: Option<usize>,
     /// What the clock told in the run that is replayed.
     pub(crate) clock_replay: Vec<Reading>,
 }

@@ -53,7 +53,7 @@ impl WarmUp {
         let (near, far) = wire::pair()?;
         let (job, _) = engine.send_off(source, &input, &[], false).map_err(|_| io::ErrorKind::InvalidInput)?;
         let mut frame = sys::monotonic_ns().to_le_bytes().to_vec();
-        frame.extend(serde_json::to_vec(&job)?);
+        frame.extend(wire::encode(&job)?);
         wire::send(&near, Kind::Job, 0, &frame)?;
         Ok(WarmUp { far, near })
     }
@@ -187,9 +187,8 @@ fn fault(order: Order, step: u64) -> io::Result<()> {
 fn serve(run: OwnedFd, signals: &Signals, sets: &[DataSet]) -> io::Result<()> {
     let line = Arc::new(Line { socket: run, early: Mutex::default() });
     let Some(frame) = wire::receive(&line.socket)? else { return Ok(()) };
-    let (started, json) = split(&frame.bytes)?;
-    let json = std::str::from_utf8(json).map_err(io::Error::other)?;
-    let job: Job<'_> = serde_json::from_str(json)?;
+    let (started, job) = split(&frame.bytes)?;
+    let job: Job<'_> = wire::decode(job)?;
     let session = job.is_session();
     let time = job.time();
     alarm(signals, started, time);
@@ -197,7 +196,7 @@ fn serve(run: OwnedFd, signals: &Signals, sets: &[DataSet]) -> io::Result<()> {
     let mut far = Far::new(job, sets, signals.alarm.clone(), signals.cancel.clone(), move || clock.time());
     if !session {
         let report = far.run(started, None, &mut &*line);
-        let sent = wire::send(&line.socket, Kind::Report, 0, &serde_json::to_vec(&report)?);
+        let sent = wire::send(&line.socket, Kind::Report, 0, &wire::encode(&report)?);
         // The process ends: there is no need to take apart what it has.
         std::mem::forget((far, report));
         return sent;
@@ -214,7 +213,7 @@ fn serve(run: OwnedFd, signals: &Signals, sets: &[DataSet]) -> io::Result<()> {
         line.early().clear();
         let report = far.run(started, Some(source), &mut &*line);
         sys::alarm_in(None);
-        wire::send(&line.socket, Kind::Report, 0, &serde_json::to_vec(&report)?)?;
+        wire::send(&line.socket, Kind::Report, 0, &wire::encode(&report)?)?;
     }
     Ok(())
 }
@@ -241,8 +240,7 @@ struct Line {
 
 impl Line {
     fn send(&self, kind: Kind, id: u32, value: &impl Serialize) {
-        let sent = serde_json::to_vec(value).map_err(io::Error::from);
-        if sent.and_then(|bytes| wire::send(&self.socket, kind, id, &bytes)).is_err() {
+        if wire::encode(value).and_then(|bytes| wire::send(&self.socket, kind, id, &bytes)).is_err() {
             sys::exit(1);
         }
     }
@@ -291,7 +289,7 @@ impl RunHost for &Line {
         let early = self.early().pop_front();
         let frame = early.unwrap_or_else(|| self.receive());
         match frame.kind {
-            Kind::Reply => (frame.id.into(), serde_json::from_slice(&frame.bytes).unwrap_or(CallReply::Late)),
+            Kind::Reply => (frame.id.into(), wire::decode(&frame.bytes).unwrap_or(CallReply::Late)),
             _ => sys::exit(1),
         }
     }

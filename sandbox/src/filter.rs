@@ -116,6 +116,7 @@ pub(crate) fn template(key: bool) -> Table {
         libc::SYS_wait4,
         libc::SYS_pidfd_open,
         libc::SYS_pidfd_send_signal,
+        libc::SYS_sched_setaffinity,
         libc::SYS_sendmsg,
         libc::SYS_recvmsg,
     ] {

@@ -3,7 +3,7 @@
 use crate::said::Said;
 use crate::template::{Config, Message, Notice};
 use crate::verdict;
-use crate::wire::{Assembler, Frame, Kind, Taken, Violation, packets, time_bytes, time_of};
+use crate::wire::{Assembler, Frame, Kind, Taken, Violation, decode, encode, packets, time_bytes, time_of};
 use lisp_runtime::{Begun, CallReply, Engine, Home, Input, Job, Report};
 use std::collections::VecDeque;
 
@@ -88,8 +88,8 @@ fn take(home: &mut Home, frame: &Frame, report: &mut Option<Report>) -> Result<(
             while let Some(begun) = todo.pop_front() {
                 match begun {
                     Begun::Ready(reply) => {
-                        let json = serde_json::to_vec(&reply).unwrap_or_default();
-                        assert!(serde_json::from_slice::<CallReply>(&json).is_ok());
+                        let bytes = encode(&reply).unwrap_or_default();
+                        assert!(decode::<CallReply>(&bytes).is_ok());
                     }
                     Begun::Later => {}
                     Begun::Call(pending) => todo.extend(home.end(pending.make()).into_iter().map(|(_, begun)| begun)),
@@ -144,36 +144,38 @@ fn notice(bytes: &[u8]) {
     }
 }
 
-/// A job that was read can be sent on, and is the same.
+/// What was read can be sent on, and is the same.
+macro_rules! same {
+    ($type:ty, $bytes:expr) => {
+        if let Ok(read) = decode::<$type>($bytes) {
+            let first = encode(&read).unwrap_or_default();
+            let again: $type = decode(&first).unwrap_or_else(|error| panic!("{error}: {first:?}"));
+            assert_eq!(encode(&again).unwrap_or_default(), first);
+        }
+    };
+}
+
 fn job(bytes: &[u8]) {
     let _ = crate::child::split(bytes);
-    let Ok(text) = std::str::from_utf8(bytes) else { return };
-    if let Ok(job) = serde_json::from_str::<Job<'_>>(text) {
-        let first = serde_json::to_string(&job).unwrap_or_default();
-        let again: Job<'_> = serde_json::from_str(&first).unwrap_or_else(|error| panic!("{error}: {first}"));
-        assert_eq!(serde_json::to_string(&again).unwrap_or_default(), first);
-    }
+    same!(Job<'_>, bytes);
 }
 
 fn reply(bytes: &[u8]) {
     if let Some(time) = time_of(bytes) {
         assert_eq!(time_bytes(Some(time)), bytes);
     }
-    if let Ok(reply) = serde_json::from_slice::<CallReply>(bytes) {
-        let first = serde_json::to_string(&reply).unwrap_or_default();
-        let again: CallReply = serde_json::from_str(&first).unwrap_or_else(|error| panic!("{error}: {first}"));
-        assert_eq!(serde_json::to_string(&again).unwrap_or_default(), first);
-    }
+    same!(CallReply, bytes);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::encoded;
 
     const REPORT: &str = r#"{"end":{"Ok":{"kind":"value","json":{"Ok":"JSON"},"text":"1","text_bytes":1,"memory":"{\n}"}},
         "prints":[],"whole":false,"calls":[],"prints_dropped":0,"usage":{"fuel":1,"compute_us":1,"duration_us":1,
         "heap_peak_bytes":1,"heap_live_bytes":1,"allocated_bytes":1,"compactions":0,"tool_calls":0,"workers_peak":0,
-        "output_bytes":1},"names":[]}"#;
+        "output_bytes":1},"names":[],"clock":[]}"#;
 
     /// What fuzzing begins with reaches what it is for.
     #[test]
@@ -187,8 +189,10 @@ mod tests {
             wire(&engine, &seed(name));
         }
         let job = seed("job");
-        let job: Job<'_> = serde_json::from_slice(&job[1..]).unwrap();
+        let job: Job<'_> = decode(&job[1..]).unwrap();
         assert!(!job.is_session());
+        assert!(decode::<CallReply>(&seed("reply")[1..]).is_ok());
+        assert!(Message::of(&seed("order")[1..]).is_some());
         assert_eq!(time_of(&seed("time")[1..]), Some(0x0807_0605_0403_0201));
         let frames = seed("clock")[1..].to_vec();
         let packets = |frames: Vec<(Kind, u32, &[u8])>| -> Vec<Vec<u8>> {
@@ -196,6 +200,10 @@ mod tests {
         };
         let all = framed(&frames);
         assert_eq!(all.iter().map(|frame| frame.0).collect::<Vec<_>>(), [Kind::Clock, Kind::Clock, Kind::Time]);
+        for name in ["frames", "failure"] {
+            assert_eq!(host(&engine, packets(framed(&seed(name)[1..])).into_iter()), Ok(()), "{name}");
+        }
+        assert_eq!(host(&engine, split(&seed("packets")[1..])), Ok(()));
         assert_eq!(host(&engine, packets(all[..2].to_vec()).into_iter()), Ok(()));
         assert_eq!(host(&engine, packets(all).into_iter()), Err(Violation::Unexpected));
     }
@@ -205,9 +213,11 @@ mod tests {
     fn an_answer_is_one_line() {
         let engine = Engine::default();
         for json in [r"[1,\n2]", r"1\r\n", r#"1}\n{\"verdict\":\"ok\""#, "", r"\n", r#"1, \"x\": 2"#, "[[[["] {
-            wire(&engine, &[b"\x01\x02\x00", REPORT.replace("JSON", json).as_bytes()].concat());
+            let report = encoded(Kind::Report, &REPORT.replace("JSON", json)).unwrap();
+            wire(&engine, &[b"\x01\x02\x00", &report[..]].concat());
             let call = format!(r#"{{"number":1,"worker":[],"name":"t","arguments":"{json}"}}"#);
-            wire(&engine, &[b"\x01\x01\x01", call.as_bytes(), b"\xff\x02\x00", REPORT.as_bytes()].concat());
+            let call = encoded(Kind::Call, &call).unwrap();
+            wire(&engine, &[b"\x01\x01\x01", &call[..], b"\xff\x02\x00", &report[..]].concat());
         }
     }
 }

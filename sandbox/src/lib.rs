@@ -55,6 +55,8 @@ mod sys;
 mod template;
 #[cfg(all(target_os = "linux", feature = "testing"))]
 pub mod testing;
+#[cfg(target_os = "linux")]
+mod turns;
 #[allow(unsafe_code, reason = "the edge to the kernel; every block says why it is sound")]
 mod unix;
 mod verdict;

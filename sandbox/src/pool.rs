@@ -7,6 +7,7 @@ use crate::cgroup::Group;
 use crate::lockdown::{Layer, Layers, Plan, SetupError, State};
 use crate::sys;
 use crate::template::{ARGUMENT, Config, Deadline, Message, Notice, Order, REPORT_BYTES, Ready};
+use crate::turns::Turns;
 use crate::unix;
 use crate::wire::pair;
 use lisp_runtime::DataSet;
@@ -22,7 +23,7 @@ use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -113,7 +114,11 @@ pub(crate) struct Channels {
 }
 
 impl Template {
-    fn start(starter: &Starter, group: &Result<Arc<Group>, String>) -> Result<Template, SetupError> {
+    fn start(
+        starter: &Starter,
+        group: &Result<Arc<Group>, String>,
+        processor: Option<usize>,
+    ) -> Result<Template, SetupError> {
         let failed = |error: io::Error| SetupError::new("template", error);
         let (control, theirs) = pair().map_err(failed)?;
         let config = Config {
@@ -121,6 +126,7 @@ impl Template {
             fail_at: starter.fail_at,
             group: group.as_ref().map(|group| group.door()).map_err(Clone::clone),
             sets: !starter.sets.is_empty(),
+            processor,
         };
         let config = serde_json::to_string(&config).map_err(|error| failed(error.into()))?;
         let sets = starter.sets_file().map_err(|error| SetupError::new("data sets", error))?;
@@ -308,8 +314,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A template; an error says so when it was killed because the group is full.
-fn started(starter: &Starter, group: &Result<Arc<Group>, String>) -> Result<Template, SetupError> {
-    Template::start(starter, group).map_err(|error| match group {
+fn started(
+    starter: &Starter,
+    group: &Result<Arc<Group>, String>,
+    processor: Option<usize>,
+) -> Result<Template, SetupError> {
+    Template::start(starter, group, processor).map_err(|error| match group {
         Ok(group) if group.take_kill() => {
             let full = format!("all runs together may take {} bytes, and the template asked for more", group.limit());
             SetupError::new(Layer::MemoryCgroup, full)
@@ -357,7 +367,7 @@ pub(crate) struct Pool {
     /// The group that templates join, or why there is none. That is decided when the first has started.
     group: Mutex<Result<Arc<Group>, String>>,
     slots: Vec<Mutex<Option<Arc<Template>>>>,
-    turn: AtomicUsize,
+    turns: Turns,
 }
 
 impl Pool {
@@ -372,24 +382,25 @@ impl Pool {
             true => Group::new(total_memory).map(Arc::new).map_err(|error| error.to_string()),
             false => Err("it is turned off".to_owned()),
         };
-        let first = started(&starter, &group)?;
+        let turns = Turns::of(count.max(1));
+        let first = started(&starter, &group, turns.processor_of(0))?;
         let group = group.and_then(|group| first.lacks(Layer::MemoryCgroup).map_or(Ok(group), Err));
         let slots = (0..count.max(1)).map(|_| Mutex::new(None)).collect();
         let group = Mutex::new(group);
-        let pool = Pool { starter, required, spares, total_memory, group, slots, turn: AtomicUsize::new(0) };
+        let pool = Pool { starter, required, spares, total_memory, group, slots, turns };
         pool.check(&first)?;
         *lock(&pool.slots[0]) = Some(Arc::new(first));
-        for slot in &pool.slots {
-            pool.template(slot)?;
+        for at in 0..pool.slots.len() {
+            pool.template(at)?;
         }
         Ok(pool)
     }
 
     /// A template in the group, if the sandbox has one: it never goes on without the ceiling that it began with. A group whose
     /// directory is gone has nobody in it, and another takes its place.
-    fn start(&self) -> Result<Template, SetupError> {
+    fn start(&self, processor: Option<usize>) -> Result<Template, SetupError> {
         let group = lock(&self.group).clone();
-        let template = started(&self.starter, &group)?;
+        let template = started(&self.starter, &group, processor)?;
         let (Ok(group), Some(why)) = (&group, template.lacks(Layer::MemoryCgroup)) else { return Ok(template) };
         let failed = |why: String| SetupError::new(Layer::MemoryCgroup, why);
         if group.is_there() {
@@ -404,7 +415,7 @@ impl Pool {
         *place = Ok(made);
         let group = place.clone();
         drop(place);
-        let template = started(&self.starter, &group)?;
+        let template = started(&self.starter, &group, processor)?;
         template.lacks(Layer::MemoryCgroup).map_or(Ok(template), |why| Err(failed(why)))
     }
 
@@ -416,23 +427,34 @@ impl Pool {
     }
 
     /// The template of a slot; a new one when there is none.
-    fn template(&self, slot: &Mutex<Option<Arc<Template>>>) -> Result<Arc<Template>, SetupError> {
-        let mut slot = lock(slot);
+    fn template(&self, at: usize) -> Result<Arc<Template>, SetupError> {
+        let mut slot = lock(&self.slots[at]);
         if let Some(template) = &*slot {
             return Ok(template.clone());
         }
-        let template = self.start()?;
+        let template = self.start(self.turns.processor_of(at))?;
         self.check(&template)?;
         Ok(slot.insert(Arc::new(template)).clone())
     }
 
-    /// Orders a child of the next template; of a new one when that has died.
+    /// Orders a child of the next template; of a new one when that has died. A run that gets one says when it is over.
     pub(crate) fn order(&self, order: Order) -> Result<(Arc<Template>, Channels), SetupError> {
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.slots.len();
-        let slot = &self.slots[turn];
+        let ordered = self.order_of(self.turns.begin(), order);
+        if ordered.is_err() {
+            self.turns.end();
+        }
+        ordered
+    }
+
+    /// A run is over.
+    pub(crate) fn end(&self) {
+        self.turns.end();
+    }
+
+    fn order_of(&self, turn: usize, order: Order) -> Result<(Arc<Template>, Channels), SetupError> {
         let mut last = None;
         for _ in 0..3 {
-            let template = self.template(slot)?;
+            let template = self.template(turn)?;
             match template.order(order) {
                 Ok(channels) => return Ok((template, channels)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

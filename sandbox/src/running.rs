@@ -110,8 +110,8 @@ impl Running {
     }
 
     /// Sends the job.
-    pub(crate) fn give_job(&mut self, home: &Home, json: &[u8]) {
-        self.queue(Kind::Job, 0, &with_start(home, json));
+    pub(crate) fn give_job(&mut self, home: &Home, job: &[u8]) {
+        self.queue(Kind::Job, 0, &with_start(home, job));
     }
 
     /// Has the next child made, while this one works.
@@ -491,7 +491,7 @@ impl Running {
     }
 
     fn reply(&mut self, number: u64, reply: &CallReply) {
-        let bytes = serde_json::to_vec(reply).unwrap_or_default();
+        let bytes = wire::encode(reply).unwrap_or_default();
         self.queue(Kind::Reply, u32::try_from(number).unwrap_or(0), &bytes);
     }
 
@@ -542,6 +542,7 @@ impl Drop for Running {
         if self.end.is_none() && !self.signal(Signal::KILL) {
             self.ask_for(true);
         }
+        self.watch.sandbox.end();
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a run's process says, as the host reads it: a frame becomes one of few things, or is a violation. This and the
 //! assembling of frames are all that native code in a run can reach of the host.
 
-use crate::wire::{Frame, Kind, Violation};
+use crate::wire::{self, Frame, Kind, Violation};
 use lisp_runtime::{FarCall, Report};
 
 /// A frame that has been read.
@@ -21,18 +21,17 @@ pub(crate) enum Said<'a> {
 
 impl<'a> Said<'a> {
     pub(crate) fn of(frame: &'a Frame) -> Result<Said<'a>, Violation> {
-        let unreadable = |_: serde_json::Error| Violation::Unreadable;
+        let unreadable = |_| Violation::Unreadable;
         match frame.kind {
-            Kind::Printed => serde_json::from_slice(&frame.bytes).map(Said::Printed).map_err(unreadable),
+            Kind::Printed => wire::decode(&frame.bytes).map(Said::Printed).map_err(unreadable),
             Kind::Call => {
-                let text = std::str::from_utf8(&frame.bytes).map_err(|_| Violation::Unreadable)?;
-                let call: FarCall<'_> = serde_json::from_str(text).map_err(unreadable)?;
+                let call: FarCall<'_> = wire::decode(&frame.bytes).map_err(unreadable)?;
                 match call.number == u64::from(frame.id) {
                     true => Ok(Said::Call(call)),
                     false => Err(Violation::OutOfPlace),
                 }
             }
-            Kind::Report => serde_json::from_slice(&frame.bytes).map(Said::Report).map_err(unreadable),
+            Kind::Report => wire::decode(&frame.bytes).map(Said::Report).map_err(unreadable),
             Kind::Setup => Ok(Said::Setup(String::from_utf8_lossy(&frame.bytes).into_owned())),
             Kind::Clock if frame.bytes.is_empty() => Ok(Said::Clock),
             Kind::Clock => Err(Violation::Unreadable),

@@ -5,6 +5,7 @@ use crate::pool::{Pool, Starter};
 use crate::running::{Running, Watch};
 use crate::sys;
 use crate::template::Order;
+use crate::wire;
 use lisp_runtime::{DataSet, Engine, Error, Home, Input, Job, Limits, Outcome, Reason, Request};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -278,16 +279,16 @@ impl Sandbox {
         if home.limits().timeout_ms == 0 {
             return Err(Box::new(home.fail(crate::verdict::timeout(0, "no time"), None)));
         }
-        let json = match serde_json::to_vec(job) {
-            Ok(json) => json,
+        let bytes = match wire::encode(job) {
+            Ok(bytes) => bytes,
             Err(error) => return Err(Box::new(fault(home, &error.to_string()))),
         };
         let session = job.is_session();
-        let mut running = match self.order(home, json.len() as u64, session, 0, 0) {
+        let mut running = match self.order(home, bytes.len() as u64, session, 0, 0) {
             Ok(running) => running,
             Err(error) => return Err(Box::new(fault(home, &error.to_string()))),
         };
-        running.give_job(home, &json);
+        running.give_job(home, &bytes);
         if !session {
             running.restock();
         }
@@ -335,6 +336,11 @@ impl Sandbox {
         self.0.pool.restock(template, order, channels);
     }
 
+    /// A run is over.
+    pub(crate) fn end(&self) {
+        self.0.pool.end();
+    }
+
     pub(crate) fn discard(&self, template: &Arc<crate::pool::Template>) {
         self.0.pool.discard(template);
     }
@@ -380,19 +386,15 @@ fn allowance(limits: &Limits, job_bytes: u64) -> u64 {
     parts.into_iter().fold(0, u64::saturating_add).min(1 << 46)
 }
 
-/// The longest report of a run within its limits: three texts of the result's size and the prints, as JSON strings, and what the
-/// clock told.
+/// The longest report of a run within its limits: three texts of the result's size and the prints, and what the clock told.
 fn answer_bytes(home: &Home, most: usize) -> usize {
-    const ESCAPED: u64 = 6;
-    /// `[-9223372036854775808,18446744073709551615],`
-    const READING: u64 = 44;
+    /// Two numbers of 64 bits, seven to a byte.
+    const READING: u64 = 20;
     let limits = home.limits();
     if limits.result_bytes == 0 || limits.prints_bytes == 0 {
         return most;
     }
     let texts = limits.result_bytes.saturating_mul(4).saturating_add(limits.prints_bytes);
     let clock = (home.most_readings() as u64).saturating_mul(READING);
-    usize::try_from(texts.saturating_mul(ESCAPED).saturating_add(clock).saturating_add(1 << 20))
-        .unwrap_or(most)
-        .min(most)
+    usize::try_from(texts.saturating_add(clock).saturating_add(1 << 20)).unwrap_or(most).min(most)
 }

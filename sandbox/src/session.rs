@@ -2,6 +2,7 @@
 
 use crate::running::Running;
 use crate::sandbox::{Sandbox, fault};
+use crate::wire;
 use lisp_runtime::{Cancel, Home, Input, Outcome};
 
 /// A conversation with one process, like [`lisp_runtime::Session`]: what a turn defines is there in the next. A turn that
@@ -54,12 +55,12 @@ impl Session {
 
     fn begin(&self) -> Result<(Running, Home), Box<Outcome>> {
         let (job, mut home) = self.sandbox.send_off("", &self.input, true)?;
-        let json = serde_json::to_vec(&job).map_err(|error| Box::new(fault(&mut home, &error.to_string())))?;
+        let bytes = wire::encode(&job).map_err(|error| Box::new(fault(&mut home, &error.to_string())))?;
         let mut running = self
             .sandbox
-            .order(&home, json.len() as u64, true, 0, 0)
+            .order(&home, bytes.len() as u64, true, 0, 0)
             .map_err(|error| Box::new(fault(&mut home, &error.to_string())))?;
-        running.give_job(&home, &json);
+        running.give_job(&home, &bytes);
         Ok((running, home))
     }
 

@@ -2,6 +2,7 @@
 //! of the crate is here and in `unix`.
 
 mod key;
+mod processors;
 
 use crate::unix::result;
 pub(crate) use crate::unix::{Death, Fork, exit, fork, hold_signals, reap, reset_signals};
@@ -9,6 +10,7 @@ use crate::verdict::ABORTED;
 #[cfg(feature = "testing")]
 pub(crate) use key::scan;
 pub(crate) use key::{HALVES, Key};
+pub(crate) use processors::Processors;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;

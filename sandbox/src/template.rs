@@ -7,7 +7,7 @@
 use crate::child::{self, WarmUp};
 use crate::hot::{self, Hot, Watch};
 use crate::lockdown::{self, Dressing, Layer, Layers, Plan, SetupError, State};
-use crate::sys::{self, Death, Fork, Key};
+use crate::sys::{self, Death, Fork, Key, Processors};
 use crate::wire::{self, PACKET};
 use lisp_runtime::{DataSet, SentSet};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -42,6 +42,8 @@ pub(crate) struct Config {
     /// There are data sets to be read from what is the standard output.
     #[serde(default)]
     pub(crate) sets: bool,
+    /// The processor that it stays on.
+    pub(crate) processor: Option<usize>,
 }
 
 /// What a template says when it is ready, or why it will not be.
@@ -199,6 +201,8 @@ pub(crate) struct Inherited {
     pub(crate) sets: Vec<DataSet>,
     /// Can be read when a child has ended.
     ends: OwnedFd,
+    /// Where it might run, when it stays on one processor.
+    anywhere: Option<Processors>,
     key: Key,
 }
 
@@ -224,6 +228,11 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
     rustix::stdio::dup2_stderr(&null).map_err(errno("/dev/null"))?;
     drop(null);
     let _ = rustix::process::setsid();
+    // It costs time where it cannot be done, nothing else.
+    let anywhere = config.processor.and_then(|processor| {
+        let allowed = Processors::allowed().ok()?;
+        Processors::only(processor).stay().ok().map(|()| allowed)
+    });
     sys::reset_signals();
     let signals = child::Signals::listening().map_err(step("signals"))?;
     let mut dressing = Dressing::new(&config.plan);
@@ -250,7 +259,7 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
         }
     }
     let told = |ready: Ready| serde_json::to_vec(&ready).map_err(|error| SetupError::new("report", error));
-    let locked = lock_down(config, dressing, signals, sets);
+    let locked = lock_down(config, dressing, signals, sets, anywhere);
     let mut report = told(locked.as_ref().map(|locked| locked.layers.clone()).map_err(Clone::clone))?;
     // It takes some milliseconds, which are not to be those of the first run.
     let settled = locked.and_then(LockedIn::settle);
@@ -297,6 +306,7 @@ fn lock_down(
     mut dressing: Dressing<'_>,
     signals: child::Signals,
     sets: Option<OwnedFd>,
+    anywhere: Option<Processors>,
 ) -> Result<LockedIn, SetupError> {
     let tasks = rustix::fs::open("/proc/self/task", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| SetupError::new("/proc/self/task", error))?;
@@ -338,7 +348,7 @@ fn lock_down(
     let plan = config.plan.clone();
     let pid = rustix::process::getpid();
     let ends = sys::ends_of_children().map_err(|error| SetupError::new("signals", error))?;
-    let mut inherited = Inherited { plan, pid, bytes: 0, signals, sets, ends, key: Key::none() };
+    let mut inherited = Inherited { plan, pid, bytes: 0, signals, sets, ends, anywhere, key: Key::none() };
     let rehearse = || Rehearsal::prepare().map_err(|error| SetupError::new("rehearsal", error));
     rehearse()?.run(&tasks, &inherited).map_err(|error| SetupError::new("rehearsal", error))?;
     let last = match watch.map(Watch::choose) {
@@ -433,7 +443,7 @@ fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited) {
                 running.extend(lane.and_then(|lane| start(order, lane, tasks, inherited)));
             }
             if let Some(child) = running.iter_mut().find(|child| message.show == Some(child.lane.id)) {
-                show(child, inherited.key);
+                show(child, inherited);
             }
         }
         kill_late(&mut running, inherited);
@@ -468,10 +478,13 @@ fn open(child: &mut Running, key: Key) -> io::Result<&OwnedFd> {
     }
 }
 
-/// Gives the host a descriptor of a child.
-fn show(child: &mut Running, key: Key) {
-    let _ = open(child, key);
-    notify(&child.lane, Notice::Shown, child.process.as_ref().map(AsFd::as_fd), key);
+/// Gives the host a descriptor of a child. It is not one of the short ones, then, and may run where there is room.
+fn show(child: &mut Running, inherited: &Inherited) {
+    let _ = open(child, inherited.key);
+    notify(&child.lane, Notice::Shown, child.process.as_ref().map(AsFd::as_fd), inherited.key);
+    if let Some(anywhere) = inherited.anywhere {
+        let _ = anywhere.let_run(child.pid, inherited.key);
+    }
 }
 
 /// What there is to do.

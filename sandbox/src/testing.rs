@@ -5,7 +5,9 @@ use crate::lockdown::Layer;
 use crate::running::Running;
 use crate::sandbox::{Builder, Sandbox, fault};
 use crate::sys;
-use lisp_runtime::{Home, Input, Outcome};
+use crate::wire::{self, Kind};
+use lisp_runtime::{FarCall, Home, Input, Outcome, Report};
+use serde::{Deserialize, Serialize};
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -125,21 +127,35 @@ pub fn send_raw(run: &OwnedFd, packet: &[u8]) -> bool {
 }
 
 /// Sends a frame of a kind: `b'P'` lines printed, `b'C'` a call, `b'R'` a report, `b'T'` a question for the time, anything
-/// else one with no place.
+/// else one with no place. What it says is written as JSON here; text that is none goes as it is.
 pub fn send_frame(run: &OwnedFd, kind: u8, id: u32, json: &str) -> bool {
     let kind = match kind {
-        b'P' => crate::wire::Kind::Printed,
-        b'C' => crate::wire::Kind::Call,
-        b'R' => crate::wire::Kind::Report,
-        b'T' => crate::wire::Kind::Clock,
-        _ => crate::wire::Kind::Job,
+        b'P' => Kind::Printed,
+        b'C' => Kind::Call,
+        b'R' => Kind::Report,
+        b'T' => Kind::Clock,
+        _ => Kind::Job,
     };
-    crate::wire::send(run, kind, id, json.as_bytes()).is_ok()
+    let bytes = encoded(kind, json).unwrap_or_else(|| json.as_bytes().to_vec());
+    wire::send(run, kind, id, &bytes).is_ok()
+}
+
+/// A frame's bytes for what JSON says.
+pub(crate) fn encoded(kind: Kind, json: &str) -> Option<Vec<u8>> {
+    fn again<'a, T: Serialize + Deserialize<'a>>(json: &'a str) -> Option<Vec<u8>> {
+        wire::encode(&serde_json::from_str::<T>(json).ok()?).ok()
+    }
+    match kind {
+        Kind::Printed => again::<Vec<String>>(json),
+        Kind::Call => again::<FarCall<'_>>(json),
+        Kind::Report => again::<Report>(json),
+        _ => None,
+    }
 }
 
 /// Waits for a frame of the host's: which call it is about, and its bytes.
 pub fn receive(run: &OwnedFd) -> Option<(u32, Vec<u8>)> {
-    crate::wire::receive(run).ok().flatten().map(|frame| (frame.id, frame.bytes))
+    wire::receive(run).ok().flatten().map(|frame| (frame.id, frame.bytes))
 }
 
 /// Makes some system calls fail with an error number, here and in all processes to come.

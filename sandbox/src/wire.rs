@@ -7,6 +7,7 @@
 pub(crate) use crate::verdict::Violation;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -86,6 +87,20 @@ pub(crate) fn packets(kind: Kind, id: u32, bytes: &[u8]) -> impl Iterator<Item =
         packet.extend_from_slice(part);
         packet
     })
+}
+
+/// A value as the bytes of a frame.
+pub(crate) fn encode(value: &impl Serialize) -> io::Result<Vec<u8>> {
+    postcard::to_allocvec(value).map_err(io::Error::other)
+}
+
+/// The value that [`encode`] has written, and nothing after it.
+pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> io::Result<T> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Ok(value),
+        Ok(_) => Err(io::ErrorKind::InvalidData.into()),
+        Err(error) => Err(io::Error::other(error)),
+    }
 }
 
 /// A time as the bytes of a frame.

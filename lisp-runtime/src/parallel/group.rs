@@ -1,7 +1,7 @@
 //! One parallel call under way.
 
+use super::cores;
 use super::place::{Place, Scope};
-use super::pool::cores;
 use super::{Exec, Slot, Task};
 use crate::actor::{Actor, Cause, Common};
 use crate::ledger::Ledger;
@@ -130,7 +130,7 @@ impl Group {
             None => crate::run::deadline(Instant::now(), limits.parallel_timeout_ms),
         };
         let window = match limits.parallel_window {
-            0 => 2 * cores(),
+            0 => common.setting.cores.unwrap_or_else(cores).saturating_mul(2),
             window => usize::try_from(window).unwrap_or(usize::MAX),
         };
         let branch = actor.machine.branch();

@@ -20,5 +20,6 @@ pub use budget::{ParallelBudget, Slot};
 pub(crate) use exec::{Exec, Inline};
 pub(crate) use group::{Group, Owner};
 pub(crate) use place::Place;
+pub(crate) use pool::cores;
 pub use pool::{Pool, PoolError};
 pub(crate) use task::{Task, work};

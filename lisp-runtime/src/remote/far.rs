@@ -126,6 +126,7 @@ fn seat(
     let limits = Limits { tool_calls: 0, ..job.limits };
     let mut builder = Engine::builder().limits(limits);
     builder.clock = clock;
+    builder.cores = Some(job.cores);
     for face in job.tools {
         let tool = Tool::external(face.name);
         builder = builder.grant(match face.signature {

@@ -31,6 +31,8 @@ pub struct Job<'a> {
     pub(super) clock: Cow<'a, [Reading]>,
     /// The time is asked of the host.
     pub(super) host_clock: bool,
+    /// How many cores there are for parallel calls.
+    pub(super) cores: usize,
     pub(super) tools: Vec<Face<'a>>,
     pub(super) session: bool,
 }
@@ -110,6 +112,7 @@ impl Engine {
             now_ms: input.now_ms,
             clock: Cow::Borrowed(&input.clock),
             host_clock: self.clock().is_of_host(),
+            cores: self.cores(),
             tools: home.tools.values().map(|tool| face(tool)).collect(),
             session,
         };

@@ -67,7 +67,6 @@ pub struct Fault {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
 enum Figure {
     Int(i64),
     Text(String),
@@ -123,12 +122,31 @@ pub struct Report {
     /// The numbers of the tool calls in the program's order.
     pub(super) calls: Vec<u64>,
     prints_dropped: u64,
+    #[serde(with = "EveryFigure")]
     usage: Usage,
     /// What a session has defined.
     names: Vec<String>,
     /// What the clock told the program.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) clock: Vec<Reading>,
+}
+
+/// [`Usage`] without leaving out what is not there: formats without names need each in its place.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Usage")]
+struct EveryFigure {
+    fuel: u64,
+    compute_us: u64,
+    duration_us: u64,
+    baseline_bytes: Option<u64>,
+    heap_peak_bytes: u64,
+    heap_live_bytes: u64,
+    allocated_bytes: u64,
+    compactions: u64,
+    tool_calls: u64,
+    workers_peak: u64,
+    output_bytes: u64,
+    cpu_us: Option<u64>,
+    rss_peak_bytes: Option<u64>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

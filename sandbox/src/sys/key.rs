@@ -116,6 +116,12 @@ impl Key {
         unsafe { self.call(libc::SYS_pidfd_send_signal, args) }.map(drop)
     }
 
+    /// As `sched_setaffinity`.
+    pub(super) fn set_affinity(self, pid: i32, set: usize, size: usize) -> io::Result<()> {
+        // SAFETY: the call reads so many bytes, or fails when they are not there.
+        unsafe { self.call(libc::SYS_sched_setaffinity, [pid as usize, size, set, 0, 0]) }.map(drop)
+    }
+
     /// Sends a packet, and a descriptor with it, if there is room for it.
     pub(crate) fn send(self, socket: &OwnedFd, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };

@@ -190,7 +190,7 @@ fn call_and_fill(run: &OwnedFd) -> i32 {
     for part in 0_u32.. {
         let mut packet = vec![0; 50_000];
         packet[0] = 0xfd;
-        packet[5..9].copy_from_slice(&20_000_000_u32.to_le_bytes());
+        packet[5..9].copy_from_slice(&10_000_000_u32.to_le_bytes());
         packet[9..13].copy_from_slice(&(part * (50_000 - 13)).to_le_bytes());
         if !send_raw(run, &packet) {
             break;
