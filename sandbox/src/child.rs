@@ -76,7 +76,19 @@ pub(crate) fn fill_gaps() {
     const LARGE: usize = 2 << 10;
     /// More than a child takes. The allocator asks the system for a little more than this, and keeps it.
     const ROOM: usize = 100 << 10;
-    let last = Vec::<u8>::with_capacity(ROOM);
+    /// There are not as many gaps of that size.
+    const TRIES: usize = 16;
+    let place = || std::hint::black_box(Vec::<u8>::with_capacity(ROOM));
+    sys::drop_free_memory();
+    let mut last = place();
+    for _ in 0..TRIES {
+        let heap = sys::end_of_heap();
+        // It may have been a gap: one that the heap has grown for is none.
+        std::mem::forget(std::mem::replace(&mut last, place()));
+        if sys::end_of_heap() != heap {
+            break;
+        }
+    }
     let end = last.as_ptr().addr();
     drop(last);
     let sizes = (11..16).rev().map(|bits| 1 << bits).chain((1..69).rev().map(|count| 16 * count));
@@ -94,7 +106,7 @@ pub(crate) fn fill_gaps() {
             }
         }
     }
-    drop(std::hint::black_box(Vec::<u8>::with_capacity(ROOM)));
+    drop(place());
 }
 
 /// Runs the child and never comes back.

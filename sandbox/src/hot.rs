@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 /// The least size of a mapping that is watched. Smaller ones are a few faults at most.
-const LEAST: usize = 64 << 10;
+const LEAST: usize = 4 << 10;
 
 /// Mappings that are watched.
 pub(crate) struct Watch {
@@ -113,6 +113,22 @@ impl Hot {
         for range in &self.ranges {
             let _ = sys::advise(range.clone(), Advice::Unmark);
         }
+    }
+}
+
+/// The stack of the one thread, where it ends by now.
+pub(crate) struct Stack(usize);
+
+impl Stack {
+    pub(crate) fn as_it_is() -> Option<Stack> {
+        let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+        let line = maps.lines().find(|line| line.ends_with("[stack]"))?;
+        usize::from_str_radix(line.split_once('-')?.0, 16).ok().map(Stack)
+    }
+
+    /// Gives back the pages that only calls before this one have used, and that children would have copies of.
+    pub(crate) fn drop_used(&self) {
+        let _ = sys::drop_stack_from(self.0);
     }
 }
 

@@ -262,21 +262,7 @@ impl Template {
     }
 
     fn send(&self, message: Message, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-        let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        if !fds.is_empty() {
-            ancillary.push(SendAncillaryMessage::ScmRights(fds));
-        }
-        let bytes = message.to_bytes();
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        loop {
-            // A template that is stopped fills its channel, and then has to go.
-            match rustix::net::sendmsg(&self.control, &[IoSlice::new(&bytes)], &mut ancillary, flags) {
-                Ok(_) => return Ok(()),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+        send(&self.control, message, fds)
     }
 
     /// It has said something, about whichever run.
@@ -300,6 +286,25 @@ impl Template {
     /// The process that the host started: the template, or the launcher that waits for it.
     pub(crate) fn pid(&self) -> u32 {
         lock(&self.process).id()
+    }
+}
+
+/// Tells a template something, over the host's end of its channel.
+pub(crate) fn send(control: &OwnedFd, message: Message, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() {
+        ancillary.push(SendAncillaryMessage::ScmRights(fds));
+    }
+    let bytes = message.to_bytes();
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    loop {
+        // A template that is stopped fills its channel, and then has to go.
+        match rustix::net::sendmsg(control, &[IoSlice::new(&bytes)], &mut ancillary, flags) {
+            Ok(_) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 

@@ -214,6 +214,68 @@ pub(crate) fn unshare(namespaces: libc::c_int) -> io::Result<()> {
     result(i64::from(unsafe { libc::unshare(namespaces) })).map(drop)
 }
 
+/// Goes on in a new process, which is the first in the namespace that [`unshare`] has made, with the memory of this one. The
+/// old one does nothing until that has ended, and then ends.
+///
+/// A copy of the memory would have every later copy of it be one of the third generation, of whose pages the kernel keeps
+/// account in each.
+pub(crate) fn move_into_namespace() -> io::Result<()> {
+    let code: isize;
+    let flags = (libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD) as usize;
+    // SAFETY: of the two processes that come out of the call one runs at a time, and the old one never leaves this block: it
+    // waits for the new one, and ends.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        std::arch::asm!(
+            "syscall",
+            "test rax, rax",
+            "jle 2f",
+            "mov rdi, rax",
+            "xor r10d, r10d",
+            "mov eax, {wait}",
+            "syscall",
+            "xor edi, edi",
+            "mov eax, {exit}",
+            "syscall",
+            "2:",
+            wait = const libc::SYS_wait4,
+            exit = const libc::SYS_exit_group,
+            inlateout("rax") libc::SYS_clone as isize => code,
+            in("rdi") flags,
+            in("rsi") 0,
+            in("rdx") 0,
+            in("r10") 0,
+            in("r8") 0,
+            lateout("rcx") _,
+            lateout("r11") _,
+        );
+    }
+    // SAFETY: as above.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        std::arch::asm!(
+            "svc 0",
+            "cmp x0, #0",
+            "b.le 2f",
+            "mov x8, {wait}",
+            "svc 0",
+            "mov x0, #0",
+            "mov x8, {exit}",
+            "svc 0",
+            "2:",
+            wait = const libc::SYS_wait4,
+            exit = const libc::SYS_exit_group,
+            in("x8") libc::SYS_clone,
+            inlateout("x0") flags => code,
+            in("x1") 0,
+            in("x2") 0,
+            in("x3") 0,
+            in("x4") 0,
+        );
+    }
+    if code < 0 { Err(io::Error::from_raw_os_error(-code as i32)) } else { Ok(()) }
+}
+
 /// What the kernel is to do with mapped pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Advice {
@@ -239,6 +301,32 @@ pub(crate) fn advise(range: std::ops::Range<usize>, advice: Advice) -> io::Resul
     let start = std::ptr::without_provenance_mut(range.start);
     // SAFETY: no content changes: a dropped page has the same one when it is mapped again, by the condition above.
     result(i64::from(unsafe { libc::madvise(start, range.len(), advice) })).map(drop)
+}
+
+/// Gives back the part of this thread's stack that no call is using, from an address below it on.
+pub(crate) fn drop_stack_from(lowest: usize) -> io::Result<()> {
+    /// More than the call for it takes.
+    const KEPT: usize = 4 << 10;
+    let here = 0_u8;
+    let end = ((&raw const here).addr() - KEPT) & !(rustix::param::page_size() - 1);
+    let start = std::ptr::without_provenance_mut(lowest);
+    // SAFETY: below this frame nothing is in use but what the call itself puts there.
+    result(i64::from(unsafe { libc::madvise(start, end.saturating_sub(lowest), libc::MADV_DONTNEED) })).map(drop)
+}
+
+/// Where the allocator's memory ends that grows in one piece.
+pub(crate) fn end_of_heap() -> usize {
+    // SAFETY: nothing is asked for.
+    unsafe { libc::sbrk(0) }.addr()
+}
+
+/// Has the allocator give back the pages that nothing is in.
+pub(crate) fn drop_free_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: the call takes an integer.
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
 
 /// Maps a file of the same content, to be read only, in the place of whole pages that can only be read.

@@ -5,9 +5,10 @@
 //! reaps its children and says how they ended, and kills those that are past their time should the host not have done so.
 
 use crate::child::{self, WarmUp};
-use crate::hot::{self, Hot, Watch};
+use crate::hot::{self, Hot, Stack, Watch};
 use crate::lockdown::{self, Dressing, Layer, Layers, Plan, SetupError, State};
-use crate::sys::{self, Death, Fork, Key, Processors};
+use crate::pool;
+use crate::sys::{self, Death, Key, Processors};
 use crate::wire::{self, PACKET};
 use lisp_runtime::{DataSet, SentSet};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -246,17 +247,9 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
         Err(why) => Err(io::Error::other(why.clone())),
     });
     if lockdown::namespaces(&mut dressing) {
-        match sys::fork().map_err(step("fork into the namespaces"))? {
-            Fork::Child => {
-                // The launcher is the parent, though it has no name in here.
-                rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(errno("launcher"))?;
-            }
-            Fork::Parent(pid) => {
-                drop(control);
-                let ended = sys::reap(pid, true);
-                sys::exit(i32::from(!matches!(ended, Ok(Some(Death { status: 0, .. })))));
-            }
-        }
+        sys::move_into_namespace().map_err(step("fork into the namespaces"))?;
+        // The launcher is the parent, though it has no name in here.
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(errno("launcher"))?;
     }
     let told = |ready: Ready| serde_json::to_vec(&ready).map_err(|error| SetupError::new("report", error));
     let locked = lock_down(config, dressing, signals, sets, anywhere);
@@ -267,8 +260,12 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
         report = told(Err(error.clone()))?;
     }
     rustix::net::send(&control, &report, SendFlags::NOSIGNAL).map_err(errno("report"))?;
-    let (tasks, inherited) = settled?;
-    serve(&control, &tasks, &inherited);
+    let (tasks, inherited, hot) = settled?;
+    // Whatever is run for the first time from here on is mapped with its neighbours.
+    if let Some(hot) = hot {
+        hot.keep();
+    }
+    serve(&control, &tasks, &inherited, false);
     Ok(())
 }
 
@@ -281,23 +278,28 @@ struct LockedIn {
     last: Option<(Hot, WarmUp, Rehearsal)>,
     /// Where its sizes stand.
     statm: OwnedFd,
+    stack: Option<Stack>,
 }
 
 impl LockedIn {
     /// Maps what children touch and no more, and puts the memory in order, as the last thing before they are made.
-    fn settle(self) -> Result<(OwnedFd, Inherited), SetupError> {
-        let LockedIn { tasks, layers, mut inherited, last, statm } = self;
-        if let Some((hot, warm_up, rehearsal)) = last {
-            hot.drop_all();
-            warm_up.run(&inherited.signals).map_err(|error| SetupError::new("warm-up", error))?;
-            child::code_of_lock().for_each(|code| hot.touch(code));
-            rehearsal.run(&tasks, &inherited).map_err(|error| SetupError::new("rehearsal", error))?;
-            hot.keep();
-        }
+    fn settle(self) -> Result<(OwnedFd, Inherited, Option<Hot>), SetupError> {
+        let LockedIn { tasks, layers, mut inherited, last, statm, stack } = self;
         drop(layers);
+        let mut hot = None;
+        if let Some((watched, warm_up, rehearsal)) = last {
+            watched.drop_all();
+            warm_up.run(&inherited.signals).map_err(|error| SetupError::new("warm-up", error))?;
+            child::code_of_lock().for_each(|code| watched.touch(code));
+            rehearsal.run(&tasks, &inherited);
+            hot = Some(watched);
+        }
         child::fill_gaps();
         inherited.bytes = address_space(&statm).map_err(|error| SetupError::new("/proc/self/statm", error))?;
-        Ok((tasks, inherited))
+        if let Some(stack) = stack {
+            stack.drop_used();
+        }
+        Ok((tasks, inherited, hot))
     }
 }
 
@@ -325,6 +327,7 @@ fn lock_down(
     let watch = Watch::begin().ok();
     warmed(warm_up(child::PLAIN)?.run(&signals))?;
     let last = warm_up(child::PLAIN)?;
+    let stack = Stack::as_it_is();
     let statm = rustix::fs::open("/proc/self/statm", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| SetupError::new("/proc/self/statm", error))?;
     #[cfg(feature = "testing")]
@@ -350,7 +353,7 @@ fn lock_down(
     let ends = sys::ends_of_children().map_err(|error| SetupError::new("signals", error))?;
     let mut inherited = Inherited { plan, pid, bytes: 0, signals, sets, ends, anywhere, key: Key::none() };
     let rehearse = || Rehearsal::prepare().map_err(|error| SetupError::new("rehearsal", error));
-    rehearse()?.run(&tasks, &inherited).map_err(|error| SetupError::new("rehearsal", error))?;
+    rehearse()?.run(&tasks, &inherited);
     let last = match watch.map(Watch::choose) {
         Some(hot) => Some((hot, last, rehearse()?)),
         None => None,
@@ -358,7 +361,7 @@ fn lock_down(
     // A handler would leave the registers, and in them the key, on a stack that children have too.
     sys::hold_signals(true);
     inherited.key = lockdown::restrict_template(&mut dressing);
-    Ok(LockedIn { tasks, layers: dressing.done(), inherited, last, statm })
+    Ok(LockedIn { tasks, layers: dressing.done(), inherited, last, statm, stack })
 }
 
 /// The data sets of the runs to come, each on a line of its own.
@@ -374,29 +377,24 @@ fn import(file: OwnedFd) -> io::Result<Vec<DataSet>> {
     BufReader::new(file).lines().map(set).collect()
 }
 
-/// A child that finds no job.
+/// An order for a child that finds no job.
 struct Rehearsal {
-    lane: Lane,
-    /// The host's end for notices.
-    status: OwnedFd,
+    control: OwnedFd,
+    /// The host's ends.
+    _host: [OwnedFd; 2],
 }
 
 impl Rehearsal {
     fn prepare() -> io::Result<Rehearsal> {
-        let ((run, _), (theirs, status)) = (wire::pair()?, wire::pair()?);
-        Ok(Rehearsal { lane: Lane { id: 0, run, status: theirs }, status })
+        let ((control, host), (run, _), (status, listener)) = (wire::pair()?, wire::pair()?, wire::pair()?);
+        let order = Order { memory: 0, cpu_s: 0, kill_at: 0, entry: 0, fail_step: 0, lane: 1 };
+        let message = Message { order: Some(order), ..Message::default() };
+        pool::send(&host, message, &[run.as_fd(), status.as_fd()])?;
+        Ok(Rehearsal { control, _host: [host, listener] })
     }
 
-    /// Makes the child, and reaps it.
-    fn run(self, tasks: &OwnedFd, inherited: &Inherited) -> io::Result<()> {
-        let order = Order { memory: 0, cpu_s: 0, kill_at: 0, entry: 0, fail_step: 0, lane: 0 };
-        let Rehearsal { lane, status: _status } = self;
-        let mut running: Vec<Running> = start(order, lane, tasks, inherited).into_iter().collect();
-        while !running.is_empty() {
-            rustix::event::poll(&mut [PollFd::new(&inherited.ends, PollFlags::IN)], None)?;
-            reap(&mut running, inherited, drop);
-        }
-        Ok(())
+    fn run(self, tasks: &OwnedFd, inherited: &Inherited) {
+        serve(&self.control, tasks, inherited, true);
     }
 }
 
@@ -414,9 +412,9 @@ fn address_space(statm: &OwnedFd) -> io::Result<u64> {
     Ok(pages * rustix::param::page_size() as u64)
 }
 
-/// Forks, watches and reaps, until the host is gone. It allocates nothing for a run: each page that it writes to is copied,
+/// Forks, watches and reaps, until the host is gone, or for a rehearsal until the first child is. It allocates nothing for a run: each page that it writes to is copied,
 /// as its children have the page too.
-fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited) {
+fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited, rehearsal: bool) {
     // Room for more would lie on more pages.
     let mut running: Vec<Running> = Vec::with_capacity(16);
     let mut idle: Vec<Lane> = Vec::with_capacity(16);
@@ -424,6 +422,9 @@ fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited) {
         let woken = wait(control, &running, inherited);
         if woken.ended {
             reap(&mut running, inherited, |lane| idle.push(lane));
+            if rehearsal && running.is_empty() {
+                return;
+            }
         }
         if woken.message {
             // Children die with this process.
