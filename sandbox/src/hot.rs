@@ -9,6 +9,7 @@
 //! and in the end of a child (`docs/performance.md`). Then the marks are taken away.
 //!
 //! Constants that the loader has changed would all be copied; they are moved to a file, and from there on are like code.
+//! Where the pages of code that are used crowd, a copy of the code in a huge page takes their place: one entry for all.
 //!
 //! Nothing depends on it: where a step does not work, children fault. The same goes for [`gather`].
 

@@ -93,7 +93,9 @@ impl Builder {
         self
     }
 
-    /// How many templates take turns; 1 is the default. One forks some thousand times a second.
+    /// How many templates take turns; 1 is the default. One forks some thousand times a second. When there is at least one for
+    /// each processor that this process may run on, each stays on one of them, with its runs for their first milliseconds;
+    /// that makes the most runs a second.
     #[must_use]
     pub fn forkers(mut self, count: usize) -> Self {
         self.forkers = count;
