@@ -25,21 +25,24 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a template may take to be ready.
 const READY: Duration = Duration::from_secs(10);
 
-/// How long a template may say nothing before it counts as stuck. On a busy machine it may need a while to fork.
-const SILENT_NS: u64 = 200_000_000;
+/// How long a template may leave a question without an answer before it counts as stuck. On a busy machine it waits for its turn.
+const SILENT_NS: u64 = 400_000_000;
+
+/// How long its channel may stay full.
+const STUCK: Duration = Duration::from_secs(1);
 
 /// A template that runs.
 #[derive(Debug)]
 pub(crate) struct Template {
     control: OwnedFd,
     process: Mutex<Child>,
-    /// When it last said something, by the monotonic clock.
-    heard_ns: AtomicU64,
+    /// When it was asked first since it last said something, by the monotonic clock; 0 is not at all.
+    asked_ns: AtomicU64,
     /// It outlives its processes, and then goes.
     pub(crate) group: Option<Arc<Group>>,
     pub(crate) layers: Layers,
@@ -142,7 +145,7 @@ impl Template {
         let mut template = Template {
             control,
             process: Mutex::new(process),
-            heard_ns: AtomicU64::new(0),
+            asked_ns: AtomicU64::new(0),
             group: group.as_ref().ok().cloned(),
             layers: Layers(Vec::new()),
             next: AtomicU64::new(1),
@@ -225,12 +228,33 @@ impl Template {
         }
     }
 
-    /// Asks for a descriptor of the process in a lane; with `kill` the template is to kill it, too. One that is reaped already
-    /// has said so.
-    pub(crate) fn ask_for(&self, lane: &Lane, kill: bool) {
+    /// Asks for a descriptor of the process in a lane; with `kill` the template is to kill it, too. Of one that is reaped it has
+    /// said so. Answers whether there was room for the question.
+    pub(crate) fn ask_for(&self, lane: &Lane, kill: bool) -> bool {
+        let _ = self.asked_ns.compare_exchange(0, sys::monotonic_ns(), Ordering::Relaxed, Ordering::Relaxed);
         let deadline = kill.then_some(Deadline { lane: lane.id, kill_at: 1 });
-        // As above.
-        let _ = self.send(Message { deadline, show: Some(lane.id), order: None }, &[]);
+        self.send(Message { deadline, show: Some(lane.id), order: None }, &[]).is_ok()
+    }
+
+    /// Has it much to do? Then orders need the room that there is in its channel.
+    pub(crate) fn is_busy(&self) -> bool {
+        /// A tenth or so of what a channel takes.
+        const MUCH: usize = 20 << 10;
+        sys::unread(&self.control).is_ok_and(|bytes| bytes > MUCH)
+    }
+
+    /// Waits for room in its channel, or until it has taken nothing for too long.
+    fn makes_room(&self) -> bool {
+        const LOOK: Duration = Duration::from_millis(2);
+        let unread = || sys::unread(&self.control).unwrap_or(0);
+        let (before, begun) = (unread(), Instant::now());
+        while begun.elapsed() < STUCK {
+            std::thread::sleep(LOOK);
+            if unread() < before {
+                return true;
+            }
+        }
+        false
     }
 
     /// Orders a child.
@@ -267,13 +291,13 @@ impl Template {
 
     /// It has said something, about whichever run.
     pub(crate) fn was_heard(&self) {
-        self.heard_ns.store(sys::monotonic_ns(), Ordering::Relaxed);
+        self.asked_ns.store(0, Ordering::Relaxed);
     }
 
-    /// Has it been given time to answer an order of that moment, and said nothing at all since?
-    pub(crate) fn is_silent_since(&self, ordered_ns: u64) -> bool {
-        let late = sys::monotonic_ns().saturating_sub(ordered_ns) >= SILENT_NS;
-        late && self.heard_ns.load(Ordering::Relaxed) < ordered_ns
+    /// Has it said nothing at all for too long, though it was asked?
+    pub(crate) fn is_silent(&self) -> bool {
+        let asked = self.asked_ns.load(Ordering::Relaxed);
+        asked > 0 && sys::monotonic_ns().saturating_sub(asked) >= SILENT_NS
     }
 
     /// Ends it and all its children.
@@ -457,15 +481,12 @@ impl Pool {
     }
 
     fn order_of(&self, turn: usize, order: Order) -> Result<(Arc<Template>, Channels), SetupError> {
-        let mut last = None;
-        for _ in 0..3 {
+        let (mut last, mut tries) = (None, 0..3);
+        while tries.next().is_some() {
             let template = self.template(turn)?;
             match template.order(order) {
                 Ok(channels) => return Ok((template, channels)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.discard(&template);
-                    last = Some(error);
-                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && template.makes_room() => tries = 0..3,
                 // It is the host that has no descriptors left.
                 Err(error) if error.raw_os_error().is_some_and(|e| e == libc::EMFILE || e == libc::ENFILE) => {
                     return Err(SetupError::new("channels", error));

@@ -55,11 +55,14 @@ pub(crate) struct Running {
     channels: Channels,
     order: Order,
     process: Arc<OnceLock<OwnedFd>>,
-    /// When the template was asked for the process, by the monotonic clock.
-    asked_for: Option<u64>,
+    /// The template was asked for the process.
+    asked_for: bool,
     /// The template has answered that. There may have been no room for the descriptor.
     shown: bool,
-    begun: Instant,
+    /// The template knows that it has to kill the process.
+    told: bool,
+    /// When to ask for the process.
+    ask_at: Option<Instant>,
     watch: Watch,
     assembler: Assembler,
     buffer: Vec<u8>,
@@ -88,9 +91,10 @@ impl Running {
             channels,
             order,
             process: Arc::default(),
-            asked_for: None,
+            asked_for: false,
             shown: false,
-            begun: Instant::now(),
+            told: false,
+            ask_at: Some(ask_at(watch.hard)),
             watch,
             assembler: Assembler::default(),
             buffer: Vec::with_capacity(PACKET),
@@ -214,7 +218,8 @@ impl Running {
     /// When to look at the clock or at the handle for cancelling again.
     fn next_look(&self, home: &Home) -> Option<Instant> {
         if let Some((_, at)) = self.kill {
-            return Some(at + self.patience());
+            let end = at + self.patience();
+            return Some(if self.is_to_be_told() { end.min(Instant::now() + CANCEL_STEP) } else { end });
         }
         let cancel = home.is_cancellable().then(|| Instant::now() + CANCEL_STEP);
         let linger = self.reported_at.map(|at| at + LINGER);
@@ -224,19 +229,19 @@ impl Running {
 
     /// When to ask for a descriptor of the process.
     fn next_ask(&self) -> Option<Instant> {
-        let late = self.begun + SHORT;
-        let at = self.watch.hard.and_then(|hard| hard.checked_sub(AHEAD)).map_or(late, |last| last.min(late));
-        (self.asked_for.is_none() && self.reported_at.is_none()).then_some(at)
+        self.ask_at.filter(|_| !self.asked_for && self.reported_at.is_none())
     }
 
     /// Looks whether it is time to kill.
     fn look(&mut self, home: &Home) {
         let now = Instant::now();
         if let Some((_, at)) = self.kill {
+            if self.is_to_be_told() {
+                self.told = self.ask_for(true);
+            }
             // A template that does not reap is stopped or broken: it goes, and its children with it.
             if now >= at + self.patience() && self.end.is_none() {
-                let is_silent = |asked_ns| self.template.is_silent_since(asked_ns);
-                if self.shown || self.asked_for.is_some_and(is_silent) {
+                if self.shown || self.is_to_be_told() || self.template.is_silent() {
                     self.give_up();
                 } else {
                     // With a template that is only busy are other runs. What it forks for this one finds its channel closed.
@@ -246,7 +251,11 @@ impl Running {
             return;
         }
         if self.next_ask().is_some_and(|at| now >= at) {
-            self.ask_for(false);
+            if self.template.is_busy() {
+                self.ask_at = Some(now + AHEAD);
+            } else {
+                let _ = self.ask_for(false);
+            }
         }
         if let Some(hard) = self.watch.hard
             && now >= hard
@@ -259,8 +268,8 @@ impl Running {
                 None => {
                     // The run ends by itself if it can.
                     self.asked = Some(now);
-                    if !self.signal(Signal::USR1) && self.asked_for.is_none() {
-                        self.ask_for(false);
+                    if !self.signal(Signal::USR1) && !self.asked_for {
+                        let _ = self.ask_for(false);
                     }
                 }
                 Some(asked) if now >= asked + self.watch.grace => self.kill(Kill::Cancelled),
@@ -273,9 +282,15 @@ impl Running {
         self.process.get().is_some_and(|process| rustix::process::pidfd_send_signal(process, signal).is_ok())
     }
 
-    fn ask_for(&mut self, kill: bool) {
-        self.asked_for = Some(crate::sys::monotonic_ns());
-        self.template.ask_for(&self.channels.lane, kill);
+    /// Asks the template for the process, and to kill it when that is to be. Says whether there was room for the question.
+    fn ask_for(&mut self, kill: bool) -> bool {
+        self.asked_for = true;
+        self.template.ask_for(&self.channels.lane, kill)
+    }
+
+    /// Is there a process to kill that this side cannot, and the other does not know of it?
+    fn is_to_be_told(&self) -> bool {
+        self.kill.is_some() && self.process.get().is_none() && !self.told
     }
 
     fn kill(&mut self, why: Kill) {
@@ -284,7 +299,7 @@ impl Running {
             self.out.clear();
             if !self.send_kill() {
                 // The template does it, when the process is there.
-                self.ask_for(true);
+                self.told = self.ask_for(true);
             }
         }
     }
@@ -540,10 +555,16 @@ impl Drop for Running {
     fn drop(&mut self) {
         // A run that nobody waits for ends here; the template reaps it.
         if self.end.is_none() && !self.signal(Signal::KILL) {
-            self.ask_for(true);
+            let _ = self.ask_for(true);
         }
         self.watch.sandbox.end();
     }
+}
+
+/// When a run that begins now is worth a descriptor of its process.
+fn ask_at(hard: Option<Instant>) -> Instant {
+    let late = Instant::now() + SHORT;
+    hard.and_then(|hard| hard.checked_sub(AHEAD)).map_or(late, |last| last.min(late))
 }
 
 /// A frame's bytes with the moment the turn began in front.

@@ -25,6 +25,7 @@ pub(crate) fn with_threads(tally: &mut Tally) {
     the_thread_that_built_it(tally);
     children_die_with_the_template(tally, &[]);
     few_descriptors(tally);
+    a_crowd(tally);
     what_a_run_leaves(tally);
     honest_beside_hostile(tally);
     nothing_leaks(tally);
@@ -356,6 +357,18 @@ fn few_descriptors(tally: &mut Tally) {
     let ended = short(&endless.0) == "T" && endless.1 < Duration::from_millis(300);
     tally.check("53 a run that has no end then", ended, format_args!("{endless:?}"));
     tally.check("53 and the next run", works(&new) && works(&used), "fails");
+}
+
+/// 1, more at once than a template has children or its channel room for: all end at their deadline.
+fn a_crowd(tally: &mut Tally) {
+    let sandbox = builder().build().expect("a sandbox");
+    let ends: Vec<_> = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..320).map(|_| scope.spawn(|| short(&by_template(&sandbox, "spin").0))).collect();
+        runs.into_iter().map(|run| run.join().expect("a run")).collect()
+    });
+    let others: Vec<_> = ends.iter().filter(|end| *end != "T").collect();
+    tally.check("1 a crowd", others.is_empty(), format_args!("{} others, {:?}", others.len(), others.first()));
+    tally.check("1 after a crowd", works(&sandbox), "fails");
 }
 
 /// Runs have their channels one after the other, and nothing of the one before is in them.
