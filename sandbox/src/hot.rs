@@ -84,7 +84,7 @@ impl Watch {
             let windows = code.start.next_multiple_of(HUGE)..code.end / HUGE * HUGE;
             for start in windows.step_by(HUGE) {
                 let window = start..start + HUGE;
-                if self.touched(&window) < CROWDED || sys::move_into_huge_page(start).is_err() {
+                if self.touched(&window) < CROWDED || sys::move_into_huge_page(window.clone()).is_err() {
                     continue;
                 }
                 // It is not the file's any more, and must not be dropped.

@@ -231,9 +231,16 @@ impl Template {
     /// Asks for a descriptor of the process in a lane; with `kill` the template is to kill it, too. Of one that is reaped it has
     /// said so. Answers whether there was room for the question.
     pub(crate) fn ask_for(&self, lane: &Lane, kill: bool) -> bool {
-        let _ = self.asked_ns.compare_exchange(0, sys::monotonic_ns(), Ordering::Relaxed, Ordering::Relaxed);
+        let turn_to = |from, to| self.asked_ns.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        let now = sys::monotonic_ns();
+        // Before it can be answered.
+        let is_first = turn_to(0, now);
         let deadline = kill.then_some(Deadline { lane: lane.id, kill_at: 1 });
-        self.send(Message { deadline, show: Some(lane.id), order: None }, &[]).is_ok()
+        let asked = self.send(Message { deadline, show: Some(lane.id), order: None }, &[]).is_ok();
+        if is_first && !asked {
+            turn_to(now, 0);
+        }
+        asked
     }
 
     /// Has it much to do? Then orders need the room that there is in its channel.

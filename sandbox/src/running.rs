@@ -284,8 +284,9 @@ impl Running {
 
     /// Asks the template for the process, and to kill it when that is to be. Says whether there was room for the question.
     fn ask_for(&mut self, kill: bool) -> bool {
-        self.asked_for = true;
-        self.template.ask_for(&self.channels.lane, kill)
+        let asked = self.template.ask_for(&self.channels.lane, kill);
+        self.asked_for |= asked;
+        asked
     }
 
     /// Is there a process to kill that this side cannot, and the other does not know of it?

@@ -338,32 +338,32 @@ pub(crate) fn map_constants(range: std::ops::Range<usize>, file: &std::fs::File)
     if mapped == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Puts a copy of a huge page's worth of code into a huge page, in its own place. Fails where there is none to be had.
-pub(crate) fn move_into_huge_page(place: usize) -> io::Result<()> {
-    const HUGE: usize = 2 << 20;
+/// Puts a copy of code that fills the place of a huge page into one, in that place. Fails where there is none to be had.
+pub(crate) fn move_into_huge_page(code: std::ops::Range<usize>) -> io::Result<()> {
+    let (place, size) = (code.start, code.len());
     let rights = libc::PROT_READ | libc::PROT_WRITE;
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     let done = |code: libc::c_int| result(i64::from(code)).map(drop);
     // SAFETY: new memory at a place of the kernel's choice; the code at `place` can be read for as long, and is the same
     // when the copy stands there.
     unsafe {
-        let memory = libc::mmap(std::ptr::null_mut(), 2 * HUGE, rights, kind, -1, 0);
+        let memory = libc::mmap(std::ptr::null_mut(), 2 * size, rights, kind, -1, 0);
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let copy = memory.byte_add(memory.addr().next_multiple_of(HUGE) - memory.addr());
-        let moved = done(libc::madvise(copy, HUGE, libc::MADV_HUGEPAGE)).and_then(|()| {
-            std::ptr::copy_nonoverlapping(std::ptr::with_exposed_provenance::<u8>(place), copy.cast(), HUGE);
-            done(libc::madvise(copy, HUGE, libc::MADV_COLLAPSE))?;
-            done(libc::mprotect(copy, HUGE, libc::PROT_READ | libc::PROT_EXEC))?;
+        let copy = memory.byte_add(memory.addr().next_multiple_of(size) - memory.addr());
+        let moved = done(libc::madvise(copy, size, libc::MADV_HUGEPAGE)).and_then(|()| {
+            std::ptr::copy_nonoverlapping(std::ptr::with_exposed_provenance::<u8>(place), copy.cast(), size);
+            done(libc::madvise(copy, size, libc::MADV_COLLAPSE))?;
+            done(libc::mprotect(copy, size, libc::PROT_READ | libc::PROT_EXEC))?;
             let place = std::ptr::without_provenance_mut::<libc::c_void>(place);
-            match libc::mremap(copy, HUGE, HUGE, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, place) {
+            match libc::mremap(copy, size, size, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, place) {
                 libc::MAP_FAILED => Err(io::Error::last_os_error()),
                 _ => Ok(()),
             }
         });
         // What is left of it: there is a hole where the copy was.
-        libc::munmap(memory, 2 * HUGE);
+        libc::munmap(memory, 2 * size);
         moved
     }
 }

@@ -18,6 +18,7 @@ impl Processors {
         Ok(Processors(set))
     }
 
+    /// One; none when there is no such number.
     pub(crate) fn only(number: usize) -> Processors {
         let mut set = none();
         if number < libc::CPU_SETSIZE as usize {
