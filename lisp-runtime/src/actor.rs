@@ -341,11 +341,10 @@ impl Actor {
             return None;
         };
         let limit = bytes(setting.limits.result_bytes);
-        let contract = tool.contract.clone();
         let taken = self.machine.with_call(|h, name, args| {
             project::with_room(h, limit, || {
-                let map = project::arguments(h, name, args)?;
-                if let Some(contract) = &contract {
+                let map = project::arguments(h, &tool, args)?;
+                if let Some(contract) = &tool.contract {
                     let mismatches = contract.check_arguments(h, map)?;
                     if !mismatches.is_empty() {
                         let text = format!("tool/{name}: {}", sentence(&mismatches));
@@ -448,8 +447,8 @@ impl Actor {
     }
 
     fn reply_echo(&mut self, tool: &Tool) {
-        let _ = self.machine.reply_from_call(|h, name, args| {
-            let value = Value::Map(project::arguments(h, name, args)?);
+        let _ = self.machine.reply_from_call(|h, _, args| {
+            let value = Value::Map(project::arguments(h, tool, args)?);
             checked(h, tool, value)
         });
     }
@@ -496,7 +495,7 @@ fn no_result(fault: Fault, tool: &Tool) -> Fault {
 /// The result when it fits the tool's signature.
 fn checked<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>) -> Result<Value<'h>, Fault> {
     let Some(contract) = &tool.contract else { return Ok(value) };
-    let mismatches = contract.check_output(h, value)?;
+    let mismatches = contract.check_reply(h, value)?;
     if mismatches.is_empty() {
         return Ok(value);
     }

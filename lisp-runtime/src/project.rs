@@ -1,5 +1,6 @@
 //! Values across the boundary: JSON text into an arena, values out as JSON and as text.
 
+use crate::tool::Tool;
 use lisp_core::builtins::print::pr_str;
 use lisp_core::heap::{Fault, Heap, Map, Res, TextBuf, Value, Work};
 use lisp_core::json::{Duplicate, ReadLimits, Style, read, write};
@@ -94,18 +95,22 @@ fn is_function(value: Value<'_>) -> bool {
 }
 
 /// The arguments of a call as one map with string keys: `(tool/f)`, `(tool/f {:k v})` or `(tool/f :k v ...)`.
-pub(crate) fn arguments<'h>(h: &'h Heap, tool: &str, args: &[Value<'h>]) -> Res<&'h Map<'h>> {
+///
+/// An argument's name is a keyword with underscores for its hyphens, unless the tool's signature has the name as it is
+/// written. Strings stay as they are, and so does every key below the top level.
+pub(crate) fn arguments<'h>(h: &'h Heap, tool: &Tool, args: &[Value<'h>]) -> Res<&'h Map<'h>> {
+    let name = tool.name.as_str();
     let value = match args {
         [] => Value::Map(h.empty_map()?),
         [Value::Map(map)] => stringify(h, tool, Value::Map(map))?,
         pairs if pairs.len().is_multiple_of(2) && pairs.iter().step_by(2).all(|k| matches!(k, Value::Keyword(..))) => {
             let map = h.map(pairs.chunks_exact(2).map(|pair| (pair[0], pair[1])))?;
             match &map {
-                Value::Map(map) if map.len() < pairs.len() / 2 => return Err(ambiguous(tool, "a keyword")),
+                Value::Map(map) if map.len() < pairs.len() / 2 => return Err(ambiguous(name, "a keyword")),
                 _ => stringify(h, tool, map)?,
             }
         }
-        _ => return Err(positional(tool, args).into()),
+        _ => return Err(positional(name, args).into()),
     };
     match value {
         Value::Map(map) => Ok(map),
@@ -124,7 +129,10 @@ fn positional(tool: &str, args: &[Value<'_>]) -> Error {
 
 fn ambiguous(tool: &str, key: &str) -> Fault {
     Error::new(Reason::InvalidToolArgs, format!("tool/{tool}: the argument {key} is there twice"))
-        .hint("keywords and strings, hyphens and underscores are the same for a tool; keep one of the keys")
+        .hint(
+            "a tool gets keywords as strings, and hyphens in the keywords of its argument names as underscores; keep one \
+             of the keys",
+        )
         .into()
 }
 
@@ -137,8 +145,8 @@ enum Task<'h> {
     Map(&'h Map<'h>),
 }
 
-/// A value as tools get it: keys and keywords are strings, hyphens in keys are underscores.
-fn stringify<'h>(h: &'h Heap, tool: &str, value: Value<'h>) -> Res<Value<'h>> {
+/// Arguments as tools get them: keywords are strings.
+fn stringify<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>) -> Res<Value<'h>> {
     let (mut tasks, mut done) = (Work::new(h), Work::new(h));
     tasks.push(Task::Visit(value))?;
     while let Some(task) = tasks.pop() {
@@ -172,13 +180,15 @@ fn stringify<'h>(h: &'h Heap, tool: &str, value: Value<'h>) -> Res<Value<'h>> {
                 let members = last(h, &mut done, len)?;
                 let set = h.set(members.into_iter())?;
                 match set {
-                    Value::Set(set) if set.len() < len => return Err(ambiguous(tool, "a member of a set")),
+                    Value::Set(set) if set.len() < len => return Err(ambiguous(&tool.name, "a member of a set")),
                     _ => done.push(set)?,
                 }
             }
             Task::Map(map) => {
                 let values = last(h, &mut done, map.len())?;
-                done.push(string_keyed(h, tool, map, &values)?)?;
+                // Only the keys of the whole are names of arguments, and nothing is left to do when they come.
+                let named = tasks.is_empty();
+                done.push(string_keyed(h, tool, map, &values, named)?)?;
             }
         }
     }
@@ -194,12 +204,15 @@ fn last<'h>(h: &'h Heap, done: &mut Work<'h, Value<'h>>, len: usize) -> Res<Vec<
     Ok(items)
 }
 
-fn string_keyed<'h>(h: &'h Heap, tool: &str, map: &'h Map<'h>, values: &[Value<'h>]) -> Res<Value<'h>> {
+/// A map with strings for its keys; those of a `named` map are names of arguments.
+fn string_keyed<'h>(h: &'h Heap, tool: &Tool, map: &'h Map<'h>, values: &[Value<'h>], named: bool) -> Res<Value<'h>> {
     let builder = h.map_builder(map.len())?;
     for ((key, _), &value) in map.entries(h)?.iter().zip(values) {
         let name = match key {
-            Value::Str(s) | Value::Keyword(_, s) if s.text.contains('-') => h.str(&s.text.replace('-', "_"))?,
             Value::Str(_) => key,
+            Value::Keyword(_, s) if named && s.text.contains('-') && !tool.has_parameter(s.text) => {
+                h.str(&s.text.replace('-', "_"))?
+            }
             Value::Keyword(_, s) => h.str(s.text)?,
             other => {
                 let mut out = TextBuf::new(h);
@@ -208,7 +221,7 @@ fn string_keyed<'h>(h: &'h Heap, tool: &str, map: &'h Map<'h>, values: &[Value<'
             }
         };
         if builder.place(h, name)?.is_some() {
-            return Err(ambiguous(tool, name.as_str().unwrap_or_default()));
+            return Err(ambiguous(&tool.name, name.as_str().unwrap_or_default()));
         }
         builder.insert(h, name, value)?;
     }

@@ -346,7 +346,7 @@ impl Run {
         let result = self.actor.machine.with_result(|h, value| {
             project::with_room(h, limit, || {
                 if let Some(signature) = signature {
-                    let mismatches = signature.check_output(h, value)?;
+                    let mismatches = signature.check_result(h, value)?;
                     if !mismatches.is_empty() {
                         return Err(Error::new(Reason::ValidationError, sentence(&mismatches))
                             .hint("return a value of the shape that the signature says")

@@ -1,11 +1,13 @@
-//! Signatures: what a tool takes and gives, and what a program is to answer.
+//! Signatures: what a tool takes and gives, and what a program is to answer. `docs/signatures.md` has them in full.
 //!
 //! ```text
-//! signature = type | "(" [name type {"," name type}] ")" "->" type
+//! signature = type | "(" fields ")" "->" type
+//! fields    = [ name type { "," name type } [ "," "..." ] | "..." ]
 //! type      = (":string" | ":int" | ":float" | ":bool" | ":keyword" | ":datetime" | ":map" | ":any"
-//!              | "[" type "]" | "{" [name type {"," name type}] "}") ["?"]
+//!              | "[" type "]" | "{" fields "}") ["?"]
 //! ```
 
+use lisp_core::builtins::{is_instant_text, near_names};
 use lisp_core::heap::{Heap, Map, Res, TimeValue, Value};
 use std::fmt;
 
@@ -28,14 +30,21 @@ enum Type {
     Map,
     Any,
     List(Box<Type>),
-    Fields(Vec<Field>),
+    Fields(Fields),
     Optional(Box<Type>),
+}
+
+/// The fields of a map, or the parameters of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Fields {
+    all: Vec<Field>,
+    /// Arguments may have other keys too.
+    open: bool,
 }
 
 /// A named type: a field of a map, or a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Field {
-    /// The name with underscores for hyphens.
     name: String,
     of: Type,
 }
@@ -50,7 +59,7 @@ struct Field {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// Absent when the signature has an output only.
-    params: Option<Vec<Field>>,
+    params: Option<Fields>,
     output: Type,
 }
 
@@ -72,7 +81,10 @@ pub(crate) struct Mismatch {
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path, self.message)
+        match self.path.as_str() {
+            "" => f.write_str(&self.message),
+            path => write!(f, "{path}: {}", self.message),
+        }
     }
 }
 
@@ -108,16 +120,30 @@ impl Signature {
         }
     }
 
-    /// Checks a result; no mismatch is success.
-    pub(crate) fn check_output<'h>(&self, h: &'h Heap, value: Value<'h>) -> Res<Vec<Mismatch>> {
-        let mut check = Check { h, path: vec![Step::Name("return")], found: Vec::new() };
+    /// Is there a parameter of exactly this name?
+    pub(crate) fn has_parameter(&self, name: &str) -> bool {
+        self.params.as_ref().is_some_and(|params| params.all.iter().any(|field| field.name == name))
+    }
+
+    /// Checks the result of a program; no mismatch is success.
+    pub(crate) fn check_result<'h>(&self, h: &'h Heap, value: Value<'h>) -> Res<Vec<Mismatch>> {
+        self.check_output(h, value, Of::Result)
+    }
+
+    /// Checks what a tool gave.
+    pub(crate) fn check_reply<'h>(&self, h: &'h Heap, value: Value<'h>) -> Res<Vec<Mismatch>> {
+        self.check_output(h, value, Of::Reply)
+    }
+
+    fn check_output<'h>(&self, h: &'h Heap, value: Value<'h>, of: Of) -> Res<Vec<Mismatch>> {
+        let mut check = Check { h, of, path: vec![Step::Name("return")], found: Vec::new() };
         check.value(value, &self.output)?;
         Ok(check.found)
     }
 
     /// Checks the arguments of a call, a map with string keys.
     pub(crate) fn check_arguments<'h>(&self, h: &'h Heap, arguments: &'h Map<'h>) -> Res<Vec<Mismatch>> {
-        let mut check = Check { h, path: Vec::new(), found: Vec::new() };
+        let mut check = Check { h, of: Of::Arguments, path: Vec::new(), found: Vec::new() };
         if let Some(params) = &self.params {
             check.fields(arguments, params)?;
         }
@@ -170,25 +196,30 @@ impl<'t> Parser<'t> {
             self.at = start;
             return Err(self.expected("a name"));
         }
-        Ok(word.replace('-', "_"))
+        Ok(word.to_owned())
     }
 
     /// The fields up to the closing character.
-    fn fields(&mut self, close: char) -> Result<Vec<Field>, SignatureError> {
-        let mut fields: Vec<Field> = Vec::new();
+    fn fields(&mut self, close: char) -> Result<Fields, SignatureError> {
+        let mut fields = Fields { all: Vec::new(), open: false };
         self.space();
         if self.eat(close) {
             return Ok(fields);
         }
         loop {
+            if self.eat_str("...") {
+                fields.open = true;
+                self.space();
+                return if self.eat(close) { Ok(fields) } else { Err(self.expected(close)) };
+            }
             let start = self.at;
             let name = self.name()?;
-            if fields.iter().any(|field| field.name == name) {
+            if fields.all.iter().any(|field| same_name(&field.name, &name)) {
                 self.at = start;
                 return Err(self.expected(format!("another name: {name} is there already")));
             }
             self.space();
-            fields.push(Field { name, of: self.of()? });
+            fields.all.push(Field { name, of: self.of()? });
             self.space();
             if self.eat(close) {
                 return Ok(fields);
@@ -253,8 +284,20 @@ enum Step<'a> {
     Index(usize),
 }
 
+/// What is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    /// The arguments of a call, on their way to JSON: their keys are the names as the tool gets them
+    Arguments,
+    /// What a tool gave, which was JSON
+    Reply,
+    /// The result of a program
+    Result,
+}
+
 struct Check<'a, 'h> {
     h: &'h Heap,
+    of: Of,
     path: Vec<Step<'a>>,
     found: Vec<Mismatch>,
 }
@@ -286,8 +329,24 @@ impl<'a, 'h> Check<'a, 'h> {
                 (value.as_f64().is_some_and(|f| f.is_finite() || matches!(value, Value::Big(_))), "a number")
             }
             Type::Bool => (matches!(value, Value::Bool(_)), "true or false"),
-            Type::Keyword => (matches!(value, Value::Keyword(..)), "a keyword"),
-            Type::Datetime => (is_datetime(value), "a datetime"),
+            // JSON has texts for these.
+            Type::Keyword => match self.of {
+                Of::Result => (matches!(value, Value::Keyword(..)), "a keyword"),
+                _ => (matches!(value, Value::Keyword(..) | Value::Str(_)), "a keyword, or a string that names one"),
+            },
+            Type::Datetime => match (self.of, value) {
+                (Of::Arguments | Of::Reply, Value::Str(text)) => {
+                    let shown = "a datetime, or a string such as \"2024-01-31T12:00:00Z\"";
+                    if !is_instant_text(text.text) {
+                        let shape = if text.text.len() > 40 { "a longer text" } else { text.text };
+                        self.mismatch(format!("expected {shown}, got the string {shape:?}"));
+                        return Ok(());
+                    }
+                    (true, shown)
+                }
+                (Of::Result, _) => (is_datetime(value), "a datetime"),
+                _ => (is_datetime(value), "a datetime, or a string such as \"2024-01-31T12:00:00Z\""),
+            },
             Type::Map => (matches!(value, Value::Map(_)), "a map"),
             Type::List(element) => match value {
                 Value::Vector(items) => {
@@ -314,16 +373,32 @@ impl<'a, 'h> Check<'a, 'h> {
         Ok(())
     }
 
-    fn fields(&mut self, map: &'h Map<'h>, fields: &'a [Field]) -> Res<()> {
+    fn fields(&mut self, map: &'h Map<'h>, fields: &'a Fields) -> Res<()> {
         let entries = map.entries(self.h)?;
-        for field in fields {
-            self.h.charge(entries.len() as u64)?;
-            let mut named = entries.iter().filter(|&(key, _)| names(key, &field.name)).map(|(_, value)| value);
+        self.h.charge((entries.len() as u64).saturating_mul(fields.all.len() as u64))?;
+        let of = self.of;
+        let is = |key: Value<'_>, field: &Field| match of {
+            Of::Arguments => key.as_str() == Some(&field.name),
+            Of::Reply | Of::Result => names(key, &field.name),
+        };
+        if of == Of::Arguments && !fields.open {
+            let unknown: Vec<&str> = entries
+                .iter()
+                .filter(|(key, _)| !fields.all.iter().any(|field| is(*key, field)))
+                .filter_map(|(key, _)| key.as_str())
+                .take(ERRORS)
+                .collect();
+            for key in unknown {
+                self.unknown(key, fields);
+            }
+        }
+        for field in &fields.all {
+            let mut named = entries.iter().filter(|&(key, _)| is(key, field)).map(|(_, value)| value);
             let (value, more) = (named.next(), named.next().is_some());
             self.path.push(Step::Name(&field.name));
             match value {
                 _ if more => {
-                    self.mismatch("more than one key of the map means this field; keep one of them".to_owned())
+                    self.mismatch("more than one key of the map means this field; keep one of them".to_owned());
                 }
                 Some(value) => self.value(value, &field.of)?,
                 None if matches!(field.of, Type::Optional(_)) => {}
@@ -336,6 +411,31 @@ impl<'a, 'h> Check<'a, 'h> {
         }
         Ok(())
     }
+
+    /// A key that the signature does not have: a name that is not quite right, as a rule.
+    fn unknown(&mut self, key: &str, fields: &Fields) {
+        /// Of a longer key the beginning is shown.
+        const KEY: usize = 60;
+        let all = || fields.all.iter().map(|field| field.name.as_str());
+        let near = all().find(|name| same_name(name, key)).or_else(|| near_names(key, all(), 1).first().copied());
+        let hint = match near {
+            Some(name) => format!("did you mean {name}?"),
+            None if fields.all.is_empty() => "there are none".to_owned(),
+            None => format!("there are {}", listed(all())),
+        };
+        let shown: String = key.chars().take(KEY).collect();
+        let more = if shown.len() < key.len() { "..." } else { "" };
+        let what = if self.path.is_empty() { "argument" } else { "field" };
+        self.mismatch(format!("there is no {what} {shown:?}{more}: {hint}"));
+    }
+}
+
+/// Names in a row, of very many the first.
+fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    const SHOWN: usize = 12;
+    let all: Vec<&str> = names.collect();
+    let more = if all.len() > SHOWN { format!(" and {} more", all.len() - SHOWN) } else { String::new() };
+    format!("{}{more}", all[..all.len().min(SHOWN)].join(", "))
 }
 
 /// Does a key mean a field? Hyphens and underscores are the same, and so are keywords and strings.
@@ -344,7 +444,13 @@ fn names(key: Value<'_>, field: &str) -> bool {
         Value::Str(s) | Value::Keyword(_, s) => s.text,
         _ => return false,
     };
-    text.len() == field.len() && text.bytes().zip(field.bytes()).all(|(a, b)| a == b || (a == b'-' && b == b'_'))
+    same_name(text, field)
+}
+
+/// Are two names the same but for hyphens and underscores?
+fn same_name(a: &str, b: &str) -> bool {
+    let plain = |c: u8| if c == b'-' { b'_' } else { c };
+    a.len() == b.len() && a.bytes().zip(b.bytes()).all(|(a, b)| plain(a) == plain(b))
 }
 
 fn is_datetime(value: Value<'_>) -> bool {
@@ -365,6 +471,8 @@ mod tests {
             " ( cursor :string? )  ->\n {items [:any?]?, next-cursor :string?} ",
             "{}",
             "(x :boolean) -> [{}]",
+            "(...) -> :any",
+            "(a :int, ... ) -> {b :int, ...}",
         ] {
             assert!(Signature::parse(good).is_ok(), "{good}: {:?}", Signature::parse(good));
         }
@@ -381,6 +489,8 @@ mod tests {
             ("(a :int) ->", 12),
             (":int :int", 6),
             ("{1a :int}", 2),
+            ("(..., a :int) -> :any", 5),
+            ("(a :int ...) -> :any", 9),
         ] {
             let error = Signature::parse(bad).expect_err(bad);
             assert_eq!(error.at, at, "{bad}: {error}");

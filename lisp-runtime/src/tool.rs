@@ -30,7 +30,11 @@ impl ToolCall {
         &self.name
     }
 
-    /// The arguments as JSON text, an object. Hyphens in the program's keys have become underscores.
+    /// The arguments as JSON text, an object.
+    ///
+    /// Keywords are strings in it. In the names of arguments that the program wrote as keywords, hyphens are underscores
+    /// (`:user-id` is `"user_id"`), unless the tool's signature has the name as it is written. Strings, and all keys below
+    /// the top level, are as the program has them.
     pub fn json(&self) -> &str {
         &self.arguments
     }
@@ -216,8 +220,9 @@ impl Tool {
         }
     }
 
-    /// Says what the tool takes and gives, such as `(sku :string) -> {price :float}`. Arguments and results are
-    /// checked against it.
+    /// Says what the tool takes and gives, such as `(sku :string, count :int?) -> {price :float}`. Arguments and results
+    /// are checked against it. A call with an argument that is not in it is refused, unless the parameters end with `...`.
+    /// `docs/signatures.md` has the grammar.
     #[must_use]
     pub fn signature(mut self, text: impl Into<String>) -> Self {
         let text = text.into();
@@ -266,6 +271,11 @@ impl Tool {
     /// The tool's name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Has its signature a parameter of exactly this name?
+    pub(crate) fn has_parameter(&self, name: &str) -> bool {
+        self.contract.as_ref().is_some_and(|contract| contract.has_parameter(name))
     }
 
     /// May a call of it take long?

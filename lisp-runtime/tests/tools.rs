@@ -32,15 +32,99 @@ fn arguments_arrive_with_string_keys() {
         ("(tool/json {:id 1})", r#"{"id":1}"#),
         (r#"(tool/json {"id" 1})"#, r#"{"id":1}"#),
         ("(tool/json :q \"x\" :limit 10)", r#"{"limit":10,"q":"x"}"#),
-        ("(tool/json {:user-id {:is-new true} :xs [{:a-b :k}]})", r#"{"user_id":{"is_new":true},"xs":[{"a_b":"k"}]}"#),
+        // Only the names of arguments change, and only when they are keywords.
+        (
+            "(tool/json {:user-id {:is-new true} :xs [{:a-b :k-v}]})",
+            r#"{"user_id":{"is-new":true},"xs":[{"a-b":"k-v"}]}"#,
+        ),
+        ("(tool/json :user-id 1 :a-b-c {:d-e 2})", r#"{"a_b_c":{"d-e":2},"user_id":1}"#),
+        (
+            r#"(tool/json {"Content-Type" "json" :by-day {"2024-01-01" 5 "2024_01_01" 6}})"#,
+            r#"{"Content-Type":"json","by_day":{"2024-01-01":5,"2024_01_01":6}}"#,
+        ),
         ("(tool/json {:tags #{:b :a}})", r#"{"tags":["a","b"]}"#),
         ("(tool/json {1 2})", r#"{"1":2}"#),
     ] {
         let outcome = engine.eval(program, Input::new());
         assert_eq!(outcome.value::<String>().as_deref(), Ok(json), "{program}");
     }
-    let outcome = engine.eval("(tool/echo {:items #{1 2} :labels #{:x}})", Input::new());
-    assert_eq!(outcome.text(), Some(r##"{"items" #{1 2} "labels" #{"x"}}"##));
+    for (program, text) in [
+        ("(tool/echo {:items #{1 2} :labels #{:x}})", r##"{"items" #{1 2} "labels" #{"x"}}"##),
+        (r#"(tool/echo {:a-b {:c-d 1} "e-f" 2})"#, r#"{"a_b" {"c-d" 1} "e-f" 2}"#),
+    ] {
+        assert_eq!(engine.eval(program, Input::new()).text(), Some(text), "{program}");
+    }
+}
+
+#[test]
+fn the_signature_is_the_authority_for_names() {
+    let spelt = |signature: &str| engine([Tool::new("t", |call| Ok(call.json().to_owned())).signature(signature)]);
+    for (signature, program, json) in [
+        ("(user-id :string) -> :any", "(tool/t {:user-id \"u\"})", r#"{"user-id":"u"}"#),
+        ("(user-id :string) -> :any", r#"(tool/t {"user-id" "u"})"#, r#"{"user-id":"u"}"#),
+        ("(user_id :string) -> :any", "(tool/t {:user-id \"u\"})", r#"{"user_id":"u"}"#),
+        ("(user_id :string) -> :any", "(tool/t :user_id \"u\")", r#"{"user_id":"u"}"#),
+        (
+            "(user {first-name :string}) -> :any",
+            "(tool/t {:user {:first-name \"u\"}})",
+            r#"{"user":{"first-name":"u"}}"#,
+        ),
+        ("(a :int, ...) -> :any", "(tool/t {:a 1 :b-c 2})", r#"{"a":1,"b_c":2}"#),
+        ("(a {b :int, ...}) -> :any", "(tool/t {:a {:b 1 :c-d 2}})", r#"{"a":{"b":1,"c-d":2}}"#),
+        (":any", "(tool/t {:x 1})", r#"{"x":1}"#),
+    ] {
+        let outcome = spelt(signature).eval(program, Input::new());
+        assert_eq!(outcome.value::<String>().as_deref(), Ok(json), "{signature} {program}: {:?}", outcome.problem());
+    }
+    for (signature, program, message) in [
+        ("(limit :int?) -> :any", "(tool/t {:limt 5})", "tool/t: there is no argument \"limt\": did you mean limit?"),
+        (
+            "(user-id :int?) -> :any",
+            "(tool/t {:user_id 5})",
+            "tool/t: there is no argument \"user_id\": did you mean user-id?",
+        ),
+        (
+            "(user_id :int?) -> :any",
+            r#"(tool/t {"user-id" 5})"#,
+            "tool/t: there is no argument \"user-id\": did you mean user_id?",
+        ),
+        (
+            "(a {b-c :int?}) -> :any",
+            "(tool/t {:a {:b_c 1}})",
+            "tool/t: a: there is no field \"b_c\": did you mean b-c?",
+        ),
+        ("() -> :any", "(tool/t {:x 1})", "tool/t: there is no argument \"x\": there are none"),
+        ("(a :int?, b :int?) -> :any", "(tool/t {:xyz 1})", "tool/t: there is no argument \"xyz\": there are a, b"),
+    ] {
+        let outcome = spelt(signature).eval(program, Input::new());
+        assert_eq!(reason(&outcome), Some(Reason::InvalidToolArgs), "{signature} {program}");
+        assert_eq!(outcome.problem().map(|p| p.error.message.as_str()), Some(message), "{signature} {program}");
+    }
+}
+
+#[test]
+fn keywords_and_datetimes_are_texts_for_tools() {
+    let engine = engine([
+        Tool::echo("echo").signature("(k :keyword?, at :datetime?) -> :any"),
+        Tool::new("kind", |_| Ok("big")).signature("() -> :keyword"),
+        Tool::new("time", |_| Ok("2024-01-01T00:00:00Z"))
+            .signature("() -> {at :datetime}")
+            .signature("() -> :datetime"),
+        Tool::new("day", |_| Ok("2024-01-01")).signature("() -> :datetime"),
+    ]);
+    for (program, text) in [
+        ("(tool/echo {:k :a})", r#"{"k" "a"}"#),
+        (r#"(tool/echo {:k "a"})"#, r#"{"k" "a"}"#),
+        (r#"(tool/echo {:at "2024-01-31T12:00:00Z"})"#, r#"{"at" "2024-01-31T12:00:00Z"}"#),
+        (r#"(str (:at (tool/echo {:at (Instant/parse "2024-01-31T12:00:00Z")})))"#, r#""2024-01-31T12:00:00Z""#),
+        ("[(tool/kind) (tool/time)]", r#"["big" "2024-01-01T00:00:00Z"]"#),
+    ] {
+        let outcome = engine.eval(program, Input::new());
+        assert_eq!(outcome.text(), Some(text), "{program}: {:?}", outcome.problem());
+    }
+    for program in [r#"(tool/echo {:at "yesterday"})"#, "(tool/echo {:k 1})", "(tool/echo {:at 5})", "(tool/day)"] {
+        assert!(!engine.eval(program, Input::new()).is_success(), "{program}");
+    }
 }
 
 #[test]
@@ -54,7 +138,9 @@ fn arguments_that_are_none_are_refused() {
         "(tool/echo {:a 1} {:b 2})",
         "(tool/echo :a 1 :b)",
         r#"(tool/echo {"path" "a" :path "b"})"#,
-        r#"(tool/echo {:outer {"a-b" 1 "a_b" 2}})"#,
+        "(tool/echo {:a-b 1 :a_b 2})",
+        r#"(tool/echo {:a-b 1 "a_b" 2})"#,
+        r#"(tool/echo {:outer {"a" 1 :a 2}})"#,
         "(tool/echo :a 1 :a 2)",
         "(tool/strict)",
         "(tool/strict {:id 1.5})",

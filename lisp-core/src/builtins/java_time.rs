@@ -364,6 +364,11 @@ fn parse_instant(text: &str) -> Option<(i64, u32)> {
     SECONDS.contains(&second).then_some((second, clock.nano))
 }
 
+/// Is it a point in time in ISO 8601, as `Instant/parse` reads it?
+pub fn is_instant_text(text: &str) -> bool {
+    parse_instant(text).is_some()
+}
+
 fn instant_parse<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "Instant/parse";
     let text = text(name, args[0])?.ok_or_else(|| null(name))?;

@@ -31,8 +31,9 @@ pub mod special;
 mod unknown;
 
 pub(crate) use introspect::TAKES_NAMES;
-pub use unknown::repair;
+pub use java_time::is_instant_text;
 pub(crate) use unknown::unknown_name;
+pub use unknown::{near_names, repair};
 mod format;
 pub(crate) mod long_division;
 mod parse;

@@ -87,6 +87,30 @@ fn nearest<'a>(name: &str, defined: impl Iterator<Item = &'a str>) -> Option<&'a
     (far <= 2 && far < name.len().min(other.len())).then_some(other)
 }
 
+/// The names most like one that is not there, nearest first, at most `count` of them; none when none is like it at all.
+/// A part between `-` or `_` that two names share makes them alike too.
+pub fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>, count: usize) -> Vec<&'a str> {
+    let parts = |text: &str| text.split(['-', '_']).filter(|part| part.len() > 2).map(str::to_lowercase).collect();
+    let wanted: Vec<String> = parts(name);
+    let mut near: Vec<(usize, &str)> = names
+        .filter_map(|other| {
+            let most = (name.len().min(other.len()) / 3).clamp(1, 4);
+            let far = if other.len().abs_diff(name.len()) <= most { distance(name, other) } else { usize::MAX };
+            let shared = || {
+                let others: Vec<String> = parts(other);
+                wanted.iter().filter(|part| others.contains(part)).count()
+            };
+            match far <= most && far < name.len().min(other.len()) {
+                true => Some((far, other)),
+                // Behind all that are spelt almost the same; the more parts are shared the nearer.
+                false => Some(shared()).filter(|&shared| shared > 0).map(|shared| (100 - shared.min(50), other)),
+            }
+        })
+        .collect();
+    near.sort_unstable();
+    near.into_iter().take(count).map(|(_, other)| other).collect()
+}
+
 /// How many characters must be changed, added, removed or swapped with their neighbour.
 fn distance(a: &str, b: &str) -> usize {
     const LONGEST: usize = 64;
@@ -114,7 +138,7 @@ fn distance(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{distance, unknown_name};
+    use super::{distance, near_names, unknown_name};
 
     #[test]
     fn near_names_are_suggested() {
@@ -127,5 +151,13 @@ mod tests {
         assert!(unknown_name("and", std::iter::empty()).message.contains("special form"));
         assert!(unknown_name("zzzzzz", std::iter::empty()).hint.is_some_and(|h| !h.contains("did you mean")));
         assert_eq!(distance("ab", "ba"), 1);
+    }
+
+    #[test]
+    fn the_nearest_names_come_first() {
+        let tools = ["search_orders", "list_orders", "get_weather", "search_customers", "search_order"];
+        assert_eq!(near_names("serch_orders", tools.into_iter(), 2), ["search_orders", "search_order"]);
+        assert_eq!(near_names("orders_of", tools.into_iter(), 9), ["list_orders", "search_orders"]);
+        assert!(near_names("refund", tools.into_iter(), 9).is_empty());
     }
 }
