@@ -4,9 +4,10 @@ use crate::door::DoorOption;
 use crate::exit::{Exit, Failure, input_of};
 use crate::options::{self, Grant, LimitOptions};
 use crate::report;
-use lisp_runtime::{Answer, Outcome, OutcomeKind};
-use std::io::Write;
+use lisp_runtime::{Answer, Cancel, Input, Outcome, OutcomeKind};
+use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// What the command takes.
 #[derive(Debug, clap::Args)]
@@ -38,15 +39,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             return Ok(Exit::of_problem(&setup.problem));
         }
     };
+    let cancel = Cancel::new();
+    let interrupt = cancel.clone();
+    // A second Ctrl-C ends the process at once: a tool need not look at the handle.
+    let handler = move || if interrupt.is_cancelled() { std::process::exit(130) } else { interrupt.cancel() };
+    // Without a handler Ctrl-C ends the process, as everywhere.
+    let _ = ctrlc::set_handler(handler);
+    let input = input.cancel_with(&cancel);
+    let (input, failed) = if arguments.json { (input, None) } else { streaming(input, &cancel) };
     let outcome = arguments.door.open(engine, 1)?.eval(&source, input)?;
+    if let Some(error) = failed.and_then(|failed| failed.try_recv().ok()) {
+        return Err(Failure::Stream(error));
+    }
     let mut out = std::io::stdout().lock();
     if arguments.json {
         writeln!(out, "{}", Answer::new(None, &outcome).to_json())?;
         out.flush()?;
         return Ok(Exit::of(&outcome));
-    }
-    for line in &outcome.prints {
-        writeln!(out, "{line}")?;
     }
     if outcome.is_success() {
         writeln!(out, "{}", outcome.text().unwrap_or_default())?;
@@ -54,6 +63,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     out.flush()?;
     complain(&outcome, arguments, &name, &source);
     Ok(Exit::of(&outcome))
+}
+
+/// Has each line printed as the program prints it. When standard output takes no more, the run is cancelled, and the
+/// error is in the channel.
+fn streaming<'a>(input: Input<'a>, cancel: &Cancel) -> (Input<'a>, Option<Receiver<io::Error>>) {
+    let (fails, failed): (Sender<io::Error>, _) = channel();
+    let cancel = cancel.clone();
+    let show = move |line: &str| {
+        let mut out = io::stdout().lock();
+        if let Err(error) = writeln!(out, "{line}").and_then(|()| out.flush()) {
+            // The first error is enough: nobody may be there to take this one.
+            let _ = fails.send(error);
+            cancel.cancel();
+        }
+    };
+    (input.on_print(show), Some(failed))
 }
 
 /// Says on standard error what is wrong or left out.

@@ -279,12 +279,26 @@ impl Actor {
 
     /// Lines that nobody has seen yet, in a run whose prints go out as they happen.
     pub(crate) fn news(&mut self) -> Option<Vec<String>> {
-        if self.common.setting.alarm.is_none() || self.silent {
+        let setting = &self.common.setting;
+        if !setting.streams_prints() || self.silent {
             return None;
         }
         let lines = self.machine.prints_from(self.shown);
         self.shown += lines.len();
+        if let Some(hook) = &setting.on_print {
+            hook.show(&lines);
+            return None;
+        }
         (!lines.is_empty()).then_some(lines)
+    }
+
+    /// Shows the host's hook what it has not seen of all the lines.
+    pub(crate) fn show_rest(&self, lines: &[String]) {
+        if let Some(hook) = &self.common.setting.on_print
+            && !self.silent
+        {
+            hook.show(lines.get(self.shown..).unwrap_or_default());
+        }
     }
 
     /// Ends the machine when its time is over, or when it has been cancelled. Answers whether it did.

@@ -4,6 +4,7 @@ use crate::cancel::Cancel;
 use crate::clock::Reading;
 use crate::limits::LimitsRequest;
 use crate::outcome::{Phase, Problem};
+use crate::print_hook::PrintHook;
 use crate::program::Program;
 use crate::run;
 use crate::tool::Tools;
@@ -97,6 +98,7 @@ pub struct Input<'a> {
     pub(crate) now_ms: Option<i64>,
     pub(crate) clock: Vec<Reading>,
     pub(crate) tools: Option<Arc<Tools>>,
+    pub(crate) on_print: Option<PrintHook>,
 }
 
 impl<'a> Input<'a> {
@@ -203,6 +205,25 @@ impl<'a> Input<'a> {
     #[must_use]
     pub fn tools(mut self, tools: Tools) -> Self {
         self.tools = Some(Arc::new(tools));
+        self
+    }
+
+    /// Shows each printed line to a closure as it is printed, at both doors; set-up programs print nothing. Lines of the
+    /// program itself come in order; lines of parallel workers come as they happen, from several threads, while
+    /// [`Outcome::prints`](crate::Outcome::prints) has all lines in the program's order. The run waits for the closure, and
+    /// a line beyond the limit `prints_bytes` is not shown.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input};
+    /// use std::sync::mpsc::channel;
+    /// let (lines, shown) = channel();
+    /// let input = Input::new().on_print(move |line| lines.send(line.to_owned()).unwrap_or_default());
+    /// let outcome = Engine::default().eval("(println :a) (println :b) 1", input);
+    /// assert_eq!(shown.iter().collect::<Vec<_>>(), outcome.prints);
+    /// ```
+    #[must_use]
+    pub fn on_print(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.on_print = Some(PrintHook::new(hook));
         self
     }
 }

@@ -35,6 +35,7 @@ mod ledger;
 mod limits;
 mod outcome;
 mod parallel;
+mod print_hook;
 mod program;
 mod project;
 mod prompt;

@@ -7,6 +7,7 @@ use crate::input::{Input, Source};
 use crate::limits::{Limits, bytes};
 use crate::outcome::{Answer, Outcome, OutcomeKind, Phase, Problem, Usage, Verdict};
 use crate::parallel::{Exec, Group, Inline, Owner, Task};
+use crate::print_hook::PrintHook;
 use crate::program::Program;
 use crate::project;
 use crate::signature::{Signature, sentence};
@@ -40,11 +41,17 @@ pub(crate) struct Setting {
     pub(crate) cores: Option<usize>,
     /// What the clock told in the run that is replayed.
     pub(crate) clock_replay: Vec<Reading>,
+    pub(crate) on_print: Option<PrintHook>,
 }
 
 impl Setting {
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
         self.own_tools.as_ref().and_then(|tools| tools.get(name)).or_else(|| self.tools.get(name))
+    }
+
+    /// Do printed lines leave the run as they happen?
+    pub(crate) fn streams_prints(&self) -> bool {
+        self.alarm.is_some() || self.on_print.is_some()
     }
 
     /// What ends a built-in at work at the deadline or on cancellation.
@@ -163,7 +170,7 @@ impl Run {
         };
         let worker_heap = usize::try_from(limits.worker_heap_bytes).unwrap_or(0);
         let mut worker = settings(&limits, worker_heap, input);
-        worker.print_pauses = setting.alarm.is_some();
+        worker.print_pauses = setting.streams_prints();
         let machine = Machine::new(grants, Settings { heap_bytes, ..worker.clone() });
         let common = Arc::new(Common::new(setting, started, worker));
         let mut run = Run {
@@ -392,6 +399,7 @@ impl Run {
         let figures = self.figures;
         let prints_dropped = self.actor.machine.prints_dropped();
         let prints = self.actor.machine.take_prints();
+        self.actor.show_rest(&prints);
         let duration = self.started.elapsed();
         let workers = self.common.worker_nanos.load(Ordering::Relaxed) / 1_000;
         let output = prints.iter().map(String::len).sum::<usize>()

@@ -210,3 +210,51 @@ fn the_time_is_an_effect_that_the_host_fixes_and_replays() {
     let now = Engine::default().eval("(System/currentTimeMillis)", Input::new()).value::<i64>().expect("a time");
     assert!(now > 1_700_000_000_000);
 }
+
+/// Runs a program and returns what the hook saw, with the moments, and the outcome.
+fn streamed(source: &str, input: Input<'_>) -> (Vec<String>, lisp_runtime::Outcome) {
+    let (lines, shown) = std::sync::mpsc::channel();
+    let input = input.on_print(move |line| lines.send(line.to_owned()).unwrap_or_default());
+    let engine = Engine::builder().tool("echo", |call| call.get::<i64>("x")).build().unwrap();
+    let outcome = engine.eval(source, input);
+    (shown.try_iter().collect(), outcome)
+}
+
+#[test]
+fn printed_lines_are_shown_as_they_happen() {
+    let (lines, outcome) = streamed("(println 1) (tool/echo {:x 1}) (println 2) (println 3) (/ 1 0)", Input::new());
+    assert_eq!(lines, ["1", "2", "3"]);
+    assert_eq!(lines, outcome.prints);
+    // Before the next thing the program does: here, a call.
+    let (seen, at_call) = (std::sync::Arc::new(std::sync::Mutex::new(Vec::new())), std::sync::mpsc::channel());
+    let (keep, now) = (seen.clone(), seen.clone());
+    let tool = move |_: &lisp_runtime::ToolCall| Ok(at_call.0.send(now.lock().unwrap().clone())?);
+    let engine = Engine::builder().tool("look", tool).build().unwrap();
+    let input = Input::new().on_print(move |line| keep.lock().unwrap().push(line.to_owned()));
+    let outcome = engine.eval("(println :before) (tool/look {}) (println :after)", input);
+    assert!(outcome.is_success(), "{outcome:?}");
+    assert_eq!(at_call.1.try_recv().unwrap(), [":before"]);
+    assert_eq!(*seen.lock().unwrap(), [":before", ":after"]);
+}
+
+#[test]
+fn lines_of_workers_are_shown_once_and_what_the_limit_drops_is_said() {
+    let (mut lines, outcome) =
+        streamed("(pmap (fn [x] (println x) (tool/echo {:x x})) (range 50)) (println :end)", Input::new());
+    assert_eq!((lines.len(), lines.last().map(String::as_str)), (51, Some(":end")));
+    let mut all = outcome.prints.clone();
+    (lines.sort(), all.sort());
+    assert_eq!(lines, all);
+    let mut limits = lisp_runtime::LimitsRequest::default();
+    limits.set("prints_bytes", 60).unwrap();
+    let (lines, outcome) = streamed("(println :a) (println :b) (println :c)", Input::new().limits(limits));
+    assert_eq!(lines, [":a", ":b", "... (1 more line; the limit is 60 bytes)"]);
+    assert_eq!(lines, outcome.prints);
+}
+
+#[test]
+fn a_hook_that_panics_costs_no_line_of_the_outcome() {
+    let engine = Engine::default();
+    let outcome = engine.eval("(println 1) (println 2) 3", Input::new().on_print(|_| panic!("a test's panic")));
+    assert_eq!((outcome.prints.len(), outcome.value::<i64>().unwrap()), (2, 3));
+}

@@ -9,6 +9,7 @@ use crate::input::Input;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::outcome::{Answer, Outcome, Phase, Problem, Usage};
+use crate::print_hook::PrintHook;
 use crate::run::{deadline, micros};
 use crate::tool::{Reply, Tool, ToolCall, Tools};
 use lisp_core::{Error, Reason};
@@ -33,6 +34,9 @@ pub struct Home {
     print_bytes: u64,
     clock: Clock,
     most_readings: usize,
+    on_print: Option<PrintHook>,
+    /// How many lines the hook has seen. A report may have all lines again, in the program's order.
+    hooked: usize,
 }
 
 impl std::fmt::Debug for Home {
@@ -116,6 +120,8 @@ impl Home {
             print_bytes: 0,
             clock: engine.clock().clone(),
             most_readings: input.clock.len().max(RunClock::MOST),
+            on_print: input.on_print.clone(),
+            hooked: 0,
         }
     }
 
@@ -128,6 +134,7 @@ impl Home {
         self.in_tools = Duration::ZERO;
         self.prints = Vec::new();
         self.print_bytes = 0;
+        self.hooked = 0;
     }
 
     /// When the turn began.
@@ -177,6 +184,10 @@ impl Home {
             return false;
         }
         self.prints.extend(lines);
+        if let Some(hook) = &self.on_print {
+            hook.show(self.prints.get(self.hooked..).unwrap_or_default());
+        }
+        self.hooked = self.hooked.max(self.prints.len());
         true
     }
 

@@ -88,6 +88,12 @@ fn the_same_answer(sandbox: &Sandbox) {
     );
 }
 
+fn limits_of(timeout_ms: u64) -> lisp_runtime::LimitsRequest {
+    let mut limits = lisp_runtime::LimitsRequest::default();
+    limits.set("timeout_ms", timeout_ms).unwrap();
+    limits
+}
+
 fn timeouts(sandbox: &Sandbox) {
     let endless = r#"{"program": "(println 1) (tool/price {:n 1}) (println 2) (loop [] (recur))",
         "limits": {"timeout_ms": 80, "loop_iterations": 0}}"#;
@@ -99,6 +105,17 @@ fn timeouts(sandbox: &Sandbox) {
     assert!(outcome.problem().unwrap().position.is_some());
     assert!(begun.elapsed() < Duration::from_millis(400), "{:?}", begun.elapsed());
     assert!(outcome.usage.cpu_us.unwrap() > 10_000 && outcome.usage.rss_peak_bytes.unwrap() > 1 << 20);
+    // Each line is shown as it is printed, once, also those of a run that is ended.
+    let (lines, shown) = std::sync::mpsc::channel();
+    let hook = move |line: &str| lines.send((line.to_owned(), Instant::now())).unwrap_or_default();
+    let source = "(println 1) (pmap println (range 2 5)) (println 5) (tool/stuck {})";
+    let begun = Instant::now();
+    let outcome = sandbox.eval(source, &Input::new().on_print(hook).limits(limits_of(300)));
+    let shown: Vec<(String, Instant)> = shown.try_iter().collect();
+    let mut texts: Vec<&str> = shown.iter().map(|line| line.0.as_str()).collect();
+    texts.sort_unstable();
+    assert_eq!((texts, outcome.verdict()), (vec!["1", "2", "3", "4", "5"], Verdict::Timeout));
+    assert!(shown.iter().all(|line| line.1 < begun + Duration::from_millis(290)), "{shown:?} since {begun:?}");
     let stuck = r#"{"program": "(println 1) (tool/stuck {})", "limits": {"timeout_ms": 80}}"#;
     let outcome = sandbox.run(&Request::parse(stuck).unwrap());
     assert_eq!((outcome.verdict(), outcome.ledger[0].status), (Verdict::Timeout, CallStatus::Unknown));
