@@ -294,3 +294,38 @@ fn sandbox_says_what_it_can() {
     assert!(out(&done).contains("seccomp"), "{}", out(&done));
     assert_eq!(ptcl(&["sandbox", "--dir", "x"], "").status.code(), Some(2));
 }
+
+/// Starts a program that prints and then does not end, and returns it with its first line.
+#[cfg(unix)]
+fn endless(isolation: &str) -> (std::process::Child, String) {
+    use std::io::BufRead;
+    let program = "(println :begun) (loop [] (recur))";
+    let limits = "loop_iterations=0,fuel=0,timeout_ms=60000";
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ptcl"))
+        .args(["run", "--isolation", isolation, "--limits", limits, "-e", program])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("ptcl starts");
+    let mut line = String::new();
+    let pipe = child.stdout.take().expect("a pipe");
+    std::io::BufReader::new(pipe).read_line(&mut line).expect("a line");
+    (child, line)
+}
+
+#[cfg(unix)]
+#[test]
+fn run_prints_as_the_program_does_and_ctrl_c_ends_it_in_order() {
+    let isolations: &[&str] = if cfg!(target_os = "linux") { &["in-process", "process"] } else { &["in-process"] };
+    for isolation in isolations {
+        // The line is there while the program still runs.
+        let (child, line) = endless(isolation);
+        assert_eq!(line, ":begun\n");
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
+        let done = child.wait_with_output().expect("ptcl ends");
+        // A code, not a signal; and the error under its line.
+        assert_eq!(done.status.code(), Some(130), "{isolation}");
+        assert!(err(&done).contains("cancelled"), "{}", err(&done));
+    }
+}
