@@ -1,6 +1,7 @@
 //! Options that several commands have.
 
 use crate::exit::Failure;
+use crate::report::Text;
 use clap::Args;
 use lisp_runtime::{Engine, Input, Limits, LimitsRequest, Signature};
 use std::io::Read;
@@ -89,10 +90,10 @@ impl Grant {
         }
     }
 
-    /// The source of a set-up program and the name of its file.
-    pub(crate) fn setup_source(&self, index: usize) -> Option<(String, String)> {
+    /// A set-up program and the name of its file.
+    pub(crate) fn setup_text(&self, index: usize) -> Option<Text> {
         let path = self.setup.get(index)?;
-        Some((path.display().to_string(), read_file(path).ok()?))
+        Some(Text { name: path.display().to_string(), source: read_file(path).ok()? })
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::door::{DoorOption, Turns};
 use crate::exit::{Exit, Failure};
 use crate::options::{Grant, LimitOptions};
-use crate::report;
+use crate::report::{self, Text};
 use lisp_runtime::{Outcome, OutcomeKind, builtin_names, is_incomplete};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if std::io::stdin().is_terminal() {
         println!("PTC-Lisp {}. :help for help, Ctrl-D to leave.", env!("CARGO_PKG_VERSION"));
     }
-    let done = converse(&mut editor, &mut session);
+    let done = converse(&mut editor, &mut session, &arguments.grant);
     if let Some(path) = &history
         && let Err(error) = editor.save_history(path)
     {
@@ -63,7 +63,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     done
 }
 
-fn converse(editor: &mut Editor<Prompt, FileHistory>, session: &mut Turns) -> Result<Exit, Failure> {
+fn converse(editor: &mut Editor<Prompt, FileHistory>, session: &mut Turns, grant: &Grant) -> Result<Exit, Failure> {
+    let mut texts = Texts { grant, turns: Vec::new() };
     loop {
         let line = match editor.readline("ptc> ") {
             Ok(line) => line,
@@ -83,8 +84,9 @@ fn converse(editor: &mut Editor<Prompt, FileHistory>, session: &mut Turns) -> Re
             ":names" => println!("{}", session.names().join(" ")),
             _ => {
                 session.cancel_handle().reset();
-                let outcome = session.eval(&line);
-                show(&outcome, &line)?;
+                texts.turns.push(line);
+                let outcome = session.eval(texts.turns.last().map_or("", String::as_str));
+                show(&outcome, &texts)?;
                 if session.is_lost() {
                     eprintln!("The process of the session is gone, and with it the definitions.");
                 }
@@ -96,7 +98,26 @@ fn converse(editor: &mut Editor<Prompt, FileHistory>, session: &mut Turns) -> Re
     }
 }
 
-fn show(outcome: &Outcome, line: &str) -> Result<(), Failure> {
+/// What has been typed, turn by turn, and the set-up programs.
+struct Texts<'a> {
+    grant: &'a Grant,
+    turns: Vec<String>,
+}
+
+impl report::Texts for Texts<'_> {
+    fn text(&self, setup: Option<usize>, turn: Option<u64>) -> Option<Text> {
+        if let Some(index) = setup {
+            return self.grant.setup_text(index);
+        }
+        let (name, index) = match turn {
+            Some(turn) => (format!("turn {turn}"), usize::try_from(turn).ok()?.checked_sub(1)?),
+            None => ("prompt".to_owned(), self.turns.len().checked_sub(1)?),
+        };
+        Some(Text { name, source: self.turns.get(index)?.clone() })
+    }
+}
+
+fn show(outcome: &Outcome, texts: &Texts<'_>) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     for printed in &outcome.prints {
         writeln!(out, "{printed}")?;
@@ -104,7 +125,7 @@ fn show(outcome: &Outcome, line: &str) -> Result<(), Failure> {
     match (outcome.problem(), outcome.text()) {
         (Some(problem), _) => {
             out.flush()?;
-            eprint!("{}", report::draw(problem, "prompt", line));
+            eprint!("{}", report::draw_in(problem, texts));
         }
         (None, Some(text)) if outcome.kind() == Some(OutcomeKind::Fail) => writeln!(out, "failed: {text}")?,
         (None, text) => writeln!(out, "{}", text.unwrap_or_default())?,

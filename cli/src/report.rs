@@ -2,7 +2,7 @@
 
 use lisp_runtime::Problem;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
-use std::fmt;
+use std::fmt::{self, Write};
 use std::io::IsTerminal;
 
 /// A text with a line longer than this is not drawn: the error says its place in words.
@@ -51,6 +51,33 @@ impl Diagnostic for Drawing<'_> {
         let label = LabeledSpan::underline(span.start as usize..span.end.max(span.start) as usize);
         Some(Box::new(std::iter::once(label)))
     }
+}
+
+/// A text that a problem may be in, and what it is called.
+#[derive(Clone, Debug)]
+pub(crate) struct Text {
+    pub(crate) name: String,
+    pub(crate) source: String,
+}
+
+/// The texts that the place of a problem, or of a call on the way to it, may be in.
+pub(crate) trait Texts {
+    /// The program at hand, a set-up program, or an earlier turn.
+    fn text(&self, setup: Option<usize>, turn: Option<u64>) -> Option<Text>;
+}
+
+/// A problem for people, under the line of the text that it is in, with the calls on the way to it.
+pub(crate) fn draw_in(problem: &Problem, texts: &impl Texts) -> String {
+    let mut drawn = match texts.text(problem.setup, problem.turn) {
+        Some(text) => draw(problem, &text.name, &text.source),
+        None => format!("{problem}\n"),
+    };
+    for call in &problem.calls {
+        let function = call.function.as_deref().unwrap_or("a function");
+        let name = texts.text(call.setup, call.turn).map_or_else(|| "an earlier text".to_owned(), |text| text.name);
+        let _ = writeln!(drawn, "  {function} was called at {name}:{}:{}", call.position.line, call.position.column);
+    }
+    drawn
 }
 
 /// A problem for people, with the source line when there is one.

@@ -3,7 +3,7 @@
 use crate::door::DoorOption;
 use crate::exit::{Exit, Failure, input_of};
 use crate::options::{self, Grant, LimitOptions};
-use crate::report;
+use crate::report::{self, Text};
 use lisp_runtime::{Answer, Cancel, Input, Outcome, OutcomeKind};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -93,8 +93,21 @@ fn complain(outcome: &Outcome, arguments: &Arguments, name: &str, source: &str) 
     if let Some(option) = input_of(problem).and_then(|number| arguments.grant.input_option(number)) {
         return eprintln!("ptcl: {option}: {}", problem.error.message);
     }
-    match problem.setup.and_then(|index| arguments.grant.setup_source(index)) {
-        Some((name, source)) => eprint!("{}", report::draw(problem, &name, &source)),
-        None => eprint!("{}", report::draw(problem, name, source)),
+    eprint!("{}", report::draw_in(problem, &Texts { grant: &arguments.grant, name, source }));
+}
+
+/// The program and its set-up programs.
+struct Texts<'a> {
+    grant: &'a Grant,
+    name: &'a str,
+    source: &'a str,
+}
+
+impl report::Texts for Texts<'_> {
+    fn text(&self, setup: Option<usize>, _: Option<u64>) -> Option<Text> {
+        match setup {
+            Some(index) => self.grant.setup_text(index),
+            None => Some(Text { name: self.name.to_owned(), source: self.source.to_owned() }),
+        }
     }
 }

@@ -130,6 +130,21 @@ fn errors_are_drawn_under_the_source_line() {
 }
 
 #[test]
+fn errors_are_drawn_in_the_text_that_they_are_of() {
+    let library = file("drawn.clj", "; a library\n(defn half [x]\n  (/ x \"two\"))\n").display().to_string();
+    let program = file("drawn_main.clj", "(defn twice [x] (* 2 x))\n(map half [1 2])").display().to_string();
+    for door in ["in-process", "process"] {
+        let drawn = err(&ptcl(&["run", &program, "--setup", &library, "--isolation", door], ""));
+        assert!(drawn.contains("drawn.clj:3:3") && drawn.contains("(/ x \"two\"))"), "{drawn}");
+        assert!(drawn.contains("half was called at") && drawn.contains("drawn_main.clj:2:1"), "{drawn}");
+        let typed = "(defn bad [x]\n  (let [y (* x 2)]\n    (+ y \"a\")))\n(println \"a text\") (bad 3)\n";
+        let drawn = err(&ptcl(&["repl", "--isolation", door], typed));
+        assert!(drawn.contains("turn 1:3:5") && drawn.contains("(+ y \"a\")))"), "{drawn}");
+        assert!(drawn.contains("bad was called at prompt:1:20") && !drawn.contains("OutOfBounds"), "{drawn}");
+    }
+}
+
+#[test]
 fn data_and_memory_are_bound_by_name() {
     let rows = file("rows.json", "[1, 2, 3]");
     let object = file("object.json", r#"{"a": 1, "b": [2]}"#);

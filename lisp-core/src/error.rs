@@ -166,6 +166,31 @@ impl From<&str> for Detail {
     }
 }
 
+/// A call on the way to a fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallSite {
+    /// The function that was called, if it has a name.
+    pub function: Option<Box<str>>,
+    /// Where the call stands.
+    pub span: Span,
+    /// The program it stands in: the number that it was loaded under.
+    pub program: u64,
+}
+
+/// The way to a fault in a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// The program that the error's span is in: the number that it was loaded under.
+    pub program: u64,
+    /// The calls on the way, innermost first; of very many the innermost and the outermost.
+    pub calls: Vec<CallSite>,
+}
+
+impl Trace {
+    /// The most calls that are kept.
+    pub const CALLS: usize = 8;
+}
+
 /// An error from source text or from a run.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{reason}: {message}")]
@@ -180,6 +205,8 @@ pub struct Error {
     pub hint: Option<String>,
     /// Figures such as `limit_bytes`.
     pub details: Vec<(Cow<'static, str>, Detail)>,
+    /// Of an error in a run: which program its place is in, and the way to it.
+    pub trace: Option<Box<Trace>>,
 }
 
 impl Error {
@@ -197,7 +224,7 @@ impl Error {
             message.truncate(end);
             message.push_str(" ...");
         }
-        Error { reason, message, span: None, hint: None, details: Vec::new() }
+        Error { reason, message, span: None, hint: None, details: Vec::new(), trace: None }
     }
 
     /// The same error at a place.

@@ -28,4 +28,4 @@ pub mod syntax;
 /// A table whose keys are names. The hash is seeded anew for each table, so that no program can choose its collisions.
 pub(crate) type Table<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
-pub use error::{Detail, Error, Reason, Span};
+pub use error::{CallSite, Detail, Error, Reason, Span, Trace};

@@ -122,7 +122,7 @@ impl Engine {
     pub fn check(&self, program: &Program, input: &Input<'_>) -> Result<(), Box<Problem>> {
         let mut setting = self.setting(input)?;
         setting.any_tool = true;
-        Run::set_up(Instant::now(), setting, program, input).map(drop)
+        Run::set_up(Instant::now(), setting, program, input, 0).map(drop)
     }
 
     /// Runs a program on this thread to its end.
@@ -229,7 +229,7 @@ impl Engine {
     }
 
     fn set_up(&self, started: Instant, program: &Program, input: &Input<'_>) -> Result<Run, Box<Problem>> {
-        Run::set_up(started, self.setting(input)?, program, input)
+        Run::set_up(started, self.setting(input)?, program, input, 0)
     }
 
     /// Where parallel workers run.

@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::input::Input;
 use crate::limits::{Limits, LimitsRequest};
 use crate::outcome::{
-    CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, Verdict,
+    Call, CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, Verdict,
 };
 use crate::program::Program;
 use crate::tool::{BuildError, Tool, ToolError, Tools};
@@ -331,6 +331,12 @@ impl From<&Problem> for ErrorReport {
         if let Some(setup) = problem.setup {
             details.insert("setup".to_owned(), serde_json::Value::from(setup));
         }
+        if let Some(turn) = problem.turn {
+            details.insert("turn".to_owned(), serde_json::Value::from(turn));
+        }
+        if !problem.calls.is_empty() {
+            details.insert("calls".to_owned(), problem.calls.iter().map(call).collect());
+        }
         for (name, detail) in &problem.error.details {
             let value = match detail {
                 Detail::Int(n) => serde_json::Value::from(*n),
@@ -351,6 +357,22 @@ impl From<&Problem> for ErrorReport {
             details,
         }
     }
+}
+
+/// A call on the way to a fault, as an answer has it.
+fn call(call: &Call) -> serde_json::Value {
+    let mut shown = serde_json::json!({ "line": call.position.line, "column": call.position.column });
+    let parts = [
+        ("function", call.function.as_deref().map(serde_json::Value::from)),
+        ("setup", call.setup.map(serde_json::Value::from)),
+        ("turn", call.turn.map(serde_json::Value::from)),
+    ];
+    for (name, value) in parts {
+        if let Some(value) = value {
+            shown[name] = value;
+        }
+    }
+    shown
 }
 
 /// One tool call as an answer has it.

@@ -58,7 +58,7 @@ pub use input::{DataSet, Input};
 pub use limits::{Limits, LimitsRequest, UnknownLimit};
 pub use lisp_core::{Detail, Error, Reason, Span};
 pub use outcome::{
-    CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, ValueError, Verdict,
+    Call, CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, ValueError, Verdict,
 };
 pub use parallel::{ParallelBudget, Pool, PoolError, Slot};
 pub use program::{Program, builtin_names, is_incomplete};

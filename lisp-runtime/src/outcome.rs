@@ -98,7 +98,7 @@ impl Phase {
 }
 
 /// A range of the source text for people: lines and columns count from 1, columns in characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// The line it begins on.
     pub line: u32,
@@ -118,22 +118,40 @@ pub struct Problem {
     pub error: Error,
     /// When it happened.
     pub phase: Phase,
-    /// Where in the source, when it has a place.
+    /// Where in the source, when it has a place: the program's, unless `setup` or `turn` say otherwise.
     pub position: Option<Position>,
-    /// Which set-up program it is of, counted from 0; `None` is the program itself.
+    /// The set-up program that the place is in, counted from 0.
     pub setup: Option<usize>,
+    /// The earlier turn of a session that the place is in, counted from 1.
+    pub turn: Option<u64>,
+    /// The calls on the way to the fault, innermost first; of very many the innermost and the outermost.
+    pub calls: Vec<Call>,
+}
+
+/// A call of a function on the way to a fault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Call {
+    /// The function that was called, if it has a name.
+    pub function: Option<String>,
+    /// Where the call stands: in the program, unless `setup` or `turn` say otherwise.
+    pub position: Position,
+    /// The set-up program that the call is in, counted from 0.
+    pub setup: Option<usize>,
+    /// The earlier turn of a session that the call is in, counted from 1.
+    pub turn: Option<u64>,
 }
 
 impl Problem {
     /// A problem without a place.
     pub(crate) fn new(error: Error, phase: Phase) -> Self {
-        Problem { error, phase, position: None, setup: None }
+        Problem { error, phase, position: None, setup: None, turn: None, calls: Vec::new() }
     }
 
     /// A problem with the place in its source.
     pub(crate) fn in_source(error: Error, source: &str, phase: Phase) -> Self {
-        let position = error.span.map(|span| locate(source, span));
-        Problem { error, phase, position, setup: None }
+        let position = error.span.map(|span| Position::of(&LineIndex::new(source), span));
+        Problem { position, ..Problem::new(error, phase) }
     }
 
     /// The stable name of the fault.
@@ -142,20 +160,26 @@ impl Problem {
     }
 }
 
-fn locate(source: &str, span: Span) -> Position {
-    let lines = LineIndex::new(source);
-    let ((line, column), (end_line, end_column)) = (lines.position(span.start), lines.position(span.end));
-    Position { line, column, end_line, end_column }
+impl Position {
+    pub(crate) fn of(lines: &LineIndex, span: Span) -> Self {
+        let ((line, column), (end_line, end_column)) = (lines.position(span.start), lines.position(span.end));
+        Position { line, column, end_line, end_column }
+    }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(setup) = self.setup {
-            write!(f, "set-up program {}: ", setup + 1)?;
-        }
+        write!(f, "{}", self.error)?;
+        let text = match (self.setup, self.turn) {
+            (Some(setup), _) => format!("set-up program {}", setup + 1),
+            (None, Some(turn)) => format!("turn {turn}"),
+            (None, None) => String::new(),
+        };
         match self.position {
-            Some(at) => write!(f, "{} (line {}, column {})", self.error, at.line, at.column),
-            None => write!(f, "{}", self.error),
+            Some(at) if text.is_empty() => write!(f, " (line {}, column {})", at.line, at.column),
+            Some(at) => write!(f, " ({text}, line {}, column {})", at.line, at.column),
+            None if text.is_empty() => Ok(()),
+            None => write!(f, " ({text})"),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::cancel::Cancel;
 use crate::clock::{Clock, Reading};
 use crate::input::{Input, Source};
 use crate::limits::{Limits, bytes};
-use crate::outcome::{Answer, Outcome, OutcomeKind, Phase, Problem, Usage, Verdict};
+use crate::outcome::{Answer, Call, Outcome, OutcomeKind, Phase, Position, Problem, Usage, Verdict};
 use crate::parallel::{Exec, Group, Inline, Owner, Task};
 use crate::print_hook::PrintHook;
 use crate::program::Program;
@@ -15,7 +15,8 @@ use crate::tool::{Reply, Tool, ToolCall, Tools};
 use crate::watchdog;
 use lisp_core::heap::{Fault, Heap, Value};
 use lisp_core::machine::{Ending, Grant, GrantBuilder, Machine, Settings, Usage as MachineUsage};
-use lisp_core::{Error, Reason, Span};
+use lisp_core::syntax::LineIndex;
+use lisp_core::{CallSite, Error, Reason, Span, Trace};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -115,6 +116,10 @@ pub(crate) struct Run {
     /// The set-up programs, then the program.
     programs: Vec<Program>,
     current: usize,
+    /// How many set-up programs there were.
+    set_ups: usize,
+    /// The turn of the session, from 1.
+    turn: u64,
     started: Instant,
     baseline: u64,
     /// What the set-up programs hold; part of the baseline.
@@ -130,21 +135,24 @@ pub(crate) fn deadline(from: Instant, ms: u64) -> Option<Instant> {
 }
 
 impl Run {
-    /// Brings the grant in and measures the baseline.
+    /// Brings the grant in and measures the baseline. `turn` is the turn of a session that it is for, from 1.
     pub(crate) fn set_up(
         started: Instant,
         setting: Setting,
         program: &Program,
         input: &Input<'_>,
+        turn: u64,
     ) -> Result<Run, Box<Problem>> {
         let limits = setting.limits;
         let ceiling = bytes(limits.setup_heap_bytes);
         let problem = |error| Box::new(Problem::new(error, Phase::Setup));
         let mut programs = input.setup.clone();
         programs.push(program.clone());
-        for program in &programs {
+        for (index, program) in programs.iter().enumerate() {
             if let Some(error) = setting.missing_tool(program) {
-                return Err(Box::new(Problem::in_source(error, program.source(), Phase::Compile)));
+                let mut problem = Problem::in_source(error, program.source(), Phase::Compile);
+                problem.setup = (index < input.setup.len()).then_some(index);
+                return Err(Box::new(problem));
             }
         }
         let code: usize = programs.iter().map(|program| program.core().bytes()).sum();
@@ -178,6 +186,8 @@ impl Run {
             away: None,
             by_hand: None,
             common,
+            set_ups: programs.len() - 1,
+            turn,
             programs,
             current: 0,
             started,
@@ -195,11 +205,12 @@ impl Run {
     /// Loads the current program.
     fn load(&mut self) -> Result<(), Box<Problem>> {
         let program = self.programs[self.current].core().clone();
+        let number = self.number();
         self.actor.begin_program(self.current + 1 < self.programs.len());
         let setting = &self.common.setting;
         let until = deadline(self.started, setting.limits.timeout_ms);
         let end = || expired(&setting.limits, Some(&setting.cancel), until);
-        match self.actor.machine.load_unless(program, &|| end().is_some()) {
+        match self.actor.machine.load_unless(program, number, &|| end().is_some()) {
             Ok(()) => Ok(()),
             Err(error) if error.reason == Reason::Timeout => {
                 let error = end().unwrap_or(error);
@@ -209,12 +220,21 @@ impl Run {
         }
     }
 
+    /// What errors in the current program call it by: set-up programs come first, then the turns.
+    fn number(&self) -> u64 {
+        match self.is_set_up() {
+            true => self.current as u64,
+            false => (self.set_ups as u64).saturating_add(self.turn),
+        }
+    }
+
     /// Loads one more program on the same machine and begins its account anew.
-    pub(crate) fn next_turn(&mut self, started: Instant, program: &Program) -> Result<(), Box<Problem>> {
+    pub(crate) fn next_turn(&mut self, started: Instant, turn: u64, program: &Program) -> Result<(), Box<Problem>> {
         if let Some(error) = self.common.setting.missing_tool(program) {
             return Err(Box::new(Problem::in_source(error, program.source(), Phase::Compile)));
         }
         (self.programs, self.current, self.started) = (vec![program.clone()], 0, started);
+        self.turn = turn;
         self.common = Arc::new(Common::new(self.common.setting.clone(), started, self.common.worker.clone()));
         let stand_in = Box::new(Actor::stand_in(&self.common));
         let Actor { machine, .. } = *std::mem::replace(&mut self.actor, stand_in);
@@ -390,9 +410,46 @@ impl Run {
                 .detail("baseline_bytes", self.baseline)
                 .detail("budget_bytes", limits.heap_bytes);
         }
-        let mut problem = Problem::in_source(error, self.programs[self.current].source(), phase);
+        let trace = error.trace.take().map(|trace| *trace);
+        let mut problem = Problem::new(error, phase);
         problem.setup = self.is_set_up().then_some(self.current);
+        self.place(&mut problem, trace);
         Box::new(problem)
+    }
+
+    /// Gives a problem the place of its error, and the calls on the way to it, in the texts that they are in.
+    fn place(&self, problem: &mut Problem, trace: Option<Trace>) {
+        let current = self.number();
+        let Trace { program, calls } = trace.unwrap_or_else(|| Trace { program: current, calls: Vec::new() });
+        let mut texts: Vec<(u64, LineIndex)> = Vec::new();
+        let mut position = |span: Span, number: u64| {
+            if !texts.iter().any(|(known, _)| *known == number) {
+                let lines = match number == current {
+                    true => LineIndex::new(self.programs[self.current].source()),
+                    false => LineIndex::new(self.actor.machine.program(number)?.source()),
+                };
+                texts.push((number, lines));
+            }
+            texts.iter().find(|(known, _)| *known == number).map(|(_, lines)| Position::of(lines, span))
+        };
+        let text = |number: u64| match number.checked_sub(self.set_ups as u64) {
+            _ if number == current => (problem.setup, None),
+            None => (usize::try_from(number).ok(), None),
+            Some(turn) => (None, Some(turn)),
+        };
+        let calls = calls
+            .into_iter()
+            .filter_map(|CallSite { function, span, program }| {
+                let (setup, turn) = text(program);
+                Some(Call { function: function.map(Into::into), position: position(span, program)?, setup, turn })
+            })
+            .collect();
+        let (setup, turn) = text(program);
+        problem.position = problem.error.span.and_then(|span| position(span, program));
+        if problem.position.is_none() {
+            problem.error.span = None;
+        }
+        (problem.setup, problem.turn, problem.calls) = (setup, turn, calls);
     }
 
     fn outcome(&mut self, answer: Result<Answer, Box<Problem>>) -> Outcome {

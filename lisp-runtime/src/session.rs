@@ -30,6 +30,8 @@ pub struct Session {
     pub(crate) alarm: Option<Arc<AtomicBool>>,
     /// Absent until the first turn, and again after one that broke the machine.
     run: Option<Run>,
+    /// The turns so far.
+    turns: u64,
 }
 
 impl fmt::Debug for Session {
@@ -41,7 +43,7 @@ impl fmt::Debug for Session {
 impl Session {
     pub(crate) fn new(engine: Engine, mut input: Input<'static>) -> Self {
         let cancel = input.cancel.get_or_insert_default().clone();
-        Session { engine, input, cancel, alarm: None, run: None }
+        Session { engine, input, cancel, alarm: None, run: None, turns: 0 }
     }
 
     /// Runs one more program.
@@ -57,6 +59,7 @@ impl Session {
         source: &str,
         drive: &mut dyn FnMut(&mut Run) -> Outcome,
     ) -> Outcome {
+        self.turns = self.turns.saturating_add(1);
         let limits = self.engine.limits_for(&self.input);
         let program = Program::compile_since(started, source, &limits, Some(&self.cancel));
         let turn = program.and_then(|program| self.turn(started, &program));
@@ -76,11 +79,11 @@ impl Session {
         let Some(mut run) = self.run.take() else {
             let mut setting = self.engine.setting(&self.input)?;
             setting.alarm.clone_from(&self.alarm);
-            let mut run = Run::set_up(started, setting, program, &self.input)?;
+            let mut run = Run::set_up(started, setting, program, &self.input, self.turns)?;
             run.keeps_history = true;
             return Ok(run);
         };
-        match run.next_turn(started, program) {
+        match run.next_turn(started, self.turns, program) {
             Ok(()) => Ok(run),
             Err(problem) => {
                 self.run = Some(run);

@@ -144,7 +144,8 @@ fn the_error_is_the_worker_s_and_has_its_index() {
     failed_at(&outcome, Reason::PmapError, 50);
     let problem = outcome.problem().unwrap();
     assert!(problem.error.message.contains("division by zero"), "{problem:?}");
-    assert_eq!(problem.position.map(|p| p.column), Some(28), "the place is the worker's");
+    let at = problem.position.map(|at| (at.line, at.column, at.end_line, at.end_column));
+    assert_eq!(at, Some((1, 28, 1, 35)), "the place is the worker's");
     failed_at(&run(limits(), "(pcalls #(+ 1 1) #(inc nil))"), Reason::PcallsError, 1);
     // Of several failures the first in the order of the calls, whichever comes first.
     let slow_first = format!("{FIB} (pmap (fn [i] (fib (- 12 i)) (/ i 0)) (range 8))");

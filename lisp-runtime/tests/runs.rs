@@ -119,7 +119,7 @@ fn set_up_programs_run_first() {
     let outcome = engine.eval("1", Input::new().setup(&library).setup(&broken));
     let problem = outcome.problem().expect("a problem");
     assert_eq!((problem.phase, problem.setup), (Phase::Setup, Some(1)));
-    assert_eq!(problem.position.map(|at| at.line), Some(2));
+    assert_eq!(problem.position.map(|at| (at.line, at.column, at.end_line, at.end_column)), Some((2, 1, 2, 10)));
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn errors_say_where() {
     assert_eq!((at.line, at.column, at.end_line, at.end_column), (2, 13, 2, 22));
     assert_eq!(problem.reason(), Reason::TypeError);
     let at = Engine::default().compile("(+ 1\n  (foo").expect_err("an error").position.expect("a place");
-    assert_eq!((at.line, at.column), (2, 3));
+    assert_eq!((at.line, at.column, at.end_line, at.end_column), (2, 3, 2, 4));
 }
 
 #[test]
@@ -243,7 +243,8 @@ fn lines_of_workers_are_shown_once_and_what_the_limit_drops_is_said() {
         streamed("(pmap (fn [x] (println x) (tool/echo {:x x})) (range 50)) (println :end)", Input::new());
     assert_eq!((lines.len(), lines.last().map(String::as_str)), (51, Some(":end")));
     let mut all = outcome.prints.clone();
-    (lines.sort(), all.sort());
+    lines.sort();
+    all.sort();
     assert_eq!(lines, all);
     let mut limits = lisp_runtime::LimitsRequest::default();
     limits.set("prints_bytes", 60).unwrap();

@@ -149,7 +149,11 @@ fn arguments_that_are_none_are_refused() {
         let outcome = engine.eval(program, Input::new());
         assert_eq!(reason(&outcome), Some(Reason::InvalidToolArgs), "{program}: {:?}", outcome.problem());
         assert!(outcome.ledger.is_empty(), "{program}: the tool was not touched");
-        assert!(outcome.problem().is_some_and(|p| p.position.is_some() && p.error.hint.is_some()), "{program}");
+        let problem = outcome.problem().expect("a problem");
+        let end = program.chars().count() as u32 + 1;
+        let at = problem.position.map(|at| [at.line, at.column, at.end_line, at.end_column]);
+        assert_eq!(at, Some([1, 1, 1, end]), "{program}");
+        assert!(problem.error.hint.is_some(), "{program}");
     }
     assert_eq!(engine.eval("(tool/strict {:id 1})", Input::new()).value::<i64>(), Ok(1));
 }
@@ -160,7 +164,7 @@ fn unknown_tools_are_found_before_anything_runs() {
     let outcome = engine.eval("(do (tool/greet) (tool/unknown {}))", Input::new());
     let problem = outcome.problem().expect("a problem");
     assert_eq!(problem.reason(), Reason::UnknownTool);
-    assert_eq!(problem.position.map(|at| (at.line, at.column)), Some((1, 19)));
+    assert_eq!(problem.position.map(|at| (at.line, at.column, at.end_line, at.end_column)), Some((1, 19, 1, 31)));
     assert!(problem.error.hint.as_deref().is_some_and(|hint| hint.contains("tool/greet")));
     assert!(outcome.ledger.is_empty());
 }

@@ -14,6 +14,8 @@ pub struct Session {
     cancel: Cancel,
     under_way: Option<(Running, Home)>,
     names: Vec<String>,
+    /// The turns so far.
+    turns: u64,
 }
 
 impl Sandbox {
@@ -21,20 +23,22 @@ impl Sandbox {
     pub fn session(&self, mut input: Input<'static>) -> Session {
         let cancel = Cancel::new();
         input = input.cancel_with(&cancel);
-        Session { sandbox: self.clone(), input, cancel, under_way: None, names: Vec::new() }
+        Session { sandbox: self.clone(), input, cancel, under_way: None, names: Vec::new(), turns: 0 }
     }
 }
 
 impl Session {
     /// Runs one more program.
     pub fn eval(&mut self, source: &str) -> Outcome {
+        let turns_before = self.turns;
+        self.turns = turns_before.saturating_add(1);
         let (mut running, mut home) = match self.under_way.take() {
             Some((running, mut home)) => {
                 home.next_turn();
                 (running, home)
             }
             None => match self.begin() {
-                Ok(begun) => begun,
+                Ok((running, home)) => (running, home.after_turns(turns_before)),
                 Err(outcome) => return *outcome,
             },
         };

@@ -63,6 +63,11 @@ impl<R: Rooted> Store<R> {
         self.keep.len() - 1
     }
 
+    /// The things that are kept.
+    pub fn kept(&self) -> Keep<'_> {
+        Keep(&self.keep)
+    }
+
     /// The heap, from outside: its account and fuel.
     pub fn heap(&self) -> &Heap {
         &self.heap

@@ -24,7 +24,7 @@ static PRELUDE: LazyLock<Result<Prelude, Error>> = LazyLock::new(|| {
         .filter(|(_, p)| p.captures == 0)
         .filter_map(|(i, p)| Some((p.name.clone()?, i)))
         .collect();
-    Ok(Prelude { unit: Unit { program: Arc::new(program), links: Box::default(), prelude: true }, by_name })
+    Ok(Prelude { unit: Unit { program: Arc::new(program), number: 0, links: Box::default(), prelude: true }, by_name })
 });
 
 /// The code of a prelude function.

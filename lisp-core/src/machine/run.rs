@@ -3,11 +3,11 @@
 use super::Grant;
 use super::call::Called;
 use super::exec::Out;
-use super::state::{Code, Roots, State, Unit};
+use super::state::{Code, Frame, Roots, State, Unit};
 use crate::Table;
 use crate::compile::Program;
 use crate::cost;
-use crate::error::{Error, Reason, Span};
+use crate::error::{CallSite, Error, Reason, Span, Trace};
 use crate::heap::{Fault, Heap, Res, Shared, Store, Value};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -117,8 +117,10 @@ pub struct Machine {
     pub(super) baseline: usize,
     /// Fuel that the instruction that paused asked for.
     wanted: u64,
-    /// Where the last expression of the program stands.
-    whole: Option<Span>,
+    /// Where the last expression of the program stands, and the number of the program.
+    whole: Option<(Span, u64)>,
+    /// The programs that were loaded: their numbers, and where the store keeps them.
+    loaded: Vec<(u64, usize)>,
     /// The fuel at which the instruction began for which the heap was compacted last, if it has not got through yet.
     collected_at: Option<u64>,
     /// A compaction is under way for an instruction that needs so many bytes.
@@ -166,6 +168,7 @@ impl Machine {
             baseline,
             wanted: 0,
             whole: None,
+            loaded: Vec::new(),
             collected_at: None,
             compacting_for: None,
             stride: 0,
@@ -237,15 +240,16 @@ impl Machine {
     /// # Errors
     /// `unbound_var` when the program uses a name that nothing defines.
     pub fn load(&mut self, program: Arc<Program>) -> Result<(), Error> {
-        self.load_unless(program, &|| false)
+        self.load_unless(program, 0, &|| false)
     }
 
-    /// The same, unless `stop` says yes while the program is compiled anew, because definitions have the names of
-    /// built-ins.
+    /// Loads a program unless `stop` says yes while it is compiled anew, because definitions have the names of built-ins.
+    /// Errors in its functions, in later programs too, say that they are in the program of this number
+    /// ([`Trace::program`]).
     ///
     /// # Errors
     /// Those of [`Machine::load`], and `timeout`.
-    pub fn load_unless(&mut self, program: Arc<Program>, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+    pub fn load_unless(&mut self, program: Arc<Program>, number: u64, stop: &dyn Fn() -> bool) -> Result<(), Error> {
         let program = self.shadow(program, stop)?;
         let defined = self.names.len();
         let links: Box<[u32]> = program.globals().iter().map(|name| self.place_of(name)).collect();
@@ -258,8 +262,9 @@ impl Machine {
             self.forget(defined);
             return Err(error);
         }
-        self.whole = program.protos().last().and_then(|main| main.spans.last().copied());
-        let unit = self.store.keep(Arc::new(Unit { program, links, prelude: false }));
+        self.whole = program.protos().last().and_then(|main| main.spans.last().copied()).map(|span| (span, number));
+        let unit = self.store.keep(Arc::new(Unit { program, number, links, prelude: false }));
+        self.loaded.push((number, unit));
         self.fuel_at_load = self.store.heap().spent();
         self.store.heap().watch(None);
         self.wanted = 0;
@@ -278,6 +283,12 @@ impl Machine {
             self.end(Ending::Error(Box::new(error)));
         }
         Ok(())
+    }
+
+    /// The program that was loaded last under a number.
+    pub fn program(&self, number: u64) -> Option<Arc<Program>> {
+        let &(_, place) = self.loaded.iter().rev().find(|&&(loaded, _)| loaded == number)?;
+        self.store.kept().get::<Unit>(place).map(|unit| unit.program.clone())
     }
 
     /// The program, compiled anew when the definitions give names of built-ins another meaning.
@@ -507,7 +518,10 @@ impl Machine {
         .detail("limit", limit);
         let mut error = self.place_error(error);
         // The frames of a program that has come to its end are gone.
-        error.span = error.span.or(self.whole);
+        if let (None, Some((span, program))) = (error.span, self.whole) {
+            error.span = Some(span);
+            error.trace = Some(Box::new(Trace { program, calls: Vec::new() }));
+        }
         error
     }
 
@@ -694,18 +708,45 @@ impl<'h> State<'h> {
                 other => other,
             };
         }
-        if error.span.is_none() {
-            let top = self.frames.len().saturating_sub(1);
-            error.span = self.frames.iter().enumerate().rev().find_map(|(i, f)| match f.code {
-                Code::Lisp { unit, proto, pc, .. } if !unit.prelude => {
-                    // A frame that has called another goes on behind the call.
-                    let at = if i == top { pc as usize } else { (pc as usize).saturating_sub(1) };
-                    proto.spans.get(at).copied()
-                }
-                _ => None,
-            });
-        }
+        self.trace(&mut error);
         error
+    }
+
+    /// Gives the error its place, and the calls on the way to it. An error of a worker has a place: the call of the worker
+    /// is on the way.
+    fn trace(&self, error: &mut Error) {
+        let top = self.frames.len().saturating_sub(1);
+        // The instruction of the frame on top has not been done; that of a frame which has called another has, and so has
+        // one that waits for a tool.
+        let done = |i: usize| i != top || self.pending.is_some();
+        let place = |(i, frame): (usize, &Frame<'h>)| match frame.code {
+            Code::Lisp { unit, proto, pc, .. } if !unit.prelude => {
+                let at = if done(i) { (pc as usize).saturating_sub(1) } else { pc as usize };
+                Some((proto.spans.get(at).copied()?, unit.number, &proto.name))
+            }
+            _ => None,
+        };
+        let mut places = self.frames.iter().enumerate().rev().filter_map(place);
+        let mut function = None;
+        if error.span.is_none() {
+            let Some((span, program, name)) = places.next() else { return };
+            function.clone_from(name);
+            error.span = Some(span);
+            error.trace = Some(Box::new(Trace { program, calls: Vec::new() }));
+        }
+        let Some(trace) = &mut error.trace else { return };
+        for (span, program, name) in places.by_ref() {
+            let call = CallSite { function: function.take(), span, program };
+            function.clone_from(name);
+            if trace.calls.len() < Trace::CALLS {
+                trace.calls.push(call);
+                continue;
+            }
+            // There are more: the last to be shown is the outermost, the first that was made.
+            let Some((span, program, _)) = self.frames.iter().enumerate().find_map(place) else { break };
+            trace.calls[Trace::CALLS - 1] = CallSite { function: None, span, program };
+            break;
+        }
     }
 }
 

@@ -11,6 +11,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Unit {
     pub(crate) program: Arc<Program>,
+    /// What errors in it call it by.
+    pub(crate) number: u64,
     /// For each definition the program names, its place in the machine.
     pub(crate) links: Box<[u32]>,
     /// Part of the language: its frames are no place for an error, and its loops have no round limit.

@@ -97,7 +97,7 @@ impl Far {
                     Err(problem) => return Report::of(engine.ended(started, problem, self.limits), shown, Vec::new()),
                 };
                 setting.alarm = Some(alarm.clone());
-                match Run::set_up(started, setting, program, input) {
+                match Run::set_up(started, setting, program, input, 0) {
                     Ok(mut run) => drive(&mut run),
                     Err(problem) => engine.ended(started, problem, self.limits),
                 }

@@ -37,6 +37,8 @@ pub struct Home {
     on_print: Option<PrintHook>,
     /// How many lines the hook has seen. A report may have all lines again, in the program's order.
     hooked: usize,
+    /// Turns of the session before the first one that the other half has seen.
+    turns_before: u64,
 }
 
 impl std::fmt::Debug for Home {
@@ -122,6 +124,7 @@ impl Home {
             most_readings: input.clock.len().max(RunClock::MOST),
             on_print: input.on_print.clone(),
             hooked: 0,
+            turns_before: 0,
         }
     }
 
@@ -135,6 +138,14 @@ impl Home {
         self.prints = Vec::new();
         self.print_bytes = 0;
         self.hooked = 0;
+    }
+
+    /// Says that the session had so many turns before the first one of this other half: places in earlier turns are told by
+    /// the number of the turn in the session.
+    #[must_use]
+    pub fn after_turns(mut self, turns: u64) -> Self {
+        self.turns_before = turns;
+        self
     }
 
     /// When the turn began.
@@ -265,7 +276,11 @@ impl Home {
             return self.fail(Error::new(Reason::HostFault, "the run's process printed more than it may"), None);
         }
         self.ledger.sort_by_numbers(&report.calls);
-        let (answer, prints_dropped, usage) = report.into_answer();
+        let (mut answer, prints_dropped, usage) = report.into_answer();
+        if let Err(problem) = &mut answer {
+            let turns = problem.calls.iter_mut().map(|call| &mut call.turn).chain([&mut problem.turn]);
+            turns.flatten().for_each(|turn| *turn = turn.saturating_add(self.turns_before));
+        }
         Outcome { clock, ..self.outcome(answer, prints_dropped, usage) }
     }
 

@@ -1,7 +1,7 @@
 //! What the halves tell each other: replies, errors, and what came of a run.
 
 use crate::clock::Reading;
-use crate::outcome::{Answer, Outcome, OutcomeKind, Phase, Position, Problem, Usage};
+use crate::outcome::{Answer, Call, Outcome, OutcomeKind, Phase, Position, Problem, Usage};
 use crate::tool::{Reply, ToolError, ToolErrorKind};
 use lisp_core::{Detail, Error, Reason, Span};
 use serde::{Deserialize, Serialize};
@@ -162,8 +162,10 @@ struct Value {
 struct Trouble {
     fault: Fault,
     phase: Phase,
-    position: Option<[u32; 4]>,
+    position: Option<Position>,
     setup: Option<usize>,
+    turn: Option<u64>,
+    calls: Vec<Call>,
 }
 
 /// What of the prints has been sent.
@@ -187,8 +189,10 @@ impl Report {
             Err(problem) => Err(Trouble {
                 fault: (&problem.error).into(),
                 phase: problem.phase,
-                position: problem.position.map(|p| [p.line, p.column, p.end_line, p.end_column]),
+                position: problem.position,
                 setup: problem.setup,
+                turn: problem.turn,
+                calls: problem.calls,
             }),
         };
         let prints = outcome.prints.into_iter().skip(if shown.mixed { 0 } else { shown.lines }).collect();
@@ -211,15 +215,8 @@ impl Report {
                 memory: value.memory,
             }),
             Err(trouble) => {
-                let position = trouble.position.map(|[line, column, end_line, end_column]| Position {
-                    line,
-                    column,
-                    end_line,
-                    end_column,
-                });
-                let mut problem = Problem::new(trouble.fault.into(), trouble.phase);
-                (problem.position, problem.setup) = (position, trouble.setup);
-                Err(Box::new(problem))
+                let Trouble { fault, phase, position, setup, turn, calls } = trouble;
+                Err(Box::new(Problem { position, setup, turn, calls, ..Problem::new(fault.into(), phase) }))
             }
         };
         (end, self.prints_dropped, self.usage)

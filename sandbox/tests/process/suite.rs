@@ -60,6 +60,9 @@ fn the_same_answer(sandbox: &Sandbox) {
         r#"{"program": "(doseq [i (range 900)] (println (apply str (map (constantly \"x\") (range 300))) i))"}"#,
         r#"{"program": "(inc nil)"}"#,
         r#"{"program": "(inc"}"#,
+        r#"{"program": "(tool/broken {})\n\n(+ 1 2)"}"#,
+        r#"{"program": "(map (fn [x]\n (tool/price {:n x})) (range 9))\n(+ 1 2)"}"#,
+        r#"{"setup": ["(defn h [x]\n\n (inc x))"], "program": "(map h [1 nil])"}"#,
         r#"{"program": "(+ a 1)", "setup": ["(def a 1)", "(println a)"]}"#,
         r#"{"program": "1", "setup": ["(def a 1)", "(println"]}"#,
         r#"{"program": "[data/x (count *1) m]", "data": {"x": [1]}, "memory": {"m": 2}, "history": ["abc"]}"#,
@@ -102,7 +105,8 @@ fn timeouts(sandbox: &Sandbox) {
     assert_eq!((outcome.verdict(), outcome.prints.join(",")), (Verdict::Timeout, "1,2".to_owned()));
     assert_eq!(outcome.ledger[0].status, CallStatus::Ok);
     // The clean error, with its place, not the kill.
-    assert!(outcome.problem().unwrap().position.is_some());
+    let at = outcome.problem().unwrap().position.unwrap();
+    assert_eq!((at.line, at.column, at.end_line, at.end_column), (1, 54, 1, 61), "{:?}", outcome.problem());
     assert!(begun.elapsed() < Duration::from_millis(400), "{:?}", begun.elapsed());
     assert!(outcome.usage.cpu_us.unwrap() > 10_000 && outcome.usage.rss_peak_bytes.unwrap() > 1 << 20);
     // Each line is shown as it is printed, once, also those of a run that is ended.
@@ -224,6 +228,14 @@ fn sessions(sandbox: &Sandbox) {
     assert_eq!(session.eval("(inc *1)").value::<i64>().unwrap(), 11);
     assert_eq!(session.names(), ["twice"]);
     assert!(session.eval("(inc nil)").problem().is_some());
+    assert!(session.eval("\n(defn bad [x] (inc x))").is_success());
+    let place = |outcome: &lisp_runtime::Outcome| {
+        let problem = outcome.problem().unwrap();
+        let at = problem.position.unwrap();
+        (problem.turn, at.line, at.column, problem.calls.iter().map(|call| call.position.column).collect::<Vec<_>>())
+    };
+    assert_eq!(place(&session.eval("[1 (bad nil)]")), (Some(5), 2, 15, vec![4]));
+    assert_eq!(place(&session.eval("[1 (tool/broken {}) 2]")), (None, 1, 4, Vec::new()));
     assert_eq!(session.eval("(tool/price {:n 2})").ledger.len(), 1);
     assert_eq!(session.eval("(twice 4)").value::<i64>().unwrap(), 8);
     assert!(session.is_alive());
