@@ -410,3 +410,18 @@ fn what_is_no_index_or_character_is_refused() {
         assert!(matches!(run(&given, source, None), Failed("type_error" | "runtime_error")), "{source}");
     }
 }
+
+/// A character of two units that ends the first of the pieces in which long texts are gone through.
+#[test]
+fn units_are_counted_over_the_pieces_of_a_long_text() {
+    let given = Given { s: format!("{}😀aaaaaaaaaax", "é".repeat(32_766)), t: "x".to_owned(), r: String::new() };
+    for (source, wanted) in [
+        ("(.indexOf data/s data/t 32766)", 32_778),
+        ("(.indexOf data/s data/t 32767)", 32_778),
+        ("(.indexOf data/s data/t 32768)", 32_778),
+        ("(.length (.substring data/s 32768))", 11),
+    ] {
+        assert_eq!(run(&given, source, None), Int(wanted), "{source}");
+    }
+    assert_eq!(run(&given, "(.substring data/s 32767)", None), Failed("invalid_java_string"));
+}

@@ -89,9 +89,13 @@ fn byte_at(h: &Heap, text: &str, unit: i64) -> Res<(usize, bool)> {
     let (mut byte, mut passed) = (0, 0);
     for piece in scan::pieces(h, text) {
         let piece = piece?;
+        let Some(more) = unit.checked_sub(passed) else {
+            // It was the second half of the character that the piece before ended with.
+            return Ok((byte, false));
+        };
         if piece.is_ascii() {
-            if unit - passed < piece.len() {
-                return Ok((byte + unit - passed, true));
+            if more < piece.len() {
+                return Ok((byte + more, true));
             }
             passed += piece.len();
         } else {
@@ -201,4 +205,39 @@ fn trim<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let text = text(".trim", args[0])?.ok_or_else(|| null(".trim"))?;
     h.charge(cost::copied(text.len()))?;
     h.str_view(text.trim_matches(|c| c <= ' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Where each character of a text begins: its byte and its unit; then the end.
+    fn places(text: &str) -> Vec<(usize, i64)> {
+        let mut unit = 0;
+        let mut places = Vec::new();
+        for (byte, c) in text.char_indices() {
+            places.push((byte, unit));
+            unit += if u32::from(c) > 0xFFFF { 2 } else { 1 };
+        }
+        places.push((text.len(), unit));
+        places
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn units_do_not_depend_on_the_pieces(text in "([a-c]{0,20}|é{0,12}|[aé😀]{0,12}){0,4}") {
+            let heap = Heap::new(1, usize::MAX / 2);
+            let places = places(&text);
+            let end = places.last().map_or(0, |place| place.1);
+            prop_assert_eq!(units(&heap, &text).expect("no limit is reached"), end);
+            for unit in 0..=end + 1 {
+                let first = places.iter().find(|place| place.1 >= unit);
+                let wanted = first.map_or((text.len(), true), |place| (place.0, place.1 == unit));
+                prop_assert_eq!(byte_at(&heap, &text, unit).expect("no limit is reached"), wanted, "unit {}", unit);
+            }
+        }
+    }
 }
