@@ -5,7 +5,7 @@ use super::args::{string, type_error};
 use super::parse;
 use crate::cost;
 use crate::heap::{Fault, Heap, Res, TextBuf, Value};
-use crate::regex::{Backtracker, Compiled, Found, Linear, PatternCost, Program, Stepped};
+use crate::regex::{Backtracker, Compiled, Extent, Found, Linear, PatternCost, Program, Stepped};
 use regex_automata::Input;
 use regex_automata::util::captures::Captures;
 use std::sync::Arc;
@@ -105,17 +105,22 @@ pub(super) struct Search<'h> {
 impl<'h> Search<'h> {
     /// A search for one match.
     pub(super) fn once(h: &'h Heap, pattern: &str, text: &'h str) -> Res<Self> {
-        Self::new(h, pattern, text, AT_ONE_GO)
+        Self::new(h, pattern, Extent::Part, text, AT_ONE_GO)
+    }
+
+    /// A search for a match of the whole text.
+    fn whole(h: &'h Heap, pattern: &str, text: &'h str) -> Res<Self> {
+        Self::new(h, pattern, Extent::Whole, text, AT_ONE_GO)
     }
 
     /// A search for all matches.
     pub(super) fn each(h: &'h Heap, pattern: &str, text: &'h str) -> Res<Self> {
-        Self::new(h, pattern, text, EACH_AT_ONE_GO)
+        Self::new(h, pattern, Extent::Part, text, EACH_AT_ONE_GO)
     }
 
     /// Begins a search. What can take long is charged for as it is done, the rest now.
-    fn new(h: &'h Heap, pattern: &str, text: &'h str, at_one_go: u64) -> Res<Self> {
-        let (compiled, cost) = h.regex(pattern)?;
+    fn new(h: &'h Heap, pattern: &str, extent: Extent, text: &'h str, at_one_go: u64) -> Res<Self> {
+        let (compiled, cost) = h.regex(pattern, extent)?;
         let (len, spread) = (text.len() as u64, 1 + cost.weight / cost::PLACES_PER_STEP);
         charge_compiled(h, cost)?;
         let quick = cost.weight.saturating_mul(len) <= at_one_go;
@@ -287,8 +292,7 @@ fn re_find<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn re_matches<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (re, text) = two(args);
     let (re, text) = (pattern("re-matches", re)?, string("re-matches", text)?);
-    h.room(re.len() + 16)?;
-    let mut search = Search::once(h, &format!("\\A(?:{re})\\z"), text)?;
+    let mut search = Search::whole(h, re, text)?;
     match search.next()? {
         Some(_) => search.value(),
         None => Ok(Value::Nil),
@@ -348,7 +352,7 @@ fn re_pattern<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args.first() {
         Some(&Value::Str(s)) => {
             h.charge(s.text.len() as u64 + cost::PATTERN_READ)?;
-            let (_, cost) = h.regex(s.text)?;
+            let (_, cost) = h.regex(s.text, Extent::Part)?;
             charge_compiled(h, cost)?;
             Ok(Value::Regex(s))
         }

@@ -9,7 +9,7 @@ use crate::compile::Proto;
 use crate::cost;
 use crate::machine::Unit;
 use crate::meter::Prints;
-use crate::regex::{Compiled, PatternCost, Regexes};
+use crate::regex::{Compiled, Extent, PatternCost, Regexes};
 use bumpalo::Bump;
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
@@ -143,8 +143,8 @@ impl Heap {
     }
 
     /// The compiled form of a regular expression and what it costs.
-    pub(crate) fn regex(&self, pattern: &str) -> Res<(Compiled, PatternCost)> {
-        self.regexes.lock().unwrap_or_else(PoisonError::into_inner).get(pattern)
+    pub(crate) fn regex(&self, pattern: &str, extent: Extent) -> Res<(Compiled, PatternCost)> {
+        self.regexes.lock().unwrap_or_else(PoisonError::into_inner).get(pattern, extent)
     }
 
     /// An empty buffer for a text.
@@ -754,7 +754,7 @@ mod tests {
     #[test]
     fn a_worker_finds_what_its_parent_compiled() {
         let heap = Heap::new(1, 1_000);
-        let compiled = |heap: &Heap| match heap.regex("(a+)b").unwrap().0 {
+        let compiled = |heap: &Heap| match heap.regex("(a+)b", Extent::Part).unwrap().0 {
             Compiled::Linear(linear) => linear,
             other => panic!("{other:?}"),
         };

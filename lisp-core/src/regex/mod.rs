@@ -22,7 +22,7 @@ use program::Invalid;
 use regex_automata::meta;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
-use translate::{Translated, translate};
+use translate::{Translated, translate, translate_whole};
 
 /// The most bytes that a search may keep of what it learned, in each direction.
 const SEARCH_BYTES: usize = 1 << 18;
@@ -73,10 +73,20 @@ pub(crate) struct PatternCost {
     pub(crate) bytes: usize,
 }
 
-/// The compiled regular expressions of a run, by pattern.
+/// What a pattern has to match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Any part of a text.
+    Part,
+    /// The whole text.
+    Whole,
+}
+
+/// The compiled regular expressions of a run, by pattern and extent.
 #[derive(Debug, Default)]
 pub struct Regexes {
-    by_pattern: HashMap<Box<str>, (Compiled, PatternCost)>,
+    of_parts: HashMap<Box<str>, (Compiled, PatternCost)>,
+    of_wholes: HashMap<Box<str>, (Compiled, PatternCost)>,
     bytes: usize,
 }
 
@@ -92,25 +102,34 @@ impl Regexes {
     pub const PATTERN_BYTES: usize = 10_000;
 
     /// The compiled form of a pattern and what it costs.
-    pub(crate) fn get(&mut self, pattern: &str) -> Res<(Compiled, PatternCost)> {
-        if let Some(compiled) = self.by_pattern.get(pattern) {
+    pub(crate) fn get(&mut self, pattern: &str, extent: Extent) -> Res<(Compiled, PatternCost)> {
+        let known = match extent {
+            Extent::Part => &self.of_parts,
+            Extent::Whole => &self.of_wholes,
+        };
+        if let Some(compiled) = known.get(pattern) {
             return Ok(compiled.clone());
         }
-        let compiled = compile(pattern)?;
+        let compiled = compile(pattern, extent)?;
         // Compiled once more for each direction of long texts; a search learns in two directions.
         let bytes = 3 * compiled.1.bytes + 2 * SEARCH_BYTES;
         if self.bytes + bytes > Self::KEPT_BYTES {
-            self.by_pattern.clear();
+            self.of_parts.clear();
+            self.of_wholes.clear();
             self.bytes = 0;
         }
         self.bytes += bytes;
-        self.by_pattern.insert(pattern.into(), compiled.clone());
+        let known = match extent {
+            Extent::Part => &mut self.of_parts,
+            Extent::Whole => &mut self.of_wholes,
+        };
+        known.insert(pattern.into(), compiled.clone());
         Ok(compiled)
     }
 
     /// Compiles a pattern to see whether it is one; answers an estimate of the effort.
     pub(crate) fn check(pattern: &str) -> Result<u64, Error> {
-        compile(pattern)?;
+        compile(pattern, Extent::Part)?;
         Ok(effort::CHECK + effort::effort(&translate(pattern).text).any)
     }
 }
@@ -121,7 +140,7 @@ fn quick(text: &str, bytes: usize) -> Result<meta::Regex, Box<meta::BuildError>>
 }
 
 /// Compiles a pattern: linear if it can be, with backtracking if it must.
-fn compile(pattern: &str) -> Result<(Compiled, PatternCost), Error> {
+fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Error> {
     if pattern.len() > Regexes::PATTERN_BYTES {
         return Err(Error::new(
             Reason::RuntimeError,
@@ -129,7 +148,10 @@ fn compile(pattern: &str) -> Result<(Compiled, PatternCost), Error> {
         )
         .hint("use a shorter pattern, or test for several with `or`"));
     }
-    let Translated { text, weight } = translate(pattern);
+    let Translated { text, weight } = match extent {
+        Extent::Part => translate(pattern),
+        Extent::Whole => translate_whole(pattern),
+    };
     let effort = effort::effort(&text);
     if effort.any > effort::MOST {
         return Err(Error::new(

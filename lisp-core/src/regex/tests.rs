@@ -160,7 +160,7 @@ fn backtracking_agrees_with_the_crate_it_reads_like() {
 fn the_stepped_automaton_agrees_with_the_quick_one() {
     let h = heap();
     for pattern in REGULAR {
-        let Ok((Compiled::Linear(linear), _)) = compile(pattern) else { panic!("{pattern} is linear") };
+        let Ok((Compiled::Linear(linear), _)) = compile(pattern, Extent::Part) else { panic!("{pattern} is linear") };
         let automata = linear.automata().expect("there is an automaton");
         let mut stepped = Stepped::new(&h, automata, 1);
         for text in TEXTS.iter().map(|t| t.repeat(40)) {
@@ -182,7 +182,7 @@ fn the_stepped_automaton_agrees_with_the_quick_one() {
 #[test]
 fn a_repeat_with_its_numbers_out_of_order_is_refused() {
     for pattern in ["a{2,1}", r"\d{2,1}b", "(?:ab){3,2}", "(?=a{2,1})", "(?=x)(?:ab){3,2}?"] {
-        let Err(error) = compile(pattern) else { panic!("{pattern} is no pattern") };
+        let Err(error) = compile(pattern, Extent::Part) else { panic!("{pattern} is no pattern") };
         assert!(error.message.contains("repe"), "{pattern}: {}", error.message);
     }
 }
@@ -204,7 +204,7 @@ fn every_engine_looks_at_the_flag_while_it_searches() {
     for pattern in ["(?:(?=a*b)|(?=a*c))x", r"(?=a*a*b)[ab]*c", "(?s).*b", r"(\w+)\s(?<!b)"] {
         let h = heap();
         h.ration(1_000, Some(std::sync::Arc::new(AtomicBool::new(true))));
-        let answer = match compile(pattern).expect("it is a pattern").0 {
+        let answer = match compile(pattern, Extent::Part).expect("it is a pattern").0 {
             Compiled::Linear(linear) => {
                 let automata = linear.automata().expect("there is an automaton");
                 Stepped::new(&h, automata, 1).find(&text, 0).map(drop)
@@ -221,7 +221,9 @@ fn every_engine_looks_at_the_flag_while_it_searches() {
 fn a_search_that_takes_too_many_steps_says_so() {
     let h = heap();
     let text = "a".repeat(60);
-    let Ok((Compiled::Backtracking(program), _)) = compile(r"(a|a)*\1b") else { panic!("it needs backtracking") };
+    let Ok((Compiled::Backtracking(program), _)) = compile(r"(a|a)*\1b", Extent::Part) else {
+        panic!("it needs backtracking")
+    };
     let answer = Backtracker::new(&h, &program, &text, 0).and_then(|mut machine| machine.search());
     let Err(Fault::Error(error)) = answer else { panic!("{answer:?}") };
     assert!(error.message.contains(&Backtracker::MOST_STEPS.to_string()), "{}", error.message);
@@ -231,7 +233,9 @@ fn a_search_that_takes_too_many_steps_says_so() {
 fn choices_are_kept_within_the_budget() {
     let h = Heap::new(1, 1 << 20);
     let text = "ab".repeat(200_000);
-    let Ok((Compiled::Backtracking(program), _)) = compile(r"(?:a|b)*(?=c)") else { panic!("it needs backtracking") };
+    let Ok((Compiled::Backtracking(program), _)) = compile(r"(?:a|b)*(?=c)", Extent::Part) else {
+        panic!("it needs backtracking")
+    };
     let answer = Backtracker::new(&h, &program, &text, 0).and_then(|mut machine| machine.search());
     assert!(matches!(answer, Err(Fault::Collect(_))), "{answer:?}");
 }

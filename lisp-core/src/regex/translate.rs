@@ -13,23 +13,31 @@ const HORIZONTAL: &str = r"\t\p{Zs}";
 /// Any end of a line.
 const NEWLINE: &str = r"(?:\r\n|[\n\x0B\x0C\r\x{85}\x{2028}\x{2029}])";
 
+/// Weight of what stands around a pattern that must match the whole of a text.
+const AROUND: u64 = 4;
+
 struct Translator<'p> {
     rest: &'p str,
     out: String,
-    /// Weight of the open groups' parents, and of what stands since the last one was opened.
-    parents: Vec<u64>,
+    /// Weight of the open groups' parents, and whether comments are allowed behind the group.
+    parents: Vec<(u64, bool)>,
+    /// Does a `#` begin a comment, by the flag `x`?
+    comments: bool,
+    /// Weight of what stands since the last group was opened.
     total: u64,
     /// Weight of the atom a repeat would apply to.
     last: u64,
 }
 
 /// Translates a pattern. What the engines would read otherwise is rewritten, such as `\<` (not a word's beginning but a
-/// character), a `{` that begins no repeat, a `[` inside a class; all else is left to their judgement.
+/// character), a `{` that begins no repeat, a `[` inside a class; all else is left to their judgement. What follows the
+/// text of a valid pattern is not part of it: a quotation and a comment end with the pattern.
 pub(super) fn translate(pattern: &str) -> Translated {
     let mut t = Translator {
         rest: pattern,
         out: String::with_capacity(pattern.len() + 16),
         parents: Vec::new(),
+        comments: false,
         total: 0,
         last: 0,
     };
@@ -41,26 +49,29 @@ pub(super) fn translate(pattern: &str) -> Translated {
                 t.atom(1);
             }
             '{' => t.brace(),
-            '(' => {
-                t.parents.push(t.total);
-                (t.total, t.last) = (0, 0);
-                t.out.push('(');
-            }
+            '(' => t.open_group(),
             ')' => {
                 let group = t.total.saturating_add(1);
-                t.total = t.parents.pop().unwrap_or(0);
+                (t.total, t.comments) = t.parents.pop().unwrap_or((0, t.comments));
                 t.atom(group);
                 t.out.push(')');
             }
             '*' | '+' | '?' | '|' => t.out.push(c),
+            '#' if t.comments => t.comment(),
             c => {
                 t.out.push(c);
                 t.atom(1);
             }
         }
     }
-    let weight = t.parents.iter().fold(t.total, |sum, &w| sum.saturating_add(w)).max(1);
+    let weight = t.parents.iter().fold(t.total, |sum, &(w, _)| sum.saturating_add(w)).max(1);
     Translated { text: t.out, weight }
+}
+
+/// Translates a pattern so that it matches the whole of a text or nothing.
+pub(super) fn translate_whole(pattern: &str) -> Translated {
+    let Translated { text, weight } = translate(pattern);
+    Translated { text: format!(r"\A(?:{text})\z"), weight: weight.saturating_add(AROUND) }
 }
 
 impl Translator<'_> {
@@ -78,6 +89,37 @@ impl Translator<'_> {
     fn atom(&mut self, weight: u64) {
         self.total = self.total.saturating_add(weight);
         self.last = weight;
+    }
+
+    /// After a `(` outside a class. The flags of `(?x)` hold up to the end of the group around it, those of `(?x:...)` in
+    /// the group.
+    fn open_group(&mut self) {
+        let outside = self.comments;
+        let after = match self.rest.strip_prefix('?').and_then(|rest| rest.split_once([':', ')'])) {
+            Some((flags, _)) if flags.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-') => {
+                let (on, off) = flags.split_once('-').unwrap_or((flags, ""));
+                self.comments = (self.comments || on.contains('x')) && !off.contains('x');
+                if self.rest.as_bytes().get(flags.len() + 1) == Some(&b')') { self.comments } else { outside }
+            }
+            _ => outside,
+        };
+        self.parents.push((self.total, after));
+        (self.total, self.last) = (0, 0);
+        self.out.push('(');
+    }
+
+    /// After the `#` of a comment, which goes up to the end of its line.
+    fn comment(&mut self) {
+        self.out.push('#');
+        self.atom(1);
+        while let Some(c) = self.next() {
+            self.out.push(c);
+            self.total = self.total.saturating_add(1);
+            if c == '\n' {
+                return;
+            }
+        }
+        self.out.push('\n');
     }
 
     /// After a backslash outside a class.
@@ -290,6 +332,34 @@ mod tests {
             let translated = translate(pattern).text;
             let regex = regex::Regex::new(&translated).unwrap_or_else(|e| panic!("{pattern} {translated}: {e}"));
             assert_eq!(regex.find(text).map(|m| m.as_str()), Some(first), "{pattern} {translated}");
+        }
+    }
+
+    /// What stands behind a pattern is not swallowed by its end.
+    #[test]
+    fn patterns_end_where_they_end() {
+        for (pattern, whole, no_whole) in [
+            ("a", "a", "ab"),
+            ("a|ab", "ab", "abc"),
+            ("(?x)a # b", "a", "ab"),
+            ("(?x) a # [b", "a", "ab"),
+            ("(?x) a # \\Q\nb", "ab", "a"),
+            ("(?x) a # one\n b # two", "ab", "a"),
+            ("(?x)a\\#b", "a#b", "a"),
+            ("(?x)a[\\#]b", "a#b", "a"),
+            ("(?ix)A # b", "a", "b"),
+            ("(?x: a # b\n)#c", "a#c", "a"),
+            ("(?i-x)a#b", "A#b", "a"),
+            ("(?x)(?-x:#) #b", "#", "#b"),
+            ("((?x)a #b\n)#c", "a#c", "a"),
+            ("a#b", "a#b", "a"),
+            (r"\Qa.b", "a.b", "axb"),
+            (r"\Qa#\E(?x) #", "a#", "a"),
+        ] {
+            let translated = translate_whole(pattern).text;
+            let regex = regex::Regex::new(&translated).unwrap_or_else(|e| panic!("{pattern} {translated}: {e}"));
+            assert!(regex.is_match(whole), "{pattern} {translated} matches {whole}");
+            assert!(!regex.is_match(no_whole), "{pattern} {translated} does not match {no_whole}");
         }
     }
 

@@ -49,6 +49,15 @@
 (re-seq #"[A-Z]\w*" "The Big fox Ran")
 ;=> ["The" "Big" "Ran"]
 
+(re-matches #"(?x)a # a comment up to the end" "a")
+;=> "a"
+
+(re-matches #"(?x)a # a comment up to the end" "ab")
+;=> nil
+
+(re-matches #"\Qa.b" "a.b")
+;=> "a.b"
+
 (re-matches #"\d{4}" "20245")
 ;=> nil
 
