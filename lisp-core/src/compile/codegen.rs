@@ -16,6 +16,25 @@ type Reg = u16;
 /// Registers that a frame can have; calls need a few above.
 const MAX_REGISTERS: usize = 60_000;
 
+/// Instructions of one function: a jump from one end to the other fits its 32 bits.
+const MAX_INSTRUCTIONS: usize = i32::MAX as usize;
+
+/// The error for a function that does not fit its instructions.
+fn too_large(message: impl Into<String>, span: Span) -> Error {
+    Error::new(Reason::ProgramTooLarge, message).at(span).hint("split the form into several definitions")
+}
+
+/// A number of values as an instruction names it.
+fn short(count: usize, span: Span) -> Res<u16> {
+    u16::try_from(count).map_err(|_| too_large(format!("one form has {count} values; 65,535 are the most"), span))
+}
+
+/// How far a jump at `from` is from `to`.
+fn distance(from: usize, to: usize) -> Option<i32> {
+    let (from, to) = (i64::try_from(from).ok()?, i64::try_from(to).ok()?);
+    i32::try_from(to - from - 1).ok()
+}
+
 /// The code of a program; the main function is the last.
 pub(super) struct Code {
     pub(super) protos: Vec<Proto>,
@@ -56,10 +75,12 @@ struct Unit<'p> {
 
 impl Unit<'_> {
     fn function(&mut self, node: FnNode) -> Res<usize> {
+        let end = node.body.span;
         // Captured variables are elsewhere inside; afterwards they are where they were.
         let outside: Vec<(Var, Place)> = node.captures.iter().map(|&v| (v, self.places[v.0 as usize])).collect();
-        for (i, &var) in node.captures.iter().enumerate() {
-            self.places[var.0 as usize] = Place::Captured(i as u16);
+        let (arity, captures) = (short(node.params.len(), end)?, short(node.captures.len(), end)?);
+        for (index, &var) in (0..captures).zip(&node.captures) {
+            self.places[var.0 as usize] = Place::Captured(index);
         }
         let mut f = Function::new(self);
         for &var in node.params.iter().chain(&node.rest) {
@@ -67,7 +88,6 @@ impl Unit<'_> {
             f.set_place(var, reg);
         }
         let params: Vec<Reg> = (0..f.top).collect();
-        let end = node.body.span;
         if node.recurs {
             let counter = f.alloc(end)?;
             f.emit(Instr::Int { dst: counter, value: 0 }, end);
@@ -76,6 +96,10 @@ impl Unit<'_> {
         f.binds(node.prologue)?;
         let result = f.any(node.body)?;
         f.emit(Instr::Return { src: result }, end);
+        if f.code.len() > MAX_INSTRUCTIONS {
+            let message = format!("one function comes to more than {MAX_INSTRUCTIONS} instructions");
+            return Err(too_large(message, end));
+        }
         let (code, spans) = (Bytecode::new(f.code, f.max), f.spans);
         let code =
             code.ok_or_else(|| Error::new(Reason::HostFault, "the compiler made code that is not sound").at(end))?;
@@ -85,9 +109,9 @@ impl Unit<'_> {
         self.protos.push(Proto {
             name: node.name,
             params: node.display,
-            arity: node.params.len() as u16,
+            arity,
             variadic: node.rest.is_some(),
-            captures: node.captures.len() as u16,
+            captures,
             code,
             spans: spans.into(),
         });
@@ -125,18 +149,13 @@ impl<'u, 'p> Function<'u, 'p> {
         self.code.len() - 1
     }
 
-    fn here(&self) -> u32 {
-        self.code.len() as u32
+    fn here(&self) -> usize {
+        self.code.len()
     }
 
     fn alloc(&mut self, span: Span) -> Res<Reg> {
         if self.top as usize >= MAX_REGISTERS {
-            return Err(Error::new(
-                Reason::ProgramTooLarge,
-                format!("one function needs more than {MAX_REGISTERS} values at once"),
-            )
-            .at(span)
-            .hint("split the form into several definitions"));
+            return Err(too_large(format!("one function needs more than {MAX_REGISTERS} values at once"), span));
         }
         self.top += 1;
         self.max = self.max.max(self.top);
@@ -149,13 +168,10 @@ impl<'u, 'p> Function<'u, 'p> {
 
     /// Points the jump at `at` to here.
     fn patch(&mut self, at: usize) -> Res<()> {
-        let here = self.here();
         let span = self.spans[at];
-        let far = (here as i64 - at as i64 - 1) as i32;
-        let near = || {
-            i16::try_from(far)
-                .map_err(|_| Error::new(Reason::ProgramTooLarge, "a branch of the function is too long").at(span))
-        };
+        let long = || too_large("a branch of the function is too long", span);
+        let far = distance(at, self.here()).ok_or_else(long)?;
+        let near = || i16::try_from(far).map_err(|_| long());
         match &mut self.code[at] {
             Instr::Jump { off }
             | Instr::JumpFalse { off, .. }
@@ -171,8 +187,8 @@ impl<'u, 'p> Function<'u, 'p> {
     }
 
     /// How far a jump at this place is from the place `to`.
-    fn back_to(&self, to: u32) -> i32 {
-        (i64::from(to) - i64::from(self.here()) - 1) as i32
+    fn back_to(&self, to: usize, span: Span) -> Res<i32> {
+        distance(self.here(), to).ok_or_else(|| too_large("a loop of the function is too long", span))
     }
 
     /// The value in any register: a local's own, or a new one on top.
@@ -284,16 +300,19 @@ impl<'u, 'p> Function<'u, 'p> {
         let instr = match constant {
             Constant::Nil => Instr::Nil { dst },
             Constant::Bool(value) => Instr::Bool { value, dst },
-            Constant::Int(i) if i32::try_from(i).is_ok() => Instr::Int { dst, value: i as i32 },
+            Constant::Int(i) => match i32::try_from(i) {
+                Ok(value) => Instr::Int { dst, value },
+                Err(_) => Instr::Const { dst, k: self.unit.pool.add(constant) },
+            },
             other => Instr::Const { dst, k: self.unit.pool.add(other) },
         };
         self.emit(instr, span);
     }
 
     fn collection(&mut self, nodes: Vec<Node>, span: Span, instr: impl FnOnce(Reg, u16) -> Instr) -> Res<()> {
-        let n = nodes.len();
+        let n = short(nodes.len(), span)?;
         let base = self.row(nodes, span)?;
-        self.emit(instr(base, n as u16), span);
+        self.emit(instr(base, n), span);
         Ok(())
     }
 
@@ -301,16 +320,14 @@ impl<'u, 'p> Function<'u, 'p> {
     fn record(&mut self, nodes: Vec<Node>, order: &[usize], span: Span, dst: Reg) -> Res<()> {
         let mut keys = vec![Constant::Nil; nodes.len()];
         let base = self.top;
-        for _ in order {
-            self.alloc(span)?;
-        }
+        let row = order.iter().map(|_| self.alloc(span)).collect::<Res<Vec<Reg>>>()?;
         let mut nodes = nodes.into_iter();
         for &place in order {
             if let (Some(key), Some(value)) = (nodes.next(), nodes.next()) {
                 if let Kind::Const(key) = key.kind {
                     keys[2 * place] = key;
                 }
-                self.into(value, base + place as Reg)?;
+                self.into(value, row[place])?;
             }
         }
         let k = self.short_constant(Constant::Map(keys), span)?;
@@ -442,7 +459,7 @@ impl<'u, 'p> Function<'u, 'p> {
 
     fn recur_form(&mut self, args: Vec<Node>, span: Span) -> Res<()> {
         let Some(target) = self.recur.last() else { return Ok(()) };
-        let (counter, start, vars) = (target.counter, target.start as u32, target.vars.clone());
+        let (counter, start, vars) = (target.counter, target.start, target.vars.clone());
         let (mut moves, mut direct) = (Vec::with_capacity(vars.len()), false);
         for (node, dst) in args.into_iter().zip(vars) {
             // A value that stays where it is needs no move.
@@ -467,7 +484,7 @@ impl<'u, 'p> Function<'u, 'p> {
         for (dst, src) in moves {
             self.emit(Instr::Move { dst, src }, span);
         }
-        let off = self.back_to(start);
+        let off = self.back_to(start, span)?;
         self.emit(Instr::Loop { counter, off }, span);
         Ok(())
     }
@@ -484,7 +501,7 @@ impl<'u, 'p> Function<'u, 'p> {
     }
 
     fn call(&mut self, head: Node, args: Vec<Node>, span: Span, dst: Reg) -> Res<()> {
-        let argc = args.len() as u16;
+        let argc = short(args.len(), span)?;
         let base = self.alloc(span)?;
         self.into(head, base)?;
         self.row(args, span)?;
@@ -529,7 +546,7 @@ impl<'u, 'p> Function<'u, 'p> {
             self.emit(instr, span);
             return Ok(());
         }
-        let argc = args.len() as u8;
+        let argc = u8::try_from(args.len()).map_err(|_| too_large("a call has too many arguments", span))?;
         let base = if argc == 1 { self.first(args)? } else { self.row(args, span)? };
         self.emit(Instr::CallBuiltin { argc, dst, base, id: id.0 }, span);
         Ok(())
@@ -613,7 +630,7 @@ impl<'u, 'p> Function<'u, 'p> {
 
     fn for_form(&mut self, clauses: Vec<Clause>, body: Node, collects: bool, span: Span, dst: Reg) -> Res<()> {
         struct Open {
-            top: u32,
+            top: usize,
             exits: Vec<usize>,
         }
         let builder = self.alloc(span)?;
@@ -644,7 +661,7 @@ impl<'u, 'p> Function<'u, 'p> {
                     let saved = self.top;
                     let src = self.any(test)?;
                     self.top = saved;
-                    let off = self.back_to(open.last().map_or(0, |o| o.top));
+                    let off = self.back_to(open.last().map_or(0, |o| o.top), at)?;
                     self.emit(Instr::JumpFalse { src, off }, at);
                 }
                 Clause::While(test) => {
@@ -660,7 +677,7 @@ impl<'u, 'p> Function<'u, 'p> {
             self.emit(Instr::Push { builder, src }, span);
         }
         while let Some(inner) = open.pop() {
-            let off = self.back_to(inner.top);
+            let off = self.back_to(inner.top, span)?;
             self.emit(Instr::Repeat { off }, span);
             for exit in inner.exits {
                 self.patch(exit)?;

@@ -25,7 +25,7 @@ pub(crate) fn again<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
         return super::sort::next_pair(own, running, result, args);
     }
     let [_, Value::Closure(f), Value::Vector(items), acc, extra, _, ..] = own else { return false };
-    let Some([item, next, ..]) = items.items().get(*i as usize..) else { return false };
+    let Some([item, next, ..]) = items.items().get(*i..) else { return false };
     if !std::ptr::eq(*f, running) {
         return false;
     }

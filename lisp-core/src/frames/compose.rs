@@ -4,7 +4,7 @@
 
 use super::{Flow, FrameOp, RESULT, called, current, push, vector};
 use crate::heap::{Compose, Composed, Heap, Res, Value};
-use crate::machine::{Called, Code, Frame, State};
+use crate::machine::{Called, State};
 
 /// Register for the parts.
 const PARTS: usize = 1;
@@ -42,12 +42,8 @@ pub(super) fn start<'h>(
 pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow> {
     let depth = s.frames.len() - 1;
     let (base, mut waiting, mut i) = current(s);
-    let size = match s.frames.last() {
-        Some(Frame { code: Code::Native { size, .. }, .. }) => *size as usize,
-        _ => ARGS,
-    };
     let parts = vector(s.stack[base + PARTS]);
-    let argc = size - ARGS;
+    let argc = s.registers_from(ARGS);
     loop {
         h.set_mark();
         if waiting {
@@ -57,7 +53,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
                 return Ok(Flow::Switch);
             }
             i += 1;
-            s.set_native(false, i as u32);
+            s.set_native(false, i);
             h.set_mark();
         }
         let calls = match op {
@@ -85,9 +81,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
             }
             _ => {
                 let f = if op == FrameOp::Comp { parts[parts.len() - 1] } else { parts[i] };
-                h.room(argc * 16)?;
-                let given = s.stack[base + ARGS..base + size].to_vec();
-                s.call_from_native(h, f, &given)?
+                s.call_with_registers(h, f, ARGS)?
             }
         };
         if let Some(flow) = called(s, depth, i, out) {

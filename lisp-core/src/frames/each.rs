@@ -144,7 +144,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
     let leaf = if alone { Leaf::of(f, 1) } else { None };
     if let (FrameOp::Map, false, Some(leaf), Some(done)) = (op, waiting, leaf, builder(s.stack[base + ACC])) {
         let mapped = map_leaf(h, leaf, list, &mut i, done);
-        s.set_native(false, i as u32);
+        s.set_native(false, i);
         mapped?;
     }
     loop {
@@ -153,7 +153,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
             match consume(op, h, s, base, list, i)? {
                 After::Next => {
                     i += 1;
-                    s.set_native(false, i as u32);
+                    s.set_native(false, i);
                 }
                 After::Stop(value) => {
                     s.finish_frame(value);
@@ -167,7 +167,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
             if let Some(leaf) = leaf {
                 let result = leaf.call(h, &[item])?;
                 s.stack[base + RESULT] = result;
-                s.set_native(true, i as u32);
+                s.set_native(true, i);
                 waiting = true;
                 continue;
             }

@@ -81,7 +81,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
         let mut acc = s.stack[base + ACC];
         let folded = fold_leaf(h, leaf, list, &mut i, &mut acc);
         s.stack[base + ACC] = acc;
-        s.set_native(false, i as u32);
+        s.set_native(false, i);
         folded?;
     }
     loop {
@@ -94,7 +94,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
             };
             s.stack[base + ACC] = acc;
             i += 1;
-            s.set_native(false, i as u32);
+            s.set_native(false, i);
             h.set_mark();
         }
         if i >= list.len() {

@@ -14,7 +14,7 @@ mod table;
 use crate::builtins::{Imp, args};
 use crate::error::{Error, Reason};
 use crate::heap::{Composed, Fault, Heap, Res, Value, VecBuilder, Vector};
-use crate::machine::{Called, Code, Frame, Out, State, key_of};
+use crate::machine::{Called, Code, Frame, Out, State, key_of, slot};
 
 pub(crate) use again::again;
 pub(crate) use parallel::{start_worker, waiting, worker_call};
@@ -224,15 +224,16 @@ fn push<'h>(
     let size = registers.len();
     s.ensure(h, at + size)?;
     s.reserve_frame(h)?;
+    let (base, count) = (slot(at)?, slot(size)?);
     s.stack[at..at + size].copy_from_slice(registers);
-    s.frames.push(Frame { code: Code::Native { op, waiting: false, i: 0, size: size as u16 }, base: at as u32, dst });
+    s.frames.push(Frame { code: Code::Native { op, waiting: false, i: 0, size: count }, base, dst });
     Ok(Called::Frame)
 }
 
 /// The state of the native frame on top: its first register, whether a result has come, and its count.
 fn current(s: &State<'_>) -> (usize, bool, usize) {
     match s.frames.last() {
-        Some(&Frame { code: Code::Native { waiting, i, .. }, base, .. }) => (base as usize, waiting, i as usize),
+        Some(&Frame { code: Code::Native { waiting, i, .. }, base, .. }) => (base as usize, waiting, i),
         _ => (0, false, 0),
     }
 }
@@ -241,7 +242,7 @@ fn current(s: &State<'_>) -> (usize, bool, usize) {
 #[inline]
 fn called<'h>(s: &mut State<'h>, depth: usize, i: usize, called: Called<'h>) -> Option<Flow> {
     if let Some(Frame { code: Code::Native { waiting, i: count, .. }, base, .. }) = s.frames.get_mut(depth) {
-        (*waiting, *count) = (true, i as u32);
+        (*waiting, *count) = (true, i);
         let base = *base as usize;
         return match called {
             Called::Value(value) => {

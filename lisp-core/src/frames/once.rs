@@ -49,15 +49,8 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
     let (base, waiting, _) = current(s);
     h.set_mark();
     if !waiting {
-        let size = match s.frames.last() {
-            Some(crate::machine::Frame { code: crate::machine::Code::Native { size, .. }, .. }) => *size as usize,
-            _ => CALL + 1,
-        };
-        let argc = size - CALL - 1;
         let f = s.stack[base + CALL];
-        h.room(argc * 16)?;
-        let given = s.stack[base + CALL + 1..base + size].to_vec();
-        let out = s.call_from_native(h, f, &given)?;
+        let out = s.call_with_registers(h, f, CALL + 1)?;
         if let Some(flow) = called(s, depth, 0, out) {
             return Ok(flow);
         }

@@ -5,7 +5,7 @@ use super::{ACC, EXTRA, EXTRA2, FUNCTION, Flow, FrameOp, ITEMS, RESULT, called, 
 use crate::cost;
 use crate::error::Reason;
 use crate::heap::{Fault, Heap, Res, Value, VecBuilder};
-use crate::machine::{Called, Code, Frame, State};
+use crate::machine::{Called, State};
 
 /// One call of a parallel call: the function and its arguments.
 pub(crate) struct WorkerCall<'h> {
@@ -97,13 +97,7 @@ pub(super) fn step_worker<'h>(h: &'h Heap, s: &mut State<'h>) -> Res<Flow> {
     h.set_mark();
     let (base, done, _) = current(s);
     if !done {
-        let argc = match s.frames.last() {
-            Some(&Frame { code: Code::Native { size, .. }, .. }) => size as usize - 2,
-            _ => 0,
-        };
-        let mut args = [Value::Nil; 3];
-        args[..argc].copy_from_slice(&s.stack[base + 2..base + 2 + argc]);
-        let out = s.call_from_native(h, s.stack[base + FUNCTION], &args[..argc])?;
+        let out = s.call_with_registers(h, s.stack[base + FUNCTION], FUNCTION + 1)?;
         if let Some(flow) = called(s, 0, 0, out) {
             return Ok(flow);
         }

@@ -98,7 +98,7 @@ fn compute_keys<'h>(
             let key = s.stack[base + RESULT];
             keys.push(h, key)?;
             i += 1;
-            s.set_native(false, i as u32);
+            s.set_native(false, i);
             h.set_mark();
         }
         let Some(&item) = list.get(i) else {

@@ -347,10 +347,15 @@ impl<'h> Reader<'h> {
             && let Some((keys, _)) = map.shape()
         {
             let (came, count) = self.path(node);
-            let mut places = [0u8; SMALL];
-            for (to, (sorted, _)) in places.iter_mut().zip(map.entries(h)?.iter()) {
-                let at = came[..count].iter().position(|k| k.is_some_and(|k| sorted.as_str() == Some(k.text)));
-                *to = at.unwrap_or(0) as u8;
+            let place = |key: Value<'_>| {
+                let at = came[..count].iter().position(|k| k.is_some_and(|k| key.as_str() == Some(k.text)))?;
+                u8::try_from(at).ok()
+            };
+            let mut places = [0; SMALL];
+            for (to, (key, _)) in places.iter_mut().zip(map.entries(h)?.iter()) {
+                // Without a place for each key the shape is not known, and the next object is built like this one.
+                let Some(at) = place(key) else { return Ok(Value::Map(map)) };
+                *to = at;
             }
             self.nodes[node as usize].shape = Some(Shape { keys, places });
         }

@@ -1,6 +1,6 @@
 //! Calling any value that can be called.
 
-use super::state::{Code, Frame, Pending, State, Unit};
+use super::state::{Code, Frame, Pending, State, Unit, slot};
 use crate::builtins::{Imp, args, maps};
 use crate::compile::Proto;
 use crate::error::{Error, Reason};
@@ -102,7 +102,7 @@ impl<'h> State<'h> {
                     _ => return frames::start_composed(c, h, self, at, argc, dst),
                 },
                 Value::Tool(_) => {
-                    self.pending = Some(Pending { at: at as u32, argc: argc as u32, dst });
+                    self.pending = Some(Pending { at: slot(at)?, argc: slot(argc)?, dst });
                     return Ok(Called::Tool);
                 }
                 other => return Err(not_callable(other)),
@@ -136,7 +136,7 @@ impl<'h> State<'h> {
             h.charge((argc - arity) as u64)?;
             self.stack[base + arity] = h.vector(&self.stack[base + arity..base + argc])?;
         }
-        self.frames.push(Frame { code: Code::Lisp { unit, proto, closure, pc: 0 }, base: base as u32, dst });
+        self.frames.push(Frame { code: Code::Lisp { unit, proto, closure, pc: 0 }, base: slot(base)?, dst });
         Ok(Called::Frame)
     }
 

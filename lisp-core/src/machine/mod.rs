@@ -15,7 +15,7 @@ pub use grant::{Grant, GrantBuilder};
 pub use parallel::{Branch, ParallelCall, WorkerEnd};
 pub use run::{Ending, Machine, Settings, Step, Usage};
 pub use state::Unit;
-pub(crate) use state::{Code, Frame, State};
+pub(crate) use state::{Code, Frame, State, slot};
 
 #[cfg(test)]
 mod tests;

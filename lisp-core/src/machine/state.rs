@@ -2,9 +2,10 @@
 
 use super::call::Called;
 use crate::compile::{Program, Proto};
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::frames::FrameOp;
-use crate::heap::{Closure, Collector, Heap, Res, Rooted, Value};
+use crate::heap::{Closure, Collector, Fault, Heap, Res, Rooted, Value};
 use std::sync::Arc;
 
 /// A program loaded into a machine: its definitions are linked to the machine's.
@@ -24,8 +25,9 @@ pub struct Unit {
 pub(crate) enum Code<'h> {
     /// Instructions.
     Lisp { unit: &'h Unit, proto: &'h Proto, closure: Option<&'h Closure<'h>>, pc: u32 },
-    /// A function that calls functions. `waiting` says that the result of a call is in its first register; `i` counts.
-    Native { op: FrameOp, waiting: bool, i: u32, size: u16 },
+    /// A function that calls functions, with `size` registers. `waiting` says that the result of a call is in its first
+    /// register; `i` counts.
+    Native { op: FrameOp, waiting: bool, i: usize, size: u32 },
 }
 
 /// A call in progress: its registers begin at `base`, its value goes to stack slot `dst`.
@@ -34,6 +36,25 @@ pub(crate) struct Frame<'h> {
     pub(crate) code: Code<'h>,
     pub(crate) base: u32,
     pub(crate) dst: u32,
+}
+
+const _: () = assert!(std::mem::size_of::<Frame<'_>>() == 40, "a frame is five words");
+
+/// The most slots of a stack: frames keep the numbers of slots in 32 bits.
+const MOST_SLOTS: usize = u32::MAX as usize;
+
+/// The number of a slot, or of slots, as frames keep it. The stack never has more than this can hold, so a number that
+/// does not fit is refused before anything is written.
+#[inline]
+pub(crate) fn slot(at: usize) -> Res<u32> {
+    u32::try_from(at).map_err(|_| too_many_slots())
+}
+
+#[cold]
+fn too_many_slots() -> Fault {
+    Error::new(Reason::MemoryExceeded, format!("the stack has more than {MOST_SLOTS} slots"))
+        .hint("recur less deeply, or call with fewer arguments")
+        .into()
 }
 
 /// A tool call that waits for its driver: the tool and its arguments stand on the stack.
@@ -136,8 +157,8 @@ impl<'h> State<'h> {
     fn grow_stack(&mut self, h: &Heap, need: usize) -> Res<()> {
         let len = self.stack.len();
         let size = need.max(len + len / 2).max(32);
-        if size > u32::MAX as usize {
-            return Err(Error::new(Reason::MemoryExceeded, "the stack has more than 4,294,967,295 slots").into());
+        if size > MOST_SLOTS {
+            return Err(too_many_slots());
         }
         h.hold((size - len) * std::mem::size_of::<Value<'_>>())?;
         self.stack.reserve_exact(size - len);
@@ -165,7 +186,7 @@ impl<'h> State<'h> {
     }
 
     /// Notes in the native frame on top that a result has come, or that it has been dealt with.
-    pub(crate) fn set_native(&mut self, now_waiting: bool, at: u32) {
+    pub(crate) fn set_native(&mut self, now_waiting: bool, at: usize) {
         if let Some(Frame { code: Code::Native { waiting, i, .. }, .. }) = self.frames.last_mut() {
             (*waiting, *i) = (now_waiting, at);
         }
@@ -191,12 +212,13 @@ impl<'h> State<'h> {
         let at = base as usize + size as usize;
         self.ensure(h, at + c.proto.code.registers())?;
         self.reserve_frame(h)?;
+        let first = slot(at)?;
         if let Some(frame) = self.frames.last_mut() {
-            *frame = Frame { code: Code::Native { op, waiting: true, i: count as u32, size }, base, dst };
+            *frame = Frame { code: Code::Native { op, waiting: true, i: count, size }, base, dst };
         }
         self.stack[at..at + N].copy_from_slice(&args);
         let code = Code::Lisp { unit: c.unit, proto: c.proto, closure: Some(c), pc: 0 };
-        self.frames.push(Frame { code, base: at as u32, dst: base });
+        self.frames.push(Frame { code, base: first, dst: base });
         Ok(true)
     }
 
@@ -211,5 +233,27 @@ impl<'h> State<'h> {
         self.stack[at] = f;
         self.stack[at + 1..at + 1 + args.len()].copy_from_slice(args);
         self.call(h, at, args.len(), base)
+    }
+
+    /// Calls `f` from the native frame on top with its registers from `first` on; the result goes to its first register.
+    pub(crate) fn call_with_registers(&mut self, h: &'h Heap, f: Value<'h>, first: usize) -> Res<Called<'h>> {
+        let Some(&Frame { code: Code::Native { size, .. }, base, .. }) = self.frames.last() else {
+            return Ok(Called::Value(Value::Nil));
+        };
+        let (from, at) = (base as usize + first, base as usize + size as usize);
+        let argc = at - from;
+        h.charge(cost::moved(argc))?;
+        self.ensure(h, at + 1 + argc)?;
+        self.stack[at] = f;
+        self.stack.copy_within(from..at, at + 1);
+        self.call(h, at, argc, base)
+    }
+
+    /// Registers of the native frame on top from number `first` on.
+    pub(crate) fn registers_from(&self, first: usize) -> usize {
+        match self.frames.last() {
+            Some(&Frame { code: Code::Native { size, .. }, .. }) => (size as usize).saturating_sub(first),
+            _ => 0,
+        }
     }
 }

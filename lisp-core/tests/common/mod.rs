@@ -45,7 +45,7 @@ pub(crate) fn answer_with_tools(
         Ending::Error(e) => Err(error(*e)),
         _ => {
             let printed: Res<String> = machine.with_result(|h, v| {
-                h.off_the_bill(1_000_000, u64::MAX, || {
+                h.off_the_bill(20_000_000, u64::MAX, || {
                     let mut out = TextBuf::new(h);
                     pr_str(h, v, &mut out)?;
                     Ok(out.into_string())

@@ -16,7 +16,7 @@ use std::sync::Arc;
 type Came = (Result<String, String>, Vec<String>);
 
 fn machine(source: &str, compact_every: Option<u64>) -> Came {
-    let settings = Settings { compact_every, ..Settings::default() };
+    let settings = Settings { compact_every, heap_bytes: 0, ..Settings::default() };
     let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), settings);
     let answer = common::answer(&mut machine, source, 1_000).map_err(|(reason, _)| reason.to_owned());
     (answer, machine.take_prints())
@@ -77,4 +77,31 @@ fn random_programs_do_something() {
         prints += usize::from(!printed.is_empty());
     }
     assert!(values > 300 && errors > 100 && prints > 200, "{values} values, {errors} errors, {prints} print");
+}
+
+/// The arguments of a call lie on the stack, and their number passes the sizes of smaller integers.
+#[test]
+fn calls_with_very_many_arguments_agree() {
+    type Item = fn(i64) -> value::Value;
+    let kinds: [(&str, Item); 4] = [
+        ("(range COUNT)", value::Value::from),
+        ("(map str (range COUNT))", |i| value::Value::Str(i.to_string())),
+        ("(map (constantly nil) (range COUNT))", |_| value::Value::Nil),
+        ("(map vector (range COUNT))", |i| value::Value::List(vec![i.into()])),
+    ];
+    let known = ["+", "-", "max", "min", "<", "<=", ">", ">=", "=", "str", "pr-str", "vector", "concat", "println"];
+    for count in [0, 2, 65_533, 65_536, 65_537] {
+        for (list, item) in kinds {
+            let args: Vec<value::Value> = (0..count).map(item).collect();
+            for name in known {
+                let mut run = eval::Run::default();
+                let wanted = builtins::call(&mut run, name, args.clone());
+                let wanted = (wanted.map(|v| value::readable(&v)).map_err(|f| f.reason.to_owned()), run.prints);
+                let source = format!("(apply {name} {})", list.replace("COUNT", &count.to_string()));
+                let cut = |came: &Came| format!("{came:?}").chars().take(100).collect::<String>();
+                let got = machine(&source, None);
+                assert!(got == wanted, "{source}\n  oracle  {}\n  machine {}", cut(&wanted), cut(&got));
+            }
+        }
+    }
 }

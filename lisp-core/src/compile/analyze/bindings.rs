@@ -87,17 +87,17 @@ impl Analyzer<'_> {
                 _ => return Err(invalid(span, "& must be followed by exactly one pattern").hint("write [a & rest]")),
             },
         };
-        if leading.len() > u16::MAX as usize {
-            return Err(invalid(span, "the pattern has too many elements"));
-        }
+        let Ok(count) = u16::try_from(leading.len()) else {
+            return Err(invalid(span, "the pattern has more than 65,535 elements"));
+        };
         let whole = self.fresh();
         out.push(Bind { var: Some(whole), init: prim(Prim::SeqArg, vec![init], span) });
-        for (i, item) in leading.iter().enumerate() {
-            let element = prim(Prim::Nth(i as u16), vec![Node::local(whole, item.span)], item.span);
+        for (i, item) in (0..count).zip(leading) {
+            let element = prim(Prim::Nth(i), vec![Node::local(whole, item.span)], item.span);
             self.pattern(item, element, out)?;
         }
         if let Some(rest) = rest {
-            let tail = prim(Prim::Rest(leading.len() as u16), vec![Node::local(whole, rest.span)], rest.span);
+            let tail = prim(Prim::Rest(count), vec![Node::local(whole, rest.span)], rest.span);
             self.pattern(rest, tail, out)?;
         }
         Ok(())
