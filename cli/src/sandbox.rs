@@ -3,10 +3,13 @@
 use crate::exit::{Exit, Failure};
 use crate::options::{Grant, LimitOptions};
 use crate::report;
-use lisp_runtime::Answer;
+use lisp_runtime::{Answer, Tool, Tools};
 use lisp_sandbox::{Managed, Sandbox};
-use std::io::Write;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// What the command takes.
 #[derive(Debug, clap::Args)]
@@ -32,7 +35,8 @@ pub(crate) struct Arguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let no_layer = |error: lisp_sandbox::SetupError| Failure::Door(error.to_string());
-    let mut out = std::io::stdout().lock();
+    // Not locked: the program prints meanwhile.
+    let mut out = std::io::stdout();
     let (Some(file), Some(dir)) = (&arguments.file, &arguments.dir) else {
         let capabilities = lisp_sandbox::capabilities().map_err(no_layer)?;
         match arguments.json {
@@ -52,21 +56,60 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
     };
     let sandbox = Sandbox::builder().engine(engine).build().map_err(no_layer)?;
+    let input = match arguments.json {
+        true => input,
+        // Who does not read the output may still read the pipes.
+        false => input.on_print(|line| drop(writeln!(io::stdout().lock(), "{line}"))),
+    };
+    let input = input.tools(read_line()?);
     let pipes = |error| Failure::File { path: dir.clone(), error };
     let managed = Managed::start(&sandbox, dir, source.clone(), input).map_err(pipes)?;
-    let Some(outcome) = managed.wait() else {
+    let ended_by = stop_on_signals(&managed)?;
+    let outcome = managed.wait();
+    match ended_by.load(Ordering::Relaxed) {
+        0 => {}
+        // The pipes are gone; now the signal does what it does.
+        signal => signal_hook::low_level::emulate_default_handler(signal)?,
+    }
+    let Some(outcome) = outcome else {
         return Err(Failure::Door("the program's process did not end".to_owned()));
     };
     if arguments.json {
         writeln!(out, "{}", Answer::new(None, &outcome).to_json())?;
         return Ok(Exit::of(&outcome));
     }
-    for line in &outcome.prints {
-        writeln!(out, "{line}")?;
-    }
     match outcome.problem() {
         Some(problem) => eprint!("{}", report::draw(problem, &file.display().to_string(), &source)),
         None => writeln!(out, "{}", outcome.text().unwrap_or_default())?,
     }
     Ok(Exit::of(&outcome))
+}
+
+/// `(tool/read-line)`: the next line of standard input, nil at its end. A client holds the program at a place of the
+/// program's choice with it, to measure what lies between two places.
+fn read_line() -> Result<Tools, Failure> {
+    let read = |_: &lisp_runtime::ToolCall| {
+        let mut line = String::new();
+        let read = io::stdin().read_line(&mut line)?;
+        Ok((read > 0).then(|| line.trim_end_matches(['\n', '\r']).to_owned()))
+    };
+    let mut tools = Tools::new();
+    // On a thread of its own: the run's end does not wait for a line.
+    let tool = Tool::new("read-line", read).signature("() -> :string?").detached();
+    tools.add(tool).map_err(|error| Failure::Usage(error.to_string()))?;
+    Ok(tools)
+}
+
+/// Ends the program, and with it its pipes, on the signals that end a process; the number is the signal's.
+fn stop_on_signals(managed: &Managed) -> io::Result<Arc<AtomicI32>> {
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let ended_by = Arc::new(AtomicI32::new(0));
+    let (stop, told) = (managed.stop_handle(), ended_by.clone());
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        for signal in signals.forever() {
+            told.store(signal, Ordering::Relaxed);
+            stop();
+        }
+    })?;
+    Ok(ended_by)
 }

@@ -344,3 +344,49 @@ fn run_prints_as_the_program_does_and_ctrl_c_ends_it_in_order() {
         assert!(err(&done).contains("cancelled"), "{}", err(&done));
     }
 }
+
+/// Starts a watched program whose first line is `:begun`, and waits for that.
+#[cfg(target_os = "linux")]
+fn watched(dir: &Path, program: &Path) -> (std::process::Child, std::io::BufReader<std::process::ChildStdout>) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ptcl"))
+        .args(["sandbox", "--limits", "timeout_ms=60000", "--dir"])
+        .args([dir, program])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("ptcl starts");
+    let mut pipe = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut pipe, &mut line).expect("a line");
+    assert_eq!(line, ":begun\n");
+    (child, pipe)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_watched_program_reads_lines_and_its_pipes_go_with_it() {
+    let dir = std::env::temp_dir().join(format!("ptcl-pipes-{}", std::process::id()));
+    let program = file("lines.clj", "(println :begun) [(tool/read-line) (tool/read-line) (tool/read-line)]");
+    let ask = |byte: &str| {
+        std::fs::write(dir.join("wait"), byte).expect("a question");
+        std::fs::read_to_string(dir.join("status")).expect("an answer")
+    };
+    let (mut child, mut pipe) = watched(&dir, &program);
+    let mut input = child.stdin.take().expect("a pipe");
+    input.write_all(b"one\ntwo\r\n").expect("lines");
+    drop(input);
+    while !ask("1").contains("exited normally") {}
+    assert!(ask("0").contains("exited normally"));
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut pipe, &mut line).expect("the value");
+    assert_eq!((line.as_str(), child.wait().expect("an end").code()), ("[\"one\" \"two\" nil]\n", Some(0)));
+    // SIGTERM takes the pipes away; so does the next start when nobody could.
+    for (signal, left) in [("-TERM", false), ("-KILL", true), ("-INT", false)] {
+        let (mut child, _pipe) = watched(&dir, &program);
+        assert!(ask("1").contains("process running normally"));
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill").success());
+        assert_eq!(child.wait().expect("an end").code(), None);
+        assert_eq!(dir.join("wait").exists(), left, "{signal}");
+    }
+    std::fs::remove_dir(dir).expect("an empty directory");
+}

@@ -3,7 +3,8 @@
 //! A client opens `wait`, writes `0` (terminate) or `1` (keep running) and closes it; then it opens `status` and reads
 //! three lines to the end: processor time so far in microseconds, memory now in bytes, and how things stand. `1` may be
 //! asked any number of times, also after the process has ended; `0` is the last. Before it is killed, a process that is
-//! terminated has about 50 ms to end by itself.
+//! terminated has about 50 ms to end by itself. Between its two steps a client may take as long as it likes; only the
+//! answer to `0` is given up after a minute.
 
 use crate::running::Running;
 use crate::sandbox::Sandbox;
@@ -21,8 +22,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a client that asked may take to open `status`.
+/// How long an answer stays in the pipe for a client that has opened `status` and does not read.
 const CLIENT: Duration = Duration::from_secs(1);
+/// The most answers that wait for clients. Those of clients that are gone are among them, so the oldest go first.
+const WAITING: usize = 64;
+/// How long the answer to `0` waits for its client.
+const LINGER: Duration = Duration::from_secs(60);
+/// How long others are waited for once a client has the answer after the end.
+const QUIET: Duration = Duration::from_millis(100);
 /// How long a terminated process may take until its end is known, the grace included.
 const END: Duration = Duration::from_secs(2);
 
@@ -78,16 +85,15 @@ impl Managed {
 
     /// Makes the pipes, and two threads: one that runs the program, one that answers clients.
     fn start_with(dir: &Path, run: impl FnOnce(&Shared) + Send + 'static) -> io::Result<Managed> {
-        use std::os::unix::fs::DirBuilderExt;
-        match std::fs::DirBuilder::new().mode(0o700).create(dir) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
+        make_pipes(dir)?;
+        let started = Managed::start_threads(dir, run);
+        if started.is_err() {
+            remove_pipes(dir);
         }
-        let pipe = |name: &str| {
-            rustix::fs::mknodat(rustix::fs::CWD, dir.join(name), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
-        };
-        pipe("status")?;
-        pipe("wait")?;
+        started
+    }
+
+    fn start_threads(dir: &Path, run: impl FnOnce(&Shared) + Send + 'static) -> io::Result<Managed> {
         let shared = Arc::new(Shared {
             dir: dir.to_owned(),
             cancel: Cancel::new(),
@@ -100,8 +106,10 @@ impl Managed {
         let (far, near) = (shared.clone(), shared.clone());
         let wait = open(&dir.join("wait"), OFlags::RDONLY)?;
         let run = std::thread::Builder::new().spawn(move || run(&far))?;
-        let server = std::thread::Builder::new().spawn(move || near.serve(wait))?;
-        Ok(Managed { shared, server: Some(server), run: Some(run) })
+        // Without a server the run is cancelled and waited for, as when it is dropped.
+        let mut managed = Managed { shared, server: None, run: Some(run) };
+        managed.server = Some(std::thread::Builder::new().spawn(move || near.serve(wait))?);
+        Ok(managed)
     }
 
     /// Waits until a client has terminated it, and gives what came of the program.
@@ -112,8 +120,13 @@ impl Managed {
 
     /// Ends the process as if a client had, without one.
     pub fn stop(&self) {
-        self.shared.cancel.cancel();
-        let _ = rustix::io::write(&self.shared.stop, &1_u64.to_ne_bytes());
+        self.shared.stop();
+    }
+
+    /// [`Managed::stop`] for another thread, one that waits for signals for example.
+    pub fn stop_handle(&self) -> impl Fn() + Send + Sync + 'static {
+        let shared = self.shared.clone();
+        move || shared.stop()
     }
 
     fn join(&mut self) {
@@ -128,6 +141,49 @@ impl Drop for Managed {
     fn drop(&mut self) {
         self.stop();
         self.join();
+    }
+}
+
+/// Makes the directory and the pipes. Pipes that a server has left behind are replaced: nobody reads its questions.
+fn make_pipes(dir: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    match std::fs::DirBuilder::new().mode(0o700).create(dir) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let is_pipe =
+        |path: &Path| rustix::fs::lstat(path).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
+    let wait = dir.join("wait");
+    let served = !is_pipe(&wait)
+        || rustix::fs::open(&wait, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).is_ok();
+    if !served {
+        remove_pipes(dir);
+    }
+    let make = |name: &str| {
+        let path = dir.join(name);
+        let made = rustix::fs::mknodat(rustix::fs::CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0);
+        made.map_err(|error| {
+            let error = io::Error::from(error);
+            let why = match error.kind() {
+                io::ErrorKind::AlreadyExists if is_pipe(&path) => "a pipe that another process serves".to_owned(),
+                io::ErrorKind::AlreadyExists => {
+                    "in the way of a pipe; remove it or choose another directory".to_owned()
+                }
+                _ => error.to_string(),
+            };
+            io::Error::new(error.kind(), format!("{name}: {why}"))
+        })
+    };
+    make("wait")?;
+    make("status").inspect_err(|_| {
+        let _ = rustix::fs::unlink(&wait);
+    })
+}
+
+fn remove_pipes(dir: &Path) {
+    for name in ["wait", "status"] {
+        // They may have been removed by hand.
+        let _ = rustix::fs::unlink(dir.join(name));
     }
 }
 
@@ -176,42 +232,43 @@ impl Shared {
 
     fn finish(&self, mut running: Running, home: &mut Home) -> Outcome {
         let _ = self.process.set(running.process());
+        running.identify();
         running.finish(home)
+    }
+
+    fn stop(&self) {
+        self.cancel.cancel();
+        let _ = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
     }
 
     /// Answers clients until one terminates the process, then removes the pipes. It never waits for one client alone: a
     /// client that goes away between its two steps, or does not read, holds up neither the others nor the end.
     fn serve(&self, wait: OwnedFd) {
         let mut wait = Questions { pipe: wait, heard: false };
-        let mut desk = Answers { status: self.dir.join("status"), waiting: VecDeque::new(), given: None };
-        let mut last = false;
+        let mut answers = Answers::new(self.dir.join("status"));
+        let mut terminated = None;
         let mut pause = Pause::default();
         // What was asked while the process had its grace is answered too.
         let mut silent = false;
-        while !(last && silent && desk.is_idle()) {
-            let idle = desk.is_idle() && !last;
-            match self.next(&mut wait, if idle { None } else { Some(pause.next()) }) {
-                Ok(Some(asks)) => {
-                    silent = last && asks.is_empty();
-                    for ask in asks {
-                        pause = Pause::default();
-                        if ask == Ask::Terminate && !last {
-                            self.terminate();
-                            last = true;
-                            // Whoever comes later finds no pipe.
-                            let _ = rustix::fs::unlink(self.dir.join("wait"));
-                        }
-                        desk.waiting.push_back((ask, Instant::now() + CLIENT));
-                    }
+        while !(silent && answers.are_over(terminated)) {
+            let idle = answers.is_idle() && terminated.is_none();
+            let Ok(Some(asks)) = self.next(&mut wait, if idle { None } else { Some(pause.next()) }) else { break };
+            silent = asks.is_empty();
+            for ask in asks {
+                pause = Pause::default();
+                if ask == Ask::Terminate && terminated.is_none() {
+                    self.terminate();
+                    terminated = Some(Instant::now());
+                    // Whoever comes later finds no pipe.
+                    let _ = rustix::fs::unlink(self.dir.join("wait"));
                 }
-                Ok(None) | Err(_) => break,
+                answers.owe(ask);
             }
-            desk.give(|ask| self.text(ask));
+            answers.give(|ask| self.text(ask));
         }
         self.terminate();
-        for name in ["wait", "status"] {
-            let _ = rustix::fs::unlink(self.dir.join(name));
-        }
+        answers.release(|ask| self.text(ask));
+        remove_pipes(&self.dir);
     }
 
     /// Waits for clients, at most so long. A client that writes nothing has asked nonsense. `None` when the host has had
@@ -307,17 +364,38 @@ struct Questions {
 /// Answers that clients have not come for yet.
 struct Answers {
     status: PathBuf,
-    waiting: VecDeque<(Ask, Instant)>,
+    waiting: VecDeque<Ask>,
     /// An answer in the pipe beside what somebody has left there, to be read by whoever comes for it.
     given: Option<(OwnedFd, Instant)>,
+    last_given: Option<Instant>,
 }
 
 impl Answers {
+    fn new(status: PathBuf) -> Self {
+        Answers { status, waiting: VecDeque::new(), given: None, last_given: None }
+    }
+
+    fn owe(&mut self, ask: Ask) {
+        if self.waiting.len() == WAITING {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(ask);
+    }
+
     fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.given.is_none()
     }
 
-    /// Gives the first of them out, if somebody is there to read it.
+    /// The process was terminated, and whoever is to come for an answer has come, or had time to.
+    fn are_over(&self, terminated: Option<Instant>) -> bool {
+        let Some(terminated) = terminated else { return false };
+        match self.last_given.filter(|given| *given >= terminated) {
+            Some(given) => self.is_idle() || given.elapsed() >= QUIET,
+            None => terminated.elapsed() >= LINGER,
+        }
+    }
+
+    /// Gives the latest of them out, if somebody is there to read it: the clients of older ones may be gone.
     fn give(&mut self, text: impl FnOnce(Ask) -> String) {
         if let Some((status, until)) = &self.given {
             if Instant::now() < *until && rustix::io::ioctl_fionread(status).unwrap_or(0) > 0 {
@@ -325,21 +403,25 @@ impl Answers {
             }
             self.given = None;
         }
-        let Some(&(ask, until)) = self.waiting.front() else { return };
+        let Some(&ask) = self.waiting.back() else { return };
         let left = leftovers(&self.status);
-        match open(&self.status, OFlags::WRONLY) {
-            Ok(status) => {
-                // Shorter than what a pipe takes at once.
-                let _ = rustix::io::write(&status, text(ask).as_bytes());
-                if left {
-                    self.given = Some((status, until));
-                }
-                self.waiting.pop_front();
+        // Otherwise nobody reads yet.
+        if let Ok(status) = open(&self.status, OFlags::WRONLY) {
+            // Shorter than what a pipe takes at once.
+            let _ = rustix::io::write(&status, text(ask).as_bytes());
+            if left {
+                self.given = Some((status, Instant::now() + CLIENT));
             }
-            Err(_) if Instant::now() >= until => drop(self.waiting.pop_front()),
-            // Nobody reads yet.
-            Err(_) => {}
+            self.waiting.pop_back();
+            self.last_given = Some(Instant::now());
         }
+    }
+
+    /// Lets a client go that waits for the pipe to be opened.
+    fn release(&mut self, text: impl FnOnce(Ask) -> String) {
+        self.given = None;
+        self.owe(Ask::Look);
+        self.give(text);
     }
 }
 
@@ -355,7 +437,7 @@ impl Default for Pause {
 impl Pause {
     fn next(&mut self) -> Duration {
         let now = self.0;
-        self.0 = (now * 2).min(Duration::from_millis(2));
+        self.0 = (now * 2).min(Duration::from_millis(5));
         now
     }
 }
@@ -384,7 +466,7 @@ fn state_of(outcome: &Outcome) -> String {
     let killed = problem.error.details.iter().any(|(name, _)| name == "ended_by");
     match (outcome.verdict(), problem.phase) {
         (Verdict::Cancelled, _) if killed => "forced termination".to_owned(),
-        (Verdict::Cancelled, _) => "exited normally".to_owned(),
+        (Verdict::Cancelled, _) => "terminated".to_owned(),
         (_, Phase::Compile) => "Compilation failed.".to_owned(),
         _ => crate::verdict::clean(&format!("process interrupted: {}", problem.error), 400),
     }

@@ -160,6 +160,22 @@ impl Running {
         self.process.clone()
     }
 
+    /// Has the template show the process, before the run goes on: it may spend its time in calls on this thread. A busy
+    /// template is not waited for for ever; it is asked again while the run goes on.
+    pub(crate) fn identify(&mut self) {
+        let until = Instant::now() + REAPING;
+        while self.process.get().is_none() && !self.shown && self.end.is_none() && Instant::now() < until {
+            if !self.asked_for {
+                let _ = self.ask_for(false);
+            }
+            let step = Timespec { tv_sec: 0, tv_nsec: CANCEL_STEP.subsec_nanos().into() };
+            let mut fds = [self.channels.lane.status()];
+            if rustix::event::poll(&mut fds, Some(&step)).is_ok_and(|ready| ready > 0) {
+                self.read_notices();
+            }
+        }
+    }
+
     #[cfg(feature = "testing")]
     /// How long after the deadline the signal to kill was sent, if it was.
     pub(crate) fn overshoot(&self) -> Option<Duration> {
