@@ -34,6 +34,9 @@ pub(crate) struct LimitOptions {
     /// Limits in place of the defaults, such as timeout_ms=5000,loop_iterations=0; 0 is off where that is possible
     #[arg(long, value_name = "NAME=N", value_delimiter = ',')]
     limits: Vec<String>,
+    /// Threads that tool calls may take at once, 0 to 1024; 64 without this option
+    #[arg(long, value_name = "N")]
+    tool_threads: Option<usize>,
 }
 
 impl LimitOptions {
@@ -47,11 +50,12 @@ impl LimitOptions {
             let value = value.replace('_', "").parse().map_err(|_| wrong(format!("{value} is no whole number")))?;
             asked.set(name, value).map_err(|error| wrong(error.to_string()))?;
         }
-        Engine::builder()
-            .limits(Limits::default().with(&asked))
-            .ceiling(Limits::unlimited())
-            .build()
-            .map_err(|error| Failure::Usage(error.to_string()))
+        let builder = Engine::builder().limits(Limits::default().with(&asked)).ceiling(Limits::unlimited());
+        let builder = match self.tool_threads {
+            Some(threads) => builder.tool_threads(threads),
+            None => builder,
+        };
+        builder.build().map_err(|error| Failure::Usage(error.to_string()))
     }
 }
 

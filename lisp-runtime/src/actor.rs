@@ -53,7 +53,7 @@ impl Common {
     const WORKERS: u64 = 1_024;
 
     pub(crate) fn new(setting: Setting, started: Instant, worker: Settings) -> Self {
-        let slots = setting.limits.parallel_workers.min(Self::WORKERS);
+        let slots = Self::slots(&setting.limits);
         Common {
             deadline: crate::run::deadline(started, setting.limits.timeout_ms),
             desk: Desk::new(setting.limits.tool_calls),
@@ -65,6 +65,11 @@ impl Common {
             fault: std::sync::Mutex::default(),
             setting,
         }
+    }
+
+    /// How many workers may be alive at once.
+    pub(crate) fn slots(limits: &Limits) -> u64 {
+        limits.parallel_workers.min(Self::WORKERS)
     }
 
     /// A worker is at this stage.
@@ -303,7 +308,16 @@ impl Actor {
 
     /// Ends the machine when its time is over, or when it has been cancelled. Answers whether it did.
     pub(crate) fn stop_if_over(&mut self) -> bool {
+        self.stop_if_over_after(None)
+    }
+
+    /// As [`Self::stop_if_over`], after a call that waited in vain for one of so many tool threads.
+    fn stop_if_over_after(&mut self, waited_for: Option<usize>) -> bool {
         let Some((cause, error)) = self.over() else { return false };
+        let error = match waited_for {
+            Some(most) if matches!(cause, Cause::Deadline | Cause::ParallelDeadline) => no_tool_thread(error, most),
+            _ => error,
+        };
         self.pending = None;
         self.cause = Some(cause);
         self.machine.stop(error);
@@ -437,7 +451,11 @@ impl Actor {
         let waited = self.common.desk.settle(&mut self.ledger, ticket, &reply, spent);
         waited.into_iter().for_each(Task::go_on);
         // A reply that comes too late is dropped.
-        if self.stop_if_over() {
+        let waited_for = match &reply {
+            Reply::NotMade { tool_threads } => *tool_threads,
+            _ => None,
+        };
+        if self.stop_if_over_after(waited_for) {
             return;
         }
         match reply {
@@ -448,7 +466,9 @@ impl Actor {
                 self.machine.reply_error(error);
             }
             Reply::Refused(error) => self.machine.reply_error(error),
-            Reply::Late => self.machine.stop(Error::new(Reason::Timeout, "a tool did not return in time")),
+            Reply::Late | Reply::NotMade { .. } => {
+                self.machine.stop(Error::new(Reason::Timeout, "a tool did not return in time"));
+            }
         }
     }
 
@@ -487,6 +507,14 @@ pub(crate) fn run_timeout(limits: &Limits) -> Error {
     Error::new(Reason::Timeout, format!("the run takes longer than {limit} ms"))
         .hint("do less work, for example on fewer rows, or raise the limit timeout_ms")
         .detail("limit_ms", limit)
+}
+
+/// The error of a run whose time was over while a call waited for a thread.
+fn no_tool_thread(mut error: Error, most: usize) -> Error {
+    error.message = format!("{}: a tool call waited for one of {most} tool threads, all of them taken", error.message);
+    error
+        .hint("use tools that return, or raise tool_threads (EngineBuilder::tool_threads, --tool-threads)")
+        .detail("tool_threads", most)
 }
 
 fn with_signature(error: Error, tool: &Tool) -> Error {

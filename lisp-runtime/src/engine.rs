@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::input::{DataSet, Input, Source};
 use crate::limits::{Limits, bytes};
 use crate::outcome::{Outcome, Phase, Problem};
-use crate::parallel::{Exec, Inline, Pool, cores, work};
+use crate::parallel::{Exec, Inline, OnPool, Pool, ToolThreads, cores, work};
 use crate::program::Program;
 use crate::run::{Next, Run, Setting};
 use crate::session::Session;
@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Limits and tools, made once. Cheap to clone and shared by any number of threads.
 ///
@@ -34,6 +34,7 @@ struct Inner {
     ceiling: Limits,
     tools: Arc<Tools>,
     pool: Threads,
+    tool_threads: ToolThreads,
     clock: Clock,
     cores: Option<usize>,
 }
@@ -63,6 +64,7 @@ impl Default for Engine {
             ceiling: Limits::default(),
             tools: Arc::new(Tools::new()),
             pool: Threads::default(),
+            tool_threads: ToolThreads::shared(),
             clock: Clock::default(),
             cores: None,
         }))
@@ -239,7 +241,16 @@ impl Engine {
             Threads::Own(pool) => Some(pool.clone()),
             Threads::None => None,
         };
-        pool.map_or_else(|| Exec::Inline(Arc::default()), Exec::Pool)
+        let tools = self.0.tool_threads.clone();
+        match pool {
+            Some(pool) => Exec::Pool(OnPool::new(pool, tools)),
+            None => Exec::Inline(Arc::new(Inline::calling_on(tools))),
+        }
+    }
+
+    /// The threads that tools are called on.
+    pub(crate) fn tool_threads(&self) -> &ToolThreads {
+        &self.0.tool_threads
     }
 
     /// The outcome of a run that did not begin.
@@ -253,19 +264,28 @@ impl Engine {
 
 /// Drives a run to its end, the program itself on this thread.
 pub(crate) fn to_end(run: &mut Run, engine: &Engine) -> Outcome {
+    /// How often the time of workers that wait is looked at.
+    const STEP: Duration = Duration::from_millis(2);
     loop {
         match run.advance() {
-            Next::Call(tool, call) => run.reply(tool.call(call)),
+            Next::Call(tool, call) => run.reply(tool.call(call, &engine.0.tool_threads)),
             Next::Printed(_) => {}
             Next::Workers => {
                 let exec = engine.exec();
                 if let Some(first) = run.send_workers(exec.clone()) {
                     work(first);
                 }
-                if let Exec::Inline(inline) = exec {
-                    inline.run();
+                match exec {
+                    Exec::Inline(inline) => {
+                        inline.run();
+                        run.is_back(Run::LONG);
+                    }
+                    Exec::Pool(on) => {
+                        while !run.is_back(STEP) {
+                            on.end_those_that_are_over();
+                        }
+                    }
                 }
-                run.is_back(true);
             }
             Next::Done(outcome) => return *outcome,
         }
@@ -285,10 +305,10 @@ impl Progress {
     fn of(mut run: Box<Run>) -> Self {
         let inline = run.by_hand.get_or_insert_with(|| Arc::new(Inline::by_hand())).clone();
         loop {
-            if !run.is_back(false) {
+            if !run.is_back(Duration::ZERO) {
                 inline.run();
                 let calls: Vec<_> = inline.waiting().into_iter().map(|call| (CallId(call.number), call)).collect();
-                if !run.is_back(calls.is_empty()) {
+                if !run.is_back(if calls.is_empty() { Run::LONG } else { Duration::ZERO }) {
                     return Progress::ToolCall(Waiting { run, calls });
                 }
             }
@@ -364,7 +384,7 @@ impl Waiting {
 
     /// Answers no call, and looks whether the time of the run, or of a worker that waits, is over.
     pub fn poll(mut self) -> Progress {
-        if self.run.is_back(false) && !self.run.actor.stop_if_over() {
+        if self.run.is_back(Duration::ZERO) && !self.run.actor.stop_if_over() {
             return Progress::ToolCall(self);
         }
         Progress::of(self.run)
@@ -383,6 +403,7 @@ pub struct EngineBuilder {
     ceiling: Option<Limits>,
     tools: Vec<Tool>,
     pool: Threads,
+    tool_threads: Option<usize>,
     pub(crate) clock: Clock,
     /// As the other half of a run counts them, in the half that is sent off.
     pub(crate) cores: Option<usize>,
@@ -421,6 +442,20 @@ impl EngineBuilder {
         self
     }
 
+    /// How many threads tool calls may take at once: those of parallel workers, and those of detached tools
+    /// ([`Tool::detached`]), also behind the process door. Other calls of a program are made on the thread of its run. The
+    /// threads are started when they are needed, end when they are idle, and are shared by the clones of the engine. A call
+    /// that finds all of them taken waits for one, until the run's deadline or cancellation: then it is not made, and the
+    /// error of the run says so.
+    ///
+    /// 0 to 1,024. With 0, parallel workers call tools on the thread that they run on, and detached tools fail. Without
+    /// this, the engine shares 64 threads with the other engines of the process.
+    #[must_use]
+    pub fn tool_threads(mut self, most: usize) -> Self {
+        self.tool_threads = Some(most);
+        self
+    }
+
     /// Starts no threads: parallel workers take turns on the thread of their run, and so do their tools.
     #[must_use]
     pub fn without_threads(mut self) -> Self {
@@ -448,18 +483,26 @@ impl EngineBuilder {
     /// The engine.
     ///
     /// # Errors
-    /// Two tools of one name, a name that no program can write, or a signature that cannot be read.
+    /// Two tools of one name, a name that no program can write, a signature that cannot be read, or more tool threads
+    /// than there may be.
     pub fn build(self) -> Result<Engine, BuildError> {
         let mut tools = Tools::new();
         for tool in self.tools {
             tools.add(tool)?;
         }
         let ceiling = self.ceiling.unwrap_or(self.limits);
+        let tool_threads = match (&self.pool, self.tool_threads) {
+            (Threads::None, _) => ToolThreads::new(0),
+            (_, None) => ToolThreads::shared(),
+            (_, Some(most)) if most > ToolThreads::MOST => return Err(BuildError::ToolThreads(most)),
+            (_, Some(most)) => ToolThreads::new(most),
+        };
         Ok(Engine(Arc::new(Inner {
             limits: self.limits,
             ceiling,
             tools: Arc::new(tools),
             pool: self.pool,
+            tool_threads,
             clock: self.clock,
             cores: self.cores,
         })))

@@ -93,6 +93,7 @@ impl Ledger {
             Reply::Error(error) => {
                 (line.status, line.error) = (CallStatus::Error, Some(Preview::of(&error.message).text));
             }
+            Reply::NotMade { .. } => (line.status, line.error) = (CallStatus::Error, reply.why_not_made()),
             Reply::Refused(_) | Reply::Late => {}
         }
         self.bytes = before + entry.bytes();

@@ -20,7 +20,7 @@ use lisp_core::{CallSite, Error, Reason, Span, Trace};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// What a run needs of its engine.
@@ -135,6 +135,9 @@ pub(crate) fn deadline(from: Instant, ms: u64) -> Option<Instant> {
 }
 
 impl Run {
+    /// For waiting where nothing else is left to do.
+    pub(crate) const LONG: Duration = Duration::from_secs(3_600);
+
     /// Brings the grant in and measures the baseline. `turn` is the turn of a session that it is for, from 1.
     pub(crate) fn set_up(
         started: Instant,
@@ -339,14 +342,16 @@ impl Run {
         Group::begin(exec, Owner::Program(actor, driver))
     }
 
-    /// Takes the program back when its workers are done; before that, answers false or `wait`s.
-    pub(crate) fn is_back(&mut self, wait: bool) -> bool {
+    /// Takes the program back when its workers are done. Waits for that for a moment, the first argument; returns whether it
+    /// is back.
+    pub(crate) fn is_back(&mut self, wait: Duration) -> bool {
         let Some(away) = &self.away else { return true };
-        let back = if wait { away.recv().map_err(|_| TryRecvError::Disconnected) } else { away.try_recv() };
-        match back {
+        match away.recv_timeout(wait) {
             Ok(actor) => self.actor = actor,
-            Err(TryRecvError::Empty) => return false,
-            Err(TryRecvError::Disconnected) => self.actor.lose("a parallel call was lost by a bug of the interpreter"),
+            Err(RecvTimeoutError::Timeout) => return false,
+            Err(RecvTimeoutError::Disconnected) => {
+                self.actor.lose("a parallel call was lost by a bug of the interpreter");
+            }
         }
         self.away = None;
         true

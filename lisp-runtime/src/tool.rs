@@ -1,6 +1,7 @@
 //! Tools: what the host lets a program call.
 
 use crate::cancel::Cancel;
+use crate::parallel::ToolThreads;
 use crate::signature::{Signature, SignatureError};
 use lisp_core::Error;
 use serde::Serialize;
@@ -82,6 +83,11 @@ impl ToolCall {
     /// Has the run been cancelled?
     pub fn is_cancelled(&self) -> bool {
         self.cancel.is_cancelled()
+    }
+
+    /// Is the time over of whoever makes the call?
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_cancelled() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// Waits, but not past the run's deadline or its cancellation.
@@ -253,8 +259,9 @@ impl Tool {
         self
     }
 
-    /// Calls the tool on a thread of its own, so that the run ends at its deadline or when it is cancelled even if
-    /// the tool does not return. A reply that comes later is dropped.
+    /// Calls the tool on one of the engine's tool threads, so that the run ends at its deadline or when it is cancelled
+    /// even if the tool does not return. A reply that comes later is dropped; the thread is taken until the tool returns.
+    /// When all threads are taken ([`crate::EngineBuilder::tool_threads`]) the call waits for one.
     #[must_use]
     pub fn detached(mut self) -> Self {
         self.detached = true;
@@ -283,16 +290,55 @@ impl Tool {
         matches!(self.body, Body::Function(_)) || !self.delay.is_zero()
     }
 
-    /// What answers a call, on this thread or its own.
-    pub(crate) fn call(&self, call: ToolCall) -> Reply {
+    /// Calls the tool: on this thread, or on one of `threads` when it is detached.
+    pub(crate) fn call(self: &Arc<Self>, call: ToolCall, threads: &ToolThreads) -> Reply {
+        if self.detached && matches!(self.body, Body::Function(_)) {
+            return self.call_detached(call, threads);
+        }
+        self.call_here(&call)
+    }
+
+    /// Calls the tool on this thread, unless the caller's time is over.
+    pub(crate) fn call_here(&self, call: &ToolCall) -> Reply {
         if !self.delay.is_zero() {
             call.sleep(self.delay);
+        }
+        if call.is_over() {
+            return Reply::NotMade { tool_threads: None };
         }
         match &self.body {
             Body::Echo => Reply::Echo,
             Body::External => Reply::Error(ToolError::new("it can be called in a run driven by hand only")),
-            Body::Function(function) if self.detached => detached(function.clone(), call),
-            Body::Function(function) => guarded(function, &call),
+            Body::Function(function) => guarded(function, call),
+        }
+    }
+
+    /// Calls the tool on another thread, and waits no longer than the caller's time.
+    fn call_detached(self: &Arc<Self>, call: ToolCall, threads: &ToolThreads) -> Reply {
+        /// How often the cancellation is looked at.
+        const STEP: Duration = Duration::from_millis(5);
+        if threads.most() == 0 {
+            return Reply::no_thread();
+        }
+        let (reply, replies) = mpsc::sync_channel(1);
+        let (deadline, caller, tool) = (call.deadline, call.clone(), self.clone());
+        let job = move || {
+            // Nobody listens any more when the run is over.
+            let _ = reply.send(tool.call_here(&call));
+        };
+        let Ok(ticket) = threads.submit(Box::new(job)) else { return Reply::no_thread() };
+        let not_made = || Reply::NotMade { tool_threads: ticket.waits.then(|| threads.most()) };
+        loop {
+            let left = deadline.map_or(STEP, |deadline| deadline.saturating_duration_since(Instant::now()));
+            match replies.recv_timeout(left.min(STEP)) {
+                Ok(Reply::NotMade { .. }) => return not_made(),
+                Ok(reply) => return reply,
+                Err(RecvTimeoutError::Disconnected) => return Reply::Error(ToolError::new("its thread ended")),
+                Err(RecvTimeoutError::Timeout) if caller.is_over() => {
+                    return if threads.withdraw(ticket) { not_made() } else { Reply::Late };
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
         }
     }
 }
@@ -309,6 +355,29 @@ pub(crate) enum Reply {
     Refused(Error),
     /// Not before the run's deadline or cancellation
     Late,
+    /// Not at all: the run was over before the tool was called. When the call waited for a thread, with how many there are
+    NotMade { tool_threads: Option<usize> },
+}
+
+impl Reply {
+    /// The system gives no thread for a tool that needs one.
+    pub(crate) fn no_thread() -> Self {
+        Reply::Error(ToolError::new(
+            "it is detached and needs a thread of its own, and there is none: the system gives none, or the engine has none \
+             (EngineBuilder::tool_threads is 0)",
+        ))
+    }
+
+    /// Why the call was not made; `None` when it was, or may have been.
+    pub(crate) fn why_not_made(&self) -> Option<String> {
+        match self {
+            Reply::NotMade { tool_threads: Some(most) } => {
+                Some(format!("not made: the run was over before one of the {most} tool threads was free"))
+            }
+            Reply::NotMade { tool_threads: None } => Some("not made: the run was over".to_owned()),
+            _ => None,
+        }
+    }
 }
 
 /// Calls a closure of the host's; its panic is an error of the tool.
@@ -323,29 +392,6 @@ fn guarded(function: &Function, call: &ToolCall) -> Reply {
                 .or_else(|| panic.downcast_ref::<String>().cloned())
                 .unwrap_or_default();
             Reply::Error(ToolError { message: format!("it panicked: {text}"), kind: ToolErrorKind::Panic })
-        }
-    }
-}
-
-fn detached(function: Function, call: ToolCall) -> Reply {
-    /// How often the cancellation is looked at.
-    const STEP: Duration = Duration::from_millis(5);
-    let (reply, replies) = mpsc::sync_channel(1);
-    let (deadline, cancel) = (call.deadline, call.cancel.clone());
-    let thread = std::thread::Builder::new().name(format!("tool {}", call.name)).spawn(move || {
-        // Nobody listens any more when the run is over.
-        let _ = reply.send(guarded(&function, &call));
-    });
-    if let Err(error) = thread {
-        return Reply::Error(ToolError::new(format!("no thread for it: {error}")));
-    }
-    loop {
-        let left = deadline.map_or(STEP, |deadline| deadline.saturating_duration_since(Instant::now()));
-        match replies.recv_timeout(left.min(STEP)) {
-            Ok(reply) => return reply,
-            Err(RecvTimeoutError::Disconnected) => return Reply::Error(ToolError::new("its thread ended")),
-            Err(RecvTimeoutError::Timeout) if left.is_zero() || cancel.is_cancelled() => return Reply::Late,
-            Err(RecvTimeoutError::Timeout) => {}
         }
     }
 }
@@ -411,6 +457,9 @@ pub enum BuildError {
     /// Two tools have one name.
     #[error("there are two tools named {0}")]
     Twice(String),
+    /// More threads for tools than an engine may have.
+    #[error("tool_threads is {0}; it may be 0 to {most}", most = ToolThreads::MOST)]
+    ToolThreads(usize),
     /// A tool's signature cannot be read.
     #[error("the signature of tool {tool}: {error}")]
     Signature {

@@ -1,6 +1,6 @@
 //! Ways into the readers of this crate for arbitrary bytes. They assert what must hold whatever comes.
 
-use crate::said::Said;
+use crate::said::{Most, Said};
 use crate::template::{Config, Message, Notice};
 use crate::verdict;
 use crate::wire::{Assembler, Frame, Kind, Taken, Violation, decode, encode, packets, time_bytes, time_of};
@@ -51,8 +51,9 @@ fn framed(bytes: &[u8]) -> Vec<(Kind, u32, &[u8])> {
 fn host(engine: &Engine, packets: impl Iterator<Item = Vec<u8>>) -> Result<(), Violation> {
     let Ok((_, mut home)) = engine.send_off("", &Input::new(), &[], false) else { return Ok(()) };
     let (mut assembler, mut report) = (Assembler::default(), None);
+    let most = Most::of(&home, MOST);
     for packet in packets {
-        match assembler.take(&packet, |_| MOST)? {
+        match assembler.take(&packet, |kind| most.frame(kind))? {
             Taken::Part => {}
             Taken::Text => {
                 let text = String::from_utf8_lossy(&packet);
@@ -63,7 +64,7 @@ fn host(engine: &Engine, packets: impl Iterator<Item = Vec<u8>>) -> Result<(), V
             Taken::Frame(_) if report.is_some() => return Err(Violation::Unexpected),
             Taken::Frame(frame) => {
                 again(&frame);
-                take(&mut home, &frame, &mut report)?;
+                take(&mut home, &frame, &most, &mut report)?;
             }
         }
     }
@@ -76,8 +77,8 @@ fn host(engine: &Engine, packets: impl Iterator<Item = Vec<u8>>) -> Result<(), V
     Ok(())
 }
 
-fn take(home: &mut Home, frame: &Frame, report: &mut Option<Report>) -> Result<(), Violation> {
-    match Said::of(frame)? {
+fn take(home: &mut Home, frame: &Frame, most: &Most, report: &mut Option<Report>) -> Result<(), Violation> {
+    match Said::of(frame, most)? {
         Said::Printed(lines) => {
             if !home.printed(lines) {
                 return Err(Violation::Prints);

@@ -16,6 +16,8 @@
 #[cfg(target_os = "linux")]
 mod bounded;
 mod bounds;
+#[cfg(target_os = "linux")]
+mod calls;
 mod capability;
 #[cfg(target_os = "linux")]
 mod cgroup;

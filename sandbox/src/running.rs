@@ -1,19 +1,19 @@
 //! One run as the host sees it: its channels, its deadline, its end.
 
+use crate::calls::Calls;
 use crate::pool::{Channels, Template};
-use crate::said::Said;
+use crate::said::{Most, Said};
 use crate::sandbox::{Sandbox, hard_deadline};
 use crate::template::{Notice, Order};
 use crate::verdict::{self, End, Facts, Kill};
 use crate::wire::{self, Assembler, Frame, Kind, PACKET, Taken, Violation};
-use lisp_runtime::{Begun, CallReply, Ended, Home, Outcome, Report};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
+use lisp_runtime::{Begun, CallReply, Home, Outcome, Report};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::Signal;
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -41,8 +41,8 @@ pub(crate) struct Watch {
     pub(crate) grace: Duration,
     /// The address space it has, beyond the template's.
     pub(crate) memory: u64,
-    /// The longest report.
-    pub(crate) answer_bytes: usize,
+    /// What its frames may be.
+    pub(crate) most: Most,
     /// Its process lives on after a report.
     pub(crate) session: bool,
     pub(crate) sandbox: Sandbox,
@@ -66,7 +66,9 @@ pub(crate) struct Running {
     watch: Watch,
     assembler: Assembler,
     buffer: Vec<u8>,
-    out: VecDeque<Vec<u8>>,
+    out: VecDeque<Outgoing>,
+    /// Calls that the process has made and whose replies it has not taken.
+    unanswered: usize,
     said: Vec<u8>,
     said_bytes: usize,
     setup: Option<String>,
@@ -78,10 +80,20 @@ pub(crate) struct Running {
     end: Option<End>,
     /// Nothing more comes from the process.
     closed: bool,
-    /// The way by which calls on other threads come back.
-    calls: Option<(Sender<Ended>, Receiver<Ended>, Arc<OwnedFd>)>,
+    /// Calls on other threads.
+    calls: Option<Calls>,
+    /// The run's time was over, and calls that no thread had begun were taken back.
+    withdrawn: bool,
     #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "tests ask for it"))]
     overshoot: Option<Duration>,
+}
+
+/// A packet to be sent.
+#[derive(Debug)]
+struct Outgoing {
+    packet: Vec<u8>,
+    /// It is the last one of the reply to a call.
+    ends_reply: bool,
 }
 
 impl Running {
@@ -99,6 +111,7 @@ impl Running {
             assembler: Assembler::default(),
             buffer: Vec::with_capacity(PACKET),
             out: VecDeque::new(),
+            unanswered: 0,
             said: Vec::new(),
             said_bytes: 0,
             setup: None,
@@ -109,6 +122,7 @@ impl Running {
             end: None,
             closed: false,
             calls: None,
+            withdrawn: false,
             overshoot: None,
         }
     }
@@ -126,9 +140,10 @@ impl Running {
     /// Sends one more program of a session.
     pub(crate) fn give_turn(&mut self, home: &Home, source: &str) {
         self.watch.hard = hard_deadline(home, self.watch.grace);
-        (self.report, self.reported_at, self.asked) = (None, None, None);
-        // Calls of the turn before that are still made are nobody's any more.
+        (self.report, self.reported_at, self.asked, self.withdrawn) = (None, None, None, false);
+        // Calls of the turn before that are still made are nobody's any more, and those that are not are not made.
         self.calls = None;
+        self.unanswered = self.out.iter().filter(|out| out.ends_reply).count();
         self.queue(Kind::Turn, 0, &with_start(home, source.as_bytes()));
     }
 
@@ -138,6 +153,7 @@ impl Running {
             self.step(home);
         }
         self.drain(home);
+        self.withdraw_calls(home, false);
         if matches!(self.end, Some(End::Reaped { .. })) && !self.closed {
             self.template.take_back(&self.channels.lane);
         }
@@ -183,15 +199,21 @@ impl Running {
     }
 
     fn queue(&mut self, kind: Kind, id: u32, bytes: &[u8]) {
-        self.out.extend(wire::packets(kind, id, bytes));
+        self.out.extend(wire::packets(kind, id, bytes).map(|packet| Outgoing { packet, ends_reply: false }));
+        if let Some(last) = self.out.back_mut() {
+            last.ends_reply = kind == Kind::Reply;
+        }
         self.write();
     }
 
     /// Sends what there is room for.
     fn write(&mut self) {
-        while let Some(packet) = self.out.front() {
+        while let Some(Outgoing { packet, ends_reply }) = self.out.front() {
             match rustix::net::send(&self.channels.lane.run, packet, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-                Ok(_) => drop(self.out.pop_front()),
+                Ok(_) => {
+                    self.unanswered = self.unanswered.saturating_sub(usize::from(*ends_reply));
+                    self.out.pop_front();
+                }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
                 // Nobody reads any more: the end of the process says why.
@@ -209,7 +231,7 @@ impl Running {
         // After its report a process has nothing to say but that it ends, which the template says better.
         let listens = !self.closed && self.reported_at.is_none();
         let run = listens.then(|| fds.push(PollFd::new(&self.channels.lane.run, wanted)));
-        let calls = self.calls.as_ref().map(|calls| calls.2.clone());
+        let calls = self.calls.as_ref().map(Calls::woken);
         if let Some(woken) = &calls {
             fds.push(PollFd::new(woken, PollFlags::IN));
         }
@@ -240,7 +262,10 @@ impl Running {
         let cancel = home.is_cancellable().then(|| Instant::now() + CANCEL_STEP);
         let linger = self.reported_at.map(|at| at + LINGER);
         let asked = self.asked.map(|at| at + self.watch.grace);
-        [self.watch.hard, cancel, linger, asked, self.next_ask()].into_iter().flatten().min()
+        // Calls that wait for a thread are told at the deadline that they are not made.
+        let calls = home.deadline().filter(|_| self.calls.as_ref().is_some_and(|calls| !calls.is_empty()));
+        let calls = calls.filter(|_| !self.withdrawn);
+        [self.watch.hard, cancel, linger, asked, calls, self.next_ask()].into_iter().flatten().min()
     }
 
     /// When to ask for a descriptor of the process.
@@ -249,8 +274,12 @@ impl Running {
     }
 
     /// Looks whether it is time to kill.
-    fn look(&mut self, home: &Home) {
+    fn look(&mut self, home: &mut Home) {
         let now = Instant::now();
+        if !self.withdrawn && (home.deadline().is_some_and(|at| now >= at) || home.cancel().is_cancelled()) {
+            self.withdrawn = true;
+            self.withdraw_calls(home, true);
+        }
         if let Some((_, at)) = self.kill {
             if self.is_to_be_told() {
                 self.told = self.ask_for(true);
@@ -377,13 +406,14 @@ impl Running {
         }
     }
 
-    /// Takes what the process says, up to its report. Of one that lives only so much at once: it may talk faster than this
-    /// side listens, and there are others to hear and a clock to look at.
+    /// Takes what the process says, up to its report. Of one that lives only so much at once, and nothing once it is time to
+    /// kill it: it may talk faster than this side listens, each packet may be a call that takes its time, and there are others
+    /// to hear.
     fn read(&mut self, home: &mut Home) {
         const AT_ONCE: usize = 64;
         let most = if self.end.is_some() { usize::MAX } else { AT_ONCE };
         for _ in 0..most {
-            if self.closed || (self.reported_at.is_some() && self.end.is_none()) {
+            if self.closed || (self.reported_at.is_some() && self.end.is_none()) || self.is_due() {
                 return;
             }
             self.buffer.clear();
@@ -410,15 +440,19 @@ impl Running {
         }
     }
 
+    /// Is it time to kill a process that lives?
+    fn is_due(&self) -> bool {
+        self.end.is_none() && self.kill.is_none() && self.watch.hard.is_some_and(|hard| Instant::now() >= hard)
+    }
+
     /// What is left in the channel of a process that has ended.
     fn drain(&mut self, home: &mut Home) {
         self.read(home);
     }
 
     fn take(&mut self, home: &mut Home, read: usize) -> Result<(), Violation> {
-        let answer = self.watch.answer_bytes;
         let packet = &self.buffer[..read];
-        match self.assembler.take(packet, |_| answer)? {
+        match self.assembler.take(packet, |kind| self.watch.most.frame(kind))? {
             Taken::Part => Ok(()),
             Taken::Text => {
                 let room = SAID_KEPT - self.said.len();
@@ -432,7 +466,7 @@ impl Running {
     }
 
     fn take_frame(&mut self, home: &mut Home, frame: Frame) -> Result<(), Violation> {
-        match Said::of(&frame)? {
+        match Said::of(&frame, &self.watch.most)? {
             Said::Printed(lines) => {
                 if home.printed(lines) {
                     Ok(())
@@ -443,6 +477,10 @@ impl Running {
             Said::Call(call) => {
                 // A run that is over calls nothing any more.
                 if self.kill.is_none() && self.end.is_none() {
+                    if self.unanswered >= home.most_calls() {
+                        return Err(Violation::Calls);
+                    }
+                    self.unanswered += 1;
                     // While a worker waits others go on, and may call more.
                     let along = !call.worker.is_empty();
                     let begun = home.begin(call);
@@ -468,7 +506,7 @@ impl Running {
     /// A process that has asked for the time waits for it. One that goes on asking has the host hold answers for it that it
     /// does not take.
     fn tell_time(&mut self, home: &Home) -> Result<(), Violation> {
-        if self.out.iter().any(|packet| packet.first() == Some(&(Kind::Time as u8))) {
+        if self.out.iter().any(|out| out.packet.first() == Some(&(Kind::Time as u8))) {
             return Err(Violation::Unexpected);
         }
         if self.kill.is_none() && self.end.is_none() {
@@ -477,7 +515,7 @@ impl Running {
         Ok(())
     }
 
-    /// Goes on with a call that has begun, and with those that waited for it. `along` makes it on a thread of its own.
+    /// Goes on with a call that has begun, and with those that waited for it. `along` makes it on another thread.
     fn go_on(&mut self, home: &mut Home, number: u64, begun: Begun, along: bool) {
         let mut todo = VecDeque::from([(number, begun)]);
         while let Some((number, begun)) = todo.pop_front() {
@@ -489,36 +527,40 @@ impl Running {
                 Begun::Later => continue,
                 Begun::Call(pending) => pending,
             };
-            if along && let Some((sender, woken)) = self.lines() {
-                std::thread::spawn(move || {
-                    // Nobody listens any more when the run is over.
-                    if sender.send(pending.make()).is_ok() {
-                        let _ = rustix::io::write(&*woken, &1_u64.to_ne_bytes());
-                    }
-                });
-            } else {
-                todo.extend(home.end(pending.make()));
-            }
+            let pending = match self.calls().filter(|_| along) {
+                Some(calls) => match calls.start(number, pending) {
+                    Ok(()) => continue,
+                    // Better on this thread than not at all.
+                    Err(pending) => *pending,
+                },
+                None => pending,
+            };
+            todo.extend(home.end(pending.make()));
         }
     }
 
-    /// The way by which calls on other threads come back.
-    fn lines(&mut self) -> Option<(Sender<Ended>, Arc<OwnedFd>)> {
+    /// The calls on other threads; `None` when there is no descriptor for them.
+    fn calls(&mut self) -> Option<&mut Calls> {
         if self.calls.is_none() {
-            let woken = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok()?;
-            let (sender, receiver) = mpsc::channel();
-            self.calls = Some((sender, receiver, Arc::new(woken)));
+            self.calls = Calls::new().ok();
         }
-        self.calls.as_ref().map(|(sender, _, woken)| (sender.clone(), woken.clone()))
+        self.calls.as_mut()
     }
 
     fn take_ended(&mut self, home: &mut Home) {
-        let Some((_, receiver, woken)) = &self.calls else { return };
-        let mut count = [0; 8];
-        let _ = rustix::io::read(&**woken, &mut count[..]);
-        let ended: Vec<Ended> = receiver.try_iter().collect();
+        let Some(ended) = self.calls.as_mut().map(Calls::ended) else { return };
         for (number, begun) in ended.into_iter().flat_map(|ended| home.end(ended)).collect::<Vec<_>>() {
             self.go_on(home, number, begun, true);
+        }
+    }
+
+    /// Takes back the calls that no thread has begun. With `reply` the process is told, and ends with an error that says so.
+    fn withdraw_calls(&mut self, home: &mut Home, reply: bool) {
+        let Some(ended) = self.calls.as_mut().map(Calls::withdraw) else { return };
+        for (number, begun) in ended.into_iter().flat_map(|ended| home.end(ended)).collect::<Vec<_>>() {
+            if reply {
+                self.go_on(home, number, begun, true);
+            }
         }
     }
 

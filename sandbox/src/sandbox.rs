@@ -3,6 +3,7 @@
 use crate::lockdown::{Layer, Layers, Plan, SetupError};
 use crate::pool::{Pool, Starter};
 use crate::running::{Running, Watch};
+use crate::said::Most;
 use crate::sys;
 use crate::template::Order;
 use crate::wire;
@@ -314,7 +315,7 @@ impl Sandbox {
             hard: hard.map(|hard| hard + self.0.late),
             grace: self.0.grace,
             memory: order.memory,
-            answer_bytes: answer_bytes(home, self.0.answer_bytes),
+            most: Most::of(home, self.0.answer_bytes),
             session,
             sandbox: self.clone(),
         };
@@ -386,17 +387,4 @@ fn allowance(limits: &Limits, job_bytes: u64) -> u64 {
         REST,
     ];
     parts.into_iter().fold(0, u64::saturating_add).min(1 << 46)
-}
-
-/// The longest report of a run within its limits: three texts of the result's size and the prints, and what the clock told.
-fn answer_bytes(home: &Home, most: usize) -> usize {
-    /// Two numbers of 64 bits, seven to a byte.
-    const READING: u64 = 20;
-    let limits = home.limits();
-    if limits.result_bytes == 0 || limits.prints_bytes == 0 {
-        return most;
-    }
-    let texts = limits.result_bytes.saturating_mul(4).saturating_add(limits.prints_bytes);
-    let clock = (home.most_readings() as u64).saturating_mul(READING);
-    usize::try_from(texts.saturating_add(clock).saturating_add(1 << 20)).unwrap_or(most).min(most)
 }

@@ -28,6 +28,8 @@ pub(crate) enum Violation {
     Flood,
     #[error("more lines than it may print")]
     Prints,
+    #[error("more calls at once than it may have workers")]
+    Calls,
 }
 
 /// Why the host killed a process.
@@ -81,11 +83,12 @@ pub(crate) fn error(facts: &Facts<'_>) -> Option<Error> {
         (Some(Kill::Violation(violation)), _) => Some(host_fault(format!("the run's process sent {violation}"))),
         // A report that was whole before the deadline counts.
         (Some(Kill::Lingering | Kill::Deadline | Kill::Cancelled), _) if facts.reported => None,
-        (Some(Kill::Lingering | Kill::Deadline), _) | (_, End::Reaped { late: true, .. }) => {
-            Some(timeout(facts.limit_ms, "killed"))
-        }
+        // Whoever sends the signal, the host or the template in its place: the host's reason is the run's.
         (Some(Kill::Cancelled), _) => {
             Some(Error::new(Reason::Cancelled, "the run was cancelled from outside").detail("ended_by", "killed"))
+        }
+        (Some(Kill::Lingering | Kill::Deadline), _) | (None, End::Reaped { late: true, .. }) => {
+            Some(timeout(facts.limit_ms, "killed"))
         }
         (None, End::NotStarted(errno)) => {
             Some(host_fault(format!("sandbox set-up: fork: {}", std::io::Error::from_raw_os_error(errno))))
@@ -241,6 +244,51 @@ mod tests {
         assert_eq!(killed(Kill::Violation(Violation::Garbage), true), Some(Reason::HostFault));
         assert_eq!(killed(Kill::Deadline, true), None);
         assert_eq!(killed(Kill::Lingering, true), None);
+    }
+
+    /// Every reason to kill with every end, with a report and without: what the host did decides, not who sent the signal.
+    #[test]
+    fn every_kill_with_every_end() {
+        use Reason::{Cancelled, HostFault, Timeout};
+        let late = |status| match reaped(status) {
+            End::Reaped { death, .. } => End::Reaped { death, late: true },
+            other => other,
+        };
+        let ends = [
+            reaped(0),
+            late(0),
+            reaped(libc::SIGKILL),
+            late(libc::SIGKILL),
+            reaped(libc::SIGSYS),
+            reaped(1 << 8),
+            End::NotStarted(libc::EAGAIN),
+            End::TemplateGone,
+        ];
+        // Without a kill of the host's the end decides: with a report, and without.
+        let alone = [
+            (None, Some(HostFault)),
+            (Some(Timeout), Some(Timeout)),
+            (Some(HostFault), Some(HostFault)),
+            (Some(Timeout), Some(Timeout)),
+            (Some(HostFault), Some(HostFault)),
+            (Some(HostFault), Some(HostFault)),
+            (Some(HostFault), Some(HostFault)),
+            (Some(HostFault), Some(HostFault)),
+        ];
+        let seen = |kill, end, reported| reason(&Facts { kill, reported, ..facts(end) });
+        for (end, (with, without)) in ends.into_iter().zip(alone) {
+            assert_eq!((seen(None, end, true), seen(None, end, false)), (with, without), "{end:?}");
+            // Whatever the end, when the host has killed: its reason, unless a whole report was there before.
+            for (kill, reason) in [(Kill::Deadline, Timeout), (Kill::Lingering, Timeout), (Kill::Cancelled, Cancelled)]
+            {
+                assert_eq!(seen(Some(kill), end, true), None, "{kill:?} {end:?}");
+                assert_eq!(seen(Some(kill), end, false), Some(reason), "{kill:?} {end:?}");
+            }
+            for reported in [true, false] {
+                let violation = Some(Kill::Violation(Violation::Garbage));
+                assert_eq!(seen(violation, end, reported), Some(HostFault), "{end:?}");
+            }
+        }
     }
 
     #[test]

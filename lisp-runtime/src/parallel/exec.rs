@@ -1,6 +1,6 @@
 //! Where workers run: on the threads of a pool, or on the thread of whoever drives the run.
 
-use super::{Pool, Task, work};
+use super::{Pool, Task, Ticket, ToolThreads, work};
 use crate::tool::{Reply, Tool, ToolCall};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Decides on which thread a worker goes on, and when.
 #[derive(Clone)]
 pub(crate) enum Exec {
-    Pool(Pool),
+    Pool(Arc<OnPool>),
     Inline(Arc<Inline>),
 }
 
@@ -17,7 +17,7 @@ impl Exec {
     /// Lets a worker go on when its turn comes.
     pub(crate) fn spawn(&self, task: Task) {
         match self {
-            Exec::Pool(pool) => pool.spawn(task),
+            Exec::Pool(on) => on.pool.spawn(task),
             Exec::Inline(_) if self.is_abandoned() => drop(task),
             Exec::Inline(inline) => inline.lock().ready.push_back(task),
         }
@@ -26,15 +26,15 @@ impl Exec {
     /// Makes a worker's tool call. Gives the worker back when it can go on at once.
     pub(super) fn call(&self, tool: Arc<Tool>, call: ToolCall, task: Task) -> Option<Task> {
         match self {
-            Exec::Pool(pool) if tool.may_block() => {
-                pool.block(Box::new(move || task.go_on_with(tool.call(call))));
-                None
-            }
-            Exec::Inline(inline) if inline.by_hand => {
-                inline.park(call, task);
-                None
-            }
-            _ => Some(task.with(tool.call(call))),
+            Exec::Pool(on) if tool.may_block() && on.tools.most() > 0 => on.call(tool, call, task),
+            Exec::Pool(on) => Some(task.with(tool.call(call, &on.tools))),
+            Exec::Inline(inline) => match &inline.tools {
+                Some(tools) => Some(task.with(tool.call(call, tools))),
+                None => {
+                    inline.park(call, task);
+                    None
+                }
+            },
         }
     }
 
@@ -54,11 +54,105 @@ impl Exec {
     }
 }
 
+/// The workers of a run on the threads of a pool. What may wait is called on the threads for tools.
+pub(crate) struct OnPool {
+    pool: Pool,
+    tools: ToolThreads,
+    /// Workers that wait for a call on a thread for tools, by the number of their call.
+    parked: Mutex<BTreeMap<u64, Parked>>,
+}
+
+struct Parked {
+    task: Task,
+    /// Its place in the queue; `None` once a thread has begun the call.
+    queued: Option<Ticket>,
+    /// Its reply is not waited for beyond the worker's time.
+    detached: bool,
+}
+
+impl OnPool {
+    pub(crate) fn new(pool: Pool, tools: ToolThreads) -> Arc<Self> {
+        Arc::new(OnPool { pool, tools, parked: Mutex::default() })
+    }
+
+    fn parked(&self) -> MutexGuard<'_, BTreeMap<u64, Parked>> {
+        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has a call made on a thread for tools. Gives the worker back when it can go on at once.
+    fn call(self: &Arc<Self>, tool: Arc<Tool>, call: ToolCall, task: Task) -> Option<Task> {
+        let (number, detached) = (call.number, tool.detached);
+        // The lock is held until the call has its place: a thread may begin it before this one is through.
+        let mut parked = self.parked();
+        parked.insert(number, Parked { task, queued: None, detached });
+        let on = self.clone();
+        match self.tools.submit(Box::new(move || on.make(number, &tool, &call))) {
+            Ok(ticket) => {
+                if let Some(it) = parked.get_mut(&number) {
+                    it.queued = Some(ticket);
+                }
+                None
+            }
+            Err(job) if detached => {
+                drop(job);
+                let it = parked.remove(&number)?;
+                Some(it.task.with(Reply::no_thread()))
+            }
+            // Better here and late than not at all.
+            Err(job) => {
+                drop(parked);
+                job();
+                None
+            }
+        }
+    }
+
+    /// Makes a call whose turn has come, unless nobody waits for it any more.
+    fn make(&self, number: u64, tool: &Tool, call: &ToolCall) {
+        let mut parked = self.parked();
+        let Some(it) = parked.get_mut(&number) else { return };
+        let waited = it.queued.take().is_some_and(|ticket| ticket.waits);
+        drop(parked);
+        let reply = if call.is_over() { self.not_made(waited) } else { tool.call_here(call) };
+        // The guard goes before the worker goes on.
+        let parked = self.parked().remove(&number);
+        if let Some(it) = parked {
+            it.task.go_on_with(reply);
+        }
+    }
+
+    fn not_made(&self, waited: bool) -> Reply {
+        Reply::NotMade { tool_threads: waited.then(|| self.tools.most()) }
+    }
+
+    /// Workers whose time is over do not wait for a thread any more, nor for a detached tool.
+    pub(crate) fn end_those_that_are_over(&self) {
+        let mut parked = self.parked();
+        let is_over = |it: &mut Parked| {
+            (it.queued.is_some() || it.detached) && it.task.actor().is_some_and(|actor| actor.is_over())
+        };
+        let over: Vec<u64> = parked.iter_mut().filter_map(|(&number, it)| is_over(it).then_some(number)).collect();
+        let over: Vec<Parked> = over.iter().filter_map(|number| parked.remove(number)).collect();
+        drop(parked);
+        for Parked { task, queued, .. } in over {
+            let reply = match queued {
+                Some(ticket) => {
+                    // One that a thread has just taken finds nobody waiting, and is not made either.
+                    self.tools.withdraw(ticket);
+                    self.not_made(ticket.waits)
+                }
+                None => Reply::Late,
+            };
+            task.go_on_with(reply);
+        }
+    }
+}
+
 /// The workers of a run that go on one after the other, on one thread.
 #[derive(Default)]
 pub(crate) struct Inline {
-    /// The run is driven by hand: whoever drives it answers the calls of tools.
-    by_hand: bool,
+    /// Where detached tools are called; `None` in a run that is driven by hand: whoever drives it answers the calls.
+    tools: Option<ToolThreads>,
     state: Mutex<State>,
     abandoned: AtomicBool,
 }
@@ -73,7 +167,11 @@ struct State {
 
 impl Inline {
     pub(crate) fn by_hand() -> Self {
-        Inline { by_hand: true, ..Inline::default() }
+        Inline::default()
+    }
+
+    pub(crate) fn calling_on(tools: ToolThreads) -> Self {
+        Inline { tools: Some(tools), ..Inline::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -7,19 +7,24 @@
 mod atomic {
     pub(super) use std::sync::atomic::{AtomicUsize, Ordering};
 }
+mod bounded;
 mod budget;
 mod exec;
 mod group;
 mod place;
 mod pool;
+mod sync;
 mod task;
 #[cfg(test)]
 mod tests;
+mod tool_threads;
 
+pub(crate) use bounded::Ticket;
 pub use budget::{ParallelBudget, Slot};
-pub(crate) use exec::{Exec, Inline};
+pub(crate) use exec::{Exec, Inline, OnPool};
 pub(crate) use group::{Group, Owner};
 pub(crate) use place::Place;
 pub(crate) use pool::cores;
 pub use pool::{Pool, PoolError};
 pub(crate) use task::{Task, work};
+pub(crate) use tool_threads::ToolThreads;

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What a far half asks of the one that sent it.
 pub trait RunHost {
@@ -172,10 +172,10 @@ fn drive(run: &mut Run, host: &mut dyn RunHost) -> Outcome {
     // Calls up to this number are with the host.
     let mut sent = 0;
     loop {
-        if !run.is_back(false) {
+        if !run.is_back(Duration::ZERO) {
             inline.run_showing(&mut |lines| host.printed(lines));
             let calls = inline.waiting();
-            if run.is_back(calls.is_empty()) {
+            if run.is_back(if calls.is_empty() { Run::LONG } else { Duration::ZERO }) {
                 continue;
             }
             for call in calls.iter().filter(|call| call.number > sent) {

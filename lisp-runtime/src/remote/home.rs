@@ -1,6 +1,7 @@
 //! The half that keeps what must outlive the other.
 
 use super::{CallReply, FarCall, Report};
+use crate::actor::Common;
 use crate::cancel::Cancel;
 use crate::clock::{Clock, RunClock};
 use crate::desk::{Admission, Desk, Ticket};
@@ -9,6 +10,7 @@ use crate::input::Input;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::outcome::{Answer, Outcome, Phase, Problem, Usage};
+use crate::parallel::{Ticket as Place, ToolThreads};
 use crate::print_hook::PrintHook;
 use crate::run::{deadline, micros};
 use crate::tool::{Reply, Tool, ToolCall, Tools};
@@ -16,7 +18,7 @@ use lisp_core::{Error, Reason};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The half of a run that stays: tools, ledger, prints so far, clock.
@@ -28,6 +30,7 @@ pub struct Home {
     cancel: Cancel,
     cancellable: bool,
     desk: Desk<Asked>,
+    threads: ToolThreads,
     ledger: Ledger,
     in_tools: Duration,
     prints: Vec<String>,
@@ -73,6 +76,7 @@ pub struct PendingCall {
     number: u64,
     ticket: Ticket,
     since: Instant,
+    threads: ToolThreads,
 }
 
 impl std::fmt::Debug for PendingCall {
@@ -82,11 +86,74 @@ impl std::fmt::Debug for PendingCall {
 }
 
 impl PendingCall {
-    /// Makes the call; this is where the host's closure runs.
+    /// Makes the call on this thread; a detached tool is called on one of the engine's tool threads. When the run's time is
+    /// over the call is not made.
     pub fn make(self) -> Ended {
-        let reply = self.tool.call(self.call);
+        let reply = self.tool.call(self.call, &self.threads);
         Ended { reply, number: self.number, ticket: self.ticket, spent: self.since.elapsed() }
     }
+
+    /// Has the call made on one of the engine's tool threads, when its turn comes; `done` is called there with what came of
+    /// it.
+    ///
+    /// # Errors
+    /// The call, when there is no thread for it.
+    pub fn queue(self, done: impl FnOnce(Ended) + Send + 'static) -> Result<QueuedCall, Box<PendingCall>> {
+        if self.threads.most() == 0 {
+            return Err(Box::new(self));
+        }
+        let threads = self.threads.clone();
+        let call = Arc::new(Mutex::new(Some(Box::new(self))));
+        let its = call.clone();
+        let job = move || {
+            let taken = lock(&its).take();
+            if let Some(pending) = taken {
+                done(pending.make_here());
+            }
+        };
+        match threads.submit(Box::new(job)) {
+            Ok(place) => Ok(QueuedCall { call, place, threads }),
+            // A job that was given back has not begun.
+            Err(_) => {
+                let taken = lock(&call).take();
+                taken.map_or_else(|| Ok(QueuedCall { call, place: Place::default(), threads }), Err)
+            }
+        }
+    }
+
+    /// Makes the call on this thread, be the tool detached or not.
+    fn make_here(self) -> Ended {
+        let reply = self.tool.call_here(&self.call);
+        Ended { reply, number: self.number, ticket: self.ticket, spent: self.since.elapsed() }
+    }
+}
+
+/// A call that waits for a tool thread, or is made on one.
+pub struct QueuedCall {
+    /// `None` when a thread has begun it.
+    call: Arc<Mutex<Option<Box<PendingCall>>>>,
+    place: Place,
+    threads: ToolThreads,
+}
+
+impl std::fmt::Debug for QueuedCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("QueuedCall").finish_non_exhaustive()
+    }
+}
+
+impl QueuedCall {
+    /// Takes the call back: it is not made. `None` when a thread has begun it.
+    pub fn withdraw(&self) -> Option<Ended> {
+        let pending = lock(&self.call).take()?;
+        self.threads.withdraw(self.place);
+        let reply = Reply::NotMade { tool_threads: self.place.waits.then(|| self.threads.most()) };
+        Some(Ended { reply, number: pending.number, ticket: pending.ticket, spent: pending.since.elapsed() })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A call that has ended.
@@ -95,6 +162,13 @@ pub struct Ended {
     number: u64,
     ticket: Ticket,
     spent: Duration,
+}
+
+impl Ended {
+    /// The call's number in the run.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
 }
 
 impl std::fmt::Debug for Ended {
@@ -116,6 +190,7 @@ impl Home {
             cancel: input.cancel.clone().unwrap_or_default(),
             cancellable: input.cancel.is_some(),
             desk: Desk::new(limits.tool_calls),
+            threads: engine.tool_threads().clone(),
             ledger: Ledger::default(),
             in_tools: Duration::ZERO,
             prints: Vec::new(),
@@ -176,6 +251,11 @@ impl Home {
     /// The handle that ends the run.
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
+    }
+
+    /// The most calls that may be under way at once: one of the program, or one of each worker.
+    pub fn most_calls(&self) -> usize {
+        usize::try_from(Common::slots(&self.limits)).unwrap_or(usize::MAX).saturating_add(1)
     }
 
     /// Has anybody but this half the handle?
@@ -241,7 +321,8 @@ impl Home {
                     deadline: self.deadline,
                     cancel: self.cancel.clone(),
                 };
-                Begun::Call(PendingCall { tool, call, number, ticket, since: Instant::now() })
+                let threads = self.threads.clone();
+                Begun::Call(PendingCall { tool, call, number, ticket, since: Instant::now(), threads })
             }
         }
     }

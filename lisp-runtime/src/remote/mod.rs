@@ -5,13 +5,15 @@
 //! so that an outcome can be made of a far half that was killed.
 
 mod far;
+mod footprint;
 mod home;
 mod job;
 mod report;
 mod set;
 
 pub use far::{Far, FarCall, RunHost};
-pub use home::{Begun, Ended, Home, PendingCall};
+pub use footprint::{CallFootprint, LinesFootprint, ReportFootprint};
+pub use home::{Begun, Ended, Home, PendingCall, QueuedCall};
 pub use job::Job;
 pub use report::{CallReply, Fault, Report};
 pub use set::SentSet;

@@ -24,6 +24,8 @@ pub enum CallReply {
     Refused(Fault),
     /// There was none in time
     Late,
+    /// The run was over before the call was made; with the number of tool threads when it waited for one
+    NotMade(Option<usize>),
 }
 
 impl From<CallReply> for Reply {
@@ -36,6 +38,7 @@ impl From<CallReply> for Reply {
             CallReply::Panic(message) => Reply::Error(ToolError { message, kind: ToolErrorKind::Panic }),
             CallReply::Refused(fault) => Reply::Refused(fault.into()),
             CallReply::Late => Reply::Late,
+            CallReply::NotMade(tool_threads) => Reply::NotMade { tool_threads },
         }
     }
 }
@@ -52,6 +55,7 @@ impl From<Reply> for CallReply {
             },
             Reply::Refused(error) => CallReply::Refused((&error).into()),
             Reply::Late => CallReply::Late,
+            Reply::NotMade { tool_threads } => CallReply::NotMade(tool_threads),
         }
     }
 }
@@ -67,7 +71,7 @@ pub struct Fault {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-enum Figure {
+pub(super) enum Figure {
     Int(i64),
     Text(String),
 }
@@ -133,7 +137,7 @@ pub struct Report {
 /// [`Usage`] without leaving out what is not there: formats without names need each in its place.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Usage")]
-struct EveryFigure {
+pub(super) struct EveryFigure {
     fuel: u64,
     compute_us: u64,
     duration_us: u64,

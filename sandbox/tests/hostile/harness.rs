@@ -77,6 +77,7 @@ pub(crate) fn engine() -> Engine {
             std::thread::sleep(Duration::from_millis(40));
             Ok(2)
         })
+        .tool("large", |_| Ok("x".repeat(1 << 18)))
         .tool("stuck", |_| -> Result<(), ToolError> {
             std::thread::sleep(Duration::from_millis(1_000));
             Ok(())

@@ -537,6 +537,82 @@ fn several_calls(run: &OwnedFd) -> i32 {
     if ids.first() == Some(&2) && ids.len() == 3 { channel::report(run) } else { ESCAPED }
 }
 
+/// A call of the worker `worker`, or with none of the program.
+fn call(run: &OwnedFd, id: u32, worker: Option<u32>, name: &str, arguments: &str) -> bool {
+    let worker = worker.map(|worker| worker.to_string()).unwrap_or_default();
+    let call = format!(r#"{{"number":{id},"worker":[{worker}],"name":"{name}","arguments":"{arguments}"}}"#);
+    send_frame(run, b'C', id, &call)
+}
+
+/// Calls of more workers than there may be, none of which waits for its reply.
+fn calls_without_end(run: &OwnedFd) -> i32 {
+    let mut id = 0;
+    while call(run, id + 1, Some(id), "slow", "{}") {
+        id += 1;
+    }
+    ESCAPED
+}
+
+/// Calls that are answered at once, and whose replies are not read.
+fn replies_without_end(run: &OwnedFd) -> i32 {
+    let mut id = 0;
+    while call(run, id + 1, Some(id), "large", "{}") {
+        id += 1;
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    ESCAPED
+}
+
+/// Calls of the program, as many as the host takes at once, each of which holds it up for a while.
+fn calls_at_once(run: &OwnedFd) -> i32 {
+    for id in 1..=9 {
+        call(run, id, None, "slow", "{}");
+    }
+    for_ever()
+}
+
+/// As many lines as a frame may have bytes.
+fn empty_lines(run: &OwnedFd) -> i32 {
+    packed(run, 0xfb, 950_000);
+    for_ever()
+}
+
+/// The same in a report, as details of an error.
+fn empty_details(run: &OwnedFd) -> i32 {
+    packed(run, 0xfd, 1_000_000);
+    for_ever()
+}
+
+/// A frame of one sequence of empty texts.
+fn packed(run: &OwnedFd, kind: u8, count: u32) -> bool {
+    const PART: usize = 50_000;
+    // Seven bits of the count to a byte, the low ones first.
+    let mut bytes: Vec<u8> = Vec::new();
+    if kind == 0xfd {
+        // A failure: its reason, its message, no span, no hint, and then details, each an empty name and an empty text.
+        bytes.extend([1, 0, 0, 0, 0]);
+    }
+    let mut left = count;
+    while left > 0x7f {
+        bytes.push(left as u8 | 0x80);
+        left >>= 7;
+    }
+    bytes.push(left as u8);
+    let each: &[u8] = if kind == 0xfd { &[0, 1, 0] } else { &[0] };
+    bytes.extend(std::iter::repeat_n(each, count as usize).flatten());
+    let total = bytes.len() as u32;
+    for (index, part) in bytes.chunks(PART).enumerate() {
+        let mut packet = vec![kind, 0, 0, 0, 0];
+        packet.extend_from_slice(&total.to_le_bytes());
+        packet.extend_from_slice(&((index * PART) as u32).to_le_bytes());
+        packet.extend_from_slice(part);
+        if !send_raw(run, &packet) {
+            return false;
+        }
+    }
+    true
+}
+
 fn call_and_spin(run: &OwnedFd) -> i32 {
     send_frame(run, b'P', 0, r#"["before"]"#);
     send_frame(run, b'C', 1, r#"{"number":1,"worker":[0],"name":"stuck","arguments":"{}"}"#);
@@ -674,6 +750,11 @@ pub(crate) const ALL_PAYLOADS: &[(&str, Payload)] = &[
     ("ends_early", ends_early),
     ("call_and_leave", call_and_leave),
     ("several_calls", several_calls),
+    ("calls_without_end", calls_without_end),
+    ("replies_without_end", replies_without_end),
+    ("calls_at_once", calls_at_once),
+    ("empty_lines", empty_lines),
+    ("empty_details", empty_details),
     ("call_and_spin", call_and_spin),
     ("no_new_privs", no_new_privs),
     ("undumpable", undumpable),

@@ -124,6 +124,12 @@ pub(crate) const ROWS: &[Row] = &[
     both("49", "divides", &["G8"], SOON),
     both("49, 50", "bad_address", &["G11"], SOON),
     both("49", "ends_early", &["C0"], SOON),
+    template("42", "calls_without_end", &["V"], KILLED),
+    template("42", "replies_without_end", &["V"], KILLED),
+    template("42", "empty_lines", &["V"], KILLED),
+    template("42", "empty_details", &["V"], 1_500),
+    // Its last call may have begun just before the deadline.
+    template("6", "calls_at_once", &["T"], KILLED + 40),
     template("-", "several_calls", &["K"], KILLED),
     template("-", "call_and_spin", &["T"], KILLED),
 ];

@@ -20,6 +20,7 @@ pub(crate) fn with_threads(tally: &mut Tally) {
     how_late(tally);
     planted_descriptors(tally);
     killed_runs_keep_what_they_had(tally);
+    what_a_run_makes_the_host_hold(tally);
     missing_layers(tally);
     a_template_that_dies(tally);
     the_thread_that_built_it(tally);
@@ -201,6 +202,54 @@ fn killed_runs_keep_what_they_had(tally: &mut Tally) {
     let (outcome, _) = by_template(&sandbox, "dirty_words");
     let message = outcome.problem().map(|problem| problem.error.message.clone()).unwrap_or_default();
     tally.check("46 no control characters", !message.chars().any(char::is_control), format_args!("{message:?}"));
+}
+
+/// 42: whatever a run's process sends, the host holds little of it, and has few threads for it.
+fn what_a_run_makes_the_host_hold(tally: &mut Tally) {
+    /// A few times the replies that may wait, or the longest of these frames.
+    const MOST_KIB: u64 = 16 << 10;
+    const THREADS: u64 = 80;
+    let figure = |name: &str| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned();
+        line.trim_matches(|c: char| !c.is_ascii_digit()).parse::<u64>().unwrap_or(0)
+    };
+    let sandbox = builder().build().expect("a sandbox");
+    for payload in ["calls_without_end", "replies_without_end", "calls_at_once", "empty_lines", "empty_details"] {
+        let before = figure("VmRSS:");
+        let done = std::sync::atomic::AtomicBool::new(false);
+        let (peak, threads) = std::thread::scope(|scope| {
+            let sampler = scope.spawn(|| {
+                let (mut peak, mut threads) = (0, 0);
+                while !done.load(Ordering::Relaxed) {
+                    peak = figure("VmRSS:").max(peak);
+                    threads = figure("Threads:").max(threads);
+                    std::thread::sleep(Duration::from_micros(500));
+                }
+                (peak, threads)
+            });
+            (0..3).for_each(|_| drop(by_template(&sandbox, payload)));
+            done.store(true, Ordering::Relaxed);
+            sampler.join().expect("a sampler")
+        });
+        let grown = peak.saturating_sub(before);
+        println!("{payload}: {grown} KiB more, {threads} threads");
+        tally.check(&format!("42 memory for {payload}"), grown < MOST_KIB, format_args!("{grown} KiB"));
+        tally.check(&format!("42 threads for {payload}"), threads < THREADS, format_args!("{threads}"));
+    }
+    // What was not begun at the deadline is not called.
+    let calls = Arc::new(AtomicI64::new(0));
+    let counted = calls.clone();
+    let engine = Engine::builder().limits(Limits::default().with_timeout_ms(100)).tool("slow", move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(40));
+        Ok(1)
+    });
+    let sandbox = Sandbox::builder().engine(engine.build().expect("an engine")).build().expect("a sandbox");
+    let (outcome, took) = by_template(&sandbox, "calls_at_once");
+    let calls = calls.load(Ordering::SeqCst);
+    let good = short(&outcome) == "T" && calls <= 4 && took < Duration::from_millis(600);
+    tally.check("6 nothing is called after the deadline", good, format_args!("{calls} calls, {took:?}"));
 }
 
 /// 51: what is required and missing refuses to run, and nothing degrades in silence.

@@ -1,0 +1,209 @@
+//! What a message takes once it is decoded, found out without decoding it: a byte of it may stand for a value of many.
+//!
+//! Each of these types reads what its namesake reads, keeps nothing, and counts.
+
+use super::report::{EveryFigure, Figure};
+use crate::clock::Reading;
+use crate::outcome::{Call, OutcomeKind, Phase, Position, Usage};
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Bytes that a value takes beside what it points to, and with it.
+trait Decoded {
+    fn bytes(&self) -> usize;
+}
+
+impl Decoded for &str {
+    fn bytes(&self) -> usize {
+        size_of::<String>() + self.len()
+    }
+}
+
+impl Decoded for u32 {
+    fn bytes(&self) -> usize {
+        size_of::<u32>()
+    }
+}
+
+impl Decoded for u64 {
+    fn bytes(&self) -> usize {
+        size_of::<u64>()
+    }
+}
+
+impl Decoded for Reading {
+    fn bytes(&self) -> usize {
+        size_of::<Reading>()
+    }
+}
+
+impl Decoded for (&str, SomeFigure<'_>) {
+    fn bytes(&self) -> usize {
+        let text = match self.1 {
+            SomeFigure::Int(_) => 0,
+            SomeFigure::Text(text) => text.len(),
+        };
+        size_of::<(String, Figure)>() + self.0.len() + text
+    }
+}
+
+impl Decoded for SomeCall<'_> {
+    fn bytes(&self) -> usize {
+        size_of::<Call>() + self.function.map_or(0, str::len)
+    }
+}
+
+/// A sequence of which nothing but its bytes is kept.
+struct Walked<T> {
+    bytes: usize,
+    of: PhantomData<T>,
+}
+
+impl<'de, T: Decoded + Deserialize<'de>> Deserialize<'de> for Walked<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Walked { bytes: 0, of: PhantomData })
+    }
+}
+
+impl<'de, T: Decoded + Deserialize<'de>> Visitor<'de> for Walked<T> {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Self, A::Error> {
+        while let Some(item) = items.next_element::<T>()? {
+            self.bytes = self.bytes.saturating_add(item.bytes());
+        }
+        Ok(self)
+    }
+}
+
+/// The size of lines that were printed.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub struct LinesFootprint<'a>(#[serde(borrow)] Walked<&'a str>);
+
+/// The size of a call, a [`FarCall`](super::FarCall).
+#[derive(Deserialize)]
+pub struct CallFootprint<'a> {
+    #[serde(rename = "number")]
+    _number: u64,
+    worker: Walked<u32>,
+    name: &'a str,
+    arguments: &'a str,
+}
+
+/// The size of a [`Report`](super::Report).
+#[derive(Deserialize)]
+pub struct ReportFootprint<'a> {
+    #[serde(borrow)]
+    end: Result<SomeValue<'a>, SomeTrouble<'a>>,
+    #[serde(borrow)]
+    prints: Walked<&'a str>,
+    #[serde(rename = "whole")]
+    _whole: bool,
+    calls: Walked<u64>,
+    #[serde(rename = "prints_dropped")]
+    _prints_dropped: u64,
+    #[serde(rename = "usage", with = "EveryFigure")]
+    _usage: Usage,
+    #[serde(borrow)]
+    names: Walked<&'a str>,
+    clock: Walked<Reading>,
+}
+
+#[derive(Deserialize)]
+struct SomeValue<'a> {
+    #[serde(rename = "kind")]
+    _kind: OutcomeKind,
+    #[serde(borrow)]
+    json: Result<&'a str, SomeFault<'a>>,
+    text: &'a str,
+    #[serde(rename = "text_bytes")]
+    _text_bytes: usize,
+    memory: &'a str,
+}
+
+#[derive(Deserialize)]
+struct SomeTrouble<'a> {
+    #[serde(borrow)]
+    fault: SomeFault<'a>,
+    #[serde(rename = "phase")]
+    _phase: Phase,
+    #[serde(rename = "position")]
+    _position: Option<Position>,
+    #[serde(rename = "setup")]
+    _setup: Option<usize>,
+    #[serde(rename = "turn")]
+    _turn: Option<u64>,
+    #[serde(borrow)]
+    calls: Walked<SomeCall<'a>>,
+}
+
+#[derive(Deserialize)]
+struct SomeCall<'a> {
+    function: Option<&'a str>,
+    #[serde(rename = "position")]
+    _position: Position,
+    #[serde(rename = "setup")]
+    _setup: Option<usize>,
+    #[serde(rename = "turn")]
+    _turn: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct SomeFault<'a> {
+    reason: &'a str,
+    message: &'a str,
+    #[serde(rename = "span")]
+    _span: Option<(u32, u32)>,
+    hint: Option<&'a str>,
+    #[serde(borrow)]
+    details: Walked<(&'a str, SomeFigure<'a>)>,
+}
+
+#[derive(Deserialize)]
+enum SomeFigure<'a> {
+    Int(#[allow(dead_code, reason = "nothing of a number is beside it")] i64),
+    Text(&'a str),
+}
+
+impl SomeFault<'_> {
+    fn bytes(&self) -> usize {
+        let hint = self.hint.map_or(0, str::len);
+        self.reason.len() + self.message.len() + hint + self.details.bytes
+    }
+}
+
+impl LinesFootprint<'_> {
+    /// Bytes that the lines take once they are decoded.
+    pub fn bytes(&self) -> usize {
+        self.0.bytes
+    }
+}
+
+impl CallFootprint<'_> {
+    /// Bytes that the call takes once it is decoded.
+    pub fn bytes(&self) -> usize {
+        self.worker.bytes.saturating_add(self.name.len()).saturating_add(self.arguments.len())
+    }
+}
+
+impl ReportFootprint<'_> {
+    /// Bytes that the report takes once it is decoded.
+    pub fn bytes(&self) -> usize {
+        let end = match &self.end {
+            Ok(value) => {
+                let json = value.json.as_ref().map_or_else(SomeFault::bytes, |json| json.len());
+                json.saturating_add(value.text.len()).saturating_add(value.memory.len())
+            }
+            Err(trouble) => trouble.fault.bytes().saturating_add(trouble.calls.bytes),
+        };
+        let sequences = [self.prints.bytes, self.calls.bytes, self.names.bytes, self.clock.bytes];
+        sequences.into_iter().fold(end, usize::saturating_add)
+    }
+}
