@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     // Without a handler Ctrl-C ends the process, as everywhere.
     let _ = ctrlc::set_handler(handler);
     let input = input.cancel_with(&cancel);
-    let (input, failed) = if arguments.json { (input, None) } else { streaming(input, &cancel) };
+    let (input, failed) = if arguments.json { (input.measure_live(), None) } else { streaming(input, &cancel) };
     let outcome = arguments.door.open(engine, 1)?.eval(&source, input)?;
     if let Some(error) = failed.and_then(|failed| failed.try_recv().ok()) {
         return Err(Failure::Stream(error));

@@ -379,7 +379,7 @@ impl Actor {
                         return Err(Error::new(Reason::InvalidToolArgs, text).into());
                     }
                 }
-                project::json(h, Value::Map(map), limit)
+                project::json(h, Value::Map(map), &format!("tool/{name}: its arguments"), limit)
             })
         });
         match taken {

@@ -226,6 +226,7 @@ impl Engine {
             clock: self.0.clock.clone(),
             cores: self.0.cores,
             clock_replay: input.clock.clone(),
+            makes: input.makes,
             on_print: input.on_print.clone(),
         })
     }

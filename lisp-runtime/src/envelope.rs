@@ -172,7 +172,7 @@ impl<'a> Request<'a> {
 
     /// All of the input but the set-up programs.
     pub(crate) fn grant(&self) -> Result<Input<'a>, Box<Problem>> {
-        let mut input = Input::new().strict_data(self.strict_data).limits(self.limits);
+        let mut input = Input::new().strict_data(self.strict_data).limits(self.limits).measure_live();
         if let Some(data) = self.data {
             input = input.json_object(data.get());
         }
@@ -281,6 +281,9 @@ fn truncated(outcome: &Outcome) -> BTreeMap<String, Cut> {
     }
     if let Some(error) = outcome.json_error() {
         truncated.insert("value".to_owned(), Cut { message: Some(error.message.clone()), ..Cut::default() });
+    }
+    if let Some(error) = outcome.memory_error() {
+        truncated.insert("memory".to_owned(), Cut { message: Some(error.message.clone()), ..Cut::default() });
     }
     if outcome.ledger_dropped > 0 {
         let shown = outcome.ledger.len() as u64;
@@ -549,6 +552,18 @@ mod tests {
         assert_eq!(answer["text"], "{:a 1 \"a\" 2}");
         assert!(answer["value"].is_null());
         assert!(answer["truncated"]["value"]["message"].as_str().is_some_and(|m| m.contains("JSON key")), "{json}");
+    }
+
+    #[test]
+    fn a_memory_that_json_cannot_say_is_left_out_and_named() {
+        for program in ["(def m2 {:a 1 \"a\" 2}) :done", "(def big (vec (range 300))) :done"] {
+            let request = serde_json::json!({ "program": program, "limits": { "result_bytes": 1000 } }).to_string();
+            let json = answer_line(&Engine::default(), &request).to_json();
+            let answer: serde_json::Value = serde_json::from_str(&json).unwrap();
+            assert_eq!((&answer["verdict"], &answer["value"]), (&"ok".into(), &"done".into()), "{json}");
+            assert!(answer.get("memory").is_none());
+            assert!(answer["truncated"]["memory"]["message"].is_string(), "{json}");
+        }
     }
 
     #[test]

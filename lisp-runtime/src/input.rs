@@ -9,8 +9,10 @@ use crate::program::Program;
 use crate::run;
 use crate::tool::Tools;
 use lisp_core::machine::Grant;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -77,6 +79,21 @@ impl fmt::Debug for DataSet {
     }
 }
 
+/// What is made of a run besides its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Makes {
+    /// The definitions as JSON
+    pub(crate) memory: bool,
+    /// What the program holds at its end
+    pub(crate) live: bool,
+}
+
+impl Default for Makes {
+    fn default() -> Self {
+        Makes { memory: true, live: false }
+    }
+}
+
 /// What a run gets besides its program. Texts are borrowed, not copied.
 ///
 /// ```
@@ -98,6 +115,7 @@ pub struct Input<'a> {
     pub(crate) now_ms: Option<i64>,
     pub(crate) clock: Vec<Reading>,
     pub(crate) tools: Option<Arc<Tools>>,
+    pub(crate) makes: Makes,
     pub(crate) on_print: Option<PrintHook>,
 }
 
@@ -140,6 +158,37 @@ impl<'a> Input<'a> {
     #[must_use]
     pub fn memory(mut self, json: impl Into<Cow<'a, str>>) -> Self {
         self.sources.push(Source::Memory(Ok(json.into())));
+        self
+    }
+
+    /// The memory it brings, as it was given; the last of several.
+    pub(crate) fn memory_text(&self) -> Option<&str> {
+        self.sources.iter().rev().find_map(|source| match source {
+            Source::Memory(Ok(text)) => Some(&**text),
+            _ => None,
+        })
+    }
+
+    /// The names that the memory defines; none of a text that is no JSON object.
+    pub fn memory_names(&self) -> Vec<String> {
+        let all: Option<BTreeMap<String, IgnoredAny>> =
+            self.memory_text().and_then(|text| serde_json::from_str(text).ok());
+        all.unwrap_or_default().into_keys().collect()
+    }
+
+    /// Does not make [`Outcome::memory`](crate::Outcome::memory) at the end of the run. In a session it is made when
+    /// [`Session::memory`](crate::Session::memory) asks for it, with or without this.
+    #[must_use]
+    pub fn without_memory(mut self) -> Self {
+        self.makes.memory = false;
+        self
+    }
+
+    /// Measures [`Usage::heap_live_bytes`](crate::Usage::heap_live_bytes) at the end of the run, by a compaction: about a
+    /// millisecond for each megabyte that is live, and no more than about sixteen.
+    #[must_use]
+    pub fn measure_live(mut self) -> Self {
+        self.makes.live = true;
         self
     }
 

@@ -199,8 +199,10 @@ pub struct Usage {
     pub baseline_bytes: Option<u64>,
     /// The most the program held at once, above the baseline.
     pub heap_peak_bytes: u64,
-    /// What it held at the end.
-    pub heap_live_bytes: u64,
+    /// What it held at the end, garbage not counted. Measured when [`Input::measure_live`](crate::Input::measure_live) asks
+    /// for it, as requests do; absent too when it is more than about sixteen megabytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heap_live_bytes: Option<u64>,
     /// What it allocated in all.
     pub allocated_bytes: u64,
     /// How often its heap was compacted.
@@ -293,7 +295,8 @@ pub(crate) struct Answer {
     pub(crate) text: String,
     /// The length of the whole text; the text is cut when it is shorter.
     pub(crate) text_bytes: usize,
-    pub(crate) memory: String,
+    /// `None` when it was not asked for.
+    pub(crate) memory: Option<Result<String, Error>>,
 }
 
 /// What came of a run. It is always there: a failed run has its prints, its figures and its ledger too.
@@ -334,6 +337,19 @@ impl Outcome {
             calls: Vec::new(),
             limits,
         }
+    }
+
+    /// An outcome of nothing but the definitions.
+    pub(crate) fn of_memory(memory: String, limits: Limits) -> Self {
+        let problem = Box::new(Problem::new(Error::new(Reason::HostFault, "no result"), Phase::Result));
+        let answer = Answer {
+            kind: OutcomeKind::Value,
+            json: Ok("null".to_owned()),
+            text: "nil".to_owned(),
+            text_bytes: 3,
+            memory: Some(Ok(memory)),
+        };
+        Outcome { answer: Ok(answer), ..Outcome::of_problem(problem, limits) }
     }
 
     /// How the run ended, in one word.
@@ -390,9 +406,17 @@ impl Outcome {
     }
 
     /// The definitions after the run as a JSON object, to be given to the next one by [`crate::Input::memory`].
-    /// Functions are left out. `None` when the run failed.
+    /// Functions are left out. `None` when the run failed, when the definitions cannot be brought out
+    /// ([`Outcome::memory_error`] says why), after [`crate::Input::without_memory`], and for a turn of a session:
+    /// [`Session::memory`](crate::Session::memory) makes it there.
     pub fn memory(&self) -> Option<&str> {
-        self.answer.as_ref().ok().map(|answer| answer.memory.as_str())
+        self.answer.as_ref().ok()?.memory.as_ref()?.as_deref().ok()
+    }
+
+    /// Why the definitions of a successful run cannot be brought out: together they take more than `result_bytes`, or two
+    /// keys of a map in them would become one in JSON. The message names the definition.
+    pub fn memory_error(&self) -> Option<&Error> {
+        self.answer.as_ref().ok()?.memory.as_ref()?.as_ref().err()
     }
 
     /// Why there is no value.

@@ -25,7 +25,7 @@ pub(crate) fn with_room<T>(h: &Heap, bytes: usize, work: impl FnOnce() -> Res<T>
     let room = bytes.saturating_mul(3).saturating_add(SLACK);
     h.off_the_bill(room, UNWATCHED, work).map_err(|fault| match fault {
         Fault::Error(error) => *error,
-        Fault::Collect(_) => no_room(room, bytes),
+        Fault::Collect(_) => no_room(bytes),
         Fault::Pause(_) | Fault::Clock => {
             Error::new(Reason::Timeout, "there was no time left to bring values out of the program")
         }
@@ -33,26 +33,32 @@ pub(crate) fn with_room<T>(h: &Heap, bytes: usize, work: impl FnOnce() -> Res<T>
 }
 
 /// The error for something that leaves the run and is too large for it.
-pub(crate) fn too_large(limit: usize) -> Error {
-    Error::new(Reason::ResultLimitExceeded, format!("what leaves the program takes more than {limit} bytes"))
-        .hint("return a summary or the first rows, or raise the limit result_bytes")
+fn too_large(what: &str, bytes: usize, limit: usize) -> Error {
+    let message = format!("{what} as JSON: {bytes} bytes, where the limit result_bytes is {limit}");
+    Error::new(Reason::ResultLimitExceeded, message)
+        .hint("hand over a summary or the first rows, or raise the limit result_bytes")
         .detail("limit_bytes", limit)
+        .detail("bytes", bytes)
 }
 
 /// The error for something that needs more room on its way out than its text may have.
-fn no_room(room: usize, limit: usize) -> Error {
-    let message = format!("bringing values out of the program takes more than {room} bytes of memory");
+fn no_room(limit: usize) -> Error {
+    let message = format!(
+        "what leaves the program is larger, or needs more room on its way out, than the limit result_bytes allows, which is \
+         {limit}"
+    );
     Error::new(Reason::ResultLimitExceeded, message)
-        .hint("return less, or values not so deeply nested, or raise the limit result_bytes; three times that is there")
+        .hint("hand over less, or values not so deeply nested, or raise the limit result_bytes; three times that is there to \
+               write them")
         .detail("limit_bytes", limit)
 }
 
-/// A value as JSON text of at most `limit` bytes.
-pub(crate) fn json<'h>(h: &'h Heap, value: Value<'h>, limit: usize) -> Res<String> {
+/// A value as JSON text of at most `limit` bytes. `what` names it in the error.
+pub(crate) fn json<'h>(h: &'h Heap, value: Value<'h>, what: &str, limit: usize) -> Res<String> {
     let mut out = TextBuf::new(h);
     write(h, value, Style::Project, &mut out)?;
     let text = out.into_string();
-    if text.len() > limit { Err(too_large(limit).into()) } else { Ok(text) }
+    if text.len() > limit { Err(too_large(what, text.len(), limit).into()) } else { Ok(text) }
 }
 
 /// A value in Clojure syntax, cut at `limit` bytes, and the length of the whole text.
@@ -83,11 +89,17 @@ pub(crate) fn definitions<'h>(h: &'h Heap, all: &[(&str, Value<'h>)], limit: usi
         }
         out.push_str(&serde_json::Value::from(*name).to_string())?;
         out.push(':')?;
-        write(h, *value, Style::Project, &mut out)?;
+        write(h, *value, Style::Project, &mut out).map_err(|fault| match fault {
+            Fault::Error(mut error) => {
+                error.message = format!("the definition {name}: {}", error.message);
+                Fault::Error(error)
+            }
+            fault => fault,
+        })?;
     }
     out.push('}')?;
     let text = out.into_string();
-    if text.len() > limit { Err(too_large(limit).into()) } else { Ok(text) }
+    if text.len() > limit { Err(too_large("the memory", text.len(), limit).into()) } else { Ok(text) }
 }
 
 fn is_function(value: Value<'_>) -> bool {

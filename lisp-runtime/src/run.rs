@@ -3,7 +3,7 @@
 use crate::actor::{Actor, Common, Need, run_timeout};
 use crate::cancel::Cancel;
 use crate::clock::{Clock, Reading};
-use crate::input::{Input, Source};
+use crate::input::{Input, Makes, Source};
 use crate::limits::{Limits, bytes};
 use crate::outcome::{Answer, Call, Outcome, OutcomeKind, Phase, Position, Problem, Usage, Verdict};
 use crate::parallel::{Exec, Group, Inline, Owner, Task};
@@ -43,6 +43,8 @@ pub(crate) struct Setting {
     /// What the clock told in the run that is replayed.
     pub(crate) clock_replay: Vec<Reading>,
     pub(crate) on_print: Option<PrintHook>,
+    /// What is made of it besides its result.
+    pub(crate) makes: Makes,
 }
 
 impl Setting {
@@ -236,13 +238,18 @@ impl Run {
         if let Some(error) = self.common.setting.missing_tool(program) {
             return Err(Box::new(Problem::in_source(error, program.source(), Phase::Compile)));
         }
-        (self.programs, self.current, self.started) = (vec![program.clone()], 0, started);
-        self.turn = turn;
+        (self.programs, self.current, self.turn) = (vec![program.clone()], 0, turn);
+        self.renew(started);
+        self.load()
+    }
+
+    /// Begins its account and its deadline anew.
+    fn renew(&mut self, started: Instant) {
+        self.started = started;
         self.common = Arc::new(Common::new(self.common.setting.clone(), started, self.common.worker.clone()));
         let stand_in = Box::new(Actor::stand_in(&self.common));
         let Actor { machine, .. } = *std::mem::replace(&mut self.actor, stand_in);
         *self.actor = Actor::new(machine, self.common.clone(), None);
-        self.load()
     }
 
     /// Is a set-up program running?
@@ -285,17 +292,12 @@ impl Run {
             self.figures = self.actor.machine.usage();
             let answer = match ending {
                 Ending::Error(error) => Err(self.problem(*error, Phase::Eval)),
-                Ending::Value => {
-                    let answer = self.bring_out(OutcomeKind::Value);
-                    if self.keeps_history && answer.is_ok() {
-                        self.actor.machine.push_history();
-                    }
-                    answer
-                }
+                Ending::Value => self.bring_out(OutcomeKind::Value),
                 Ending::Return => self.bring_out(OutcomeKind::Return),
                 Ending::Fail => self.bring_out(OutcomeKind::Fail),
             };
-            return Next::Done(Box::new(self.outcome(answer)));
+            let outcome = Box::new(self.outcome(answer));
+            return Next::Done(outcome);
         }
     }
 
@@ -357,25 +359,58 @@ impl Run {
         true
     }
 
-    /// Brings the result and the definitions out. What takes longer than a moment is looked after.
+    /// Brings the result out, and the definitions when they are asked for. A program whose result cannot be brought out has
+    /// failed: its definitions are undone. Definitions that cannot be brought out are no reason to fail.
     fn bring_out(&mut self, kind: OutcomeKind) -> Result<Answer, Box<Problem>> {
-        match self.bring_out_in_time(kind) {
+        match self.in_time(|run| run.result(kind)) {
+            Ok(mut answer) => {
+                if self.keeps_history && kind != OutcomeKind::Fail {
+                    self.actor.machine.push_history();
+                }
+                answer.memory = self.common.setting.makes.memory.then(|| self.in_time(Run::definitions));
+                Ok(answer)
+            }
+            Err(error) => {
+                let problem = self.problem(error, Phase::Result);
+                self.actor.machine.undo();
+                Err(problem)
+            }
+        }
+    }
+
+    /// Does a part of bringing values out. What takes longer than a moment is looked after.
+    fn in_time<T>(&mut self, work: impl Fn(&mut Run) -> Result<T, Error>) -> Result<T, Error> {
+        match work(self) {
             Err(error) if error.reason == Reason::Timeout && !self.actor.is_looked_after() => {
                 self.actor.look_after();
-                self.bring_out_in_time(kind)
+                work(self)
             }
-            answer => answer,
+            done => done,
         }
         .map_err(|error| {
             let late = (error.reason == Reason::Timeout).then(|| self.actor.over()).flatten();
-            self.problem(late.map_or(error, |(_, error)| error), Phase::Result)
+            late.map_or(error, |(_, error)| error)
         })
     }
 
-    fn bring_out_in_time(&mut self, kind: OutcomeKind) -> Result<Answer, Error> {
+    /// The definitions as they are now, as a JSON object. It has the time of a turn, which began at `started`.
+    pub(crate) fn memory(&mut self, started: Instant) -> Result<String, Box<Problem>> {
+        self.renew(started);
+        self.in_time(Run::definitions).map_err(|error| self.problem(error, Phase::Result))
+    }
+
+    fn definitions(&mut self) -> Result<String, Error> {
+        let limit = bytes(self.common.setting.limits.result_bytes);
+        self.actor.machine.with_definitions(|h, all| match all {
+            [] => Ok("{}".to_owned()),
+            all => project::with_room(h, limit, || project::definitions(h, all, limit)),
+        })
+    }
+
+    fn result(&mut self, kind: OutcomeKind) -> Result<Answer, Error> {
         let limit = bytes(self.common.setting.limits.result_bytes);
         let signature = self.common.setting.signature.as_ref().filter(|_| kind != OutcomeKind::Fail);
-        let result = self.actor.machine.with_result(|h, value| {
+        self.actor.machine.with_result(|h, value| {
             project::with_room(h, limit, || {
                 if let Some(signature) = signature {
                     let mismatches = signature.check_result(h, value)?;
@@ -385,21 +420,15 @@ impl Run {
                             .into());
                     }
                 }
-                let json = match project::json(h, value, limit) {
+                let json = match project::json(h, value, "the result", limit) {
                     Ok(json) => Ok(json),
                     Err(Fault::Error(error)) if error.reason == Reason::TypeError => Err(*error),
                     Err(fault) => return Err(fault),
                 };
-                let (text, whole) = project::text(h, value, limit)?;
-                Ok((json, text, whole))
+                let (text, text_bytes) = project::text(h, value, limit)?;
+                Ok(Answer { kind, json, text, text_bytes, memory: None })
             })
-        });
-        let memory = self.actor.machine.with_definitions(|h, all| match all {
-            [] => Ok("{}".to_owned()),
-            all => project::with_room(h, limit, || project::definitions(h, all, limit)),
-        });
-        let ((json, text, text_bytes), memory) = (result?, memory?);
-        Ok(Answer { kind, json, text, text_bytes, memory })
+        })
     }
 
     /// An error with its place in the program that runs, and its figures.
@@ -457,8 +486,20 @@ impl Run {
         (problem.setup, problem.turn, problem.calls) = (setup, turn, calls);
     }
 
+    /// What the program holds at its end, when that is asked for.
+    fn live_bytes(&mut self) -> Option<u64> {
+        /// A compaction of more than this takes too long for a figure.
+        const MOST: usize = 16 << 20;
+        if !self.common.setting.makes.live {
+            return None;
+        }
+        let live = self.actor.machine.live_bytes(MOST)? as u64;
+        Some(live.saturating_sub(self.set_up_bytes))
+    }
+
     fn outcome(&mut self, answer: Result<Answer, Box<Problem>>) -> Outcome {
         let figures = self.figures;
+        let heap_live_bytes = self.live_bytes();
         let prints_dropped = self.actor.machine.prints_dropped();
         let prints = self.actor.machine.take_prints();
         self.actor.show_rest(&prints);
@@ -472,7 +513,7 @@ impl Run {
             duration_us: micros(duration),
             baseline_bytes: Some(self.baseline),
             heap_peak_bytes: (figures.heap_peak_bytes as u64).saturating_sub(self.set_up_bytes),
-            heap_live_bytes: (figures.heap_live_bytes as u64).saturating_sub(self.set_up_bytes),
+            heap_live_bytes,
             allocated_bytes: figures.allocated_bytes,
             compactions: figures.compactions,
             tool_calls: self.common.desk.calls(),

@@ -12,7 +12,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// A conversation with one machine: what a turn defines, functions among it, is there in the next; `*1 *2 *3` are
-/// the results of the last turns. A turn that fails leaves the state as it was.
+/// the results of the last turns, `(return v)` included. A turn that fails, for whatever reason, or ends with `(fail v)`
+/// leaves definitions and results as they were.
 ///
 /// ```
 /// use lisp_runtime::{Engine, Input};
@@ -79,6 +80,7 @@ impl Session {
         let Some(mut run) = self.run.take() else {
             let mut setting = self.engine.setting(&self.input)?;
             setting.alarm.clone_from(&self.alarm);
+            setting.makes.memory = false;
             let mut run = Run::set_up(started, setting, program, &self.input, self.turns)?;
             run.keeps_history = true;
             return Ok(run);
@@ -92,16 +94,38 @@ impl Session {
         }
     }
 
+    /// The definitions as they are now, as a JSON object for [`Input::memory`]: of this session's next process, for
+    /// example. Functions are left out. Nothing is changed, whatever comes of it. Before the first turn it is the memory that
+    /// the session was given.
+    ///
+    /// # Errors
+    /// `result_limit_exceeded` when the text is longer than `result_bytes`, `type_error` when two keys of a map would become
+    /// one in JSON, with the name of the definition; `timeout` and `cancelled`.
+    pub fn memory(&mut self) -> Result<String, Box<Problem>> {
+        self.memory_since(Instant::now())
+    }
+
+    pub(crate) fn memory_since(&mut self, started: Instant) -> Result<String, Box<Problem>> {
+        match &mut self.run {
+            Some(run) => run.memory(started),
+            None => Ok(self.input.memory_text().unwrap_or("{}").to_owned()),
+        }
+    }
+
     /// A handle that ends the turn that runs. It stays used until it is reset.
     pub fn cancel_handle(&self) -> &Cancel {
         &self.cancel
     }
 
-    /// The names that are defined, in order.
+    /// The names that are defined, in order. Before the first turn they are those of the memory that the session was given;
+    /// set-up programs run with the first turn.
     pub fn names(&mut self) -> Vec<String> {
-        let Some(run) = &mut self.run else { return Vec::new() };
-        let mut names: Vec<String> =
-            run.actor.machine.with_definitions(|_, all| all.iter().map(|(name, _)| (*name).to_owned()).collect());
+        let mut names: Vec<String> = match &mut self.run {
+            Some(run) => {
+                run.actor.machine.with_definitions(|_, all| all.iter().map(|(name, _)| (*name).to_owned()).collect())
+            }
+            None => self.input.memory_names(),
+        };
         names.sort_unstable();
         names
     }

@@ -4,7 +4,7 @@ use crate::lockdown::{self, Layer};
 use crate::sys;
 use crate::template::{Inherited, Order};
 use crate::verdict::SETUP_FAILED;
-use crate::wire::{self, Frame, Kind};
+use crate::wire::{self, Frame, Kind, MEMORY};
 use lisp_runtime::{CallReply, Cancel, DataSet, Engine, Far, FarCall, Input, Job, RunHost};
 use rustix::process::Resource;
 use serde::Serialize;
@@ -223,7 +223,10 @@ fn serve(run: OwnedFd, signals: &Signals, sets: &[DataSet]) -> io::Result<()> {
         let source = std::str::from_utf8(source).map_err(io::Error::other)?;
         alarm(signals, started, time);
         line.early().clear();
-        let report = far.run(started, Some(source), &mut &*line);
+        let report = match frame.id {
+            MEMORY => far.memory(started),
+            _ => far.run(started, Some(source), &mut &*line),
+        };
         sys::alarm_in(None);
         wire::send(&line.socket, Kind::Report, 0, &wire::encode(&report)?)?;
     }

@@ -6,7 +6,7 @@ use crate::said::{Most, Said};
 use crate::sandbox::{Sandbox, hard_deadline};
 use crate::template::{Notice, Order};
 use crate::verdict::{self, End, Facts, Kill};
-use crate::wire::{self, Assembler, Frame, Kind, PACKET, Taken, Violation};
+use crate::wire::{self, Assembler, Frame, Kind, MEMORY, PACKET, Taken, Violation};
 use lisp_runtime::{Begun, CallReply, Home, Outcome, Report};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -96,6 +96,14 @@ struct Outgoing {
     ends_reply: bool,
 }
 
+/// What a session's process is to do next.
+pub(crate) enum Turn<'a> {
+    /// Run a program.
+    Program(&'a str),
+    /// Bring the definitions out.
+    Memory,
+}
+
 impl Running {
     pub(crate) fn new(template: Arc<Template>, channels: Channels, order: Order, watch: Watch) -> Running {
         Running {
@@ -138,13 +146,16 @@ impl Running {
     }
 
     /// Sends one more program of a session.
-    pub(crate) fn give_turn(&mut self, home: &Home, source: &str) {
+    pub(crate) fn give_turn(&mut self, home: &Home, turn: Turn<'_>) {
         self.watch.hard = hard_deadline(home, self.watch.grace);
         (self.report, self.reported_at, self.asked, self.withdrawn) = (None, None, None, false);
         // Calls of the turn before that are still made are nobody's any more, and those that are not are not made.
         self.calls = None;
         self.unanswered = self.out.iter().filter(|out| out.ends_reply).count();
-        self.queue(Kind::Turn, 0, &with_start(home, source.as_bytes()));
+        match turn {
+            Turn::Program(source) => self.queue(Kind::Turn, 0, &with_start(home, source.as_bytes())),
+            Turn::Memory => self.queue(Kind::Turn, MEMORY, &with_start(home, &[])),
+        }
     }
 
     /// Runs to the end and reaps.

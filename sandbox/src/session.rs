@@ -1,6 +1,6 @@
 //! Turn after turn in one process.
 
-use crate::running::Running;
+use crate::running::{Running, Turn};
 use crate::sandbox::{Sandbox, fault};
 use crate::wire;
 use lisp_runtime::{Cancel, Home, Input, Outcome};
@@ -23,7 +23,8 @@ impl Sandbox {
     pub fn session(&self, mut input: Input<'static>) -> Session {
         let cancel = Cancel::new();
         input = input.cancel_with(&cancel);
-        Session { sandbox: self.clone(), input, cancel, under_way: None, names: Vec::new(), turns: 0 }
+        let names = input.memory_names();
+        Session { sandbox: self.clone(), input, cancel, under_way: None, names, turns: 0 }
     }
 }
 
@@ -42,7 +43,7 @@ impl Session {
                 Err(outcome) => return *outcome,
             },
         };
-        running.give_turn(&home, source);
+        running.give_turn(&home, Turn::Program(source));
         match running.next_report(&mut home) {
             Some(report) => {
                 self.names = report.names().to_vec();
@@ -55,6 +56,32 @@ impl Session {
                 running.finish(&mut home)
             }
         }
+    }
+
+    /// The definitions as they are now, as a JSON object: see [`lisp_runtime::Session::memory`].
+    ///
+    /// # Errors
+    /// An outcome with the problem: those of [`lisp_runtime::Session::memory`], and whatever ended the process instead. Then
+    /// the definitions are gone.
+    pub fn memory(&mut self) -> Result<String, Box<Outcome>> {
+        let (mut running, mut home) = match self.under_way.take() {
+            Some((running, mut home)) => {
+                home.next_turn();
+                (running, home)
+            }
+            None => match self.begin() {
+                Ok((running, home)) => (running, home.after_turns(self.turns)),
+                Err(outcome) => return Err(outcome),
+            },
+        };
+        running.give_turn(&home, Turn::Memory);
+        let Some(report) = running.next_report(&mut home) else {
+            self.names = Vec::new();
+            return Err(Box::new(running.finish(&mut home)));
+        };
+        let memory = home.finish_memory(report);
+        self.under_way = Some((running, home));
+        memory
     }
 
     fn begin(&self) -> Result<(Running, Home), Box<Outcome>> {
@@ -73,7 +100,7 @@ impl Session {
         &self.cancel
     }
 
-    /// The names that are defined, in order.
+    /// The names that are defined, in order. Before the first turn they are those of the memory that the session was given.
     pub fn names(&self) -> &[String] {
         &self.names
     }

@@ -43,6 +43,8 @@ pub(crate) enum Kind {
 /// No text begins with this byte or a higher one.
 const FIRST: u8 = Kind::Time as u8;
 const HEADER: usize = 13;
+/// The number of a [`Kind::Turn`] that asks for the definitions.
+pub(crate) const MEMORY: u32 = 1;
 /// The most bytes of a packet.
 pub(crate) const PACKET: usize = 60 << 10;
 

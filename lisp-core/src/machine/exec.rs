@@ -603,7 +603,7 @@ fn unbound(unit: &Unit, g: u32) -> crate::heap::Fault {
 #[cold]
 fn loop_limit(limit: u64) -> crate::heap::Fault {
     Error::new(Reason::LoopLimitExceeded, format!("the loop went round more than {limit} times"))
-        .hint("use map, filter or reduce over the collection, or ask the host to raise Limits::loop_iterations")
+        .hint("use map, filter or reduce over the collection, or raise the limit loop_iterations")
         .detail("limit", limit)
         .detail("reached", limit + 1)
         .into()

@@ -514,7 +514,7 @@ impl Machine {
             Reason::FuelExhausted,
             format!("the program used up its fuel, {limit} unit{}", if limit == 1 { "" } else { "s" }),
         )
-        .hint("do less work, or ask the host to raise Limits::fuel")
+        .hint("do less work, or raise the limit fuel")
         .detail("limit", limit);
         let mut error = self.place_error(error);
         // The frames of a program that has come to its end are gone.
@@ -581,6 +581,27 @@ impl Machine {
     pub fn stop(&mut self, error: Error) {
         let error = self.place_error(error);
         self.end(Ending::Error(Box::new(error)));
+    }
+
+    /// What the program came to is of no use to its host: the definitions are as they were before it.
+    pub fn undo(&mut self) {
+        self.store.visit_roots(|state| {
+            state.globals.clone_from(&state.saved_globals);
+            state.result = Value::Nil;
+        });
+    }
+
+    /// What is held now, garbage not counted: a compaction that copies no more than about so many bytes. `None` when there
+    /// is more to be copied.
+    pub fn live_bytes(&mut self, most: usize) -> Option<usize> {
+        let mut copied = 0;
+        while !self.store.collect_some(COMPACTED_AT_ONCE) {
+            copied += COMPACTED_AT_ONCE;
+            if copied > most {
+                return None;
+            }
+        }
+        Some(self.store.heap().account().used)
     }
 
     /// Looks at the result of the run that has ended.
@@ -665,7 +686,7 @@ impl Machine {
 pub(super) fn budget_error(worker: bool, baseline: usize, budget: usize, what: String) -> Error {
     let (who, limit) = if worker { ("a worker", "worker_heap_bytes") } else { ("the program", "heap_bytes") };
     Error::new(Reason::MemoryExceeded, format!("{who} {what}; its budget is {budget}"))
-        .hint(format!("keep less data at once, or ask the host to raise Limits::{limit}"))
+        .hint(format!("keep less data at once, or raise the limit {limit}"))
         .detail("phase", "eval")
         .detail("limit_bytes", baseline.saturating_add(budget))
         .detail("baseline_bytes", baseline)

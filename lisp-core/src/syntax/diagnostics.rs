@@ -25,7 +25,7 @@ fn is_invisible(character: char) -> bool {
 /// The source is longer than the limit.
 pub(super) fn too_large(reached: usize, limit: usize) -> Error {
     Error::new(Reason::ProgramTooLarge, format!("the program has {reached} bytes, the limit is {limit}"))
-        .hint("shorten the program, pass large data as data instead of literals, or raise Limits::program_bytes")
+        .hint("shorten the program, pass large data as data instead of literals, or raise the limit program_bytes")
         .detail("limit", limit)
         .detail("reached", reached)
 }
@@ -46,7 +46,7 @@ pub(super) fn too_many_names(limit: usize, reached: usize, span: Span) -> Error 
         format!("the program has more than {limit} distinct symbols and keywords, the limit; this is number {reached}");
     Error::new(Reason::SymbolLimitExceeded, message)
         .at(span)
-        .hint("use strings for keys that are data, or raise Limits::symbols")
+        .hint("use strings for keys that are data, or raise the limit symbols")
         .detail("limit", limit)
         .detail("reached", reached)
 }
@@ -55,7 +55,9 @@ pub(super) fn too_many_names(limit: usize, reached: usize, span: Span) -> Error 
 pub(super) fn too_deep(limit: usize, ceiling: usize, span: Span) -> Error {
     let reached = limit + 1;
     let hint = match limit < ceiling {
-        true => "name inner parts with let, def or defn to make the program flatter, or raise Limits::nesting",
+        true => {
+            "name inner parts with let, def or defn to make the program flatter, or raise the limit nesting of the reader"
+        }
         false => "name inner parts with let, def or defn to make the program flatter: this limit cannot be raised",
     };
     parse_error(format!("nested too deep: {reached} delimiters are open here, the nesting limit is {limit}"), span)

@@ -223,10 +223,10 @@ fn limits() {
     let limits = |source_bytes, names, nesting| ReadLimits { source_bytes, names, nesting };
     let figures = |limit, reached| vec![("limit".into(), Detail::Int(limit)), ("reached".into(), Detail::Int(reached))];
     let cases = [
-        ("12345", limits(4, 0, 9), Reason::ProgramTooLarge, figures(4, 5), "Limits::program_bytes", None),
-        ("a :a :b c d", limits(0, 2, 9), Reason::SymbolLimitExceeded, figures(2, 3), "Limits::symbols", Some((8, 9))),
-        ("([{}])", limits(0, 0, 2), Reason::ParseError, figures(2, 3), "Limits::nesting", Some((2, 3))),
-        ("[[1]]", limits(0, 0, 1), Reason::ParseError, figures(1, 2), "Limits::nesting", Some((1, 2))),
+        ("12345", limits(4, 0, 9), Reason::ProgramTooLarge, figures(4, 5), "the limit program_bytes", None),
+        ("a :a :b c d", limits(0, 2, 9), Reason::SymbolLimitExceeded, figures(2, 3), "the limit symbols", Some((8, 9))),
+        ("([{}])", limits(0, 0, 2), Reason::ParseError, figures(2, 3), "the limit nesting", Some((2, 3))),
+        ("[[1]]", limits(0, 0, 1), Reason::ParseError, figures(1, 2), "the limit nesting", Some((1, 2))),
     ];
     for (text, limits, reason, details, hint, span) in cases {
         let error = read(text, &limits).expect_err(text);

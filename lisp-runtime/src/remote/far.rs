@@ -107,6 +107,29 @@ impl Far {
                 session.eval_since(started, turn.unwrap_or_default(), &mut drive)
             }
         };
+        self.report(outcome, shown)
+    }
+
+    /// Brings the definitions of a session out. The deadline counts from `started`.
+    pub fn memory(&mut self, started: Instant) -> Report {
+        let outcome = match &mut self.job {
+            Err(problem) => Outcome::of_problem(problem.clone(), self.limits),
+            Ok(Seat::Once(..)) => {
+                let error = Error::new(Reason::HostFault, "there is no session");
+                Outcome::of_problem(Box::new(Problem::new(error, Phase::Result)), self.limits)
+            }
+            Ok(Seat::Session(session)) => {
+                self.cancel.reset();
+                match session.memory_since(started) {
+                    Ok(memory) => Outcome::of_memory(memory, self.limits),
+                    Err(problem) => Outcome::of_problem(problem, self.limits),
+                }
+            }
+        };
+        self.report(outcome, Shown::default())
+    }
+
+    fn report(&mut self, outcome: Outcome, shown: Shown) -> Report {
         let names = match &mut self.job {
             Ok(Seat::Session(session)) => session.names(),
             _ => Vec::new(),
@@ -149,7 +172,7 @@ fn seat(
     }
     input.sources = job.sources.into_owned().into_iter().map(Source::into_owned).collect();
     input.signature = job.signature.map(|text| Cow::Owned(text.into_owned()));
-    input.now_ms = job.now_ms;
+    (input.now_ms, input.makes) = (job.now_ms, job.makes);
     input.clock = job.clock.into_owned();
     let program = if job.session { None } else { Some(compile(&job.program)?) };
     for set in &job.sets {

@@ -125,7 +125,8 @@ struct SomeValue<'a> {
     text: &'a str,
     #[serde(rename = "text_bytes")]
     _text_bytes: usize,
-    memory: &'a str,
+    #[serde(borrow)]
+    memory: Option<Result<&'a str, SomeFault<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -198,8 +199,10 @@ impl ReportFootprint<'_> {
     pub fn bytes(&self) -> usize {
         let end = match &self.end {
             Ok(value) => {
-                let json = value.json.as_ref().map_or_else(SomeFault::bytes, |json| json.len());
-                json.saturating_add(value.text.len()).saturating_add(value.memory.len())
+                let made =
+                    |part: &Result<&str, SomeFault<'_>>| part.as_ref().map_or_else(SomeFault::bytes, |text| text.len());
+                let memory = value.memory.as_ref().map_or(0, made);
+                made(&value.json).saturating_add(value.text.len()).saturating_add(memory)
             }
             Err(trouble) => trouble.fault.bytes().saturating_add(trouble.calls.bytes),
         };

@@ -365,6 +365,19 @@ impl Home {
         Outcome { clock, ..self.outcome(answer, prints_dropped, usage) }
     }
 
+    /// The definitions that a report brings.
+    ///
+    /// # Errors
+    /// The outcome that says why there are none.
+    pub fn finish_memory(&mut self, report: Report) -> Result<String, Box<Outcome>> {
+        let outcome = self.finish(report);
+        match outcome.memory() {
+            Some(memory) => Ok(memory.to_owned()),
+            None if outcome.problem().is_some() => Err(Box::new(outcome)),
+            None => Err(Box::new(self.fail(Error::new(Reason::HostFault, "no definitions came"), Some(Phase::Result)))),
+        }
+    }
+
     /// The outcome of a far half that broke or was killed: with the prints and the ledger up to then.
     pub fn fail(&mut self, error: Error, phase: Option<Phase>) -> Outcome {
         let problem = Box::new(Problem::new(error, phase.unwrap_or(Phase::Eval)));

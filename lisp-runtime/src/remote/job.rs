@@ -5,7 +5,7 @@ use super::set::SetOfJob;
 use crate::clock::Reading;
 use crate::engine::Engine;
 use crate::envelope::Request;
-use crate::input::{DataSet, Input, Source};
+use crate::input::{DataSet, Input, Makes, Source};
 use crate::limits::Limits;
 use crate::outcome::{Outcome, Phase, Problem};
 use crate::tool::Tool;
@@ -35,6 +35,7 @@ pub struct Job<'a> {
     pub(super) cores: usize,
     pub(super) tools: Vec<Face<'a>>,
     pub(super) session: bool,
+    pub(super) makes: Makes,
 }
 
 /// What the far half knows of a tool.
@@ -115,6 +116,7 @@ impl Engine {
             cores: self.cores(),
             tools: home.tools.values().map(|tool| face(tool)).collect(),
             session,
+            makes: input.makes,
         };
         (job, home)
     }

@@ -143,7 +143,7 @@ pub(super) struct EveryFigure {
     duration_us: u64,
     baseline_bytes: Option<u64>,
     heap_peak_bytes: u64,
-    heap_live_bytes: u64,
+    heap_live_bytes: Option<u64>,
     allocated_bytes: u64,
     compactions: u64,
     tool_calls: u64,
@@ -159,7 +159,7 @@ struct Value {
     json: Result<String, Fault>,
     text: String,
     text_bytes: usize,
-    memory: String,
+    memory: Option<Result<String, Fault>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -188,7 +188,7 @@ impl Report {
                 json: answer.json.map_err(|error| (&error).into()),
                 text: answer.text,
                 text_bytes: answer.text_bytes,
-                memory: answer.memory,
+                memory: answer.memory.map(|made| made.map_err(|error| (&error).into())),
             }),
             Err(problem) => Err(Trouble {
                 fault: (&problem.error).into(),
@@ -216,7 +216,7 @@ impl Report {
                 json: value.json.map_err(Error::from),
                 text: value.text,
                 text_bytes: value.text_bytes,
-                memory: value.memory,
+                memory: value.memory.map(|made| made.map_err(Error::from)),
             }),
             Err(trouble) => {
                 let Trouble { fault, phase, position, setup, turn, calls } = trouble;

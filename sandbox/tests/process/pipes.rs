@@ -297,7 +297,7 @@ fn listen() {
     unsafe { libc::signal(libc::SIGUSR1, on_signal as *const () as usize) };
 }
 
-const REPORT: &str = r#"{"end":{"Ok":{"kind":"value","json":{"Ok":"1"},"text":"1","text_bytes":1,"memory":"{}"}},
+const REPORT: &str = r#"{"end":{"Ok":{"kind":"value","json":{"Ok":"1"},"text":"1","text_bytes":1,"memory":{"Ok":"{}"}}},
     "prints":[],"whole":false,"calls":[],"prints_dropped":0,"usage":{"fuel":1,"compute_us":1,"duration_us":1,"heap_peak_bytes":1,
     "heap_live_bytes":1,"allocated_bytes":1,"compactions":0,"tool_calls":0,"workers_peak":0,"output_bytes":1},"names":[],"clock":[]}"#;
 

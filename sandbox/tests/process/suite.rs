@@ -67,6 +67,10 @@ fn the_same_answer(sandbox: &Sandbox) {
         r#"{"program": "1", "setup": ["(def a 1)", "(println"]}"#,
         r#"{"program": "[data/x (count *1) m]", "data": {"x": [1]}, "memory": {"m": 2}, "history": ["abc"]}"#,
         r#"{"program": "1.5", "signature": "() -> :int"}"#,
+        r#"{"program": "(def m2 {:a 1 \"a\" 2}) :done"}"#,
+        r#"{"program": "(def big (vec (range 300))) :done", "limits": {"result_bytes": 1000}}"#,
+        r#"{"program": "(vec (range 300))", "limits": {"result_bytes": 1000}}"#,
+        r#"{"program": "(reduce + (map inc (range 50000)))"}"#,
         r#"{"program": "(vec (range 1e9))"}"#,
         r#"{"program": "(reduce (fn [s _] (str s s)) \"x\" (range 64))"}"#,
         r#"{"program": "(defn f [x] (inc (f x))) (f 0)", "limits": {"heap_bytes": 1000000}}"#,
@@ -222,6 +226,10 @@ fn large_things(sandbox: &Sandbox) {
 }
 
 fn sessions(sandbox: &Sandbox) {
+    let mut given = sandbox.session(Input::new().memory(r#"{"a": 1}"#));
+    assert_eq!(given.names(), ["a"]);
+    assert_eq!(given.memory().unwrap(), r#"{"a": 1}"#);
+    assert_eq!(given.eval("(inc a)").value::<i64>().unwrap(), 2);
     let mut session = sandbox.session(Input::new().data("n", &5));
     assert!(session.eval("(defn twice [x] (* 2 x))").is_success());
     assert_eq!(session.eval("(println 1) (twice data/n)").prints, ["1"]);
@@ -238,6 +246,15 @@ fn sessions(sandbox: &Sandbox) {
     assert_eq!(place(&session.eval("[1 (tool/broken {}) 2]")), (None, 1, 4, Vec::new()));
     assert_eq!(session.eval("(tool/price {:n 2})").ledger.len(), 1);
     assert_eq!(session.eval("(twice 4)").value::<i64>().unwrap(), 8);
+    // Definitions that JSON cannot say hold up no turn, and those of a turn that fails are undone.
+    assert!(session.eval("(def m2 {:a 1 \"a\" 2})").is_success());
+    assert_eq!(session.eval("(do (def m3 1) (return (count m2)))").value::<i64>().unwrap(), 2);
+    assert_eq!(session.eval("*1").value::<i64>().unwrap(), 2);
+    let error = session.memory().unwrap_err();
+    assert!(error.problem().unwrap().error.message.starts_with("the definition m2: "), "{error:?}");
+    assert!(session.eval("(def m2 nil) (vec (range 2000000))").problem().is_some());
+    assert_eq!(session.eval("(do (def m2 nil) (count m2))").value::<i64>().unwrap(), 0);
+    assert_eq!(session.memory().unwrap(), r#"{"m2":null,"m3":1}"#);
     assert!(session.is_alive());
 }
 
