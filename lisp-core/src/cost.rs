@@ -105,7 +105,7 @@ pub const fn workers(calls: usize, definitions: usize) -> u64 {
 /// A node of a map made anew.
 #[inline]
 pub const fn node(parts: usize) -> u64 {
-    parts as u64 / NODE_PARTS_PER_UNIT + 1
+    (parts as u64 / NODE_PARTS_PER_UNIT).saturating_add(1)
 }
 
 /// Steps of the backtracking machine.
@@ -136,11 +136,12 @@ pub const fn limbs_compared(limbs: usize) -> u64 {
 #[inline]
 pub const fn sorted(elements: usize) -> u64 {
     let n = elements as u64;
-    n.saturating_mul((usize::BITS - elements.leading_zeros()) as u64)
+    n.saturating_mul((usize::BITS.saturating_sub(elements.leading_zeros())) as u64)
 }
 
 /// Integers of so many limbs multiplied, or divided, the one by the other.
 #[inline]
 pub const fn limb_pairs(a: usize, b: usize) -> u64 {
-    (a as u64).saturating_mul(b as u64) / LIMB_PAIRS_PER_UNIT + a as u64 + b as u64
+    let pairs = (a as u64).saturating_mul(b as u64) / LIMB_PAIRS_PER_UNIT;
+    pairs.saturating_add(a as u64).saturating_add(b as u64)
 }

@@ -23,6 +23,8 @@
 //! them.
 
 #![forbid(unsafe_code)]
+// A number that does not fit is an error, never another number.
+#![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap))]
 
 mod actor;
 mod cancel;

@@ -50,7 +50,7 @@ impl Options {
             None => map.get_text(h, name, false),
         };
         let bounded = |value, otherwise, most: usize| match value {
-            Some(Value::Int(n)) => usize::try_from(n.clamp(1, most as i64)).unwrap_or(otherwise),
+            Some(Value::Int(n)) => usize::try_from(n.max(1)).map_or(otherwise, |n| n.min(most)),
             Some(Value::Big(big)) => {
                 if big.negative {
                     1

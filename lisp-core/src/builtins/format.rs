@@ -119,10 +119,9 @@ fn read_number(text: &str) -> (Option<u64>, &str) {
 }
 
 fn within(what: &str, number: u64, least: u64, most: u64) -> Res<usize> {
-    if (least..=most).contains(&number) {
-        Ok(number as usize)
-    } else {
-        Err(fault(Reason::RuntimeError, format!("the {what} of a format is {least} to {most}, got {number}")))
+    match usize::try_from(number) {
+        Ok(size) if (least..=most).contains(&number) => Ok(size),
+        _ => Err(fault(Reason::RuntimeError, format!("the {what} of a format is {least} to {most}, got {number}"))),
     }
 }
 
@@ -237,12 +236,17 @@ fn big_text<'h>(h: &'h Heap, value: Value<'h>, radix: u32) -> Res<String> {
 
 /// A float with so many digits after the point. The fraction is scaled, then rounded half away from zero, so that
 /// `%.2f` of 0.125 is 0.13; where floats have no fraction or the digits exceed them, the exact expansion.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "whole and fraction are floats without a fraction, neither negative nor above 2^63"
+)]
 fn fixed(f: f64, precision: usize) -> String {
     let size = f.abs();
-    if precision > 18 || size > (1u64 << 52) as f64 {
-        return format!("{f:.precision$}");
-    }
-    let unit = 10u64.pow(precision as u32);
+    let unit = match u32::try_from(precision) {
+        Ok(digits @ ..=18) if size <= (1u64 << 52) as f64 => 10u64.pow(digits),
+        _ => return format!("{f:.precision$}"),
+    };
     let (whole, fraction) = (size.trunc() as u64, (size.fract() * unit as f64).round() as u64);
     let (whole, fraction) = if fraction >= unit { (whole + 1, 0) } else { (whole, fraction) };
     let sign = if f.is_sign_negative() { "-" } else { "" };

@@ -107,6 +107,7 @@ pub(super) fn text<'h>(name: &str, v: Value<'h>) -> Res<Option<&'h str>> {
 }
 
 /// An argument that Java takes as an `int`: floats lose their fraction, NaN is 0.
+#[expect(clippy::cast_possible_truncation, reason = "the float has no fraction and is within 33 bits")]
 pub(super) fn int(name: &str, v: Value<'_>) -> Res<i64> {
     let n = match v {
         Value::Int(i) => Some(i),
@@ -118,6 +119,10 @@ pub(super) fn int(name: &str, v: Value<'_>) -> Res<i64> {
 }
 
 /// An argument that Java takes as a `long`: floats lose their fraction, NaN is 0.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the float is within 64 bits; that it loses its fraction is Java's rule"
+)]
 pub(super) fn long(name: &str, v: Value<'_>) -> Res<i64> {
     const END: f64 = 9_223_372_036_854_775_808.0;
     match v {

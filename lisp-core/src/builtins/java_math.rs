@@ -123,6 +123,7 @@ fn pow<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Float(if undefined { f64::NAN } else { base.powf(exponent) }))
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "the cast saturates, and makes 0 of NaN, as Java does")]
 fn round<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let Value::Float(f) = args[0] else { return Err(wrong_type("Math/round", "a float", args[0])) };
     // Adding a half first would round some large whole floats up.
@@ -133,7 +134,6 @@ fn round<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         () if rest < -0.5 => whole - 1.0,
         () => whole,
     };
-    // The cast saturates, and makes 0 of NaN, as Java does.
     Ok(Value::Int(nearest as i64))
 }
 

@@ -245,7 +245,7 @@ fn nearest(mantissa: u64, exponent: i64, inexact: bool, format: &Format) -> f64 
         }
     };
     // In two steps, so that neither power of two is out of range; the product is exact.
-    let last = last as i32;
+    let Ok(last) = i32::try_from(last) else { return 0.0 };
     let number = rounded as f64 * 2f64.powi(last / 2) * 2f64.powi(last - last / 2);
     if format.bits == 24 && number > f64::from(f32::MAX) { f64::INFINITY } else { number }
 }

@@ -325,7 +325,7 @@ fn parse_clock(text: &str) -> Option<Clock<'_>> {
             return None;
         }
         nano = fraction[..length].bytes().fold(0, |sum, b| sum * 10 + u32::from(b - b'0'));
-        nano *= 10u32.pow(9 - length as u32);
+        nano *= 10u32.pow(9 - u32::try_from(length).ok()?);
         rest = &fraction[length..];
     }
     Some(Clock { hour, minute, second, nano, rest })

@@ -37,6 +37,11 @@ fn div_rem_unsigned(h: &Heap, x: &BigUint, y: &BigUint) -> Res<(BigUint, BigUint
     Ok((BigUint::new(quotient), rem))
 }
 
+/// The whole limbs of an integer.
+fn limbs_of(n: &BigUint) -> usize {
+    usize::try_from(n.bits() / 32).unwrap_or(usize::MAX)
+}
+
 /// Adds the decimal digits of an integer, which takes time in the square of their number.
 pub(crate) fn decimal<'h>(h: &'h Heap, big: &Big<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     let limbs = big.limbs.len();
@@ -45,14 +50,14 @@ pub(crate) fn decimal<'h>(h: &'h Heap, big: &Big<'h>, out: &mut TextBuf<'h>) -> 
     let mut parts = Vec::with_capacity(limbs / (PIECE - 1) + 1);
     let unit = BigUint::from(10u32).pow(DIGITS);
     while rest > unit {
-        h.charge(cost::limb_pairs(rest.bits() as usize / 32, PIECE))?;
+        h.charge(cost::limb_pairs(limbs_of(&rest), PIECE))?;
         parts.push(&rest % &unit);
         rest /= &unit;
     }
     if big.negative {
         out.push('-')?;
     }
-    let left = rest.bits() as usize / 32 + 1;
+    let left = limbs_of(&rest) + 1;
     h.charge(cost::limb_pairs(left, left))?;
     out.push_str(&rest.to_string())?;
     for part in parts.iter().rev() {

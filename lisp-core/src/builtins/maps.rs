@@ -100,9 +100,13 @@ fn dead_end(name: &str, key: Value<'_>, found: Value<'_>) -> Fault {
 /// The place in a vector that a key names.
 fn index_of(name: &str, v: &Vector<'_>, key: Value<'_>, grow: bool) -> Res<usize> {
     let limit = v.len() + usize::from(grow);
-    match key {
-        Value::Int(i) if usize::try_from(i).is_ok_and(|i| i < limit) => Ok(i as usize),
-        other => Err(Error::new(
+    let place = match key {
+        Value::Int(i) => usize::try_from(i).ok().filter(|&i| i < limit),
+        _ => None,
+    };
+    match (place, key) {
+        (Some(place), _) => Ok(place),
+        (None, other) => Err(Error::new(
             Reason::RuntimeError,
             format!("{name}: {} is no place in a vector of {} elements", describe(other), v.len()),
         )

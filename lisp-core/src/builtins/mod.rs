@@ -178,8 +178,8 @@ struct Index {
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
     let rows: Vec<&'static Builtin> = AREAS.iter().flat_map(|(_, area)| area.iter()).collect();
     let mut by_name = Table::default();
-    for (i, row) in rows.iter().enumerate() {
-        let id = BuiltinId(i as u16);
+    for (i, row) in (0..u16::MAX).zip(&rows) {
+        let id = BuiltinId(i);
         for &name in std::iter::once(&row.name).chain(row.aliases) {
             let other = by_name.insert(name, id);
             debug_assert!(other.is_none(), "two built-ins are called {name}");

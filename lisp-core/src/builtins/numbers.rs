@@ -306,6 +306,7 @@ pub fn negate<'h>(h: &'h Heap, a: Value<'h>) -> Res<Value<'h>> {
 }
 
 /// An integer value for a whole float; the float must be finite.
+#[expect(clippy::cast_possible_truncation, reason = "the float is whole and within 64 bits")]
 pub(super) fn whole<'h>(h: &'h Heap, name: &str, x: f64) -> Res<Value<'h>> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&x) {
@@ -497,6 +498,7 @@ fn min<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     extreme(h, "min", Ordering::Less, args)
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "the float is within 32 bits; `int` takes its whole part")]
 fn int<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let beyond = |text: &dyn std::fmt::Display| {
         Error::new(Reason::ArithmeticError, format!("int: {text} does not fit in 32 bits"))

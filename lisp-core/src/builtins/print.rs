@@ -357,7 +357,9 @@ pub fn time_text(value: TimeValue) -> String {
         TimeValue::LocalDate(days) => date_text(i128::from(days)),
         TimeValue::Instant(seconds, nanos) => instant_text(i128::from(seconds), nanos),
         TimeValue::Date(millis) => {
-            instant_text(i128::from(millis.div_euclid(1_000)), millis.rem_euclid(1_000) as u32 * 1_000_000)
+            let (seconds, rest) = (millis.div_euclid(1_000), millis.rem_euclid(1_000));
+            // A remainder is below 1,000.
+            instant_text(i128::from(seconds), u32::try_from(rest).unwrap_or_default() * 1_000_000)
         }
         TimeValue::Duration(seconds, nanos) => duration_text(seconds, nanos),
     }

@@ -373,7 +373,7 @@ pub fn range<'h>(h: &'h Heap, start: Value<'h>, end: Value<'h>, step: Value<'h>)
     // floats without loss that is all it does.
     let exact = |bound: Value<'_>| bound.as_f64().filter(|f| f.abs() < (1u64 << f64::MANTISSA_DIGITS) as f64);
     if let (Some(start), Some(end), Some(step)) = (exact(start), exact(end), exact(step)) {
-        h.room((((end - start) / step / 4.0) as usize).saturating_mul(16))?;
+        h.room(at_least((end - start) / step / 4.0).saturating_mul(16))?;
     }
     let out = h.vec_builder(0)?;
     let mut at = start;
@@ -388,16 +388,23 @@ pub fn range<'h>(h: &'h Heap, start: Value<'h>, end: Value<'h>, step: Value<'h>)
     out.finish(h)
 }
 
+/// The whole part of a float, 0 of a negative one.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates, and makes 0 of NaN")]
+fn at_least(elements: f64) -> usize {
+    elements as usize
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the elements lie between two integers of 64 bits")]
 fn range_of_ints<'h>(h: &'h Heap, start: i64, end: i64, step: i64) -> Res<Value<'h>> {
     let (start, end, step) = (i128::from(start), i128::from(end), i128::from(step));
     let span = if step > 0 { end - start } else { start - end };
-    let len = if span <= 0 { 0 } else { (span - 1) / step.abs() + 1 };
-    let Some(len) = usize::try_from(len).ok().filter(|&len| len <= MAX_LEN) else {
-        return Err(too_long("range", &len));
+    let count = if span <= 0 { 0 } else { (span - 1) / step.abs() + 1 };
+    let Some(len) = usize::try_from(count).ok().filter(|&len| len <= MAX_LEN) else {
+        return Err(too_long("range", &count));
     };
     h.room(len.saturating_mul(16))?;
     h.charge(len as u64)?;
-    h.vector_from(len, (0..len as i128).map(|i| Value::Int((start + i * step) as i64)))
+    h.vector_from(len, (0..count).map(|i| Value::Int(start.wrapping_add(i.wrapping_mul(step)) as i64)))
 }
 
 fn range_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {

@@ -311,7 +311,7 @@ fn is_empty(name: &str, v: Value<'_>) -> Res<bool> {
 
 fn count<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     match length(h, args[0])? {
-        Some(n) => Ok(Value::Int(n as i64)),
+        Some(n) => Ok(Value::count(n)),
         None => Err(type_error("count", "a collection", args[0])),
     }
 }

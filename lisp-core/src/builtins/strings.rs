@@ -237,7 +237,7 @@ fn index(name: &str, v: Value<'_>) -> Res<usize> {
 
 fn at<'h>(h: &'h Heap, text: &str, byte: Option<usize>) -> Res<Value<'h>> {
     Ok(match byte.and_then(|byte| text.get(..byte)) {
-        Some(before) => Value::Int(characters::count(h, before)? as i64),
+        Some(before) => Value::count(characters::count(h, before)?),
         None => Value::Nil,
     })
 }
@@ -250,7 +250,7 @@ fn index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         None => 0,
     };
     if part.is_empty() {
-        return Ok(Value::Int(from.min(characters::count(h, s)?) as i64));
+        return Ok(Value::count(from.min(characters::count(h, s)?)));
     }
     let start = characters::bytes_of_first(h, s, from)?;
     let found = scan::find(h, s.get(start..).unwrap_or_default(), part)?;
@@ -265,7 +265,7 @@ fn last_index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         None => usize::MAX,
     };
     if part.is_empty() {
-        return Ok(Value::Int(from.min(characters::count(h, s)?) as i64));
+        return Ok(Value::count(from.min(characters::count(h, s)?)));
     }
     // What begins at the index or before it ends before this byte.
     let end = scan::floor(s, characters::bytes_of_first(h, s, from)?.saturating_add(part.len()));

@@ -16,9 +16,6 @@ type Reg = u16;
 /// Registers that a frame can have; calls need a few above.
 const MAX_REGISTERS: usize = 60_000;
 
-/// Instructions of one function: a jump from one end to the other fits its 32 bits.
-const MAX_INSTRUCTIONS: usize = i32::MAX as usize;
-
 /// The error for a function that does not fit its instructions.
 fn too_large(message: impl Into<String>, span: Span) -> Error {
     Error::new(Reason::ProgramTooLarge, message).at(span).hint("split the form into several definitions")
@@ -41,8 +38,8 @@ pub(super) struct Code {
     pub(super) constants: Frozen,
 }
 
-pub(super) fn generate(body: Node, vars: u32, pace: &Pace<'_>) -> Res<Code> {
-    let places = vec![Place::Nowhere; vars as usize];
+pub(super) fn generate(body: Node, vars: usize, pace: &Pace<'_>) -> Res<Code> {
+    let places = vec![Place::Nowhere; vars];
     let mut unit = Unit { protos: Vec::new(), pool: Pool::default(), places, pace };
     let main = FnNode {
         name: None,
@@ -77,10 +74,10 @@ impl Unit<'_> {
     fn function(&mut self, node: FnNode) -> Res<usize> {
         let end = node.body.span;
         // Captured variables are elsewhere inside; afterwards they are where they were.
-        let outside: Vec<(Var, Place)> = node.captures.iter().map(|&v| (v, self.places[v.0 as usize])).collect();
+        let outside: Vec<(Var, Place)> = node.captures.iter().map(|&v| (v, self.places[v.0])).collect();
         let (arity, captures) = (short(node.params.len(), end)?, short(node.captures.len(), end)?);
         for (index, &var) in (0..captures).zip(&node.captures) {
-            self.places[var.0 as usize] = Place::Captured(index);
+            self.places[var.0] = Place::Captured(index);
         }
         let mut f = Function::new(self);
         for &var in node.params.iter().chain(&node.rest) {
@@ -96,15 +93,15 @@ impl Unit<'_> {
         f.binds(node.prologue)?;
         let result = f.any(node.body)?;
         f.emit(Instr::Return { src: result }, end);
-        if f.code.len() > MAX_INSTRUCTIONS {
-            let message = format!("one function comes to more than {MAX_INSTRUCTIONS} instructions");
+        if f.code.len() > Bytecode::MOST {
+            let message = format!("one function comes to more than {} instructions", Bytecode::MOST);
             return Err(too_large(message, end));
         }
         let (code, spans) = (Bytecode::new(f.code, f.max), f.spans);
         let code =
             code.ok_or_else(|| Error::new(Reason::HostFault, "the compiler made code that is not sound").at(end))?;
         for (var, place) in outside {
-            self.places[var.0 as usize] = place;
+            self.places[var.0] = place;
         }
         self.protos.push(Proto {
             name: node.name,
@@ -163,7 +160,7 @@ impl<'u, 'p> Function<'u, 'p> {
     }
 
     fn set_place(&mut self, var: Var, reg: Reg) {
-        self.unit.places[var.0 as usize] = Place::Register(reg);
+        self.unit.places[var.0] = Place::Register(reg);
     }
 
     /// Points the jump at `at` to here.
@@ -194,7 +191,7 @@ impl<'u, 'p> Function<'u, 'p> {
     /// The value in any register: a local's own, or a new one on top.
     fn any(&mut self, node: Node) -> Res<Reg> {
         if let Kind::Local(var) = node.kind
-            && let Place::Register(reg) = self.unit.places[var.0 as usize]
+            && let Place::Register(reg) = self.unit.places[var.0]
         {
             return Ok(reg);
         }
@@ -237,7 +234,7 @@ impl<'u, 'p> Function<'u, 'p> {
     fn kind_into(&mut self, kind: Kind, span: Span, dst: Reg) -> Res<()> {
         match kind {
             Kind::Const(constant) => self.constant(constant, span, dst),
-            Kind::Local(var) => match self.unit.places[var.0 as usize] {
+            Kind::Local(var) => match self.unit.places[var.0] {
                 Place::Register(src) if src == dst => {}
                 Place::Register(src) => drop(self.emit(Instr::Move { dst, src }, span)),
                 Place::Captured(index) => drop(self.emit(Instr::Capture { dst, index }, span)),
@@ -464,7 +461,7 @@ impl<'u, 'p> Function<'u, 'p> {
         for (node, dst) in args.into_iter().zip(vars) {
             // A value that stays where it is needs no move.
             if let Kind::Local(var) = node.kind
-                && self.unit.places[var.0 as usize] == Place::Register(dst)
+                && self.unit.places[var.0] == Place::Register(dst)
             {
                 continue;
             }

@@ -18,6 +18,10 @@ const LIMIT: usize = 1 << 30;
 
 impl Pool {
     /// The place of a constant.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "each constant takes bytes of a text whose bytes 32 bits count"
+    )]
     pub(super) fn add(&mut self, constant: Constant) -> u32 {
         let next = self.constants.len() as u32;
         let key = match &constant {

@@ -6,7 +6,7 @@ use num_bigint::BigInt;
 
 /// A local variable. Numbers are unique in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Var(pub(crate) u32);
+pub(crate) struct Var(pub(crate) usize);
 
 /// A core form and where it comes from.
 #[derive(Clone, Debug)]

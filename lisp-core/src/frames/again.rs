@@ -29,6 +29,8 @@ pub(crate) fn again<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
     if !std::ptr::eq(*f, running) {
         return false;
     }
+    // It was below the number of items.
+    let next_index = i.wrapping_add(1);
     let kept = match op {
         FrameOp::Map if matches!(extra, Value::Unset) => Some(result),
         FrameOp::Filter => result.truthy().then_some(item),
@@ -36,7 +38,7 @@ pub(crate) fn again<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
         FrameOp::Reduce => {
             let [first, second, ..] = args else { return false };
             (*acc, *first, *second) = (*result, *result, *next);
-            *i += 1;
+            *i = next_index;
             return true;
         }
         _ => return false,
@@ -47,6 +49,6 @@ pub(crate) fn again<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
         return false;
     }
     args[0] = *next;
-    *i += 1;
+    *i = next_index;
     true
 }

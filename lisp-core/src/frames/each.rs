@@ -190,7 +190,7 @@ pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow>
             args[0] = list[i];
             match op {
                 FrameOp::MapIndexed | FrameOp::KeepIndexed => {
-                    (args[0], args[1], argc) = (Value::Int(i as i64), list[i], 2);
+                    (args[0], args[1], argc) = (Value::count(i), list[i], 2);
                 }
                 FrameOp::UpdateVals => args[0] = pair(list[i]).1,
                 FrameOp::UpdateKeys => args[0] = pair(list[i]).0,

@@ -40,7 +40,7 @@ pub(super) fn start<'h>(
         }
     };
     let results = Value::VecBuilder(h.vec_builder(count)?);
-    push(op, h, s, at, &[Value::Int(count as i64), f, first, results, second, third], dst)
+    push(op, h, s, at, &[Value::count(count), f, first, results, second, third], dst)
 }
 
 /// The frame waits until its driver has brought in the result of every call.

@@ -125,7 +125,8 @@ fn natural<'h>(h: &'h Heap, list: Value<'h>, keys: Value<'h>) -> Res<Value<'h>> 
     let n = list.len();
     h.charge(comparison::sort_cost(n))?;
     h.room(n * 8)?;
-    let mut order: Vec<u32> = (0..n as u32).collect();
+    // A vector has no more elements than this counts.
+    let mut order: Vec<u32> = (0..u32::try_from(n).unwrap_or(u32::MAX)).collect();
     if let [only] = keys {
         comparison::compare_values(h, *only, *only)?;
     }
@@ -164,7 +165,7 @@ impl<'h> Runs<'h> {
         own[TO] = Value::VecBuilder(self.to);
         let numbers = [(WIDTH, self.width), (A, self.a), (A_END, self.a_end), (B, self.b), (B_END, self.b_end)];
         for (register, number) in numbers {
-            own[register] = Value::Int(number as i64);
+            own[register] = Value::count(number);
         }
     }
 
@@ -181,7 +182,7 @@ fn merge<'h>(h: &'h Heap, s: &mut State<'h>, base: usize) -> Res<Flow> {
         h.charge(n as u64)?;
         let (from, to) = (h.vec_builder(n)?, h.vec_builder(n)?);
         for i in 0..n {
-            from.push(h, Value::Int(i as i64))?;
+            from.push(h, Value::count(i))?;
         }
         let mut runs = Runs { from, to, width: 1, a: 0, a_end: 0, b: 0, b_end: 0 };
         runs.begin(0, n);
@@ -287,7 +288,8 @@ pub(super) fn next_pair<'h>(
     };
     let (taken, other, end) = if take_right { (b, a, *b_end) } else { (a, b, *a_end) };
     let (from, keys) = (from.items(), keys.items());
-    let (Some([index, next, ..]), Some(stays)) = (from.get(*taken as usize..), from.get(*other as usize)) else {
+    let (Ok(first), Ok(second)) = (usize::try_from(*taken), usize::try_from(*other)) else { return false };
+    let (Some([index, next, ..]), Some(stays)) = (from.get(first..), from.get(second)) else {
         return false;
     };
     let (Some(next), Some(stays)) = (keys.get(number(*next)), keys.get(number(*stays))) else { return false };

@@ -2,7 +2,7 @@
 //! with a work list, whose memory is metered.
 
 use super::map::Map;
-use super::string::{Str, hash_bytes, mix};
+use super::string::{Str, folded, hash_bytes, mix};
 use super::value::TimeValue;
 use super::{Heap, Res, Value, Work};
 use crate::cost;
@@ -117,6 +117,7 @@ pub fn compare_numbers(a: Value<'_>, b: Value<'_>) -> Option<Ordering> {
     }
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "the float has no fraction and is within 64 bits")]
 fn compare_int_float(a: i64, b: f64) -> Option<Ordering> {
     const EXACT: i64 = 1 << 53;
     if b.is_nan() {
@@ -263,7 +264,7 @@ impl Heap {
                 _ => {}
             }
         }
-        Ok((sum ^ (sum >> 32)) as u32)
+        Ok(folded(sum))
     }
 
     /// The total order of values by kind, then by value: the order in which maps and sets are walked.
@@ -318,14 +319,11 @@ pub(super) fn hash_text(text: &str, keyword: bool) -> u32 {
 }
 
 fn hash_leaf(v: Value<'_>) -> Option<u32> {
-    let word = |tag: u64, w: u64| {
-        let h = mix(w ^ tag << 56);
-        (h ^ (h >> 32)) as u32
-    };
+    let word = |tag: u64, w: u64| folded(mix(w ^ tag << 56));
     Some(match v {
         Value::Keyword(hash, _) => hash,
         Value::Str(s) => hash_text(s.text, false),
-        Value::Int(i) => word(1, i as u64),
+        Value::Int(i) => word(1, i.cast_unsigned()),
         Value::Nil => word(2, 0),
         Value::Bool(b) => word(3, u64::from(b)),
         // One key are the zeros of both signs, and all that is no number.
@@ -335,10 +333,10 @@ fn hash_leaf(v: Value<'_>) -> Option<u32> {
         Value::Symbol(s) | Value::Var(s) | Value::Regex(s) | Value::Tool(s) => hash_bytes(s.text.as_bytes()) ^ 0x77,
         Value::Builtin(id) => word(6, u64::from(id.0)),
         Value::Time(t) => match t.value {
-            TimeValue::LocalDate(d) => word(7, d as u64),
-            TimeValue::Instant(s, n) => word(8, s as u64 ^ u64::from(n) << 32),
-            TimeValue::Duration(s, n) => word(9, s as u64 ^ u64::from(n) << 32),
-            TimeValue::Date(ms) => word(10, ms as u64),
+            TimeValue::LocalDate(d) => word(7, d.cast_unsigned()),
+            TimeValue::Instant(s, n) => word(8, s.cast_unsigned() ^ u64::from(n) << 32),
+            TimeValue::Duration(s, n) => word(9, s.cast_unsigned() ^ u64::from(n) << 32),
+            TimeValue::Date(ms) => word(10, ms.cast_unsigned()),
         },
         // Functions move with the heap, so their address is no hash.
         Value::Closure(_) | Value::Composed(_) => 11,

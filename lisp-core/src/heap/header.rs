@@ -16,6 +16,7 @@ impl Header {
 
     /// The region the object was made in.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "a region is 32 bits of the word, behind two flags")]
     pub(super) fn region(&self) -> u32 {
         (self.0.get() >> 2) as u32
     }

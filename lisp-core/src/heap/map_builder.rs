@@ -4,6 +4,7 @@ use super::header::Header;
 use super::map::{BITS, Entry, Map, Node, Rep, SMALL, WAY};
 use super::{Heap, Res, Value};
 use crate::cost;
+use crate::error::{Error, Reason};
 use std::cell::Cell;
 use std::cmp::Ordering;
 
@@ -29,6 +30,14 @@ pub struct MapBuilder<'h> {
 
 /// The slots of the index: the hash, and 1 + the place of the entry.
 type Index<'h> = &'h [Cell<(u32, u32)>];
+
+/// 1 + the place of an entry, as the index has it.
+fn ordinal(place: usize) -> Res<u32> {
+    u32::try_from(place + 1).map_err(|_| {
+        let message = format!("a map has at most {} entries", u32::MAX - 1);
+        Error::new(Reason::MemoryExceeded, message).hint("keep less data at once").into()
+    })
+}
 
 impl<'h> MapBuilder<'h> {
     /// How many entries so far.
@@ -108,7 +117,7 @@ impl<'h> MapBuilder<'h> {
                     self.set_value(i, value);
                     return Ok(i);
                 }
-                (free, None) => slot = Some((free, hash)),
+                (free, None) => slot = Some((free, hash, ordinal(len)?)),
             }
         }
         let mut cells = self.cells.get();
@@ -118,8 +127,8 @@ impl<'h> MapBuilder<'h> {
         }
         cells[2 * len].set(key);
         cells[2 * len + 1].set(value);
-        if let Some((free, hash)) = slot {
-            index[free].set((hash, len as u32 + 1));
+        if let Some((free, hash, number)) = slot {
+            index[free].set((hash, number));
             self.index.set(index);
         }
         self.len.set(len + 1);
@@ -137,7 +146,7 @@ impl<'h> MapBuilder<'h> {
             while index[slot].get().1 != 0 {
                 slot = (slot + 1) & (size - 1);
             }
-            index[slot].set((hash, i as u32 + 1));
+            index[slot].set((hash, ordinal(i)?));
         }
         Ok(index)
     }
@@ -169,7 +178,7 @@ impl<'h> MapBuilder<'h> {
         let mut order: Vec<(u32, u32)> = Vec::with_capacity(n);
         for i in 0..n {
             h.look_after(1)?;
-            order.push((h.hash(self.entry(i).0)?, i as u32));
+            order.push((h.hash(self.entry(i).0)?, ordinal(i)?));
         }
         let root = self.subtree(h, &in_tree_order(h, order)?, 0)?;
         h.alloc(Map { head: h.header(), rep: Rep::Tree(n, root) })
@@ -178,7 +187,7 @@ impl<'h> MapBuilder<'h> {
     /// The node over entries whose hashes agree below `shift`. Recursion is bounded by the levels of the hash.
     fn subtree(&self, h: &'h Heap, order: &[(u32, u32)], shift: u32) -> Res<&'h Node<'h>> {
         h.look_after(order.len().min(1 << BITS))?;
-        let entry = |e: &(u32, u32)| self.entry(e.1 as usize);
+        let entry = |e: &(u32, u32)| self.entry(e.1 as usize - 1);
         if shift >= u32::BITS {
             let entries = h.alloc_slice(order.len(), order.iter().map(entry))?;
             return h.node(0, 0, entries, &[]);

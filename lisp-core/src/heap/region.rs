@@ -119,8 +119,8 @@ impl Heap {
             trap_in: Cell::new(0),
             unseen: Cell::new(limit),
             trapped_early: Cell::new(false),
-            left: Cell::new(Fuel::of(MOST_LEFT as i64)),
-            mark: Cell::new(Fuel::of(MOST_LEFT as i64)),
+            left: Cell::new(Fuel::of(MOST_LEFT.cast_signed())),
+            mark: Cell::new(Fuel::of(MOST_LEFT.cast_signed())),
             stop_at: Cell::new(MOST_LEFT),
             slice_end: Cell::new(u64::MAX),
             ceiling: Cell::new(u64::MAX),
@@ -250,7 +250,7 @@ impl Heap {
     /// Fuel spent so far.
     #[inline]
     pub fn spent(&self) -> u64 {
-        self.stop_at.get().wrapping_sub(self.left.get().units() as u64)
+        self.stop_at.get().wrapping_sub(self.left.get().units().cast_unsigned())
     }
 
     /// Puts the fuel spent back to what it was when an instruction began.
@@ -283,7 +283,7 @@ impl Heap {
     }
 
     fn left_of(&self, spent: u64) -> Fuel {
-        Fuel::of(self.stop_at.get().wrapping_sub(spent) as i64)
+        Fuel::of(self.stop_at.get().wrapping_sub(spent).cast_signed())
     }
 
     /// After a fault, work is done again from here.
@@ -303,7 +303,7 @@ impl Heap {
 
     /// The fuel that was spent where work is done again from.
     pub(crate) fn marked(&self) -> u64 {
-        self.stop_at.get().wrapping_sub(self.mark.get().units() as u64)
+        self.stop_at.get().wrapping_sub(self.mark.get().units().cast_unsigned())
     }
 
     /// Takes work that was done elsewhere for this run on the account.
@@ -362,7 +362,7 @@ impl Heap {
     #[inline]
     pub fn look_after(&self, steps: usize) -> Res<()> {
         const BETWEEN_LOOKS: usize = 4_096;
-        let unlooked = self.unlooked.get() + steps;
+        let unlooked = self.unlooked.get().saturating_add(steps);
         if unlooked < BETWEEN_LOOKS {
             self.unlooked.set(unlooked);
             return Ok(());
@@ -587,7 +587,8 @@ impl Heap {
         let mut write = |item| {
             // SAFETY: it is called for no more than `len` items.
             unsafe { start.add(filled).write(item) };
-            filled += 1;
+            // It stays below `len`.
+            filled = filled.wrapping_add(1);
         };
         if len <= LOOK {
             items.take(len).for_each(write);

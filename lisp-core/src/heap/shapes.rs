@@ -58,7 +58,7 @@ impl Shapes {
         let place = if known.keys == keys && known.name == name {
             known.place
         } else {
-            let place = search().map_or(Self::ABSENT, |i| i as u8);
+            let place = search().and_then(|i| u8::try_from(i).ok()).unwrap_or(Self::ABSENT);
             slot.set(Known { keys, name, place });
             place
         };

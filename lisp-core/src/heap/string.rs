@@ -24,12 +24,19 @@ pub(crate) fn hash_bytes(bytes: &[u8]) -> u32 {
     for (i, &b) in chunks.remainder().iter().enumerate() {
         last |= u64::from(b) << (8 * i);
     }
-    let h = mix(h ^ last);
-    (h ^ (h >> 32)) as u32
+    folded(mix(h ^ last))
+}
+
+/// The two halves of a hash in one.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the upper half has been mixed into the lower one")]
+pub(super) fn folded(hash: u64) -> u32 {
+    (hash ^ (hash >> 32)) as u32
 }
 
 /// Spreads every bit of a word over all others.
 #[inline]
+#[expect(clippy::cast_possible_truncation, reason = "both halves of the product are used")]
 pub(crate) fn mix(word: u64) -> u64 {
     let wide = u128::from(word ^ 0xA076_1D64_78BD_642F) * 0xE703_7ED1_A0B4_28DB;
     (wide as u64) ^ ((wide >> 64) as u64)

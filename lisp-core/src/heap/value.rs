@@ -124,6 +124,13 @@ pub struct Time {
 }
 
 impl<'h> Value<'h> {
+    /// How many there are of what memory holds.
+    #[inline]
+    pub fn count(n: usize) -> Self {
+        // No memory holds more than half of what a word counts.
+        Value::Int(i64::try_from(n).unwrap_or(i64::MAX))
+    }
+
     /// Neither nil nor false.
     #[inline]
     pub fn truthy(self) -> bool {

@@ -228,7 +228,8 @@ impl<'h> VecBuilder<'h> {
     pub(crate) fn push_in_place(&self, item: &Value<'h>) -> bool {
         let Some(cell) = self.cells.get().get(self.len.get()) else { return false };
         cell.set(*item);
-        self.len.set(self.len.get() + 1);
+        // It was below the number of cells.
+        self.len.set(self.len.get().wrapping_add(1));
         true
     }
 

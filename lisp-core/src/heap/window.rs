@@ -14,6 +14,17 @@ pub(crate) struct Bytecode {
 }
 
 impl Bytecode {
+    /// The most instructions: a jump from one end to the other fits its 32 bits, and a place the 32 bits of a frame.
+    pub(crate) const MOST: usize = i32::MAX as usize;
+
+    /// The place of an instruction as frames keep it.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "there are no more than Bytecode::MOST instructions")]
+    pub(crate) fn place(pc: usize) -> u32 {
+        debug_assert!(pc <= Self::MOST);
+        pc as u32
+    }
+
     /// Checks the instructions; `None` when one of them reaches outside, or when the last does not end the function
     /// or jump.
     pub(crate) fn new(instrs: Vec<Instr>, registers: u16) -> Option<Bytecode> {
@@ -21,7 +32,8 @@ impl Bytecode {
             instr.reach() <= registers as usize && instr.target(at).is_none_or(|to| to < instrs.len())
         };
         let ends = instrs.last().is_some_and(Instr::leaves);
-        (ends && instrs.iter().enumerate().all(inside)).then(|| Bytecode { instrs: instrs.into(), registers })
+        let fits = instrs.len() <= Self::MOST;
+        (ends && fits && instrs.iter().enumerate().all(inside)).then(|| Bytecode { instrs: instrs.into(), registers })
     }
 
     /// The instructions.
@@ -86,13 +98,13 @@ impl<'w, 'h> Window<'w, 'h> {
     /// The fuel left now that the instruction fetched last is paid for.
     #[inline(always)]
     pub(crate) fn fuel(&self) -> Fuel {
-        Fuel(self.end.wrapping_sub(self.next as usize) as isize)
+        Fuel(self.end.wrapping_sub(self.next as usize).cast_signed())
     }
 
     /// Is the slice of fuel over?
     #[inline(always)]
     pub(crate) fn is_over(&self) -> bool {
-        (self.next as isize) > self.end as isize
+        (self.next as usize).cast_signed() > self.end.cast_signed()
     }
 
     /// Goes on with so much fuel: a built-in was paid from it too.
@@ -106,7 +118,7 @@ impl<'w, 'h> Window<'w, 'h> {
     pub(crate) fn skip(&mut self, off: i32) {
         // SAFETY: `off` is the distance of a jump of the code, whose target is inside by `Bytecode::new`.
         self.next = unsafe { self.next.offset(off as isize) };
-        self.end = self.end.wrapping_add_signed(off as isize * size_of::<Instr>() as isize);
+        self.end = self.end.wrapping_add_signed(off as isize * INSTR_BYTES);
     }
 
     /// Slots of the stack from the first register on.
@@ -155,17 +167,21 @@ impl<'w, 'h> Window<'w, 'h> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Fuel(isize);
 
-/// Bytes of code that one unit of fuel pays for.
-const BYTES_PER_UNIT: i64 = size_of::<Instr>() as i64 / INSTRUCTION as i64;
+const INSTR_BYTES: isize = size_of::<Instr>().cast_signed();
 
-const _: () = assert!(BYTES_PER_UNIT * INSTRUCTION as i64 == size_of::<Instr>() as i64);
+/// Bytes of code that one unit of fuel pays for.
+const BYTES_PER_UNIT: i64 = INSTR_BYTES as i64 / INSTRUCTION.cast_signed();
+
+const _: () = assert!(BYTES_PER_UNIT * INSTRUCTION.cast_signed() == INSTR_BYTES as i64);
+const _: () = assert!(size_of::<usize>() == size_of::<u64>(), "fuel of 64 bits is counted in an address");
 
 impl Fuel {
     /// What one instruction costs.
-    pub(crate) const ONE: Fuel = Fuel::of(INSTRUCTION as i64);
+    pub(crate) const ONE: Fuel = Fuel::of(INSTRUCTION.cast_signed());
 
     /// So many units, which are never so many that the bytes could overflow.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "an address has 64 bits")]
     pub(crate) const fn of(units: i64) -> Fuel {
         Fuel(units.saturating_mul(BYTES_PER_UNIT) as isize)
     }
@@ -189,14 +205,16 @@ impl Fuel {
 
     /// What is left of it when so many units are spent, whether it is so much or not.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "an address has 64 bits")]
     pub(crate) fn spend(self, units: u64) -> Fuel {
+        const BYTES: usize = BYTES_PER_UNIT.cast_unsigned() as usize;
         const SMALL: u64 = 1 << 32;
         // What is above it stays so far above the least number that small ones, each of which is looked at, never get there.
         const LEAST: isize = isize::MIN + (1 << 60);
         if units < SMALL {
-            return Fuel(self.0.wrapping_sub_unsigned(units as usize * BYTES_PER_UNIT as usize));
+            return Fuel(self.0.wrapping_sub_unsigned(units as usize * BYTES));
         }
-        let bytes = (units as usize).saturating_mul(BYTES_PER_UNIT as usize);
+        let bytes = (units as usize).saturating_mul(BYTES);
         Fuel(self.0.saturating_sub_unsigned(bytes).max(LEAST))
     }
 

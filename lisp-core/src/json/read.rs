@@ -420,7 +420,7 @@ impl<'h> Reader<'h> {
             depth: depth + 1,
             shape: None,
         };
-        let place = self.nodes.len() as u32;
+        let Ok(place) = u32::try_from(self.nodes.len()) else { return Ok(None) };
         push(self.h, &mut self.nodes, node)?;
         let parent = &mut self.nodes[from as usize];
         parent.first_child = place;

@@ -237,21 +237,7 @@ fn integer_text<'h>(h: &'h Heap, value: Value<'h>, out: &mut TextBuf<'h>) -> Res
 }
 
 fn int_text(i: i64, out: &mut TextBuf<'_>) -> Res<()> {
-    let mut digits = [0u8; 20];
-    let (mut at, mut rest) = (digits.len(), i.unsigned_abs());
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if i < 0 {
-        at -= 1;
-        digits[at] = b'-';
-    }
-    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default())
+    out.push_str(itoa::Buffer::new().format(i))
 }
 
 /// A finite float with the fewest digits that read back as the same float. `json/generate-string` takes the shorter of

@@ -1,12 +1,12 @@
 //! The dispatch loop. An instruction that fails has changed nothing: it can be run again.
 
 use super::call::{Called, key_of};
-use super::state::{Code, Frame, State, Unit};
+use super::state::{Code, Frame, State, Unit, slot_on_stack};
 use crate::builtins::{BuiltinId, Imp, args, numbers};
 use crate::compile::{Cmp, Instr, Via};
 use crate::cost::{self, INSTRUCTION};
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, Fuel, Heap, METERED, Map, Res, Value, Window};
+use crate::heap::{Bytecode, Fault, Fuel, Heap, METERED, Map, Res, Value, Window};
 
 /// Why the machine came out of its loop.
 pub(crate) enum Out {
@@ -183,19 +183,19 @@ impl<'h> State<'h> {
                         }
                     }
                     Instr::Global { dst, g } => {
-                        let value = &self.globals[unit.links[g as usize] as usize];
+                        let value = &self.globals[unit.links[g as usize]];
                         if let Value::Unset = value {
                             attempt!(Err(unbound(unit, g)));
                         }
                         w.set(dst, *value);
                     }
-                    Instr::Data { dst, g } => match &self.globals[unit.links[g as usize] as usize] {
+                    Instr::Data { dst, g } => match &self.globals[unit.links[g as usize]] {
                         Value::Unset => w.set(dst, Value::Nil),
                         value => w.set(dst, *value),
                     },
-                    Instr::Define { src, g } => self.globals[unit.links[g as usize] as usize] = *w.get(src),
+                    Instr::Define { src, g } => self.globals[unit.links[g as usize]] = *w.get(src),
                     Instr::JumpDefined { g, off } => {
-                        if !matches!(self.globals[unit.links[g as usize] as usize], Value::Unset) {
+                        if !matches!(self.globals[unit.links[g as usize]], Value::Unset) {
                             jump!(off);
                         }
                     }
@@ -214,7 +214,7 @@ impl<'h> State<'h> {
                             Value::Int(n) => n + 1,
                             _ => 1,
                         };
-                        if round as u64 > self.loop_limit && !unit.prelude {
+                        if round.cast_unsigned() > self.loop_limit && !unit.prelude {
                             attempt!(Err(loop_limit(self.loop_limit)));
                         }
                         w.set(counter, Value::Int(round));
@@ -288,7 +288,7 @@ impl<'h> State<'h> {
                                 w.set(dst, value);
                             }
                             Imp::Frame(_) | Imp::Prelude => {
-                                let (at, ret) = (base + row as usize, (base + dst as usize) as u32);
+                                let (at, ret) = (base + row as usize, slot_on_stack(base + dst as usize));
                                 let called = attempt_on_state!(self.call_row(h, BuiltinId(id), at, argc.into(), ret));
                                 follow!(called, dst);
                             }
@@ -296,7 +296,7 @@ impl<'h> State<'h> {
                     }
                     Instr::Call { dst, base: row, argc } => {
                         check_slice!();
-                        let (at, ret) = (base + row as usize, (base + dst as usize) as u32);
+                        let (at, ret) = (base + row as usize, slot_on_stack(base + dst as usize));
                         // The usual call, of a function of the program with as many arguments as it takes.
                         if let Value::Closure(c) = *w.get(row)
                             && c.proto.arity == argc
@@ -312,7 +312,7 @@ impl<'h> State<'h> {
                             }
                             (proto, closure, base) = (c.proto, Some(c), at + 1);
                             let code = Code::Lisp { unit, proto, closure, pc: 0 };
-                            self.frames.push(Frame { code, base: base as u32, dst: ret });
+                            self.frames.push(Frame { code, base: slot_on_stack(base), dst: ret });
                             w = Window::open(&mut self.stack, base, &proto.code, 0, fuel);
                             continue;
                         }
@@ -396,7 +396,10 @@ impl<'h> State<'h> {
                     Instr::Next { base: row, off } => {
                         check_slice!();
                         let next = match (w.get(row), w.get(row + 1)) {
-                            (Value::Vector(items), &Value::Int(i)) => items.get(i as usize).map(|item| (item, i + 1)),
+                            (Value::Vector(items), &Value::Int(i)) => {
+                                let item = usize::try_from(i).ok().and_then(|i| items.get(i));
+                                item.map(|item| (item, i + 1))
+                            }
                             _ => None,
                         };
                         match next {
@@ -500,7 +503,7 @@ impl<'h> State<'h> {
     #[inline(always)]
     fn save_pc(&mut self, at: usize) {
         if let Some(Frame { code: Code::Lisp { pc, .. }, .. }) = self.frames.last_mut() {
-            *pc = at as u32;
+            *pc = Bytecode::place(at);
         }
     }
 
@@ -519,7 +522,7 @@ impl<'h> State<'h> {
     fn save_caller_pc(&mut self, at: usize) {
         let below = self.frames.len().wrapping_sub(2);
         if let Some(Frame { code: Code::Lisp { pc, .. }, .. }) = self.frames.get_mut(below) {
-            *pc = at as u32;
+            *pc = Bytecode::place(at);
         }
     }
 

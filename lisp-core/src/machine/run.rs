@@ -112,7 +112,7 @@ pub struct Machine {
     grants: Vec<Arc<Grant>>,
     /// Names of the definitions, in the order of the state's.
     names: Vec<Box<str>>,
-    places: Table<Box<str>, u32>,
+    places: Table<Box<str>, usize>,
     pub(super) status: Status,
     pub(super) baseline: usize,
     /// Fuel that the instruction that paused asked for.
@@ -206,11 +206,11 @@ impl Machine {
         }
     }
 
-    fn place_of(&mut self, name: &str) -> u32 {
+    fn place_of(&mut self, name: &str) -> usize {
         if let Some(&place) = self.places.get(name) {
             return place;
         }
-        let place = self.names.len() as u32;
+        let place = self.names.len();
         self.names.push(name.into());
         self.places.insert(name.into(), place);
         self.store.enter(|_, state, _| state.globals.push(Value::Unset));
@@ -219,7 +219,7 @@ impl Machine {
 
     /// Gives a definition the value at place `entry` of grant number `grant`.
     fn adopt(&mut self, grant: usize, entry: usize, name: &str) {
-        let place = self.place_of(name) as usize;
+        let place = self.place_of(name);
         self.store.enter(|_, state, keep| {
             if let Some(grant) = keep.get::<Grant>(grant)
                 && let Some((_, value)) = grant.entries().nth(entry)
@@ -252,10 +252,10 @@ impl Machine {
     pub fn load_unless(&mut self, program: Arc<Program>, number: u64, stop: &dyn Fn() -> bool) -> Result<(), Error> {
         let program = self.shadow(program, stop)?;
         let defined = self.names.len();
-        let links: Box<[u32]> = program.globals().iter().map(|name| self.place_of(name)).collect();
+        let links: Box<[usize]> = program.globals().iter().map(|name| self.place_of(name)).collect();
         for (i, name) in program.globals().iter().enumerate() {
             if name.starts_with("data/") || name.starts_with('*') {
-                self.link_granted(name, links[i] as usize);
+                self.link_granted(name, links[i]);
             }
         }
         if let Err(error) = self.check_names(&program, &links) {
@@ -313,10 +313,9 @@ impl Machine {
         });
     }
 
-    fn check_names(&mut self, program: &Program, links: &[u32]) -> Result<(), Error> {
-        let unset: Vec<bool> = self
-            .store
-            .enter(|_, state, _| links.iter().map(|&l| matches!(state.globals[l as usize], Value::Unset)).collect());
+    fn check_names(&mut self, program: &Program, links: &[usize]) -> Result<(), Error> {
+        let unset: Vec<bool> =
+            self.store.enter(|_, state, _| links.iter().map(|&l| matches!(state.globals[l], Value::Unset)).collect());
         for free in program.free() {
             if unset[free.global as usize] {
                 let name = &program.globals()[free.global as usize];
@@ -627,7 +626,7 @@ impl Machine {
 
     /// Sets what `*1`, `*2` and `*3` read in the next program: the result becomes `*1`.
     pub fn push_history(&mut self) {
-        let places = ["*1", "*2", "*3"].map(|name| (name, self.place_of(name) as usize));
+        let places = ["*1", "*2", "*3"].map(|name| (name, self.place_of(name)));
         for (name, place) in places {
             self.link_granted(name, place);
         }

@@ -15,7 +15,7 @@ pub struct Unit {
     /// What errors in it call it by.
     pub(crate) number: u64,
     /// For each definition the program names, its place in the machine.
-    pub(crate) links: Box<[u32]>,
+    pub(crate) links: Box<[usize]>,
     /// Part of the language: its frames are no place for an error, and its loops have no round limit.
     pub(crate) prelude: bool,
 }
@@ -48,6 +48,14 @@ const MOST_SLOTS: usize = u32::MAX as usize;
 #[inline]
 pub(crate) fn slot(at: usize) -> Res<u32> {
     u32::try_from(at).map_err(|_| too_many_slots())
+}
+
+/// The number of a slot that is on the stack.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "the stack has no more than MOST_SLOTS slots")]
+pub(crate) fn slot_on_stack(at: usize) -> u32 {
+    debug_assert!(at <= MOST_SLOTS);
+    at as u32
 }
 
 #[cold]

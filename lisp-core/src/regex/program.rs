@@ -160,14 +160,14 @@ impl Compiler {
         Ok(self.insns.len() - 1)
     }
 
-    fn here(&self) -> u32 {
-        self.insns.len() as u32
+    fn here(&self) -> Result<u32, Invalid> {
+        number(self.insns.len())
     }
 
     /// Two slots of its own for an instruction.
-    fn slot(&mut self) -> u32 {
+    fn slot(&mut self) -> Result<u32, Invalid> {
         self.slots += 2;
-        (self.slots - 2) as u32
+        number(self.slots - 2)
     }
 
     fn class(&mut self, notation: &str, any_case: bool) -> Result<u32, Invalid> {
@@ -177,7 +177,7 @@ impl Compiler {
         }
         let class = Class::parse(notation, any_case).ok_or(Invalid::Syntax("a class cannot be read"))?;
         self.classes.push(class);
-        let number = (self.classes.len() - 1) as u32;
+        let number = number(self.classes.len() - 1)?;
         self.known.insert(key, number);
         Ok(number)
     }
@@ -217,7 +217,7 @@ impl Compiler {
             Expr::Backref { group, casei } => self.again(*group, *casei),
             Expr::AtomicGroup(child) => {
                 self.regular = false;
-                let slot = self.slot();
+                let slot = self.slot()?;
                 self.push(Insn::Open(slot))?;
                 self.expr(child)?;
                 self.push(Insn::Commit(slot)).map(drop)
@@ -274,20 +274,20 @@ impl Compiler {
                 each(self, way)?;
                 break;
             }
-            let split = self.push(Insn::Split(self.here() + 1, 0))?;
+            let split = self.push(Insn::Split(self.here()? + 1, 0))?;
             each(self, way)?;
             ends.push(self.push(Insn::Jump(0))?);
-            self.insns[split] = Insn::Split(split as u32 + 1, self.here());
+            self.insns[split] = Insn::Split(number(split)? + 1, self.here()?);
         }
         for end in ends {
-            self.insns[end] = Insn::Jump(self.here());
+            self.insns[end] = Insn::Jump(self.here()?);
         }
         Ok(())
     }
 
     fn group(&mut self, child: &Expr) -> Done {
         // A repeat compiles its body several times: the numbers of the groups in it are those of the first time.
-        let group = self.next_group as u32;
+        let group = number(self.next_group)?;
         self.next_group += 1;
         self.push(Insn::Save(2 * group))?;
         self.expr(child)?;
@@ -296,7 +296,7 @@ impl Compiler {
 
     fn look_around(&mut self, child: &Expr, kind: LookAround) -> Done {
         self.regular = false;
-        let slot = self.slot();
+        let slot = self.slot()?;
         let negative = matches!(kind, LookAround::LookAheadNeg | LookAround::LookBehindNeg);
         let open = self.push(Insn::Open(slot))?;
         let not = if negative { Some(self.push(Insn::Not(slot, 0))?) } else { None };
@@ -310,7 +310,7 @@ impl Compiler {
             Some(not) => {
                 debug_assert_eq!(open + 1, not);
                 self.push(Insn::Refuse(slot))?;
-                self.insns[not] = Insn::Not(slot, self.here());
+                self.insns[not] = Insn::Not(slot, self.here()?);
                 Ok(())
             }
         }
@@ -327,14 +327,14 @@ impl Compiler {
         self.expr(child)?;
         self.push(Insn::At(slot + 1))?;
         let done = self.push(Insn::Jump(0))?;
-        self.insns[split] = Insn::Split(split as u32 + 1, self.here());
+        self.insns[split] = Insn::Split(number(split)? + 1, self.here()?);
         self.push(Insn::Back(1))?;
         if let Some(most) = most {
             let bytes = u32::try_from(most.saturating_mul(4)).unwrap_or(u32::MAX);
             self.push(Insn::Within(slot + 1, bytes))?;
         }
-        self.push(Insn::Jump(split as u32))?;
-        self.insns[done] = Insn::Jump(self.here());
+        self.push(Insn::Jump(number(split)?))?;
+        self.insns[done] = Insn::Jump(self.here()?);
         Ok(())
     }
 
@@ -342,9 +342,10 @@ impl Compiler {
         if lo > hi {
             return Err(Invalid::Syntax("the numbers of a counted repeat are in the wrong order"));
         }
-        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        // More often than this counts is as often as there is text.
+        let times = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         if let Some(class) = self.single(child)? {
-            return self.push(Insn::Many { class, least: number(lo), most: number(hi), greedy }).map(drop);
+            return self.push(Insn::Many { class, least: times(lo), most: times(hi), greedy }).map(drop);
         }
         let first_group = self.next_group;
         let mut once = |c: &mut Self| {
@@ -363,7 +364,7 @@ impl Compiler {
                 once(self)?;
             }
             for split in splits {
-                self.insns[split] = choice(split as u32 + 1, self.here(), greedy);
+                self.insns[split] = choice(number(split)? + 1, self.here()?, greedy);
             }
         }
         self.next_group = first_group + count_groups(child);
@@ -371,7 +372,7 @@ impl Compiler {
     }
 
     fn round_and_round(&mut self, once: &mut impl FnMut(&mut Self) -> Done, empty: bool, greedy: bool) -> Done {
-        let slot = self.slot();
+        let slot = self.slot()?;
         let split = self.push(Insn::Split(0, 0))?;
         if empty {
             self.push(Insn::Save(slot))?;
@@ -379,10 +380,10 @@ impl Compiler {
         once(self)?;
         // A round that has not moved on is the last.
         let still = if empty { Some(self.push(Insn::IfStill(slot, 0))?) } else { None };
-        self.push(Insn::Jump(split as u32))?;
-        self.insns[split] = choice(split as u32 + 1, self.here(), greedy);
+        self.push(Insn::Jump(number(split)?))?;
+        self.insns[split] = choice(number(split)? + 1, self.here()?, greedy);
         if let Some(still) = still {
-            self.insns[still] = Insn::IfStill(slot, self.here());
+            self.insns[still] = Insn::IfStill(slot, self.here()?);
         }
         Ok(())
     }
@@ -392,7 +393,7 @@ impl Compiler {
         if group == 0 || group >= self.groups {
             return Err(Invalid::Syntax("a back-reference to a group that is not there"));
         }
-        self.push(Insn::Again { group: group as u32, any_case }).map(drop)
+        self.push(Insn::Again { group: number(group)?, any_case }).map(drop)
     }
 
     fn conditional(&mut self, condition: &Expr, yes: &Expr, no: &Expr) -> Done {
@@ -403,14 +404,19 @@ impl Compiler {
         if group >= self.groups {
             return Err(Invalid::Syntax("a condition on a group that is not there"));
         }
-        let unless = self.push(Insn::Unless(group as u32, 0))?;
+        let unless = self.push(Insn::Unless(number(group)?, 0))?;
         self.expr(yes)?;
         let end = self.push(Insn::Jump(0))?;
-        self.insns[unless] = Insn::Unless(group as u32, self.here());
+        self.insns[unless] = Insn::Unless(number(group)?, self.here()?);
         self.expr(no)?;
-        self.insns[end] = Insn::Jump(self.here());
+        self.insns[end] = Insn::Jump(self.here()?);
         Ok(())
     }
+}
+
+/// A place or a number as instructions have it.
+fn number(n: usize) -> Result<u32, Invalid> {
+    u32::try_from(n).map_err(|_| Invalid::TooBig)
 }
 
 fn choice(on: u32, out: u32, greedy: bool) -> Insn {

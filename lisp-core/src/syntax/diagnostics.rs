@@ -218,7 +218,7 @@ pub(super) fn unexpected(text: &str, at: u32) -> Error {
         return parse_error("expected a form, got the end of the program", mark(at, 0)).hint("write a form here");
     };
     let second = characters.next();
-    let here = Span::new(at, at.saturating_add(first.len_utf8() as u32));
+    let here = Span::new(at, at.saturating_add(u32::try_from(first.len_utf8()).unwrap_or(u32::MAX)));
     match first {
         '#' => unexpected_dispatch(second, at),
         '\'' if matches!(second, Some('(' | '[' | '{')) => quoted_collection(at),

@@ -40,7 +40,7 @@ pub(crate) struct Analysis {
     pub(crate) globals: Vec<Box<str>>,
     pub(crate) free: Vec<Free>,
     pub(crate) tools: Vec<Box<str>>,
-    pub(crate) vars: u32,
+    pub(crate) vars: usize,
 }
 
 pub(super) type Res<T> = Result<T, Error>;
@@ -116,7 +116,7 @@ pub(crate) fn analyze(
         _ => Span::default(),
     };
     let body = a.body(&forms, span, false)?;
-    Ok(Analysis { body, globals: a.globals, free: a.free, tools: a.tools, vars: a.vars.len() as u32 })
+    Ok(Analysis { body, globals: a.globals, free: a.free, tools: a.tools, vars: a.vars.len() })
 }
 
 /// An error of form.
@@ -139,7 +139,7 @@ impl<'a> Analyzer<'a> {
     /// A variable of the innermost function.
     fn fresh(&mut self) -> Var {
         self.vars.push(Owned { owner: self.fns.len() - 1, captured: 0 });
-        Var(self.vars.len() as u32 - 1)
+        Var(self.vars.len() - 1)
     }
 
     /// A name that no source text can have.

@@ -12,7 +12,7 @@ impl Analyzer<'_> {
     /// The local variable with this name, captured if it belongs to a function further out.
     pub(super) fn local(&mut self, name: NameId) -> Option<Var> {
         let var = self.scope.get(name)?;
-        let owned = self.vars.get_mut(var.0 as usize)?;
+        let owned = self.vars.get_mut(var.0)?;
         for scope in self.fns.iter_mut().skip(owned.owner + 1) {
             // A function that captured it later began inside this one, which passes it on.
             if owned.captured < scope.number {
@@ -26,6 +26,7 @@ impl Analyzer<'_> {
     }
 
     /// The place of a global among those of the program.
+    #[expect(clippy::cast_possible_truncation, reason = "each name takes bytes of a text whose bytes 32 bits count")]
     pub(super) fn global(&mut self, name: &str) -> u32 {
         if let Some(&id) = self.global_ids.get(name) {
             return id;
