@@ -14,6 +14,8 @@ mod report;
 mod run;
 #[cfg(target_os = "linux")]
 mod sandbox;
+#[cfg(target_os = "linux")]
+mod slate;
 
 use clap::{Parser, Subcommand};
 use exit::{Exit, Failure};
@@ -44,6 +46,9 @@ enum Command {
     /// Watch a program through named pipes, or say what the process layer can do here
     #[cfg(target_os = "linux")]
     Sandbox(sandbox::Arguments),
+    /// Run programs one after the other, each in a fresh process that nothing of the others reaches
+    #[cfg(target_os = "linux")]
+    Slate(slate::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -67,6 +72,8 @@ fn main() -> ExitCode {
         Command::Repl(arguments) => repl::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Sandbox(arguments) => sandbox::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Slate(arguments) => slate::run(&arguments),
     };
     match done {
         Ok(exit) => exit.into(),

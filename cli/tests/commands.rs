@@ -390,3 +390,23 @@ fn a_watched_program_reads_lines_and_its_pipes_go_with_it() {
     }
     std::fs::remove_dir(dir).expect("an empty directory");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn each_program_of_a_slate_begins_anew() {
+    let setup = file("slate-setup.clj", "(println :hidden) (defn twice [x] (* 2 x))");
+    let one = file("slate-1.clj", "(println :half) (def left 1) (twice 21)");
+    let two = file("slate-2.clj", "(println \"äää\")\nleft");
+    let paths = [&setup, &one, &two].map(|path| path.display().to_string());
+    let done = ptcl(&["slate", "--setup", &paths[0], &paths[1], &paths[2]], "");
+    assert_eq!((out(&done).as_str(), done.status.code()), (":half\n42\n", Some(3)), "{}", err(&done));
+    assert!(err(&done).contains("unbound_var") && err(&done).contains("line 2, column 1"), "{}", err(&done));
+    let done = ptcl(&["slate", "--json", "--output-bytes", "3", "--setup", &paths[0], &paths[1]], "");
+    let text = out(&done);
+    for part in ["\"output_bytes\":6", "\"value\":42", "\"text\":\"42\"", "\"failure\":null", "(3 of 6 bytes)"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let endless = file("slate-3.clj", "(println 1) (doseq [i (range 1000000)] (reduce + (range 10000)))");
+    let done = ptcl(&["slate", "--timeout", "200", &endless.display().to_string()], "");
+    assert_eq!((out(&done).as_str(), done.status.code()), ("1\n", Some(5)), "{}", err(&done));
+}

@@ -17,8 +17,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Calls a closure in a locked-in copy of this process and gives back its value, which travels as JSON. The copy has no
-/// files, no network, no descriptors and no other processes; what it changes in memory is gone with it.
+/// Calls a closure in a locked-in copy of this process and gives back its value. The copy has no files, no network, no
+/// descriptors and no other processes; what it changes in memory is gone with it. The value travels as
+/// [postcard](https://docs.rs/postcard): types that ask their text what they are, such as `serde_json::Value`, cannot.
 ///
 /// # Errors
 /// [`BoundedError`]. In a process with several threads the copy would have one of them and the locks of all: there the
@@ -48,7 +49,7 @@ pub fn run_bounded_measured<T: Serialize + DeserializeOwned>(
     let refused = match std::fs::read_dir("/proc/self/task").map(Iterator::count) {
         Ok(1) => return call(bounds, work),
         Ok(threads) => failed(format!(
-            "refused: this process has {threads} threads; use a Sandbox, or call before the first thread is started"
+            "refused: this process has {threads} threads; use run_function or a Sandbox, or call before the first thread is started"
         )),
         Err(_) if INSIDE.load(Ordering::Relaxed) => nested(),
         Err(error) => failed(format!("sandbox set-up: threads: {error}")),

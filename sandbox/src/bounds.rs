@@ -3,8 +3,8 @@
 use crate::layers::Layer;
 use crate::verdict::{self, Facts};
 use lisp_runtime::Reason;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -46,7 +46,8 @@ impl Bounds {
         }
     }
 
-    /// The longest result as JSON text, in bytes; 16 MiB is the default.
+    /// The longest result as it travels, in bytes; 16 MiB is the default. Decoded it may take some 24 times that, when it is
+    /// a list of empty ones.
     #[must_use]
     pub fn result_bytes(mut self, bytes: usize) -> Self {
         self.result_bytes = bytes;
@@ -86,8 +87,15 @@ impl Bounds {
     }
 }
 
+impl Default for Bounds {
+    /// 1,000 milliseconds and 10,000,000 bytes.
+    fn default() -> Self {
+        Bounds::new(Duration::from_secs(1), 10_000_000)
+    }
+}
+
 /// Why a closure gave no value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum BoundedError {
     /// It took longer than so many milliseconds.
     #[error("took longer than {0} ms")]
@@ -101,7 +109,7 @@ pub enum BoundedError {
 }
 
 /// What the process of a closure used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Used {
     /// Processor time of all its threads, in microseconds.
@@ -126,8 +134,8 @@ pub(crate) fn nested() -> BoundedError {
 /// What a closure's end is on the wire: a mark, 0 for a value, and the value or else the text of a panic.
 pub(crate) fn encoded<T: Serialize>(result: &Result<T, Box<dyn Any + Send>>) -> (u32, Vec<u8>) {
     match result {
-        Ok(value) => match serde_json::to_vec(value) {
-            Ok(json) => (0, json),
+        Ok(value) => match postcard::to_allocvec(value) {
+            Ok(bytes) => (0, bytes),
             Err(error) => (1, error.to_string().into_bytes()),
         },
         Err(panic) => {
@@ -137,15 +145,22 @@ pub(crate) fn encoded<T: Serialize>(result: &Result<T, Box<dyn Any + Send>>) -> 
     }
 }
 
+/// The value of all of these bytes.
+pub(crate) fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BoundedError> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Ok(value),
+        Ok(_) => Err(failed("the result cannot be read: it is of another type")),
+        Err(error) => Err(failed(format!("the result cannot be read: {error}"))),
+    }
+}
+
 /// What a closure came to, from the facts and from what it sent: a value, or the text of a panic.
 pub(crate) fn concluded<T: DeserializeOwned>(
     facts: &Facts<'_>,
     report: Option<Result<Vec<u8>, String>>,
 ) -> Result<T, BoundedError> {
     match (verdict::error(facts), report) {
-        (None, Some(Ok(json))) => {
-            serde_json::from_slice(&json).map_err(|error| failed(format!("the result cannot be read: {error}")))
-        }
+        (None, Some(Ok(bytes))) => decoded(&bytes),
         (None, Some(Err(panic))) => Err(failed(format!("panicked: {}", verdict::clean(&panic, 300)))),
         (None, None) => Err(failed("ended without a result")),
         (Some(error), _) => Err(match error.reason {

@@ -25,6 +25,8 @@ mod cgroup;
 mod child;
 #[cfg(target_os = "linux")]
 mod filter;
+#[cfg(target_os = "linux")]
+mod functions;
 #[cfg(all(target_os = "linux", feature = "testing"))]
 mod fuzzed;
 #[cfg(target_os = "linux")]
@@ -74,6 +76,7 @@ pub use portable::{capabilities, run_bounded, run_bounded_despite_threads, run_b
 pub use {
     bounded::{run_bounded, run_bounded_despite_threads, run_bounded_measured},
     capability::capabilities,
+    functions::{Function, run_function, run_function_measured},
     managed::Managed,
     sandbox::{Builder, Sandbox},
     session::Session,
@@ -84,10 +87,29 @@ pub use {
 /// host that makes a [`Sandbox`]: before any thread, and before anything that should not be there in every run.
 #[cfg(target_os = "linux")]
 pub fn init() {
+    init_with(&[]);
+}
+
+/// [`init`] for a host that calls [`run_function`]: a process that was started for one of these functions runs it and ends.
+///
+/// ```no_run
+/// use lisp_sandbox::{Bounds, Function, run_function};
+/// fn main() {
+///     lisp_sandbox::init_with(&[Function::new("words", |text: String| text.split(' ').count())]);
+///     // From here on there may be threads.
+///     let words: Result<usize, _> = run_function(&Bounds::default(), "words", &"three short words");
+///     assert_eq!(words, Ok(3));
+/// }
+/// ```
+#[cfg(target_os = "linux")]
+pub fn init_with(functions: &[Function]) {
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|first| first == template::ARGUMENT) {
-        let config = arguments.next().unwrap_or_default();
-        template::main(&config.to_string_lossy());
+    let Some(first) = arguments.next() else { return };
+    let told = arguments.next().unwrap_or_default();
+    if first == template::ARGUMENT {
+        template::main(&told.to_string_lossy());
+    } else if first == functions::ARGUMENT {
+        functions::main(&told.to_string_lossy(), functions);
     }
 }
 

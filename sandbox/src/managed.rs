@@ -267,7 +267,7 @@ impl Shared {
             answers.give(|ask| self.text(ask));
         }
         self.terminate();
-        answers.release(|ask| self.text(ask));
+        answers.release();
         remove_pipes(&self.dir);
     }
 
@@ -417,11 +417,9 @@ impl Answers {
         }
     }
 
-    /// Lets a client go that waits for the pipe to be opened.
-    fn release(&mut self, text: impl FnOnce(Ask) -> String) {
-        self.given = None;
-        self.owe(Ask::Look);
-        self.give(text);
+    /// Lets clients go that wait for the pipe to be opened: they read nothing.
+    fn release(&self) {
+        drop(open(&self.status, OFlags::WRONLY));
     }
 }
 

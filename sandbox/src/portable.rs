@@ -44,7 +44,8 @@ pub fn capabilities() -> Result<Capabilities, SetupError> {
     Ok(Capabilities { kernel: kernel(), euid, landlock_version: None, layers, required, missing, trouble })
 }
 
-/// Calls a closure in a copy of this process and gives back its value, which travels as JSON.
+/// Calls a closure in a copy of this process and gives back its value, which travels as
+/// [postcard](https://docs.rs/postcard): types that ask their text what they are, such as `serde_json::Value`, cannot.
 ///
 /// # Errors
 /// [`BoundedError`]. In a process with several threads the copy would have one of them and the locks of all: there, and

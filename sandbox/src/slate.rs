@@ -2,8 +2,9 @@
 //! that stays.
 
 use crate::sandbox::Sandbox;
-use lisp_runtime::{Input, Outcome, Program, Reason, ValueError, Verdict};
+use lisp_runtime::{Input, LimitsRequest, Outcome, Position, Problem, Program, Reason, ValueError, Verdict};
 use serde::de::DeserializeOwned;
+use std::time::Duration;
 
 /// Runs programs one by one, each as if it were the first.
 ///
@@ -21,6 +22,7 @@ pub struct CleanSlate {
     sandbox: Sandbox,
     input: Input<'static>,
     output_bytes: usize,
+    timeout: Duration,
 }
 
 /// What came of a program on a clean slate.
@@ -31,6 +33,8 @@ pub struct SlateRun {
     pub output: String,
     /// The length of the whole output in bytes.
     pub output_bytes: usize,
+    /// The value in Clojure syntax, as `pr-str` writes it; absent when there is none.
+    pub text: Option<String>,
     /// Why there is no value.
     pub failure: Option<SlateFailure>,
     /// All of it.
@@ -54,7 +58,7 @@ pub enum SlateFailure {
         kind: String,
         /// What was wrong.
         reason: String,
-        /// Where in the source: line and column, when the error has a place.
+        /// Where it happened, then the calls on the way to it, innermost first.
         trace: Vec<String>,
     },
 }
@@ -62,10 +66,17 @@ pub enum SlateFailure {
 impl CleanSlate {
     /// Longer output is cut here, unless the host says otherwise.
     pub const OUTPUT_BYTES: usize = 50_000;
+    /// A program may take so long, unless the host says otherwise; the engine's ceiling holds besides.
+    pub const TIMEOUT: Duration = Duration::from_secs(60);
 
     /// Programs with nothing but the sandbox's tools.
     pub fn new(sandbox: &Sandbox) -> Self {
-        CleanSlate { sandbox: sandbox.clone(), input: Input::new(), output_bytes: Self::OUTPUT_BYTES }
+        CleanSlate {
+            sandbox: sandbox.clone(),
+            input: Input::new(),
+            output_bytes: Self::OUTPUT_BYTES,
+            timeout: Self::TIMEOUT,
+        }
     }
 
     /// A program that runs before each; its output is not included. There may be several.
@@ -85,13 +96,23 @@ impl CleanSlate {
         self
     }
 
+    /// How long a program may take, set-up programs included.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
     /// Runs one program.
     pub fn run(&self, source: &str) -> SlateRun {
-        let outcome = self.sandbox.eval(source, &self.input);
+        let mut limits = LimitsRequest::default();
+        limits.timeout_ms = Some(u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX));
+        let outcome = self.sandbox.eval(source, &self.input.clone().limits(limits));
         let mut output: String = outcome.prints.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
         let output_bytes = output.len();
         cut(&mut output, self.output_bytes);
-        SlateRun { output, output_bytes, failure: failure(&outcome), outcome }
+        let text = outcome.is_success().then(|| outcome.text().unwrap_or_default().to_owned());
+        SlateRun { output, output_bytes, text, failure: failure(&outcome), outcome }
     }
 }
 
@@ -134,9 +155,21 @@ fn failure(outcome: &Outcome) -> Option<SlateFailure> {
         _ => Some(SlateFailure::Error {
             kind: problem.reason().name().to_owned(),
             reason: problem.error.message.clone(),
-            trace: problem.position.iter().map(|at| format!("line {}, column {}", at.line, at.column)).collect(),
+            trace: trace(problem),
         }),
     }
+}
+
+fn trace(problem: &Problem) -> Vec<String> {
+    let place = |setup: Option<usize>, at: &Position| {
+        let text = setup.map_or_else(String::new, |setup| format!("set-up program {}, ", setup + 1));
+        format!("{text}line {}, column {}", at.line, at.column)
+    };
+    let calls = problem.calls.iter().map(|call| {
+        let function = call.function.as_deref().unwrap_or("a function");
+        format!("{function} was called at {}", place(call.setup, &call.position))
+    });
+    problem.position.iter().map(|at| place(problem.setup, at)).chain(calls).collect()
 }
 
 #[cfg(test)]

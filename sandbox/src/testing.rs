@@ -23,8 +23,13 @@ static PAYLOADS: OnceLock<&'static [(&'static str, Payload)]> = OnceLock::new();
 
 /// As [`crate::init`], with payloads by name.
 pub fn init(payloads: &'static [(&'static str, Payload)]) {
+    init_with(payloads, &[]);
+}
+
+/// As [`crate::init_with`], with payloads by name.
+pub fn init_with(payloads: &'static [(&'static str, Payload)], functions: &[crate::Function]) {
     let _ = PAYLOADS.set(payloads);
-    crate::init();
+    crate::init_with(functions);
 }
 
 pub(crate) fn run_payload(entry: u64, run: OwnedFd) -> i32 {

@@ -1,6 +1,6 @@
 //! Programs behind the process door: the same answers, from any number of threads, through sessions, pipes and slates.
 
-use crate::pipes;
+use crate::{functions, pipes};
 use lisp_runtime::{Answer, CallStatus, Cancel, Engine, Input, Limits, Request, Tool, ToolError, Verdict};
 use lisp_sandbox::{CleanSlate, Sandbox, SlateFailure};
 use serde_json::Value;
@@ -268,8 +268,14 @@ fn slates(sandbox: &Sandbox) {
     let run = slate.run("(doseq [i (range 60)] (println (apply str (map (constantly \"ä\") (range 1000)))))");
     let (shown, all) = (run.output.len(), run.output_bytes);
     assert!(shown < 50_100 && all > 90_000 && run.output.ends_with("bytes)"), "{shown} of {all}");
-    let run = slate.run("(println 1) (doseq [i (range 50000)] (reduce + (map inc (range 1000))))");
+    let source = "(println 1) (doseq [i (range 50000)] (reduce + (map inc (range 1000))))";
+    let run = slate.clone().timeout(Duration::from_millis(300)).run(source);
     assert_eq!((run.output.as_str(), run.failure), ("1\n", Some(SlateFailure::Timeout)));
+    let run = slate.run("(defn deep [x]\n  (/ 1 x))\n(deep 0)");
+    let Some(SlateFailure::Error { kind, trace, .. }) = run.failure else { panic!("{run:?}") };
+    assert_eq!((kind.as_str(), run.text), ("arithmetic_error", None));
+    assert_eq!(trace, ["line 2, column 3", "deep was called at line 3, column 1"]);
+    assert_eq!(slate.run("[1 :a #{}]").text.as_deref(), Some("[1 :a #{}]"));
     let run = slate.run("(fail :no)");
     assert!(matches!(run.failure, Some(SlateFailure::Error { ref reason, .. }) if reason == ":no"));
 }
@@ -464,6 +470,8 @@ const TESTS: &[(&str, Test)] = &[
     ("large_things", large_things),
     ("sessions", sessions),
     ("slates", slates),
+    ("functions_are_called", functions::are_called),
+    ("functions_are_bounded", functions::are_bounded),
     ("pipes_while_it_runs", pipes::while_it_runs),
     ("pipes_after_the_end", pipes::after_the_end),
     ("pipes_two_clients_at_once", pipes::two_clients_at_once),
@@ -486,7 +494,7 @@ const TESTS: &[(&str, Test)] = &[
 ];
 
 pub(crate) fn main() {
-    lisp_sandbox::testing::init(pipes::PAYLOADS);
+    lisp_sandbox::testing::init_with(pipes::PAYLOADS, &functions::all());
     let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     if std::env::args().any(|argument| argument == "--list") {
         return;

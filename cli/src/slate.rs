@@ -1,0 +1,86 @@
+//! `ptcl slate`: programs one after the other, each in a fresh process.
+
+use crate::exit::{Exit, Failure};
+use crate::options::{self, LimitOptions};
+use crate::report;
+use lisp_sandbox::{CleanSlate, Sandbox, SlateFailure, SlateRun};
+use serde_json::json;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What the command takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The programs, in order
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// A program that runs before each of them; its output is not shown
+    #[arg(long, value_name = "FILE")]
+    setup: Vec<PathBuf>,
+    /// How long each may take, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 60_000)]
+    timeout: u64,
+    /// Longer output is cut here, with a mark
+    #[arg(long, value_name = "N", default_value_t = CleanSlate::OUTPUT_BYTES)]
+    output_bytes: usize,
+    #[command(flatten)]
+    limits: LimitOptions,
+    /// Print one JSON object a program
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command. Its exit code is that of the first program that failed.
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let engine = arguments.limits.engine()?;
+    let sandbox = Sandbox::builder().engine(engine).build().map_err(|error| Failure::Door(error.to_string()))?;
+    let timeout = Duration::from_millis(arguments.timeout);
+    let mut slate = CleanSlate::new(&sandbox).timeout(timeout).output_bytes(arguments.output_bytes);
+    for path in &arguments.setup {
+        let source = options::read_file(path)?;
+        slate = match slate.setup(&source) {
+            Ok(slate) => slate,
+            Err(problem) => {
+                eprint!("{}", report::draw(&problem, &path.display().to_string(), &source));
+                return Ok(Exit::of_problem(&problem));
+            }
+        };
+    }
+    let mut exit = Exit::Ok;
+    for path in &arguments.files {
+        let run = slate.run(&options::read_file(path)?);
+        if exit == Exit::Ok {
+            exit = Exit::of(&run.outcome);
+        }
+        let mut out = std::io::stdout().lock();
+        if arguments.json {
+            writeln!(out, "{}", as_json(&path.display().to_string(), &run))?;
+            continue;
+        }
+        write!(out, "{}", run.output)?;
+        match (&run.text, &run.failure) {
+            (Some(text), _) => writeln!(out, "{text}")?,
+            (None, Some(failure)) => complain(&path.display().to_string(), failure),
+            (None, None) => {}
+        }
+    }
+    Ok(exit)
+}
+
+fn as_json(file: &str, run: &SlateRun) -> serde_json::Value {
+    let failure = run.failure.as_ref().map(|failure| match failure {
+        SlateFailure::Error { kind, reason, trace } => json!({"kind": kind, "reason": reason, "trace": trace}),
+        SlateFailure::ConnectionLost(reason) => json!({"kind": "connection_lost", "reason": reason, "trace": []}),
+        other => json!({"kind": other.to_string(), "reason": other.to_string(), "trace": []}),
+    });
+    let value = run.value::<serde_json::Value>().ok();
+    json!({"file": file, "output": run.output, "output_bytes": run.output_bytes, "value": value, "text": run.text, "failure": failure})
+}
+
+fn complain(file: &str, failure: &SlateFailure) {
+    eprintln!("{file}: {failure}");
+    if let SlateFailure::Error { trace, .. } = failure {
+        trace.iter().for_each(|line| eprintln!("  {line}"));
+    }
+}
