@@ -185,7 +185,7 @@ impl<'a> Input<'a> {
     }
 
     /// Measures [`Usage::heap_live_bytes`](crate::Usage::heap_live_bytes) at the end of the run, by a compaction: about a
-    /// millisecond for each megabyte that is live, and no more than about sixteen.
+    /// millisecond for each megabyte that is live. Of more than four megabytes it is not measured.
     #[must_use]
     pub fn measure_live(mut self) -> Self {
         self.makes.live = true;

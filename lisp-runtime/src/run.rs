@@ -489,7 +489,7 @@ impl Run {
     /// What the program holds at its end, when that is asked for.
     fn live_bytes(&mut self) -> Option<u64> {
         /// A compaction of more than this takes too long for a figure.
-        const MOST: usize = 16 << 20;
+        const MOST: usize = 4 << 20;
         if !self.common.setting.makes.live {
             return None;
         }
