@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let door = Arc::new(arguments.door.open(arguments.limits.engine()?, pool.current_num_threads())?);
     let ahead = pool.current_num_threads() * AHEAD;
     let (slots, queue) = mpsc::sync_channel(ahead);
-    let writer = std::thread::spawn(move || write_answers(&queue));
+    let writer = std::thread::Builder::new().name("ptcl-writer".into()).spawn(move || write_answers(&queue))?;
     let read = read_requests(&door, &pool, &slots);
     drop(slots);
     let written = writer.join().unwrap_or_else(|_| Err(io::Error::other("the writer broke")));

@@ -1,6 +1,7 @@
 //! `ptcl`: PTC-Lisp on the command line. One file per command.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod batch;
 mod check;

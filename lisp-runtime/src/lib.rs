@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 // A number that does not fit is an error, never another number.
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap))]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod actor;
 mod cancel;
