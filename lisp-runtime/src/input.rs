@@ -234,6 +234,11 @@ impl<'a> Input<'a> {
         self
     }
 
+    /// The handle that ends the runs with this input: that of [`Input::cancel_with`], or a new one.
+    pub fn cancel_handle(&mut self) -> &Cancel {
+        self.cancel.get_or_insert_default()
+    }
+
     /// The time the program sees all through the run, in milliseconds since 1970-01-01T00:00:00Z; without it, the
     /// engine's clock tells it whenever the program asks.
     #[must_use]

@@ -11,6 +11,7 @@
 //! ([`Bounds::requiring`]). Elsewhere the crate is empty: what is not there cannot pretend.
 
 #![deny(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![cfg(unix)]
 
 #[cfg(target_os = "linux")]
@@ -83,8 +84,9 @@ pub use {
     slate::{CleanSlate, SlateFailure, SlateRun},
 };
 
-/// Turns this process into a template if it was started as one; otherwise does nothing. The first thing in `main` of a
-/// host that makes a [`Sandbox`]: before any thread, and before anything that should not be there in every run.
+/// Turns this process into a template if it was started as one; otherwise does nothing but to note that it was called,
+/// without which [`Builder::build`] refuses. The first thing in `main` of a host that makes a [`Sandbox`]: before any thread,
+/// and before anything that should not be there in every run.
 #[cfg(target_os = "linux")]
 pub fn init() {
     init_with(&[]);
@@ -103,6 +105,7 @@ pub fn init() {
 /// ```
 #[cfg(target_os = "linux")]
 pub fn init_with(functions: &[Function]) {
+    template::INIT_CALLED.store(true, std::sync::atomic::Ordering::Relaxed);
     let mut arguments = std::env::args_os().skip(1);
     let Some(first) = arguments.next() else { return };
     let told = arguments.next().unwrap_or_default();

@@ -166,7 +166,8 @@ impl Template {
         let mut report = vec![0; REPORT_BYTES];
         let (read, _) = rustix::net::recv(&self.control, &mut report[..], RecvFlags::DONTWAIT)
             .map_err(|error| SetupError::new("template", error))?;
-        let no_init = "it ended; its program must call lisp_sandbox::init() first in main";
+        let no_init = "it ended before it was ready: the system gave it too little, or its program does not call \
+                       lisp_sandbox::init() first in main";
         let ready: Ready = serde_json::from_slice(&report[..read]).map_err(|_| silent(no_init))?;
         ready
     }

@@ -5,7 +5,7 @@ use crate::pool::{Pool, Starter};
 use crate::running::{Running, Watch};
 use crate::said::Most;
 use crate::sys;
-use crate::template::Order;
+use crate::template::{self, Order};
 use crate::wire;
 use lisp_runtime::{DataSet, Engine, Error, Home, Input, Job, Limits, Outcome, Reason, Request};
 use std::path::PathBuf;
@@ -75,7 +75,7 @@ impl Default for Builder {
             memory: None,
             total_memory: None,
             answer_bytes: 256 << 20,
-            program: PathBuf::from("/proc/self/exe"),
+            program: PathBuf::from(template::ITSELF),
             required: Sandbox::REQUIRED.to_vec(),
             spares: true,
             sets: Vec::new(),
@@ -87,6 +87,9 @@ impl Default for Builder {
 }
 
 impl Builder {
+    /// The longest grace: an hour.
+    pub const MOST_GRACE: Duration = Duration::from_secs(3_600);
+
     /// The engine whose limits and tools runs have.
     #[must_use]
     pub fn engine(mut self, engine: Engine) -> Self {
@@ -104,7 +107,8 @@ impl Builder {
     }
 
     /// How long after the deadline of its limits a run is killed; 50 ms is the default. Within it the run ends by itself
-    /// with a clean error; the kill is for one that cannot.
+    /// with a clean error; the kill is for one that cannot. At most [`Builder::MOST_GRACE`]; more is an error of
+    /// [`Builder::build`].
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
@@ -205,8 +209,16 @@ impl Builder {
     /// Starts the templates.
     ///
     /// # Errors
-    /// A template does not start, or a required layer is missing. Then nothing runs.
+    /// A template does not start, a required layer is missing, the grace is too long, or the templates would be this program and its `main` has not
+    /// called [`crate::init`]. Then nothing runs.
     pub fn build(self) -> Result<Sandbox, SetupError> {
+        if let Some(refusal) = template::refusal(&self.program) {
+            return Err(refusal);
+        }
+        if self.grace > Builder::MOST_GRACE {
+            let (grace, most) = (self.grace, Builder::MOST_GRACE);
+            return Err(SetupError::new("grace", format!("it is {grace:?}; it may be at most {most:?}")));
+        }
         let plan = Plan::without(&self.off);
         let Builder { engine, grace, memory, answer_bytes, late, sets, .. } = self;
         let starter = Starter { program: self.program, plan, fail_at: self.fail_at, sets: sets.clone() };

@@ -19,10 +19,9 @@ pub struct Session {
 }
 
 impl Sandbox {
-    /// Begins a session in a process of its own.
+    /// Begins a session in a process of its own. A handle given by [`Input::cancel_with`] ends its turns.
     pub fn session(&self, mut input: Input<'static>) -> Session {
-        let cancel = Cancel::new();
-        input = input.cancel_with(&cancel);
+        let cancel = input.cancel_handle().clone();
         let names = input.memory_names();
         Session { sandbox: self.clone(), input, cancel, under_way: None, names, turns: 0 }
     }
@@ -95,7 +94,7 @@ impl Session {
         Ok((running, home))
     }
 
-    /// A handle that ends the turn that runs. It stays used until it is reset.
+    /// The handle that ends the turn that runs. It stays used until it is reset.
     pub fn cancel_handle(&self) -> &Cancel {
         &self.cancel
     }

@@ -20,10 +20,28 @@ use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The hidden first argument.
 pub(crate) const ARGUMENT: &str = "--ptc-lisp-template";
+
+/// [`crate::init`] was called in this process.
+pub(crate) static INIT_CALLED: AtomicBool = AtomicBool::new(false);
+
+/// Why this process may not start `program` as a template: without [`crate::init`] in its `main` a host that starts itself
+/// starts itself again, and so on without end.
+pub(crate) fn refusal(program: &Path) -> Option<SetupError> {
+    let no_init =
+        "this program's main must call lisp_sandbox::init() first; or name another template by Builder::template";
+    // This process was to be a template, and came past `init`.
+    let was_to_be_one = std::env::args_os().nth(1).is_some_and(|first| first == ARGUMENT);
+    let is_itself = program == Path::new(ITSELF) && !INIT_CALLED.load(Ordering::Relaxed);
+    (was_to_be_one || is_itself).then(|| SetupError::new("template", no_init))
+}
+
+/// This program.
+pub(crate) const ITSELF: &str = "/proc/self/exe";
 
 /// The most children at once; each takes two descriptors of the template, and a third when the host wants one.
 pub(crate) const CHILDREN: u64 = 256;
@@ -246,12 +264,15 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
         Ok(door) => crate::cgroup::join(door),
         Err(why) => Err(io::Error::other(why.clone())),
     });
+    let told = |ready: Ready| serde_json::to_vec(&ready).map_err(|error| SetupError::new("report", error));
     if lockdown::namespaces(&mut dressing) {
-        sys::move_into_namespace().map_err(step("fork into the namespaces"))?;
+        if let Err(error) = sys::move_into_namespace().map_err(step("fork into the namespaces")) {
+            rustix::net::send(&control, &told(Err(error.clone()))?, SendFlags::NOSIGNAL).map_err(errno("report"))?;
+            return Err(error);
+        }
         // The launcher is the parent, though it has no name in here.
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(errno("launcher"))?;
     }
-    let told = |ready: Ready| serde_json::to_vec(&ready).map_err(|error| SetupError::new("report", error));
     let locked = lock_down(config, dressing, signals, sets, anywhere);
     let mut report = told(locked.as_ref().map(|locked| locked.layers.clone()).map_err(Clone::clone))?;
     // It takes some milliseconds, which are not to be those of the first run.
@@ -442,6 +463,10 @@ fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited, rehearsal: b
                     None => idle.iter().position(|lane| lane.id == order.lane).map(|at| idle.swap_remove(at)),
                 };
                 running.extend(lane.and_then(|lane| start(order, lane, tasks, inherited)));
+                if rehearsal && running.is_empty() {
+                    // The system gives no process now; perhaps it does when there is a run.
+                    return;
+                }
             }
             if let Some(child) = running.iter_mut().find(|child| message.show == Some(child.lane.id)) {
                 show(child, inherited);

@@ -487,11 +487,42 @@ const TESTS: &[(&str, Test)] = &[
     ("the_clock_of_the_host", the_clock_of_the_host),
     ("a_clock_out_of_order", a_clock_out_of_order),
     ("the_clock_in_sessions", the_clock_in_sessions),
+    ("the_callers_handle_ends_a_turn", the_callers_handle_ends_a_turn),
+    ("a_grace_without_end", a_grace_without_end),
     ("calls_of_a_turn_before", calls_of_a_turn_before),
     ("data_sets", data_sets),
     ("a_large_data_set_is_shared", a_large_data_set_is_shared),
     ("capabilities", capabilities),
 ];
+
+/// The caller's own handle ends a session's turn, at both doors.
+fn the_callers_handle_ends_a_turn(sandbox: &Sandbox) {
+    let cancel = Cancel::new();
+    let mut asked = lisp_runtime::LimitsRequest::default();
+    asked.set("timeout_ms", 20_000).unwrap();
+    asked.set("loop_iterations", 0).unwrap();
+    let mut session = sandbox.session(Input::new().cancel_with(&cancel).limits(asked));
+    assert!(session.eval("(def a 1)").is_success());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(30));
+            cancel.cancel();
+        });
+        assert_eq!(session.eval("(loop [] (recur))").verdict(), Verdict::Cancelled);
+    });
+    cancel.reset();
+    assert!(session.cancel_handle().is_cancelled() == cancel.is_cancelled());
+    assert_eq!(session.eval("(inc 1)").value::<i64>().unwrap(), 2);
+}
+
+/// A grace that no clock can count does not turn the kill off: there is no such sandbox.
+fn a_grace_without_end(_: &Sandbox) {
+    for grace in [Duration::MAX, Duration::from_secs(u64::MAX / 2), Duration::from_secs(3_601)] {
+        let error = Sandbox::builder().grace(grace).build().unwrap_err().to_string();
+        assert!(error.contains("grace") && error.contains("3600s"), "{error}");
+    }
+    assert!(Sandbox::builder().grace(lisp_sandbox::Builder::MOST_GRACE).build().is_ok());
+}
 
 pub(crate) fn main() {
     lisp_sandbox::testing::init_with(pipes::PAYLOADS, &functions::all());
