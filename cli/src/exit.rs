@@ -69,7 +69,12 @@ impl Exit {
 
 /// Which input is at fault, when one is: its number among those that were given.
 pub(crate) fn input_of(problem: &Problem) -> Option<usize> {
-    match problem.error.details.iter().find(|(name, _)| *name == "input")?.1 {
+    detail(problem, "input")
+}
+
+/// A figure of a problem.
+pub(crate) fn detail(problem: &Problem, name: &str) -> Option<usize> {
+    match problem.error.details.iter().find(|(detail, _)| *detail == name)?.1 {
         Detail::Int(number) => usize::try_from(number).ok(),
         _ => None,
     }

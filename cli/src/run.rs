@@ -1,7 +1,7 @@
 //! `ptcl run`: one program, its value on standard output.
 
 use crate::door::DoorOption;
-use crate::exit::{Exit, Failure, input_of};
+use crate::exit::{Exit, Failure, detail, input_of};
 use crate::options::{self, Grant, LimitOptions};
 use crate::report::{self, Text};
 use lisp_runtime::{Answer, Cancel, Input, Outcome, OutcomeKind};
@@ -91,7 +91,9 @@ fn complain(outcome: &Outcome, arguments: &Arguments, name: &str, source: &str) 
     }
     let Some(problem) = outcome.problem() else { return };
     if let Some(option) = input_of(problem).and_then(|number| arguments.grant.input_option(number)) {
-        return eprintln!("ptcl: {option}: {}", problem.error.message);
+        let earlier = detail(problem, "earlier_input").and_then(|number| arguments.grant.input_option(number));
+        let both = earlier.map(|earlier| format!(" and {earlier}")).unwrap_or_default();
+        return eprintln!("ptcl: {option}{both}: {}", problem.error.message);
     }
     eprint!("{}", report::draw_in(problem, &Texts { grant: &arguments.grant, name, source }));
 }

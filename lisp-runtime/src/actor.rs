@@ -3,7 +3,7 @@
 
 use crate::cancel::Cancel;
 use crate::clock::RunClock;
-use crate::desk::{Admission, Desk, Key, Ticket};
+use crate::desk::{Admission, Desk, Kept, Key, Ticket};
 use crate::ledger::Ledger;
 use crate::limits::{Limits, bytes};
 use crate::parallel::{ParallelBudget, Place, Task};
@@ -406,7 +406,10 @@ impl Actor {
         let worker = self.place.as_ref().map(|place| place.path()).unwrap_or_default();
         let ticket = match self.common.desk.admit(&mut self.ledger, &tool, &arguments, worker) {
             Admission::Cached(result) => {
-                self.reply_json(&tool, &result);
+                match result {
+                    Kept::Json(json) => self.reply_json(&tool, &json),
+                    Kept::Arguments => self.reply_echo(&tool),
+                }
                 return None;
             }
             Admission::UnderWay(key) => {

@@ -15,10 +15,19 @@ const CACHE_BYTES: usize = 16 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key(Arc<(String, String)>);
 
+/// The result of a cached tool.
+#[derive(Clone)]
+pub(crate) enum Kept {
+    /// Its JSON text
+    Json(Arc<str>),
+    /// The arguments of the call
+    Arguments,
+}
+
 /// What becomes of a call.
 pub(crate) enum Admission {
     /// An earlier call's result answers it.
-    Cached(Arc<str>),
+    Cached(Kept),
     /// The same call is under way: [`Desk::wait`], then ask again.
     UnderWay(Key),
     /// The run may not make it.
@@ -53,7 +62,7 @@ struct Cache<W> {
 }
 
 enum Entry<W> {
-    Result(Arc<str>),
+    Result(Kept),
     UnderWay(Vec<W>),
 }
 
@@ -77,7 +86,11 @@ impl<W> Desk<W> {
                 Some(Entry::Result(result)) => {
                     let result = result.clone();
                     drop(cache);
-                    ledger.cached(&tool.name, arguments, &result, worker, key);
+                    let shown = match &result {
+                        Kept::Json(json) => json,
+                        Kept::Arguments => arguments,
+                    };
+                    ledger.cached(&tool.name, arguments, shown, worker, key);
                     return Admission::Cached(result);
                 }
                 Some(Entry::UnderWay(_)) => return Admission::UnderWay(key.clone()),
@@ -110,7 +123,8 @@ impl<W> Desk<W> {
         ledger.end(ticket.entry, reply, spent);
         let Some(key) = ticket.key else { return Vec::new() };
         match reply {
-            Reply::Json(json) => self.leave(&key, Some(json)),
+            Reply::Json(json) => self.leave(&key, Some((Kept::Json(json.as_str().into()), json.len()))),
+            Reply::Echo => self.leave(&key, Some((Kept::Arguments, 0))),
             _ => self.leave(&key, None),
         }
     }
@@ -120,18 +134,18 @@ impl<W> Desk<W> {
         ticket.key.map(|key| self.leave(&key, None)).unwrap_or_default()
     }
 
-    fn leave(&self, key: &Key, result: Option<&str>) -> Vec<W> {
+    fn leave(&self, key: &Key, result: Option<(Kept, usize)>) -> Vec<W> {
         let mut cache = self.cache();
         let waiting = match cache.by_key.remove(key) {
             Some(Entry::UnderWay(waiting)) => waiting,
             _ => Vec::new(),
         };
-        let bytes = key.0.1.len() + result.map_or(0, str::len);
-        if let Some(result) = result
+        let bytes = key.0.1.len() + result.as_ref().map_or(0, |(_, bytes)| *bytes);
+        if let Some((result, _)) = result
             && cache.bytes.saturating_add(bytes) <= CACHE_BYTES
         {
             cache.bytes += bytes;
-            cache.by_key.insert(key.clone(), Entry::Result(result.into()));
+            cache.by_key.insert(key.clone(), Entry::Result(result));
         }
         waiting
     }

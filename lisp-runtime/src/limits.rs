@@ -104,8 +104,8 @@ macro_rules! limits {
 }
 
 limits! {
-    /// Units of work, the same on every machine. 0 is off, the default.
-    fuel, with_fuel = 0, Zero::Off;
+    /// Units of work, the same on every machine. 0 is off.
+    fuel, with_fuel = 1_000_000_000, Zero::Off;
     /// Wall time of the whole run in milliseconds, set-up included.
     timeout_ms, with_timeout_ms = 1_000, Zero::Nothing;
     /// Bytes the program may hold above the baseline. 0 is off.
@@ -122,8 +122,8 @@ limits! {
     parallel_timeout_ms, with_parallel_timeout_ms = 5_000, Zero::Nothing;
     /// Passes of one `loop`. 0 is off.
     loop_iterations, with_loop_iterations = 1_000, Zero::Off;
-    /// Tool calls of the whole run, cached ones not counted. 0 is off, the default.
-    tool_calls, with_tool_calls = 0, Zero::Off;
+    /// Tool calls of the whole run, cached ones not counted. 0 is off.
+    tool_calls, with_tool_calls = 10_000, Zero::Off;
     /// Bytes of source text. 0 is off.
     program_bytes, with_program_bytes = 1_000_000, Zero::Off;
     /// Distinct symbols and keywords of the source text. 0 is off.
@@ -215,6 +215,22 @@ mod tests {
         assert_eq!(granted.loop_iterations, 10);
         assert_eq!(granted.tool_calls, 3);
         assert_eq!(Limits::unlimited().tighten(&LimitsRequest::default()), Limits::unlimited());
+    }
+
+    #[test]
+    fn every_limit_is_on_by_default() {
+        let limits = serde_json::to_value(Limits::default()).unwrap();
+        for (name, value) in limits.as_object().unwrap() {
+            // For the window 0 is a number of workers.
+            assert_eq!(value == 0, name == "parallel_window", "{name}");
+        }
+        let (readme, limits_md) = (include_str!("../../README.md"), include_str!("../../docs/limits.md"));
+        for text in [readme, limits_md] {
+            assert!(text.contains("1,000,000,000") && text.contains("10,000"));
+            for name in Limits::NAMES {
+                assert!(text.contains(&format!("| `{name}` |")), "{name}");
+            }
+        }
     }
 
     #[test]

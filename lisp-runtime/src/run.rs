@@ -3,7 +3,7 @@
 use crate::actor::{Actor, Common, Need, run_timeout};
 use crate::cancel::Cancel;
 use crate::clock::{Clock, Reading};
-use crate::input::{Input, Makes, Source};
+use crate::input::{Given, Input, Makes, Source};
 use crate::limits::{Limits, bytes};
 use crate::outcome::{Answer, Call, Outcome, OutcomeKind, Phase, Position, Problem, Usage, Verdict};
 use crate::parallel::{Exec, Group, Inline, Owner, Task};
@@ -13,6 +13,7 @@ use crate::project;
 use crate::signature::{Signature, sentence};
 use crate::tool::{Reply, Tool, ToolCall, Tools};
 use crate::watchdog;
+use lisp_core::builtins::near_names;
 use lisp_core::heap::{Fault, Heap, Value};
 use lisp_core::machine::{Ending, Grant, GrantBuilder, Machine, Settings, Usage as MachineUsage};
 use lisp_core::syntax::LineIndex;
@@ -77,11 +78,22 @@ impl Setting {
         names.extend(self.own_tools.iter().flat_map(|tools| tools.names()));
         names.sort_unstable();
         names.dedup();
-        let hint = match names.len() {
-            0 => "there are no tools here; work on data/... alone".to_owned(),
-            _ => format!("there are {}", names.iter().map(|n| format!("tool/{n}")).collect::<Vec<_>>().join(", ")),
-        };
+        let hint = unknown_tool_hint(name, &names);
         Error::new(Reason::UnknownTool, format!("there is no tool/{name}")).hint(hint)
+    }
+}
+
+/// The tools that may have been meant: the nearest names, or all of a few, and how many there are.
+fn unknown_tool_hint(name: &str, names: &[&str]) -> String {
+    /// The most names that are shown.
+    const SHOWN: usize = 5;
+    let listed = |names: &[&str]| names.iter().map(|name| format!("tool/{name}")).collect::<Vec<_>>().join(", ");
+    let near = near_names(name, names.iter().copied(), SHOWN);
+    match (names.len(), near.len()) {
+        (0, _) => "there are no tools here; work on data/... alone".to_owned(),
+        (_, 1..) => format!("did you mean {}?", listed(&near)),
+        (count, 0) if count <= SHOWN => format!("there are {}", listed(names)),
+        (count, 0) => format!("none of the {count} tools has a name like it; {} is the first", listed(&names[..1])),
     }
 }
 
@@ -150,7 +162,11 @@ impl Run {
     ) -> Result<Run, Box<Problem>> {
         let limits = setting.limits;
         let ceiling = bytes(limits.setup_heap_bytes);
-        let problem = |error| Box::new(Problem::new(error, Phase::Setup));
+        let problem = |error: Error| {
+            let too_much = error.reason == Reason::MemoryExceeded;
+            let error = if too_much { error.detail("budget_bytes", limits.heap_bytes) } else { error };
+            Box::new(Problem::new(error, Phase::Setup))
+        };
         let mut programs = input.setup.clone();
         programs.push(program.clone());
         for (index, program) in programs.iter().enumerate() {
@@ -164,7 +180,7 @@ impl Run {
         let shared: usize = input.sets.iter().map(|set| set.bytes()).sum();
         let held = code.saturating_add(shared);
         let until = deadline(started, limits.timeout_ms);
-        let grant = bring_in(ceiling.saturating_sub(held), &input.sources, until, &setting).map_err(|fault| {
+        let grant = bring_in(ceiling.saturating_sub(held), input, until, &setting).map_err(|fault| {
             let late =
                 matches!(fault, Fault::Pause(_)).then(|| expired(&limits, Some(&setting.cancel), until)).flatten();
             problem(late.unwrap_or_else(|| in_setup(fault, ceiling)))
@@ -291,7 +307,18 @@ impl Run {
             // Bringing the result out is the host's work, not the program's.
             self.figures = self.actor.machine.usage();
             let answer = match ending {
-                Ending::Error(error) => Err(self.problem(*error, Phase::Eval)),
+                Ending::Error(mut error) => {
+                    // Data that is not given is nil, which few functions take.
+                    if error.message.contains("nil") {
+                        let program = self.programs[self.current].core().clone();
+                        let missing = self.actor.machine.hint_of_missing_data(&program);
+                        error.hint = match (missing, error.hint.take()) {
+                            (Some(missing), Some(hint)) => Some(format!("{missing}; {hint}")),
+                            (missing, hint) => missing.or(hint),
+                        };
+                    }
+                    Err(self.problem(*error, Phase::Eval))
+                }
                 Ending::Value => self.bring_out(OutcomeKind::Value),
                 Ending::Return => self.bring_out(OutcomeKind::Return),
                 Ending::Fail => self.bring_out(OutcomeKind::Fail),
@@ -444,6 +471,16 @@ impl Run {
                 .detail("baseline_bytes", self.baseline)
                 .detail("budget_bytes", limits.heap_bytes);
         }
+        if error.reason == Reason::MemoryExceeded && phase == Phase::Setup && !of_worker {
+            let ceiling = bytes(limits.setup_heap_bytes);
+            let message = format!(
+                "what the host gives the run takes {} bytes; a set-up program {}",
+                self.baseline, error.message
+            );
+            error = Error { span: error.span, trace: error.trace, ..setup_exceeded(ceiling) };
+            error.message = message;
+            error = error.detail("budget_bytes", limits.heap_bytes);
+        }
         let trace = error.trace.take().map(|trace| *trace);
         let mut problem = Problem::new(error, phase);
         problem.setup = self.is_set_up().then_some(self.current);
@@ -571,20 +608,26 @@ pub(crate) fn settings(limits: &Limits, heap_bytes: usize, input: &Input<'_>) ->
 /// Builds the grant of one run. `None` when there is nothing to bring in.
 fn bring_in(
     limit: usize,
-    sources: &[Source<'_>],
+    input: &Input<'_>,
     until: Option<Instant>,
     setting: &Setting,
 ) -> Result<Option<Grant>, Fault> {
     /// Work on the usual grant: with more, somebody looks at the clock.
     const USUAL: u64 = 2_000_000;
+    let sources = &input.sources;
+    if let Some(name) = Given::twice(&input.sets) {
+        return Err(bad_input(&format!("data/{name}"), "two data sets give it; each name may be given once"));
+    }
     if sources.is_empty() {
         return Ok(None);
     }
+    let given = Given::new(&input.sets, sources);
     let build = |fuel: u64, flag: Option<Arc<AtomicBool>>| {
         Grant::build(limit, |h, builder| {
             h.ration(fuel, flag);
             let built = sources.iter().enumerate().try_for_each(|(index, source)| {
-                bring_in_one(h, builder, source).map_err(|fault| match fault {
+                given.begin(index);
+                bring_in_one(h, builder, source, &given).map_err(|fault| match fault {
                     Fault::Error(error) => error.detail("input", index).into(),
                     other => other,
                 })
@@ -606,6 +649,7 @@ pub(crate) fn bring_in_one<'h>(
     h: &'h Heap,
     builder: &mut GrantBuilder<'_, 'h>,
     source: &Source<'_>,
+    given: &Given<'_>,
 ) -> Result<(), Fault> {
     let (what, text) = match source {
         Source::Data(name, text) => (format!("data/{name}"), text),
@@ -620,10 +664,15 @@ pub(crate) fn bring_in_one<'h>(
     })?;
     let wrong = |expected: &str| bad_input(&what, &format!("expected {expected}, got {}", json_kind(value)));
     match (source, value) {
-        (Source::Data(name, _), value) => builder.data(name, value),
+        (Source::Data(name, _), value) => {
+            take_name(given, name)?;
+            builder.data(name, value);
+        }
         (Source::DataObject(_), Value::Map(map)) => {
             for (key, value) in map.entries(h)?.iter() {
-                builder.data(key.as_str().unwrap_or_default(), value);
+                let name = key.as_str().unwrap_or_default();
+                take_name(given, name)?;
+                builder.data(name, value);
             }
         }
         (Source::Memory(_), Value::Map(map)) => {
@@ -636,6 +685,15 @@ pub(crate) fn bring_in_one<'h>(
         (Source::History(_), _) => return Err(wrong("an array")),
     }
     Ok(())
+}
+
+/// Takes a name of data.
+fn take_name(given: &Given<'_>, name: &str) -> Result<(), Fault> {
+    let Err((why, before)) = given.take(name) else { return Ok(()) };
+    match (bad_input(&format!("data/{name}"), &why), before) {
+        (Fault::Error(error), Some(before)) => Err(error.detail("earlier_input", before).into()),
+        (fault, _) => Err(fault),
+    }
 }
 
 /// What a value was in JSON.

@@ -4,6 +4,7 @@ use crate::cancel::Cancel;
 use crate::parallel::ToolThreads;
 use crate::signature::{Signature, SignatureError};
 use lisp_core::Error;
+use lisp_core::syntax::is_name_part;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -411,9 +412,10 @@ impl Tools {
     /// Adds a tool.
     ///
     /// # Errors
-    /// A name that is empty or taken, or a signature that cannot be read.
+    /// A name that is empty, taken, or cannot be written in a program behind `tool/`, or a signature that cannot be read.
     pub fn add(&mut self, tool: Tool) -> Result<(), BuildError> {
-        if tool.name.is_empty() || tool.name.contains(|c: char| c.is_whitespace() || "()[]{}\";,".contains(c)) {
+        // What stands behind the first slash of a symbol has none itself.
+        if tool.name.contains('/') || !is_name_part(&tool.name) {
             return Err(BuildError::Name(tool.name));
         }
         if let Some(fault) = tool.fault {
@@ -452,7 +454,9 @@ impl Tools {
 #[non_exhaustive]
 pub enum BuildError {
     /// A tool's name is empty or has characters that a program cannot write.
-    #[error("{0:?} is no name for a tool")]
+    #[error(
+        "{0:?} is no name for a tool: no program can write it; letters and digits of ASCII and _ - . ? ! * + < > = & % ' can"
+    )]
     Name(String),
     /// Two tools have one name.
     #[error("there are two tools named {0}")]

@@ -170,6 +170,23 @@ fn unknown_tools_are_found_before_anything_runs() {
 }
 
 #[test]
+fn an_unknown_tool_is_answered_with_the_nearest_names() {
+    let hint = |names: &[&str], call: &str| {
+        let outcome = engine(names.iter().map(|name| Tool::external(*name))).eval(call, Input::new());
+        assert_eq!(reason(&outcome), Some(Reason::UnknownTool));
+        outcome.problem().and_then(|p| p.error.hint.clone()).unwrap_or_default()
+    };
+    assert_eq!(hint(&[], "(tool/x)"), "there are no tools here; work on data/... alone");
+    assert_eq!(hint(&["search-orders", "refund"], "(tool/serch-orders {})"), "did you mean tool/search-orders?");
+    assert_eq!(hint(&["a", "refund"], "(tool/search {})"), "there are tool/a, tool/refund");
+    let many: Vec<String> = (0..300).map(|n| format!("server1__tool_number_{n}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let near = hint(&many, "(tool/server1__tool_numbr_8 {})");
+    assert!(near.starts_with("did you mean tool/server1__tool_number_8,") && near.len() < 300, "{near}");
+    assert!(hint(&many, "(tool/refund {})").starts_with("none of the 300 tools has a name like it; "));
+}
+
+#[test]
 fn errors_and_panics_of_tools_are_the_programs_errors() {
     let engine = engine([
         Tool::new("boom", |_| Err::<(), _>(ToolError::new("boom"))),
@@ -218,6 +235,18 @@ fn cached_calls_are_not_counted() {
     let outcome = engine.eval("(map #(tool/slow {:a %}) [1 2 3])", Input::new());
     assert_eq!(reason(&outcome), Some(Reason::ToolCallLimitExceeded));
     assert_eq!(outcome.usage.tool_calls, 2);
+}
+
+#[test]
+fn a_tool_that_returns_its_arguments_can_be_cached() {
+    let engine = engine([Tool::echo("echo").cached()]);
+    let outcome = engine
+        .eval("[(tool/echo {:a #{1}}) (tool/echo {:a #{1}}) (tool/echo {:a [1]}) (tool/echo {:a 2})]", Input::new());
+    assert_eq!(outcome.text(), Some(r##"[{"a" #{1}} {"a" #{1}} {"a" [1]} {"a" 2}]"##));
+    let status: Vec<_> = outcome.ledger.iter().map(|entry| entry.status).collect();
+    assert_eq!(status, [CallStatus::Ok, CallStatus::Cached, CallStatus::Cached, CallStatus::Ok]);
+    assert_eq!(outcome.usage.tool_calls, 2);
+    assert_eq!(outcome.ledger[1].result.as_ref().map(|result| result.text.as_str()), Some(r#"{"a":[1]}"#));
 }
 
 #[test]
@@ -293,7 +322,13 @@ fn a_run_driven_by_hand_stops_at_each_call() {
 fn bad_tools_are_refused_when_the_engine_is_built() {
     let twice = Engine::builder().tool("a", |_| Ok(1)).tool("a", |_| Ok(2)).build();
     assert_eq!(twice.err(), Some(BuildError::Twice("a".to_owned())));
-    assert!(matches!(Engine::builder().tool("a b", |_| Ok(1)).build(), Err(BuildError::Name(_))));
+    for name in ["a b", "a/b", "a:b", "", "é", "a,b", "a(", "a;b", "a~"] {
+        assert!(matches!(Engine::builder().tool(name, |_| Ok(1)).build(), Err(BuildError::Name(_))), "{name:?}");
+    }
+    for name in ["a-b", "server__tool", "a.b", "9", "ok?", "-"] {
+        let engine = Engine::builder().tool(name, |_| Ok(1)).build().expect(name);
+        assert_eq!(engine.eval(&format!("(tool/{name})"), Input::new()).value::<i64>(), Ok(1), "{name}");
+    }
     let signature = Engine::builder().grant(Tool::new("a", |_| Ok(1)).signature("-> :integer")).build();
     assert!(matches!(signature, Err(BuildError::Signature { .. })));
 }
@@ -322,7 +357,7 @@ fn arguments_larger_than_the_limit_are_refused() {
 
 #[test]
 fn very_many_calls_are_counted_but_not_all_recorded() {
-    let limits = Limits::default().with_loop_iterations(0).with_timeout_ms(60_000);
+    let limits = Limits::default().with_loop_iterations(0).with_timeout_ms(60_000).with_tool_calls(0);
     let engine = Engine::builder().limits(limits).grant(Tool::echo("echo").cached()).build().expect("an engine");
     let outcome = engine.eval("(loop [i 0] (when (< i 12000) (tool/echo {:i i}) (recur (inc i))))", Input::new());
     assert_eq!(outcome.verdict(), Verdict::Ok, "{:?}", outcome.problem());
@@ -334,7 +369,7 @@ fn very_many_calls_are_counted_but_not_all_recorded() {
 /// Taking the arguments out is not on the program's bill, but what is left of it does not stay.
 #[test]
 fn many_calls_leave_no_garbage_behind() {
-    let limits = Limits::default().with_heap_bytes(200_000).with_loop_iterations(0);
+    let limits = Limits::default().with_heap_bytes(200_000).with_loop_iterations(0).with_tool_calls(0);
     let engine = Engine::builder().limits(limits).tool("one", |_| Ok(1)).build().expect("an engine");
     let outcome = engine.eval("(loop [i 0] (if (< i 20000) (recur (+ i (tool/one {}))) i))", Input::new());
     assert_eq!(outcome.value::<i64>(), Ok(20_000));

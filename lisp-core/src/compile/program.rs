@@ -2,6 +2,7 @@
 
 use super::analyze::{self, Free};
 use super::codegen;
+use super::instr::Instr;
 use crate::error::{Error, Span};
 use crate::heap::{Bytecode, Frozen};
 use crate::syntax::{self, Pace, ReadLimits};
@@ -98,6 +99,14 @@ impl Program {
     /// The data that the program names as `data/name`, without the prefix.
     pub fn data_names(&self) -> impl Iterator<Item = &str> {
         self.globals.iter().filter_map(|g| g.strip_prefix("data/"))
+    }
+
+    /// Where the data of a number among the definitions is read first.
+    pub(crate) fn place_of_data(&self, global: usize) -> Option<Span> {
+        self.protos.iter().find_map(|proto| {
+            let reads = |instr: &Instr| matches!(*instr, Instr::Data { g, .. } if g as usize == global);
+            proto.spans.get(proto.code.instrs().iter().position(reads)?).copied()
+        })
     }
 
     /// About how many bytes the compiled program takes.

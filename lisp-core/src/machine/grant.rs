@@ -65,6 +65,11 @@ impl Grant {
         self.names.iter().map(|n| &**n).zip(self.frozen.values().iter().copied())
     }
 
+    /// The names of the data, without their prefix.
+    pub fn data_names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().filter_map(|name| name.strip_prefix("data/"))
+    }
+
     /// Bytes that the values take.
     pub fn bytes(&self) -> usize {
         self.frozen.bytes() + self.names.iter().map(|n| n.len() + 16).sum::<usize>()

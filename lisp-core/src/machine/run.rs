@@ -5,6 +5,7 @@ use super::call::Called;
 use super::exec::Out;
 use super::state::{Code, Frame, Roots, State, Unit};
 use crate::Table;
+use crate::builtins::near_names;
 use crate::compile::Program;
 use crate::cost;
 use crate::error::{CallSite, Error, Reason, Span, Trace};
@@ -328,8 +329,13 @@ impl Machine {
                 if let Some(key) = name.strip_prefix("data/")
                     && unset[i]
                 {
-                    return Err(Error::new(Reason::RuntimeError, format!("data/{key} is not granted"))
-                        .hint("use one of the data names the host grants"));
+                    let names: Vec<&str> = self.grants.iter().flat_map(|grant| grant.data_names()).collect();
+                    let error = Error::new(Reason::RuntimeError, format!("data/{key} is not granted"))
+                        .hint(data_hint(key, &names));
+                    return Err(match program.place_of_data(i) {
+                        Some(span) => error.at(span),
+                        None => error,
+                    });
                 }
             }
         }
@@ -590,6 +596,19 @@ impl Machine {
         });
     }
 
+    /// What to say of an error that a name of data which is not given may have led to: nil stands for it. The first of the
+    /// program's.
+    pub fn hint_of_missing_data(&mut self, program: &Program) -> Option<String> {
+        let missing = program.data_names().find(|key| {
+            let place = self.places.get(format!("data/{key}").as_str()).copied();
+            place.is_some_and(|place| {
+                self.store.visit_roots(|state| matches!(state.globals.get(place), Some(Value::Unset)))
+            })
+        })?;
+        let names: Vec<&str> = self.grants.iter().flat_map(|grant| grant.data_names()).collect();
+        Some(format!("data/{missing} is not given, so it is nil: {}", data_hint(missing, &names)))
+    }
+
     /// What is held now, garbage not counted: a compaction that copies no more than about so many bytes. `None` when there
     /// is more to be copied.
     pub fn live_bytes(&mut self, most: usize) -> Option<usize> {
@@ -678,6 +697,19 @@ impl Machine {
             allocated_bytes: account.allocated,
             compactions: account.compactions,
         }
+    }
+}
+
+/// The data that may have been meant by a name that is not given.
+fn data_hint(name: &str, names: &[&str]) -> String {
+    const SHOWN: usize = 5;
+    let listed = |names: &[&str]| names.iter().map(|name| format!("data/{name}")).collect::<Vec<_>>().join(", ");
+    let near = near_names(name, names.iter().copied(), SHOWN);
+    match (names.len(), near.len()) {
+        (0, _) => "the host gives no data here".to_owned(),
+        (_, 1..) => format!("did you mean {}?", listed(&near)),
+        (count, 0) if count <= SHOWN => format!("there are {}", listed(names)),
+        (count, 0) => format!("none of the {count} names of the data is like it; {} is the first", listed(&names[..1])),
     }
 }
 

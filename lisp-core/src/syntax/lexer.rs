@@ -173,6 +173,11 @@ pub fn tokens(text: &str) -> impl Iterator<Item = (Result<Token, LexError>, Span
     lexer.spanned().map(|(token, range)| (token, Span::new(offset(range.start), offset(range.end))))
 }
 
+/// Can a program write this behind a prefix such as `data/`?
+pub fn is_name_part(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-*/<>=?!_%.&'".contains(c))
+}
+
 fn offset(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
@@ -219,6 +224,19 @@ fn character(lexer: &mut Lexer<'_, Token>) -> Result<(), LexError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_a_name_is_what_a_symbol_may_go_on_with() {
+        for c in (0..0x180).filter_map(char::from_u32) {
+            for text in [c.to_string(), format!("a{c}"), format!("a{c}b")] {
+                let symbol = format!("data/{text}");
+                let one = tokens(&symbol).collect::<Vec<_>>().as_slice()
+                    == [(Ok(Token::Symbol), Span::new(0, symbol.len() as u32))];
+                assert_eq!(is_name_part(&text), one, "{text:?}");
+            }
+        }
+        assert!(!is_name_part(""));
+    }
 
     /// The kinds and texts of all tokens but whitespace.
     fn lexed(text: &str) -> Vec<String> {

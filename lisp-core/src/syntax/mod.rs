@@ -24,6 +24,7 @@ pub mod reader;
 mod shapes;
 
 pub use form::{Form, FormKind, NameId};
+pub use lexer::is_name_part;
 pub use names::Names;
 pub(crate) use pace::Pace;
 pub use position::LineIndex;

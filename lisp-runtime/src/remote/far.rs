@@ -178,7 +178,12 @@ fn seat(
     for set in &job.sets {
         let set = match set {
             SetOfJob::Known(at) => sets.get(*at).cloned().ok_or_else(|| broken("a data set is not here".to_owned())),
-            SetOfJob::Sent(set) => set.import_within(bytes(limits.setup_heap_bytes)),
+            SetOfJob::Sent(set) => set.import_within(bytes(limits.setup_heap_bytes)).map_err(|mut problem| {
+                if problem.reason() == Reason::MemoryExceeded {
+                    problem.error = problem.error.detail("budget_bytes", limits.heap_bytes);
+                }
+                problem
+            }),
         };
         input = input.data_set(&set?);
     }

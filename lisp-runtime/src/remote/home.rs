@@ -4,7 +4,7 @@ use super::{CallReply, FarCall, Report};
 use crate::actor::Common;
 use crate::cancel::Cancel;
 use crate::clock::{Clock, RunClock};
-use crate::desk::{Admission, Desk, Ticket};
+use crate::desk::{Admission, Desk, Kept, Ticket};
 use crate::engine::Engine;
 use crate::input::Input;
 use crate::ledger::Ledger;
@@ -302,9 +302,12 @@ impl Home {
         let Asked { tool, call } = &asked;
         let number = call.number;
         match self.desk.admit(&mut self.ledger, tool, &call.arguments, call.worker.to_vec()) {
-            Admission::Cached(json) => {
+            Admission::Cached(result) => {
                 self.ledger.number_last(number);
-                Begun::Ready(CallReply::Json(json.as_ref().to_owned()))
+                Begun::Ready(match result {
+                    Kept::Json(json) => CallReply::Json(json.as_ref().to_owned()),
+                    Kept::Arguments => CallReply::Echo,
+                })
             }
             Admission::UnderWay(key) => match self.desk.wait(&key, asked) {
                 None => Begun::Later,

@@ -124,7 +124,7 @@ fn memory_that_the_next_turn_cannot_afford() {
 /// L17: tools.
 #[test]
 fn tools_end_with_the_run() {
-    let limits = Limits::default().with_timeout_ms(1_500).with_loop_iterations(0);
+    let limits = Limits::default().with_timeout_ms(1_500).with_loop_iterations(0).with_tool_calls(0).with_fuel(0);
     let engine = Engine::builder()
         .limits(limits)
         .tool("n", |_| Ok(1))

@@ -31,7 +31,7 @@ impl Row {
             let text = "(defn text [n s] (if (< (count s) n) (text n (str s s s s s s s s s s)) (subs s 0 n)))";
             source = format!("{text} {source}");
         }
-        let limits = Limits::default().with_timeout_ms(200);
+        let limits = Limits::default().with_timeout_ms(200).with_fuel(0);
         Row { name, source, limits, expected, data: None, hungry: false }
     }
 

@@ -71,7 +71,7 @@ pub(crate) fn short_bounded(result: Result<i32, BoundedError>) -> Short {
 
 pub(crate) fn engine() -> Engine {
     Engine::builder()
-        .limits(Limits::default().with_timeout_ms(TIMEOUT_MS).with_prints_bytes(100_000))
+        .limits(Limits::default().with_timeout_ms(TIMEOUT_MS).with_fuel(0).with_prints_bytes(100_000))
         .tool("quick", |_| Ok(1))
         .tool("slow", |_| {
             std::thread::sleep(Duration::from_millis(40));

@@ -22,7 +22,7 @@ const PROGRAMS: &[(&str, &str)] = &[
 ];
 
 fn patient() -> lisp_sandbox::Builder {
-    let limits = Limits::default().with_timeout_ms(4_000);
+    let limits = Limits::default().with_timeout_ms(4_000).with_fuel(0);
     Sandbox::builder().engine(Engine::builder().limits(limits).build().expect("an engine"))
 }
 

@@ -277,7 +277,7 @@ fn works(sandbox: &Sandbox) -> bool {
 }
 
 fn patient() -> Engine {
-    Engine::builder().limits(Limits::default().with_timeout_ms(20_000)).build().expect("an engine")
+    Engine::builder().limits(Limits::default().with_timeout_ms(20_000).with_fuel(0)).build().expect("an engine")
 }
 
 fn signal(pid: u32, signal: i32) {
