@@ -271,9 +271,7 @@ impl Actor {
 
     /// A program that takes more than a slice is worth looking after.
     pub(crate) fn look_after(&mut self) {
-        if let Some(flag) = self.common.setting.flag(self.deadline, &self.cancel) {
-            self.machine.watch(flag);
-        }
+        self.machine.watch(self.common.setting.flag(self.deadline, &self.cancel));
         self.watched = true;
     }
 

@@ -223,6 +223,7 @@ impl Engine {
             signature,
             any_tool: false,
             alarm: None,
+            watched: !matches!(self.0.pool, Threads::None),
             clock: self.0.clock.clone(),
             cores: self.0.cores,
             clock_replay: input.clock.clone(),
@@ -457,7 +458,12 @@ impl EngineBuilder {
         self
     }
 
-    /// Starts no threads: parallel workers take turns on the thread of their run, and so do their tools.
+    /// Starts no threads, for a host that forks ([`run_bounded`]) or has one thread for a reason: parallel workers take turns
+    /// on the thread of their run, and so do their tools; detached tools fail. What this costs: other engines have a thread
+    /// that ends a built-in at work at the deadline; here the deadline is looked at between instructions, and a single call
+    /// of a built-in on large data may overrun it, by up to a second or so with the default budget.
+    ///
+    /// [`run_bounded`]: https://docs.rs/ptc-lisp-sandbox
     #[must_use]
     pub fn without_threads(mut self) -> Self {
         self.pool = Threads::None;

@@ -38,6 +38,8 @@ pub(crate) struct Setting {
     /// For a run whose prints go out as they happen, in a process without threads: what a signal sets at the deadline,
     /// in the watchdog's place.
     pub(crate) alarm: Option<Arc<AtomicBool>>,
+    /// A thread may look after it: else a built-in at work is ended by cancellation only.
+    pub(crate) watched: bool,
     pub(crate) clock: Clock,
     /// How many cores count for parallel calls, when it is not this process that says so.
     pub(crate) cores: Option<usize>,
@@ -59,8 +61,10 @@ impl Setting {
     }
 
     /// What ends a built-in at work at the deadline or on cancellation.
-    pub(crate) fn flag(&self, deadline: Option<Instant>, cancel: &Cancel) -> Option<Arc<AtomicBool>> {
-        self.alarm.clone().or_else(|| watchdog::flag(deadline, cancel))
+    pub(crate) fn flag(&self, deadline: Option<Instant>, cancel: &Cancel) -> Arc<AtomicBool> {
+        let watched = || if self.watched { watchdog::flag(deadline, cancel) } else { None };
+        // Without the thread that would set it at the deadline.
+        self.alarm.clone().or_else(watched).unwrap_or_else(|| cancel.flag())
     }
 
     /// The first tool of a program's that nobody has granted.
@@ -637,10 +641,7 @@ fn bring_in(
         })
     };
     match build(USUAL, None) {
-        Err(Fault::Pause(_)) => match setting.flag(until, &setting.cancel) {
-            Some(flag) => build(USUAL, Some(flag)).map(Some),
-            None => build(u64::MAX, None).map(Some),
-        },
+        Err(Fault::Pause(_)) => build(USUAL, Some(setting.flag(until, &setting.cancel))).map(Some),
         built => built.map(Some),
     }
 }
