@@ -109,6 +109,8 @@ pub(crate) enum Need {
     SameCall(Key),
     /// Nothing: it has printed these lines, and goes on.
     Printed(Vec<String>),
+    /// Nothing: it has been at work for a while, and its figures may be told.
+    Beat,
     /// Workers for a parallel call.
     Workers,
     /// More time; others may have a turn.
@@ -158,6 +160,8 @@ pub(crate) struct Actor {
     pub(crate) mixed: bool,
     /// What the program prints is for nobody: it sets up.
     silent: bool,
+    /// When its figures were last told.
+    told_at: Option<Instant>,
 }
 
 impl Actor {
@@ -179,6 +183,7 @@ impl Actor {
             shown: 0,
             mixed: false,
             silent: false,
+            told_at: None,
             common,
         }
     }
@@ -230,6 +235,9 @@ impl Actor {
                     if !self.watched {
                         self.look_after();
                     }
+                    if self.is_time_to_tell() {
+                        return Need::Beat;
+                    }
                     left = left.saturating_sub(1);
                     if left == 0 {
                         return Need::Turn;
@@ -273,6 +281,20 @@ impl Actor {
     pub(crate) fn look_after(&mut self) {
         self.machine.watch(self.common.setting.flag(self.deadline, &self.cancel));
         self.watched = true;
+    }
+
+    /// Is it time that its figures are told? Of a program in a process of its own, after its first slice and then now and then.
+    fn is_time_to_tell(&mut self) -> bool {
+        const EVERY: Duration = Duration::from_millis(50);
+        if self.common.setting.alarm.is_none() || self.place.is_some() {
+            return false;
+        }
+        let now = Instant::now();
+        let is_time = self.told_at.is_none_or(|told| now.saturating_duration_since(told) >= EVERY);
+        if is_time {
+            self.told_at = Some(now);
+        }
+        is_time
     }
 
     /// Another program has been loaded.

@@ -271,7 +271,7 @@ pub(crate) fn to_end(run: &mut Run, engine: &Engine) -> Outcome {
     loop {
         match run.advance() {
             Next::Call(tool, call) => run.reply(tool.call(call, &engine.0.tool_threads)),
-            Next::Printed(_) => {}
+            Next::Printed(_) | Next::Beat => {}
             Next::Workers => {
                 let exec = engine.exec();
                 if let Some(first) = run.send_workers(exec.clone()) {
@@ -318,7 +318,7 @@ impl Progress {
                 Next::Call(_, call) => {
                     return Progress::ToolCall(Waiting { run, calls: vec![(CallId(call.number), call)] });
                 }
-                Next::Printed(_) => {}
+                Next::Printed(_) | Next::Beat => {}
                 Next::Workers => {
                     if let Some(first) = run.send_workers(Exec::Inline(inline.clone())) {
                         work(first);

@@ -67,8 +67,8 @@ pub use parallel::{ParallelBudget, Pool, PoolError, Slot};
 pub use program::{Program, builtin_names, is_incomplete};
 pub use reference::{describe_name, functions_markdown};
 pub use remote::{
-    Begun, CallFootprint, CallReply, Ended, Far, FarCall, Fault, Home, Job, LinesFootprint, PendingCall, QueuedCall,
-    Report, ReportFootprint, RunHost, SentSet,
+    Begun, CallFootprint, CallReply, Ended, Far, FarCall, Fault, Figures, Home, Job, LinesFootprint, PendingCall,
+    QueuedCall, Report, ReportFootprint, RunHost, SentSet,
 };
 pub use session::Session;
 pub use signature::{Signature, SignatureError};

@@ -220,6 +220,11 @@ pub struct Usage {
     /// door only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_peak_bytes: Option<u64>,
+    /// How old `fuel`, `baseline_bytes`, `heap_peak_bytes`, `allocated_bytes` and `compactions` are, in microseconds: of a run
+    /// behind the process door that was killed they are the last that its process told, and its workers are not in them.
+    /// Absent when they are of the end of the run, or when nothing was told before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figures_age_us: Option<u64>,
 }
 
 /// How a tool call ended.

@@ -10,6 +10,7 @@ use crate::parallel::{Exec, Group, Inline, Owner, Task};
 use crate::print_hook::PrintHook;
 use crate::program::Program;
 use crate::project;
+use crate::remote::Figures;
 use crate::signature::{Signature, sentence};
 use crate::tool::{Reply, Tool, ToolCall, Tools};
 use crate::watchdog;
@@ -114,6 +115,8 @@ pub(crate) enum Next {
     Call(Arc<Tool>, ToolCall),
     /// It has printed these lines and goes on.
     Printed(Vec<String>),
+    /// It has been at work for a while, and goes on.
+    Beat,
     /// It waits for its workers.
     Workers,
     /// It is over.
@@ -294,6 +297,7 @@ impl Run {
                 Need::Turn => continue,
                 Need::Call(tool, call) => return Next::Call(tool, call),
                 Need::Printed(lines) => return Next::Printed(lines),
+                Need::Beat => return Next::Beat,
                 Need::Workers => return Next::Workers,
                 // While the program itself calls a tool, no worker does.
                 Need::SameCall(_) => {
@@ -536,6 +540,18 @@ impl Run {
         }
         let live = self.actor.machine.live_bytes(MOST)? as u64;
         Some(live.saturating_sub(self.set_up_bytes))
+    }
+
+    /// Where the program stands.
+    pub(crate) fn figures(&self) -> Figures {
+        let figures = self.actor.machine.usage();
+        Figures {
+            fuel: figures.fuel,
+            baseline_bytes: self.baseline,
+            heap_peak_bytes: (figures.heap_peak_bytes as u64).saturating_sub(self.set_up_bytes),
+            allocated_bytes: figures.allocated_bytes,
+            compactions: figures.compactions,
+        }
     }
 
     fn outcome(&mut self, answer: Result<Answer, Box<Problem>>) -> Outcome {

@@ -1,8 +1,8 @@
 //! A run in two halves gives the answer of a run in one.
 
 use lisp_runtime::{
-    Answer, Begun, CallReply, Cancel, DataSet, Engine, Far, FarCall, Home, Input, Job, Limits, Outcome, Report,
-    Request, RunHost, SentSet, Tool, ToolError,
+    Answer, Begun, CallReply, Cancel, DataSet, Engine, Far, FarCall, Figures, Home, Input, Job, Limits, Outcome,
+    Report, Request, RunHost, SentSet, Tool, ToolError,
 };
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -14,9 +14,15 @@ struct Near {
     home: Home,
     replies: Vec<(u64, CallReply)>,
     lines: Vec<Vec<String>>,
+    told: Vec<Figures>,
 }
 
 impl RunHost for Near {
+    fn figures(&mut self, figures: Figures) {
+        self.home.figures(figures);
+        self.told.push(figures);
+    }
+
     fn printed(&mut self, lines: Vec<String>) {
         assert!(self.home.printed(lines.clone()));
         self.lines.push(lines);
@@ -73,7 +79,7 @@ fn both_halves(engine: &Engine, job: &Job<'_>, home: Home, sets: &[DataSet]) -> 
     let asked = Mutex::new(engine.send_off("", &Input::new(), &[], false).unwrap().1);
     let clock = move || asked.lock().unwrap().time().unwrap();
     let mut far = Far::new(job, sets, Arc::new(AtomicBool::new(false)), Cancel::new(), clock);
-    let mut near = Near { home, replies: Vec::new(), lines: Vec::new() };
+    let mut near = Near { home, replies: Vec::new(), lines: Vec::new(), told: Vec::new() };
     let report = far.run(Instant::now(), None, &mut near);
     let report: Report = serde_json::from_str(&serde_json::to_string(&report).unwrap()).unwrap();
     (near.home.finish(report), near.lines)
@@ -190,8 +196,12 @@ fn readings_in_a_report_are_bounded() {
             Cancel::new(),
             || 0,
         );
-        let mut near =
-            Near { home: engine.send_off("1", &input, &[], false).unwrap().1, replies: Vec::new(), lines: Vec::new() };
+        let mut near = Near {
+            home: engine.send_off("1", &input, &[], false).unwrap().1,
+            replies: Vec::new(),
+            lines: Vec::new(),
+            told: Vec::new(),
+        };
         let mut report = serde_json::to_value(far.run(Instant::now(), None, &mut near)).unwrap();
         report["clock"] = serde_json::to_value(vec![(1, 1); readings]).unwrap();
         home.finish(serde_json::from_value(report).unwrap())
@@ -276,4 +286,48 @@ fn set_up_programs_print_for_nobody() {
     let (answer, lines) = in_two(&engine(), json);
     // The last line goes with the report.
     assert_eq!((lines.len(), answer.prints), (0, vec!["2".to_owned()]));
+}
+
+/// A far half tells where it stands as it goes on; what the near half heard last is what it knows of one that breaks.
+#[test]
+fn a_run_tells_its_figures_as_it_goes_on() {
+    let engine = Engine::builder()
+        .limits(Limits::default().with_timeout_ms(60_000).with_loop_iterations(0))
+        .tool("t", |_| Ok(1))
+        .build()
+        .unwrap();
+    let input = Input::new().json("n", "1");
+    let told = |source: &str| {
+        let (job, home) = engine.send_off(source, &input, &[], false).unwrap();
+        let mut near = Near { home, replies: Vec::new(), lines: Vec::new(), told: Vec::new() };
+        let mut far = Far::new(job, &[], Arc::default(), Cancel::new(), || 0);
+        let begun = Instant::now();
+        let report = far.run(near.home.started(), None, &mut near);
+        let took = begun.elapsed();
+        let fuel = near.home.finish(report).usage.fuel;
+        assert!(near.told.is_sorted_by_key(|figures| figures.fuel));
+        assert!(near.told.iter().all(|figures| figures.fuel <= fuel && figures.baseline_bytes > 0));
+        (near.told.len(), took)
+    };
+    assert_eq!(told("(+ 1 data/n)").0, 0, "a short run has nothing to tell");
+    assert_eq!(told("(tool/t {})").0, 1);
+    assert_eq!(told("(println 1) (println 2)").0, 2);
+    assert_eq!(told("(pmap inc [1 2])").0, 1);
+    let (count, took) = told("(loop [i 0] (if (< i 20000000) (recur (inc i)) i))");
+    // After the first slice, and then every 50 ms: about as often as there is time for.
+    let most = 2 + usize::try_from(took.as_millis() / 50).unwrap();
+    assert!((2..=most).contains(&count), "{count} times in {took:?}");
+    // Of one that breaks, the figures told last are left, and how old they are.
+    let (_, mut home) = engine.send_off("1", &input, &[], false).unwrap();
+    let figures = Figures { fuel: 7, baseline_bytes: 8, heap_peak_bytes: 9, allocated_bytes: 10, compactions: 11 };
+    home.figures(figures);
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let error = || lisp_runtime::Error::new(lisp_runtime::Reason::Timeout, "killed");
+    let usage = home.fail(error(), None).usage;
+    assert_eq!((usage.fuel, usage.baseline_bytes, usage.heap_peak_bytes), (7, Some(8), 9));
+    assert_eq!((usage.allocated_bytes, usage.compactions), (10, 11));
+    assert!(usage.figures_age_us >= Some(20_000), "{usage:?}");
+    // Those of one turn are not the next one's.
+    home.next_turn();
+    assert_eq!(home.fail(error(), None).usage.figures_age_us, None);
 }

@@ -5,7 +5,7 @@ use crate::sys;
 use crate::template::{Inherited, Order};
 use crate::verdict::SETUP_FAILED;
 use crate::wire::{self, Frame, Kind, MEMORY};
-use lisp_runtime::{CallReply, Cancel, DataSet, Engine, Far, FarCall, Input, Job, RunHost};
+use lisp_runtime::{CallReply, Cancel, DataSet, Engine, Far, FarCall, Figures, Input, Job, RunHost};
 use rustix::process::Resource;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -294,6 +294,10 @@ impl Line {
 impl RunHost for &Line {
     fn printed(&mut self, lines: Vec<String>) {
         self.send(Kind::Printed, 0, &lines);
+    }
+
+    fn figures(&mut self, figures: Figures) {
+        self.send(Kind::Figures, 0, &figures);
     }
 
     fn call(&mut self, call: FarCall<'_>) {

@@ -39,7 +39,8 @@ fn split(mut bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
 
 /// Frames: a byte for the kind, one for the number, and text up to a byte that no text has.
 fn framed(bytes: &[u8]) -> Vec<(Kind, u32, &[u8])> {
-    let kinds = [Kind::Printed, Kind::Call, Kind::Report, Kind::Setup, Kind::Job, Kind::Clock, Kind::Time];
+    let kinds =
+        [Kind::Printed, Kind::Call, Kind::Report, Kind::Setup, Kind::Job, Kind::Clock, Kind::Time, Kind::Figures];
     let frames = bytes.split(|&byte| byte == 0xff).filter_map(|part| match part {
         [kind, id, rest @ ..] => Some((kinds[usize::from(*kind) % kinds.len()], u32::from(*id), rest)),
         _ => None,
@@ -98,6 +99,7 @@ fn take(home: &mut Home, frame: &Frame, most: &Most, report: &mut Option<Report>
             }
         }
         Said::Report(said) => *report = Some(*said),
+        Said::Figures(figures) => home.figures(figures),
         Said::Setup(text) => assert!(verdict::clean(&text, 300).len() <= 303),
         Said::Clock => {
             let time = home.time();

@@ -511,6 +511,10 @@ impl Running {
                 Ok(())
             }
             Said::Clock => self.tell_time(home),
+            Said::Figures(figures) => {
+                home.figures(figures);
+                Ok(())
+            }
         }
     }
 

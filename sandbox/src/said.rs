@@ -2,7 +2,7 @@
 //! assembling of frames are all that native code in a run can reach of the host.
 
 use crate::wire::{self, Frame, Kind, Violation};
-use lisp_runtime::{CallFootprint, FarCall, Home, LinesFootprint, Report, ReportFootprint};
+use lisp_runtime::{CallFootprint, FarCall, Figures, Home, LinesFootprint, Report, ReportFootprint};
 use serde::Deserialize;
 
 /// What the frames of a run may be, in bytes: as they come, and decoded. That is found out before they are decoded, because a
@@ -18,6 +18,8 @@ pub(crate) struct Most {
 impl Most {
     /// The longest frame of a step of the set-up: a sentence.
     const SETUP: usize = 4_000;
+    /// Five numbers.
+    const FIGURES: usize = 50;
 
     /// For a run within its limits; `most` where those set none.
     pub(crate) fn of(home: &Home, most: usize) -> Self {
@@ -48,6 +50,7 @@ impl Most {
             Kind::Printed => self.printed,
             Kind::Call => self.call,
             Kind::Setup => Self::SETUP,
+            Kind::Figures => Self::FIGURES,
             _ => self.report,
         }
     }
@@ -66,6 +69,8 @@ pub(crate) enum Said<'a> {
     Setup(String),
     /// The time is asked for.
     Clock,
+    /// Where the program stands.
+    Figures(Figures),
 }
 
 impl<'a> Said<'a> {
@@ -89,6 +94,7 @@ impl<'a> Said<'a> {
                 read(bytes).map(Said::Report)
             }
             Kind::Setup => Ok(Said::Setup(String::from_utf8_lossy(bytes).into_owned())),
+            Kind::Figures => read(bytes).map(Said::Figures),
             Kind::Clock if bytes.is_empty() => Ok(Said::Clock),
             Kind::Clock => Err(Violation::Unreadable),
             Kind::Job | Kind::Reply | Kind::Turn | Kind::Time => Err(Violation::Unexpected),

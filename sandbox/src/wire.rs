@@ -20,8 +20,10 @@ pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
+    /// To the host: where the program stands
+    Figures = 0xf5,
     /// To the child: the time; empty when the clock is out of order
-    Time = 0xf6,
+    Time,
     /// To the host: what does its clock say? Nothing else is sent before the answer
     Clock,
     /// To the child: when the run began, and the job
@@ -41,7 +43,7 @@ pub(crate) enum Kind {
 }
 
 /// No text begins with this byte or a higher one.
-const FIRST: u8 = Kind::Time as u8;
+const FIRST: u8 = Kind::Figures as u8;
 const HEADER: usize = 13;
 /// The number of a [`Kind::Turn`] that asks for the definitions.
 pub(crate) const MEMORY: u32 = 1;
@@ -50,7 +52,8 @@ pub(crate) const PACKET: usize = 60 << 10;
 
 impl Kind {
     fn of(byte: u8) -> Option<Kind> {
-        const KINDS: [Kind; 9] = [
+        const KINDS: [Kind; 10] = [
+            Kind::Figures,
             Kind::Time,
             Kind::Clock,
             Kind::Job,

@@ -153,7 +153,7 @@ fn take_on(task: Task) {
         let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         group.common().worker_nanos.fetch_add(nanos, Ordering::Relaxed);
         let next = match need {
-            Need::Turn => return task.go_on(),
+            Need::Turn | Need::Beat => return task.go_on(),
             Need::Call(tool, call) => group.exec().call(tool, call, task),
             Need::SameCall(key) => group.common().desk.wait(&key, task),
             Need::Printed(lines) => {

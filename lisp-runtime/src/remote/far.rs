@@ -2,7 +2,7 @@
 
 use super::report::Shown;
 use super::set::SetOfJob;
-use super::{CallReply, Job, Report};
+use super::{CallReply, Figures, Job, Report};
 use crate::cancel::Cancel;
 use crate::clock::Clock;
 use crate::engine::Engine;
@@ -25,6 +25,8 @@ use std::time::{Duration, Instant};
 pub trait RunHost {
     /// The program has printed these lines.
     fn printed(&mut self, lines: Vec<String>);
+    /// The program stands here: told with what it prints, before it calls or has workers, and now and then while it computes.
+    fn figures(&mut self, figures: Figures);
     /// The program, or a worker of it, calls a tool. Several calls may be under way at once.
     fn call(&mut self, call: FarCall<'_>);
     /// Waits for the reply to any of the calls under way; answers it with the call's number. To end the wait,
@@ -215,8 +217,13 @@ fn drive(run: &mut Run, host: &mut dyn RunHost) -> Outcome {
             continue;
         }
         match run.advance() {
-            Next::Printed(lines) => host.printed(lines),
+            Next::Printed(lines) => {
+                host.printed(lines);
+                host.figures(run.figures());
+            }
+            Next::Beat => host.figures(run.figures()),
             Next::Call(_, call) => {
+                host.figures(run.figures());
                 host.call(FarCall::of(&call));
                 sent = call.number;
                 while run.actor.waits_for(call.number) {
@@ -225,6 +232,7 @@ fn drive(run: &mut Run, host: &mut dyn RunHost) -> Outcome {
                 }
             }
             Next::Workers => {
+                host.figures(run.figures());
                 if let Some(first) = run.send_workers(Exec::Inline(inline.clone())) {
                     work(first);
                 }

@@ -1,6 +1,6 @@
 //! The half that keeps what must outlive the other.
 
-use super::{CallReply, FarCall, Report};
+use super::{CallReply, FarCall, Figures, Report};
 use crate::actor::Common;
 use crate::cancel::Cancel;
 use crate::clock::{Clock, RunClock};
@@ -33,6 +33,8 @@ pub struct Home {
     threads: ToolThreads,
     ledger: Ledger,
     in_tools: Duration,
+    /// What was told last, and when.
+    figures: Option<(Figures, Instant)>,
     prints: Vec<String>,
     print_bytes: u64,
     clock: Clock,
@@ -193,6 +195,7 @@ impl Home {
             threads: engine.tool_threads().clone(),
             ledger: Ledger::default(),
             in_tools: Duration::ZERO,
+            figures: None,
             prints: Vec::new(),
             print_bytes: 0,
             clock: engine.clock().clone(),
@@ -210,6 +213,7 @@ impl Home {
         self.desk = Desk::new(self.limits.tool_calls);
         self.ledger = Ledger::default();
         self.in_tools = Duration::ZERO;
+        self.figures = None;
         self.prints = Vec::new();
         self.print_bytes = 0;
         self.hooked = 0;
@@ -381,11 +385,29 @@ impl Home {
         }
     }
 
-    /// The outcome of a far half that broke or was killed: with the prints and the ledger up to then.
+    /// Takes what the far half says of where it stands.
+    pub fn figures(&mut self, figures: Figures) {
+        self.figures = Some((figures, Instant::now()));
+    }
+
+    /// The outcome of a far half that broke or was killed: with the prints and the ledger up to then, and the figures that it
+    /// told last.
     pub fn fail(&mut self, error: Error, phase: Option<Phase>) -> Outcome {
         let problem = Box::new(Problem::new(error, phase.unwrap_or(Phase::Eval)));
         let compute = self.started.elapsed().saturating_sub(self.in_tools);
-        let usage = Usage { compute_us: micros(compute), ..Usage::default() };
+        let usage = match self.figures {
+            None => Usage { compute_us: micros(compute), ..Usage::default() },
+            Some((figures, told)) => Usage {
+                compute_us: micros(compute),
+                fuel: figures.fuel,
+                baseline_bytes: Some(figures.baseline_bytes),
+                heap_peak_bytes: figures.heap_peak_bytes,
+                allocated_bytes: figures.allocated_bytes,
+                compactions: figures.compactions,
+                figures_age_us: Some(micros(told.elapsed())),
+                ..Usage::default()
+            },
+        };
         self.outcome(Err(problem), 0, usage)
     }
 

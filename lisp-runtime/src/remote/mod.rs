@@ -15,5 +15,5 @@ pub use far::{Far, FarCall, RunHost};
 pub use footprint::{CallFootprint, LinesFootprint, ReportFootprint};
 pub use home::{Begun, Ended, Home, PendingCall, QueuedCall};
 pub use job::Job;
-pub use report::{CallReply, Fault, Report};
+pub use report::{CallReply, Fault, Figures, Report};
 pub use set::SentSet;

@@ -151,6 +151,24 @@ pub(super) struct EveryFigure {
     output_bytes: u64,
     cpu_us: Option<u64>,
     rss_peak_bytes: Option<u64>,
+    /// Nobody but the host knows.
+    #[serde(skip)]
+    figures_age_us: Option<u64>,
+}
+
+/// Where a run stands, as it goes on: what is left of the figures of one that is killed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Figures {
+    /// As [`Usage`] has it, like the others
+    pub fuel: u64,
+    /// Of the run's grant, set-up programs included
+    pub baseline_bytes: u64,
+    /// Above the baseline
+    pub heap_peak_bytes: u64,
+    /// In all
+    pub allocated_bytes: u64,
+    /// So far
+    pub compactions: u64,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -129,7 +129,7 @@ fn timeouts(sandbox: &Sandbox) {
     texts.sort_unstable();
     assert_eq!((texts, outcome.verdict()), (vec!["1", "2", "3", "4", "5"], Verdict::Timeout));
     assert!(shown.iter().all(|line| line.1 < begun + Duration::from_millis(290)), "{shown:?} since {begun:?}");
-    let stuck = r#"{"program": "(println 1) (tool/stuck {})", "limits": {"timeout_ms": 80}}"#;
+    let stuck = r#"{"program": "(println 1) (tool/stuck {})", "limits": {"timeout_ms": 250}}"#;
     let outcome = sandbox.run(&Request::parse(stuck).unwrap());
     assert_eq!((outcome.verdict(), outcome.ledger[0].status), (Verdict::Timeout, CallStatus::Unknown));
     let outcome = sandbox.run(&Request::parse(r#"{"program": "1", "limits": {"timeout_ms": 0}}"#).unwrap());
@@ -494,6 +494,7 @@ const TESTS: &[(&str, Test)] = &[
     ("the_clock_in_sessions", the_clock_in_sessions),
     ("the_callers_handle_ends_a_turn", the_callers_handle_ends_a_turn),
     ("a_grace_without_end", a_grace_without_end),
+    ("figures_of_a_killed_run", figures_of_a_killed_run),
     ("calls_of_a_turn_before", calls_of_a_turn_before),
     ("data_sets", data_sets),
     ("a_large_data_set_is_shared", a_large_data_set_is_shared),
@@ -518,6 +519,31 @@ fn the_callers_handle_ends_a_turn(sandbox: &Sandbox) {
     cancel.reset();
     assert!(session.cancel_handle().is_cancelled() == cancel.is_cancelled());
     assert_eq!(session.eval("(inc 1)").value::<i64>().unwrap(), 2);
+}
+
+/// A run that had to be killed has the figures that it told last, and how old they are.
+fn figures_of_a_killed_run(_: &Sandbox) {
+    let engine = Engine::builder()
+        .limits(Limits::default().with_timeout_ms(150).with_loop_iterations(0))
+        .tool("stay", |_| {
+            std::thread::sleep(Duration::from_millis(400));
+            Ok(1)
+        })
+        .build()
+        .unwrap();
+    let sandbox = Sandbox::builder().engine(engine).build().unwrap();
+    let source = "(def big (vec (range 10000))) (loop [i 0] (if (< i 30000) (recur (inc i)) i)) (tool/stay {})";
+    let outcome = sandbox.eval(source, &Input::new().json("rows", "[1, 2, 3]"));
+    let problem = outcome.problem().unwrap();
+    assert_eq!(outcome.verdict(), Verdict::Timeout);
+    assert!(problem.error.details.iter().any(|(name, _)| name == "ended_by"), "{problem:?}");
+    let usage = &outcome.usage;
+    assert!(usage.fuel > 90_000 && usage.heap_peak_bytes > 100_000 && usage.baseline_bytes > Some(0), "{usage:?}");
+    assert!(usage.figures_age_us.is_some_and(|age| age > 300_000), "{usage:?}");
+    let answer = Answer::new(None, &outcome).to_json();
+    assert!(answer.contains("figures_age_us"), "{answer}");
+    // One that ends by itself has those of its end.
+    assert_eq!(sandbox.eval("(+ 1 2)", &Input::new()).usage.figures_age_us, None);
 }
 
 /// A grace that no clock can count does not turn the kill off: there is no such sandbox.
