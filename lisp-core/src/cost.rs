@@ -6,7 +6,7 @@
 //! the memory that is left, compactions, or the slices in which a driver lets it run.
 
 /// Changes whenever the same program may come to another sum than before.
-pub const COST_SCHEDULE_VERSION: u32 = 5;
+pub const COST_SCHEDULE_VERSION: u32 = 6;
 
 /// One instruction.
 pub const INSTRUCTION: u64 = 1;
@@ -16,16 +16,24 @@ pub const BYTES_PER_UNIT: u64 = 16;
 pub const SHORT: usize = 32;
 /// Bytes of text looked at one by one for one unit.
 pub const SCANNED_BYTES_PER_UNIT: u64 = 8;
+/// A value read from text, besides its text.
+pub const VALUE_READ: u64 = 4;
+/// A character of several bytes that is told from the next one, or one that is made a value.
+pub const CHARACTER: u64 = 8;
 /// Bytes of text taken apart into values for one unit.
 pub const PARSED_BYTES_PER_UNIT: u64 = 4;
 /// Elements of a vector copied as they are for one unit.
-pub const MOVED_PER_UNIT: u64 = 8;
+pub const MOVED_PER_UNIT: u64 = 2;
 /// Entries and children of a node of a map copied for one unit.
 pub const NODE_PARTS_PER_UNIT: u64 = 4;
 /// Units for each entry of a map that is built as a whole: its hash, its place in the order, its node.
 pub const ENTRY_BUILT: u64 = 4;
 /// Units for an element that is looked up or put among others: its hash and its place.
-pub const PLACED: u64 = 2;
+pub const PLACED: u64 = 4;
+/// Elements of two vectors compared for their order.
+pub const COMPARED: u64 = 2;
+/// Keys of a small map that is made, compared with another for one unit.
+pub const COMPARED_PER_UNIT: u64 = 2;
 /// Units for an entry that is described: its name, its type, its place.
 pub const DESCRIBED: u64 = 4;
 /// A value that is made a part of a text.
@@ -33,25 +41,33 @@ pub const TEXT_PART: u64 = 2;
 /// The way to an entry of a large map, and to where one might be.
 pub const LOOK_UP: u64 = 3;
 /// A preview of a value, and each part of it.
-pub const PREVIEW: u64 = 8;
+pub const PREVIEW: u64 = 16;
 /// A part of a preview.
-pub const PREVIEW_PART: u64 = 4;
-/// A float written with digits after the point.
-pub const FLOAT_WRITTEN: u64 = 8;
-/// Digits after the point for one unit more.
-pub const FLOAT_DIGITS_PER_UNIT: u64 = 4;
+pub const PREVIEW_PART: u64 = 8;
+/// A float that is written, with its own digits or with a number of them that is asked for.
+pub const FLOAT_WRITTEN: u64 = 12;
+/// Digits that a float has: so many are found at once.
+pub const FLOAT_DIGITS: usize = 17;
+/// Units for each digit beyond them.
+pub const FLOAT_DIGIT: u64 = 8;
 /// A date read in the one form there is.
 pub const DATE_READ: u64 = 4;
 /// A date read in one of the older forms.
 pub const OLD_DATE_READ: u64 = 32;
 /// A pattern read.
 pub const PATTERN_READ: u64 = 1_000;
+/// Units for a part of the estimated effort of compiling a pattern. A class of Unicode's has 64 of them.
+pub const PATTERN_EFFORT: u64 = 50;
+/// A part of a text that is made a value.
+pub const PART: u64 = 3;
+/// A text that is made ready to be looked for in others.
+pub const SOUGHT: u64 = 8;
 /// A search for the next match, whatever it finds.
 pub const SEARCH: u64 = 8;
 /// Bytes of a text searched at one go for one unit more at each search.
 pub const SEARCHED_AGAIN_PER_UNIT: u64 = 1_024;
 /// Limbs (of 32 bits) compared for one unit.
-pub const LIMBS_PER_UNIT: u64 = 16;
+pub const LIMBS_PER_UNIT: u64 = 8;
 /// Units for a limb turned into digits of a base that is a power of two.
 pub const LIMB_WRITTEN: u64 = 8;
 /// Bytes of a number read for one unit.
@@ -70,7 +86,7 @@ pub const PLACES_PER_STEP: u64 = 32;
 pub const COMPILED_BYTES_PER_UNIT: u64 = 1_024;
 
 /// A worker of a parallel call: a state, a heap, a frame.
-pub const WORKER: u64 = 100;
+pub const WORKER: u64 = 250;
 
 /// Text copied, hashed or compared.
 #[inline]
@@ -100,6 +116,18 @@ pub const fn moved(elements: usize) -> u64 {
 #[inline]
 pub const fn workers(calls: usize, definitions: usize) -> u64 {
     (calls as u64).saturating_mul(WORKER.saturating_add(moved(definitions)))
+}
+
+/// A text of so many bytes made ready to be looked for.
+#[inline]
+pub const fn sought(bytes: usize) -> u64 {
+    SOUGHT + parsed(bytes)
+}
+
+/// A float written with so many digits.
+#[inline]
+pub const fn float_written(digits: usize) -> u64 {
+    FLOAT_WRITTEN + digits.saturating_sub(FLOAT_DIGITS) as u64 * FLOAT_DIGIT
 }
 
 /// A node of a map made anew.

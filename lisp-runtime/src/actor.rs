@@ -389,34 +389,30 @@ impl Actor {
             return None;
         };
         let limit = bytes(setting.limits.result_bytes);
-        let taken = self.machine.with_call(|h, name, args| {
-            project::with_room(h, limit, || {
-                let map = project::arguments(h, &tool, args)?;
-                if let Some(contract) = &tool.contract {
-                    let mismatches = contract.check_arguments(h, map)?;
-                    if !mismatches.is_empty() {
-                        let text = format!("tool/{name}: {}", sentence(&mismatches));
-                        return Err(Error::new(Reason::InvalidToolArgs, text).into());
-                    }
+        // Looked after, it goes on until the flag says otherwise.
+        let unwatched = if self.watched { u64::MAX } else { project::UNWATCHED };
+        let taken = self.machine.take_call(unwatched, |h, name, args| {
+            let map = project::arguments(h, &tool, args)?;
+            if let Some(contract) = &tool.contract {
+                let mismatches = contract.check_arguments(h, map)?;
+                if !mismatches.is_empty() {
+                    let text = format!("tool/{name}: {}", sentence(&mismatches));
+                    return Err(Error::new(Reason::InvalidToolArgs, text).into());
                 }
-                project::json(h, Value::Map(map), &format!("tool/{name}: its arguments"), limit)
-            })
+            }
+            project::text_of_arguments(h, Value::Map(map), &format!("tool/{name}: its arguments"), limit)
         });
         match taken {
-            Some(Ok(arguments)) => self.admit(tool, arguments),
-            Some(Err(error)) if error.reason == Reason::Timeout => {
+            Ok(arguments) => self.admit(tool, arguments),
+            Err(None) => {
                 // Long arguments of a run that is not looked after yet are taken again when it is.
                 if !self.stop_if_over() && !self.watched {
                     self.look_after();
                 }
                 None
             }
-            Some(Err(error)) => {
+            Err(Some(error)) => {
                 self.machine.reply_error(with_signature(error, &tool));
-                None
-            }
-            None => {
-                self.machine.reply_error(Error::new(Reason::HostFault, "a tool call without a call"));
                 None
             }
         }
@@ -496,11 +492,19 @@ impl Actor {
     }
 
     fn reply_json(&mut self, tool: &Tool, json: &str) {
+        /// Less is brought in before the deadline is far behind.
+        const SHORT: usize = 1 << 16;
+        if !self.watched && json.len() > SHORT {
+            self.look_after();
+        }
         // A result that does not fit has ended the run: the next step says so.
-        let _ = self.machine.reply(|h| {
+        let replied = self.machine.reply(|h| {
             let value = project::read_json(h, json).map_err(|fault| no_result(fault, tool))?;
             checked(h, tool, value)
         });
+        if replied.is_err_and(|error| error.reason == Reason::Timeout) {
+            self.stop_if_over();
+        }
     }
 
     fn reply_echo(&mut self, tool: &Tool) {

@@ -8,6 +8,7 @@ use crate::outcome::{
 };
 use crate::program::Program;
 use crate::tool::{BuildError, Tool, ToolError, Tools};
+use lisp_core::cost::COST_SCHEDULE_VERSION;
 use lisp_core::{Detail, Error, Reason};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -464,6 +465,9 @@ pub struct Answer {
     pub ledger: Vec<LedgerLine>,
     /// The limits that were in force.
     pub limits: Limits,
+    /// The version of the cost schedule that `usage.fuel` was counted by: [`COST_SCHEDULE_VERSION`].
+    #[serde(default)]
+    pub cost_schedule: u32,
 }
 
 impl Answer {
@@ -484,6 +488,7 @@ impl Answer {
             usage: outcome.usage,
             ledger: outcome.ledger.iter().map(LedgerLine::from).collect(),
             limits: outcome.limits,
+            cost_schedule: COST_SCHEDULE_VERSION,
         }
     }
 

@@ -59,6 +59,7 @@ pub use envelope::{
 };
 pub use input::{DataSet, Input};
 pub use limits::{Limits, LimitsRequest, UnknownLimit};
+pub use lisp_core::cost::COST_SCHEDULE_VERSION;
 pub use lisp_core::{Detail, Error, Reason, Span};
 pub use outcome::{
     Call, CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, ValueError, Verdict,

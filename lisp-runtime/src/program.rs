@@ -1,9 +1,10 @@
 //! Compiled programs.
 
+use crate::actor::run_timeout;
 use crate::cancel::Cancel;
 use crate::limits::{Limits, bytes};
 use crate::outcome::{Phase, Problem};
-use crate::run::{deadline, expired};
+use crate::run::{deadline, expired, stop_of_compiling};
 use lisp_core::error::{Error, Reason};
 use lisp_core::syntax::{Completeness, ReadLimits};
 use std::fmt;
@@ -32,11 +33,12 @@ impl Program {
     ) -> Result<Program, Box<Problem>> {
         let until = deadline(started, limits.timeout_ms);
         let end = || expired(limits, cancel, until);
-        let stop = || end().is_some();
+        let stop = stop_of_compiling(limits, cancel, until);
         let program = lisp_core::compile::Program::compile_unless(source, &read_limits(limits), &stop);
         match program {
             Err(error) if error.reason == Reason::Timeout => {
-                Err(Box::new(Problem::new(end().unwrap_or(error), Phase::Compile)))
+                let error = end().or_else(|| until.map(|_| run_timeout(limits))).unwrap_or(error);
+                Err(Box::new(Problem::new(error, Phase::Compile)))
             }
             program => Self::of(source, program),
         }

@@ -10,7 +10,7 @@ use lisp_core::{Error, Reason};
 const SLACK: usize = 1 << 20;
 
 /// Units of fuel that values may cost on their way out of a run nobody looks after: about a millisecond.
-const UNWATCHED: u64 = 100_000;
+pub(crate) const UNWATCHED: u64 = 100_000;
 
 /// Reads JSON text into an arena. The last of equal keys wins.
 pub(crate) fn read_json<'h>(h: &'h Heap, text: &str) -> Res<Value<'h>> {
@@ -59,6 +59,15 @@ pub(crate) fn json<'h>(h: &'h Heap, value: Value<'h>, what: &str, limit: usize) 
     write(h, value, Style::Project, &mut out)?;
     let text = out.into_string();
     if text.len() > limit { Err(too_large(what, text.len(), limit).into()) } else { Ok(text) }
+}
+
+/// The arguments of a tool call as JSON text of at most `limit` bytes, whatever room is left in the heap.
+pub(crate) fn text_of_arguments<'h>(h: &'h Heap, value: Value<'h>, what: &str, limit: usize) -> Res<String> {
+    let room = limit.saturating_mul(3).saturating_add(SLACK);
+    h.beyond_the_budget(room, || json(h, value, what, limit)).map_err(|fault| match fault {
+        Fault::Collect(_) => no_room(limit).into(),
+        fault => fault,
+    })
 }
 
 /// A value in Clojure syntax, cut at `limit` bytes, and the length of the whole text.
@@ -218,6 +227,10 @@ fn last<'h>(h: &'h Heap, done: &mut Work<'h, Value<'h>>, len: usize) -> Res<Vec<
 
 /// A map with strings for its keys; those of a `named` map are names of arguments.
 fn string_keyed<'h>(h: &'h Heap, tool: &Tool, map: &'h Map<'h>, values: &[Value<'h>], named: bool) -> Res<Value<'h>> {
+    /// Units for a map made anew, and for each of its keys.
+    const MAP: u64 = 16;
+    const KEY: u64 = 8;
+    h.charge(MAP + KEY * map.len() as u64)?;
     let builder = h.map_builder(map.len())?;
     for ((key, _), &value) in map.entries(h)?.iter().zip(values) {
         let name = match key {

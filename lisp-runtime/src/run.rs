@@ -145,6 +145,8 @@ pub(crate) struct Run {
     baseline: u64,
     /// What the set-up programs hold; part of the baseline.
     set_up_bytes: u64,
+    /// What the programs of later turns take.
+    turns_bytes: usize,
     figures: MachineUsage,
     /// The results become `*1 *2 *3` of the turns to come.
     pub(crate) keeps_history: bool,
@@ -221,6 +223,7 @@ impl Run {
             started,
             baseline: baseline as u64,
             set_up_bytes: 0,
+            turns_bytes: 0,
             figures: MachineUsage::default(),
             keeps_history: false,
         };
@@ -238,10 +241,11 @@ impl Run {
         let setting = &self.common.setting;
         let until = deadline(self.started, setting.limits.timeout_ms);
         let end = || expired(&setting.limits, Some(&setting.cancel), until);
-        match self.actor.machine.load_unless(program, number, &|| end().is_some()) {
+        let stop = stop_of_compiling(&setting.limits, Some(&setting.cancel), until);
+        match self.actor.machine.load_unless(program, number, &stop) {
             Ok(()) => Ok(()),
             Err(error) if error.reason == Reason::Timeout => {
-                let error = end().unwrap_or(error);
+                let error = end().or_else(|| until.map(|_| run_timeout(&setting.limits))).unwrap_or(error);
                 Err(self.problem(error, Phase::Compile))
             }
             Err(error) => Err(self.problem(error, Phase::Compile)),
@@ -263,7 +267,27 @@ impl Run {
         }
         (self.programs, self.current, self.turn) = (vec![program.clone()], 0, turn);
         self.renew(started);
+        self.make_room_for_turn(program)?;
         self.load()
+    }
+
+    /// A session keeps the programs of its turns, as values and functions of theirs may be in use: all together, with what
+    /// the host has given, have the ceiling of the set-up.
+    fn make_room_for_turn(&mut self, program: &Program) -> Result<(), Box<Problem>> {
+        let ceiling = bytes(self.common.setting.limits.setup_heap_bytes);
+        let kept = self.turns_bytes.saturating_add(program.core().bytes());
+        let held = usize::try_from(self.baseline).unwrap_or(usize::MAX).saturating_add(kept);
+        if held > ceiling {
+            let message = format!(
+                "the programs of the session take {kept} bytes, and with what the host gives {held}; the limit setup_heap_bytes is {ceiling}"
+            );
+            let error = Error::new(Reason::MemoryExceeded, message)
+                .hint("begin a new session with the memory of this one, or raise the limit setup_heap_bytes")
+                .detail("limit_bytes", ceiling);
+            return Err(self.problem(error, Phase::Compile));
+        }
+        self.turns_bytes = kept;
+        Ok(())
     }
 
     /// Begins its account and its deadline anew.
@@ -592,6 +616,20 @@ impl Run {
             calls,
             limits: self.common.setting.limits,
         }
+    }
+}
+
+/// Whether compiling, which begins now, is to stop. What it has made must be dropped then, which takes up to a third of
+/// the time that it took: that time is kept free before the deadline.
+pub(crate) fn stop_of_compiling<'a>(
+    limits: &'a Limits,
+    cancel: Option<&'a Cancel>,
+    deadline: Option<Instant>,
+) -> impl Fn() -> bool + 'a {
+    let begun = Instant::now();
+    move || {
+        let until = deadline.map(|deadline| deadline.checked_sub(begun.elapsed() / 3).unwrap_or(deadline));
+        expired(limits, cancel, until).is_some()
     }
 }
 

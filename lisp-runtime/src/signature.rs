@@ -9,6 +9,7 @@
 
 use lisp_core::builtins::{is_instant_text, near_names};
 use lisp_core::heap::{Heap, Map, Res, TimeValue, Value};
+use std::collections::HashSet;
 use std::fmt;
 
 /// The deepest nesting of types.
@@ -136,14 +137,14 @@ impl Signature {
     }
 
     fn check_output<'h>(&self, h: &'h Heap, value: Value<'h>, of: Of) -> Res<Vec<Mismatch>> {
-        let mut check = Check { h, of, path: vec![Step::Name("return")], found: Vec::new() };
+        let mut check = Check { h, of, path: vec![Step::Name("return")], found: Vec::new(), seen: HashSet::new() };
         check.value(value, &self.output)?;
         Ok(check.found)
     }
 
     /// Checks the arguments of a call, a map with string keys.
     pub(crate) fn check_arguments<'h>(&self, h: &'h Heap, arguments: &'h Map<'h>) -> Res<Vec<Mismatch>> {
-        let mut check = Check { h, of: Of::Arguments, path: Vec::new(), found: Vec::new() };
+        let mut check = Check { h, of: Of::Arguments, path: Vec::new(), found: Vec::new(), seen: HashSet::new() };
         if let Some(params) = &self.params {
             check.fields(arguments, params)?;
         }
@@ -300,9 +301,23 @@ struct Check<'a, 'h> {
     of: Of,
     path: Vec<Step<'a>>,
     found: Vec<Mismatch>,
+    /// The vectors and maps that were checked, by where they are and where their type is: what many others refer to is
+    /// checked, and its mismatches are told, once.
+    seen: HashSet<(usize, usize)>,
 }
 
 impl<'a, 'h> Check<'a, 'h> {
+    /// Is this the first time that a vector or map is checked against a type?
+    fn is_new(&mut self, object: *const (), of: &'a Type) -> Res<bool> {
+        /// What the table takes for an entry.
+        const ENTRY: usize = 40;
+        if self.seen.len() == self.seen.capacity() {
+            self.h.room((self.seen.len() + 1).saturating_mul(2 * ENTRY))?;
+        }
+        self.h.charge(4)?;
+        Ok(self.seen.insert((object.addr(), std::ptr::from_ref(of).addr())))
+    }
+
     fn mismatch(&mut self, message: String) {
         let mut path = String::new();
         for step in &self.path {
@@ -350,6 +365,9 @@ impl<'a, 'h> Check<'a, 'h> {
             Type::Map => (matches!(value, Value::Map(_)), "a map"),
             Type::List(element) => match value {
                 Value::Vector(items) => {
+                    if !self.is_new(std::ptr::from_ref(items).cast(), of)? {
+                        return Ok(());
+                    }
                     for (index, &item) in items.items().iter().enumerate() {
                         self.path.push(Step::Index(index));
                         self.value(item, element)?;
@@ -363,6 +381,7 @@ impl<'a, 'h> Check<'a, 'h> {
                 _ => (false, "a vector"),
             },
             Type::Fields(fields) => match value {
+                Value::Map(map) if !self.is_new(std::ptr::from_ref(map).cast(), of)? => return Ok(()),
                 Value::Map(map) => return self.fields(map, fields),
                 _ => (false, "a map"),
             },

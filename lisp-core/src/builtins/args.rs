@@ -2,6 +2,7 @@
 
 use super::characters::Characters;
 use super::print::float_text;
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Map, Res, Value, Vector};
 
@@ -119,6 +120,7 @@ fn seq_slow<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h [Value<'h>]> {
             h.charge(s.text.len() as u64)?;
             let out = h.vec_builder(s.text.len().min(16))?;
             for character in Characters::new(h, s.text) {
+                h.charge(cost::CHARACTER)?;
                 out.push(h, h.str_view(character?)?)?;
             }
             Ok(out.items())

@@ -2,6 +2,7 @@
 //! (a letter with a million accents), so long ones are charged, and looked at, piece by piece.
 
 use super::scan::floor;
+use crate::cost;
 use crate::heap::{Heap, Res};
 use unicode_segmentation::{GraphemeCursor, GraphemeIncomplete, UnicodeSegmentation};
 
@@ -81,7 +82,8 @@ pub struct Characters<'h, 't> {
 }
 
 impl<'h, 't> Characters<'h, 't> {
-    /// From the beginning of a text on. The caller charges for the length of what it goes through.
+    /// From the beginning of a text on. The caller charges for the length of what it goes through; characters that are
+    /// not of one byte are charged for besides.
     pub fn new(heap: &'h Heap, text: &'t str) -> Self {
         Characters { heap, text, cursor: GraphemeCursor::new(0, text.len(), true), base: 0, place: 0, seen: 0 }
     }
@@ -98,6 +100,7 @@ impl<'h, 't> Characters<'h, 't> {
             self.place = start + 1;
             return Ok(self.text.get(start..self.place));
         }
+        self.heap.charge(cost::CHARACTER)?;
         if self.base + self.cursor.cur_cursor() != start {
             self.base = start;
             self.cursor = GraphemeCursor::new(0, self.text.len() - start, true);

@@ -24,7 +24,7 @@ fn compare_vectors<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Ordering>
     let mut work = Work::new(h);
     work.push((a, b, 0usize))?;
     while let Some((a, b, at)) = work.pop() {
-        h.charge(1)?;
+        h.charge(cost::COMPARED)?;
         let order = match (a, b) {
             (Value::Vector(x), Value::Vector(y)) => match (x.len().cmp(&y.len()), x.get(at), y.get(at)) {
                 (Ordering::Equal, Some(first), Some(second)) => {
@@ -53,7 +53,7 @@ fn compare_leaves<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Ordering> 
         (Value::Nil, _) => Ok(Ordering::Less),
         (_, Value::Nil) => Ok(Ordering::Greater),
         (Value::Str(a), Value::Str(b)) | (Value::Keyword(_, a), Value::Keyword(_, b)) => {
-            h.charge(cost::copied(a.text.len().min(b.text.len())))?;
+            h.charge(1 + cost::copied(a.text.len().min(b.text.len())))?;
             Ok(compare_texts(a.text, b.text))
         }
         (Value::Bool(a), Value::Bool(b)) => Ok(a.cmp(&b)),

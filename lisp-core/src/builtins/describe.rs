@@ -1,6 +1,7 @@
 //! `describe`: the shape of data in a map of fixed size, whatever the size of the data.
 
 use super::characters;
+use super::numbers::charge_comparison;
 use super::preview::{CHARS, preview};
 use super::{Builtin, java};
 use crate::cost;
@@ -416,6 +417,8 @@ fn range<'h>(summary: &mut Summary<'h>, values: &[Value<'h>]) -> Res<()> {
     let mut ends: Option<(Value<'h>, Value<'h>)> = None;
     for number in values.iter().filter_map(|&value| measure(value)) {
         let (least, most) = ends.unwrap_or((number, number));
+        charge_comparison(summary.h, number, least)?;
+        charge_comparison(summary.h, number, most)?;
         let below = compare_numbers(number, least) == Some(Ordering::Less);
         let above = compare_numbers(number, most) == Some(Ordering::Greater);
         ends = Some((if below { number } else { least }, if above { number } else { most }));

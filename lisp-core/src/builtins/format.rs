@@ -172,7 +172,8 @@ fn show<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut
                 return Err(wrong(letter, "a number within the range of floats", value));
             }
             let precision = field.precision.unwrap_or(6);
-            h.charge(cost::FLOAT_WRITTEN + precision as u64 / cost::FLOAT_DIGITS_PER_UNIT)?;
+            let whole = if letter == 'f' { whole_digits(f) } else { 1 };
+            h.charge(cost::float_written(whole + precision))?;
             let text = if letter == 'f' { fixed(f, precision) } else { scientific(f, precision) };
             pad(h, field, &text, true, out)
         }
@@ -201,12 +202,21 @@ fn pad(h: &Heap, field: Field, text: &str, number: bool, out: &mut TextBuf<'_>) 
     out.push_str(text)
 }
 
+/// About how many digits a float has before its point.
+fn whole_digits(f: f64) -> usize {
+    let exponent = (f.to_bits() >> 52 & 0x7FF).saturating_sub(1_023);
+    exponent as usize * 1_233 / 4_096 + 1
+}
+
 /// The decimal digits of an integer beyond 64 bits, or of a float that is whole.
 fn decimal<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
     match value {
         Value::Big(_) => big_text(h, value, 10),
         Value::Float(0.0) => Ok("0".to_owned()),
-        Value::Float(f) if f.is_finite() && f.fract() == 0.0 => Ok(format!("{f:.0}")),
+        Value::Float(f) if f.is_finite() && f.fract() == 0.0 => {
+            h.charge(cost::float_written(whole_digits(f)))?;
+            Ok(format!("{f:.0}"))
+        }
         other => Err(wrong('d', "an integer", other)),
     }
 }

@@ -113,8 +113,12 @@ fn apropos<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let text = name_arg("apropos", args.first().copied().unwrap_or(Value::Nil))?;
     h.charge(cost::scanned(text.len()))?;
     let wanted = text.trim();
+    if wanted.is_empty() {
+        return h.vector(&[]);
+    }
+    h.charge(PAGES.len() as u64)?;
     let longest = PAGES.values().map(|page| page.searched.len()).max().unwrap_or(0);
-    if wanted.is_empty() || wanted.len() > longest {
+    if wanted.len() > longest {
         return h.vector(&[]);
     }
     let wanted = wanted.to_lowercase();

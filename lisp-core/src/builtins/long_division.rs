@@ -48,17 +48,18 @@ pub(crate) fn decimal<'h>(h: &'h Heap, big: &Big<'h>, out: &mut TextBuf<'h>) -> 
     h.room(limbs.saturating_mul(24))?;
     let mut rest = BigUint::from_slice(big.limbs);
     let mut parts = Vec::with_capacity(limbs / (PIECE - 1) + 1);
-    let unit = BigUint::from(10u32).pow(DIGITS);
-    while rest > unit {
+    // To make the unit takes longer than most integers do.
+    let unit = if limbs < PIECE { None } else { Some(BigUint::from(10u32).pow(DIGITS)) };
+    while let Some(unit) = unit.as_ref().filter(|unit| rest > **unit) {
         h.charge(cost::limb_pairs(limbs_of(&rest), PIECE))?;
-        parts.push(&rest % &unit);
-        rest /= &unit;
+        parts.push(&rest % unit);
+        rest /= unit;
     }
     if big.negative {
         out.push('-')?;
     }
     let left = limbs_of(&rest) + 1;
-    h.charge(cost::limb_pairs(left, left))?;
+    h.charge(cost::FLOAT_WRITTEN + cost::limb_pairs(left, left))?;
     out.push_str(&rest.to_string())?;
     for part in parts.iter().rev() {
         h.charge(cost::limb_pairs(PIECE, PIECE))?;

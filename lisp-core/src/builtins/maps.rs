@@ -2,6 +2,7 @@
 
 use super::args::{self, describe, fault, type_error};
 use super::{Builtin, MANY};
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Entry, Fault, Heap, Map, Res, Value, Vector, Work};
 
@@ -410,7 +411,7 @@ fn hash_map<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn zipmap<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (keys, vals) = (args::seq(h, "zipmap", args[0])?, args::seq(h, "zipmap", args[1])?);
-    h.charge(keys.len().min(vals.len()) as u64)?;
+    h.charge(cost::placed(keys.len().min(vals.len())))?;
     h.map(keys.iter().copied().zip(vals.iter().copied()))
 }
 

@@ -243,10 +243,10 @@ fn slow<'h>(h: &'h Heap, op: Op, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
     let (x, y) = (limbs(a), limbs(b));
     if x > 0 && y > 0 {
         let (size, work) = match op {
-            Op::Add | Op::Sub => (x.max(y) + 1, x.max(y)),
-            Op::Mul => (x + y, x.saturating_mul(y)),
+            Op::Add | Op::Sub => (x.max(y) + 1, x.max(y) as u64),
+            Op::Mul => (x + y, cost::limb_pairs(x, y)),
         };
-        prepare(h, op.name(), size, work as u64)?;
+        prepare(h, op.name(), size, work)?;
         let (x, y) = (to_bigint(a), to_bigint(b));
         return h.integer(&match op {
             Op::Add => x + y,

@@ -55,7 +55,7 @@ fn render<'h>(h: &'h Heap, value: Value<'h>, depth: usize, room: Room, nodes: &m
     h.charge(cost::PREVIEW_PART)?;
     let deep = depth >= DEPTH;
     Ok(match value {
-        Value::Str(s) => quoted(s.text, room),
+        Value::Str(s) => quoted(h, s.text, room)?,
         Value::Vector(_) if deep => leaf("[...]", room),
         Value::Set(_) if deep => leaf("#{...}", room),
         Value::Map(_) if deep => leaf("{...}", room),
@@ -88,7 +88,7 @@ fn render_key<'h>(h: &'h Heap, key: Value<'h>, room: Room, nodes: &mut usize) ->
     const MOST: usize = 68;
     let room = Room { chars: (room.chars / 3).clamp(8, MOST), bytes: (room.bytes / 3).clamp(8, MOST * 4) };
     match key {
-        Value::Str(s) => Ok(quoted(s.text, room)),
+        Value::Str(s) => quoted(h, s.text, room),
         Value::Keyword(..) => Ok(leaf(&scalar(h, key)?, room)),
         // A key counts as deep enough for its own elements to be left out.
         other => render(h, other, DEPTH - 1, room, nodes),
@@ -143,25 +143,32 @@ fn leaf(text: &str, room: Room) -> String {
 }
 
 /// A string with quotation marks, cut with an ellipsis where the room ends.
-fn quoted(text: &str, room: Room) -> String {
+fn quoted(h: &Heap, text: &str, room: Room) -> Res<String> {
     let most = CHARS.min(room.chars.saturating_sub(3));
-    let mut clusters: Vec<&str> = of_short(first_bytes(text)).take(most + 1).collect();
-    let mut cut = clusters.len() > most || first_bytes(text).len() < text.len();
-    clusters.truncate(most);
-    loop {
+    let begin = first_bytes(text);
+    h.charge(cost::CHARACTER * begin.len().min(most) as u64)?;
+    let clusters: Vec<&str> = of_short(begin).take(most + 1).collect();
+    let whole = clusters.len() <= most && begin.len() == text.len();
+    let show = |clusters: &[&str], end: &str| -> Res<Option<String>> {
+        h.charge(cost::CHARACTER * clusters.len() as u64)?;
         let mut shown = String::from("\"");
-        for cluster in &clusters {
-            escape(cluster, &mut shown);
-        }
-        shown.push_str(if cut { "…\"" } else { "\"" });
-        if room.holds(&shown) {
-            return shown;
-        }
-        cut = true;
-        if clusters.pop().is_none() {
-            return if room.holds("\"\"") { "\"\"".to_owned() } else { String::new() };
+        clusters.iter().for_each(|cluster| escape(cluster, &mut shown));
+        shown.push_str(end);
+        Ok(room.holds(&shown).then_some(shown))
+    };
+    if whole && let Some(shown) = show(&clusters, "\"")? {
+        return Ok(shown);
+    }
+    // The most of them that fit, between some that do and some that do not.
+    let (mut best, mut fits, mut too_many) = (None, 0, clusters.len().min(most) + usize::from(!whole));
+    while fits < too_many {
+        let middle = fits + (too_many - fits) / 2;
+        match show(&clusters[..middle], "…\"")? {
+            Some(shown) => (best, fits) = (Some(shown), middle + 1),
+            None => too_many = middle,
         }
     }
+    Ok(best.unwrap_or_else(|| if room.holds("\"\"") { "\"\"".to_owned() } else { String::new() }))
 }
 
 /// As much of a text as a preview can ever show. The number of characters in a cluster is not bounded, so bytes are.

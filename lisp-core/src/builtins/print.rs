@@ -192,7 +192,7 @@ fn separate(out: &mut TextBuf<'_>, begun: bool) -> Res<()> {
 
 /// Prints a value that holds no others, or the beginning of a collection, whose rest is then open.
 fn begin<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>, style: Style, open: &mut Work<'h, Open<'h>>) -> Res<()> {
-    h.charge(1)?;
+    h.charge(cost::TEXT_PART)?;
     match v {
         Value::Vector(items) => {
             out.push('[')?;
@@ -215,8 +215,10 @@ fn show_leaf<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>, style: Style)
         Value::Nil => out.push_str("nil"),
         Value::Bool(b) => out.push_str(if b { "true" } else { "false" }),
         Value::Int(i) => show_int(i, out),
-        Value::Float(f) if style == Style::Line => out.push_str(&plain_float_text(f)),
-        Value::Float(f) => out.push_str(&float_text(f)),
+        Value::Float(f) => {
+            h.charge(cost::FLOAT_WRITTEN)?;
+            out.push_str(&if style == Style::Line { plain_float_text(f) } else { float_text(f) })
+        }
         Value::Big(big) => decimal(h, big, out),
         Value::Keyword(_, s) => show_after(":", s, out),
         Value::Symbol(s) => show_after("'", s, out),
@@ -326,10 +328,13 @@ pub fn float_text(f: f64) -> String {
         return if f > 0.0 { "##Inf" } else { "##-Inf" }.to_owned();
     }
     let size = f.abs();
+    let mut buffer = ryu::Buffer::new();
+    let shortest = buffer.format_finite(f);
     if size == 0.0 || (0.001..1e16).contains(&size) {
-        return ryu::Buffer::new().format_finite(f).to_owned();
+        return shortest.to_owned();
     }
-    let text = format!("{f:e}");
+    // Far from one the shortest text has an exponent already; to write one takes long for some floats.
+    let text = if shortest.contains('e') { shortest.to_owned() } else { format!("{f:e}") };
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     match (digits.contains('.'), exponent) {
         // Four digits after the point are no longer than the exponent of a single digit.

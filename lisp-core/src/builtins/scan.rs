@@ -1,5 +1,6 @@
 //! Going through long texts piece by piece, with a look in between at the flag that ends a run. The callers charge.
 
+use crate::cost;
 use crate::heap::{Heap, Res};
 use memchr::memmem::{Finder, FinderRev};
 
@@ -34,8 +35,9 @@ pub struct Search<'p>(Finder<'p>);
 
 impl<'p> Search<'p> {
     /// Prepares the search for a text.
-    pub fn new(part: &'p str) -> Self {
-        Search(Finder::new(part))
+    pub fn new(h: &Heap, part: &'p str) -> Res<Self> {
+        h.charge(cost::sought(part.len()))?;
+        Ok(Search(Finder::new(part)))
     }
 
     /// The byte where the part first stands in a text.
@@ -59,11 +61,15 @@ impl<'p> Search<'p> {
 
 /// The byte where a part first stands in a text.
 pub fn find(h: &Heap, text: &str, part: &str) -> Res<Option<usize>> {
-    Search::new(part).find(h, text)
+    if part.len() > text.len() { Ok(None) } else { Search::new(h, part)?.find(h, text) }
 }
 
 /// The byte where a part last stands in a text.
 pub fn rfind(h: &Heap, text: &str, part: &str) -> Res<Option<usize>> {
+    if part.len() > text.len() {
+        return Ok(None);
+    }
+    h.charge(cost::sought(part.len()))?;
     let search = FinderRev::new(part);
     let mut to = text.len();
     loop {

@@ -79,7 +79,7 @@ fn concat<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let out = h.vec_builder(0)?;
     for &arg in args {
         let items = source(h, "concat", arg, Reason::TypeError)?;
-        h.charge(cost::parsed(items.len()))?;
+        h.charge(items.len() as u64)?;
         out.extend(h, items)?;
     }
     out.finish(h)
@@ -324,7 +324,7 @@ fn combinations<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.room(n.saturating_mul(8))?;
     let mut places: Vec<usize> = (0..n).collect();
     loop {
-        h.charge(n as u64 + 1)?;
+        h.charge(n as u64 + cost::PLACED)?;
         let chosen = places.iter().filter_map(|&i| items.get(i).copied());
         out.push(h, h.vector_from(n, chosen)?)?;
         // The last place that can still move up does; those after it follow close behind.

@@ -325,9 +325,9 @@ fn split<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
     h.charge(cost::copied(text.len()))?;
     let out = h.vec_builder(4)?;
-    let (search, mut rest) = (Search::new(separator), text);
+    let (search, mut rest) = (Search::new(h, separator)?, text);
     loop {
-        h.charge(1)?;
+        h.charge(cost::PART)?;
         let Some(at) = search.find(h, rest)? else { break };
         out.push(h, h.str_view(&rest[..at])?)?;
         rest = &rest[at + separator.len()..];
@@ -359,7 +359,7 @@ fn split_lines<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let mut lines = text.split('\n').peekable();
     let (mut full, mut count) = (0, 0);
     while let Some(line) = lines.next() {
-        h.charge(1)?;
+        h.charge(cost::PART)?;
         let ended = lines.peek().is_some();
         let line = if ended { line.strip_suffix('\r').unwrap_or(line) } else { line };
         out.push(h, h.str_view(line)?)?;
@@ -399,7 +399,7 @@ fn replace<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         out.push_str(by)?;
         return out.finish();
     }
-    let (search, mut rest) = (Search::new(pattern), text);
+    let (search, mut rest) = (Search::new(h, pattern)?, text);
     while let Some(at) = search.find(h, rest)? {
         h.charge(1)?;
         out.push_str(&rest[..at])?;

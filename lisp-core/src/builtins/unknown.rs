@@ -74,14 +74,18 @@ pub(crate) fn unknown_name<'a>(name: &'a str, defined: impl Iterator<Item = &'a 
     }
 }
 
+/// Of the names of a run, which may be very many, so many are compared: a few milliseconds at worst.
+const MOST: usize = 400;
+
 /// The name most like one that is not there, if any is like it at all.
 fn nearest<'a>(name: &str, defined: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let like = |other: &&str| *other != name && other.len().abs_diff(name.len()) <= 2;
     let forms = SPECIAL_FORMS.iter().map(|form| form.name);
     let rows = all().iter().flat_map(|row| std::iter::once(row.name).chain(row.aliases.iter().copied()));
     let (far, other) = rows
         .chain(forms)
-        .chain(defined)
-        .filter(|other| *other != name && other.len().abs_diff(name.len()) <= 2)
+        .chain(defined.filter(like).take(MOST))
+        .filter(like)
         .map(|other| (distance(name, other), other))
         .min()?;
     (far <= 2 && far < name.len().min(other.len())).then_some(other)
@@ -91,8 +95,9 @@ fn nearest<'a>(name: &str, defined: impl Iterator<Item = &'a str>) -> Option<&'a
 /// A part between `-` or `_` that two names share makes them alike too.
 pub fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>, count: usize) -> Vec<&'a str> {
     let parts = |text: &str| text.split(['-', '_']).filter(|part| part.len() > 2).map(str::to_lowercase).collect();
-    let wanted: Vec<String> = parts(name);
+    let wanted: Vec<String> = if name.len() > LONGEST { Vec::new() } else { parts(name) };
     let mut near: Vec<(usize, &str)> = names
+        .take(MOST)
         .filter_map(|other| {
             let most = (name.len().min(other.len()) / 3).clamp(1, 4);
             let far = if other.len().abs_diff(name.len()) <= most { distance(name, other) } else { usize::MAX };
@@ -111,9 +116,11 @@ pub fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>, count: u
     near.into_iter().take(count).map(|(_, other)| other).collect()
 }
 
+/// Longer names are like no other.
+const LONGEST: usize = 64;
+
 /// How many characters must be changed, added, removed or swapped with their neighbour.
 fn distance(a: &str, b: &str) -> usize {
-    const LONGEST: usize = 64;
     if a.len() > LONGEST || b.len() > LONGEST {
         return usize::MAX;
     }

@@ -36,6 +36,7 @@ pub struct Program {
     globals: Vec<Box<str>>,
     free: Vec<Free>,
     tools: Vec<Box<str>>,
+    patterns: Vec<Box<str>>,
 }
 
 impl Program {
@@ -83,6 +84,7 @@ impl Program {
             globals: analysis.globals,
             free: analysis.free,
             tools: analysis.tools,
+            patterns: analysis.patterns,
         })
     }
 
@@ -112,7 +114,7 @@ impl Program {
     /// About how many bytes the compiled program takes.
     pub fn bytes(&self) -> usize {
         let code: usize = self.protos.iter().map(|p| p.code.instrs().len() * 16 + std::mem::size_of::<Proto>()).sum();
-        let names: usize = self.globals.iter().chain(&self.tools).map(|n| n.len() + 16).sum();
+        let names: usize = self.globals.iter().chain(&self.tools).chain(&self.patterns).map(|n| n.len() + 16).sum();
         self.source.len() + code + names + self.constants.bytes()
     }
 
@@ -126,6 +128,11 @@ impl Program {
 
     pub(crate) fn globals(&self) -> &[Box<str>] {
         &self.globals
+    }
+
+    /// The regular expressions that are written in the program.
+    pub(crate) fn patterns(&self) -> &[Box<str>] {
+        &self.patterns
     }
 
     pub(crate) fn free(&self) -> &[Free] {

@@ -5,6 +5,7 @@ use super::{
     items, push, vector,
 };
 use crate::builtins::{args, comparison, numbers};
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, Value, VecBuilder};
 use crate::machine::{Called, State};
@@ -343,6 +344,7 @@ fn partition<'h>(
     if i == 0 || h.equal(s.stack[base + EXTRA2], result)? {
         group.push(h, item)?;
     } else {
+        h.charge(cost::PLACED)?;
         let next = h.vec_builder(4)?;
         next.push(h, item)?;
         groups.reserve(h, 1)?;

@@ -12,6 +12,7 @@ mod sort;
 mod table;
 
 use crate::builtins::{Imp, args};
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Composed, Fault, Heap, Res, Value, VecBuilder, Vector};
 use crate::machine::{Called, Code, Frame, Out, State, key_of, slot};
@@ -337,13 +338,15 @@ fn accessed<'h>(h: &'h Heap, op: FrameOp, f: Value<'h>, item: Value<'h>) -> Res<
         Value::Nil | Value::Bool(_) => Ok(Some(Value::Nil)),
         Value::Str(_) => {
             readable(op, f, item, false)?;
+            h.charge(cost::LOOK_UP)?;
             Ok(Some(key_of(h, item, f)?.unwrap_or(Value::Nil)))
         }
         Value::Vector(path) => {
             readable(op, f, item, op != FrameOp::SortBy)?;
             let mut value = item;
+            h.charge(cost::LOOK_UP)?;
             for &key in path.items() {
-                h.charge(1)?;
+                h.charge(cost::LOOK_UP)?;
                 value = key_of(h, value, key)?.unwrap_or(Value::Nil);
             }
             Ok(Some(value))

@@ -1,13 +1,12 @@
 //! Equality, hashing and the total order of values. Nothing here recurses: a vector nested a million deep is compared
 //! with a work list, whose memory is metered.
 
+use super::big::{Big, compare_big_float};
 use super::map::Map;
 use super::string::{Str, folded, hash_bytes, mix};
 use super::value::TimeValue;
 use super::{Heap, Res, Value, Work};
 use crate::cost;
-use num_bigint::BigInt;
-use num_traits::FromPrimitive;
 use std::cmp::Ordering;
 
 /// Which numbers are the same.
@@ -22,6 +21,9 @@ enum Numbers {
 /// Texts up to this length are hashed and compared within the cost of the instruction; longer ones cost fuel.
 pub(super) const SHORT_TEXT: usize = 64;
 
+/// The same for integers, in limbs of 32 bits.
+const SHORT_BIG: usize = SHORT_TEXT / 4;
+
 /// Fuel for going through a text once, hashing it or comparing it.
 #[inline]
 pub(super) fn text_cost(text: &str) -> u64 {
@@ -35,6 +37,18 @@ fn equal_texts(a: &Str<'_>, b: &Str<'_>) -> Option<bool> {
         return Some(true);
     }
     if a.text.len() > SHORT_TEXT && a.text.len() == b.text.len() { None } else { Some(a.text == b.text) }
+}
+
+/// Are two integers the same? `None` when that is not to be said for nothing.
+#[inline]
+fn equal_bigs(a: &Big<'_>, b: &Big<'_>) -> Option<bool> {
+    if std::ptr::eq(a, b) {
+        return Some(true);
+    }
+    if a.negative != b.negative || a.limbs.len() != b.limbs.len() {
+        return Some(false);
+    }
+    if a.limbs.len() > SHORT_BIG { None } else { Some(a.limbs == b.limbs) }
 }
 
 /// The text of a value that is one.
@@ -77,7 +91,7 @@ fn equal_leaf<'h>(a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Option<bool> 
         (Value::Vector(_), Value::Vector(_)) | (Value::Map(_), Value::Map(_)) | (Value::Set(_), Value::Set(_)) => {
             return None;
         }
-        (Value::Big(a), Value::Big(b)) => a.negative == b.negative && a.limbs == b.limbs,
+        (Value::Big(a), Value::Big(b)) => return equal_bigs(a, b),
         (Value::Closure(a), Value::Closure(b)) => std::ptr::eq(a, b),
         (Value::Builtin(a), Value::Builtin(b)) => a == b,
         (Value::Composed(a), Value::Composed(b)) => std::ptr::eq(a, b),
@@ -102,15 +116,7 @@ pub fn compare_numbers(a: Value<'_>, b: Value<'_>) -> Option<Ordering> {
         (Value::Float(a), Value::Int(b)) => compare_int_float(b, a).map(Ordering::reverse),
         (Value::Big(a), Value::Float(b)) => compare_big_float(a, b),
         (Value::Float(a), Value::Big(b)) => compare_big_float(b, a).map(Ordering::reverse),
-        (Value::Big(a), Value::Big(b)) => Some(match (a.negative, b.negative) {
-            (false, true) => Ordering::Greater,
-            (true, false) => Ordering::Less,
-            (negative, _) => {
-                let order =
-                    a.limbs.len().cmp(&b.limbs.len()).then_with(|| a.limbs.iter().rev().cmp(b.limbs.iter().rev()));
-                if negative { order.reverse() } else { order }
-            }
-        }),
+        (Value::Big(a), Value::Big(b)) => Some(a.order(b)),
         (Value::Big(a), Value::Int(_)) => Some(if a.negative { Ordering::Less } else { Ordering::Greater }),
         (Value::Int(_), Value::Big(b)) => Some(if b.negative { Ordering::Greater } else { Ordering::Less }),
         _ => None,
@@ -134,20 +140,6 @@ fn compare_int_float(a: i64, b: f64) -> Option<Ordering> {
     }
     let whole = b.trunc() as i64;
     Some(a.cmp(&whole).then_with(|| 0.0.partial_cmp(&b.fract()).unwrap_or(Ordering::Equal)))
-}
-
-fn compare_big_float(a: &super::big::Big<'_>, b: f64) -> Option<Ordering> {
-    if b.is_nan() {
-        return None;
-    }
-    if b.is_infinite() {
-        return Some(if b > 0.0 { Ordering::Less } else { Ordering::Greater });
-    }
-    if a.limbs.len() > 32 {
-        return Some(if a.negative { Ordering::Less } else { Ordering::Greater });
-    }
-    let whole = BigInt::from_f64(b.trunc())?;
-    Some(a.to_bigint().cmp(&whole).then_with(|| 0.0.partial_cmp(&b.fract()).unwrap_or(Ordering::Equal)))
 }
 
 impl Heap {
@@ -184,6 +176,7 @@ impl Heap {
                 (Value::Vector(a), Value::Vector(b)) => {
                     self.charge(a.len() as u64)?;
                     for (&x, &y) in a.items().iter().zip(b.items()).rev() {
+                        self.look_after(1)?;
                         match equal_leaf(x, y, numbers) {
                             Some(true) => {}
                             Some(false) => return Ok(false),
@@ -198,6 +191,12 @@ impl Heap {
                             Some(y) => work.push((x, y))?,
                             None => return Ok(false),
                         }
+                    }
+                }
+                (Value::Big(a), Value::Big(b)) => {
+                    self.charge(cost::limbs_compared(a.limbs.len()))?;
+                    if a.limbs != b.limbs {
+                        return Ok(false);
                     }
                 }
                 _ => match (text_of(a), text_of(b)) {
@@ -248,6 +247,7 @@ impl Heap {
                 Value::Vector(items) => {
                     sum = sum.wrapping_add(mix(seed ^ (items.len() as u64) << 8));
                     for (i, &item) in items.items().iter().enumerate() {
+                        self.look_after(1)?;
                         work.push((item, mix(seed.wrapping_add(i as u64 + 1))))?;
                     }
                 }
@@ -269,6 +269,9 @@ impl Heap {
 
     /// The total order of values by kind, then by value: the order in which maps and sets are walked.
     pub fn order<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
+        if let (Value::Int(a), Value::Int(b)) = (a, b) {
+            return Ok(a.cmp(&b));
+        }
         if let Some(order) = order_leaf(a, b) {
             return Ok(order);
         }
@@ -283,6 +286,7 @@ impl Heap {
                     (Value::Vector(a), Value::Vector(b)) => {
                         self.charge(a.len() as u64)?;
                         for (&x, &y) in a.items().iter().zip(b.items()).rev() {
+                            self.look_after(1)?;
                             work.push((x, y))?;
                         }
                     }
@@ -290,10 +294,19 @@ impl Heap {
                         let (a, b) = (a.entries(self)?, b.entries(self)?);
                         self.charge(a.len() as u64)?;
                         for (x, y) in a.iter().zip(b.iter()).rev() {
+                            self.look_after(1)?;
                             work.push((x.1, y.1))?;
                         }
                         for (x, y) in a.iter().zip(b.iter()).rev() {
+                            self.look_after(1)?;
                             work.push((x.0, y.0))?;
+                        }
+                    }
+                    (Value::Big(a), Value::Big(b)) => {
+                        self.charge(cost::limbs_compared(a.limbs.len()))?;
+                        let order = a.order(b);
+                        if order != Ordering::Equal {
+                            return Ok(order);
                         }
                     }
                     _ => {
@@ -398,6 +411,9 @@ fn order_leaf<'h>(a: Value<'h>, b: Value<'h>) -> Option<Ordering> {
             if order == Ordering::Equal && !a.is_empty() { None } else { Some(order) }
         }
         (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) => size(a, b),
+        (Value::Big(a), Value::Big(b)) if a.is_as_long_as(b) && !std::ptr::eq(a, b) && a.limbs.len() > SHORT_BIG => {
+            None
+        }
         _ if rank(a) == 0 => Some(order_numbers(a, b)),
         _ => Some(Ordering::Equal),
     }

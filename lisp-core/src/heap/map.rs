@@ -143,6 +143,9 @@ impl<'h> Map<'h> {
     pub fn get_flexible(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
         if let (Rep::Small(keys, values), Value::Keyword(_, name)) = (self.rep, key) {
             // Records of one shape have one key array: where a name stands in it is found once.
+            if name.text.len() > super::compare::SHORT_TEXT {
+                h.charge(super::compare::text_cost(name.text).saturating_mul(keys.keys.len() as u64))?;
+            }
             let place = h.shapes.find(keys, name, || keys.place_of(key));
             return Ok(place.map(|i| values[i]));
         }
@@ -187,7 +190,10 @@ impl<'h> Map<'h> {
             _ => false,
         };
         match self.rep {
-            Rep::Small(keys, values) => Ok(keys.keys.iter().position(|&k| same(k)).map(|i| values[i])),
+            Rep::Small(keys, values) => {
+                h.charge(super::compare::text_cost(text).saturating_mul(keys.keys.len() as u64))?;
+                Ok(keys.keys.iter().position(|&k| same(k)).map(|i| values[i]))
+            }
             Rep::Tree(_, root) => {
                 h.charge(super::compare::text_cost(text))?;
                 let hash = super::compare::hash_text(text, keyword);
@@ -198,7 +204,11 @@ impl<'h> Map<'h> {
                         Step::Entry(i) => return Ok(same(node.entries[i].0).then(|| node.entries[i].1)),
                         Step::Child(i) => (node, shift) = (node.children[i], shift + BITS),
                         Step::Nothing => return Ok(None),
-                        Step::Collisions => return Ok(node.entries.iter().find(|e| same(e.0)).map(|e| e.1)),
+                        Step::Collisions => {
+                            let each = 1 + super::compare::text_cost(text);
+                            h.charge(each.saturating_mul(node.entries.len() as u64))?;
+                            return Ok(node.entries.iter().find(|e| same(e.0)).map(|e| e.1));
+                        }
                     }
                 }
             }
@@ -215,7 +225,7 @@ impl<'h> Map<'h> {
         match self.rep {
             Rep::Small(keys, values) => Ok(Entries::Small(keys.keys, values)),
             Rep::Tree(len, root) => {
-                h.charge(cost::sorted(len))?;
+                h.charge(cost::sorted(len) + cost::placed(len))?;
                 h.room(len * 64)?;
                 let mut all = Vec::with_capacity(len);
                 root.collect(h, &mut all)?;
@@ -248,6 +258,9 @@ fn inserted<'h>(items: &[Value<'h>], at: usize, item: Value<'h>) -> [Value<'h>; 
 fn find_small<'h>(h: &'h Heap, keys: &'h [Value<'h>], key: Value<'h>) -> Res<Option<usize>> {
     match key {
         Value::Keyword(hash, name) => {
+            if name.text.len() > super::compare::SHORT_TEXT {
+                h.charge(super::compare::text_cost(name.text))?;
+            }
             for (i, &k) in keys.iter().enumerate() {
                 if let Value::Keyword(other, text) = k
                     && (std::ptr::eq(name, text) || (hash == other && name.text == text.text))
@@ -451,6 +464,7 @@ impl Heap {
                 Ok((self.sharing_node(node.entry_bits | bit, node.child_bits, entries, node.children, shared)?, true))
             }
             Step::Collisions => {
+                self.charge(node.entries.len() as u64)?;
                 for (i, &(k, _)) in node.entries.iter().enumerate() {
                     if self.same_key(k, key)? {
                         return Ok((self.replace_entry(node, i, (k, value))?, false));
@@ -596,6 +610,7 @@ impl Heap {
             }
             Step::Nothing => Ok(None),
             Step::Collisions => {
+                self.charge(node.entries.len() as u64)?;
                 for (i, &(k, _)) in node.entries.iter().enumerate() {
                     if self.same_key(k, key)? {
                         return Ok(Some(self.node(0, 0, without(i)?, &[])?));

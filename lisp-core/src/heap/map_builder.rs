@@ -64,6 +64,7 @@ impl<'h> MapBuilder<'h> {
     /// The place of a key, if it is there.
     pub fn place(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<usize>> {
         if self.index.get().is_empty() {
+            h.charge(self.len() as u64 / cost::COMPARED_PER_UNIT)?;
             for i in 0..self.len() {
                 if h.same_key(self.entry(i).0, key)? {
                     return Ok(Some(i));
@@ -103,6 +104,7 @@ impl<'h> MapBuilder<'h> {
         }
         let mut slot = None;
         if index.is_empty() {
+            h.charge(len as u64 / cost::COMPARED_PER_UNIT)?;
             for i in 0..len {
                 if h.same_key(self.entry(i).0, key)? {
                     self.set_value(i, value);
@@ -110,6 +112,7 @@ impl<'h> MapBuilder<'h> {
                 }
             }
         } else {
+            h.charge(cost::PLACED)?;
             let hash = h.hash(key)?;
             match self.probe(h, index, key, hash)? {
                 (_, Some(i)) => {
@@ -144,6 +147,7 @@ impl<'h> MapBuilder<'h> {
             let hash = h.hash(self.entry(i).0)?;
             let mut slot = hash as usize & (size - 1);
             while index[slot].get().1 != 0 {
+                h.charge(1)?;
                 slot = (slot + 1) & (size - 1);
             }
             index[slot].set((hash, ordinal(i)?));

@@ -15,6 +15,7 @@ mod text;
 mod value;
 mod vector;
 mod window;
+mod work;
 
 pub use big::Big;
 pub use collect::Collector;
@@ -22,7 +23,7 @@ pub use compare::compare_numbers;
 pub use map::{Entries, Entry, Keys, Map, SMALL};
 pub use map_builder::MapBuilder;
 pub(crate) use region::METERED;
-pub use region::{Account, Heap, Work};
+pub use region::{Account, Heap};
 pub use sort::{merge_runs, merge_sort};
 pub use store::{Frozen, Keep, Rooted, Sent, Shared, Store};
 pub use string::Str;
@@ -31,6 +32,7 @@ pub use value::{Closure, Compose, Composed, Time, TimeValue, Value};
 pub use vector::{MAX_LEN, VecBuilder, Vector};
 pub(crate) use window::Bytecode;
 pub(crate) use window::{Fuel, Window};
+pub use work::Work;
 
 use crate::error::Error;
 

@@ -4,6 +4,7 @@ use super::header::Header;
 use super::shapes::Shapes;
 use super::value::{Closure, Compose, Composed, Time, TimeValue};
 use super::{Fault, Fuel, Res, Value};
+use crate::Table;
 use crate::builtins::characters;
 use crate::compile::Proto;
 use crate::cost;
@@ -92,6 +93,20 @@ pub struct Heap {
     scratch: Cell<String>,
     /// The compiled regular expressions, by pattern: those of a run, its workers included.
     regexes: Arc<Mutex<Regexes>>,
+    /// The patterns that this heap has been charged for, by what they have to match. A worker begins with its parent's.
+    paid: RefCell<Option<Arc<PaidPatterns>>>,
+}
+
+/// The patterns that have been paid for, by what they have to match.
+type PaidPatterns = [Table<Box<str>, Paid>; 2];
+
+/// What has been paid for a pattern.
+#[derive(Clone, Copy)]
+struct Paid {
+    /// The fuel spent when it was first used: work that is done again from before is charged again.
+    asked: u64,
+    /// Its bytes are on the account.
+    held: bool,
 }
 
 // Heaps of several threads share them, and nothing else would say so.
@@ -133,18 +148,55 @@ impl Heap {
             news: Cell::new(false),
             scratch: Cell::default(),
             regexes: Arc::default(),
+            paid: RefCell::default(),
         }
     }
 
     /// An empty arena for a worker that reads this one: it has a region of its own and the same compiled regular
     /// expressions.
     pub(super) fn above(&self, limit: usize) -> Self {
-        Heap { regexes: self.regexes.clone(), ..Heap::new(self.region + 1, limit) }
+        let (regexes, paid) = (self.regexes.clone(), self.paid.clone());
+        // Its fuel is counted from zero, and nothing is done again from before its beginning.
+        Heap { regexes, paid, ..Heap::new(self.region + 1, limit) }
     }
 
-    /// The compiled form of a regular expression and what it costs.
+    /// The compiled form of a regular expression and what it costs. The first use of a pattern is charged for compiling it,
+    /// whether another has done that or not.
     pub(crate) fn regex(&self, pattern: &str, extent: Extent) -> Res<(Compiled, PatternCost)> {
-        self.regexes.lock().unwrap_or_else(PoisonError::into_inner).get(pattern, extent)
+        self.charge_pattern(pattern, extent)?;
+        let got = self.regexes.lock().unwrap_or_else(PoisonError::into_inner).get(pattern, extent, self.budget)?;
+        if let Some(paid) = self.paid(pattern, extent).filter(|paid| !paid.held) {
+            self.hold(got.1.kept)?;
+            self.note_paid(pattern, extent, Paid { held: true, ..paid });
+        }
+        Ok(got)
+    }
+
+    /// Fuel for compiling a pattern, when it has not been charged for in this heap.
+    pub(crate) fn charge_pattern(&self, pattern: &str, extent: Extent) -> Res<()> {
+        /// An entry of a table.
+        const ENTRY: usize = 64;
+        let asked = self.spent();
+        match self.paid(pattern, extent) {
+            Some(paid) if paid.asked != asked => return Ok(()),
+            Some(_) => {}
+            // It is refused for its length.
+            None if pattern.len() > Regexes::PATTERN_BYTES => return Ok(()),
+            None => {
+                self.hold(pattern.len() + ENTRY)?;
+                self.note_paid(pattern, extent, Paid { asked, held: false });
+            }
+        }
+        self.charge(Regexes::fuel(pattern))
+    }
+
+    fn paid(&self, pattern: &str, extent: Extent) -> Option<Paid> {
+        self.paid.borrow().as_ref()?[extent as usize].get(pattern).copied()
+    }
+
+    fn note_paid(&self, pattern: &str, extent: Extent, paid: Paid) {
+        let mut all = self.paid.borrow_mut();
+        Arc::make_mut(all.get_or_insert_default())[extent as usize].insert(pattern.into(), paid);
     }
 
     /// An empty buffer for a text.
@@ -226,20 +278,32 @@ impl Heap {
     /// spends no fuel. It ends when the flag is set that ends the run; without a flag it may do what costs `unwatched`.
     /// Then it fails with [`Fault::Pause`].
     pub fn off_the_bill<T>(&self, bytes: usize, unwatched: u64, work: impl FnOnce() -> T) -> T {
-        let (limit, spent) = (self.limit.get(), self.spent());
-        let most = if self.interrupt.borrow().is_some() { 0 } else { unwatched };
+        let spent = self.spent();
+        let most = if self.is_watched() { 0 } else { unwatched };
         let (stop_at, ceiling) = (self.stop_at.get(), self.ceiling.replace(u64::MAX));
         self.stop_when(spent.saturating_add(most));
-        let (trap_in, news) = (self.trap_in.replace(0), self.news.replace(false));
-        self.set_limit(self.used.get().saturating_add(bytes));
-        let done = work();
-        self.trap_in.set(trap_in);
+        let news = self.news.replace(false);
+        let done = self.beyond_the_budget(bytes, work);
         self.news.set(news);
-        self.set_limit(limit);
         self.ceiling.set(ceiling);
         self.set_spent(spent);
         self.count_towards(stop_at);
         done
+    }
+
+    /// Runs work that may allocate `bytes`, whatever the budget, such as a text that leaves the run.
+    pub fn beyond_the_budget<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> T {
+        let (limit, trap_in) = (self.limit.get(), self.trap_in.replace(0));
+        self.set_limit(self.used.get().saturating_add(bytes));
+        let done = work();
+        self.trap_in.set(trap_in);
+        self.set_limit(limit);
+        done
+    }
+
+    /// Is there a flag that ends the run from outside?
+    pub(crate) fn is_watched(&self) -> bool {
+        self.interrupt.borrow().is_some()
     }
 
     /// Is there room for `bytes` more within the budget?
@@ -689,52 +753,6 @@ impl Heap {
     }
 }
 
-/// A list of things to do, for what would otherwise recurse. Its memory is metered as it grows.
-pub struct Work<'h, T> {
-    heap: &'h Heap,
-    items: Vec<T>,
-}
-
-impl<'h, T> Work<'h, T> {
-    /// An empty list.
-    pub fn new(heap: &'h Heap) -> Self {
-        Work { heap, items: Vec::new() }
-    }
-
-    /// Adds one thing to do.
-    #[inline]
-    pub fn push(&mut self, item: T) -> Res<()> {
-        if self.items.len() == self.items.capacity() {
-            let more = self.items.len().max(8);
-            self.heap.room((self.items.len() + more) * std::mem::size_of::<T>())?;
-            self.items.reserve_exact(more);
-        }
-        self.items.push(item);
-        Ok(())
-    }
-
-    /// Takes the thing that was added last.
-    #[inline]
-    pub fn pop(&mut self) -> Option<T> {
-        self.items.pop()
-    }
-
-    /// The thing that was added last.
-    pub fn last_mut(&mut self) -> Option<&mut T> {
-        self.items.last_mut()
-    }
-
-    /// How many things.
-    pub fn len(&self) -> usize {
-        self.items.len()
-    }
-
-    /// Nothing to do?
-    pub fn is_empty(&self) -> bool {
-        self.items.is_empty()
-    }
-}
-
 /// The items, then `nil` without end, each in a cell.
 fn cells<'h>(items: impl Iterator<Item = Value<'h>>) -> impl Iterator<Item = Cell<Value<'h>>> {
     items.chain(std::iter::repeat(Value::Nil)).map(Cell::new)
@@ -754,13 +772,13 @@ mod tests {
 
     #[test]
     fn a_worker_finds_what_its_parent_compiled() {
-        let heap = Heap::new(1, 1_000);
+        let heap = Heap::new(1, 100_000);
         let compiled = |heap: &Heap| match heap.regex("(a+)b", Extent::Part).unwrap().0 {
             Compiled::Linear(linear) => linear,
             other => panic!("{other:?}"),
         };
-        let (ours, workers) = (compiled(&heap), compiled(&heap.above(1_000)));
+        let (ours, workers) = (compiled(&heap), compiled(&heap.above(100_000)));
         assert!(Arc::ptr_eq(&ours, &workers));
-        assert!(!Arc::ptr_eq(&ours, &compiled(&Heap::new(1, 1_000))), "another run compiles for itself");
+        assert!(!Arc::ptr_eq(&ours, &compiled(&Heap::new(1, 100_000))), "another run compiles for itself");
     }
 }

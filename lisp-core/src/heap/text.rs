@@ -1,6 +1,7 @@
 //! Text under construction, metered as it grows.
 
 use super::{Heap, Res, Value};
+use crate::cost;
 
 /// A string under construction. Its bytes count against the budget while it grows.
 pub struct TextBuf<'h> {
@@ -76,6 +77,11 @@ impl<'h> TextBuf<'h> {
     #[inline]
     pub fn look_through(&self, text: &str) -> Res<()> {
         self.heap.charge_copy(text.len())
+    }
+
+    /// Charges for going through a text that is going to be added byte by byte.
+    pub(crate) fn look_at_each(&self, text: &str) -> Res<()> {
+        self.heap.charge(cost::parsed(text.len()))
     }
 
     /// Adds a character.

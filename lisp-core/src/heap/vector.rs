@@ -150,7 +150,7 @@ impl Heap {
         front: Option<Value<'h>>,
     ) -> Res<Value<'h>> {
         let len = v.len() + behind.len() + usize::from(front.is_some());
-        self.charge(cost::moved(len))?;
+        self.charge(cost::moved(room))?;
         self.reserve(room * 16 + std::mem::size_of::<Vector<'_>>() + std::mem::size_of::<Buffer<'_>>())?;
         let items = front.into_iter().chain(v.items().iter().chain(behind).copied());
         let cells = self.alloc_cells(room, std::iter::repeat_n(Value::Nil, start).chain(items))?;

@@ -169,8 +169,8 @@ impl<'h> Reader<'h> {
     fn document(&mut self, text: &str, parser: &mut Jiter<'_>) -> Result<Value<'h>, ReadError> {
         let mut peek = parser.peek()?;
         'value: loop {
-            // The text was charged for as a whole. A value takes some fifty nanoseconds.
-            self.h.look_after(4)?;
+            // The text was charged for as a whole.
+            self.h.charge(cost::VALUE_READ)?;
             let Some(mut value) = self.begin(text, parser, &mut peek)? else { continue };
             loop {
                 let next = match self.open.last_mut() {

@@ -4,6 +4,7 @@ use super::push;
 use crate::builtins::args::describe;
 use crate::builtins::long_division::decimal;
 use crate::builtins::print::{pr_str, time_text};
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Entries, Fault, Heap, Map, Res, TextBuf, Value};
 use std::fmt::Write as _;
@@ -84,7 +85,10 @@ impl<'h> Writer<'h> {
             Value::Int(i) => int_text(i, out),
             Value::Big(_) => integer_text(h, value, out),
             Value::Str(s) => quoted("", s.text, "", out),
-            Value::Float(f) if f.is_finite() => float_text(f, self.style, out),
+            Value::Float(f) if f.is_finite() => {
+                h.charge(cost::FLOAT_WRITTEN)?;
+                float_text(f, self.style, out)
+            }
             Value::Vector(v) => {
                 out.push('[')?;
                 push(h, &mut self.open, Open::Array(v.items(), 0))
@@ -269,6 +273,7 @@ fn quoted(before: &str, text: &str, behind: &str, out: &mut TextBuf<'_>) -> Res<
     if !text.as_bytes().chunks(32).any(|chunk| chunk.iter().fold(false, |found, &byte| found | needs_escape(byte))) {
         return out.push_all(&[before, "\"", text, "\"", behind]);
     }
+    out.look_at_each(text)?;
     out.push_all(&[before, "\""])?;
     let mut from = 0;
     for (i, byte) in text.bytes().enumerate() {
@@ -295,7 +300,12 @@ fn escape(byte: u8, out: &mut TextBuf<'_>) -> Res<()> {
         b'\t' => out.push_str("\\t"),
         0x08 => out.push_str("\\b"),
         0x0C => out.push_str("\\f"),
-        other => out.push_str(&format!("\\u{other:04X}")),
+        // It is below 0x20.
+        other => {
+            let last = char::from_digit(u32::from(other & 15), 16).unwrap_or('0').to_ascii_uppercase();
+            out.push_str(if other < 0x10 { "\\u000" } else { "\\u001" })?;
+            out.push(last)
+        }
     }
 }
 

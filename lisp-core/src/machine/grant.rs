@@ -6,6 +6,8 @@ use crate::heap::{Frozen, Heap, Res, Value};
 #[derive(Debug)]
 pub struct Grant {
     names: Vec<Box<str>>,
+    /// The places of the names, in the order of these; of equal ones the first comes first.
+    by_name: Box<[u32]>,
     frozen: Frozen,
 }
 
@@ -57,7 +59,10 @@ impl Grant {
             }
             Ok(())
         })?;
-        Ok(Grant { names, frozen })
+        // Those of one JSON object are in order already, so this goes through them once.
+        let mut by_name: Box<[u32]> = (0u32..).take(names.len()).collect();
+        by_name.sort_by(|&a, &b| names[a as usize].cmp(&names[b as usize]));
+        Ok(Grant { names, by_name, frozen })
     }
 
     /// The names and values: `data/x` for data, `*1` for history, plain names for definitions.
@@ -70,8 +75,20 @@ impl Grant {
         self.names.iter().filter_map(|name| name.strip_prefix("data/"))
     }
 
-    /// Bytes that the values take.
+    /// The value of a name.
+    pub(crate) fn get(&self, name: &str) -> Option<Value<'_>> {
+        let found = self.by_name.partition_point(|&place| &*self.names[place as usize] < name);
+        let place = *self.by_name.get(found)? as usize;
+        (&*self.names[place] == name).then(|| self.frozen.values()[place])
+    }
+
+    /// The value at a place.
+    pub(crate) fn value(&self, place: usize) -> Option<Value<'_>> {
+        self.frozen.values().get(place).copied()
+    }
+
+    /// Bytes that the values and their names take.
     pub fn bytes(&self) -> usize {
-        self.frozen.bytes() + self.names.iter().map(|n| n.len() + 16).sum::<usize>()
+        self.frozen.bytes() + self.names.iter().map(|n| n.len() + 20).sum::<usize>()
     }
 }

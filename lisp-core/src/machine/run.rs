@@ -1,5 +1,7 @@
 //! Starting, resuming and looking at a run.
 
+mod load;
+
 use super::Grant;
 use super::call::Called;
 use super::exec::Out;
@@ -223,7 +225,7 @@ impl Machine {
         let place = self.place_of(name);
         self.store.enter(|_, state, keep| {
             if let Some(grant) = keep.get::<Grant>(grant)
-                && let Some((_, value)) = grant.entries().nth(entry)
+                && let Some(value) = grant.value(entry)
             {
                 state.globals[place] = value;
             }
@@ -233,121 +235,6 @@ impl Machine {
     /// Bytes of what the host granted: the baseline that the budget stands on.
     pub fn baseline_bytes(&self) -> usize {
         self.baseline
-    }
-
-    /// Loads a program; [`Machine::resume`] runs it. After a program's end another may be loaded: it sees the
-    /// definitions of those before it.
-    ///
-    /// # Errors
-    /// `unbound_var` when the program uses a name that nothing defines.
-    pub fn load(&mut self, program: Arc<Program>) -> Result<(), Error> {
-        self.load_unless(program, 0, &|| false)
-    }
-
-    /// Loads a program unless `stop` says yes while it is compiled anew, because definitions have the names of built-ins.
-    /// Errors in its functions, in later programs too, say that they are in the program of this number
-    /// ([`Trace::program`]).
-    ///
-    /// # Errors
-    /// Those of [`Machine::load`], and `timeout`.
-    pub fn load_unless(&mut self, program: Arc<Program>, number: u64, stop: &dyn Fn() -> bool) -> Result<(), Error> {
-        let program = self.shadow(program, stop)?;
-        let defined = self.names.len();
-        let links: Box<[usize]> = program.globals().iter().map(|name| self.place_of(name)).collect();
-        for (i, name) in program.globals().iter().enumerate() {
-            if name.starts_with("data/") || name.starts_with('*') {
-                self.link_granted(name, links[i]);
-            }
-        }
-        if let Err(error) = self.check_names(&program, &links) {
-            self.forget(defined);
-            return Err(error);
-        }
-        self.whole = program.protos().last().and_then(|main| main.spans.last().copied()).map(|span| (span, number));
-        let unit = self.store.keep(Arc::new(Unit { program, number, links, prelude: false }));
-        self.loaded.push((number, unit));
-        self.fuel_at_load = self.store.heap().spent();
-        self.store.heap().watch(None);
-        self.wanted = 0;
-        let started = self.store.enter(|h, state, keep| {
-            state.saved_globals.clone_from(&state.globals);
-            state.frames.clear();
-            state.pending = None;
-            match keep.get::<Unit>(unit) {
-                Some(unit) => state.start(h, unit),
-                None => Ok(()),
-            }
-        });
-        self.status = Status::Ready;
-        if let Err(fault) = started {
-            let error = self.error_of(fault);
-            self.end(Ending::Error(Box::new(error)));
-        }
-        Ok(())
-    }
-
-    /// The program that was loaded last under a number.
-    pub fn program(&self, number: u64) -> Option<Arc<Program>> {
-        let &(_, place) = self.loaded.iter().rev().find(|&&(loaded, _)| loaded == number)?;
-        self.store.kept().get::<Unit>(place).map(|unit| unit.program.clone())
-    }
-
-    /// The program, compiled anew when the definitions give names of built-ins another meaning.
-    fn shadow(&self, program: Arc<Program>, stop: &dyn Fn() -> bool) -> Result<Arc<Program>, Error> {
-        let is_builtin = |name: &str| crate::builtins::BuiltinId::by_name(name).is_some();
-        let shadowed: Vec<Box<str>> = self.names.iter().filter(|name| is_builtin(name)).cloned().collect();
-        if shadowed.is_empty() { Ok(program) } else { program.shadowed_by(&shadowed, stop).map(Arc::new) }
-    }
-
-    fn link_granted(&mut self, name: &str, place: usize) {
-        self.store.enter(|_, state, keep| {
-            if !matches!(state.globals[place], Value::Unset) {
-                return;
-            }
-            let mut i = 0;
-            while let Some(grant) = keep.get::<Grant>(i) {
-                if let Some((_, value)) = grant.entries().find(|e| e.0 == name) {
-                    state.globals[place] = value;
-                }
-                i += 1;
-            }
-        });
-    }
-
-    fn check_names(&mut self, program: &Program, links: &[usize]) -> Result<(), Error> {
-        let unset: Vec<bool> =
-            self.store.enter(|_, state, _| links.iter().map(|&l| matches!(state.globals[l], Value::Unset)).collect());
-        for free in program.free() {
-            if unset[free.global as usize] {
-                let name = &program.globals()[free.global as usize];
-                let known = self.names.iter().map(|n| &**n);
-                return Err(crate::builtins::unknown_name(name, known).at(free.span));
-            }
-        }
-        if self.settings.strict_data {
-            for (i, name) in program.globals().iter().enumerate() {
-                if let Some(key) = name.strip_prefix("data/")
-                    && unset[i]
-                {
-                    let names: Vec<&str> = self.grants.iter().flat_map(|grant| grant.data_names()).collect();
-                    let error = Error::new(Reason::RuntimeError, format!("data/{key} is not granted"))
-                        .hint(data_hint(key, &names));
-                    return Err(match program.place_of_data(i) {
-                        Some(span) => error.at(span),
-                        None => error,
-                    });
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Forgets names that a program which could not be loaded brought.
-    fn forget(&mut self, count: usize) {
-        for name in self.names.drain(count..) {
-            self.places.remove(&name);
-        }
-        self.store.enter(|_, state, _| state.globals.truncate(count));
     }
 
     /// Gives the machine a flag that ends the run from outside: set, the run pauses at the next look, within a few
@@ -573,12 +460,7 @@ impl Machine {
 
     /// The tool to be called and its arguments.
     pub fn with_call<T>(&mut self, look: impl for<'h> FnOnce(&'h Heap, &str, &[Value<'h>]) -> T) -> Option<T> {
-        self.store.enter(|h, state, _| {
-            let pending = state.pending?;
-            let at = pending.at as usize;
-            let Value::Tool(name) = state.stack[at] else { return None };
-            Some(look(h, name.text, &state.stack[at + 1..at + 1 + pending.argc as usize]))
-        })
+        self.store.enter(|h, state, _| state.awaited_call().map(|(name, args)| look(h, name, args)))
     }
 
     /// The driver ends the run: deadline, cancelled. A run that has just ended well has failed then, and its
@@ -725,6 +607,14 @@ pub(super) fn budget_error(worker: bool, baseline: usize, budget: usize, what: S
 }
 
 impl<'h> State<'h> {
+    /// The tool to be called and its arguments.
+    pub(super) fn awaited_call(&self) -> Option<(&'h str, &[Value<'h>])> {
+        let pending = self.pending?;
+        let at = pending.at as usize;
+        let Value::Tool(name) = self.stack[at] else { return None };
+        Some((name.text, &self.stack[at + 1..at + 1 + pending.argc as usize]))
+    }
+
     /// Pushes the frame of a program's main function.
     fn start(&mut self, h: &'h Heap, unit: &'h Unit) -> Res<()> {
         let Some(main) = unit.program.protos().last() else { return Ok(()) };

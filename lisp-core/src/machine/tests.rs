@@ -2,7 +2,8 @@
 
 use super::{Ending, Grant, Machine, Settings, Step};
 use crate::compile::Program;
-use crate::heap::Value;
+use crate::error::Reason;
+use crate::heap::{Heap, Res, Value};
 use crate::syntax::ReadLimits;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -173,6 +174,72 @@ fn a_run_may_be_stopped_while_there_is_room_made_for_a_reply() {
     load(&mut machine, "(= [3000 4498500] [(count kept) (reduce + (map :id kept))])");
     while !matches!(machine.resume(100_000), Step::Done(_)) {}
     assert!(machine.with_result(|_, v| matches!(v, Value::Bool(true))));
+}
+
+/// What the host makes of a call is on the program's bill, and done again when it is interrupted.
+#[test]
+fn a_call_is_taken_on_the_bill_of_the_program() {
+    let source = "(tool/f (vec (range 1000)))";
+    let program = Arc::new(Program::compile(source, &ReadLimits::default()).expect("a program"));
+    let called = |settings: Settings| {
+        let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), settings);
+        machine.load(program.clone()).expect("it can be loaded");
+        while !matches!(machine.resume(100_000), Step::ToolCall) {}
+        machine
+    };
+    fn copies<'h>(h: &'h Heap, args: &[Value<'h>], times: usize) -> Res<()> {
+        (0..times).try_for_each(|_| {
+            h.charge(1_000)?;
+            h.vector(args).map(drop)
+        })
+    }
+    let mut machine = called(Settings { heap_bytes: 100_000, ..Settings::default() });
+    let before = machine.usage();
+    assert!(machine.take_call(10_000, |h, _, args| copies(h, args, 5)).is_ok());
+    assert_eq!(machine.usage().fuel, before.fuel + 5_000, "its fuel is the program's");
+    assert!(matches!(machine.take_call(10_000, |h, _, args| copies(h, args, 50)), Err(None)), "it is not looked after");
+    assert_eq!(machine.usage().fuel, before.fuel + 5_000, "nothing is spent then");
+    machine.watch(Arc::new(AtomicBool::new(false)));
+    assert!(machine.take_call(10_000, |h, _, args| copies(h, args, 50)).is_ok());
+    assert_eq!(machine.usage().fuel, before.fuel + 55_000);
+    let large = machine.take_call(10_000, |h, _, _| h.vector_from(50_000, std::iter::repeat(Value::Nil)).map(drop));
+    assert!(matches!(large, Err(Some(error)) if error.reason == Reason::MemoryExceeded));
+    machine.watch(Arc::new(AtomicBool::new(true)));
+    assert!(matches!(machine.take_call(10_000, |h, _, args| copies(h, args, 50)), Err(None)), "the flag is raised");
+    let mut poor = called(Settings { fuel: Some(before.fuel + 3_000), ..Settings::default() });
+    let taken = poor.take_call(u64::MAX, |h, _, args| copies(h, args, 5));
+    assert!(matches!(taken, Err(Some(error)) if error.reason == Reason::FuelExhausted));
+}
+
+/// A name is found in a grant of many at once, and looking names up ends when it is to.
+#[test]
+fn names_of_grants_are_looked_up_in_a_table() {
+    let grant = Grant::build(usize::MAX, |_, b| {
+        for i in (0..1_000).rev() {
+            b.data(&format!("n{i}"), Value::Int(i));
+            b.data(&format!("n{i}"), Value::Int(-1));
+        }
+        b.history(Value::Int(7));
+        b.define("f", Value::Int(8));
+        Ok(())
+    })
+    .expect("a grant");
+    let int = |name: &str| match grant.get(name) {
+        Some(Value::Int(i)) => Some(i),
+        _ => None,
+    };
+    for i in 0..1_000 {
+        assert_eq!(int(&format!("data/n{i}")), Some(i), "of equal names the first counts");
+    }
+    assert_eq!((int("*1"), int("f"), int("data/n1000"), int(""), int("zzz")), (Some(7), Some(8), None, None, None));
+    let source: String = (0..500).map(|i| format!("data/n{i} ")).collect();
+    let program = Arc::new(Program::compile(&source, &ReadLimits::default()).expect("a program"));
+    let mut machine = Machine::new(vec![Arc::new(grant)], Settings::default());
+    let stopped = machine.load_unless(program.clone(), 0, &|| true);
+    assert_eq!(stopped.expect_err("it may not").reason, Reason::Timeout);
+    machine.load(program).expect("it may");
+    while !matches!(machine.resume(100_000), Step::Done(_)) {}
+    assert!(machine.with_result(|_, v| matches!(v, Value::Int(499))));
 }
 
 /// Near the edge of its budget a program neither crawls for ever nor holds more than it may.

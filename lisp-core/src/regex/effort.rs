@@ -63,6 +63,12 @@ pub(super) fn effort(text: &str) -> Effort {
     Effort { any: total, linear: total + folding }
 }
 
+/// The effort of the counted repeats of a pattern: an automaton for them may turn out to be too large twice before it is
+/// given up.
+pub(super) fn repeats(pattern: &str) -> u64 {
+    WIDE * pattern.matches('{').count() as u64
+}
+
 /// Does the pattern ask somewhere for both cases of its characters?
 fn is_folded(text: &str) -> bool {
     let flags = |rest: &str| rest.chars().take_while(|c| c.is_ascii_alphabetic() || *c == '-').any(|c| c == 'i');

@@ -16,6 +16,7 @@ pub(crate) use backtrack::Backtracker;
 pub(crate) use program::Program;
 pub(crate) use stepped::{Automata, Found, Stepped};
 
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::Res;
 use program::Invalid;
@@ -34,6 +35,18 @@ pub(crate) enum Compiled {
     Linear(Arc<Linear>),
     /// With look-around or back-references: by backtracking.
     Backtracking(Arc<Program>),
+}
+
+impl Compiled {
+    /// Forgets what searches have learned.
+    fn forget(&mut self) {
+        if let Compiled::Linear(linear) = self {
+            let Linear { text, bytes, automata, program, .. } = &**linear;
+            let quick = linear.quick.clone();
+            let (automata, program) = (automata.clone(), program.clone());
+            *linear = Arc::new(Linear { quick, text: text.clone(), bytes: *bytes, automata, program });
+        }
+    }
 }
 
 /// A pattern without look-around and back-references.
@@ -67,6 +80,8 @@ impl Linear {
 /// What a compiled regular expression costs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PatternCost {
+    /// The bytes that stay in use, those for long texts too.
+    pub(crate) kept: usize,
     /// At how many places of the pattern a search can be at once, at most.
     pub(crate) weight: u64,
     /// The bytes that the compiled form takes, at most.
@@ -85,14 +100,18 @@ pub(crate) enum Extent {
 /// The compiled regular expressions of a run, by pattern and extent.
 #[derive(Debug, Default)]
 pub struct Regexes {
-    of_parts: HashMap<Box<str>, (Compiled, PatternCost)>,
-    of_wholes: HashMap<Box<str>, (Compiled, PatternCost)>,
+    by_pattern: [HashMap<Box<str>, (Compiled, PatternCost)>; 2],
     bytes: usize,
+    /// How many of them may have learned something in searches since that was last forgotten.
+    learned: usize,
 }
 
 impl Regexes {
-    /// The most bytes of patterns kept compiled; beyond it they are forgotten and compiled anew when used again.
+    /// The most bytes of patterns kept compiled besides what the program's budget has room for: those of workers that have
+    /// ended are on no account. Beyond it all are forgotten and compiled anew when used again.
     pub const KEPT_BYTES: usize = 16 << 20;
+    /// The most bytes of what searches learn; beyond it that is forgotten.
+    pub const LEARNED_BYTES: usize = 8 << 20;
     /// The bytes a compiled pattern may take: as few of these as it needs. What would need more, such as a long counted
     /// repeat of `\w`, is for the backtracking machine, because compiling it takes too long.
     pub const COMPILED_BYTES: [usize; 2] = [1 << 16, 1 << 18];
@@ -101,29 +120,31 @@ impl Regexes {
     /// The longest pattern, in bytes.
     pub const PATTERN_BYTES: usize = 10_000;
 
-    /// The compiled form of a pattern and what it costs.
-    pub(crate) fn get(&mut self, pattern: &str, extent: Extent) -> Res<(Compiled, PatternCost)> {
-        let known = match extent {
-            Extent::Part => &self.of_parts,
-            Extent::Whole => &self.of_wholes,
-        };
-        if let Some(compiled) = known.get(pattern) {
+    /// Fuel for compiling a pattern.
+    pub(crate) fn fuel(pattern: &str) -> u64 {
+        let effort = effort::CHECK + effort::effort(&translate(pattern).text).any + effort::repeats(pattern);
+        effort.saturating_mul(cost::PATTERN_EFFORT)
+    }
+
+    /// The compiled form of a pattern and what it costs, in a run whose program may hold `budget` bytes.
+    pub(crate) fn get(&mut self, pattern: &str, extent: Extent, budget: usize) -> Res<(Compiled, PatternCost)> {
+        if let Some(compiled) = self.by_pattern[extent as usize].get(pattern) {
             return Ok(compiled.clone());
         }
         let compiled = compile(pattern, extent)?;
-        // Compiled once more for each direction of long texts; a search learns in two directions.
-        let bytes = 3 * compiled.1.bytes + 2 * SEARCH_BYTES;
-        if self.bytes + bytes > Self::KEPT_BYTES {
-            self.of_parts.clear();
-            self.of_wholes.clear();
-            self.bytes = 0;
+        if self.bytes + compiled.1.kept > Self::KEPT_BYTES.saturating_add(budget) {
+            self.by_pattern.iter_mut().for_each(HashMap::clear);
+            (self.bytes, self.learned) = (0, 0);
         }
-        self.bytes += bytes;
-        let known = match extent {
-            Extent::Part => &mut self.of_parts,
-            Extent::Whole => &mut self.of_wholes,
-        };
-        known.insert(pattern.into(), compiled.clone());
+        // A search learns in two directions.
+        if (self.learned + 1) * 2 * SEARCH_BYTES > Self::LEARNED_BYTES {
+            let all = self.by_pattern.iter_mut().flat_map(HashMap::values_mut);
+            all.for_each(|(compiled, _)| compiled.forget());
+            self.learned = 0;
+        }
+        self.bytes += compiled.1.kept;
+        self.learned += 1;
+        self.by_pattern[extent as usize].insert(pattern.into(), compiled.clone());
         Ok(compiled)
     }
 
@@ -165,8 +186,10 @@ fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Err
     for &bytes in linear {
         match quick(&text, bytes) {
             Ok(quick) => {
+                // It is compiled once more for each direction of long texts.
+                let kept = 3 * (quick.memory_usage() + text.len());
                 let linear = Linear { quick, text, bytes, automata: OnceLock::new(), program: OnceLock::new() };
-                return Ok((Compiled::Linear(Arc::new(linear)), PatternCost { weight, bytes }));
+                return Ok((Compiled::Linear(Arc::new(linear)), PatternCost { kept, weight, bytes }));
             }
             Err(error) if error.size_limit().is_some() => {}
             Err(error) => {
@@ -180,7 +203,7 @@ fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Err
     match Program::compile(&text) {
         Ok(program) => {
             let bytes = program.bytes();
-            Ok((Compiled::Backtracking(Arc::new(program)), PatternCost { weight, bytes }))
+            Ok((Compiled::Backtracking(Arc::new(program)), PatternCost { kept: bytes, weight, bytes }))
         }
         Err(Invalid::TooBig) => {
             Err(wrong(&format!("its compiled form has more than {} instructions", Program::MOST_INSNS))

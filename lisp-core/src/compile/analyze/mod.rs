@@ -40,6 +40,8 @@ pub(crate) struct Analysis {
     pub(crate) globals: Vec<Box<str>>,
     pub(crate) free: Vec<Free>,
     pub(crate) tools: Vec<Box<str>>,
+    /// The regular expressions that are written in the program.
+    pub(crate) patterns: Vec<Box<str>>,
     pub(crate) vars: usize,
 }
 
@@ -79,6 +81,7 @@ pub(crate) struct Analyzer<'a> {
     /// The text is the prelude: its definitions are built-ins, and calls of them go by their rows.
     prelude: bool,
     /// The effort of the regular expressions that were compiled to check them.
+    patterns: Vec<Box<str>>,
     regex_effort: u64,
 }
 
@@ -108,6 +111,7 @@ pub(crate) fn analyze(
         depth: 0,
         synthetic: 0,
         in_short_fn: false,
+        patterns: Vec::new(),
         regex_effort: 0,
         prelude,
     };
@@ -116,7 +120,8 @@ pub(crate) fn analyze(
         _ => Span::default(),
     };
     let body = a.body(&forms, span, false)?;
-    Ok(Analysis { body, globals: a.globals, free: a.free, tools: a.tools, vars: a.vars.len() })
+    let vars = a.vars.len();
+    Ok(Analysis { body, globals: a.globals, free: a.free, tools: a.tools, patterns: a.patterns, vars })
 }
 
 /// An error of form.
@@ -216,6 +221,7 @@ impl<'a> Analyzer<'a> {
                         }
                     }
                 }
+                self.patterns.push(s.clone());
                 constant(Constant::Regex(s.clone()))
             }
             FormKind::Keyword(name) => constant(Constant::Keyword(self.text(*name).into())),

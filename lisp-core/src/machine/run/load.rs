@@ -1,0 +1,154 @@
+//! Loading programs: their names are linked with definitions and what the host grants.
+
+use super::{Ending, Machine, Status, data_hint};
+use crate::compile::Program;
+use crate::error::{Error, Reason};
+use crate::heap::Value;
+use crate::machine::{Grant, Unit};
+use crate::regex::Extent;
+use std::sync::Arc;
+
+impl Machine {
+    /// Loads a program; [`Machine::resume`] runs it. After a program's end another may be loaded: it sees the
+    /// definitions of those before it.
+    ///
+    /// # Errors
+    /// `unbound_var` when the program uses a name that nothing defines.
+    pub fn load(&mut self, program: Arc<Program>) -> Result<(), Error> {
+        self.load_unless(program, 0, &|| false)
+    }
+
+    /// Loads a program unless `stop` says yes while its names are looked up, or while it is compiled anew, because
+    /// definitions have the names of built-ins. Errors in its functions, in later programs too, say that they are in the
+    /// program of this number ([`Trace::program`]).
+    ///
+    /// # Errors
+    /// Those of [`Machine::load`], and `timeout`.
+    pub fn load_unless(&mut self, program: Arc<Program>, number: u64, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+        let program = self.shadow(program, stop)?;
+        let defined = self.names.len();
+        let links: Box<[usize]> = program.globals().iter().map(|name| self.place_of(name)).collect();
+        for (i, name) in program.globals().iter().enumerate() {
+            if i % 64 == 63 && stop() {
+                self.forget(defined);
+                return Err(not_linked());
+            }
+            if name.starts_with("data/") || name.starts_with('*') {
+                self.link_granted(name, links[i]);
+            }
+        }
+        if let Err(error) = self.check_names(&program, &links) {
+            self.forget(defined);
+            return Err(error);
+        }
+        if !self.charge_patterns(&program, stop) {
+            self.forget(defined);
+            return Err(not_linked());
+        }
+        self.whole = program.protos().last().and_then(|main| main.spans.last().copied()).map(|span| (span, number));
+        let unit = self.store.keep(Arc::new(Unit { program, number, links, prelude: false }));
+        self.loaded.push((number, unit));
+        self.wanted = 0;
+        let started = self.store.enter(|h, state, keep| {
+            state.saved_globals.clone_from(&state.globals);
+            state.frames.clear();
+            state.pending = None;
+            match keep.get::<Unit>(unit) {
+                Some(unit) => state.start(h, unit),
+                None => Ok(()),
+            }
+        });
+        self.status = Status::Ready;
+        if let Err(fault) = started {
+            let error = self.error_of(fault);
+            self.end(Ending::Error(Box::new(error)));
+        }
+        Ok(())
+    }
+
+    /// The program that was loaded last under a number.
+    pub fn program(&self, number: u64) -> Option<Arc<Program>> {
+        let &(_, place) = self.loaded.iter().rev().find(|&&(loaded, _)| loaded == number)?;
+        self.store.kept().get::<Unit>(place).map(|unit| unit.program.clone())
+    }
+
+    /// The program, compiled anew when the definitions give names of built-ins another meaning.
+    fn shadow(&self, program: Arc<Program>, stop: &dyn Fn() -> bool) -> Result<Arc<Program>, Error> {
+        let is_builtin = |name: &str| crate::builtins::BuiltinId::by_name(name).is_some();
+        let shadowed: Vec<Box<str>> = self.names.iter().filter(|name| is_builtin(name)).cloned().collect();
+        if shadowed.is_empty() { Ok(program) } else { program.shadowed_by(&shadowed, stop).map(Arc::new) }
+    }
+
+    /// Begins the account of fuel of a program with what compiling its regular expressions takes when they are first
+    /// used: so it is the same whichever worker does that. Says whether `stop` let it come to its end.
+    fn charge_patterns(&mut self, program: &Program, stop: &dyn Fn() -> bool) -> bool {
+        let heap = self.store.heap();
+        heap.watch(None);
+        heap.set_slice(u64::MAX, u64::MAX);
+        self.fuel_at_load = heap.spent();
+        for (i, pattern) in program.patterns().iter().enumerate() {
+            if i % 64 == 63 && stop() {
+                return false;
+            }
+            // Without room for it in the heap it is charged for when it is used.
+            let _ = heap.charge_pattern(pattern, Extent::Part);
+        }
+        heap.set_mark();
+        true
+    }
+
+    pub(super) fn link_granted(&mut self, name: &str, place: usize) {
+        self.store.enter(|_, state, keep| {
+            if !matches!(state.globals[place], Value::Unset) {
+                return;
+            }
+            let mut i = 0;
+            while let Some(grant) = keep.get::<Grant>(i) {
+                if let Some(value) = grant.get(name) {
+                    state.globals[place] = value;
+                }
+                i += 1;
+            }
+        });
+    }
+
+    fn check_names(&mut self, program: &Program, links: &[usize]) -> Result<(), Error> {
+        let unset: Vec<bool> =
+            self.store.enter(|_, state, _| links.iter().map(|&l| matches!(state.globals[l], Value::Unset)).collect());
+        for free in program.free() {
+            if unset[free.global as usize] {
+                let name = &program.globals()[free.global as usize];
+                let known = self.names.iter().map(|n| &**n);
+                return Err(crate::builtins::unknown_name(name, known).at(free.span));
+            }
+        }
+        if self.settings.strict_data {
+            for (i, name) in program.globals().iter().enumerate() {
+                if let Some(key) = name.strip_prefix("data/")
+                    && unset[i]
+                {
+                    let names: Vec<&str> = self.grants.iter().flat_map(|grant| grant.data_names()).collect();
+                    let error = Error::new(Reason::RuntimeError, format!("data/{key} is not granted"))
+                        .hint(data_hint(key, &names));
+                    return Err(match program.place_of_data(i) {
+                        Some(span) => error.at(span),
+                        None => error,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets names that a program which could not be loaded brought.
+    fn forget(&mut self, count: usize) {
+        for name in self.names.drain(count..) {
+            self.places.remove(&name);
+        }
+        self.store.enter(|_, state, _| state.globals.truncate(count));
+    }
+}
+
+fn not_linked() -> Error {
+    Error::new(Reason::Timeout, "the program was not linked to its end")
+}
