@@ -255,3 +255,31 @@ fn errors_of_limits_name_them() {
         assert!(hint.contains("raise") && hint.contains(name), "{name}: {hint:?}");
     }
 }
+
+/// A heap of 0 bytes is no limit; the worker's follows it unless it is given.
+#[test]
+fn a_heap_without_a_limit() {
+    let source = "(count (vec (range 2000000)))";
+    let run = |heap: u64| {
+        let limits = Limits::default().with_timeout_ms(60_000).with_heap_bytes(heap);
+        Engine::builder().limits(limits).build().unwrap().eval(source, Input::new())
+    };
+    assert_eq!(run(10_000_000).problem().unwrap().reason(), Reason::MemoryExceeded);
+    let outcome = run(0);
+    assert_eq!(outcome.value::<i64>().unwrap(), 2_000_000);
+    assert!(
+        outcome.usage.heap_peak_bytes > 30_000_000 && outcome.usage.baseline_bytes.is_some(),
+        "{:?}",
+        outcome.usage
+    );
+}
+
+/// `output_bytes` is the bytes of the printed lines and of the result as JSON, of a failed run those of its lines.
+#[test]
+fn output_is_counted_in_bytes() {
+    let bytes = |source: &str| Engine::default().eval(source, Input::new()).usage.output_bytes;
+    assert_eq!(bytes("nil"), 4);
+    assert_eq!(bytes("(println \"é\") {:a 1}"), 2 + 7);
+    assert_eq!(bytes("(println \"abc\") (println) (/ 1 0)"), 3);
+    assert_eq!(bytes("(println 1) (println 22) \"x\""), 3 + 3);
+}

@@ -389,3 +389,50 @@ fn definitions_of_workers_are_their_own_and_functions_come_back() {
     assert!(session.eval("(def pf (first (pmap (fn [i] (fn [x] (+ x i))) [10])))").is_success());
     assert_eq!(session.eval("(pmap pf [1 2])").text(), Some("[11 12]"));
 }
+
+/// No workers at all: each call of `pmap` and `pcalls` is refused, and nothing else is.
+#[test]
+fn no_workers() {
+    let none = limits().with_parallel_workers(0);
+    for source in ["(pmap inc [1 2])", "(pcalls #(+ 1 1))", "(map #(pmap inc [%]) [1])"] {
+        let outcome = run(none, source);
+        let error = &outcome.problem().unwrap().error;
+        assert_eq!(error.reason, Reason::ParallelCapacityExceeded, "{source}");
+        assert!(error.hint.as_ref().unwrap().contains("parallel_workers"), "{error:?}");
+        assert!(error.details.contains(&("limit".into(), lisp_runtime::Detail::Int(0))));
+        assert_eq!(outcome.usage.workers_peak, 0);
+    }
+    // Nothing to do takes no worker.
+    assert_eq!(run(none, "(pmap inc [])").text(), Some("[]"));
+    assert_eq!(run(none, "(reduce + (map inc [1 2]))").value::<i64>().unwrap(), 5);
+}
+
+/// The deadline of a parallel call is one moment for all calls inside it, however late they begin.
+#[test]
+fn the_parallel_deadline_is_absolute() {
+    let engine = Engine::builder()
+        .limits(limits().with_loop_iterations(0).with_parallel_timeout_ms(200).with_parallel_workers(4))
+        .tool("wait", |call| {
+            call.sleep(Duration::from_millis(120));
+            Ok(1)
+        })
+        .build()
+        .unwrap();
+    // The inner call begins after 120 ms: it has 80 ms left, not 200, and the one inside it no more.
+    let source = "(pmap (fn [_] (tool/wait {}) (pmap (fn [_] (pmap (fn [_] (loop [] (recur))) [1])) [1])) [1])";
+    let took = (0..5).map(|_| {
+        let begun = Instant::now();
+        let outcome = engine.eval(source, Input::new());
+        let took = begun.elapsed();
+        failed_at(&outcome, Reason::Timeout, 0);
+        assert!(outcome.problem().unwrap().error.message.contains("parallel call"), "{:?}", outcome.problem());
+        assert!(took >= Duration::from_millis(200), "{took:?}");
+        took
+    });
+    // A deadline of its own would end the innermost after 320 ms at the earliest, however idle the machine.
+    let took: Vec<Duration> = took.collect();
+    assert!(took.iter().any(|took| *took < Duration::from_millis(310)), "{took:?}");
+    // Another parallel call of the same run has its own.
+    let again = "[(pmap (fn [_] (tool/wait {})) [1]) (pmap (fn [_] (tool/wait {})) [1])]";
+    assert_eq!(engine.eval(again, Input::new()).text(), Some("[[1] [1]]"));
+}

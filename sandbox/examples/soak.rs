@@ -1,7 +1,8 @@
 //! Mixed runs, and what they leave behind: `soak [RUNS]`, 100,000 without a number.
 //!
 //! One in ten is past its deadline, one over its memory. It fails when descriptors, processes, memory of the host or
-//! memory cgroups are more at the end than after the first tenth.
+//! memory cgroups are more at the end than after the first tenth, and when at any moment there were more threads, or more
+//! memory was resident, than its ceilings.
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -13,11 +14,36 @@ mod linux {
         std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
     }
 
+    /// A figure of this process's status.
+    fn figure(name: &str) -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned();
+        line.trim().split(' ').next().and_then(|n| n.parse::<u64>().ok()).unwrap_or(0)
+    }
+
     /// Bytes resident in this process.
     fn resident() -> u64 {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default().to_owned();
-        line.trim().split(' ').next().and_then(|n| n.parse::<u64>().ok()).unwrap_or(0) * 1024
+        figure("VmRSS:") * 1024
+    }
+
+    /// The most threads and resident bytes that were seen while `work` was at work.
+    fn sampled<T>(work: impl FnOnce() -> T) -> (T, u64, u64) {
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let sampler = scope.spawn(|| {
+                let (mut threads, mut bytes) = (0, 0);
+                while !done.load(Ordering::Relaxed) {
+                    (threads, bytes) = (figure("Threads:").max(threads), resident().max(bytes));
+                    std::thread::sleep(std::time::Duration::from_millis(2));
+                }
+                (threads, bytes)
+            });
+            let value = work();
+            done.store(true, Ordering::Relaxed);
+            let (threads, bytes) = sampler.join().unwrap_or_default();
+            (value, threads, bytes)
+        })
     }
 
     /// Templates and runs, those that nobody has reaped too.
@@ -47,7 +73,7 @@ mod linux {
             r#"{"program": "(reduce + (map inc (range 1000)))"}"#,
             r#"{"program": "(tool/none {})"}"#,
             r#"{"program": "(group-by even? (range 500))", "setup": ["(def a 1)"]}"#,
-            r#"{"program": "(/ 1 0)"}"#,
+            r#"{"program": "(reduce + (pmap (fn [x] (tool/add {:a x})) (range 20)))"}"#,
             r#"{"program": "(map (fn [x] (str x)) (range 200))"}"#,
             r#"{"program": "(loop [] (recur))", "limits": {"timeout_ms": 1, "loop_iterations": 1000000000}}"#,
         ];
@@ -70,7 +96,13 @@ mod linux {
             (descriptors(), processes(), resident(), lisp_sandbox::testing::groups().len())
         };
         let first = some(0, runs / 10);
-        let last = some(runs / 10, runs);
+        let (last, threads, bytes) = sampled(|| some(runs / 10, runs));
+        println!("at most {threads} threads and {bytes} resident bytes");
+        // This one, the sampler, four that run, and those for tools; the budget of the host's heap is what four runs hold of
+        // prints, ledger and replies.
+        const THREADS: u64 = 6 + 64;
+        const GROWTH: u64 = 16 << 20;
+        assert!(threads <= THREADS && bytes <= first.2 + GROWTH, "{threads} threads, {bytes} bytes after {}", first.2);
         println!("{runs} runs in {:?}", begun.elapsed());
         println!(
             "descriptors, processes, resident bytes, memory cgroups: {first:?} after a tenth, {last:?} at the end"

@@ -26,6 +26,10 @@ const CANCEL_STEP: Duration = Duration::from_millis(5);
 const LINGER: Duration = Duration::from_millis(100);
 /// How long a template may take to say that a process which was killed is reaped.
 const REAPING: Duration = Duration::from_secs(5);
+/// How long it may take when this side knows that the process is dead: then only its figures are missing.
+const REAPING_DEAD: Duration = Duration::from_secs(1);
+/// How often it is looked whether a process that was killed is dead.
+const DEAD_STEP: Duration = Duration::from_millis(20);
 /// How long it may take to say anything of a process that is to be killed: on a busy machine it is still to be forked.
 const FORKING: Duration = Duration::from_millis(250);
 /// After so long a run is worth a descriptor of its process. Most are over by then.
@@ -75,6 +79,8 @@ pub(crate) struct Running {
     report: Option<Report>,
     reported_at: Option<Instant>,
     kill: Option<(Kill, Instant)>,
+    /// When it was seen that the process is dead, though nobody has said so.
+    dead_at: Option<Instant>,
     /// When the run was asked to end because somebody cancelled it.
     asked: Option<Instant>,
     end: Option<End>,
@@ -126,6 +132,7 @@ impl Running {
             report: None,
             reported_at: None,
             kill: None,
+            dead_at: None,
             asked: None,
             end: None,
             closed: false,
@@ -266,9 +273,12 @@ impl Running {
 
     /// When to look at the clock or at the handle for cancelling again.
     fn next_look(&self, home: &Home) -> Option<Instant> {
-        if let Some((_, at)) = self.kill {
-            let end = at + self.patience();
-            return Some(if self.is_to_be_told() { end.min(Instant::now() + CANCEL_STEP) } else { end });
+        if let Some(end) = self.kill_limit() {
+            let step = match self.is_to_be_told() {
+                true => Some(CANCEL_STEP),
+                false => self.process.get().filter(|_| self.dead_at.is_none()).map(|_| DEAD_STEP),
+            };
+            return Some(step.map_or(end, |step| end.min(Instant::now() + step)));
         }
         let cancel = home.is_cancellable().then(|| Instant::now() + CANCEL_STEP);
         let linger = self.reported_at.map(|at| at + LINGER);
@@ -291,12 +301,15 @@ impl Running {
             self.withdrawn = true;
             self.withdraw_calls(home, true);
         }
-        if let Some((_, at)) = self.kill {
+        if self.kill.is_some() {
             if self.is_to_be_told() {
                 self.told = self.ask_for(true);
             }
+            if self.dead_at.is_none() && self.process.get().is_some_and(is_dead) {
+                self.dead_at = Some(now);
+            }
             // A template that does not reap is stopped or broken: it goes, and its children with it.
-            if now >= at + self.patience() && self.end.is_none() {
+            if self.kill_limit().is_some_and(|limit| now >= limit) && self.end.is_none() {
                 if self.shown || self.is_to_be_told() || self.template.is_silent() {
                     self.give_up();
                 } else {
@@ -375,9 +388,11 @@ impl Running {
         Some(Instant::now().saturating_duration_since(hard))
     }
 
-    /// How long a template is waited for once its child is to be killed.
-    fn patience(&self) -> Duration {
-        if self.shown { REAPING } else { FORKING }
+    /// Until when a template is waited for once its child is to be killed.
+    fn kill_limit(&self) -> Option<Instant> {
+        let (_, at) = self.kill?;
+        let limit = at + if self.shown { REAPING } else { FORKING };
+        Some(self.dead_at.map_or(limit, |dead| limit.min(dead + REAPING_DEAD)))
     }
 
     /// Gives the template up, and with it all its children.
@@ -633,6 +648,12 @@ impl Drop for Running {
         }
         self.watch.sandbox.end();
     }
+}
+
+/// Has a process ended, be it reaped or not?
+fn is_dead(process: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(process, PollFlags::IN)];
+    matches!(rustix::event::poll(&mut fds, Some(&Timespec::default())), Ok(1))
 }
 
 /// When a run that begins now is worth a descriptor of its process.

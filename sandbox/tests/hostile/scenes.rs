@@ -309,6 +309,16 @@ fn a_template_that_dies(tally: &mut Tally) {
     let good = short(&outcome) == "T" && took < Duration::from_millis(600);
     tally.check("29 stopped", good, format_args!("{} {took:?}", short(&outcome)));
     tally.check("29 and the next run", works(&sandbox), "fails");
+    // One that is stopped while a run is under way does not hold its end up: the host has killed the process itself.
+    let (outcome, took) = std::thread::scope(|scope| {
+        let run = scope.spawn(|| by_template(&sandbox, "spin"));
+        std::thread::sleep(Duration::from_millis(60));
+        signal(sandbox.template_pids()[0], libc::SIGSTOP);
+        run.join().expect("a run")
+    });
+    let good = short(&outcome) == "T" && took < Duration::from_millis(2_500);
+    tally.check("29 stopped while busy", good, format_args!("{} {took:?}", short(&outcome)));
+    tally.check("29 and the next run", works(&sandbox), "fails");
 }
 
 /// 28.

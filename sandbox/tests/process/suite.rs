@@ -281,6 +281,17 @@ fn slates(sandbox: &Sandbox) {
     assert_eq!((kind.as_str(), run.text), ("arithmetic_error", None));
     assert_eq!(trace, ["line 2, column 3", "deep was called at line 3, column 1"]);
     assert_eq!(slate.run("[1 :a #{}]").text.as_deref(), Some("[1 :a #{}]"));
+    // A process that is gone is a lost connection; what it printed is there.
+    let lost = Sandbox::builder().engine(engine()).without_namespaces().build().unwrap();
+    let run = std::thread::scope(|scope| {
+        let run = scope.spawn(|| CleanSlate::new(&lost).run("(println 1) (tool/stuck {})"));
+        std::thread::sleep(Duration::from_millis(400));
+        let template = rustix::process::Pid::from_raw(i32::try_from(lost.template_pids()[0]).unwrap()).unwrap();
+        rustix::process::kill_process(template, rustix::process::Signal::KILL).unwrap();
+        run.join().unwrap()
+    });
+    assert!(matches!(run.failure, Some(SlateFailure::ConnectionLost(ref why)) if why.contains("template")), "{run:?}");
+    assert_eq!(run.output, "1\n");
     let run = slate.run("(fail :no)");
     assert!(matches!(run.failure, Some(SlateFailure::Error { ref reason, .. }) if reason == ":no"));
 }
