@@ -36,6 +36,7 @@ fn one_request_with_everything() {
     assert_eq!(answer["ledger"][0]["status"], "ok");
     assert_eq!(answer["ledger"][0]["result"], json!(2.5));
     assert_eq!(answer["limits"]["fuel"], json!(100_000));
+    assert_eq!(answer["cost_schedule"], json!(lisp_runtime::COST_SCHEDULE_VERSION));
     assert!(answer["usage"]["fuel"].as_u64() > Some(0));
     assert!(answer["run_id"].as_str().is_some_and(|id| id.len() > 16));
     assert!(answer.get("error").is_none());

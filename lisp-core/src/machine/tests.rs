@@ -211,6 +211,32 @@ fn a_call_is_taken_on_the_bill_of_the_program() {
     assert!(matches!(taken, Err(Some(error)) if error.reason == Reason::FuelExhausted));
 }
 
+/// Compiling a pattern is paid for once in a run: with the program that has it, or when the program has made it.
+#[test]
+fn patterns_are_paid_for_once() {
+    let fuel = |source: &str, compact_every: Option<u64>| {
+        let program = Program::compile(source, &ReadLimits::default()).expect("a program");
+        let settings = Settings { heap_bytes: 1 << 20, compact_every, ..Settings::default() };
+        let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), settings);
+        machine.load(Arc::new(program)).expect("it can be loaded");
+        while !matches!(machine.resume(1_000), Step::Done(_)) {}
+        machine.usage().fuel
+    };
+    let compiling = crate::regex::Regexes::fuel(r"\p{L}+");
+    assert!(compiling > 10_000, "{compiling}");
+    for (once, twice) in [
+        (r#"(re-find #"\p{L}+" "a")"#, r#"(do (re-find #"\p{L}+" "a") (re-find #"\p{L}+" "a"))"#),
+        (r#"(extract "\\p{L}+" "a" 0)"#, r#"(do (extract "\\p{L}+" "a" 0) (extract (str "\\p{L}" "+") "a" 0))"#),
+    ] {
+        let (first, both) = (fuel(once, None), fuel(twice, None));
+        assert!(first > compiling, "{once}: {first}");
+        assert!(both - first < compiling / 10, "{twice}: {first}, {both}");
+        for every in [1, 2, 3, 7] {
+            assert_eq!(fuel(twice, Some(every)), both, "{twice}, compacted at every {every}");
+        }
+    }
+}
+
 /// A name is found in a grant of many at once, and looking names up ends when it is to.
 #[test]
 fn names_of_grants_are_looked_up_in_a_table() {
