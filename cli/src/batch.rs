@@ -3,8 +3,9 @@
 use crate::door::{Door, DoorOption};
 use crate::exit::{Exit, Failure};
 use crate::options::LimitOptions;
-use lisp_runtime::answer_bytes_by;
+use lisp_runtime::{Answer, Engine, Error, Reason, answer_bytes_by, answer_refused};
 use std::io::{self, BufRead, BufWriter, Read, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
 
@@ -13,6 +14,13 @@ use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
 pub(crate) struct Arguments {
     #[command(flatten)]
     limits: LimitOptions,
+    /// The most that requests may ask for, such as timeout_ms=1000,heap_bytes=10000000; --limits holds where a request
+    /// asks for nothing. 0, as without the option, is no ceiling where a limit can be off
+    #[arg(long, value_name = "NAME=N", value_delimiter = ',')]
+    ceiling: Vec<String>,
+    /// The most bytes of a line; a longer one is skipped, and its answer is an error
+    #[arg(long, value_name = "N", default_value_t = 256 << 20, value_parser = clap::value_parser!(u64).range(1..))]
+    line_bytes: u64,
     #[command(flatten)]
     door: DoorOption,
     /// Requests at work at once; 0 is one for each core
@@ -20,8 +28,6 @@ pub(crate) struct Arguments {
     jobs: usize,
 }
 
-/// A longer line is no request.
-const LINE_BYTES: u64 = 256 << 20;
 /// Answers that may wait for an earlier one, for each worker.
 const AHEAD: usize = 8;
 /// The stack of a worker. Programs do not use it, the analysis of nested source does.
@@ -32,16 +38,21 @@ type Slot = Receiver<String>;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    if stands_in_for_closed_output() {
+        let why = "standard output is closed; to drop the answers write >/dev/null";
+        return Err(Failure::Stream(io::Error::other(why)));
+    }
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(arguments.jobs)
         .stack_size(STACK_BYTES)
         .build()
         .map_err(|error| Failure::Stream(io::Error::other(error)))?;
-    let door = Arc::new(arguments.door.open(arguments.limits.engine()?, pool.current_num_threads())?);
+    let door =
+        Arc::new(arguments.door.open(arguments.limits.engine_under(&arguments.ceiling)?, pool.current_num_threads())?);
     let ahead = pool.current_num_threads() * AHEAD;
     let (slots, queue) = mpsc::sync_channel(ahead);
     let writer = std::thread::Builder::new().name("ptcl-writer".into()).spawn(move || write_answers(&queue))?;
-    let read = read_requests(&door, &pool, &slots);
+    let read = read_requests(&door, &pool, &slots, arguments.line_bytes);
     drop(slots);
     let written = writer.join().unwrap_or_else(|_| Err(io::Error::other("the writer broke")));
     // A reader that stops because nobody listens is the writer's failure.
@@ -50,39 +61,74 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
+/// Is standard output what the standard library opens where it finds it closed: `/dev/null`, for reading too? A shell that
+/// redirects to `/dev/null` opens it for writing only.
+fn stands_in_for_closed_output() -> bool {
+    let is_null = std::fs::read_link("/proc/self/fd/1").is_ok_and(|path| path == Path::new("/dev/null"));
+    // Flags are octal; the last digit is the access mode, 2 for both.
+    let both = |info: String| info.lines().any(|line| line.starts_with("flags:") && line.ends_with('2'));
+    is_null && std::fs::read_to_string("/proc/self/fdinfo/1").is_ok_and(both)
+}
+
 /// Reads lines and puts them to work, in order and never too far ahead of the answers.
-fn read_requests(door: &Arc<Door>, pool: &rayon::ThreadPool, slots: &SyncSender<Slot>) -> io::Result<()> {
+fn read_requests(
+    door: &Arc<Door>,
+    pool: &rayon::ThreadPool,
+    slots: &SyncSender<Slot>,
+    line_bytes: u64,
+) -> io::Result<()> {
     let mut input = io::stdin().lock();
     loop {
-        let Some(line) = read_line(&mut input)? else { return Ok(()) };
-        if line.iter().all(u8::is_ascii_whitespace) {
-            continue;
-        }
+        let line = match read_line(&mut input, line_bytes)? {
+            Line::End => return Ok(()),
+            Line::Text(line) if line.iter().all(u8::is_ascii_whitespace) => continue,
+            line => line,
+        };
         let (answer, slot) = mpsc::sync_channel(1);
         if slots.send(slot).is_err() {
             return Ok(());
         }
         let door = door.clone();
         pool.spawn(move || {
-            let answered = answer_bytes_by(door.engine(), &line, |request| door.run(request));
+            let answered = match &line {
+                Line::Text(line) => answer_bytes_by(door.engine(), line, |request| door.run(request)),
+                Line::TooLong | Line::End => answer_to_long_line(door.engine(), line_bytes),
+            };
             // Nobody listens when the writer is gone.
             let _ = answer.send(answered.to_json());
         });
     }
 }
 
-/// The next line, cut when it is longer than any request may be. `None` at the end.
-fn read_line(input: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
+/// What comes next on standard input.
+enum Line {
+    Text(Vec<u8>),
+    /// More bytes than a line may have; they are gone.
+    TooLong,
+    End,
+}
+
+/// The next line. Of one that is too long no more is kept than a line may have.
+fn read_line(input: &mut impl BufRead, most: u64) -> io::Result<Line> {
     let mut line = Vec::new();
-    let read = input.by_ref().take(LINE_BYTES).read_until(b'\n', &mut line)?;
+    // One more for the end of the line.
+    let read = input.by_ref().take(most.saturating_add(1)).read_until(b'\n', &mut line)?;
     if read == 0 {
-        return Ok(None);
+        return Ok(Line::End);
     }
-    if read as u64 == LINE_BYTES && line.last() != Some(&b'\n') {
-        line = vec![b'?'];
+    if read as u64 > most && line.last() != Some(&b'\n') {
+        drop(line);
         skip_line(input)?;
+        return Ok(Line::TooLong);
     }
-    Ok(Some(line))
+    Ok(Line::Text(line))
+}
+
+fn answer_to_long_line(engine: &Engine, most: u64) -> Answer {
+    let error = Error::new(Reason::ProgramTooLarge, format!("not a request: the line has more than {most} bytes"))
+        .hint("send less data, or raise the limit with --line-bytes")
+        .detail("limit_bytes", most);
+    answer_refused(engine, error)
 }
 
 fn skip_line(input: &mut impl BufRead) -> io::Result<()> {

@@ -3,8 +3,8 @@
 use crate::exit::Failure;
 use crate::report::Text;
 use clap::Args;
-use lisp_runtime::{Engine, Input, Limits, LimitsRequest, Signature};
-use std::io::Read;
+use lisp_runtime::{Engine, HostFault, Input, Limits, LimitsRequest, Observer, Signature};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// What a program gets.
@@ -43,20 +43,43 @@ impl LimitOptions {
     /// An engine with these limits that lets programs' requests have looser ones: who types the command is the
     /// operator and the client.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
-        let mut asked = LimitsRequest::default();
-        for option in &self.limits {
-            let wrong = |why: String| Failure::Usage(format!("--limits {option}: {why}"));
-            let (name, value) = option.split_once('=').ok_or_else(|| wrong("write NAME=N".to_owned()))?;
-            let value = value.replace('_', "").parse().map_err(|_| wrong(format!("{value} is no whole number")))?;
-            asked.set(name, value).map_err(|error| wrong(error.to_string()))?;
-        }
-        let builder = Engine::builder().limits(Limits::default().with(&asked)).ceiling(Limits::unlimited());
+        self.engine_under(&[])
+    }
+
+    /// An engine with these limits for requests that ask for none, whose requests have no looser ones than the ceiling's.
+    pub(crate) fn engine_under(&self, ceiling: &[String]) -> Result<Engine, Failure> {
+        let builder = Engine::builder()
+            .limits(Limits::default().with(&asked("--limits", &self.limits)?))
+            .ceiling(Limits::unlimited().with(&asked("--ceiling", ceiling)?));
         let builder = match self.tool_threads {
             Some(threads) => builder.tool_threads(threads),
             None => builder,
         };
-        builder.build().map_err(|error| Failure::Usage(error.to_string()))
+        builder.observer(StandardError).build().map_err(|error| Failure::Usage(error.to_string()))
     }
+}
+
+/// Says on standard error what the operator is to know.
+struct StandardError;
+
+impl Observer for StandardError {
+    fn host_fault(&self, fault: &HostFault<'_>) {
+        let line = format!("ptcl: host_fault: {}\n", fault.message.replace('\n', " "));
+        // Without standard error there is nobody to tell.
+        let _ = std::io::stderr().lock().write_all(line.as_bytes());
+    }
+}
+
+/// The limits that an option names.
+fn asked(option: &str, limits: &[String]) -> Result<LimitsRequest, Failure> {
+    let mut asked = LimitsRequest::default();
+    for limit in limits {
+        let wrong = |why: String| Failure::Usage(format!("{option} {limit}: {why}"));
+        let (name, value) = limit.split_once('=').ok_or_else(|| wrong("write NAME=N".to_owned()))?;
+        let value = value.replace('_', "").parse().map_err(|_| wrong(format!("{value} is no whole number")))?;
+        asked.set(name, value).map_err(|error| wrong(error.to_string()))?;
+    }
+    Ok(asked)
 }
 
 impl Grant {

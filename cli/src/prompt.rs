@@ -2,8 +2,9 @@
 
 use crate::exit::{Exit, Failure};
 use crate::options;
-use lisp_runtime::{Engine, Tool};
-use serde_json::Value;
+use lisp_runtime::{Engine, ScriptedTool, Tool};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -20,18 +21,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut builder = Engine::builder();
     if let Some(path) = &arguments.tools {
         let wrong = |why: &dyn std::fmt::Display| Failure::Usage(format!("--tools {}: {why}", path.display()));
-        let tools: serde_json::Map<String, Value> =
+        let tools: BTreeMap<String, Box<RawValue>> =
             serde_json::from_str(&options::read_file(path)?).map_err(|error| wrong(&error))?;
         for (name, tool) in tools {
             let granted = Tool::external(&name);
-            builder = builder.grant(match tool.as_str().or_else(|| tool.get("signature")?.as_str()) {
-                Some(signature) => granted.signature(signature),
-                None if tool.is_object() => granted,
-                None => return Err(wrong(&format!("{name} needs a signature, such as \"(n :int) -> :string\""))),
+            builder = builder.grant(match signature(tool.get()) {
+                Ok(Some(signature)) => granted.signature(signature),
+                Ok(None) => granted,
+                Err(why) => return Err(wrong(&format!("{name}: {why}"))),
             });
         }
     }
     let engine = builder.build().map_err(|error| Failure::Usage(format!("--tools: {error}")))?;
     std::io::stdout().lock().write_all(engine.prompt().as_bytes())?;
     Ok(Exit::Ok)
+}
+
+/// The signature of a tool that is given as a text or as a request describes it, if it has one.
+fn signature(tool: &str) -> Result<Option<String>, String> {
+    if let Ok(signature) = serde_json::from_str(tool) {
+        return Ok(Some(signature));
+    }
+    let described: Result<ScriptedTool, _> = serde_json::from_str(tool);
+    described.map(|tool| tool.signature).map_err(|error| match tool.starts_with('{') {
+        true => error.to_string(),
+        false => "it needs a signature, such as \"(n :int) -> :string\"".to_owned(),
+    })
 }

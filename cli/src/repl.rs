@@ -12,7 +12,7 @@ use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Editor, Helper};
-use std::io::{IsTerminal, Write};
+use std::io::{BufRead, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 
 /// What the command takes.
@@ -44,6 +44,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut session = arguments.door.open(engine, 1)?.session(input)?;
     let handler = session.cancel_handle().clone();
     ctrlc::set_handler(move || handler.cancel()).map_err(|error| Failure::Prompt(error.to_string()))?;
+    if !std::io::stdin().is_terminal() {
+        return converse(&mut Typed::Piped { lines: 0 }, &mut session, &arguments.grant);
+    }
     let mut editor: Editor<Prompt, FileHistory> = Editor::new().map_err(|error| Failure::Prompt(error.to_string()))?;
     editor.set_helper(Some(Prompt::default()));
     let history = history_file();
@@ -51,11 +54,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         // There is none the first time.
         let _ = editor.load_history(path);
     }
-    if std::io::stdin().is_terminal() {
-        println!("PTC-Lisp {}. :help for help, Ctrl-D to leave.", env!("CARGO_PKG_VERSION"));
-    }
-    let done = converse(&mut editor, &mut session, &arguments.grant);
+    println!("PTC-Lisp {}. :help for help, Ctrl-D to leave.", env!("CARGO_PKG_VERSION"));
+    let mut typed = Typed::AtTerminal(Box::new(editor));
+    let done = converse(&mut typed, &mut session, &arguments.grant);
     if let Some(path) = &history
+        && let Typed::AtTerminal(editor) = &mut typed
         && let Err(error) = editor.save_history(path)
     {
         eprintln!("ptcl: {}: {error}", path.display());
@@ -63,36 +66,109 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     done
 }
 
-fn converse(editor: &mut Editor<Prompt, FileHistory>, session: &mut Turns, grant: &Grant) -> Result<Exit, Failure> {
+/// Where forms come from.
+enum Typed {
+    AtTerminal(Box<Editor<Prompt, FileHistory>>),
+    /// A file or a pipe; lines are counted for its errors.
+    Piped {
+        lines: u64,
+    },
+}
+
+impl Typed {
+    /// The next form, or several, as they were typed; `None` at the end.
+    fn next(&mut self) -> Result<Option<String>, Failure> {
+        match self {
+            Typed::AtTerminal(editor) => loop {
+                match editor.readline("ptc> ") {
+                    Ok(line) => {
+                        // A history that cannot be kept is no reason to stop.
+                        let _ = editor.add_history_entry(line.trim());
+                        return Ok(Some(line));
+                    }
+                    Err(ReadlineError::Interrupted) => {}
+                    Err(ReadlineError::Eof) => return Ok(None),
+                    Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::InvalidData => {
+                        eprintln!("ptcl: that is no UTF-8");
+                    }
+                    Err(error) => return Err(Failure::Prompt(error.to_string())),
+                }
+            },
+            Typed::Piped { lines } => {
+                let mut text = String::new();
+                while let Some(line) = piped_line(lines)? {
+                    text.push_str(&line);
+                    if is_command(&text) || !is_incomplete(&text) {
+                        return Ok(Some(text));
+                    }
+                }
+                // What is not complete at the end gets its error.
+                Ok((!text.trim().is_empty()).then_some(text))
+            }
+        }
+    }
+
+    /// Names that may complete what is typed.
+    fn offer(&mut self, names: Vec<String>) {
+        if let Typed::AtTerminal(editor) = self
+            && let Some(prompt) = editor.helper_mut()
+        {
+            prompt.defined = names;
+        }
+    }
+}
+
+/// The next line that is UTF-8; of another it says so and goes on.
+fn piped_line(lines: &mut u64) -> Result<Option<String>, Failure> {
+    loop {
+        let mut line = Vec::new();
+        if std::io::stdin().lock().read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        *lines = lines.saturating_add(1);
+        match String::from_utf8(line) {
+            Ok(line) => return Ok(Some(line)),
+            Err(error) => eprintln!("ptcl: line {lines} of standard input is skipped: {error}"),
+        }
+    }
+}
+
+/// Is it one word that begins like a command?
+fn is_command(text: &str) -> bool {
+    text.trim_start().starts_with(':') && !text.trim().contains(char::is_whitespace)
+}
+
+/// The word that looks like a command in what is not one: a name behind a colon, first in its line.
+fn unknown_command(text: &str) -> Option<&str> {
+    let word = text.split_whitespace().next()?;
+    let name = word.strip_prefix(':')?;
+    (!name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic() || matches!(c, '-' | '?' | '!'))).then_some(word)
+}
+
+fn converse(typed: &mut Typed, session: &mut Turns, grant: &Grant) -> Result<Exit, Failure> {
     let mut texts = Texts { grant, turns: Vec::new() };
     loop {
-        let line = match editor.readline("ptc> ") {
-            Ok(line) => line,
-            Err(ReadlineError::Interrupted) => continue,
-            Err(ReadlineError::Eof) => return Ok(Exit::Ok),
-            Err(error) => return Err(Failure::Prompt(error.to_string())),
-        };
+        let Some(line) = typed.next()? else { return Ok(Exit::Ok) };
         let text = line.trim();
         if text.is_empty() {
             continue;
         }
-        // A history that cannot be kept is no reason to stop.
-        let _ = editor.add_history_entry(text);
         match text {
             ":quit" | ":q" | ":exit" => return Ok(Exit::Ok),
             ":help" | ":h" => println!("{HELP}"),
             ":names" => println!("{}", session.names().join(" ")),
             _ => {
                 session.cancel_handle().reset();
+                if let Some(word) = unknown_command(text) {
+                    eprintln!("{word} is read as a keyword: the commands are :help, :names and :quit");
+                }
                 texts.turns.push(line);
                 let outcome = session.eval(texts.turns.last().map_or("", String::as_str));
                 show(&outcome, &texts)?;
                 if session.is_lost() {
                     eprintln!("The process of the session is gone, and with it the definitions.");
                 }
-                if let Some(prompt) = editor.helper_mut() {
-                    prompt.defined = session.names();
-                }
+                typed.offer(session.names());
             }
         }
     }
@@ -165,8 +241,7 @@ impl Hinter for Prompt {
 impl Validator for Prompt {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         let text = context.input();
-        let command = text.trim_start().starts_with(':') && !text.trim().contains(char::is_whitespace);
-        Ok(match !command && is_incomplete(text) {
+        Ok(match !is_command(text) && is_incomplete(text) {
             true => ValidationResult::Incomplete,
             false => ValidationResult::Valid(None),
         })

@@ -410,3 +410,92 @@ fn each_program_of_a_slate_begins_anew() {
     let done = ptcl(&["slate", "--timeout", "200", &endless.display().to_string()], "");
     assert_eq!((out(&done).as_str(), done.status.code()), ("1\n", Some(5)), "{}", err(&done));
 }
+
+#[test]
+fn prompt_refuses_a_tool_with_fields_that_it_does_not_know() {
+    let tools = |text: &str| file("tools.json", text).display().to_string();
+    let swallowed = r#"{"weather": {"description": "the weather", "parameters": {}}}"#;
+    let done = ptcl(&["prompt", "--tools", &tools(swallowed)], "");
+    assert_eq!(done.status.code(), Some(2));
+    assert!(err(&done).contains("weather: unknown field `description`"), "{}", err(&done));
+    let done = ptcl(&["prompt", "--tools", &tools(r#"{"weather": 1}"#)], "");
+    assert!(err(&done).contains("weather: it needs a signature"), "{}", err(&done));
+    let known = r#"{"a": "(n :int) -> :string", "b": {"signature": "() -> :int", "returns": 1}, "c": {}}"#;
+    let done = ptcl(&["prompt", "--tools", &tools(known)], "");
+    assert!(out(&done).contains("tool/a (n :int) -> :string") && out(&done).contains("tool/b"), "{}", err(&done));
+}
+
+#[test]
+fn a_ceiling_holds_whatever_a_request_asks_for() {
+    let requests = "{\"program\":\"1\"}\n{\"program\":\"1\",\"limits\":{\"fuel\":50}}\n{\"program\":\"1\",\"limits\":{\"fuel\":0}}\n";
+    let fuel = |options: &[&str]| -> Vec<u64> {
+        let done = ptcl(&[&["batch"], options].concat(), requests);
+        let limit = |line: &str| serde_json::from_str::<serde_json::Value>(line).ok()?["limits"]["fuel"].as_u64();
+        out(&done).lines().filter_map(limit).collect()
+    };
+    assert_eq!(fuel(&["--limits", "fuel=10"]), [10, 50, 0]);
+    assert_eq!(fuel(&["--limits", "fuel=10", "--ceiling", "fuel=20"]), [10, 20, 20]);
+    assert_eq!(fuel(&["--ceiling", "fuel=20"]), [20, 20, 20]);
+    let done = ptcl(&["batch", "--ceiling", "fuels=20"], "");
+    assert_eq!(done.status.code(), Some(2));
+    assert!(err(&done).contains("--ceiling fuels=20: there is no limit fuels"), "{}", err(&done));
+}
+
+#[test]
+fn a_line_that_is_too_long_has_an_error_of_its_own() {
+    let fits = "{\"program\":\"(+ 1 2)\"}";
+    let input = format!("{fits}\n{fits:<24}\n{}\n{fits}\n{fits} ", "[".repeat(100_000));
+    let done = ptcl(&["batch", "--line-bytes", "23"], &input);
+    let answers: Vec<serde_json::Value> =
+        out(&done).lines().map(|line| serde_json::from_str(line).expect("an answer")).collect();
+    let reasons: Vec<_> = answers.iter().map(|a| a["error"]["reason"].as_str().unwrap_or("none")).collect();
+    assert_eq!(reasons, ["none", "program_too_large", "program_too_large", "none", "none"], "{}", out(&done));
+    let error = &answers[1]["error"];
+    assert_eq!(
+        (&error["message"], &error["details"]["limit_bytes"]),
+        (&"not a request: the line has more than 23 bytes".into(), &23.into())
+    );
+    assert!(error["hint"].as_str().is_some_and(|hint| hint.contains("--line-bytes")), "{error}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn answers_are_not_lost_without_standard_output() {
+    let answers = |redirection: &str| {
+        let line = "{\"program\":\"1\"}";
+        let script = format!("echo '{line}' | \"$0\" batch {redirection}");
+        let done = Command::new("sh").args(["-c", &script, env!("CARGO_BIN_EXE_ptcl")]).output().expect("a shell");
+        (done.status.code(), err(&done))
+    };
+    let (code, said) = answers(">&-");
+    assert_eq!(code, Some(74), "{said}");
+    assert!(said.contains("standard output is closed"), "{said}");
+    assert_eq!(answers(">/dev/null"), (Some(0), String::new()));
+    assert_eq!(answers("2>&-"), (Some(0), String::new()));
+}
+
+#[test]
+fn a_prompt_without_a_terminal_keeps_no_history_and_goes_on_after_a_bad_line() {
+    let home = std::env::temp_dir().join(format!("ptcl-test-home-{}", std::process::id()));
+    std::fs::create_dir_all(&home).expect("a directory");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ptcl"))
+        .arg("repl")
+        .env("HOME", &home)
+        .env_remove("XDG_STATE_HOME")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("ptcl starts");
+    let typed = b"(+ 1 1)\n(str \"\xff\")\n(+ 2\n   2)\n:load lib.clj\n:nope\n{:a";
+    child.stdin.take().expect("a pipe").write_all(typed).expect("it reads");
+    let done = child.wait_with_output().expect("ptcl ends");
+    let kept = std::fs::read_dir(&home).expect("a directory").count();
+    let _ = std::fs::remove_dir_all(&home);
+    let (out, said) = (out(&done), err(&done));
+    assert_eq!((out.as_str(), done.status.code()), ("2\n4\n:nope\n", Some(0)), "{said}");
+    assert!(said.contains("line 2 of standard input is skipped: invalid utf-8"), "{said}");
+    assert!(said.contains(":load is read as a keyword: the commands are :help, :names and :quit"), "{said}");
+    assert!(said.contains("parse_error"), "what is not complete at the end: {said}");
+    assert_eq!(kept, 0, "nothing is written at home");
+}

@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::input::{DataSet, Input, Source};
 use crate::limits::{Limits, bytes};
+use crate::observer::{Observed, Observer};
 use crate::outcome::{Outcome, Phase, Problem};
 use crate::parallel::{Exec, Inline, OnPool, Pool, ToolThreads, cores, work};
 use crate::program::Program;
@@ -37,6 +38,7 @@ struct Inner {
     tool_threads: ToolThreads,
     clock: Clock,
     cores: Option<usize>,
+    observed: Observed,
 }
 
 /// Where the workers of parallel calls run.
@@ -67,6 +69,7 @@ impl Default for Engine {
             tool_threads: ToolThreads::shared(),
             clock: Clock::default(),
             cores: None,
+            observed: Observed::default(),
         }))
     }
 }
@@ -79,6 +82,10 @@ impl Engine {
 
     pub(crate) fn clock(&self) -> &Clock {
         &self.0.clock
+    }
+
+    pub(crate) fn observed(&self) -> &Observed {
+        &self.0.observed
     }
 
     /// How many cores the other half of a run is to count.
@@ -229,6 +236,7 @@ impl Engine {
             clock_replay: input.clock.clone(),
             makes: input.makes,
             on_print: input.on_print.clone(),
+            observed: self.0.observed.clone(),
         })
     }
 
@@ -260,7 +268,7 @@ impl Engine {
         let mut outcome = Outcome::of_problem(problem, limits);
         outcome.usage.duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         outcome.usage.compute_us = outcome.usage.duration_us;
-        outcome
+        self.0.observed.ended(outcome)
     }
 }
 
@@ -407,6 +415,7 @@ pub struct EngineBuilder {
     pool: Threads,
     tool_threads: Option<usize>,
     pub(crate) clock: Clock,
+    observed: Observed,
     /// As the other half of a run counts them, in the half that is sent off.
     pub(crate) cores: Option<usize>,
 }
@@ -470,6 +479,25 @@ impl EngineBuilder {
         self
     }
 
+    /// Tells an observer of what happens in the runs of this engine, also behind the process door.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, HostFault, Observer};
+    /// struct Alarm;
+    /// impl Observer for Alarm {
+    ///     fn host_fault(&self, fault: &HostFault<'_>) {
+    ///         eprintln!("a contained fault of the interpreter: {}", fault.message);
+    ///     }
+    /// }
+    /// let engine = Engine::builder().observer(Alarm).build()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.observed = Observed::by(observer);
+        self
+    }
+
     /// Grants a tool that a closure answers.
     #[must_use]
     pub fn tool<R: Serialize>(
@@ -512,6 +540,7 @@ impl EngineBuilder {
             tool_threads,
             clock: self.clock,
             cores: self.cores,
+            observed: self.observed,
         })))
     }
 }

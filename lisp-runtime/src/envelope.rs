@@ -240,6 +240,11 @@ pub fn answer_bytes_by(engine: &Engine, line: &[u8], door: impl FnOnce(&Request<
     }
 }
 
+/// The answer to a line that is refused before it is read, for example because it is too long.
+pub fn answer_refused(engine: &Engine, error: Error) -> Answer {
+    Answer::new(None, &Outcome::of_problem(Box::new(Problem::new(error, Phase::Setup)), *engine.limits()))
+}
+
 fn no_request(engine: &Engine, id: Option<Box<RawValue>>, why: &str) -> Answer {
     let error = Error::new(Reason::ParseError, format!("not a request: {why}"))
         .hint("a request is one JSON object with at least `program`");

@@ -36,6 +36,7 @@ mod envelope;
 mod input;
 mod ledger;
 mod limits;
+mod observer;
 mod outcome;
 mod parallel;
 mod print_hook;
@@ -55,12 +56,13 @@ pub use clock::Reading;
 pub use engine::{CallId, Engine, EngineBuilder, Progress, Waiting};
 pub use envelope::{
     Answer, Cut, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_bytes, answer_bytes_by,
-    answer_line, answer_line_by,
+    answer_line, answer_line_by, answer_refused,
 };
 pub use input::{DataSet, Input};
 pub use limits::{Limits, LimitsRequest, UnknownLimit};
 pub use lisp_core::cost::COST_SCHEDULE_VERSION;
 pub use lisp_core::{Detail, Error, Reason, Span};
+pub use observer::{HostFault, Observer};
 pub use outcome::{
     Call, CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, ValueError, Verdict,
 };

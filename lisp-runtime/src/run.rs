@@ -5,6 +5,7 @@ use crate::cancel::Cancel;
 use crate::clock::{Clock, Reading};
 use crate::input::{Given, Input, Makes, Source};
 use crate::limits::{Limits, bytes};
+use crate::observer::Observed;
 use crate::outcome::{Answer, Call, Outcome, OutcomeKind, Phase, Position, Problem, Usage, Verdict};
 use crate::parallel::{Exec, Group, Inline, Owner, Task};
 use crate::print_hook::PrintHook;
@@ -47,6 +48,7 @@ pub(crate) struct Setting {
     /// What the clock told in the run that is replayed.
     pub(crate) clock_replay: Vec<Reading>,
     pub(crate) on_print: Option<PrintHook>,
+    pub(crate) observed: Observed,
     /// What is made of it besides its result.
     pub(crate) makes: Makes,
 }
@@ -605,7 +607,7 @@ impl Run {
         let calls = self.actor.ledger.numbers();
         let (ledger, ledger_dropped) = self.actor.ledger.take();
         debug_assert!(answer.as_ref().err().is_none_or(|problem| Verdict::of(problem.error.reason) != Verdict::Ok));
-        Outcome {
+        self.common.setting.observed.ended(Outcome {
             answer,
             prints,
             prints_dropped,
@@ -615,7 +617,7 @@ impl Run {
             clock: self.common.clock.take(),
             calls,
             limits: self.common.setting.limits,
-        }
+        })
     }
 }
 

@@ -66,7 +66,7 @@ impl Session {
         let turn = program.and_then(|program| self.turn(started, &program));
         let mut run = match turn {
             Ok(run) => run,
-            Err(problem) => return Outcome::of_problem(problem, limits),
+            Err(problem) => return self.engine.observed().ended(Outcome::of_problem(problem, limits)),
         };
         let outcome = drive(&mut run);
         if outcome.verdict() != Verdict::HostFault && !run.is_set_up() {

@@ -258,3 +258,31 @@ fn a_hook_that_panics_costs_no_line_of_the_outcome() {
     let outcome = engine.eval("(println 1) (println 2) 3", Input::new().on_print(|_| panic!("a test's panic")));
     assert_eq!((outcome.prints.len(), outcome.value::<i64>().unwrap()), (2, 3));
 }
+
+/// What an observer is told.
+#[derive(Clone, Default)]
+struct Told(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
+
+impl lisp_runtime::Observer for Told {
+    fn host_fault(&self, fault: &lisp_runtime::HostFault<'_>) {
+        self.0.lock().expect("no panic while it is held").push(fault.message.to_owned());
+    }
+}
+
+#[test]
+fn an_observer_is_told_of_a_contained_fault_once() {
+    let told = Told::default();
+    // A clock of the host that breaks is caught where a bug of the interpreter would be.
+    let engine = Engine::builder().clock(|| panic!("broken")).observer(told.clone()).build().expect("an engine");
+    assert!(engine.eval("(inc nil)", Input::new()).problem().is_some());
+    assert!(told.0.lock().expect("it is free").is_empty(), "an error of the program is none");
+    let outcome = engine.eval("(System/currentTimeMillis)", Input::new());
+    assert_eq!(outcome.verdict(), Verdict::HostFault);
+    let message = outcome.problem().map(|problem| problem.error.message.clone());
+    assert_eq!(told.0.lock().expect("it is free").as_slice(), [message.expect("a problem")]);
+    // So is one that the host finds in a run of another process.
+    let input = Input::new();
+    let Ok((_, mut home)) = engine.send_off("1", &input, &[], false) else { panic!("nothing is wrong with it") };
+    home.fail(lisp_runtime::Error::new(Reason::HostFault, "it is gone"), None);
+    assert_eq!(told.0.lock().expect("it is free").last().map(String::as_str), Some("it is gone"));
+}

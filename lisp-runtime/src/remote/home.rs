@@ -9,6 +9,7 @@ use crate::engine::Engine;
 use crate::input::Input;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
+use crate::observer::Observed;
 use crate::outcome::{Answer, Outcome, Phase, Problem, Usage};
 use crate::parallel::{Ticket as Place, ToolThreads};
 use crate::print_hook::PrintHook;
@@ -40,6 +41,7 @@ pub struct Home {
     clock: Clock,
     most_readings: usize,
     on_print: Option<PrintHook>,
+    observed: Observed,
     /// How many lines the hook has seen. A report may have all lines again, in the program's order.
     hooked: usize,
     /// Turns of the session before the first one that the other half has seen.
@@ -201,6 +203,7 @@ impl Home {
             clock: engine.clock().clone(),
             most_readings: input.clock.len().max(RunClock::MOST),
             on_print: input.on_print.clone(),
+            observed: engine.observed().clone(),
             hooked: 0,
             turns_before: 0,
         }
@@ -419,7 +422,7 @@ impl Home {
         usage.output_bytes = (prints.iter().map(String::len).sum::<usize>() + value) as u64;
         let calls = self.ledger.numbers();
         let (ledger, ledger_dropped) = self.ledger.take();
-        Outcome {
+        self.observed.ended(Outcome {
             answer,
             prints,
             prints_dropped,
@@ -429,6 +432,6 @@ impl Home {
             clock: Vec::new(),
             calls,
             limits: self.limits,
-        }
+        })
     }
 }
