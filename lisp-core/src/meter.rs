@@ -8,6 +8,7 @@ pub struct Prints {
     /// What counts against the total.
     counted: usize,
     dropped: u64,
+    cut: u64,
     /// The most characters of one line; longer lines are cut, with a mark. 0 is no limit.
     pub line_chars: usize,
     /// The most bytes of all lines together, each with [`Prints::LINE_BYTES`] more. 0 is no limit.
@@ -23,6 +24,7 @@ impl Default for Prints {
             bytes: 0,
             counted: 0,
             dropped: 0,
+            cut: 0,
             line_chars: 2_000,
             total_bytes: 1_000_000,
             pauses: false,
@@ -47,8 +49,16 @@ impl Prints {
         self.lines.push(line);
     }
 
+    /// Adds a line that is the beginning of one which is longer than it may be.
+    pub fn push_cut(&mut self, line: String) {
+        let dropped = self.dropped;
+        self.push(line);
+        self.cut += u64::from(self.dropped == dropped);
+    }
+
     /// Adds what a worker printed.
     pub fn absorb(&mut self, other: Prints) {
+        self.cut += other.cut;
         for line in other.lines {
             self.push(line);
         }
@@ -71,13 +81,18 @@ impl Prints {
                 self.dropped, self.total_bytes
             ));
         }
-        (self.bytes, self.counted, self.dropped) = (0, 0, 0);
+        (self.bytes, self.counted, self.dropped, self.cut) = (0, 0, 0, 0);
         lines
     }
 
     /// How many lines were not kept.
     pub fn dropped(&self) -> u64 {
         self.dropped
+    }
+
+    /// How many of the lines are cut.
+    pub fn cut(&self) -> u64 {
+        self.cut
     }
 
     /// Bytes kept.

@@ -6,6 +6,7 @@ use crate::clock::RunClock;
 use crate::desk::{Admission, Desk, Kept, Key, Ticket};
 use crate::ledger::Ledger;
 use crate::limits::{Limits, bytes};
+use crate::outcome::Preview;
 use crate::parallel::{ParallelBudget, Place, Task};
 use crate::project;
 use crate::run::Setting;
@@ -412,6 +413,9 @@ impl Actor {
                 None
             }
             Err(Some(error)) => {
+                if matches!(error.reason, Reason::InvalidToolArgs | Reason::ResultLimitExceeded) {
+                    self.refuse(&tool, &error, limit);
+                }
                 self.machine.reply_error(with_signature(error, &tool));
                 None
             }
@@ -453,6 +457,20 @@ impl Actor {
             common: self.common.clone(),
         });
         Some(Need::Call(tool, call))
+    }
+
+    /// Records a call that is not made because of its arguments: as the tool would have got them, or as they are written when
+    /// they are none.
+    fn refuse(&mut self, tool: &Tool, error: &Error, limit: usize) {
+        let arguments = self.machine.with_call(|h, _, args| {
+            project::with_room(h, limit, || match project::arguments(h, tool, args) {
+                Ok(map) => project::json(h, Value::Map(map), &tool.name, limit),
+                Err(_) => project::json(h, h.vector(args)?, &tool.name, limit),
+            })
+        });
+        let arguments = arguments.and_then(Result::ok).unwrap_or_else(|| "null".to_owned());
+        let worker = self.place.as_ref().map(|place| place.path()).unwrap_or_default();
+        self.ledger.refused(&tool.name, Preview::of(&arguments), &error.message, worker);
     }
 
     /// Does it wait for the reply to this call?

@@ -1,6 +1,7 @@
 //! Where the tool calls of a run are taken: the count, the cache, and what of them goes into the ledger.
 
 use crate::ledger::Ledger;
+use crate::outcome::Preview;
 use crate::tool::{Reply, Tool};
 use lisp_core::{Error, Reason};
 use std::collections::HashMap;
@@ -107,6 +108,7 @@ impl<W> Desk<W> {
             let error = Error::new(Reason::ToolCallLimitExceeded, format!("a run may call tools {limit} times"))
                 .hint("call tools less often, for example once for all rows, or raise the limit tool_calls")
                 .detail("limit", limit);
+            ledger.refused(&tool.name, Preview::of(arguments), &error.message, worker);
             return Admission::Refused(error);
         };
         let number = before + 1;

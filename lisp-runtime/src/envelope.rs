@@ -267,12 +267,18 @@ pub struct Cut {
     /// Those that are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines_shown: Option<u64>,
+    /// Those of them that are cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines_cut: Option<u64>,
     /// All tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries_total: Option<u64>,
     /// Those that are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries_shown: Option<u64>,
+    /// Those of them whose arguments or result are cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries_cut: Option<u64>,
     /// Why nothing is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -291,17 +297,23 @@ fn truncated(outcome: &Outcome) -> BTreeMap<String, Cut> {
     if let Some(error) = outcome.memory_error() {
         truncated.insert("memory".to_owned(), Cut { message: Some(error.message.clone()), ..Cut::default() });
     }
-    if outcome.ledger_dropped > 0 {
+    let is_cut = |entry: &&LedgerEntry| {
+        !entry.arguments.is_whole() || entry.result.as_ref().is_some_and(|result| !result.is_whole())
+    };
+    let entries_cut = outcome.ledger.iter().filter(is_cut).count() as u64;
+    if outcome.ledger_dropped > 0 || entries_cut > 0 {
         let shown = outcome.ledger.len() as u64;
         let total = shown.saturating_add(outcome.ledger_dropped);
-        let cut = Cut { entries_total: Some(total), entries_shown: Some(shown), ..Cut::default() };
+        let entries_cut = (entries_cut > 0).then_some(entries_cut);
+        let cut = Cut { entries_total: Some(total), entries_shown: Some(shown), entries_cut, ..Cut::default() };
         truncated.insert("ledger".to_owned(), cut);
     }
-    if outcome.prints_dropped > 0 {
-        // The last line says how many more there were.
-        let shown = outcome.prints.len().saturating_sub(1) as u64;
+    if outcome.prints_dropped > 0 || outcome.prints_cut > 0 {
+        // When there were more lines, the last one says so.
+        let shown = outcome.prints.len().saturating_sub(usize::from(outcome.prints_dropped > 0)) as u64;
         let total = shown.saturating_add(outcome.prints_dropped);
-        let cut = Cut { lines_total: Some(total), lines_shown: Some(shown), ..Cut::default() };
+        let lines_cut = (outcome.prints_cut > 0).then_some(outcome.prints_cut);
+        let cut = Cut { lines_total: Some(total), lines_shown: Some(shown), lines_cut, ..Cut::default() };
         truncated.insert("prints".to_owned(), cut);
     }
     truncated
@@ -394,9 +406,15 @@ pub struct LedgerLine {
     pub arguments: Box<RawValue>,
     /// How the call ended.
     pub status: CallStatus,
+    /// The bytes of the whole text of the arguments, when they are the beginning of it, as a string.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments_bytes: Option<u64>,
     /// Its result; the beginning of its text when it is long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RawValue>>,
+    /// The bytes of the whole text of the result, when it is the beginning of it, as a string.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_bytes: Option<u64>,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -412,12 +430,19 @@ impl From<&LedgerEntry> for LedgerLine {
             name: entry.name.clone(),
             arguments: preview(&entry.arguments),
             status: entry.status,
+            arguments_bytes: cut_of(&entry.arguments),
             result: entry.result.as_ref().map(preview),
+            result_bytes: entry.result.as_ref().and_then(cut_of),
             error: entry.error.clone(),
             duration_us: entry.duration_us,
             worker: entry.worker.clone(),
         }
     }
+}
+
+/// The bytes of the whole text when this is the beginning of it.
+fn cut_of(of: &Preview) -> Option<u64> {
+    (!of.is_whole()).then_some(of.bytes_total as u64)
 }
 
 fn preview(of: &Preview) -> Box<RawValue> {
@@ -574,6 +599,24 @@ mod tests {
             assert!(answer.get("memory").is_none());
             assert!(answer["truncated"]["memory"]["message"].is_string(), "{json}");
         }
+    }
+
+    #[test]
+    fn what_is_cut_is_named() {
+        let program = "(tool/e {:long (apply str (map (constantly \"x\") (range 3000)))}) (tool/e {}) \
+            (println (vec (range 2000))) (println 1)";
+        let request = serde_json::json!({ "program": program, "tools": { "e": { "echo": true } } }).to_string();
+        let json = answer_line(&Engine::default(), &request).to_json();
+        let answer: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let truncated = serde_json::json!({
+            "ledger": { "entries_total": 2, "entries_shown": 2, "entries_cut": 1 },
+            "prints": { "lines_total": 2, "lines_shown": 2, "lines_cut": 1 },
+        });
+        assert_eq!(answer["truncated"], truncated, "{json}");
+        let (cut, whole) = (&answer["ledger"][0], &answer["ledger"][1]);
+        assert_eq!((&cut["arguments_bytes"], &cut["result_bytes"]), (&3011.into(), &3011.into()));
+        assert!(cut["arguments"].is_string() && cut["result"].is_string());
+        assert!(whole.get("arguments_bytes").is_none() && whole["arguments"].is_object());
     }
 
     #[test]

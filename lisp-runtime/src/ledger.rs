@@ -81,6 +81,37 @@ impl Ledger {
         }
     }
 
+    /// Records a call that was not made, and why.
+    pub(crate) fn refused(&mut self, tool: &str, arguments: Preview, error: &str, worker: Vec<u32>) {
+        let line = LedgerEntry {
+            name: tool.to_owned(),
+            arguments,
+            status: CallStatus::Error,
+            result: None,
+            error: Some(Preview::of(error).text),
+            duration_us: 0,
+            worker,
+        };
+        self.push(Entry { line, key: None, number: LedgerEntry::REFUSED });
+    }
+
+    /// Puts the call that was recorded last at a place.
+    pub(crate) fn move_last(&mut self, place: usize) {
+        if let Some(last) = self.entries.pop() {
+            self.entries.insert(place.min(self.entries.len()), last);
+        }
+    }
+
+    /// Counts calls that are not recorded.
+    pub(crate) fn count(&mut self, more: u64) {
+        self.dropped = self.dropped.saturating_add(more);
+    }
+
+    /// How many calls are recorded.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Records how a call ended.
     pub(crate) fn end(&mut self, place: Option<usize>, reply: &Reply, duration: Duration) {
         let Some(entry) = place.and_then(|place| self.entries.get_mut(place)) else { return };

@@ -265,10 +265,12 @@ pub struct LedgerEntry {
 impl LedgerEntry {
     /// Longer arguments and results are cut.
     pub const PREVIEW_BYTES: usize = 2_000;
+    /// The number of a call that was refused.
+    pub(crate) const REFUSED: u64 = u64::MAX;
 }
 
 /// JSON text, or the beginning of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preview {
     /// The text. It is valid JSON when it is whole.
     pub text: String,
@@ -313,16 +315,18 @@ pub struct Outcome {
     pub prints: Vec<String>,
     /// Lines it printed beyond the limit, which were not kept.
     pub prints_dropped: u64,
+    /// Lines that are cut, with a mark, because they are longer than `print_chars`.
+    pub prints_cut: u64,
     /// The figures of the run.
     pub usage: Usage,
-    /// Every tool call, in program order; of very many the first.
+    /// Every tool call, in program order, refused ones too; of very many the first.
     pub ledger: Vec<LedgerEntry>,
     /// Tool calls beyond those in the ledger.
     pub ledger_dropped: u64,
     /// What the clock told the program, in the order in which it asked: [`Input::clock`](crate::Input::clock) tells it
     /// again. Empty when it never asked, or its clock stood still, or the run was in a process that was killed.
     pub clock: Vec<Reading>,
-    /// The numbers of the calls in the ledger.
+    /// The numbers of the calls in the ledger; [`LedgerEntry::REFUSED`] is that of a call which was not made.
     pub(crate) calls: Vec<u64>,
     /// The limits that were in force.
     pub limits: Limits,
@@ -335,6 +339,7 @@ impl Outcome {
             answer: Err(problem),
             prints: Vec::new(),
             prints_dropped: 0,
+            prints_cut: 0,
             usage: Usage::default(),
             ledger: Vec::new(),
             ledger_dropped: 0,

@@ -584,6 +584,7 @@ impl Run {
         let figures = self.figures;
         let heap_live_bytes = self.live_bytes();
         let prints_dropped = self.actor.machine.prints_dropped();
+        let prints_cut = self.actor.machine.prints_cut();
         let prints = self.actor.machine.take_prints();
         self.actor.show_rest(&prints);
         let duration = self.started.elapsed();
@@ -611,6 +612,7 @@ impl Run {
             answer,
             prints,
             prints_dropped,
+            prints_cut,
             usage,
             ledger,
             ledger_dropped,

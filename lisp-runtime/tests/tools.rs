@@ -148,7 +148,11 @@ fn arguments_that_are_none_are_refused() {
     ] {
         let outcome = engine.eval(program, Input::new());
         assert_eq!(reason(&outcome), Some(Reason::InvalidToolArgs), "{program}: {:?}", outcome.problem());
-        assert!(outcome.ledger.is_empty(), "{program}: the tool was not touched");
+        // The tool was not touched, and the ledger knows that it was to be.
+        assert_eq!((outcome.ledger.len(), outcome.usage.tool_calls), (1, 0), "{program}");
+        assert_eq!(outcome.ledger[0].status, CallStatus::Error, "{program}");
+        let message = outcome.problem().map(|problem| problem.error.message.clone());
+        assert_eq!(outcome.ledger[0].error, message, "{program}");
         let problem = outcome.problem().expect("a problem");
         let end = program.chars().count() as u32 + 1;
         let at = problem.position.map(|at| [at.line, at.column, at.end_line, at.end_column]);
@@ -167,6 +171,24 @@ fn unknown_tools_are_found_before_anything_runs() {
     assert_eq!(problem.position.map(|at| (at.line, at.column, at.end_line, at.end_column)), Some((1, 19, 1, 31)));
     assert!(problem.error.hint.as_deref().is_some_and(|hint| hint.contains("tool/greet")));
     assert!(outcome.ledger.is_empty());
+}
+
+#[test]
+fn a_refused_call_is_in_the_ledger_as_it_was_to_be_made() {
+    let engine = engine([Tool::echo("echo").signature("(id :int) -> :any")]);
+    for (program, arguments) in [
+        ("(tool/echo {:id 1}) (tool/echo {:id :x})", r#"{"id":"x"}"#),
+        ("(tool/echo {:id 1}) (tool/echo {:id 1 :user-name 2})", r#"{"id":1,"user_name":2}"#),
+        ("(tool/echo {:id 1}) (tool/echo 1 [2])", "[1,[2]]"),
+        ("(tool/echo {:id 1}) (tool/echo inc)", "[\"#<builtin>\"]"),
+        ("(tool/echo {:id 1}) (tool/echo {:id 1 \"id\" 2})", "null"),
+    ] {
+        let outcome = engine.eval(program, Input::new());
+        assert_eq!(reason(&outcome), Some(Reason::InvalidToolArgs), "{program}");
+        let status: Vec<_> = outcome.ledger.iter().map(|entry| entry.status).collect();
+        assert_eq!(status, [CallStatus::Ok, CallStatus::Error], "{program}");
+        assert_eq!(outcome.ledger[1].arguments.text, arguments, "{program}");
+    }
 }
 
 #[test]
@@ -234,7 +256,9 @@ fn cached_calls_are_not_counted() {
     assert_eq!(status, [CallStatus::Ok, CallStatus::Cached, CallStatus::Cached, CallStatus::Ok]);
     let outcome = engine.eval("(map #(tool/slow {:a %}) [1 2 3])", Input::new());
     assert_eq!(reason(&outcome), Some(Reason::ToolCallLimitExceeded));
-    assert_eq!(outcome.usage.tool_calls, 2);
+    assert_eq!((outcome.usage.tool_calls, outcome.ledger.len()), (2, 3));
+    assert_eq!(outcome.ledger[2].arguments.text, r#"{"a":3}"#);
+    assert_eq!((outcome.ledger[2].status, outcome.ledger[2].result.is_none()), (CallStatus::Error, true));
 }
 
 #[test]

@@ -478,9 +478,13 @@ impl Heap {
     /// Adds a printed line. When the driver wants to know of each, the slice ends here: the run pauses before its next
     /// piece of work.
     pub(crate) fn print(&self, line: &str) -> Res<()> {
-        let line = self.kept_line(line)?;
+        let (line, cut) = self.kept_line(line)?;
         let mut prints = self.prints.borrow_mut();
-        prints.push(line);
+        if cut {
+            prints.push_cut(line)
+        } else {
+            prints.push(line)
+        }
         if prints.pauses {
             self.news.set(true);
             self.stop_when(self.spent());
@@ -488,22 +492,22 @@ impl Heap {
         Ok(())
     }
 
-    /// A line as it is kept: nothing when none is any more, cut with a visible mark when it is too long.
-    fn kept_line(&self, line: &str) -> Res<String> {
+    /// A line as it is kept: nothing when none is any more, cut with a visible mark when it is too long; and whether it is.
+    fn kept_line(&self, line: &str) -> Res<(String, bool)> {
         let (most, dropped) = {
             let prints = self.prints.borrow();
             (prints.line_chars, prints.dropped())
         };
         if dropped > 0 {
-            return Ok(String::new());
+            return Ok((String::new(), false));
         }
         if most > 0 && line.len() > most {
             let start = characters::first(self, line, most)?;
             if start.len() < line.len() {
-                return Ok(format!("{start}... ({most}/{} chars)", characters::count(self, line)?));
+                return Ok((format!("{start}... ({most}/{} chars)", characters::count(self, line)?), true));
             }
         }
-        Ok(line.to_owned())
+        Ok((line.to_owned(), false))
     }
 
     /// The flag that ends the run from outside.

@@ -559,6 +559,11 @@ impl Machine {
         self.store.heap().prints.borrow().dropped()
     }
 
+    /// How many of the lines printed since the last call of [`Machine::take_prints`] are cut.
+    pub fn prints_cut(&self) -> u64 {
+        self.store.heap().prints.borrow().cut()
+    }
+
     /// Makes what is held now part of the baseline and gives the programs to come a budget of their own above it; 0
     /// is no limit. Answers the bytes held.
     pub fn rebaseline(&mut self, heap_bytes: usize) -> usize {

@@ -2,7 +2,7 @@
 //!
 //! Each of these types reads what its namesake reads, keeps nothing, and counts.
 
-use super::report::{EveryFigure, Figure};
+use super::report::{EveryFigure, Figure, RefusedCall};
 use crate::clock::Reading;
 use crate::outcome::{Call, OutcomeKind, Phase, Position, Usage};
 use serde::de::{SeqAccess, Visitor};
@@ -114,6 +114,37 @@ pub struct ReportFootprint<'a> {
     #[serde(borrow)]
     names: Walked<&'a str>,
     clock: Walked<Reading>,
+    #[serde(rename = "prints_cut")]
+    _prints_cut: u64,
+    #[serde(borrow)]
+    refused: Walked<SomeRefused<'a>>,
+    #[serde(rename = "more_refused")]
+    _more_refused: u64,
+}
+
+#[derive(Deserialize)]
+struct SomeRefused<'a> {
+    #[serde(rename = "place")]
+    _place: u32,
+    worker: Walked<u32>,
+    name: &'a str,
+    #[serde(borrow)]
+    arguments: SomePreview<'a>,
+    error: &'a str,
+}
+
+#[derive(Deserialize)]
+struct SomePreview<'a> {
+    text: &'a str,
+    #[serde(rename = "bytes_total")]
+    _bytes_total: usize,
+}
+
+impl Decoded for SomeRefused<'_> {
+    fn bytes(&self) -> usize {
+        let texts = self.name.len() + self.arguments.text.len() + self.error.len();
+        size_of::<RefusedCall>() + texts + self.worker.bytes
+    }
 }
 
 #[derive(Deserialize)]
@@ -206,7 +237,7 @@ impl ReportFootprint<'_> {
             }
             Err(trouble) => trouble.fault.bytes().saturating_add(trouble.calls.bytes),
         };
-        let sequences = [self.prints.bytes, self.calls.bytes, self.names.bytes, self.clock.bytes];
+        let sequences = [self.prints.bytes, self.calls.bytes, self.names.bytes, self.clock.bytes, self.refused.bytes];
         sequences.into_iter().fold(end, usize::saturating_add)
     }
 }

@@ -1,5 +1,6 @@
 //! The half that keeps what must outlive the other.
 
+use super::report::RefusedCall;
 use super::{CallReply, FarCall, Figures, Report};
 use crate::actor::Common;
 use crate::cancel::Cancel;
@@ -320,7 +321,10 @@ impl Home {
                 None => Begun::Later,
                 Some(asked) => self.admit(asked),
             },
-            Admission::Refused(error) => Begun::Ready(CallReply::Refused((&error).into())),
+            Admission::Refused(error) => {
+                self.ledger.number_last(number);
+                Begun::Ready(CallReply::Refused((&error).into()))
+            }
             Admission::Made(ticket) => {
                 self.ledger.number_last(number);
                 let Asked { tool, call } = asked;
@@ -367,12 +371,20 @@ impl Home {
             return self.fail(Error::new(Reason::HostFault, "the run's process printed more than it may"), None);
         }
         self.ledger.sort_by_numbers(&report.calls);
-        let (mut answer, prints_dropped, usage) = report.into_answer();
+        for RefusedCall { place, worker, name, arguments, error } in std::mem::take(&mut report.refused) {
+            let before = self.ledger.len();
+            self.ledger.refused(&name, arguments, &error, worker);
+            if self.ledger.len() > before {
+                self.ledger.move_last(usize::try_from(place).unwrap_or(usize::MAX));
+            }
+        }
+        self.ledger.count(report.more_refused);
+        let (mut answer, [prints_dropped, prints_cut], usage) = report.into_answer();
         if let Err(problem) = &mut answer {
             let turns = problem.calls.iter_mut().map(|call| &mut call.turn).chain([&mut problem.turn]);
             turns.flatten().for_each(|turn| *turn = turn.saturating_add(self.turns_before));
         }
-        Outcome { clock, ..self.outcome(answer, prints_dropped, usage) }
+        Outcome { clock, prints_cut, ..self.outcome(answer, prints_dropped, usage) }
     }
 
     /// The definitions that a report brings.
@@ -426,6 +438,7 @@ impl Home {
             answer,
             prints,
             prints_dropped,
+            prints_cut: 0,
             usage,
             ledger,
             ledger_dropped,

@@ -1,7 +1,7 @@
 //! What the halves tell each other: replies, errors, and what came of a run.
 
 use crate::clock::Reading;
-use crate::outcome::{Answer, Call, Outcome, OutcomeKind, Phase, Position, Problem, Usage};
+use crate::outcome::{Answer, Call, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage};
 use crate::tool::{Reply, ToolError, ToolErrorKind};
 use lisp_core::{Detail, Error, Reason, Span};
 use serde::{Deserialize, Serialize};
@@ -132,6 +132,23 @@ pub struct Report {
     names: Vec<String>,
     /// What the clock told the program.
     pub(super) clock: Vec<Reading>,
+    /// Lines that are cut.
+    prints_cut: u64,
+    /// Calls that were refused before they were sent.
+    pub(super) refused: Vec<RefusedCall>,
+    /// Further ones of these.
+    pub(super) more_refused: u64,
+}
+
+/// A call that was not made because of its arguments.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct RefusedCall {
+    /// Its place among all calls, in the program's order
+    pub(super) place: u32,
+    pub(super) worker: Vec<u32>,
+    pub(super) name: String,
+    pub(super) arguments: Preview,
+    pub(super) error: String,
 }
 
 /// [`Usage`] without leaving out what is not there: formats without names need each in its place.
@@ -218,8 +235,21 @@ impl Report {
             }),
         };
         let prints = outcome.prints.into_iter().skip(if shown.mixed { 0 } else { shown.lines }).collect();
-        let Outcome { prints_dropped, usage, clock, .. } = outcome;
-        Report { end, prints, whole: shown.mixed, calls, prints_dropped, usage, names, clock }
+        let Outcome { prints_dropped, prints_cut, usage, clock, ledger, .. } = outcome;
+        let (refused, more_refused) = refused_calls(ledger, &calls);
+        Report {
+            end,
+            prints,
+            whole: shown.mixed,
+            calls,
+            prints_dropped,
+            usage,
+            names,
+            clock,
+            prints_cut,
+            refused,
+            more_refused,
+        }
     }
 
     /// What a session has defined, in order.
@@ -227,7 +257,7 @@ impl Report {
         &self.names
     }
 
-    pub(super) fn into_answer(self) -> (Result<Answer, Box<Problem>>, u64, Usage) {
+    pub(super) fn into_answer(self) -> (Result<Answer, Box<Problem>>, [u64; 2], Usage) {
         let end = match self.end {
             Ok(value) => Ok(Answer {
                 kind: value.kind,
@@ -241,6 +271,25 @@ impl Report {
                 Err(Box::new(Problem { position, setup, turn, calls, ..Problem::new(fault.into(), phase) }))
             }
         };
-        (end, self.prints_dropped, self.usage)
+        (end, [self.prints_dropped, self.prints_cut], self.usage)
     }
+}
+
+/// The calls of a ledger that were refused, as far as there is room for them, and how many more there were.
+fn refused_calls(ledger: Vec<LedgerEntry>, calls: &[u64]) -> (Vec<RefusedCall>, u64) {
+    /// The most that are told: as a rule there is one, with which the program ends.
+    const MOST: usize = 64;
+    let mut refused: Vec<RefusedCall> = Vec::new();
+    let mut more = 0;
+    let all = ledger.into_iter().zip(calls).enumerate().filter(|(_, (_, number))| **number == LedgerEntry::REFUSED);
+    for (place, (entry, _)) in all {
+        let LedgerEntry { name, arguments, error, worker, .. } = entry;
+        match u32::try_from(place) {
+            Ok(place) if refused.len() < MOST => {
+                refused.push(RefusedCall { place, worker, name, arguments, error: error.unwrap_or_default() });
+            }
+            _ => more += 1,
+        }
+    }
+    (refused, more)
 }

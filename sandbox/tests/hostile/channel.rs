@@ -7,7 +7,7 @@ use std::time::Duration;
 
 const REPORT: &str = r#"{"end":{"Ok":{"kind":"value","json":{"Ok":"1"},"text":"1","text_bytes":1,"memory":{"Ok":"{}"}}},
     "prints":[],"whole":false,"calls":[],"prints_dropped":0,"usage":{"fuel":1,"compute_us":1,"duration_us":1,"heap_peak_bytes":1,
-    "heap_live_bytes":1,"allocated_bytes":1,"compactions":0,"tool_calls":0,"workers_peak":0,"output_bytes":1},"names":[],"clock":[]}"#;
+    "heap_live_bytes":1,"allocated_bytes":1,"compactions":0,"tool_calls":0,"workers_peak":0,"output_bytes":1},"names":[],"clock":[],"prints_cut":0,"refused":[],"more_refused":0}"#;
 
 pub(crate) fn report(run: &OwnedFd) -> i32 {
     send_frame(run, b'R', 0, REPORT);
