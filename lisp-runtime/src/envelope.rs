@@ -7,7 +7,8 @@ use crate::outcome::{
     Call, CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, Verdict,
 };
 use crate::program::Program;
-use crate::tool::{BuildError, Tool, ToolError, Tools};
+use crate::run::{deadline, expired};
+use crate::tool::{Tool, ToolError, Tools};
 use lisp_core::cost::COST_SCHEDULE_VERSION;
 use lisp_core::{Detail, Error, Reason};
 use serde::{Deserialize, Serialize};
@@ -159,7 +160,7 @@ impl<'a> Request<'a> {
                 .hint("leave out `isolation`, or ask for \"in_process\"");
             return Err(Box::new(Problem::new(error, Phase::Setup)));
         }
-        let mut input = self.grant()?;
+        let mut input = self.grant(engine, started)?;
         let limits = engine.limits_for(&input);
         for (index, source) in self.setup.iter().enumerate() {
             let program = Program::compile_since(started, source, &limits, None).map_err(|mut problem| {
@@ -172,7 +173,7 @@ impl<'a> Request<'a> {
     }
 
     /// All of the input but the set-up programs.
-    pub(crate) fn grant(&self) -> Result<Input<'a>, Box<Problem>> {
+    pub(crate) fn grant(&self, engine: &Engine, started: Instant) -> Result<Input<'a>, Box<Problem>> {
         let mut input = Input::new().strict_data(self.strict_data).limits(self.limits).measure_live();
         if let Some(data) = self.data {
             input = input.json_object(data.get());
@@ -187,18 +188,23 @@ impl<'a> Request<'a> {
             input = input.signature(signature.clone());
         }
         if !self.tools.is_empty() {
-            input = input.tools(self.tools().map_err(|error| {
-                let error = Error::new(Reason::ParseError, format!("the tools of the request: {error}"));
-                Box::new(Problem::new(error, Phase::Setup))
-            })?);
+            let limits = engine.limits_for(&input);
+            let tools = self.tools(&limits, started);
+            input = input.tools(tools.map_err(|error| Box::new(Problem::new(error, Phase::Setup)))?);
         }
         Ok(input)
     }
 
-    fn tools(&self) -> Result<Tools, BuildError> {
+    /// The tools, whose signatures take time to read: it is the run's.
+    fn tools(&self, limits: &Limits, started: Instant) -> Result<Tools, Error> {
+        let until = deadline(started, limits.timeout_ms);
         let mut tools = Tools::new();
         for (name, script) in &self.tools {
-            tools.add(script.tool(name))?;
+            if let Some(error) = expired(limits, None, until) {
+                return Err(error);
+            }
+            let added = tools.add(script.tool(name));
+            added.map_err(|error| Error::new(Reason::ParseError, format!("the tools of the request: {error}")))?;
         }
         Ok(tools)
     }

@@ -1,6 +1,6 @@
 //! Requests and answers.
 
-use lisp_runtime::{Answer, Engine, Limits, Verdict, answer_bytes, answer_line};
+use lisp_runtime::{Answer, Engine, Limits, Request, Verdict, answer_bytes, answer_line};
 use serde_json::{Value, json};
 
 fn ask(request: &Value) -> Value {
@@ -97,4 +97,24 @@ fn what_is_cut_is_said() {
     }));
     assert_eq!(answer["truncated"]["prints"]["lines_total"], 100);
     assert_eq!(answer["truncated"]["prints"]["lines_shown"], 10);
+}
+
+/// The signatures of a request's tools are read in the run's time.
+#[test]
+fn tools_are_read_before_the_deadline() {
+    let signature = format!("({}) -> :int", (0..40).map(|i| format!("a{i} :int")).collect::<Vec<_>>().join(", "));
+    let tools: Vec<String> =
+        (0..20_000).map(|i| format!(r#""t{i}": {{"returns": 1, "signature": "{signature}"}}"#)).collect();
+    let line = format!(r#"{{"program": "1", "limits": {{"timeout_ms": 20}}, "tools": {{{}}}}}"#, tools.join(", "));
+    let request = Request::parse(&line).unwrap();
+    // The first of several that is not held up by other things.
+    let took = (0..5).map(|_| {
+        let begun = std::time::Instant::now();
+        let outcome = request.outcome(&Engine::default());
+        let took = begun.elapsed();
+        assert_eq!(outcome.verdict(), Verdict::Timeout, "{:?}", outcome.problem());
+        took
+    });
+    let least = took.min().unwrap();
+    assert!(least < std::time::Duration::from_millis(60), "{least:?}");
 }

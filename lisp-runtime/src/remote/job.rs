@@ -84,7 +84,7 @@ impl Engine {
         input: &'a mut Input<'a>,
     ) -> Result<(Job<'a>, Home), Box<Outcome>> {
         let started = Instant::now();
-        *input = request.grant().map_err(|problem| {
+        *input = request.grant(self, started).map_err(|problem| {
             let limits = self.limits_for(&Input::new().limits(request.limits));
             Box::new(Outcome::of_problem(problem, limits))
         })?;

@@ -318,7 +318,8 @@ fn a_template_that_dies(tally: &mut Tally) {
     });
     let good = short(&outcome) == "T" && took < Duration::from_millis(2_500);
     tally.check("29 stopped while busy", good, format_args!("{} {took:?}", short(&outcome)));
-    tally.check("29 and the next run", works(&sandbox), "fails");
+    // A new template takes its time on a busy machine.
+    tally.check("29 and the next run", soon(|| works(&sandbox)), "fails");
 }
 
 /// 28.
