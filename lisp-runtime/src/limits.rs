@@ -106,7 +106,7 @@ macro_rules! limits {
 limits! {
     /// Units of work, the same on every machine. 0 is off.
     fuel, with_fuel = 1_000_000_000, Zero::Off;
-    /// Wall time of the whole run in milliseconds, set-up included.
+    /// Wall time of the whole run in milliseconds, set-up included. 0 is at once, not off.
     timeout_ms, with_timeout_ms = 1_000, Zero::Nothing;
     /// Bytes the program may hold above the baseline. 0 is off.
     heap_bytes, with_heap_bytes = 10_000_000, Zero::Off;

@@ -362,7 +362,8 @@ impl Outcome {
         Outcome { answer: Ok(answer), ..Outcome::of_problem(problem, limits) }
     }
 
-    /// How the run ended, in one word.
+    /// How the run ended, in one word. A program that ends with `(fail v)` came to an end of its own, so that is
+    /// [`Verdict::Ok`] too; [`Outcome::is_success`] tells them apart.
     pub fn verdict(&self) -> Verdict {
         match &self.answer {
             Ok(_) => Verdict::Ok,

@@ -112,7 +112,7 @@ impl Session {
         }
     }
 
-    /// A handle that ends the turn that runs. It stays used until it is reset.
+    /// A handle that ends the turn that runs. Once used it ends every later turn too, until [`Cancel::reset`].
     pub fn cancel_handle(&self) -> &Cancel {
         &self.cancel
     }
