@@ -375,7 +375,12 @@ fn a_watched_program_reads_lines_and_its_pipes_go_with_it() {
     let mut input = child.stdin.take().expect("a pipe");
     input.write_all(b"one\ntwo\r\n").expect("lines");
     drop(input);
-    while !ask("1").contains("exited normally") {}
+    let mut state = ask("1");
+    while state.contains("process running normally") {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        state = ask("1");
+    }
+    assert!(state.contains("exited normally"), "{state}");
     assert!(ask("0").contains("exited normally"));
     let mut line = String::new();
     std::io::BufRead::read_line(&mut pipe, &mut line).expect("the value");
