@@ -350,6 +350,11 @@ impl Actor {
         self.over().is_some()
     }
 
+    /// When its time is over, should it wait until then.
+    pub(crate) fn ends_at(&self) -> Option<Instant> {
+        [self.deadline, self.place.as_ref().and_then(|place| place.ends_at())].into_iter().flatten().min()
+    }
+
     /// The machine is lost by a bug.
     pub(crate) fn lose(&mut self, what: &str) {
         self.cause = Some(Cause::Bug);

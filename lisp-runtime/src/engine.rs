@@ -123,14 +123,16 @@ impl Engine {
         Ok(DataSet { source: Some(Arc::new(source.into_owned())), ..set })
     }
 
-    /// Checks that every name of a program is defined, by the language or by an input's memory. Tools are not
-    /// looked up.
+    /// Checks that every name of a program is defined, by the language or by an input's memory, and every tool by the
+    /// engine or the input. Where neither has a tool, tools are not looked up.
     ///
     /// # Errors
-    /// `unbound_var` with the name's place and what it may have meant, or what is wrong with the input.
+    /// The first of them: `unbound_var` or `unknown_tool` with the name's place and what it may have meant, or what is wrong
+    /// with the input.
     pub fn check(&self, program: &Program, input: &Input<'_>) -> Result<(), Box<Problem>> {
         let mut setting = self.setting(input)?;
-        setting.any_tool = true;
+        let no_tools = |tools: &Tools| tools.names().next().is_none();
+        setting.any_tool = no_tools(&setting.tools) && setting.own_tools.as_deref().is_none_or(no_tools);
         Run::set_up(Instant::now(), setting, program, input, 0).map(drop)
     }
 
@@ -390,6 +392,15 @@ impl Waiting {
     /// Answers one of the calls with an error.
     pub fn fail_call(self, call: CallId, error: ToolError) -> Progress {
         self.go_on(call, Reply::Error(error))
+    }
+
+    /// When to call [`Waiting::poll`] at the latest should no reply have come: at the run's deadline, at that of the
+    /// parallel call, or, when a worker has failed, at the moment at which the others end that wait beside it (those behind
+    /// it at once, those before it within 10 ms). `None` is never. A handle that cancels the run wakes nobody: whoever uses it
+    /// calls `poll`.
+    pub fn wake_at(&self) -> Option<Instant> {
+        let workers = self.run.by_hand.as_ref().and_then(|inline| inline.wake_at());
+        [self.run.ends_at(), workers].into_iter().flatten().min()
     }
 
     /// Answers no call, and looks whether the time of the run, or of a worker that waits, is over.

@@ -2,6 +2,7 @@
 
 use crate::clock::Reading;
 use crate::limits::Limits;
+use crate::tool::plain;
 use lisp_core::syntax::LineIndex;
 use lisp_core::{Error, Reason, Span};
 use serde::de::DeserializeOwned;
@@ -413,7 +414,7 @@ impl Outcome {
             return Err(ValueError::Fail(answer.text.clone()));
         }
         let json = answer.json.as_ref().map_err(|error| ValueError::Json(error.clone()))?;
-        serde_json::from_str(json).map_err(|error| ValueError::Type(error.to_string()))
+        serde_json::from_str(json).map_err(|error| ValueError::Type(misfit::<T>(json, &error)))
     }
 
     /// The definitions after the run as a JSON object, to be given to the next one by [`crate::Input::memory`].
@@ -436,6 +437,14 @@ impl Outcome {
     }
 }
 
+/// Where a JSON text does not fit a type, and how. The text is read once more: only a misfit pays for the path.
+fn misfit<T: DeserializeOwned>(json: &str, error: &serde_json::Error) -> String {
+    match serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_str(json)) {
+        Err(error) if error.path().iter().next().is_some() => format!("{}: {}", error.path(), plain(error.inner())),
+        _ => plain(error),
+    }
+}
+
 /// Why an outcome has no value of a type.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -449,7 +458,8 @@ pub enum ValueError {
     /// JSON cannot say the value; [`Outcome::text`] does.
     #[error("{0}")]
     Json(Error),
-    /// The value is not of the type that was asked for.
+    /// The value is not of the type that was asked for: where in it, and how, such as `rows[2].name: invalid type: integer
+    /// `5`, expected a string`.
     #[error("the value is of another type: {0}")]
     Type(String),
 }

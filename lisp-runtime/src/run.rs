@@ -405,6 +405,11 @@ impl Run {
         Group::begin(exec, Owner::Program(actor, driver))
     }
 
+    /// When its time is over, should it wait until then.
+    pub(crate) fn ends_at(&self) -> Option<Instant> {
+        self.common.deadline
+    }
+
     /// Takes the program back when its workers are done. Waits for that for a moment, the first argument; returns whether it
     /// is back.
     pub(crate) fn is_back(&mut self, wait: Duration) -> bool {

@@ -108,7 +108,7 @@ impl ToolCall {
 }
 
 /// The text of a JSON error without the place in a text that the program has never seen.
-fn plain(error: &serde_json::Error) -> String {
+pub(crate) fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {
         Some(end) => text[..end].to_owned(),

@@ -436,3 +436,29 @@ fn the_parallel_deadline_is_absolute() {
     let again = "[(pmap (fn [_] (tool/wait {})) [1]) (pmap (fn [_] (tool/wait {})) [1])]";
     assert_eq!(engine.eval(again, Input::new()).text(), Some("[[1] [1]]"));
 }
+
+/// A host that sleeps until `wake_at` ends a parallel call as soon as its failure does.
+#[test]
+fn a_run_driven_by_hand_says_when_to_look() {
+    let engine =
+        Engine::builder().grant(Tool::external("slow")).limits(limits().with_timeout_ms(60_000)).build().unwrap();
+    let program = engine.compile("(pmap #(tool/slow {:n %}) [0 1 2])").unwrap();
+    let begun = Instant::now();
+    let Progress::ToolCall(waiting) = engine.start(&program, Input::new()) else { panic!("it waits") };
+    assert!(waiting.wake_at().is_some_and(|at| at > begun + Duration::from_secs(4)), "the deadline of the call");
+    let second = waiting.calls().find(|(_, call)| call.json().contains('1')).expect("the second call").0;
+    let mut progress = waiting.fail_call(second, ToolError::new("no"));
+    let outcome = loop {
+        progress = match progress {
+            Progress::ToolCall(waiting) => {
+                let at = waiting.wake_at().expect("a time");
+                assert!(at <= Instant::now() + Duration::from_millis(10), "{:?}", at - begun);
+                std::thread::sleep(at.saturating_duration_since(Instant::now()));
+                waiting.poll()
+            }
+            Progress::Done(outcome) => break outcome,
+        };
+    };
+    assert_eq!(outcome.problem().expect("a failure").reason(), Reason::PmapError);
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+}

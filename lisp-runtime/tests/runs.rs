@@ -286,3 +286,17 @@ fn an_observer_is_told_of_a_contained_fault_once() {
     home.fail(lisp_runtime::Error::new(Reason::HostFault, "it is gone"), None);
     assert_eq!(told.0.lock().expect("it is free").last().map(String::as_str), Some("it is gone"));
 }
+
+#[test]
+fn a_value_of_another_type_says_where() {
+    #[derive(Debug, Deserialize)]
+    struct Report {
+        #[expect(dead_code, reason = "only read")]
+        rows: Vec<Row>,
+    }
+    let wrong = |source: &str| Engine::default().eval(source, Input::new()).value::<Report>().unwrap_err().to_string();
+    let rows = "{:rows [{:id 1 :name nil :score 1.5} {:id 2 :name 5 :score 1.5}]}";
+    let text = "the value is of another type: rows[1].name: invalid type: integer `5`, expected a string";
+    assert_eq!(wrong(rows), text);
+    assert_eq!(wrong("{}"), "the value is of another type: missing field `rows`");
+}

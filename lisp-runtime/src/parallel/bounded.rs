@@ -2,6 +2,7 @@
 
 use super::sync::{self, Condvar, Mutex};
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,7 +102,8 @@ impl BoundedThreads {
         loop {
             if let Some((_, job)) = state.jobs.pop_front() {
                 drop(state);
-                job();
+                // Jobs catch the panics of tools. One of our own must not cost the count a thread.
+                let _ = catch_unwind(AssertUnwindSafe(job));
                 state = sync::lock(&self.state);
                 continue;
             }

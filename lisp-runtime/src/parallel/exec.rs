@@ -5,6 +5,7 @@ use crate::tool::{Reply, Tool, ToolCall};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// Decides on which thread a worker goes on, and when.
 #[derive(Clone)]
@@ -224,6 +225,11 @@ impl Inline {
             task.go_on();
         }
         any
+    }
+
+    /// When the time of the first worker is over that waits for the host.
+    pub(crate) fn wake_at(&self) -> Option<Instant> {
+        self.lock().parked.values_mut().filter_map(|(_, task)| task.actor()?.ends_at()).min()
     }
 
     /// The calls that wait for the host, the oldest first.

@@ -34,12 +34,13 @@ impl Scope {
         self.failed.load(Ordering::Acquire) != usize::MAX
     }
 
-    /// Is a worker to end because a sibling failed?
-    fn ends(&self, index: usize) -> bool {
+    /// When a worker is to end because a sibling failed.
+    fn ends_at(&self, index: usize) -> Option<Instant> {
+        let at = *self.failed_at.get()?;
         match self.failed.load(Ordering::Acquire) {
-            usize::MAX => false,
-            failed if failed < index => true,
-            _ => self.failed_at.get().is_some_and(|at| at.elapsed() >= GRACE),
+            usize::MAX => None,
+            failed if failed < index => Some(at),
+            _ => Some(at + GRACE),
         }
     }
 }
@@ -55,14 +56,18 @@ pub(crate) struct Place {
 impl Place {
     /// Is the worker to end because a worker beside it, or beside one it works for, failed?
     pub(crate) fn is_over(&self) -> bool {
+        self.ends_at().is_some_and(|at| Instant::now() >= at)
+    }
+
+    /// When the worker is to end because a worker beside it, or beside one it works for, failed.
+    pub(crate) fn ends_at(&self) -> Option<Instant> {
         let mut place = Some(self);
+        let mut first = None;
         while let Some(Place { scope, index, up }) = place {
-            if scope.ends(*index) {
-                return true;
-            }
+            first = [first, scope.ends_at(*index)].into_iter().flatten().min();
             place = up.as_deref();
         }
-        false
+        first
     }
 
     /// The indexes on the way from the main program to this worker.
