@@ -23,9 +23,9 @@ pub(crate) struct Arguments {
     line_bytes: u64,
     #[command(flatten)]
     door: DoorOption,
-    /// Requests at work at once; 0 is one for each core
-    #[arg(long, default_value_t = 0)]
-    jobs: usize,
+    /// Requests at work at once, at most 1,024; 0 is one for each core. Up to eight answers for each wait for an earlier one
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
+    jobs: u16,
 }
 
 /// Answers that may wait for an earlier one, for each worker.
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return Err(Failure::Stream(io::Error::other(why)));
     }
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(arguments.jobs)
+        .num_threads(arguments.jobs.into())
         .stack_size(STACK_BYTES)
         .build()
         .map_err(|error| Failure::Stream(io::Error::other(error)))?;

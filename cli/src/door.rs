@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use clap::{Args, ValueEnum};
 use lisp_runtime::{Cancel, Engine, Input, Isolation, Outcome, Request};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -26,7 +26,8 @@ pub(crate) struct DoorOption {
 impl DoorOption {
     /// The door, and with `ahead` its processes at once.
     pub(crate) fn open(&self, engine: Engine, forkers: usize) -> Result<Door, Failure> {
-        let door = Door { engine, choice: self.isolation, forkers, sandbox: OnceLock::new() };
+        let (sandbox, making) = (OnceLock::new(), Mutex::new(()));
+        let door = Door { engine, choice: self.isolation, forkers, sandbox, making };
         if door.choice == Choice::Process {
             door.sandbox().map_err(Failure::Door)?;
         }
@@ -41,7 +42,9 @@ pub(crate) struct Door {
     choice: Choice,
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for the process layer"))]
     forkers: usize,
-    sandbox: OnceLock<Result<Layer, String>>,
+    /// There once it could be made. What was in the way of it may be gone the next time.
+    sandbox: OnceLock<Layer>,
+    making: Mutex<()>,
 }
 
 #[cfg(target_os = "linux")]
@@ -56,7 +59,14 @@ impl Door {
     }
 
     fn sandbox(&self) -> Result<&Layer, String> {
-        self.sandbox.get_or_init(|| self.make()).as_ref().map_err(Clone::clone)
+        if let Some(sandbox) = self.sandbox.get() {
+            return Ok(sandbox);
+        }
+        let _one_at_a_time = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.sandbox.get() {
+            Some(sandbox) => Ok(sandbox),
+            None => self.make().map(|sandbox| self.sandbox.get_or_init(|| sandbox)),
+        }
     }
 
     #[cfg(target_os = "linux")]

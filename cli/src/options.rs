@@ -46,10 +46,15 @@ impl LimitOptions {
         self.engine_under(&[])
     }
 
+    /// The limits that are asked for.
+    pub(crate) fn asked(&self) -> Result<LimitsRequest, Failure> {
+        asked("--limits", &self.limits)
+    }
+
     /// An engine with these limits for requests that ask for none, whose requests have no looser ones than the ceiling's.
     pub(crate) fn engine_under(&self, ceiling: &[String]) -> Result<Engine, Failure> {
         let builder = Engine::builder()
-            .limits(Limits::default().with(&asked("--limits", &self.limits)?))
+            .limits(Limits::default().with(&self.asked()?))
             .ceiling(Limits::unlimited().with(&asked("--ceiling", ceiling)?));
         let builder = match self.tool_threads {
             Some(threads) => builder.tool_threads(threads),

@@ -8,6 +8,7 @@ use lisp_runtime::{Answer, Cancel, Input, Outcome, OutcomeKind};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 /// What the command takes.
 #[derive(Debug, clap::Args)]
@@ -41,8 +42,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     };
     let cancel = Cancel::new();
     let interrupt = cancel.clone();
-    // A second Ctrl-C ends the process at once: a tool need not look at the handle.
-    let handler = move || if interrupt.is_cancelled() { std::process::exit(130) } else { interrupt.cancel() };
+    // The run ends in order. What does not look at the handle, such as a write to a pipe that nobody reads, has a second.
+    let handler = move || {
+        interrupt.cancel();
+        std::thread::sleep(Duration::from_secs(1));
+        std::process::exit(130)
+    };
     // Without a handler Ctrl-C ends the process, as everywhere.
     let _ = ctrlc::set_handler(handler);
     let input = input.cancel_with(&cancel);

@@ -3,6 +3,7 @@
 use crate::exit::{Exit, Failure};
 use crate::options::{self, LimitOptions};
 use crate::report;
+use lisp_runtime::Outcome;
 use lisp_sandbox::{CleanSlate, Sandbox, SlateFailure, SlateRun};
 use serde_json::json;
 use std::io::Write;
@@ -18,10 +19,7 @@ pub(crate) struct Arguments {
     /// A program that runs before each of them; its output is not shown
     #[arg(long, value_name = "FILE")]
     setup: Vec<PathBuf>,
-    /// How long each may take, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 60_000)]
-    timeout: u64,
-    /// Longer output is cut here, with a mark
+    /// Longer printed output is cut here, with a mark; the value is printed whole
     #[arg(long, value_name = "N", default_value_t = CleanSlate::OUTPUT_BYTES)]
     output_bytes: usize,
     #[command(flatten)]
@@ -31,12 +29,14 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Runs the command. Its exit code is that of the first program that failed.
+/// Runs the command, each program for at most 60 seconds unless `--limits` says otherwise. Its exit code is that of the first program that failed.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let engine = arguments.limits.engine()?;
     let sandbox = Sandbox::builder().engine(engine).build().map_err(|error| Failure::Door(error.to_string()))?;
-    let timeout = Duration::from_millis(arguments.timeout);
-    let mut slate = CleanSlate::new(&sandbox).timeout(timeout).output_bytes(arguments.output_bytes);
+    let mut slate = CleanSlate::new(&sandbox).output_bytes(arguments.output_bytes);
+    if let Some(ms) = arguments.limits.asked()?.timeout_ms {
+        slate = slate.timeout(Duration::from_millis(ms));
+    }
     for path in &arguments.setup {
         let source = options::read_file(path)?;
         slate = match slate.setup(&source) {
@@ -49,7 +49,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let mut exit = Exit::Ok;
     for path in &arguments.files {
-        let run = slate.run(&options::read_file(path)?);
+        let source = options::read_file(path)?;
+        let run = slate.run(&source);
         if exit == Exit::Ok {
             exit = Exit::of(&run.outcome);
         }
@@ -61,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         write!(out, "{}", run.output)?;
         match (&run.text, &run.failure) {
             (Some(text), _) => writeln!(out, "{text}")?,
-            (None, Some(failure)) => complain(&path.display().to_string(), failure),
+            (None, Some(failure)) => complain(&path.display().to_string(), &source, &run.outcome, failure),
             (None, None) => {}
         }
     }
@@ -78,8 +79,12 @@ fn as_json(file: &str, run: &SlateRun) -> serde_json::Value {
     json!({"file": file, "output": run.output, "output_bytes": run.output_bytes, "value": value, "text": run.text, "failure": failure})
 }
 
-fn complain(file: &str, failure: &SlateFailure) {
-    eprintln!("{file}: {failure}");
+/// Draws an error of the program in its text, with its hint; what is in a set-up program, or in no text, is said in words.
+fn complain(file: &str, source: &str, outcome: &Outcome, failure: &SlateFailure) {
+    match outcome.problem() {
+        Some(problem) if problem.setup.is_none() => eprint!("{}", report::draw(problem, file, source)),
+        _ => eprintln!("{file}: {failure}"),
+    }
     if let SlateFailure::Error { trace, .. } = failure {
         trace.iter().for_each(|line| eprintln!("  {line}"));
     }

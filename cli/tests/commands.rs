@@ -412,7 +412,7 @@ fn each_program_of_a_slate_begins_anew() {
         assert!(text.contains(part), "{part} in {text}");
     }
     let endless = file("slate-3.clj", "(println 1) (doseq [i (range 1000000)] (reduce + (range 10000)))");
-    let done = ptcl(&["slate", "--timeout", "200", &endless.display().to_string()], "");
+    let done = ptcl(&["slate", "--limits", "timeout_ms=200", &endless.display().to_string()], "");
     assert_eq!((out(&done).as_str(), done.status.code()), ("1\n", Some(5)), "{}", err(&done));
 }
 

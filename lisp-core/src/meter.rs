@@ -74,15 +74,17 @@ impl Prints {
     pub fn take(&mut self) -> Vec<String> {
         let mut lines = std::mem::take(&mut self.lines);
         if self.dropped > 0 {
-            let lines_word = if self.dropped == 1 { "line" } else { "lines" };
-            let bytes_word = if self.total_bytes == 1 { "byte" } else { "bytes" };
-            lines.push(format!(
-                "... ({} more {lines_word}; the limit is {} {bytes_word})",
-                self.dropped, self.total_bytes
-            ));
+            lines.push(Self::mark(self.dropped, self.total_bytes as u64));
         }
         (self.bytes, self.counted, self.dropped, self.cut) = (0, 0, 0, 0);
         lines
+    }
+
+    /// The line that stands for those that were not kept.
+    pub fn mark(dropped: u64, total_bytes: u64) -> String {
+        let lines = if dropped == 1 { "line" } else { "lines" };
+        let bytes = if total_bytes == 1 { "byte" } else { "bytes" };
+        format!("... ({dropped} more {lines}; the limit is {total_bytes} {bytes})")
     }
 
     /// How many lines were not kept.

@@ -5,8 +5,9 @@ use crate::outcome::Preview;
 use crate::tool::{Reply, Tool};
 use lisp_core::{Error, Reason};
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The most bytes of arguments and results that the cache of a run keeps; more is not kept, and called again.
@@ -15,6 +16,17 @@ const CACHE_BYTES: usize = 16 << 20;
 /// A tool's name and its arguments as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key(Arc<(String, String)>);
+
+/// What stands for a key where keys are only compared: the ledger does not keep whole arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Digest([u64; 2]);
+
+impl Key {
+    fn digest(&self) -> Digest {
+        static SEEDS: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
+        Digest([SEEDS[0].hash_one(self), SEEDS[1].hash_one(self)])
+    }
+}
 
 /// The result of a cached tool.
 #[derive(Clone)]
@@ -91,7 +103,7 @@ impl<W> Desk<W> {
                         Kept::Json(json) => json,
                         Kept::Arguments => arguments,
                     };
-                    ledger.cached(&tool.name, arguments, shown, worker, key);
+                    ledger.cached(&tool.name, arguments, shown, worker, key.digest());
                     return Admission::Cached(result);
                 }
                 Some(Entry::UnderWay(_)) => return Admission::UnderWay(key.clone()),
@@ -114,7 +126,7 @@ impl<W> Desk<W> {
         let number = before + 1;
         Admission::Made(Ticket {
             number,
-            entry: ledger.begin(&tool.name, arguments, worker, key.as_ref(), number),
+            entry: ledger.begin(&tool.name, arguments, worker, key.as_ref().map(Key::digest), number),
             key,
         })
     }

@@ -1,6 +1,6 @@
 //! The host's own record of the tool calls of a run, within limits of its own.
 
-use crate::desk::Key;
+use crate::desk::Digest;
 use crate::outcome::{CallStatus, LedgerEntry, Preview};
 use crate::tool::Reply;
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ pub(crate) struct Ledger {
 struct Entry {
     line: LedgerEntry,
     /// What the result of a cached tool is kept under.
-    key: Option<Key>,
+    key: Option<Digest>,
     /// The number of the call; 0 when it was answered from an earlier one's result.
     number: u64,
 }
@@ -46,7 +46,7 @@ impl Ledger {
         tool: &str,
         arguments: &str,
         worker: Vec<u32>,
-        key: Option<&Key>,
+        key: Option<Digest>,
         number: u64,
     ) -> Option<usize> {
         let line = LedgerEntry {
@@ -58,7 +58,7 @@ impl Ledger {
             duration_us: 0,
             worker,
         };
-        self.push(Entry { line, key: key.cloned(), number })
+        self.push(Entry { line, key, number })
     }
 
     fn push(&mut self, entry: Entry) -> Option<usize> {
@@ -72,7 +72,7 @@ impl Ledger {
     }
 
     /// Records a call that was answered from an earlier one's result.
-    pub(crate) fn cached(&mut self, tool: &str, arguments: &str, result: &str, worker: Vec<u32>, key: &Key) {
+    pub(crate) fn cached(&mut self, tool: &str, arguments: &str, result: &str, worker: Vec<u32>, key: Digest) {
         let place = self.begin(tool, arguments, worker, Some(key), 0);
         if let Some(Entry { line, .. }) = place.and_then(|place| self.entries.get_mut(place)) {
             let result = Preview::of(result);
@@ -165,7 +165,7 @@ impl Ledger {
     /// program's order is the one that was made, whichever worker came first.
     pub(crate) fn take(&mut self) -> (Vec<LedgerEntry>, u64) {
         let taken = std::mem::take(self);
-        let mut first: HashMap<Key, usize> = HashMap::new();
+        let mut first: HashMap<Digest, usize> = HashMap::new();
         let mut lines: Vec<LedgerEntry> = Vec::with_capacity(taken.entries.len());
         for (i, Entry { line, key, .. }) in taken.entries.into_iter().enumerate() {
             lines.push(line);

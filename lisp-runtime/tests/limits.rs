@@ -283,3 +283,46 @@ fn output_is_counted_in_bytes() {
     assert_eq!(bytes("(println \"abc\") (println) (/ 1 0)"), 3);
     assert_eq!(bytes("(println 1) (println 22) \"x\""), 3 + 3);
 }
+
+/// A program may make any number of patterns: compiled ones are forgotten, and paid for again, whatever the budget.
+#[test]
+fn any_number_of_patterns_fits_the_budget() {
+    let engine = Engine::default();
+    let source = r#"(count (for [i (range 120)] (re-find (re-pattern (str "\\p{L}+\\b" i)) "é1ab")))"#;
+    let fuel = |heap_bytes| {
+        let mut limits = LimitsRequest::default();
+        limits.set("heap_bytes", heap_bytes).unwrap();
+        limits.set("timeout_ms", 60_000).unwrap();
+        let outcome = engine.eval(source, Input::new().limits(limits));
+        assert_eq!(outcome.value::<i64>(), Ok(120), "{heap_bytes}");
+        outcome.usage.fuel
+    };
+    assert_eq!(fuel(9_000_000), fuel(10_000_000));
+}
+
+/// The ledger of calls with long arguments keeps previews, of cached tools too.
+#[test]
+fn a_ledger_does_not_keep_the_arguments() {
+    let engine = Engine::builder()
+        .limits(Limits::default().with_timeout_ms(60_000))
+        .grant(lisp_runtime::Tool::new("t", |_| Ok(1)).cached())
+        .build()
+        .unwrap();
+    let resident = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0 kB").to_owned();
+        line.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0)
+    };
+    let run = |calls: u32| {
+        let source = format!(
+            r#"(let [s (reduce (fn [a _] (str a a)) "a" (range 17))] (doseq [i (range {calls})] (tool/t {{:s s :i i}})))"#
+        );
+        assert!(engine.eval(&source, Input::new()).is_success());
+    };
+    run(10);
+    let before = resident();
+    run(3_000);
+    // 393 MB of arguments; 16 MiB of them are kept in the cache. Other tests run beside this one.
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 150_000, "{grown} KiB");
+}

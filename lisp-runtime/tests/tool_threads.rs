@@ -28,6 +28,13 @@ struct Peaks {
 
 /// Samples this process while `work` is at work.
 fn sampled(work: impl FnOnce()) -> Peaks {
+    /// Ends the sampler however the work ends.
+    struct Done<'a>(&'a AtomicBool);
+    impl Drop for Done<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let sampler = scope.spawn(|| {
@@ -39,14 +46,16 @@ fn sampled(work: impl FnOnce()) -> Peaks {
             }
             peaks
         });
-        work();
-        done.store(true, Ordering::Relaxed);
+        {
+            let _done = Done(&done);
+            work();
+        }
         sampler.join().unwrap()
     })
 }
 
 fn patient() -> Limits {
-    Limits::default().with_timeout_ms(600_000).with_parallel_timeout_ms(600_000)
+    Limits::default().with_timeout_ms(600_000).with_parallel_timeout_ms(600_000).with_tool_calls(0).with_fuel(0)
 }
 
 /// Many short calls from several runs at once: no more threads than the ceiling, and no more memory than the budgets.

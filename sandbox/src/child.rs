@@ -6,6 +6,8 @@ use crate::template::{Inherited, Order};
 use crate::verdict::SETUP_FAILED;
 use crate::wire::{self, Frame, Kind, MEMORY};
 use lisp_runtime::{CallReply, Cancel, DataSet, Engine, Far, FarCall, Figures, Input, Job, RunHost};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 use rustix::process::Resource;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -267,6 +269,25 @@ impl Line {
         }
     }
 
+    /// Waits until there is something to receive, or for the moment `until`: then it is false.
+    fn has_more(&self, until: Option<Instant>) -> bool {
+        let Some(until) = until else { return true };
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let left = Timespec {
+                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: left.subsec_nanos().into(),
+            };
+            let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
+            match rustix::event::poll(&mut fds, Some(&left)) {
+                Ok(0) => return false,
+                Err(Errno::INTR) => {}
+                // What is wrong with the channel, receiving says.
+                _ => return true,
+            }
+        }
+    }
+
     fn early(&self) -> MutexGuard<'_, VecDeque<Frame>> {
         self.early.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -304,11 +325,14 @@ impl RunHost for &Line {
         self.send(Kind::Call, number(call.number), &call);
     }
 
-    fn next_reply(&mut self) -> (u64, CallReply) {
+    fn next_reply(&mut self, until: Option<Instant>) -> Option<(u64, CallReply)> {
         let early = self.early().pop_front();
+        if early.is_none() && !self.has_more(until) {
+            return None;
+        }
         let frame = early.unwrap_or_else(|| self.receive());
         match frame.kind {
-            Kind::Reply => (frame.id.into(), wire::decode(&frame.bytes).unwrap_or(CallReply::Late)),
+            Kind::Reply => Some((frame.id.into(), wire::decode(&frame.bytes).unwrap_or(CallReply::Late))),
             _ => sys::exit(1),
         }
     }

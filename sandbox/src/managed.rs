@@ -365,7 +365,7 @@ struct Questions {
 struct Answers {
     status: PathBuf,
     waiting: VecDeque<Ask>,
-    /// An answer in the pipe beside what somebody has left there, to be read by whoever comes for it.
+    /// An answer in the pipe, until it is read.
     given: Option<(OwnedFd, Instant)>,
     last_given: Option<Instant>,
 }
@@ -404,14 +404,13 @@ impl Answers {
             self.given = None;
         }
         let Some(&ask) = self.waiting.back() else { return };
-        let left = leftovers(&self.status);
+        throw_leftovers_away(&self.status);
         // Otherwise nobody reads yet.
         if let Ok(status) = open(&self.status, OFlags::WRONLY) {
             // Shorter than what a pipe takes at once.
             let _ = rustix::io::write(&status, text(ask).as_bytes());
-            if left {
-                self.given = Some((status, Instant::now() + CLIENT));
-            }
+            // Open until somebody has read it: who opens the pipe now may be another than the one it was opened for.
+            self.given = Some((status, Instant::now() + CLIENT));
             self.waiting.pop_back();
             self.last_given = Some(Instant::now());
         }
@@ -440,15 +439,11 @@ impl Pause {
     }
 }
 
-/// Throws away what an earlier client has not read. Was there anything?
-fn leftovers(status: &Path) -> bool {
-    let Ok(status) = open(status, OFlags::RDONLY) else { return false };
+/// Throws away what an earlier client has not read.
+fn throw_leftovers_away(status: &Path) {
+    let Ok(status) = open(status, OFlags::RDONLY) else { return };
     let mut bytes = [0; 512];
-    let mut found = false;
-    while matches!(rustix::io::read(&status, &mut bytes), Ok(1..)) {
-        found = true;
-    }
-    found
+    while matches!(rustix::io::read(&status, &mut bytes), Ok(1..)) {}
 }
 
 /// The number of a process in this one's namespace.

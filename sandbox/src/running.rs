@@ -494,11 +494,8 @@ impl Running {
     fn take_frame(&mut self, home: &mut Home, frame: Frame) -> Result<(), Violation> {
         match Said::of(&frame, &self.watch.most)? {
             Said::Printed(lines) => {
-                if home.printed(lines) {
-                    Ok(())
-                } else {
-                    Err(Violation::Prints)
-                }
+                home.printed(lines);
+                Ok(())
             }
             Said::Call(call) => {
                 // A run that is over calls nothing any more.

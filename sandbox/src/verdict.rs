@@ -26,8 +26,6 @@ pub(crate) enum Violation {
     Unreadable,
     #[error("more on standard error than it may be")]
     Flood,
-    #[error("more lines than it may print")]
-    Prints,
     #[error("more calls at once than it may have workers")]
     Calls,
 }

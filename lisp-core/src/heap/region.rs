@@ -95,6 +95,8 @@ pub struct Heap {
     regexes: Arc<Mutex<Regexes>>,
     /// The patterns that this heap has been charged for, by what they have to match. A worker begins with its parent's.
     paid: RefCell<Option<Arc<PaidPatterns>>>,
+    /// What the compiled forms of patterns take of what is held.
+    pattern_bytes: Cell<usize>,
 }
 
 /// The patterns that have been paid for, by what they have to match.
@@ -149,6 +151,7 @@ impl Heap {
             scratch: Cell::default(),
             regexes: Arc::default(),
             paid: RefCell::default(),
+            pattern_bytes: Cell::new(0),
         }
     }
 
@@ -163,13 +166,29 @@ impl Heap {
     /// The compiled form of a regular expression and what it costs. The first use of a pattern is charged for compiling it,
     /// whether another has done that or not.
     pub(crate) fn regex(&self, pattern: &str, extent: Extent) -> Res<(Compiled, PatternCost)> {
+        /// The most bytes that the compiled forms which this heap has on its account take. Beyond it they are forgotten, and
+        /// paid for anew when they are used again: a program may make any number of patterns. A number of its own and no part
+        /// of the budget, so that fuel does not depend on that.
+        const HELD_BYTES: usize = 4 << 20;
         self.charge_pattern(pattern, extent)?;
         let got = self.regexes.lock().unwrap_or_else(PoisonError::into_inner).get(pattern, extent, self.budget)?;
         if let Some(paid) = self.paid(pattern, extent).filter(|paid| !paid.held) {
+            if self.pattern_bytes.get() > 0 && self.pattern_bytes.get() + got.1.kept > HELD_BYTES {
+                self.forget_patterns();
+            }
             self.hold(got.1.kept)?;
+            self.pattern_bytes.set(self.pattern_bytes.get() + got.1.kept);
             self.note_paid(pattern, extent, Paid { held: true, ..paid });
         }
         Ok(got)
+    }
+
+    /// Takes the compiled patterns off the account, as if none had been used yet.
+    fn forget_patterns(&self) {
+        let bytes = self.pattern_bytes.take();
+        self.used.set(self.used.get() - bytes);
+        self.held.set(self.held.get() - bytes);
+        self.paid.replace(None);
     }
 
     /// Fuel for compiling a pattern, when it has not been charged for in this heap.
@@ -183,7 +202,9 @@ impl Heap {
             // It is refused for its length.
             None if pattern.len() > Regexes::PATTERN_BYTES => return Ok(()),
             None => {
-                self.hold(pattern.len() + ENTRY)?;
+                let bytes = pattern.len() + ENTRY;
+                self.hold(bytes)?;
+                self.pattern_bytes.set(self.pattern_bytes.get() + bytes);
                 self.note_paid(pattern, extent, Paid { asked, held: false });
             }
         }

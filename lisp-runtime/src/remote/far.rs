@@ -29,9 +29,9 @@ pub trait RunHost {
     fn figures(&mut self, figures: Figures);
     /// The program, or a worker of it, calls a tool. Several calls may be under way at once.
     fn call(&mut self, call: FarCall<'_>);
-    /// Waits for the reply to any of the calls under way; answers it with the call's number. To end the wait,
-    /// [`CallReply::Late`] is a reply.
-    fn next_reply(&mut self) -> (u64, CallReply);
+    /// Waits for the reply to any of the calls under way, and returns it with the call's number; `None` when there is none at
+    /// the moment `until`. To end the wait, [`CallReply::Late`] is a reply.
+    fn next_reply(&mut self, until: Option<Instant>) -> Option<(u64, CallReply)>;
 }
 
 /// A call of a tool on its way to the other half.
@@ -201,9 +201,13 @@ fn drive(run: &mut Run, host: &mut dyn RunHost) -> Outcome {
     let inline = run.by_hand.get_or_insert_with(|| Arc::new(Inline::by_hand())).clone();
     // Calls up to this number are with the host.
     let mut sent = 0;
+    let mut workers_printed = false;
     loop {
         if !run.is_back(Duration::ZERO) {
-            inline.run_showing(&mut |lines| host.printed(lines));
+            inline.run_showing(&mut |lines| {
+                workers_printed = true;
+                host.printed(lines);
+            });
             let calls = inline.waiting();
             if run.is_back(if calls.is_empty() { Run::LONG } else { Duration::ZERO }) {
                 continue;
@@ -212,8 +216,10 @@ fn drive(run: &mut Run, host: &mut dyn RunHost) -> Outcome {
                 host.call(FarCall::of(call));
             }
             sent = calls.last().map_or(sent, |call| sent.max(call.number));
-            let (number, reply) = host.next_reply();
-            run.reply_to(number, reply.into());
+            // Workers whose time is over do not wait for the host.
+            if let Some((number, reply)) = host.next_reply(inline.wake_at()) {
+                run.reply_to(number, reply.into());
+            }
             continue;
         }
         match run.advance() {
@@ -227,8 +233,9 @@ fn drive(run: &mut Run, host: &mut dyn RunHost) -> Outcome {
                 host.call(FarCall::of(&call));
                 sent = call.number;
                 while run.actor.waits_for(call.number) {
-                    let (number, reply) = host.next_reply();
-                    run.reply_to(number, reply.into());
+                    if let Some((number, reply)) = host.next_reply(None) {
+                        run.reply_to(number, reply.into());
+                    }
                 }
             }
             Next::Workers => {
@@ -237,7 +244,11 @@ fn drive(run: &mut Run, host: &mut dyn RunHost) -> Outcome {
                     work(first);
                 }
             }
-            Next::Done(outcome) => return *outcome,
+            Next::Done(outcome) => {
+                // What they printed may have come in another order, or not be kept: the report has all lines.
+                run.actor.mixed |= workers_printed;
+                return *outcome;
+            }
         }
     }
 }

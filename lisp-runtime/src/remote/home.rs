@@ -16,6 +16,7 @@ use crate::parallel::{Ticket as Place, ToolThreads};
 use crate::print_hook::PrintHook;
 use crate::run::{deadline, micros};
 use crate::tool::{Reply, Tool, ToolCall, Tools};
+use lisp_core::meter::Prints;
 use lisp_core::{Error, Reason};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -39,6 +40,8 @@ pub struct Home {
     figures: Option<(Figures, Instant)>,
     prints: Vec<String>,
     print_bytes: u64,
+    /// Lines beyond the limit, until a report says what is kept.
+    prints_dropped: u64,
     clock: Clock,
     most_readings: usize,
     on_print: Option<PrintHook>,
@@ -201,6 +204,7 @@ impl Home {
             figures: None,
             prints: Vec::new(),
             print_bytes: 0,
+            prints_dropped: 0,
             clock: engine.clock().clone(),
             most_readings: input.clock.len().max(RunClock::MOST),
             on_print: input.on_print.clone(),
@@ -220,6 +224,7 @@ impl Home {
         self.figures = None;
         self.prints = Vec::new();
         self.print_bytes = 0;
+        self.prints_dropped = 0;
         self.hooked = 0;
     }
 
@@ -271,23 +276,50 @@ impl Home {
         self.cancellable
     }
 
-    /// Takes lines that the program printed. False when they are more than the limits allow: then the other half does
-    /// not keep to them.
+    /// Takes lines that the program printed, as many as the limit `prints_bytes` allows. Workers may print more than that
+    /// together; which lines are kept then, the report says.
+    pub fn printed(&mut self, lines: Vec<String>) {
+        for line in lines {
+            let bytes = (line.len() + Prints::LINE_BYTES) as u64;
+            let full =
+                self.limits.prints_bytes > 0 && self.print_bytes.saturating_add(bytes) > self.limits.prints_bytes;
+            // After one that has no room no other is kept, or the lines would seem to follow each other.
+            if full || self.prints_dropped > 0 {
+                self.prints_dropped = self.prints_dropped.saturating_add(1);
+                continue;
+            }
+            self.print_bytes = self.print_bytes.saturating_add(bytes);
+            self.prints.push(line);
+        }
+        self.show_prints();
+    }
+
+    /// Takes the lines of a report: those that are left, or all of them in the program's order. False when they are more
+    /// than the limits allow: then the other half does not keep to them.
     #[must_use]
-    pub fn printed(&mut self, lines: Vec<String>) -> bool {
-        let bytes: usize = lines.iter().map(|line| line.len() + lisp_core::meter::Prints::LINE_BYTES).sum();
+    fn reported(&mut self, lines: Vec<String>, whole: bool) -> bool {
+        /// The last line says how many more there were.
+        const LAST: u64 = 200;
+        if whole {
+            (self.prints, self.print_bytes, self.prints_dropped) = (Vec::new(), 0, 0);
+        }
+        let bytes: usize = lines.iter().map(|line| line.len() + Prints::LINE_BYTES).sum();
         self.print_bytes = self.print_bytes.saturating_add(bytes as u64);
-        // Each worker may print as much as the run, and a last line says how many more there were.
-        let sources = self.limits.parallel_workers.saturating_add(2);
-        if self.limits.prints_bytes > 0 && self.print_bytes > self.limits.prints_bytes.saturating_mul(sources) {
+        let most = self.limits.prints_bytes;
+        if most > 0 && self.print_bytes > most.saturating_add(LAST) {
             return false;
         }
         self.prints.extend(lines);
+        self.show_prints();
+        true
+    }
+
+    /// Shows the host's hook the lines that it has not seen.
+    fn show_prints(&mut self) {
         if let Some(hook) = &self.on_print {
             hook.show(self.prints.get(self.hooked..).unwrap_or_default());
         }
         self.hooked = self.hooked.max(self.prints.len());
-        true
     }
 
     /// Begins a call: answers it from the cache, refuses it, or enters it into the ledger.
@@ -364,10 +396,7 @@ impl Home {
             return self
                 .fail(Error::new(Reason::HostFault, "the run's process asked for the time more than it may"), None);
         }
-        if report.whole {
-            (self.prints, self.print_bytes) = (Vec::new(), 0);
-        }
-        if !self.printed(prints) {
+        if !self.reported(prints, report.whole) {
             return self.fail(Error::new(Reason::HostFault, "the run's process printed more than it may"), None);
         }
         self.ledger.sort_by_numbers(&report.calls);
@@ -423,7 +452,12 @@ impl Home {
                 ..Usage::default()
             },
         };
-        self.outcome(Err(problem), 0, usage)
+        let dropped = std::mem::take(&mut self.prints_dropped);
+        if dropped > 0 {
+            self.prints.push(Prints::mark(dropped, self.limits.prints_bytes));
+            self.show_prints();
+        }
+        self.outcome(Err(problem), dropped, usage)
     }
 
     fn outcome(&mut self, answer: Result<Answer, Box<Problem>>, prints_dropped: u64, mut usage: Usage) -> Outcome {
