@@ -267,8 +267,7 @@ impl Shared {
             answers.give(|ask| self.text(ask));
         }
         self.terminate();
-        answers.release();
-        remove_pipes(&self.dir);
+        answers.release(&self.dir);
     }
 
     /// Waits for clients, at most so long. A client that writes nothing has asked nonsense. `None` when the host has had
@@ -365,7 +364,7 @@ struct Questions {
 struct Answers {
     status: PathBuf,
     waiting: VecDeque<Ask>,
-    /// An answer in the pipe, until it is read.
+    /// An answer in the pipe beside what somebody has left there, to be read by whoever comes for it.
     given: Option<(OwnedFd, Instant)>,
     last_given: Option<Instant>,
 }
@@ -404,21 +403,24 @@ impl Answers {
             self.given = None;
         }
         let Some(&ask) = self.waiting.back() else { return };
-        throw_leftovers_away(&self.status);
+        let left = leftovers(&self.status);
         // Otherwise nobody reads yet.
         if let Ok(status) = open(&self.status, OFlags::WRONLY) {
             // Shorter than what a pipe takes at once.
             let _ = rustix::io::write(&status, text(ask).as_bytes());
-            // Open until somebody has read it: who opens the pipe now may be another than the one it was opened for.
-            self.given = Some((status, Instant::now() + CLIENT));
+            if left {
+                self.given = Some((status, Instant::now() + CLIENT));
+            }
             self.waiting.pop_back();
             self.last_given = Some(Instant::now());
         }
     }
 
-    /// Lets clients go that wait for the pipe to be opened: they read nothing.
-    fn release(&self) {
-        drop(open(&self.status, OFlags::WRONLY));
+    /// Lets clients go that wait for the pipe to be opened, who read nothing, and removes the pipes: with this end open nobody
+    /// can begin to wait before they are gone.
+    fn release(&self, dir: &Path) {
+        let _status = open(&self.status, OFlags::RDWR);
+        remove_pipes(dir);
     }
 }
 
@@ -439,11 +441,15 @@ impl Pause {
     }
 }
 
-/// Throws away what an earlier client has not read.
-fn throw_leftovers_away(status: &Path) {
-    let Ok(status) = open(status, OFlags::RDONLY) else { return };
+/// Throws away what an earlier client has not read. Was there anything?
+fn leftovers(status: &Path) -> bool {
+    let Ok(status) = open(status, OFlags::RDONLY) else { return false };
     let mut bytes = [0; 512];
-    while matches!(rustix::io::read(&status, &mut bytes), Ok(1..)) {}
+    let mut found = false;
+    while matches!(rustix::io::read(&status, &mut bytes), Ok(1..)) {
+        found = true;
+    }
+    found
 }
 
 /// The number of a process in this one's namespace.

@@ -283,7 +283,8 @@ pub(crate) fn asked_in_grace(_: &Sandbox) {
         (first, second)
     });
     assert_eq!(first[2], "forced termination");
-    assert!(second.contains("forced termination"), "{second:?}");
+    // Of two that read at once one may find the pipe empty.
+    assert!(second.is_empty() || second.contains("forced termination"), "{second:?}");
     drop(managed);
     std::fs::remove_dir(dir).unwrap();
 }
