@@ -122,6 +122,29 @@ fn timeouts(sandbox: &Sandbox) {
     assert_eq!((at.line, at.column, at.end_line, at.end_column), (1, 54, 1, 61), "{:?}", outcome.problem());
     assert!(begun.elapsed() < Duration::from_millis(400), "{:?}", begun.elapsed());
     assert!(outcome.usage.cpu_us.unwrap() > 10_000 && outcome.usage.rss_peak_bytes.unwrap() > 1 << 20);
+    // What workers print beyond the limit is counted, not kept; a limit of a byte keeps nothing.
+    for (prints_bytes, source) in [
+        (20_000, "(count (pmap (fn [i] (doseq [j (range 10)] (println (apply str (range 300))))) (range 100)))"),
+        (1, "(println :abc) 1"),
+        (30, "(count (pmap (fn [i] (println i) i) (range 100)))"),
+    ] {
+        let mut limits = limits_of(20_000);
+        limits.set("prints_bytes", prints_bytes).unwrap();
+        let input = Input::new().limits(limits);
+        let (there, here) = (sandbox.eval(source, &input), engine().eval(source, input));
+        assert_eq!(
+            (there.json(), &there.prints, there.prints_dropped),
+            (here.json(), &here.prints, here.prints_dropped)
+        );
+        assert!(there.is_success() && there.prints_dropped > 0, "{source}: {:?}", there.problem());
+    }
+    // Workers that wait for the host end at the deadline of their call.
+    let mut limits = limits_of(20_000);
+    limits.set("parallel_timeout_ms", 100).unwrap();
+    let begun = Instant::now();
+    let outcome = sandbox.eval("(pmap (fn [i] (tool/stuck {:i i})) (range 4))", &Input::new().limits(limits));
+    assert!(outcome.problem().is_some_and(|problem| problem.error.message.contains("100 ms")), "{outcome:?}");
+    assert!(begun.elapsed() < Duration::from_millis(1_500), "{:?}", begun.elapsed());
     // Each line is shown as it is printed, once, also those of a run that is ended.
     let (lines, shown) = std::sync::mpsc::channel();
     let hook = move |line: &str| lines.send((line.to_owned(), Instant::now())).unwrap_or_default();
