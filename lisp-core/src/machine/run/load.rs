@@ -20,7 +20,7 @@ impl Machine {
 
     /// Loads a program unless `stop` says yes while its names are looked up, or while it is compiled anew, because
     /// definitions have the names of built-ins. Errors in its functions, in later programs too, say that they are in the
-    /// program of this number ([`Trace::program`]).
+    /// program of this number (`Trace::program`).
     ///
     /// # Errors
     /// Those of [`Machine::load`], and `timeout`.
