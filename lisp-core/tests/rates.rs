@@ -17,7 +17,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// So many times the time of a loop for a unit is too much. Without the optimizer some work is slower than others.
+/// The most time that a unit of fuel may take, as a multiple of what it takes in a loop. Without the optimizer the loop is
+/// favoured.
 const MOST: f64 = if cfg!(debug_assertions) { 40.0 } else { 20.0 };
 /// Calls are made over and over for so long, and what takes less than [`SHORT`] says nothing.
 const LONG: Duration = Duration::from_micros(500);

@@ -2,19 +2,17 @@
 
 use crate::cancel::Cancel;
 use crate::clock::Reading;
+use crate::grant::{Given, bring_in_one, in_setup};
 use crate::limits::LimitsRequest;
 use crate::outcome::{Phase, Problem};
 use crate::print_hook::PrintHook;
 use crate::program::Program;
-use crate::run;
 use crate::tool::Tools;
 use lisp_core::machine::Grant;
-use lisp_core::syntax::is_name_part;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -46,74 +44,11 @@ impl Source<'_> {
     }
 }
 
-/// The names of data that have been given: each may be given once.
-#[derive(Debug, Default)]
-pub(crate) struct Given<'a> {
-    sets: &'a [DataSet],
-    /// The names so far with the source of each, when there are several.
-    by_source: Option<RefCell<HashMap<String, usize>>>,
-    /// The number of the source at hand.
-    at: Cell<usize>,
-}
-
-impl<'a> Given<'a> {
-    pub(crate) fn new(sets: &'a [DataSet], sources: &[Source<'_>]) -> Self {
-        let data = sources.iter().filter(|source| matches!(source, Source::Data(..) | Source::DataObject(_))).count();
-        Given { sets, by_source: (data > 1).then(RefCell::default), at: Cell::default() }
-    }
-
-    /// Goes on with the source of a number.
-    pub(crate) fn begin(&self, at: usize) {
-        if at == 0
-            && let Some(names) = &self.by_source
-        {
-            names.borrow_mut().clear();
-        }
-        self.at.set(at);
-    }
-
-    /// Takes a name.
-    ///
-    /// # Errors
-    /// Why it may not be given, and the number of the source that gave it before.
-    pub(crate) fn take(&self, name: &str) -> Result<(), (String, Option<usize>)> {
-        if !is_name_part(name) {
-            let why = "no program can write this name; bind the value under another one, or the whole object under one";
-            return Err((why.to_owned(), None));
-        }
-        if self.sets.iter().any(|set| set.names.contains(name)) {
-            return Err(("a data set gives it too; each name may be given once".to_owned(), None));
-        }
-        let Some(names) = &self.by_source else { return Ok(()) };
-        match names.borrow_mut().insert(name.to_owned(), self.at.get()) {
-            Some(before) => {
-                let why = format!(
-                    "input {} gives it, and so does input {before}; each name may be given once",
-                    self.at.get()
-                );
-                Err((why, Some(before)))
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// A name that two of the data sets give.
-    pub(crate) fn twice(sets: &[DataSet]) -> Option<&str> {
-        let pairs = sets.iter().enumerate().flat_map(|(i, one)| sets[i + 1..].iter().map(move |other| (one, other)));
-        pairs.filter(|(one, other)| !one.is(other)).find_map(|(one, other)| {
-            let (less, more) = if one.names.len() < other.names.len() { (one, other) } else { (other, one) };
-            less.names.iter().find(|name| more.names.contains(*name)).map(|name| &**name)
-        })
-    }
-}
-
 /// Data imported once and shared by many runs without copying. Its JSON text is kept besides, so that a run in another
 /// process can have it too.
 #[derive(Clone)]
 pub struct DataSet {
     pub(crate) grant: Arc<Grant>,
-    /// The names of its data.
-    pub(crate) names: Arc<HashSet<Box<str>>>,
     /// What it was made of; not kept by a process that had it from another.
     pub(crate) source: Option<Arc<Source<'static>>>,
 }
@@ -122,12 +57,9 @@ impl DataSet {
     /// Makes the values, in at most so many bytes, and does not keep the text.
     pub(crate) fn import(source: &Source<'_>, ceiling: usize) -> Result<Self, Box<Problem>> {
         let given = Given::default();
-        match Grant::build(ceiling, |h, builder| run::bring_in_one(h, builder, source, &given)) {
-            Ok(grant) => {
-                let names = Arc::new(grant.data_names().map(Into::into).collect());
-                Ok(DataSet { grant: Arc::new(grant), names, source: None })
-            }
-            Err(fault) => Err(Box::new(Problem::new(run::in_setup(fault, ceiling), Phase::Setup))),
+        match Grant::build(ceiling, |h, builder| bring_in_one(h, builder, source, &given)) {
+            Ok(grant) => Ok(DataSet { grant: Arc::new(grant), source: None }),
+            Err(fault) => Err(Box::new(Problem::new(in_setup(fault, ceiling), Phase::Setup))),
         }
     }
 

@@ -33,6 +33,7 @@ mod clock;
 mod desk;
 mod engine;
 mod envelope;
+mod grant;
 mod input;
 mod ledger;
 mod limits;

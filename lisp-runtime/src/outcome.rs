@@ -201,7 +201,7 @@ pub struct Usage {
     /// The most the program held at once, above the baseline.
     pub heap_peak_bytes: u64,
     /// What it held at the end, garbage not counted. Measured when [`Input::measure_live`](crate::Input::measure_live) asks
-    /// for it, as requests do; absent too when it is more than about sixteen megabytes.
+    /// for it, as requests do; absent too when it is more than about four megabytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heap_live_bytes: Option<u64>,
     /// What it allocated in all.

@@ -3,7 +3,8 @@
 use crate::actor::{Actor, Common, Need, run_timeout};
 use crate::cancel::Cancel;
 use crate::clock::{Clock, Reading};
-use crate::input::{Given, Input, Makes, Source};
+use crate::grant::{bring_in, in_setup, setup_exceeded};
+use crate::input::{Input, Makes};
 use crate::limits::{Limits, bytes};
 use crate::observer::Observed;
 use crate::outcome::{Answer, Call, Outcome, OutcomeKind, Phase, Position, Problem, Usage, Verdict};
@@ -16,8 +17,8 @@ use crate::signature::{Signature, sentence};
 use crate::tool::{Reply, Tool, ToolCall, Tools};
 use crate::watchdog;
 use lisp_core::builtins::near_names;
-use lisp_core::heap::{Fault, Heap, Value};
-use lisp_core::machine::{Ending, Grant, GrantBuilder, Machine, Settings, Usage as MachineUsage};
+use lisp_core::heap::Fault;
+use lisp_core::machine::{Ending, Grant, Machine, Settings, Usage as MachineUsage};
 use lisp_core::syntax::LineIndex;
 use lisp_core::{CallSite, Error, Reason, Span, Trace};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -670,124 +671,6 @@ pub(crate) fn settings(limits: &Limits, heap_bytes: usize, input: &Input<'_>) ->
         now_ms: input.now_ms,
         ..Settings::default()
     }
-}
-
-/// Builds the grant of one run. `None` when there is nothing to bring in.
-fn bring_in(
-    limit: usize,
-    input: &Input<'_>,
-    until: Option<Instant>,
-    setting: &Setting,
-) -> Result<Option<Grant>, Fault> {
-    /// Work on the usual grant: with more, somebody looks at the clock.
-    const USUAL: u64 = 2_000_000;
-    let sources = &input.sources;
-    if let Some(name) = Given::twice(&input.sets) {
-        return Err(bad_input(&format!("data/{name}"), "two data sets give it; each name may be given once"));
-    }
-    if sources.is_empty() {
-        return Ok(None);
-    }
-    let given = Given::new(&input.sets, sources);
-    let build = |fuel: u64, flag: Option<Arc<AtomicBool>>| {
-        Grant::build(limit, |h, builder| {
-            h.ration(fuel, flag);
-            let built = sources.iter().enumerate().try_for_each(|(index, source)| {
-                given.begin(index);
-                bring_in_one(h, builder, source, &given).map_err(|fault| match fault {
-                    Fault::Error(error) => error.detail("input", index).into(),
-                    other => other,
-                })
-            });
-            h.ration(u64::MAX, None);
-            built
-        })
-    };
-    match build(USUAL, None) {
-        Err(Fault::Pause(_)) => build(USUAL, Some(setting.flag(until, &setting.cancel))).map(Some),
-        built => built.map(Some),
-    }
-}
-
-pub(crate) fn bring_in_one<'h>(
-    h: &'h Heap,
-    builder: &mut GrantBuilder<'_, 'h>,
-    source: &Source<'_>,
-    given: &Given<'_>,
-) -> Result<(), Fault> {
-    let (what, text) = match source {
-        Source::Data(name, text) => (format!("data/{name}"), text),
-        Source::DataObject(text) => ("the data".to_owned(), text),
-        Source::Memory(text) => ("the memory".to_owned(), text),
-        Source::History(text) => ("the history".to_owned(), text),
-    };
-    let text = text.as_ref().map_err(|reason| bad_input(&what, reason))?;
-    let value = project::read_json(h, text).map_err(|fault| match fault {
-        Fault::Error(error) if error.reason != Reason::MemoryExceeded => bad_input(&what, &error.message),
-        fault => fault,
-    })?;
-    let wrong = |expected: &str| bad_input(&what, &format!("expected {expected}, got {}", json_kind(value)));
-    match (source, value) {
-        (Source::Data(name, _), value) => {
-            take_name(given, name)?;
-            builder.data(name, value);
-        }
-        (Source::DataObject(_), Value::Map(map)) => {
-            for (key, value) in map.entries(h)?.iter() {
-                let name = key.as_str().unwrap_or_default();
-                take_name(given, name)?;
-                builder.data(name, value);
-            }
-        }
-        (Source::Memory(_), Value::Map(map)) => {
-            for (key, value) in map.entries(h)?.iter() {
-                builder.define(key.as_str().unwrap_or_default(), value);
-            }
-        }
-        (Source::History(_), Value::Vector(items)) => items.items().iter().for_each(|&item| builder.history(item)),
-        (Source::DataObject(_) | Source::Memory(_), _) => return Err(wrong("an object")),
-        (Source::History(_), _) => return Err(wrong("an array")),
-    }
-    Ok(())
-}
-
-/// Takes a name of data.
-fn take_name(given: &Given<'_>, name: &str) -> Result<(), Fault> {
-    let Err((why, before)) = given.take(name) else { return Ok(()) };
-    match (bad_input(&format!("data/{name}"), &why), before) {
-        (Fault::Error(error), Some(before)) => Err(error.detail("earlier_input", before).into()),
-        (fault, _) => Err(fault),
-    }
-}
-
-/// What a value was in JSON.
-fn json_kind(value: Value<'_>) -> &'static str {
-    match value {
-        Value::Map(_) => "an object",
-        Value::Vector(_) => "an array",
-        Value::Str(_) => "a string",
-        Value::Nil => "null",
-        Value::Bool(_) => "a boolean",
-        _ => "a number",
-    }
-}
-
-fn bad_input(what: &str, reason: &str) -> Fault {
-    Error::new(Reason::ParseError, format!("{what} cannot be brought in: {reason}")).into()
-}
-
-/// An error of the set-up from a fault in it.
-pub(crate) fn in_setup(fault: Fault, ceiling: usize) -> Error {
-    match fault {
-        Fault::Error(error) if error.reason != Reason::MemoryExceeded => *error,
-        _ => setup_exceeded(ceiling),
-    }
-}
-
-fn setup_exceeded(ceiling: usize) -> Error {
-    Error::new(Reason::MemoryExceeded, format!("what the host gives the run takes more than {ceiling} bytes"))
-        .hint("give less data, or raise the limit setup_heap_bytes")
-        .detail("limit_bytes", ceiling)
 }
 
 impl Drop for Run {

@@ -5,7 +5,8 @@
 use lisp_runtime::{Engine, Input, Limits, Outcome, Phase, Tool, Verdict};
 use std::time::{Duration, Instant};
 
-/// So many times the time of a loop for a unit is too much. Without the optimizer some work is slower than others.
+/// The most time that a unit of fuel may take, as a multiple of what it takes in a loop. Without the optimizer the loop is
+/// favoured.
 const MOST: f64 = if cfg!(debug_assertions) { 60.0 } else { 20.0 };
 /// Other work on the machine may be in the way a few times.
 const ATTEMPTS: usize = 8;

@@ -21,7 +21,7 @@ enum Numbers {
 /// Texts up to this length are hashed and compared within the cost of the instruction; longer ones cost fuel.
 pub(super) const SHORT_TEXT: usize = 64;
 
-/// The same for integers, in limbs of 32 bits.
+/// Integers of up to this number of 32-bit limbs are hashed and compared within the cost of the instruction.
 const SHORT_BIG: usize = SHORT_TEXT / 4;
 
 /// Fuel for going through a text once, hashing it or comparing it.

@@ -6,6 +6,7 @@ mod compare;
 mod header;
 mod map;
 mod map_builder;
+mod patterns;
 mod region;
 mod shapes;
 mod sort;

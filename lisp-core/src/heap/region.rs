@@ -1,22 +1,21 @@
 //! One arena and its account. Every allocation is charged before it is made.
 
 use super::header::Header;
+use super::patterns::Patterns;
 use super::shapes::Shapes;
 use super::value::{Closure, Compose, Composed, Time, TimeValue};
 use super::{Fault, Fuel, Res, Value};
-use crate::Table;
 use crate::builtins::characters;
 use crate::compile::Proto;
 use crate::cost;
 use crate::machine::Unit;
 use crate::meter::Prints;
-use crate::regex::{Compiled, Extent, PatternCost, Regexes};
 use bumpalo::Bump;
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Is anything counted? False with the feature that measures what the meter costs, and nowhere else.
 pub(crate) const METERED: bool = cfg!(not(feature = "unmetered"));
@@ -91,31 +90,8 @@ pub struct Heap {
     news: Cell<bool>,
     /// A small buffer for texts under construction, to be used again.
     scratch: Cell<String>,
-    /// The compiled regular expressions, by pattern: those of a run, its workers included.
-    regexes: Arc<Mutex<Regexes>>,
-    /// The patterns that this heap has been charged for, by what they have to match. A worker begins with its parent's.
-    paid: RefCell<Option<Arc<PaidPatterns>>>,
-    /// What the compiled forms of patterns take of what is held.
-    pattern_bytes: Cell<usize>,
+    pub(super) patterns: Patterns,
 }
-
-/// The patterns that have been paid for, by what they have to match.
-type PaidPatterns = [Table<Box<str>, Paid>; 2];
-
-/// What has been paid for a pattern.
-#[derive(Clone, Copy)]
-struct Paid {
-    /// The fuel spent when it was first used: work that is done again from before is charged again.
-    asked: u64,
-    /// Its bytes are on the account.
-    held: bool,
-}
-
-// Heaps of several threads share them, and nothing else would say so.
-const _: () = {
-    const fn is_send<T: Send>() {}
-    is_send::<Regexes>();
-};
 
 impl Heap {
     /// An empty arena that may hold `limit` bytes. `region` tells its objects from those of other arenas.
@@ -149,75 +125,15 @@ impl Heap {
             prints: RefCell::default(),
             news: Cell::new(false),
             scratch: Cell::default(),
-            regexes: Arc::default(),
-            paid: RefCell::default(),
-            pattern_bytes: Cell::new(0),
+            patterns: Patterns::default(),
         }
     }
 
     /// An empty arena for a worker that reads this one: it has a region of its own and the same compiled regular
     /// expressions.
     pub(super) fn above(&self, limit: usize) -> Self {
-        let (regexes, paid) = (self.regexes.clone(), self.paid.clone());
         // Its fuel is counted from zero, and nothing is done again from before its beginning.
-        Heap { regexes, paid, ..Heap::new(self.region + 1, limit) }
-    }
-
-    /// The compiled form of a regular expression and what it costs. The first use of a pattern is charged for compiling it,
-    /// whether another has done that or not.
-    pub(crate) fn regex(&self, pattern: &str, extent: Extent) -> Res<(Compiled, PatternCost)> {
-        /// The most bytes that the compiled forms which this heap has on its account take. Beyond it they are forgotten, and
-        /// paid for anew when they are used again: a program may make any number of patterns. A number of its own and no part
-        /// of the budget, so that fuel does not depend on that.
-        const HELD_BYTES: usize = 4 << 20;
-        self.charge_pattern(pattern, extent)?;
-        let got = self.regexes.lock().unwrap_or_else(PoisonError::into_inner).get(pattern, extent, self.budget)?;
-        if let Some(paid) = self.paid(pattern, extent).filter(|paid| !paid.held) {
-            if self.pattern_bytes.get() > 0 && self.pattern_bytes.get() + got.1.kept > HELD_BYTES {
-                self.forget_patterns();
-            }
-            self.hold(got.1.kept)?;
-            self.pattern_bytes.set(self.pattern_bytes.get() + got.1.kept);
-            self.note_paid(pattern, extent, Paid { held: true, ..paid });
-        }
-        Ok(got)
-    }
-
-    /// Takes the compiled patterns off the account, as if none had been used yet.
-    fn forget_patterns(&self) {
-        let bytes = self.pattern_bytes.take();
-        self.used.set(self.used.get() - bytes);
-        self.held.set(self.held.get() - bytes);
-        self.paid.replace(None);
-    }
-
-    /// Fuel for compiling a pattern, when it has not been charged for in this heap.
-    pub(crate) fn charge_pattern(&self, pattern: &str, extent: Extent) -> Res<()> {
-        /// An entry of a table.
-        const ENTRY: usize = 64;
-        let asked = self.spent();
-        match self.paid(pattern, extent) {
-            Some(paid) if paid.asked != asked => return Ok(()),
-            Some(_) => {}
-            // It is refused for its length.
-            None if pattern.len() > Regexes::PATTERN_BYTES => return Ok(()),
-            None => {
-                let bytes = pattern.len() + ENTRY;
-                self.hold(bytes)?;
-                self.pattern_bytes.set(self.pattern_bytes.get() + bytes);
-                self.note_paid(pattern, extent, Paid { asked, held: false });
-            }
-        }
-        self.charge(Regexes::fuel(pattern))
-    }
-
-    fn paid(&self, pattern: &str, extent: Extent) -> Option<Paid> {
-        self.paid.borrow().as_ref()?[extent as usize].get(pattern).copied()
-    }
-
-    fn note_paid(&self, pattern: &str, extent: Extent, paid: Paid) {
-        let mut all = self.paid.borrow_mut();
-        Arc::make_mut(all.get_or_insert_default())[extent as usize].insert(pattern.into(), paid);
+        Heap { patterns: self.patterns.above(), ..Heap::new(self.region + 1, limit) }
     }
 
     /// An empty buffer for a text.
@@ -564,6 +480,12 @@ impl Heap {
         Ok(())
     }
 
+    /// Takes bytes that were held off the account.
+    pub(super) fn let_go(&self, bytes: usize) {
+        self.used.set(self.used.get() - bytes);
+        self.held.set(self.held.get() - bytes);
+    }
+
     /// Charges for bytes that are shared now and would be copied by a compaction.
     pub(super) fn charge_share(&self, bytes: usize) -> Res<()> {
         self.account_for(bytes)
@@ -789,21 +711,4 @@ pub(crate) fn cells_as_values<'h>(cells: &'h [Cell<Value<'h>>]) -> &'h [Value<'h
     // below its length, are written once before any view of them is made and never afterwards; a builder's cells may
     // be set again by `MapBuilder::set_value` only, which lends no views.
     unsafe { std::slice::from_raw_parts(cells.as_ptr().cast(), cells.len()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_worker_finds_what_its_parent_compiled() {
-        let heap = Heap::new(1, 100_000);
-        let compiled = |heap: &Heap| match heap.regex("(a+)b", Extent::Part).unwrap().0 {
-            Compiled::Linear(linear) => linear,
-            other => panic!("{other:?}"),
-        };
-        let (ours, workers) = (compiled(&heap), compiled(&heap.above(100_000)));
-        assert!(Arc::ptr_eq(&ours, &workers));
-        assert!(!Arc::ptr_eq(&ours, &compiled(&Heap::new(1, 100_000))), "another run compiles for itself");
-    }
 }

@@ -75,6 +75,11 @@ impl Grant {
         self.names.iter().filter_map(|name| name.strip_prefix("data/"))
     }
 
+    /// Is there data of this name, which has no prefix?
+    pub fn has_data(&self, name: &str) -> bool {
+        self.get(&format!("data/{name}")).is_some()
+    }
+
     /// The value of a name.
     pub(crate) fn get(&self, name: &str) -> Option<Value<'_>> {
         let found = self.by_name.partition_point(|&place| &*self.names[place as usize] < name);

@@ -107,9 +107,6 @@ pub struct Regexes {
 }
 
 impl Regexes {
-    /// The most bytes of patterns kept compiled besides what the program's budget has room for: those of workers that have
-    /// ended are on no account. Beyond it all are forgotten and compiled anew when used again.
-    pub const KEPT_BYTES: usize = 16 << 20;
     /// The most bytes of what searches learn; beyond it that is forgotten.
     pub const LEARNED_BYTES: usize = 8 << 20;
     /// The bytes a compiled pattern may take: as few of these as it needs. What would need more, such as a long counted
@@ -126,13 +123,14 @@ impl Regexes {
         effort.saturating_mul(cost::PATTERN_EFFORT)
     }
 
-    /// The compiled form of a pattern and what it costs, in a run whose program may hold `budget` bytes.
-    pub(crate) fn get(&mut self, pattern: &str, extent: Extent, budget: usize) -> Res<(Compiled, PatternCost)> {
+    /// The compiled form of a pattern and what it costs. When all take more than `kept` bytes they are forgotten, and
+    /// compiled anew when used again.
+    pub(crate) fn get(&mut self, pattern: &str, extent: Extent, kept: usize) -> Res<(Compiled, PatternCost)> {
         if let Some(compiled) = self.by_pattern[extent as usize].get(pattern) {
             return Ok(compiled.clone());
         }
         let compiled = compile(pattern, extent)?;
-        if self.bytes + compiled.1.kept > Self::KEPT_BYTES.saturating_add(budget) {
+        if self.bytes + compiled.1.kept > kept {
             self.by_pattern.iter_mut().for_each(HashMap::clear);
             (self.bytes, self.learned) = (0, 0);
         }
@@ -146,6 +144,12 @@ impl Regexes {
         self.learned += 1;
         self.by_pattern[extent as usize].insert(pattern.into(), compiled.clone());
         Ok(compiled)
+    }
+
+    /// What the compiled forms take.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Compiles a pattern to see whether it is one; answers an estimate of the effort.

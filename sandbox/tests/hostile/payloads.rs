@@ -571,13 +571,13 @@ fn calls_at_once(run: &OwnedFd) -> i32 {
     for_ever()
 }
 
-/// As many lines as a frame may have bytes.
+/// As many empty printed lines as a frame may have bytes for.
 fn empty_lines(run: &OwnedFd) -> i32 {
     packed(run, 0xfb, 950_000);
     for_ever()
 }
 
-/// The same in a report, as details of an error.
+/// As many empty details of an error as a frame may have bytes for.
 fn empty_details(run: &OwnedFd) -> i32 {
     packed(run, 0xfd, 1_000_000);
     for_ever()

@@ -80,8 +80,9 @@ pub(crate) struct Analyzer<'a> {
     in_short_fn: bool,
     /// The text is the prelude: its definitions are built-ins, and calls of them go by their rows.
     prelude: bool,
-    /// The effort of the regular expressions that were compiled to check them.
+    /// The regular expressions of the program.
     patterns: Vec<Box<str>>,
+    /// The effort of those that were compiled to check them.
     regex_effort: u64,
 }
 
