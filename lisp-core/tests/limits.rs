@@ -129,3 +129,29 @@ fn memory_that_a_tool_hands_over_is_charged() {
     let (came, _) = corpus::run(&case, &settings, WHOLE);
     assert!(came.failed_with("memory_exceeded"), "{}", came.ending);
 }
+
+/// Where the fuel ran out does not depend on when the heap was compacted last: not in the last instructions either, after
+/// which nothing is charged any more.
+#[test]
+fn the_place_where_the_fuel_ran_out_is_the_same_in_every_rhythm() {
+    for source in [
+        "(def f (fn [x] [x x])) (let [x 1 xs [3 1]] [xs (return 0)])",
+        "(def f (fn [x] [x x])) (let [x [1 2]] [x (fail x)])",
+        r##"(def f (fn [x] [x x])) [#"(a+)+" (return 0)]"##,
+        "(def a [1 2]) (def b [a a]) [a b]",
+    ] {
+        let case = Case::new("", source);
+        let all = with_fuel(&case, u64::MAX).fuel;
+        for fuel in 0..=all {
+            let came = |compact_every, slice| {
+                let settings = Settings { fuel: Some(fuel), compact_every, ..unlimited() };
+                corpus::run(&case, &settings, slice).0
+            };
+            let whole = came(None, WHOLE);
+            assert_eq!(whole.failed_with("fuel_exhausted"), fuel < all, "{source} with {fuel}: {}", whole.ending);
+            for (every, slice) in [(Some(1), WHOLE), (Some(3), 2), (None, 1)] {
+                assert_eq!(came(every, slice), whole, "{source} with {fuel} units, compacted at every {every:?}");
+            }
+        }
+    }
+}

@@ -353,6 +353,8 @@ impl<'h> State<'h> {
                         settle!();
                         h.set_mark();
                         let (value, pc) = (*w.get(src), w.pc(&proto.code));
+                        // The fuel may have run out before it: then this is the place.
+                        self.save_pc(pc - 1);
                         let left = self.leave("return", value).map(|()| Out::Return);
                         return left.map_err(|fault| self.stopped(h, fault, pc));
                     }
@@ -360,6 +362,8 @@ impl<'h> State<'h> {
                         settle!();
                         h.set_mark();
                         let (value, pc) = (*w.get(src), w.pc(&proto.code));
+                        // The fuel may have run out before it: then this is the place.
+                        self.save_pc(pc - 1);
                         let left = self.leave("fail", value).map(|()| Out::Fail);
                         return left.map_err(|fault| self.stopped(h, fault, pc));
                     }
