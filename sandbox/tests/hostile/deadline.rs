@@ -122,7 +122,9 @@ fn rayon_in_a_closure(tally: &mut Tally) {
     let good = matches!(over, Err(BoundedError::MemoryExceeded(_)));
     tally.check("58 rayon over the budget", good, format_args!("{over:?}"));
     let in_a_thread = run_bounded(&Bounds::new(Duration::from_secs(2), 64 << 20).with_threads(), || {
-        pool().map_or(0, |pool| pool.install(|| (0..4_u32).into_par_iter().map(|_| vec![1_u8; 512 << 20].len()).sum()))
+        pool().map_or(0, |pool| {
+            pool.install(|| (0..4_u32).into_par_iter().map(|_| std::hint::black_box(vec![1_u8; 512 << 20]).len()).sum())
+        })
     });
     let good = matches!(in_a_thread, Err(BoundedError::MemoryExceeded(_)));
     tally.check("58 a worker over the budget", good, format_args!("{in_a_thread:?}"));
