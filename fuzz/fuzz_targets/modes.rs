@@ -7,7 +7,7 @@ use libfuzzer_sys::{Corpus, fuzz_target};
 use lisp_core::builtins::print::pr_str;
 use lisp_core::compile::Program;
 use lisp_core::heap::TextBuf;
-use lisp_core::machine::{Ending, Grant, Machine, Settings, Step};
+use lisp_core::vm::{Ending, Grant, Machine, Settings, Step};
 use lisp_core::syntax::ReadLimits;
 use lisp_core::{Error, Reason};
 use shared::Source;

@@ -1,7 +1,7 @@
 //! PTC-Lisp: a small, bounded, Clojure-like language in which language models write programs that transform data and
 //! call granted tools.
 //!
-//! A run is a value: [`machine::Machine`] is a pure, stackless state machine. It never calls out: no I/O, no clock, no
+//! A run is a value: [`vm::Machine`] is a pure, stackless state machine. It never calls out: no I/O, no clock, no
 //! threads, no host closure. What it cannot do by itself it yields as an effect, and a driver does it and resumes.
 //! All of a run's state is data that the machine owns: one value stack, one frame stack, one heap.
 //!
@@ -18,14 +18,14 @@ pub mod builtins;
 pub mod compile;
 pub mod cost;
 pub mod error;
-pub mod frames;
 #[allow(unsafe_code, reason = "arenas, values and compaction: the one room for it")]
 pub mod heap;
 pub mod json;
-pub mod machine;
 pub mod meter;
+pub mod natives;
 pub mod regex;
 pub mod syntax;
+pub mod vm;
 
 /// A table whose keys are names. The hash is seeded anew for each table, so that no program can choose its collisions.
 pub(crate) type Table<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;

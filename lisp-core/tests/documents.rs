@@ -7,7 +7,7 @@ mod common;
 
 use lisp_core::heap::{Heap, Res, Value};
 use lisp_core::json::{Duplicate, ReadError, ReadLimits, read};
-use lisp_core::machine::{Grant, Machine, Settings};
+use lisp_core::vm::{Grant, Machine, Settings};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 mod corpus;
 
 use corpus::{Came, Case};
-use lisp_core::machine::Settings;
+use lisp_core::vm::Settings;
 
 const WHOLE: u64 = u64::MAX / 2;
 

@@ -4,7 +4,7 @@
 mod corpus;
 
 use corpus::{Came, Case};
-use lisp_core::machine::Settings;
+use lisp_core::vm::Settings;
 
 /// Bounds that keep the slowest mode fast: at every allocation all that is live is copied.
 fn settings() -> Settings {

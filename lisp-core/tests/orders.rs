@@ -4,7 +4,7 @@
 mod corpus;
 
 use corpus::{Came, Case};
-use lisp_core::machine::Settings;
+use lisp_core::vm::Settings;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};

@@ -6,7 +6,7 @@ mod common;
 use common::Answer;
 use lisp_core::builtins;
 use lisp_core::builtins::special::SPECIAL_FORMS;
-use lisp_core::machine::{Grant, Machine, Settings};
+use lisp_core::vm::{Grant, Machine, Settings};
 use num_bigint::BigInt;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

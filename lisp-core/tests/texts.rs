@@ -5,8 +5,8 @@ mod common;
 
 use lisp_core::compile::Program;
 use lisp_core::heap::{Heap, Res, Value};
-use lisp_core::machine::{Ending, Grant, Machine, Settings};
 use lisp_core::syntax::ReadLimits;
+use lisp_core::vm::{Ending, Grant, Machine, Settings};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use crate::run::Setting;
 use crate::signature::sentence;
 use crate::tool::{Reply, Tool, ToolCall, ToolError, ToolErrorKind};
 use lisp_core::heap::{Fault, Heap, Value};
-use lisp_core::machine::{Ending, Machine, Settings, Step};
+use lisp_core::vm::{Ending, Machine, Settings, Step};
 use lisp_core::{Error, Reason};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

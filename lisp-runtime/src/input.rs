@@ -8,7 +8,7 @@ use crate::outcome::{Phase, Problem};
 use crate::print_hook::PrintHook;
 use crate::program::Program;
 use crate::tool::Tools;
-use lisp_core::machine::Grant;
+use lisp_core::vm::Grant;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

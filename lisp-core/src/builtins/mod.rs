@@ -3,8 +3,8 @@
 
 use crate::Table;
 use crate::error::{Error, Reason};
-use crate::frames::FrameOp;
 use crate::heap::{Fault, Heap, Res, Value};
+use crate::natives::FrameOp;
 use std::sync::LazyLock;
 
 pub mod args;
@@ -146,7 +146,7 @@ impl Builtin {
 
 /// All built-ins, area by area, each with its title.
 static AREAS: &[(&str, &[Builtin])] = &[
-    ("Functions that call functions", crate::frames::TABLE),
+    ("Functions that call functions", crate::natives::TABLE),
     ("Comparison", comparison::TABLE),
     ("Numbers", numbers::TABLE),
     ("Maps", maps::TABLE),

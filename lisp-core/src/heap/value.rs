@@ -7,7 +7,7 @@ use super::string::Str;
 use super::vector::{VecBuilder, Vector};
 use crate::builtins::BuiltinId;
 use crate::compile::Proto;
-use crate::machine::Unit;
+use crate::vm::Unit;
 
 /// One value of a program. `'h` is the brand of the heap that was entered: no safe code can keep a value across a
 /// point where the heap may move.

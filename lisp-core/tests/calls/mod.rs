@@ -2,7 +2,7 @@
 
 use lisp_core::builtins::{Builtin, MANY};
 use lisp_core::heap::{Heap, Res, Value};
-use lisp_core::machine::{Grant, Settings};
+use lisp_core::vm::{Grant, Settings};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -8,8 +8,8 @@ pub(crate) mod workers;
 use lisp_core::builtins::print::pr_str;
 use lisp_core::compile::Program;
 use lisp_core::heap::{Res, TextBuf};
-use lisp_core::machine::{Ending, Grant, Machine, Settings};
 use lisp_core::syntax::ReadLimits;
+use lisp_core::vm::{Ending, Grant, Machine, Settings};
 use lisp_core::{Error, Reason};
 use std::sync::Arc;
 

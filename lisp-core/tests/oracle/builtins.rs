@@ -3,7 +3,7 @@
 use super::eval::{Failure, Res, Run, fail};
 use super::value::{Value, plain, readable};
 use lisp_core::builtins::BuiltinId;
-use lisp_core::machine::Settings;
+use lisp_core::vm::Settings;
 use num_bigint::BigInt;
 use num_traits::Signed;
 use std::cmp::Ordering;

@@ -8,7 +8,7 @@ mod eval;
 mod grammar;
 mod value;
 
-use lisp_core::machine::{Grant, Machine, Settings};
+use lisp_core::vm::{Grant, Machine, Settings};
 use proptest::prelude::*;
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! A driver without threads: the workers of a parallel call one after the other, without a limit on their number.
 
-use lisp_core::machine::{Ending, Machine, Settings, Step, WorkerEnd};
+use lisp_core::vm::{Ending, Machine, Settings, Step, WorkerEnd};
 
 /// Does the parallel call that the machine waits for. `drive` runs a worker to its end.
 pub(crate) fn in_turn(machine: &mut Machine, settings: &Settings, drive: &dyn Fn(&mut Machine, &Settings) -> Ending) {

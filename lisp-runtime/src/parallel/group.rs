@@ -5,7 +5,7 @@ use super::place::{Place, Scope};
 use super::{Exec, Slot, Task};
 use crate::actor::{Actor, Cause, Common};
 use crate::ledger::Ledger;
-use lisp_core::machine::{Branch, Settings, WorkerEnd};
+use lisp_core::vm::{Branch, Settings, WorkerEnd};
 use lisp_core::{Error, Reason};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -5,7 +5,7 @@ use super::{Owner, Place, Slot};
 use crate::actor::{Actor, Cause, Need, Stage};
 use crate::ledger::Ledger;
 use crate::tool::Reply;
-use lisp_core::machine::{Branch, Ending, WorkerEnd};
+use lisp_core::vm::{Branch, Ending, WorkerEnd};
 use lisp_core::{Error, Reason};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use super::{FrameOp, builder};
 use crate::heap::Value;
-use crate::machine::{Code, Frame, State};
+use crate::vm::{Code, Frame, State};
 
 /// The function on top has come to its `result`, and a native frame called it. When that frame would store the result
 /// and call the same function for the next element, this does both, and the function's frame begins anew.

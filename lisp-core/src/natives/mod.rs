@@ -15,7 +15,7 @@ use crate::builtins::{Imp, args};
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Composed, Fault, Heap, Res, Value, VecBuilder, Vector};
-use crate::machine::{Called, Code, Frame, Out, State, key_of, slot};
+use crate::vm::{Called, Code, Frame, Out, State, key_of, slot};
 
 pub(crate) use again::again;
 pub(crate) use parallel::{start_worker, waiting, worker_call};

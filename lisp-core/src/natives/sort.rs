@@ -8,7 +8,7 @@ use super::{FUNCTION, Flow, FrameOp, ITEMS, Leaf, RESULT, accessed, called, curr
 use crate::builtins::{args, comparison};
 use crate::error::{Error, Reason};
 use crate::heap::{Closure, Heap, Res, Value, VecBuilder};
-use crate::machine::{Called, State};
+use crate::vm::{Called, State};
 
 const KEYS: usize = 3;
 const COMPARATOR: usize = 4;

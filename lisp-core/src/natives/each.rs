@@ -8,7 +8,7 @@ use crate::builtins::{args, comparison, numbers};
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, Value, VecBuilder};
-use crate::machine::{Called, State};
+use crate::vm::{Called, State};
 use std::cmp::Ordering;
 
 pub(super) fn start<'h>(

@@ -3,7 +3,7 @@
 use super::{Flow, FrameOp, RESULT, called, current, function, push};
 use crate::builtins::{args, maps};
 use crate::heap::{Heap, Res, Value};
-use crate::machine::{Called, State};
+use crate::vm::{Called, State};
 
 /// Register for the map.
 const MAP: usize = 1;

@@ -4,7 +4,7 @@
 
 use super::{Flow, FrameOp, RESULT, called, current, push, vector};
 use crate::heap::{Compose, Composed, Heap, Res, Value};
-use crate::machine::{Called, State};
+use crate::vm::{Called, State};
 
 /// Register for the parts.
 const PARTS: usize = 1;

@@ -4,8 +4,8 @@ use super::call::Called;
 use crate::compile::{Program, Proto};
 use crate::cost;
 use crate::error::{Error, Reason};
-use crate::frames::FrameOp;
 use crate::heap::{Closure, Collector, Fault, Heap, Res, Rooted, Value};
+use crate::natives::FrameOp;
 use std::sync::Arc;
 
 /// A program loaded into a machine: its definitions are linked to the machine's.

@@ -4,8 +4,8 @@ use super::state::{Code, Frame, Pending, State, Unit, slot};
 use crate::builtins::{Imp, args, maps};
 use crate::compile::Proto;
 use crate::error::{Error, Reason};
-use crate::frames::{self, FrameOp};
 use crate::heap::{Closure, Compose, Fault, Heap, Res, Value};
+use crate::natives::{self, FrameOp};
 
 /// What came of a call.
 pub(crate) enum Called<'h> {
@@ -39,7 +39,7 @@ impl<'h> State<'h> {
                             return f(h, &self.stack[at + 1..at + 1 + argc]).map(Called::Value);
                         }
                         Imp::Frame(FrameOp::Apply) => (at, argc) = self.spread(h, at, argc)?,
-                        Imp::Frame(op) => return frames::start(op, h, self, at, argc, dst),
+                        Imp::Frame(op) => return natives::start(op, h, self, at, argc, dst),
                         Imp::Prelude => {
                             let (unit, proto) = super::prelude::function(id)?;
                             return self.enter(h, unit, proto, None, at, argc, dst);
@@ -99,7 +99,7 @@ impl<'h> State<'h> {
                         }
                         at = above;
                     }
-                    _ => return frames::start_composed(c, h, self, at, argc, dst),
+                    _ => return natives::start_composed(c, h, self, at, argc, dst),
                 },
                 Value::Tool(_) => {
                     self.pending = Some(Pending { at: slot(at)?, argc: slot(argc)?, dst });

@@ -3,7 +3,7 @@
 use super::{ACC, EXTRA, FUNCTION, Flow, FrameOp, ITEMS, Leaf, RESULT, called, current, function, items, push, vector};
 use crate::builtins::args;
 use crate::heap::{Heap, Res, Value};
-use crate::machine::{Called, State};
+use crate::vm::{Called, State};
 
 pub(super) fn start<'h>(
     op: FrameOp,

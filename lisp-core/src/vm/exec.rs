@@ -29,7 +29,7 @@ impl<'h> State<'h> {
             let Some(&Frame { code, base, .. }) = self.frames.last() else { return Ok(Out::Done) };
             let (mut unit, mut proto, mut closure, pc) = match code {
                 Code::Lisp { unit, proto, closure, pc } => (unit, proto, closure, pc as usize),
-                Code::Native { op, .. } => match crate::frames::step(op, h, self)? {
+                Code::Native { op, .. } => match crate::natives::step(op, h, self)? {
                     Some(out) => return Ok(out),
                     None => continue 'frame,
                 },
@@ -330,7 +330,7 @@ impl<'h> State<'h> {
                         let Code::Lisp { unit: u, proto: p, closure: c, pc } = code else {
                             let fuel = w.fuel();
                             if let Some(left) = fuel.less(Fuel::ONE)
-                                && crate::frames::again(self, &value)
+                                && crate::natives::again(self, &value)
                             {
                                 w = Window::open(&mut self.stack, base, &proto.code, 0, left);
                                 continue;

@@ -4,8 +4,8 @@ use super::{Ending, Machine, Status, data_hint};
 use crate::compile::Program;
 use crate::error::{Error, Reason};
 use crate::heap::Value;
-use crate::machine::{Grant, Unit};
 use crate::regex::Extent;
+use crate::vm::{Grant, Unit};
 use std::sync::Arc;
 
 impl Machine {

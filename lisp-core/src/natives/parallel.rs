@@ -5,7 +5,7 @@ use super::{ACC, EXTRA, EXTRA2, FUNCTION, Flow, FrameOp, ITEMS, RESULT, called, 
 use crate::cost;
 use crate::error::Reason;
 use crate::heap::{Fault, Heap, Res, Value, VecBuilder};
-use crate::machine::{Called, State};
+use crate::vm::{Called, State};
 
 /// One call of a parallel call: the function and its arguments.
 pub(crate) struct WorkerCall<'h> {

@@ -6,9 +6,9 @@ use super::run::{Machine, Settings, Status, Usage, budget_error, is_limit};
 use super::state::{Roots, State};
 use super::{Code, Ending, Frame};
 use crate::error::{Error, Reason};
-use crate::frames::{self, FrameOp};
 use crate::heap::{Heap, Sent, Shared, Store};
 use crate::meter::Prints;
+use crate::natives::{self, FrameOp};
 use std::sync::Arc;
 
 /// A parallel call that waits for its driver.
@@ -93,8 +93,8 @@ impl<'h> State<'h> {
         h.hold(definitions * std::mem::size_of::<crate::heap::Value<'_>>())?;
         self.globals.extend_from_slice(&parent.globals);
         self.worker = true;
-        match parent.parallel().and_then(|op| frames::worker_call(op, parent, index)) {
-            Some(call) => frames::start_worker(h, self, &call),
+        match parent.parallel().and_then(|op| natives::worker_call(op, parent, index)) {
+            Some(call) => natives::start_worker(h, self, &call),
             None => Err(Error::new(Reason::HostFault, "a worker without a call").into()),
         }
     }
@@ -115,7 +115,7 @@ impl Machine {
             return None;
         }
         self.store.enter(|_, state, _| {
-            let (count, results) = frames::waiting(state)?;
+            let (count, results) = natives::waiting(state)?;
             Some(ParallelCall { name: state.parallel()?.name(), count, joined: results.len() })
         })
     }
@@ -182,7 +182,7 @@ impl Machine {
             }
         }
         let taken = self.store.take_in(arrived, |h, state, value| {
-            if let Some((_, results)) = frames::waiting(state) {
+            if let Some((_, results)) = natives::waiting(state) {
                 // There is room for every result since the call began.
                 let pushed = results.push(h, value);
                 debug_assert!(pushed.is_ok());
