@@ -1,6 +1,7 @@
 //! Built-ins look at the flag that ends a run while they work. A test program of its own, because the others would be in
 //! the way.
 
+#[path = "suite/calls/mod.rs"]
 mod calls;
 
 use calls::{ATTEMPTS, LARGE, calls, no_time, report, settings, values};
@@ -44,6 +45,18 @@ fn late(source: &str, grant: &Arc<Grant>, settings: &Settings, after: Duration) 
     Some(if ended || raised > took { Err(took) } else { Ok(took - raised) })
 }
 
+/// How long this thread goes without the processor at most, on a machine as busy as now: nothing at all, on an idle one.
+fn longest_gap(over: Duration) -> Duration {
+    let (start, mut gap) = (Instant::now(), Duration::ZERO);
+    let mut last = start;
+    while last - start < over {
+        let now = Instant::now();
+        gap = gap.max(now - last);
+        last = now;
+    }
+    gap
+}
+
 #[test]
 fn work_looks_at_the_flag() {
     const CAP: Duration = Duration::from_millis(60);
@@ -74,7 +87,8 @@ fn work_looks_at_the_flag() {
                         break;
                     }
                 }
-                if least > most {
+                // Where others wait for the processor, a thread that has lost it waits its turn, and once more when its own is over.
+                if least > most && least > most + 2 * longest_gap(5 * CAP) {
                     failures.push(format!("{source}: {least:?} after {part}/3 of {whole:?}"));
                     break;
                 }

@@ -3,6 +3,7 @@
 //! Each call is made over and over for a moment, so that a cheap one that is charged for too little shows as well as a
 //! long one. `RATES_ONLY=name` measures one built-in, `RATES_TIMES=1` prints the slowest.
 
+#[path = "suite/workers/mod.rs"]
 mod workers;
 
 use lisp_core::builtins::{Builtin, MANY, all};

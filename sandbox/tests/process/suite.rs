@@ -214,7 +214,9 @@ fn templates_on_processors(_: &Sandbox) {
             })
         }
     };
-    let engine = Engine::builder().tool("seen", move |_| Ok(seen())).build().unwrap();
+    // The tool looks for two seconds.
+    let limits = Limits::default().with_timeout_ms(10_000);
+    let engine = Engine::builder().limits(limits).tool("seen", move |_| Ok(seen())).build().unwrap();
     let sandbox = Sandbox::builder().engine(engine).forkers(count).without_namespaces().build().unwrap();
     pids.set(sandbox.template_pids()).unwrap();
     let mut own: Vec<String> = sandbox.template_pids().iter().map(|pid| processors(&pid.to_string())).collect();

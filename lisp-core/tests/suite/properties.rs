@@ -1,9 +1,7 @@
 //! Properties of whole programs: values print and read back, every text comes to an end, and collections and numbers
 //! agree with the standard library's and num-bigint's.
 
-mod common;
-
-use common::Answer;
+use crate::common::Answer;
 use lisp_core::builtins;
 use lisp_core::builtins::special::SPECIAL_FORMS;
 use lisp_core::vm::{Grant, Machine, Settings};
@@ -19,7 +17,7 @@ fn cases(count: u32) -> ProptestConfig {
 
 fn run_with(settings: Settings, source: &str) -> Answer {
     let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), settings);
-    common::answer(&mut machine, source, 1_000)
+    crate::common::answer(&mut machine, source, 1_000)
 }
 
 /// What a program answers; it must be the same when the heap is compacted at every allocation.

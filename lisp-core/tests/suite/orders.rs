@@ -1,9 +1,7 @@
 //! Sorting and grouping against the plainest ways to do them, at the sizes where the ways they are done change, with
 //! keys whose hashes collide, comparators that contradict themselves, and compactions in the middle.
 
-mod corpus;
-
-use corpus::{Came, Case};
+use crate::corpus::{Came, Case};
 use lisp_core::vm::Settings;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -22,13 +20,13 @@ fn case(source: &str, data: &str) -> Case {
 
 /// What a program comes to; the same however often the heap is compacted and however short the slices are.
 fn run(case: &Case) -> Came {
-    let (plain, _) = corpus::run(case, &settings(), WHOLE);
+    let (plain, _) = crate::corpus::run(case, &settings(), WHOLE);
     // The slow ones for what is short.
     for (every, slice, most) in [(Some(1), WHOLE, 3_000), (Some(3), 11, 8_000), (None, 1, 1_500), (None, 50, 40_000)] {
         if plain.fuel > most {
             continue;
         }
-        let (other, _) = corpus::run(case, &Settings { compact_every: every, ..settings() }, slice);
+        let (other, _) = crate::corpus::run(case, &Settings { compact_every: every, ..settings() }, slice);
         assert_eq!(other, plain, "{}: compacted at every {every:?}, slices of {slice}", case.name);
     }
     plain
@@ -225,7 +223,7 @@ fn maps_of_every_size_hold_what_was_put_into_them() {
                     (count (group-by identity ks)) (count (into #{{}} ks)) (count (distinct ks))])"
             );
             let wanted = format!("[{n} true true {} true true nil false true {n} {n} {n}]", n / 2);
-            let (came, _) = corpus::run(&case(&source, "{}"), &settings(), WHOLE);
+            let (came, _) = crate::corpus::run(&case(&source, "{}"), &settings(), WHOLE);
             assert_eq!(came.text, wanted, "{n} of {make}: {}", came.ending);
         }
     }
@@ -244,10 +242,10 @@ fn maps_are_whole_whatever_memory_is_left() {
         "(distinct data/ks)",
     ] {
         let case = case(source, &data);
-        let (free, usage) = corpus::run(&case, &settings(), WHOLE);
+        let (free, usage) = crate::corpus::run(&case, &settings(), WHOLE);
         let (mut failures, mut successes) = (0, 0);
         for heap_bytes in (1_000..usage.allocated_bytes as usize + 20_000).step_by(1_013) {
-            let (came, _) = corpus::run(&case, &Settings { heap_bytes, ..settings() }, WHOLE);
+            let (came, _) = crate::corpus::run(&case, &Settings { heap_bytes, ..settings() }, WHOLE);
             if came.succeeded() {
                 assert_eq!(came, free, "{source} in {heap_bytes}");
                 successes += 1;
@@ -380,11 +378,11 @@ fn comparators_are_called_as_often_as_needed() {
 fn a_sort_in_little_memory() {
     let keys: Vec<i64> = (0..130).map(|i| i * 7_919 % 61).collect();
     let case = case("(sort (fn [a b] (str a b (range 12)) (< (first a) (first b))) data/pairs)", &pairs_of(&keys));
-    let (free, usage) = corpus::run(&case, &settings(), WHOLE);
+    let (free, usage) = crate::corpus::run(&case, &settings(), WHOLE);
     assert_eq!(free.text, sorted_pairs(&keys));
     let (mut failures, mut compacted) = (0, 0);
     for heap_bytes in (2_000..60_000).step_by(503) {
-        let (came, usage) = corpus::run(&case, &Settings { heap_bytes, ..settings() }, WHOLE);
+        let (came, usage) = crate::corpus::run(&case, &Settings { heap_bytes, ..settings() }, WHOLE);
         if came.succeeded() {
             assert_eq!(came, free, "in {heap_bytes}");
             compacted += u64::from(usage.compactions > 0);

@@ -1,9 +1,7 @@
 //! Limits are raised step by step: every failure is exactly that limit's error, the same every time, and the first
 //! success is what comes without the limit.
 
-mod corpus;
-
-use corpus::{Came, Case};
+use crate::corpus::{Came, Case};
 use lisp_core::vm::Settings;
 
 const WHOLE: u64 = u64::MAX / 2;
@@ -13,17 +11,17 @@ fn unlimited() -> Settings {
 }
 
 fn with_heap(case: &Case, heap_bytes: usize) -> Came {
-    corpus::run(case, &Settings { heap_bytes, ..unlimited() }, WHOLE).0
+    crate::corpus::run(case, &Settings { heap_bytes, ..unlimited() }, WHOLE).0
 }
 
 fn with_fuel(case: &Case, fuel: u64) -> Came {
-    corpus::run(case, &Settings { fuel: Some(fuel), ..unlimited() }, WHOLE).0
+    crate::corpus::run(case, &Settings { fuel: Some(fuel), ..unlimited() }, WHOLE).0
 }
 
 #[test]
 fn raising_the_heap_budget() {
-    for case in corpus::programs() {
-        let (free, usage) = corpus::run(&case, &unlimited(), WHOLE);
+    for case in crate::corpus::programs() {
+        let (free, usage) = crate::corpus::run(&case, &unlimited(), WHOLE);
         assert!(free.succeeded(), "{}: {}", case.name, free.ending);
         let (mut budget, mut failures) = (64, 0);
         while budget < 2 * usage.allocated_bytes as usize {
@@ -76,7 +74,7 @@ fn the_error_of_the_heap_budget_has_its_figures() {
 
 #[test]
 fn raising_the_fuel_limit() {
-    for case in corpus::programs() {
+    for case in crate::corpus::programs() {
         let free = with_fuel(&case, u64::MAX);
         assert!(free.succeeded(), "{}: {}", case.name, free.ending);
         let step = if cfg!(debug_assertions) { free.fuel / 150 + 1 } else { free.fuel / 2_000 + 1 };
@@ -112,7 +110,7 @@ fn garbage_without_end_is_no_matter() {
                (if (< i {rounds}) (recur (inc i) (+ allocated (count {garbage})) (assoc held (mod i 50) i)) held))"
         );
         let settings = Settings { loop_iterations: 0, ..Settings::default() };
-        let (came, usage) = corpus::run(&Case::new(garbage, source), &settings, WHOLE);
+        let (came, usage) = crate::corpus::run(&Case::new(garbage, source), &settings, WHOLE);
         assert!(came.succeeded(), "{garbage}: {}", came.ending);
         assert!(usage.allocated_bytes >= total, "{garbage}: {usage:?}");
         assert!(usage.heap_peak_bytes <= 10_000_000 && usage.compactions > 2, "{garbage}: {usage:?}");
@@ -126,7 +124,7 @@ fn memory_that_a_tool_hands_over_is_charged() {
         "(loop [kept [] i 0] (if (< i 500) (recur (conj kept (tool/echo (vec (range 1000)))) (inc i)) 1))",
     );
     let settings = Settings { heap_bytes: 1_000_000, ..unlimited() };
-    let (came, _) = corpus::run(&case, &settings, WHOLE);
+    let (came, _) = crate::corpus::run(&case, &settings, WHOLE);
     assert!(came.failed_with("memory_exceeded"), "{}", came.ending);
 }
 
@@ -145,7 +143,7 @@ fn the_place_where_the_fuel_ran_out_is_the_same_in_every_rhythm() {
         for fuel in 0..=all {
             let came = |compact_every, slice| {
                 let settings = Settings { fuel: Some(fuel), compact_every, ..unlimited() };
-                corpus::run(&case, &settings, slice).0
+                crate::corpus::run(&case, &settings, slice).0
             };
             let whole = came(None, WHOLE);
             assert_eq!(whole.failed_with("fuel_exhausted"), fuel < all, "{source} with {fuel}: {}", whole.ending);

@@ -1,8 +1,6 @@
 //! Calls with very many arguments, through `apply`: every built-in and every function made of others takes them or
 //! refuses them, the same each time, and what it comes to is what another way to compute it comes to.
 
-mod common;
-
 use lisp_core::builtins::print::pr_str;
 use lisp_core::builtins::{Builtin, all};
 use lisp_core::compile::Program;
@@ -85,7 +83,7 @@ impl Runner {
             let mut machine = Machine::new(vec![self.grant.clone()], settings.clone());
             machine.load(Arc::new(program)).map_err(|e| format!("{source}: {e}"))?;
             let reply = |machine: &mut Machine| drop(machine.reply(|_| Ok(Value::Nil)));
-            let ending = common::workers::to_end(&mut machine, &settings, slice, &reply);
+            let ending = crate::workers::to_end(&mut machine, &settings, slice, &reply);
             let fuel = machine.usage().fuel;
             Ok(match ending {
                 Ending::Error(error) if error.reason == Reason::HostFault => return Err(format!("{source}: {error}")),

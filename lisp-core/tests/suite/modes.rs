@@ -1,9 +1,7 @@
 //! Neither compaction nor the slices of a driver may be seen by a program: whole programs in several modes give the
 //! same value, prints, error and fuel.
 
-mod corpus;
-
-use corpus::{Came, Case};
+use crate::corpus::{Came, Case};
 use lisp_core::vm::Settings;
 
 /// Bounds that keep the slowest mode fast: at every allocation all that is live is copied.
@@ -18,21 +16,21 @@ const WHOLE: u64 = u64::MAX / 2;
 
 /// What differs between the modes, if anything.
 fn difference(case: &Case) -> Option<String> {
-    let (plain, _) = corpus::run(case, &settings(), WHOLE);
+    let (plain, _) = crate::corpus::run(case, &settings(), WHOLE);
     let mut others: Vec<(&str, Came)> = Vec::new();
     for (name, every) in [("compact at every allocation", 1), ("compact at every third", 3)] {
         let settings = Settings { compact_every: Some(every), ..settings() };
-        others.push((name, corpus::run(case, &settings, WHOLE).0));
+        others.push((name, crate::corpus::run(case, &settings, WHOLE).0));
     }
     if plain.fuel < SHORT {
         for (name, slice) in [("slices of 1", 1), ("slices of 7", 7)] {
-            others.push((name, corpus::run(case, &settings(), slice).0));
+            others.push((name, crate::corpus::run(case, &settings(), slice).0));
         }
         if plain.succeeded() {
-            others.push(("slices of 3 with a flag", corpus::run_watched(case, &settings(), 3).0));
+            others.push(("slices of 3 with a flag", crate::corpus::run_watched(case, &settings(), 3).0));
         }
         let settings = Settings { compact_every: Some(3), ..settings() };
-        others.push(("slices of 5, compact at every third", corpus::run(case, &settings, 5).0));
+        others.push(("slices of 5, compact at every third", crate::corpus::run(case, &settings, 5).0));
     }
     let out_of_memory = plain.failed_with("memory_exceeded");
     for (name, came) in others {
@@ -60,16 +58,16 @@ fn check(cases: &[Case]) {
 
 #[test]
 fn the_examples_of_all_built_ins() {
-    let cases = corpus::builtin_examples();
+    let cases = crate::corpus::builtin_examples();
     assert!(cases.len() > 300);
     check(&cases);
 }
 
 #[test]
 fn programs_that_hold_what_they_build() {
-    let cases = corpus::programs();
+    let cases = crate::corpus::programs();
     for case in &cases {
-        let (came, _) = corpus::run(case, &settings(), WHOLE);
+        let (came, _) = crate::corpus::run(case, &settings(), WHOLE);
         assert!(came.succeeded(), "{}: {}", case.name, came.ending);
     }
     check(&cases);
@@ -82,7 +80,7 @@ fn adding_several_elements_costs_the_same_at_every_budget() {
         "(count (reduce (fn [v i] (let [w (conj v i (str i) [i])] (str i \"garbage\" (range 200)) w)) [] (range 300)))";
     let case = Case::new("conj of several", source);
     let fuel_of = |heap_bytes| {
-        let (came, usage) = corpus::run(&case, &Settings { heap_bytes, ..Settings::default() }, WHOLE);
+        let (came, usage) = crate::corpus::run(&case, &Settings { heap_bytes, ..Settings::default() }, WHOLE);
         assert!(came.succeeded(), "{heap_bytes}: {}", came.ending);
         (came.fuel, usage.compactions)
     };
@@ -115,7 +113,7 @@ fn the_clock_is_asked_once() {
         for every in [None, Some(1), Some(2), Some(3)] {
             for slice in [1, 3, WHOLE] {
                 let settings = Settings { now_ms: None, compact_every: every, ..settings() };
-                let (came, _) = corpus::run(&case, &settings, slice);
+                let (came, _) = crate::corpus::run(&case, &settings, slice);
                 assert_eq!(came.text, *text, "{source}, compact at {every:?}, slices of {slice}: {}", came.ending);
             }
         }
@@ -124,15 +122,15 @@ fn the_clock_is_asked_once() {
 
 #[test]
 fn whole_programs() {
-    let mut cases = corpus::example_programs();
+    let mut cases = crate::corpus::example_programs();
     assert!(cases.len() >= 4);
-    cases.extend(corpus::case_files());
+    cases.extend(crate::corpus::case_files());
     check(&cases);
 }
 
 #[test]
 fn conformance_cases_beside_the_repository() {
-    let cases = corpus::conformance_cases();
+    let cases = crate::corpus::conformance_cases();
     check(&cases);
     println!("{} cases", cases.len());
 }

@@ -2,8 +2,6 @@
 //! program, then the lines it prints as `;> line` where that is the point, and a line `;=> value` or `;! reason`. A
 //! block of comments alone is a heading.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
@@ -58,10 +56,11 @@ fn programs_answer_what_they_should() {
             count += 1;
             // In one go, and interrupted wherever a run can be.
             for slice in [u64::MAX / 4, 1] {
-                let (answer, prints) = common::run(&case.program, slice);
+                let (answer, prints) = crate::common::run(&case.program, slice);
                 let place = format!("{name}:{} in slices of {slice}: {}", case.line, case.program);
-                wrong
-                    .extend(common::difference(&answer, &case.want).map(|difference| format!("{place}\n{difference}")));
+                wrong.extend(
+                    crate::common::difference(&answer, &case.want).map(|difference| format!("{place}\n{difference}")),
+                );
                 if !case.prints.is_empty() && prints.join("\n") != case.prints.join("\n") {
                     wrong.push(format!("{place}\n  printed {prints:?}"));
                 }

@@ -1,7 +1,5 @@
 //! Every built-in on the worst arguments there are, under tight limits: each call ends, with a value or an error, soon.
 
-mod common;
-
 use lisp_core::builtins::{Builtin, MANY, all};
 use lisp_core::compile::Program;
 use lisp_core::error::Reason;
@@ -154,7 +152,7 @@ fn call(source: &str, grant: &Arc<Grant>) -> Result<(Duration, u64), String> {
     let start = Instant::now();
     let ended = catch_unwind(AssertUnwindSafe(|| {
         let reply = |machine: &mut Machine| drop(machine.reply(|_| Ok(Value::Nil)));
-        match common::workers::to_end(&mut machine, &settings, u64::MAX / 2, &reply) {
+        match crate::workers::to_end(&mut machine, &settings, u64::MAX / 2, &reply) {
             Ending::Error(error) if error.reason == Reason::HostFault => Err(error.to_string()),
             // What the failing instruction spent is not counted.
             Ending::Error(error) if error.reason == Reason::MemoryExceeded => Ok(FUEL),

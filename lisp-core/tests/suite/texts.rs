@@ -1,8 +1,6 @@
 //! Functions of strings against plain ones over the characters that unicode-segmentation finds: random texts of combining
 //! marks, joined emoji, flags, line ends of two characters, syllables of several, and parts of all these.
 
-mod common;
-
 use lisp_core::compile::Program;
 use lisp_core::heap::{Heap, Res, Value};
 use lisp_core::syntax::ReadLimits;
@@ -83,7 +81,7 @@ fn run(given: &Given, source: &str, compact_every: Option<u64>) -> Plain {
     let mut machine = Machine::new(vec![Arc::new(grant.expect("texts"))], settings.clone());
     let program = Program::compile(source, &ReadLimits::default()).expect("a program");
     machine.load(Arc::new(program)).expect("its names are known");
-    match common::workers::to_end(&mut machine, &settings, u64::MAX / 2, &|_| {}) {
+    match crate::workers::to_end(&mut machine, &settings, u64::MAX / 2, &|_| {}) {
         Ending::Error(error) => Failed(error.reason.name()),
         _ => machine.with_result(|_, value| Plain::of(value)),
     }

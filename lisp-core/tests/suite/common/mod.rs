@@ -2,9 +2,6 @@
 
 #![allow(dead_code, reason = "every test file takes what it needs")]
 
-#[path = "../workers/mod.rs"]
-pub(crate) mod workers;
-
 use lisp_core::builtins::print::pr_str;
 use lisp_core::compile::Program;
 use lisp_core::heap::{Res, TextBuf};
@@ -41,7 +38,7 @@ pub(crate) fn answer_with_tools(
     let error = |e: lisp_core::Error| (e.reason.name(), e.to_string());
     let program = Program::compile(source, &ReadLimits::default()).map_err(error)?;
     machine.load(Arc::new(program)).map_err(error)?;
-    match workers::to_end(machine, &Settings::default(), slice, &reply) {
+    match crate::workers::to_end(machine, &Settings::default(), slice, &reply) {
         Ending::Error(e) => Err(error(*e)),
         _ => {
             let printed: Res<String> = machine.with_result(|h, v| {

@@ -3,8 +3,6 @@
 //! on one machine. Elsewhere, code between single backticks that ends so is an example too. A document's first block
 //! fenced as `json` says what the host gives: `data`, `memory`, `history`, and what each of the `tools` answers.
 
-mod common;
-
 use lisp_core::heap::{Heap, Res, Value};
 use lisp_core::json::{Duplicate, ReadError, ReadLimits, read};
 use lisp_core::vm::{Grant, Machine, Settings};
@@ -105,8 +103,8 @@ fn machine(host: &str) -> Machine {
     Machine::new(vec![Arc::new(grant.expect("the document's JSON fits"))], settings)
 }
 
-fn run(machine: &mut Machine, host: &str, program: &str) -> common::Answer {
-    let answer = common::answer_with_tools(machine, program, 10_000, |machine| {
+fn run(machine: &mut Machine, host: &str, program: &str) -> crate::common::Answer {
+    let answer = crate::common::answer_with_tools(machine, program, 10_000, |machine| {
         let replied = machine.reply_from_call(|h, name, _| match part(h, host, "tools")? {
             Value::Map(tools) => Ok(tools.get_text(h, name, false)?.unwrap_or(Value::Nil)),
             _ => Ok(Value::Nil),
@@ -131,7 +129,7 @@ fn check(name: &str) -> usize {
         }
         let answer = run(&mut current, &host, &example.program);
         wrong.extend(
-            common::difference(&answer, &example.want)
+            crate::common::difference(&answer, &example.want)
                 .map(|difference| format!("{name}:{}: {}\n{difference}", example.line, example.program)),
         );
     }

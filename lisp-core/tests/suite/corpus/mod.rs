@@ -2,9 +2,6 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary is a crate of its own and uses a part of it")]
 
-#[path = "../workers/mod.rs"]
-pub(crate) mod workers;
-
 use lisp_core::builtins::print::pr_str;
 use lisp_core::compile::Program;
 use lisp_core::heap::{Heap, Map, TextBuf, Value};
@@ -117,7 +114,7 @@ fn run_machine(program: &Arc<Program>, case: &Case, settings: &Settings, slice: 
         machine.watch(Arc::default());
     }
     // What does not fit ends the run: the next step says so.
-    let ending = workers::to_end(&mut machine, settings, slice, &|machine| {
+    let ending = crate::workers::to_end(&mut machine, settings, slice, &|machine| {
         drop(machine.reply_from_call(|h, _, args| h.vector(args)));
     });
     let usage = machine.usage();

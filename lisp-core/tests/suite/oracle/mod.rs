@@ -2,8 +2,6 @@
 //! prints and reason agree.
 
 mod builtins;
-#[path = "../common/mod.rs"]
-mod common;
 mod eval;
 mod grammar;
 mod value;
@@ -18,7 +16,7 @@ type Came = (Result<String, String>, Vec<String>);
 fn machine(source: &str, compact_every: Option<u64>) -> Came {
     let settings = Settings { compact_every, heap_bytes: 0, ..Settings::default() };
     let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), settings);
-    let answer = common::answer(&mut machine, source, 1_000).map_err(|(reason, _)| reason.to_owned());
+    let answer = crate::common::answer(&mut machine, source, 1_000).map_err(|(reason, _)| reason.to_owned());
     (answer, machine.take_prints())
 }
 

@@ -1,9 +1,6 @@
 //! What built-ins charge: for all of their work, before they do it, and the same whatever memory is left.
 
-mod calls;
-mod corpus;
-
-use calls::{ATTEMPTS, LARGE, USUAL, calls, no_time, report, settings, values};
+use crate::calls::{ATTEMPTS, LARGE, USUAL, calls, no_time, report, settings, values};
 use lisp_core::builtins::all;
 use lisp_core::compile::Program;
 use lisp_core::heap::Value;
@@ -41,7 +38,7 @@ fn run(source: &str, grant: &Arc<Grant>, settings: &Settings) -> Option<Run> {
     machine.load(Arc::new(program)).ok()?;
     let start = Instant::now();
     let ending =
-        corpus::workers::to_end(&mut machine, settings, WHOLE, &|machine| drop(machine.reply(|_| Ok(Value::Nil))));
+        crate::workers::to_end(&mut machine, settings, WHOLE, &|machine| drop(machine.reply(|_| Ok(Value::Nil))));
     let took = start.elapsed();
     let ending = match ending {
         Ending::Error(error) => error.reason.name().to_owned(),

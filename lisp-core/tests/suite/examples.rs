@@ -1,19 +1,19 @@
 //! Every example of every built-in is run; every name of the language is there.
 
-mod common;
-
 use lisp_core::builtins::special::{CONSTANTS, SPECIAL_FORMS};
 use lisp_core::builtins::{self, BuiltinId};
 
-fn answer(source: &str) -> common::Answer {
-    common::run(source, 10_000).0
+fn answer(source: &str) -> crate::common::Answer {
+    crate::common::run(source, 10_000).0
 }
 
 #[test]
 fn examples_answer_what_they_say() {
     let mut wrong = Vec::new();
     for (source, want) in builtins::all().iter().flat_map(|row| row.examples) {
-        wrong.extend(common::difference(&answer(source), want).map(|difference| format!("{source}\n{difference}")));
+        wrong.extend(
+            crate::common::difference(&answer(source), want).map(|difference| format!("{source}\n{difference}")),
+        );
     }
     assert!(wrong.is_empty(), "{} examples are wrong:\n{}", wrong.len(), wrong.join("\n"));
 }

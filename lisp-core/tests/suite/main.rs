@@ -1,0 +1,20 @@
+//! The tests of the crate through its public surface: one binary, so that they are linked once and run beside each other.
+//! What measures time is in binaries of its own (`looks.rs`, `rates.rs`).
+
+mod calls;
+mod cases;
+mod charges;
+mod common;
+mod corpus;
+mod documents;
+mod examples;
+mod limits;
+mod many_arguments;
+mod modes;
+mod oracle;
+mod orders;
+mod outside_world;
+mod properties;
+mod texts;
+mod workers;
+mod worst_case;

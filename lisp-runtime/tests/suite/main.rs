@@ -1,0 +1,14 @@
+//! The tests of the crate: one binary, so that they are linked once and run beside each other. What measures time, memory or
+//! threads of the whole process is in binaries of its own.
+
+mod envelope;
+mod examples;
+mod inputs;
+mod limits;
+mod parallel;
+mod places;
+mod remote;
+mod runs;
+mod sessions;
+mod signatures;
+mod tools;
