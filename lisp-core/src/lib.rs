@@ -15,13 +15,15 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod builtins;
+mod code;
 pub mod compile;
+pub mod context;
 pub mod cost;
 pub mod error;
 #[allow(unsafe_code, reason = "arenas, values and compaction: the one room for it")]
 pub mod heap;
 pub mod json;
-pub mod meter;
+mod meter;
 pub mod natives;
 pub mod regex;
 pub mod syntax;

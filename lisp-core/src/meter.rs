@@ -1,125 +1,82 @@
-//! What a run may print: a part of the account that is not in an arena.
+//! Fuel, as the dispatch loop counts it.
 
-/// The lines a program printed, within limits.
-#[derive(Debug)]
-pub struct Prints {
-    lines: Vec<String>,
-    bytes: usize,
-    /// What counts against the total.
-    counted: usize,
-    dropped: u64,
-    cut: u64,
-    /// The most characters of one line; longer lines are cut, with a mark. 0 is no limit.
-    pub line_chars: usize,
-    /// The most bytes of all lines together, each with [`Prints::LINE_BYTES`] more. 0 is no limit.
-    pub total_bytes: usize,
-    /// A printed line ends the slice of fuel, so that the driver can send it on at once.
-    pub pauses: bool,
-}
+use crate::code::Instr;
+use crate::cost::INSTRUCTION;
 
-impl Default for Prints {
-    fn default() -> Self {
-        Prints {
-            lines: Vec::new(),
-            bytes: 0,
-            counted: 0,
-            dropped: 0,
-            cut: 0,
-            line_chars: 2_000,
-            total_bytes: 1_000_000,
-            pauses: false,
+/// Is anything counted? False with the feature that measures what the meter costs, and nowhere else.
+pub(crate) const METERED: bool = cfg!(not(feature = "unmetered"));
+
+/// Fuel as the bytes of code that it pays for, if no built-in takes its part; negative when more was spent than there
+/// was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Fuel(isize);
+
+const INSTR_BYTES: isize = size_of::<Instr>().cast_signed();
+
+/// Bytes of code that one unit of fuel pays for.
+const BYTES_PER_UNIT: i64 = INSTR_BYTES as i64 / INSTRUCTION.cast_signed();
+
+const _: () = assert!(BYTES_PER_UNIT * INSTRUCTION.cast_signed() == INSTR_BYTES as i64);
+const _: () = assert!(size_of::<usize>() == size_of::<u64>(), "fuel of 64 bits is counted in an address");
+
+impl Fuel {
+    /// What one instruction costs.
+    pub(crate) const ONE: Fuel = Fuel::of(INSTRUCTION.cast_signed());
+
+    /// Fuel of `units`; what its bytes could not express is cut.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "an address has 64 bits")]
+    pub(crate) const fn of(units: i64) -> Fuel {
+        Fuel(units.saturating_mul(BYTES_PER_UNIT) as isize)
+    }
+
+    /// Fuel that pays for this many bytes of code.
+    #[inline(always)]
+    pub(crate) const fn of_bytes(bytes: isize) -> Fuel {
+        Fuel(bytes)
+    }
+
+    /// The bytes of code that it pays for.
+    #[inline(always)]
+    pub(crate) const fn bytes(self) -> isize {
+        self.0
+    }
+
+    /// In units.
+    #[inline(always)]
+    pub(crate) const fn units(self) -> i64 {
+        (self.0 as i64).div_euclid(BYTES_PER_UNIT)
+    }
+
+    /// The difference; `None` when it is less than `cost`.
+    #[inline(always)]
+    pub(crate) fn less(self, cost: Fuel) -> Option<Fuel> {
+        (!METERED || self.0 >= cost.0).then(|| Fuel(self.0 - cost.0))
+    }
+
+    /// The sum.
+    pub(crate) const fn plus(self, more: Fuel) -> Fuel {
+        Fuel(self.0.saturating_add(more.0))
+    }
+
+    /// The fuel left after spending `units`, negative when that is more than there was.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "an address has 64 bits")]
+    pub(crate) fn spend(self, units: u64) -> Fuel {
+        const BYTES: usize = BYTES_PER_UNIT.cast_unsigned() as usize;
+        const SMALL: u64 = 1 << 32;
+        // What is above it stays so far above the least number that small ones, each of which is looked at, never get there.
+        const LEAST: isize = isize::MIN + (1 << 60);
+        if units < SMALL {
+            return Fuel(self.0.wrapping_sub_unsigned(units as usize * BYTES));
         }
-    }
-}
-
-impl Prints {
-    /// What a line counts besides its bytes: empty ones take memory too.
-    pub const LINE_BYTES: usize = 24;
-
-    /// Adds a line that is no longer than it may be. Lines beyond the total are counted, not kept.
-    pub fn push(&mut self, line: String) {
-        // After one that has no room no other is kept, or the lines would seem to follow each other.
-        let full = self.total_bytes > 0 && self.counted + line.len() + Self::LINE_BYTES > self.total_bytes;
-        if full || self.dropped > 0 {
-            self.dropped += 1;
-            return;
-        }
-        self.bytes += line.len();
-        self.counted += line.len() + Self::LINE_BYTES;
-        self.lines.push(line);
+        let bytes = (units as usize).saturating_mul(BYTES);
+        Fuel(self.0.saturating_sub_unsigned(bytes).max(LEAST))
     }
 
-    /// Adds a line that is the beginning of one which is longer than it may be.
-    pub fn push_cut(&mut self, line: String) {
-        let dropped = self.dropped;
-        self.push(line);
-        self.cut += u64::from(self.dropped == dropped);
-    }
-
-    /// Adds what a worker printed.
-    pub fn absorb(&mut self, other: Prints) {
-        self.cut += other.cut;
-        for line in other.lines {
-            self.push(line);
-        }
-        self.dropped += other.dropped;
-    }
-
-    /// The lines so far.
-    pub fn lines(&self) -> &[String] {
-        &self.lines
-    }
-
-    /// Takes the lines; the last says how many more there were.
-    pub fn take(&mut self) -> Vec<String> {
-        let mut lines = std::mem::take(&mut self.lines);
-        if self.dropped > 0 {
-            lines.push(Self::mark(self.dropped, self.total_bytes as u64));
-        }
-        (self.bytes, self.counted, self.dropped, self.cut) = (0, 0, 0, 0);
-        lines
-    }
-
-    /// The line that stands for those that were not kept.
-    pub fn mark(dropped: u64, total_bytes: u64) -> String {
-        let lines = if dropped == 1 { "line" } else { "lines" };
-        let bytes = if total_bytes == 1 { "byte" } else { "bytes" };
-        format!("... ({dropped} more {lines}; the limit is {total_bytes} {bytes})")
-    }
-
-    /// How many lines were not kept.
-    pub fn dropped(&self) -> u64 {
-        self.dropped
-    }
-
-    /// How many of the lines are cut.
-    pub fn cut(&self) -> u64 {
-        self.cut
-    }
-
-    /// Bytes kept.
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn after_a_line_without_room_none_is_kept() {
-        let long = "x".repeat(100);
-        let mut prints = Prints { total_bytes: 60, ..Prints::default() };
-        prints.push("a".to_owned());
-        prints.push(long.clone());
-        assert_eq!(prints.take(), ["a", "... (1 more line; the limit is 60 bytes)"]);
-        for line in ["a", &long, "b", "c"] {
-            prints.push(line.to_owned());
-        }
-        assert_eq!(prints.take(), ["a", "... (3 more lines; the limit is 60 bytes)"]);
-        prints.total_bytes = 1;
-        prints.push("a".to_owned());
-        assert_eq!(prints.take(), ["... (1 more line; the limit is 1 byte)"]);
+    /// Is it negative: was more spent than there was?
+    #[inline(always)]
+    pub(crate) fn is_over(self) -> bool {
+        self.0 < 0
     }
 }

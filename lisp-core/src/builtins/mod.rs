@@ -1,6 +1,8 @@
 //! Built-in functions: one row each, in one table per area. From the rows come name resolution, arity errors, `doc`,
 //! "did you mean", completion and the example tests.
 
+pub use crate::code::BuiltinId;
+
 use crate::Table;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, Value};
@@ -41,10 +43,6 @@ mod preview;
 pub mod regex;
 pub mod scan;
 pub mod strings;
-
-/// A built-in's place in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct BuiltinId(pub u16);
 
 /// A first-order function. It must allocate everything before its first visible effect: when it fails with
 /// [`Fault::Collect`] or [`Fault::Pause`] it is run again from the start.

@@ -3,11 +3,9 @@
 
 use super::constants::Pool;
 use super::core::{Bind, Clause, Constant, FnNode, Kind, Node, Prim, Var};
-use super::instr::{Cmp, Instr, Via};
-use super::program::Proto;
-use crate::builtins::BuiltinId;
+use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Instr, Proto};
 use crate::error::{Error, Reason, Span};
-use crate::heap::{Bytecode, Frozen, SMALL};
+use crate::heap::{Frozen, SMALL};
 use crate::syntax::Pace;
 
 type Res<T> = Result<T, Error>;
@@ -242,7 +240,7 @@ impl<'u, 'p> Function<'u, 'p> {
             },
             Kind::Global(g) => drop(self.emit(Instr::Global { dst, g }, span)),
             Kind::Data(g) => drop(self.emit(Instr::Data { dst, g }, span)),
-            Kind::Builtin(id) => drop(self.emit(Instr::Builtin { dst, id: id.0 }, span)),
+            Kind::Builtin(id) => drop(self.emit(Instr::Builtin { dst, id }, span)),
             Kind::Tool(name) => {
                 let k = self.unit.pool.add(Constant::Str(name));
                 self.emit(Instr::Tool { dst, k }, span);
@@ -522,15 +520,15 @@ impl<'u, 'p> Function<'u, 'p> {
             return Ok(());
         }
         let add_int = match (name, args.len()) {
-            ("inc", 1) => Some((Via::Inc, 1)),
-            ("dec", 1) => Some((Via::Dec, -1)),
-            ("+", 2) => small_int(&args[1]).map(|imm| (Via::Plus, imm)),
-            ("-", 2) => small_int(&args[1]).and_then(i16::checked_neg).map(|imm| (Via::Minus, imm)),
+            ("inc", 1) => Some((ArithName::Inc, 1)),
+            ("dec", 1) => Some((ArithName::Dec, -1)),
+            ("+", 2) => small_int(&args[1]).map(|imm| (ArithName::Plus, imm)),
+            ("-", 2) => small_int(&args[1]).and_then(i16::checked_neg).map(|imm| (ArithName::Minus, imm)),
             _ => None,
         };
-        if let Some((via, imm)) = add_int {
+        if let Some((name, imm)) = add_int {
             let a = self.first(args)?;
-            self.emit(Instr::AddInt { via, dst, a, imm }, span);
+            self.emit(Instr::AddInt { name, dst, a, imm }, span);
             return Ok(());
         }
         if args.len() == 2 && matches!(name, "+" | "-" | "*") {
@@ -545,7 +543,7 @@ impl<'u, 'p> Function<'u, 'p> {
         }
         let argc = u8::try_from(args.len()).map_err(|_| too_large("a call has too many arguments", span))?;
         let base = if argc == 1 { self.first(args)? } else { self.row(args, span)? };
-        self.emit(Instr::CallBuiltin { argc, dst, base, id: id.0 }, span);
+        self.emit(Instr::CallBuiltin { argc, dst, base, id }, span);
         Ok(())
     }
 

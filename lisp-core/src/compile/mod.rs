@@ -4,9 +4,7 @@ mod analyze;
 mod codegen;
 mod constants;
 mod core;
-mod instr;
 mod program;
 
 pub use analyze::{Free, MAX_DEPTH};
-pub(crate) use instr::{Cmp, Instr, Via};
-pub use program::{Program, Proto};
+pub use program::Program;

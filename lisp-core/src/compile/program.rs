@@ -2,29 +2,10 @@
 
 use super::analyze::{self, Free};
 use super::codegen;
-use super::instr::Instr;
+use crate::code::{Instr, Proto};
 use crate::error::{Error, Span};
-use crate::heap::{Bytecode, Frozen};
+use crate::heap::Frozen;
 use crate::syntax::{self, Pace, ReadLimits};
-
-/// The code of one function.
-#[derive(Debug)]
-pub struct Proto {
-    /// Its name, if it has one.
-    pub name: Option<Box<str>>,
-    /// The parameters as written; patterns as `_`.
-    pub params: Box<str>,
-    /// How many parameters, without the rest.
-    pub arity: u16,
-    /// Takes more arguments, as a vector.
-    pub variadic: bool,
-    /// Values captured by a closure over it.
-    pub captures: u16,
-    /// The instructions.
-    pub(crate) code: Bytecode,
-    /// For each instruction, where it comes from.
-    pub(crate) spans: Box<[Span]>,
-}
 
 /// A compiled program. Compiled once, run many times, on any thread.
 #[derive(Debug)]

@@ -330,7 +330,7 @@ impl Collector {
     pub(crate) fn closure(&mut self, old: &'static Closure<'static>) -> &'static Closure<'static> {
         self.forward(old, &old.head, |c, o| {
             let captures = c.part(o.captures);
-            let new = c.put(Closure { head: Header::new(c.region), unit: o.unit, proto: o.proto, captures: &[] });
+            let new = c.put(Closure { head: Header::new(c.region), program: o.program, proto: o.proto, captures: &[] });
             c.todo.push(Todo::Closure(new, captures));
             new
         })

@@ -23,7 +23,6 @@ pub use collect::Collector;
 pub use compare::compare_numbers;
 pub use map::{Entries, Entry, Keys, Map, SMALL};
 pub use map_builder::MapBuilder;
-pub(crate) use region::METERED;
 pub use region::{Account, Heap};
 pub use sort::{merge_runs, merge_sort};
 pub use store::{Frozen, Keep, Rooted, Sent, Shared, Store};
@@ -31,8 +30,7 @@ pub use string::Str;
 pub use text::TextBuf;
 pub use value::{Closure, Compose, Composed, Time, TimeValue, Value};
 pub use vector::{MAX_LEN, VecBuilder, Vector};
-pub(crate) use window::Bytecode;
-pub(crate) use window::{Fuel, Window};
+pub(crate) use window::Window;
 pub use work::Work;
 
 use crate::error::Error;

@@ -4,21 +4,18 @@ use super::header::Header;
 use super::patterns::Patterns;
 use super::shapes::Shapes;
 use super::value::{Closure, Compose, Composed, Time, TimeValue};
-use super::{Fault, Fuel, Res, Value};
+use super::{Fault, Res, Value};
 use crate::builtins::characters;
-use crate::compile::Proto;
+use crate::code::{ProgramId, Proto};
+use crate::context::Prints;
 use crate::cost;
-use crate::meter::Prints;
-use crate::vm::Unit;
+use crate::meter::{Fuel, METERED};
 use bumpalo::Bump;
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Is anything counted? False with the feature that measures what the meter costs, and nowhere else.
-pub(crate) const METERED: bool = cfg!(not(feature = "unmetered"));
 
 /// The most fuel between two looks, so that what is left can be counted in any unit.
 const MOST_LEFT: u64 = 1 << 48;
@@ -676,15 +673,15 @@ impl Heap {
     }
 
     /// A function of the program.
-    pub fn closure<'h>(
+    pub(crate) fn closure<'h>(
         &'h self,
-        unit: &'h Unit,
+        program: ProgramId,
         proto: &'h Proto,
         captures: impl ExactSizeIterator<Item = Value<'h>>,
     ) -> Res<Value<'h>> {
         let head = self.header();
         let count = captures.len();
-        self.alloc_with(count, captures, |captures| Closure { head, unit, proto, captures }).map(Value::Closure)
+        self.alloc_with(count, captures, |captures| Closure { head, program, proto, captures }).map(Value::Closure)
     }
 
     /// A function made of others.

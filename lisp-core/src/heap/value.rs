@@ -5,9 +5,7 @@ use super::header::Header;
 use super::map::Map;
 use super::string::Str;
 use super::vector::{VecBuilder, Vector};
-use crate::builtins::BuiltinId;
-use crate::compile::Proto;
-use crate::vm::Unit;
+use crate::code::{BuiltinId, ProgramId, Proto};
 
 /// One value of a program. `'h` is the brand of the heap that was entered: no safe code can keep a value across a
 /// point where the heap may move.
@@ -66,11 +64,11 @@ const _: () = assert!(std::mem::size_of::<Option<Value<'static>>>() == 16);
 pub struct Closure<'h> {
     pub(super) head: Header,
     /// The loaded program that its code is part of.
-    pub unit: &'h Unit,
+    pub(crate) program: ProgramId,
     /// Its code.
-    pub proto: &'h Proto,
+    pub(crate) proto: &'h Proto,
     /// What it captured, in the order of `Proto::captures`.
-    pub captures: &'h [Value<'h>],
+    pub(crate) captures: &'h [Value<'h>],
 }
 
 /// How a composed function calls its parts.

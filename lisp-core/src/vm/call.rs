@@ -2,7 +2,7 @@
 
 use super::state::{Code, Frame, Pending, State, Unit, slot};
 use crate::builtins::{Imp, args, maps};
-use crate::compile::Proto;
+use crate::code::Proto;
 use crate::error::{Error, Reason};
 use crate::heap::{Closure, Compose, Fault, Heap, Res, Value};
 use crate::natives::{self, FrameOp};
@@ -27,7 +27,10 @@ impl<'h> State<'h> {
         let (mut at, mut argc) = (at, argc);
         loop {
             match self.stack[at] {
-                Value::Closure(c) => return self.enter(h, c.unit, c.proto, Some(c), at, argc, dst),
+                Value::Closure(c) => {
+                    let unit = self.units.get(c.program).ok_or_else(not_loaded)?;
+                    return self.enter(h, unit, c.proto, Some(c), at, argc, dst);
+                }
                 Value::Builtin(id) => {
                     let row = id.row();
                     if !row.takes(argc) {
@@ -172,6 +175,11 @@ fn key_of_other<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<
         Value::Set(m) => Ok(if m.contains(h, key)? { Some(key) } else { None }),
         _ => Ok(None),
     }
+}
+
+#[cold]
+fn not_loaded() -> Fault {
+    Error::new(Reason::HostFault, "a function of a program that is not loaded here").into()
 }
 
 #[cold]

@@ -2,11 +2,12 @@
 
 use super::call::{Called, key_of};
 use super::state::{Code, Frame, State, Unit, slot_on_stack};
-use crate::builtins::{BuiltinId, Imp, args, numbers};
-use crate::compile::{Cmp, Instr, Via};
+use crate::builtins::{Imp, args, numbers};
+use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Instr};
 use crate::cost::{self, INSTRUCTION};
 use crate::error::{Error, Reason};
-use crate::heap::{Bytecode, Fault, Fuel, Heap, METERED, Map, Res, Value, Window};
+use crate::heap::{Fault, Heap, Map, Res, Value, Window};
+use crate::meter::{Fuel, METERED};
 
 /// Why the machine came out of its loop.
 pub(crate) enum Out {
@@ -166,14 +167,14 @@ impl<'h> State<'h> {
                     Instr::Int { dst, value } => w.set(dst, Value::Int(i64::from(value))),
                     Instr::Nil { dst } => w.set(dst, Value::Nil),
                     Instr::Bool { value, dst } => w.set(dst, Value::Bool(value)),
-                    Instr::Builtin { dst, id } => w.set(dst, Value::Builtin(BuiltinId(id))),
+                    Instr::Builtin { dst, id } => w.set(dst, Value::Builtin(id)),
                     Instr::Capture { dst, index } => {
                         w.set(dst, closure.map_or(Value::Nil, |c| c.captures[index as usize]));
                     }
                     Instr::SelfFn { dst } => {
                         let value = match closure {
                             Some(c) => Value::Closure(c),
-                            None => attempt!(h.closure(unit, proto, std::iter::empty())),
+                            None => attempt!(h.closure(unit.id, proto, std::iter::empty())),
                         };
                         w.set(dst, value);
                     }
@@ -261,7 +262,7 @@ impl<'h> State<'h> {
                     Instr::Add { dst, a, b } => arithmetic!(dst, a, b, checked_add, +, numbers::add),
                     Instr::Sub { dst, a, b } => arithmetic!(dst, a, b, checked_sub, -, numbers::sub),
                     Instr::Mul { dst, a, b } => arithmetic!(dst, a, b, checked_mul, *, numbers::mul),
-                    Instr::AddInt { via, dst, a, imm } => {
+                    Instr::AddInt { name, dst, a, imm } => {
                         let a = w.get(a);
                         if let Value::Int(x) = *a
                             && let Some(sum) = x.checked_add(i64::from(imm))
@@ -269,7 +270,7 @@ impl<'h> State<'h> {
                             w.set(dst, Value::Int(sum));
                         } else {
                             let a = *a;
-                            rare!(dst, add_int(h, via, a, imm));
+                            rare!(dst, add_int(h, name, a, imm));
                         }
                     }
                     Instr::Key { dst, src, k } => {
@@ -282,14 +283,14 @@ impl<'h> State<'h> {
                     }
                     Instr::CallBuiltin { argc, dst, base: row, id } => {
                         check_slice!();
-                        match BuiltinId(id).row().imp {
+                        match id.row().imp {
                             Imp::Native(f) => {
                                 let value = attempt!(f(h, w.row(row, argc as usize)));
                                 w.set(dst, value);
                             }
                             Imp::Frame(_) | Imp::Prelude => {
                                 let (at, ret) = (base + row as usize, slot_on_stack(base + dst as usize));
-                                let called = attempt_on_state!(self.call_row(h, BuiltinId(id), at, argc.into(), ret));
+                                let called = attempt_on_state!(self.call_row(h, id, at, argc.into(), ret));
                                 follow!(called, dst);
                             }
                         }
@@ -303,11 +304,12 @@ impl<'h> State<'h> {
                             && !c.proto.variadic
                             && self.frames.len() < self.frames.capacity()
                             && row as usize + 1 + c.proto.code.registers() <= w.room()
+                            && let Some(callee) = self.units.find(c.program, unit)
                         {
                             let (pc, fuel) = (w.pc(&proto.code), w.fuel());
                             self.save_pc(pc);
-                            if !std::ptr::eq(unit, c.unit) {
-                                unit = c.unit;
+                            if !std::ptr::eq(unit, callee) {
+                                unit = callee;
                                 constants = unit.program.constants().values();
                             }
                             (proto, closure, base) = (c.proto, Some(c), at + 1);
@@ -370,7 +372,7 @@ impl<'h> State<'h> {
                     Instr::Closure { dst, proto: inner, base: row } => {
                         let inner = &unit.program.protos()[inner as usize];
                         let captured = w.row_of(row, inner.captures as usize).iter().copied();
-                        let value = attempt!(h.closure(unit, inner, captured));
+                        let value = attempt!(h.closure(unit.id, inner, captured));
                         w.set(dst, value);
                     }
                     Instr::Vector { dst, base: row, n } => {
@@ -557,12 +559,12 @@ fn compare<'h>(h: &'h Heap, op: Cmp, a: Value<'h>, b: Value<'h>) -> Res<bool> {
 }
 
 #[cold]
-fn add_int<'h>(h: &'h Heap, via: Via, a: Value<'h>, imm: i16) -> Res<Value<'h>> {
-    match via {
-        Via::Plus => numbers::add(h, a, Value::Int(i64::from(imm))),
-        Via::Minus => numbers::sub(h, a, Value::Int(-i64::from(imm))),
-        Via::Inc => numbers::inc(h, a),
-        Via::Dec => numbers::dec(h, a),
+fn add_int<'h>(h: &'h Heap, name: ArithName, a: Value<'h>, imm: i16) -> Res<Value<'h>> {
+    match name {
+        ArithName::Plus => numbers::add(h, a, Value::Int(i64::from(imm))),
+        ArithName::Minus => numbers::sub(h, a, Value::Int(-i64::from(imm))),
+        ArithName::Inc => numbers::inc(h, a),
+        ArithName::Dec => numbers::dec(h, a),
     }
 }
 

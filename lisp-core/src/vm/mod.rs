@@ -14,8 +14,7 @@ pub(crate) use exec::Out;
 pub use grant::{Grant, GrantBuilder};
 pub use parallel::{Branch, ParallelCall, WorkerEnd};
 pub use run::{Ending, Machine, Settings, Step, Usage};
-pub use state::Unit;
-pub(crate) use state::{Code, Frame, State, slot};
+pub(crate) use state::{Code, Frame, State, Unit, slot};
 
 #[cfg(test)]
 mod tests;

@@ -5,9 +5,9 @@
 use super::run::{Machine, Settings, Status, Usage, budget_error, is_limit};
 use super::state::{Roots, State};
 use super::{Code, Ending, Frame};
+use crate::context::Prints;
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Sent, Shared, Store};
-use crate::meter::Prints;
 use crate::natives::{self, FrameOp};
 use std::sync::Arc;
 
@@ -92,6 +92,7 @@ impl<'h> State<'h> {
         let definitions = parent.globals.len();
         h.hold(definitions * std::mem::size_of::<crate::heap::Value<'_>>())?;
         self.globals.extend_from_slice(&parent.globals);
+        self.units = parent.units.clone();
         self.worker = true;
         match parent.parallel().and_then(|op| natives::worker_call(op, parent, index)) {
             Some(call) => natives::start_worker(h, self, &call),

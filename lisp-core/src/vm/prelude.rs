@@ -1,9 +1,9 @@
 //! Functions of the language written in the language: compiled once per process.
 
-use super::state::Unit;
+use super::state::{Unit, Units};
 use crate::Table;
-use crate::builtins::BuiltinId;
-use crate::compile::{Program, Proto};
+use crate::code::{BuiltinId, ProgramId, Proto};
+use crate::compile::Program;
 use crate::error::{Error, Reason};
 use crate::heap::Res;
 use std::sync::{Arc, LazyLock};
@@ -24,7 +24,9 @@ static PRELUDE: LazyLock<Result<Prelude, Error>> = LazyLock::new(|| {
         .filter(|(_, p)| p.captures == 0)
         .filter_map(|(i, p)| Some((p.name.clone()?, i)))
         .collect();
-    Ok(Prelude { unit: Unit { program: Arc::new(program), number: 0, links: Box::default(), prelude: true }, by_name })
+    let program = Arc::new(program);
+    let unit = Unit { program, id: Units::PRELUDE, number: 0, links: Box::default(), prelude: true };
+    Ok(Prelude { unit, by_name })
 });
 
 /// The code of a prelude function.
@@ -35,4 +37,10 @@ pub(crate) fn function(id: BuiltinId) -> Res<(&'static Unit, &'static Proto)> {
     let place = *prelude.by_name.get(name).ok_or_else(missing)?;
     let proto = prelude.unit.program.protos().get(place).ok_or_else(missing)?;
     Ok((&prelude.unit, proto))
+}
+
+/// The prelude as a loaded program, when this is its number.
+#[cold]
+pub(crate) fn unit(id: ProgramId) -> Option<&'static Unit> {
+    (id == Units::PRELUDE).then(|| PRELUDE.as_ref().ok().map(|prelude| &prelude.unit)).flatten()
 }

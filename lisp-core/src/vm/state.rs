@@ -1,7 +1,8 @@
 //! The state of a run: one value stack, one frame stack, the definitions. Everything here is a root.
 
 use super::call::Called;
-use crate::compile::{Program, Proto};
+use crate::code::{ProgramId, Proto};
+use crate::compile::Program;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Closure, Collector, Fault, Heap, Res, Rooted, Value};
@@ -10,14 +11,52 @@ use std::sync::Arc;
 
 /// A program loaded into a machine: its definitions are linked to the machine's.
 #[derive(Debug)]
-pub struct Unit {
+pub(crate) struct Unit {
     pub(crate) program: Arc<Program>,
+    /// What closures over its functions call it by.
+    pub(crate) id: ProgramId,
     /// What errors in it call it by.
     pub(crate) number: u64,
     /// For each definition the program names, its place in the machine.
     pub(crate) links: Box<[usize]>,
     /// Part of the language: its frames are no place for an error, and its loops have no round limit.
     pub(crate) prelude: bool,
+}
+
+/// The programs that a machine has loaded, by number. Workers have a copy of their caller's.
+#[derive(Clone, Default)]
+pub(crate) struct Units<'h>(Vec<&'h Unit>);
+
+impl<'h> Units<'h> {
+    /// The number that the prelude has in every machine.
+    pub(crate) const PRELUDE: ProgramId = ProgramId(u32::MAX);
+
+    /// The number for the next program.
+    pub(crate) fn next(&self) -> ProgramId {
+        // Each takes far more than one byte of memory.
+        ProgramId(u32::try_from(self.0.len()).unwrap_or(u32::MAX - 1))
+    }
+
+    /// Adds the program that has the next number.
+    pub(crate) fn add(&mut self, unit: &'h Unit) {
+        debug_assert_eq!(unit.id, self.next());
+        self.0.push(unit);
+    }
+
+    /// The program of a number, which is most often the one that is `running`. `None` for a number that no closure has.
+    #[inline(always)]
+    pub(crate) fn find(&self, id: ProgramId, running: &'h Unit) -> Option<&'h Unit> {
+        if running.id == id { Some(running) } else { self.get(id) }
+    }
+
+    /// The program of a number; `None` for a number that no closure has.
+    #[inline]
+    pub(crate) fn get(&self, id: ProgramId) -> Option<&'h Unit> {
+        match self.0.get(id.0 as usize) {
+            Some(unit) => Some(unit),
+            None => super::prelude::unit(id),
+        }
+    }
 }
 
 /// What a frame runs.
@@ -78,6 +117,7 @@ pub(crate) struct State<'h> {
     pub(crate) stack: Vec<Value<'h>>,
     pub(crate) frames: Vec<Frame<'h>>,
     pub(crate) globals: Vec<Value<'h>>,
+    pub(crate) units: Units<'h>,
     /// The definitions as they were before the program that is running.
     pub(crate) saved_globals: Vec<Value<'h>>,
     pub(crate) pending: Option<Pending>,
@@ -133,6 +173,7 @@ impl<'h> State<'h> {
             stack: Vec::new(),
             frames: Vec::new(),
             globals: Vec::new(),
+            units: Units::default(),
             saved_globals: Vec::new(),
             pending: None,
             result: Value::Nil,
@@ -214,6 +255,7 @@ impl<'h> State<'h> {
         if c.proto.arity as usize != N || c.proto.variadic {
             return Ok(false);
         }
+        let Some(unit) = self.units.get(c.program) else { return Ok(false) };
         let Some(&Frame { code: Code::Native { op, size, .. }, base, dst }) = self.frames.last() else {
             return Ok(false);
         };
@@ -225,7 +267,7 @@ impl<'h> State<'h> {
             *frame = Frame { code: Code::Native { op, waiting: true, i: count, size }, base, dst };
         }
         self.stack[at..at + N].copy_from_slice(&args);
-        let code = Code::Lisp { unit: c.unit, proto: c.proto, closure: Some(c), pc: 0 };
+        let code = Code::Lisp { unit, proto: c.proto, closure: Some(c), pc: 0 };
         self.frames.push(Frame { code, base: first, dst: base });
         Ok(true)
     }

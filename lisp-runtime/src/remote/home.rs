@@ -16,7 +16,7 @@ use crate::parallel::{Ticket as Place, ToolThreads};
 use crate::print_hook::PrintHook;
 use crate::run::{deadline, micros};
 use crate::tool::{Reply, Tool, ToolCall, Tools};
-use lisp_core::meter::Prints;
+use lisp_core::context::Prints;
 use lisp_core::{Error, Reason};
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -46,7 +46,8 @@ impl Machine {
             return Err(not_linked());
         }
         self.whole = program.protos().last().and_then(|main| main.spans.last().copied()).map(|span| (span, number));
-        let unit = self.store.keep(Arc::new(Unit { program, number, links, prelude: false }));
+        let id = self.store.enter(|_, state, _| state.units.next());
+        let unit = self.store.keep(Arc::new(Unit { program, id, number, links, prelude: false }));
         self.loaded.push((number, unit));
         self.wanted = 0;
         let started = self.store.enter(|h, state, keep| {
@@ -54,7 +55,10 @@ impl Machine {
             state.frames.clear();
             state.pending = None;
             match keep.get::<Unit>(unit) {
-                Some(unit) => state.start(h, unit),
+                Some(unit) => {
+                    state.units.add(unit);
+                    state.start(h, unit)
+                }
                 None => Ok(()),
             }
         });

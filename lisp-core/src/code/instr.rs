@@ -1,5 +1,6 @@
 //! The instruction set of the register machine. Eight bytes each; registers and small operands are 16 bits.
 
+use super::BuiltinId;
 use std::cmp::Ordering;
 
 /// Comparison of a compare instruction.
@@ -27,7 +28,7 @@ impl Cmp {
 
 /// The function whose name an arithmetic instruction carries in its errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Via {
+pub(crate) enum ArithName {
     /// `(+ a n)`
     Plus,
     /// `(- a n)`
@@ -52,7 +53,7 @@ pub(crate) enum Instr {
     /// R[dst] = true or false
     Bool { value: bool, dst: u16 },
     /// R[dst] = the built-in
-    Builtin { dst: u16, id: u16 },
+    Builtin { dst: u16, id: BuiltinId },
     /// R[dst] = captured value number index
     Capture { dst: u16, index: u16 },
     /// R[dst] = the running function
@@ -98,13 +99,13 @@ pub(crate) enum Instr {
     /// R[dst] = R[a] * R[b]
     Mul { dst: u16, a: u16, b: u16 },
     /// R[dst] = R[a] + imm
-    AddInt { via: Via, dst: u16, a: u16, imm: i16 },
+    AddInt { name: ArithName, dst: u16, a: u16, imm: i16 },
     /// R[dst] = value at key K[k] of R[src], flexible
     Key { dst: u16, src: u16, k: u16 },
     /// the same; no value when the key is not there
     KeyUnset { dst: u16, src: u16, k: u16 },
     /// R[dst] = built-in id of the argc registers from base
-    CallBuiltin { argc: u8, dst: u16, base: u16, id: u16 },
+    CallBuiltin { argc: u8, dst: u16, base: u16, id: BuiltinId },
     /// R[dst] = R[base] called with the argc registers behind it
     Call { dst: u16, base: u16, argc: u16 },
     /// end of the function: its value is R[src]
