@@ -1,5 +1,5 @@
 //! Whatever a run's process sends is read or refused, and so are orders, jobs and replies; what was read can be sent on as
-//! the same. See `sandbox/src/fuzzed.rs` for what the first byte chooses.
+//! the same. See `sandbox/src/testing/fuzzed.rs` for what the first byte chooses.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

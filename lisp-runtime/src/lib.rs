@@ -27,53 +27,33 @@
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap))]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
-mod actor;
-mod cancel;
-mod clock;
-mod desk;
-mod engine;
-mod envelope;
-mod grant;
-mod input;
-mod ledger;
-mod limits;
-mod observer;
-mod outcome;
+mod api;
+mod drive;
 mod parallel;
-mod print_hook;
-mod program;
-mod project;
-mod prompt;
-mod reference;
-mod remote;
-mod run;
-mod session;
-mod signature;
-mod tool;
-mod watchdog;
+pub mod remote;
+mod terms;
+mod text;
+mod tools;
 
-pub use cancel::Cancel;
-pub use clock::Reading;
-pub use engine::{CallId, Engine, EngineBuilder, Progress, Waiting};
-pub use envelope::{
+pub use api::engine::{CallId, Engine, EngineBuilder, Progress, Waiting};
+pub use api::envelope::{
     Answer, Cut, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_bytes, answer_bytes_by,
     answer_line, answer_line_by, answer_refused,
 };
-pub use input::{DataSet, Input};
-pub use limits::{Limits, LimitsRequest, UnknownLimit};
+pub use api::input::{DataSet, Input};
+pub use api::program::{Program, builtin_names, is_incomplete};
+pub use api::session::Session;
+pub use drive::budget::{ParallelBudget, Slot};
 pub use lisp_core::cost::COST_SCHEDULE_VERSION;
 pub use lisp_core::{Detail, Error, Reason, Span};
-pub use observer::{HostFault, Observer};
-pub use outcome::{
+pub use parallel::pool::{Pool, PoolError};
+pub use terms::cancel::Cancel;
+pub use terms::clock::Reading;
+pub use terms::limits::{Limits, LimitsRequest, UnknownLimit};
+pub use terms::observer::{HostFault, Observer};
+pub use terms::outcome::{
     Call, CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, ValueError, Verdict,
 };
-pub use parallel::{ParallelBudget, Pool, PoolError, Slot};
-pub use program::{Program, builtin_names, is_incomplete};
-pub use reference::{describe_name, functions_markdown};
-pub use remote::{
-    Begun, CallFootprint, CallReply, Ended, Far, FarCall, Fault, Figures, Home, Job, LinesFootprint, PendingCall,
-    QueuedCall, Report, ReportFootprint, RunHost, SentSet,
-};
-pub use session::Session;
-pub use signature::{Signature, SignatureError};
-pub use tool::{BuildError, Tool, ToolCall, ToolError, Tools};
+pub use text::reference::{describe_name, functions_markdown};
+pub use tools::signature::{Signature, SignatureError};
+pub use tools::tool::{BuildError, Tool, ToolCall, ToolError, Tools};

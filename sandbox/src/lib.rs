@@ -14,74 +14,33 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![cfg(unix)]
 
-#[cfg(target_os = "linux")]
-mod bounded;
-mod bounds;
-#[cfg(target_os = "linux")]
-mod calls;
-mod capability;
-#[cfg(target_os = "linux")]
-mod cgroup;
-#[cfg(target_os = "linux")]
-mod child;
-#[cfg(target_os = "linux")]
-mod filter;
-#[cfg(target_os = "linux")]
-mod functions;
-#[cfg(all(target_os = "linux", feature = "testing"))]
-mod fuzzed;
-#[cfg(target_os = "linux")]
-mod hot;
-mod layers;
-#[cfg(target_os = "linux")]
-mod lockdown;
+mod closures;
+mod guest;
+mod host;
+#[allow(unsafe_code, reason = "the edge to the kernel; every block says why it is sound")]
+mod kernel;
 #[cfg(target_os = "linux")]
 mod managed;
-#[cfg(target_os = "linux")]
-mod pool;
-#[cfg(not(target_os = "linux"))]
-mod portable;
-#[cfg(all(target_os = "linux", feature = "testing"))]
-pub mod portable;
-#[cfg(target_os = "linux")]
-mod running;
-#[cfg(target_os = "linux")]
-mod said;
-#[cfg(target_os = "linux")]
-mod sandbox;
-#[cfg(target_os = "linux")]
-mod session;
-#[cfg(target_os = "linux")]
-mod slate;
-#[cfg(target_os = "linux")]
-#[allow(unsafe_code, reason = "the edge to the kernel; every block says why it is sound")]
-mod sys;
-#[cfg(target_os = "linux")]
-mod template;
 #[cfg(all(target_os = "linux", feature = "testing"))]
 pub mod testing;
-#[cfg(target_os = "linux")]
-mod turns;
-#[allow(unsafe_code, reason = "the edge to the kernel; every block says why it is sound")]
-mod unix;
-mod verdict;
-#[cfg(target_os = "linux")]
 mod wire;
 
-pub use bounds::{BoundedError, Bounds, Used};
-pub use capability::Capabilities;
-pub use layers::{Layer, Layers, SetupError, State};
+pub use closures::bounds::{BoundedError, Bounds, Used};
+#[cfg(all(target_os = "linux", feature = "testing"))]
+pub use closures::portable;
 #[cfg(not(target_os = "linux"))]
-pub use portable::{capabilities, run_bounded, run_bounded_despite_threads, run_bounded_measured};
+pub use closures::portable::{capabilities, run_bounded, run_bounded_despite_threads, run_bounded_measured};
+pub use guest::layers::{Layer, Layers, SetupError, State};
+pub use host::capability::Capabilities;
 #[cfg(target_os = "linux")]
 pub use {
-    bounded::{run_bounded, run_bounded_despite_threads, run_bounded_measured},
-    capability::capabilities,
-    functions::{Function, run_function, run_function_measured},
-    managed::Managed,
-    sandbox::{Builder, Sandbox},
-    session::Session,
-    slate::{CleanSlate, SlateFailure, SlateRun},
+    closures::bounded::{run_bounded, run_bounded_despite_threads, run_bounded_measured},
+    closures::functions::{Function, run_function, run_function_measured},
+    host::capability::capabilities,
+    host::sandbox::{Builder, Sandbox},
+    host::session::Session,
+    managed::clean_slate::{CleanSlate, SlateFailure, SlateRun},
+    managed::pipes::Managed,
 };
 
 /// Turns this process into a template if it was started as one; otherwise does nothing but to note that it was called,
@@ -105,14 +64,14 @@ pub fn init() {
 /// ```
 #[cfg(target_os = "linux")]
 pub fn init_with(functions: &[Function]) {
-    template::INIT_CALLED.store(true, std::sync::atomic::Ordering::Relaxed);
+    guest::template::INIT_CALLED.store(true, std::sync::atomic::Ordering::Relaxed);
     let mut arguments = std::env::args_os().skip(1);
     let Some(first) = arguments.next() else { return };
     let told = arguments.next().unwrap_or_default();
-    if first == template::ARGUMENT {
-        template::main(&told.to_string_lossy());
-    } else if first == functions::ARGUMENT {
-        functions::main(&told.to_string_lossy(), functions);
+    if first == guest::template::ARGUMENT {
+        guest::template::main(&told.to_string_lossy());
+    } else if first == closures::functions::ARGUMENT {
+        closures::functions::main(&told.to_string_lossy(), functions);
     }
 }
 

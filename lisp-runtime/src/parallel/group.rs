@@ -1,10 +1,14 @@
 //! One parallel call under way.
 
-use super::cores;
-use super::place::{Place, Scope};
-use super::{Exec, Slot, Task};
-use crate::actor::{Actor, Cause, Common};
-use crate::ledger::Ledger;
+use super::executor::Executor;
+use super::pool::cores;
+use super::task::Task;
+use crate::drive::budget::Slot;
+use crate::drive::driver::{Cause, MachineDriver};
+use crate::drive::shared::RunShared;
+use crate::terms::deadline::deadline;
+use crate::terms::scope::{CancelScope, WorkerPath};
+use crate::tools::ledger::Ledger;
 use lisp_core::vm::{Branch, Settings, WorkerEnd};
 use lisp_core::{Error, Reason};
 use std::sync::mpsc::Sender;
@@ -19,24 +23,24 @@ const WAITING: usize = 4_096;
 /// Who made the call, and goes on when it is done.
 pub(crate) enum Owner {
     /// The program; whoever drives it waits at the other end.
-    Program(Box<Actor>, Sender<Box<Actor>>),
+    Program(Box<MachineDriver>, Sender<Box<MachineDriver>>),
     Worker(Box<Task>),
 }
 
 impl Owner {
-    fn actor(&mut self) -> Option<&mut Actor> {
+    fn driver(&mut self) -> Option<&mut MachineDriver> {
         match self {
-            Owner::Program(actor, _) => Some(actor),
-            Owner::Worker(task) => task.actor(),
+            Owner::Program(driver, _) => Some(driver),
+            Owner::Worker(task) => task.driver(),
         }
     }
 
     /// Lets the caller go on: a worker takes the thread.
     fn go_on(self) -> Option<Task> {
         match self {
-            Owner::Program(actor, driver) => {
+            Owner::Program(driver, home) => {
                 // A driver that has gone does not want it back.
-                drop(driver.send(actor));
+                drop(home.send(driver));
                 None
             }
             Owner::Worker(task) => Some(*task),
@@ -45,13 +49,13 @@ impl Owner {
 }
 
 /// How a worker ended, and what it leaves.
-pub(crate) struct Ended {
+pub(crate) struct WorkerResult {
     pub(super) end: WorkerEnd,
     pub(super) ledger: Ledger,
     pub(super) cause: Option<Cause>,
 }
 
-impl Ended {
+impl WorkerResult {
     /// Did it fail of its own, rather than because another did?
     fn failed(&self) -> bool {
         self.end.error().is_some() && self.cause != Some(Cause::Sibling)
@@ -67,11 +71,11 @@ struct Failure {
 
 /// A parallel call under way.
 pub(crate) struct Group {
-    common: Arc<Common>,
-    exec: Exec,
-    scope: Arc<Scope>,
+    shared: Arc<RunShared>,
+    executor: Executor,
+    scope: Arc<CancelScope>,
     /// The place of the worker that made the call.
-    up: Option<Arc<Place>>,
+    up: Option<Arc<WorkerPath>>,
     /// How many calls there are.
     count: usize,
     /// How many workers may be alive at once.
@@ -92,24 +96,24 @@ struct State {
     next: usize,
     alive: usize,
     /// What came of the calls from `joined` on.
-    ends: Vec<Option<Ended>>,
+    ends: Vec<Option<WorkerResult>>,
     bytes: usize,
 }
 
 impl Group {
-    pub(super) fn common(&self) -> &Arc<Common> {
-        &self.common
+    pub(super) fn shared(&self) -> &Arc<RunShared> {
+        &self.shared
     }
 
-    pub(super) fn exec(&self) -> &Exec {
-        &self.exec
+    pub(super) fn executor(&self) -> &Executor {
+        &self.executor
     }
 
-    pub(super) fn scope(&self) -> &Arc<Scope> {
+    pub(super) fn scope(&self) -> &Arc<CancelScope> {
         &self.scope
     }
 
-    pub(super) fn up(&self) -> Option<&Arc<Place>> {
+    pub(super) fn up(&self) -> Option<&Arc<WorkerPath>> {
         self.up.as_ref()
     }
 
@@ -118,23 +122,23 @@ impl Group {
     }
 
     /// Begins the parallel call that the owner's machine waits for. Answers who goes on on this thread.
-    pub(crate) fn begin(exec: Exec, mut owner: Owner) -> Option<Task> {
-        let actor = owner.actor()?;
-        let Some(call) = actor.machine.parallel_call() else { return owner.go_on() };
-        let common = actor.common.clone();
-        let limits = &common.setting.limits;
-        let up = actor.place.clone();
+    pub(crate) fn begin(executor: Executor, mut owner: Owner) -> Option<Task> {
+        let driver = owner.driver()?;
+        let Some(call) = driver.machine.parallel_call() else { return owner.go_on() };
+        let shared = driver.shared.clone();
+        let limits = &shared.setting.limits;
+        let up = driver.path.clone();
         // Calls inside a call have its deadline.
         let deadline = match &up {
             Some(place) => place.scope.deadline,
-            None => crate::run::deadline(Instant::now(), limits.parallel_timeout_ms),
+            None => deadline(Instant::now(), limits.parallel_timeout_ms),
         };
         let window = match limits.parallel_window {
-            0 => common.setting.cores.unwrap_or_else(cores).saturating_mul(2),
+            0 => shared.setting.cores.unwrap_or_else(cores).saturating_mul(2),
             window => usize::try_from(window).unwrap_or(usize::MAX),
         };
-        let branch = actor.machine.branch();
-        let settings = Settings { fuel: branch.fuel(), ..common.worker.clone() };
+        let branch = driver.machine.branch();
+        let settings = Settings { fuel: branch.fuel(), ..shared.worker.clone() };
         let state = State {
             owner: Some(owner),
             branch: Some(branch),
@@ -146,9 +150,9 @@ impl Group {
             bytes: 0,
         };
         let group = Arc::new(Group {
-            common,
-            exec,
-            scope: Arc::new(Scope::new(deadline)),
+            shared,
+            executor,
+            scope: Arc::new(CancelScope::new(deadline)),
             up,
             count: call.count,
             window,
@@ -159,7 +163,7 @@ impl Group {
     }
 
     /// A worker is over. Answers who goes on on this thread.
-    pub(super) fn ended(self: Arc<Self>, index: usize, ended: Ended, slot: Option<Slot>) -> Option<Task> {
+    pub(super) fn ended(self: Arc<Self>, index: usize, ended: WorkerResult, slot: Option<Slot>) -> Option<Task> {
         if ended.failed() {
             self.scope.fail(index);
         }
@@ -188,7 +192,7 @@ impl Group {
             if state.alive > 0 {
                 return None;
             }
-            if let Some(owner) = self.settle(&mut state) {
+            if let Some(owner) = self.join_results(&mut state) {
                 drop(state);
                 drop(slot);
                 return owner.go_on();
@@ -206,7 +210,7 @@ impl Group {
             && state.ends.len() < WAITING
             && !self.scope.has_failed()
         {
-            let Some(slot) = slot.take().or_else(|| self.common.budget.try_acquire()) else { break };
+            let Some(slot) = slot.take().or_else(|| self.shared.budget.try_acquire()) else { break };
             tasks.push(Task::new(self, state.next, branch.clone(), slot));
             state.ends.push(None);
             state.next += 1;
@@ -217,22 +221,22 @@ impl Group {
 
     /// All workers have ended: joins what they came to. Answers the owner when it goes on, with the results or the
     /// failure; `None` when there are calls left to begin.
-    fn settle(&self, state: &mut State) -> Option<Owner> {
+    fn join_results(&self, state: &mut State) -> Option<Owner> {
         let mut owner = state.owner.take()?;
-        let Some(actor) = owner.actor() else { return Some(owner) };
+        let Some(driver) = owner.driver() else { return Some(owner) };
         let begun = state.next > state.joined;
-        let ends: Vec<Ended> = std::mem::take(&mut state.ends).into_iter().flatten().collect();
+        let ends: Vec<WorkerResult> = std::mem::take(&mut state.ends).into_iter().flatten().collect();
         if let Some(branch) = state.branch.take()
-            && actor.machine.rejoin(branch).is_err()
+            && driver.machine.rejoin(branch).is_err()
         {
-            actor.lose("a parallel call ended before its workers");
+            driver.lose("a parallel call ended before its workers");
             return Some(owner);
         }
         state.bytes = 0;
         let (first, failure) = (state.joined, self.failure(state.joined, &ends));
         let mut joined = Vec::with_capacity(ends.len());
-        for Ended { end, ledger, .. } in ends {
-            actor.ledger.absorb(ledger);
+        for WorkerResult { end, ledger, .. } in ends {
+            driver.ledger.absorb(ledger);
             joined.push(end);
         }
         let over = match failure {
@@ -240,37 +244,37 @@ impl Group {
                 // What came of the calls behind the one that failed is not on the bill: in sequence they would not
                 // have begun. What they printed is kept.
                 let rest = joined.split_off((index + 1 - first).min(joined.len()));
-                if actor.machine.join(joined).is_ok() {
-                    actor.machine.keep_prints(rest);
-                    actor.machine.fail_parallel(error, cause == Some(Cause::ToolPanic));
+                if driver.machine.join(joined).is_ok() {
+                    driver.machine.keep_prints(rest);
+                    driver.machine.fail_parallel(error, cause == Some(Cause::ToolPanic));
                 }
                 // The machine that called is whole; what ended its workers ends it.
-                actor.cause = cause.filter(|&cause| cause != Cause::Bug);
+                driver.cause = cause.filter(|&cause| cause != Cause::Bug);
                 true
             }
             None if !begun => {
-                actor.machine.fail_parallel(self.no_slot(), true);
+                driver.machine.fail_parallel(self.no_slot(), true);
                 true
             }
             // What does not fit ends the program: its next step says so.
-            None => actor.machine.join(joined).is_err() || state.next == self.count,
+            None => driver.machine.join(joined).is_err() || state.next == self.count,
         };
         if over {
-            actor.away += state.since.elapsed();
-            actor.workers_have_shown();
+            driver.away += state.since.elapsed();
+            driver.skip_workers_lines();
             return Some(owner);
         }
         state.joined = state.next;
-        state.branch = Some(actor.machine.branch());
+        state.branch = Some(driver.machine.branch());
         state.owner = Some(owner);
         None
     }
 
     /// The failure to report. A call whose workers ended only because of a failure further out has that for its own.
-    fn failure(&self, first: usize, ends: &[Ended]) -> Option<Failure> {
-        let position = |is: &dyn Fn(&Ended) -> bool| ends.iter().position(is);
+    fn failure(&self, first: usize, ends: &[WorkerResult]) -> Option<Failure> {
+        let position = |is: &dyn Fn(&WorkerResult) -> bool| ends.iter().position(is);
         let at = position(&|end| end.cause == Some(Cause::Cancelled))
-            .or_else(|| position(&Ended::failed))
+            .or_else(|| position(&WorkerResult::failed))
             .or_else(|| position(&|end| end.end.error().is_some()))?;
         let (cause, error) = (ends[at].cause, ends[at].end.error()?.clone());
         let at = match cause {
@@ -282,7 +286,7 @@ impl Group {
     }
 
     fn no_slot(&self) -> Error {
-        let capacity = self.common.budget.capacity();
+        let capacity = self.shared.budget.capacity();
         Error::new(
             Reason::ParallelCapacityExceeded,
             format!("no worker can begin: of the {capacity} that a run may have at once none is free"),

@@ -1,7 +1,6 @@
 //! Threads for workers that compute: a fixed number, the host's choice. Tools, which may wait for the outside world, have
-//! threads of their own (`tool_threads.rs`).
+//! threads of their own (`tools/threads.rs`).
 
-use super::{Task, work};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -12,11 +11,14 @@ use std::thread;
 #[derive(Clone)]
 pub struct Pool(Arc<Inner>);
 
+/// A turn of a worker.
+type Job = Box<dyn FnOnce() + Send>;
+
 struct Inner {
     threads: rayon::ThreadPool,
-    /// First come, first served, whichever thread or run a task comes from: rayon's own queues prefer the tasks that
+    /// First come, first served, whichever thread or run a job comes from: rayon's own queues prefer the jobs that
     /// a thread itself brought.
-    ready: Mutex<VecDeque<Task>>,
+    ready: Mutex<VecDeque<Job>>,
 }
 
 /// The system gives no threads.
@@ -54,14 +56,15 @@ impl Pool {
         SHARED.get_or_init(|| Pool::new(cores()).ok()).clone()
     }
 
-    pub(super) fn spawn(&self, task: Task) {
-        self.0.ready.lock().unwrap_or_else(PoisonError::into_inner).push_back(task);
+    /// Queues a job, which must not panic.
+    pub(super) fn spawn(&self, job: impl FnOnce() + Send + 'static) {
+        self.0.ready.lock().unwrap_or_else(PoisonError::into_inner).push_back(Box::new(job));
         let inner = self.0.clone();
         self.0.threads.spawn(move || {
             let next = inner.ready.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             drop(inner);
-            if let Some(task) = next {
-                work(task);
+            if let Some(job) = next {
+                job();
             }
         });
     }

@@ -1,10 +1,12 @@
 //! A worker that can go on.
 
-use super::group::{Ended, Group};
-use super::{Owner, Place, Slot};
-use crate::actor::{Actor, Cause, Need, Stage};
-use crate::ledger::Ledger;
-use crate::tool::Reply;
+use super::group::{Group, Owner, WorkerResult};
+use crate::drive::budget::Slot;
+use crate::drive::driver::{Cause, DriverEvent, MachineDriver};
+use crate::drive::shared::{Stage, Waiter};
+use crate::terms::scope::WorkerPath;
+use crate::tools::ledger::Ledger;
+use crate::tools::tool::Reply;
 use lisp_core::vm::{Branch, Ending, WorkerEnd};
 use lisp_core::{Error, Reason};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,48 +19,54 @@ const TURN: u32 = 10;
 /// How long a thread goes from one short worker to the next before others have a turn.
 const TURN_TIME: Duration = Duration::from_millis(2);
 
-/// A worker: its machine, and its seat among the workers of its call.
+/// A worker: its machine, and its guard among the workers of its call.
 pub(crate) struct Task {
     work: Work,
     /// What the tool answered that the worker waits for.
     reply: Option<Reply>,
-    seat: Seat,
+    guard: WorkerGuard,
 }
 
 enum Work {
     Begin(Branch),
-    GoOn(Box<Actor>),
+    GoOn(Box<MachineDriver>),
 }
 
-/// A worker's seat. However the worker is lost, its group hears of it and its slot is free again.
-struct Seat {
+/// A worker's guard. However the worker is lost, its group hears of it and its slot is free again.
+struct WorkerGuard {
     /// `None` when the group has heard.
     group: Option<Arc<Group>>,
     slot: Option<Slot>,
     index: usize,
 }
 
-impl Drop for Seat {
+impl Drop for WorkerGuard {
     fn drop(&mut self) {
-        let Some(group) = self.group.take().filter(|group| !group.exec().is_abandoned()) else { return };
+        let Some(group) = self.group.take().filter(|group| !group.executor().is_abandoned()) else { return };
         let error = Error::new(Reason::HostFault, "a worker was lost by a bug of the interpreter");
-        let ended = Ended { end: WorkerEnd::failed(error), ledger: Ledger::default(), cause: Some(Cause::Bug) };
+        let ended = WorkerResult { end: WorkerEnd::failed(error), ledger: Ledger::default(), cause: Some(Cause::Bug) };
         if let Some(next) = group.ended(self.index, ended, self.slot.take()) {
             next.go_on();
         }
     }
 }
 
+impl From<Task> for Waiter {
+    fn from(task: Task) -> Self {
+        Waiter::new(move || task.go_on())
+    }
+}
+
 impl Task {
     pub(super) fn new(group: &Arc<Group>, index: usize, branch: Branch, slot: Slot) -> Self {
-        let seat = Seat { group: Some(group.clone()), slot: Some(slot), index };
-        Task { work: Work::Begin(branch), reply: None, seat }
+        let guard = WorkerGuard { group: Some(group.clone()), slot: Some(slot), index };
+        Task { work: Work::Begin(branch), reply: None, guard }
     }
 
     /// Lets the worker go on when its turn comes.
     pub(crate) fn go_on(self) {
-        match self.seat.group.as_ref().map(|group| group.exec().clone()) {
-            Some(exec) => exec.spawn(self),
+        match self.guard.group.as_ref().map(|group| group.executor().clone()) {
+            Some(executor) => executor.spawn(self),
             None => drop(self),
         }
     }
@@ -74,54 +82,54 @@ impl Task {
         self
     }
 
-    pub(crate) fn actor(&mut self) -> Option<&mut Actor> {
+    pub(crate) fn driver(&mut self) -> Option<&mut MachineDriver> {
         match &mut self.work {
             Work::Begin(_) => None,
-            Work::GoOn(actor) => Some(actor),
+            Work::GoOn(driver) => Some(driver),
         }
     }
 
     /// The machine at work; the first time it is made.
-    fn begin(&mut self) -> Result<&mut Actor, Error> {
-        if let (Work::Begin(branch), Some(group)) = (&self.work, &self.seat.group) {
-            group.common().pass(Stage::Begin, self.seat.index);
-            let machine = branch.worker(self.seat.index, group.settings())?;
+    fn begin(&mut self) -> Result<&mut MachineDriver, Error> {
+        if let (Work::Begin(branch), Some(group)) = (&self.work, &self.guard.group) {
+            group.shared().fault_point(Stage::Begin, self.guard.index);
+            let machine = branch.worker(self.guard.index, group.settings())?;
             let place =
-                Arc::new(Place { scope: group.scope().clone(), index: self.seat.index, up: group.up().cloned() });
-            self.work = Work::GoOn(Box::new(Actor::new(machine, group.common().clone(), Some(place))));
+                Arc::new(WorkerPath { scope: group.scope().clone(), index: self.guard.index, up: group.up().cloned() });
+            self.work = Work::GoOn(Box::new(MachineDriver::new(machine, group.shared().clone(), Some(place))));
         }
         match &mut self.work {
-            Work::GoOn(actor) => Ok(actor),
+            Work::GoOn(driver) => Ok(driver),
             Work::Begin(_) => Err(Error::new(Reason::HostFault, "a worker without a group")),
         }
     }
 
     /// What the worker needs next, after a turn.
-    fn turn(&mut self) -> Need {
+    fn turn(&mut self) -> DriverEvent {
         let reply = self.reply.take();
         match self.begin() {
-            Ok(actor) => actor.advance(TURN, reply),
-            Err(error) => Need::Done(Ending::Error(Box::new(error))),
+            Ok(driver) => driver.advance(TURN, reply),
+            Err(error) => DriverEvent::Done(Ending::Error(Box::new(error))),
         }
     }
 
     /// The worker is over. Answers who goes on in its place.
     fn end(mut self, ending: Ending) -> Option<Task> {
-        if let Some(group) = &self.seat.group {
-            group.common().pass(Stage::End, self.seat.index);
+        if let Some(group) = &self.guard.group {
+            group.shared().fault_point(Stage::End, self.guard.index);
         }
         let ended = match (self.work, ending) {
-            (Work::GoOn(mut actor), ending) => {
-                if let (Some(group), Some(lines)) = (&self.seat.group, actor.news()) {
-                    group.exec().printed(lines);
+            (Work::GoOn(mut driver), ending) => {
+                if let (Some(group), Some(lines)) = (&self.guard.group, driver.take_new_lines()) {
+                    group.executor().printed(lines);
                 }
-                let Actor { machine, ledger, cause, .. } = *actor;
+                let MachineDriver { machine, ledger, cause, .. } = *driver;
                 let end = match (cause, ending) {
                     // The machine may be in any state.
                     (Some(Cause::Bug), Ending::Error(error)) => WorkerEnd::failed(*error),
                     (_, ending) => machine.end_worker(ending),
                 };
-                Ended { end, ledger, cause }
+                WorkerResult { end, ledger, cause }
             }
             (Work::Begin(branch), ending) => {
                 drop(branch);
@@ -129,39 +137,39 @@ impl Task {
                     Ending::Error(error) => *error,
                     _ => Error::new(Reason::HostFault, "a worker ended before it began"),
                 };
-                Ended { end: WorkerEnd::failed(error), ledger: Ledger::default(), cause: None }
+                WorkerResult { end: WorkerEnd::failed(error), ledger: Ledger::default(), cause: None }
             }
         };
-        let (group, slot) = (self.seat.group.take(), self.seat.slot.take());
-        group.and_then(|group| group.ended(self.seat.index, ended, slot))
+        let (group, slot) = (self.guard.group.take(), self.guard.slot.take());
+        group.and_then(|group| group.ended(self.guard.index, ended, slot))
     }
 }
 
 /// Takes workers on until there is nothing to do for this thread. A panic, which can only be a bug of our own, costs
-/// the worker: its call hears of it by the seat.
-pub(crate) fn work(task: Task) {
-    drop(catch_unwind(AssertUnwindSafe(|| take_on(task))));
+/// the worker: its call hears of it by the guard.
+pub(crate) fn run_task(task: Task) {
+    drop(catch_unwind(AssertUnwindSafe(|| run_turns(task))));
 }
 
-fn take_on(task: Task) {
+fn run_turns(task: Task) {
     let begun = Instant::now();
     let mut task = task;
     loop {
-        let Some(group) = task.seat.group.clone() else { return };
+        let Some(group) = task.guard.group.clone() else { return };
         let started = Instant::now();
         let need = task.turn();
         let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        group.common().worker_nanos.fetch_add(nanos, Ordering::Relaxed);
+        group.shared().worker_nanos.fetch_add(nanos, Ordering::Relaxed);
         let next = match need {
-            Need::Turn | Need::Beat => return task.go_on(),
-            Need::Call(tool, call) => group.exec().call(tool, call, task),
-            Need::SameCall(key) => group.common().desk.wait(&key, task),
-            Need::Printed(lines) => {
-                group.exec().printed(lines);
+            DriverEvent::Turn | DriverEvent::Beat => return task.go_on(),
+            DriverEvent::Call(tool, call) => group.executor().call(tool, call, task),
+            DriverEvent::SameCall(key) => group.shared().gate.wait(&key, task),
+            DriverEvent::Printed(lines) => {
+                group.executor().printed(lines);
                 return task.go_on();
             }
-            Need::Workers => Group::begin(group.exec().clone(), Owner::Worker(Box::new(task))),
-            Need::Done(ending) => task.end(ending),
+            DriverEvent::Workers => Group::begin(group.executor().clone(), Owner::Worker(Box::new(task))),
+            DriverEvent::Done(ending) => task.end(ending),
         };
         drop(group);
         match next {
@@ -174,6 +182,6 @@ fn take_on(task: Task) {
 
 impl std::fmt::Debug for Task {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Task").field("index", &self.seat.index).finish_non_exhaustive()
+        f.debug_struct("Task").field("index", &self.guard.index).finish_non_exhaustive()
     }
 }

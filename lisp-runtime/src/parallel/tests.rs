@@ -1,8 +1,8 @@
 //! Workers that break at every stage, ten thousand times: the run always ends, and every slot comes back.
 
-use crate::actor::Stage;
-use crate::engine::to_end;
-use crate::run::Run;
+use crate::api::engine::to_end;
+use crate::api::run::Run;
+use crate::drive::shared::Stage;
 use crate::{Cancel, Engine, Input, Limits, Pool, Program, Tool, ToolError};
 use std::sync::Once;
 use std::time::{Duration, Instant};
@@ -76,8 +76,8 @@ fn round(engine: &Engine, program: &Program, fault: Option<(Stage, usize)>, canc
     let cancel = Cancel::new();
     let input = Input::new().cancel_with(&cancel);
     let mut run = Run::set_up(Instant::now(), engine.setting(&input).unwrap(), program, &input, 0).unwrap();
-    *run.common.fault.lock().unwrap() = fault;
-    let common = run.common.clone();
+    *run.shared.fault.lock().unwrap() = fault;
+    let shared = run.shared.clone();
     let outcome = std::thread::scope(|scope| {
         if let Some(after) = cancel_after {
             scope.spawn(move || {
@@ -87,7 +87,7 @@ fn round(engine: &Engine, program: &Program, fault: Option<(Stage, usize)>, canc
         }
         to_end(&mut run, engine)
     });
-    assert_eq!(common.budget.held(), 0, "{}: {fault:?} {:?}", program.source(), outcome.problem());
+    assert_eq!(shared.budget.held(), 0, "{}: {fault:?} {:?}", program.source(), outcome.problem());
     outcome.is_success()
 }
 
@@ -128,7 +128,7 @@ fn a_worker_that_is_lost_is_a_bug_that_shows() {
         for stage in [Stage::Begin, Stage::Turn, Stage::Call, Stage::Reply, Stage::End] {
             let input = Input::new();
             let mut run = Run::set_up(Instant::now(), engine.setting(&input).unwrap(), &program, &input, 0).unwrap();
-            *run.common.fault.lock().unwrap() = Some((stage, 2));
+            *run.shared.fault.lock().unwrap() = Some((stage, 2));
             let outcome = to_end(&mut run, &engine);
             assert_eq!(outcome.verdict(), crate::Verdict::HostFault, "{stage:?}");
             assert!(outcome.problem().unwrap().error.details.iter().any(|(name, _)| name == "index"));

@@ -2,9 +2,9 @@
 //!
 //! Each of these types reads what its namesake reads, keeps nothing, and counts.
 
-use super::report::{EveryFigure, Figure, RefusedCall};
-use crate::clock::Reading;
-use crate::outcome::{Call, OutcomeKind, Phase, Position, Usage};
+use super::report::{DetailData, EveryFigure, RefusedCall};
+use crate::terms::clock::Reading;
+use crate::terms::outcome::{Call, OutcomeKind, Phase, Position, Usage};
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
@@ -45,7 +45,7 @@ impl Decoded for (&str, SomeFigure<'_>) {
             SomeFigure::Int(_) => 0,
             SomeFigure::Text(text) => text.len(),
         };
-        size_of::<(String, Figure)>() + self.0.len() + text
+        size_of::<(String, DetailData)>() + self.0.len() + text
     }
 }
 
@@ -87,7 +87,7 @@ impl<'de, T: Decoded + Deserialize<'de>> Visitor<'de> for Walked<T> {
 #[serde(transparent)]
 pub struct LinesFootprint<'a>(#[serde(borrow)] Walked<&'a str>);
 
-/// The size of a call, a [`FarCall`](super::FarCall).
+/// The size of a call, a [`GuestCall`](super::GuestCall).
 #[derive(Deserialize)]
 pub struct CallFootprint<'a> {
     #[serde(rename = "number")]

@@ -1,14 +1,15 @@
 //! A run as data, and how it is divided.
 
-use super::Home;
+use super::host::HostHalf;
 use super::set::SetOfJob;
-use crate::clock::Reading;
-use crate::engine::Engine;
-use crate::envelope::Request;
-use crate::input::{DataSet, Input, Makes, Source};
-use crate::limits::Limits;
-use crate::outcome::{Outcome, Phase, Problem};
-use crate::tool::Tool;
+use crate::api::engine::Engine;
+use crate::api::envelope::Request;
+use crate::api::input::{DataSet, Input, Source};
+use crate::drive::setting::Makes;
+use crate::terms::clock::Reading;
+use crate::terms::limits::Limits;
+use crate::terms::outcome::{Outcome, Phase, Problem};
+use crate::tools::tool::Tool;
 use lisp_core::{Error, Reason};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -33,14 +34,14 @@ pub struct Job<'a> {
     pub(super) host_clock: bool,
     /// How many cores there are for parallel calls.
     pub(super) cores: usize,
-    pub(super) tools: Vec<Face<'a>>,
+    pub(super) tools: Vec<ToolSpec<'a>>,
     pub(super) session: bool,
     pub(super) makes: Makes,
 }
 
 /// What the far half knows of a tool.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Face<'a> {
+pub(super) struct ToolSpec<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) signature: Option<Cow<'a, str>>,
     /// Arguments and results are checked against the signature.
@@ -55,13 +56,13 @@ impl Engine {
     /// # Errors
     /// The outcome of a run that cannot begin: a data set that is not known and has no text, because this process had it from
     /// another.
-    pub fn send_off<'a>(
+    pub fn split<'a>(
         &self,
         source: &'a str,
         input: &'a Input<'_>,
         known: &[DataSet],
         session: bool,
-    ) -> Result<(Job<'a>, Home), Box<Outcome>> {
+    ) -> Result<(Job<'a>, HostHalf), Box<Outcome>> {
         let started = Instant::now();
         let Some(sets) = input.sets.iter().map(|set| SetOfJob::of(set, known)).collect() else {
             let error = Error::new(Reason::RuntimeError, "a data set without its text cannot be sent on");
@@ -74,15 +75,15 @@ impl Engine {
         Ok((job, home))
     }
 
-    /// As [`Engine::send_off`], for a request. Nothing of it is compiled on this side.
+    /// As [`Engine::split`], for a request. Nothing of it is compiled on this side.
     ///
     /// # Errors
     /// The outcome of a request whose tools are at fault.
-    pub fn send_off_request<'a>(
+    pub fn split_request<'a>(
         &self,
         request: &'a Request<'_>,
         input: &'a mut Input<'a>,
-    ) -> Result<(Job<'a>, Home), Box<Outcome>> {
+    ) -> Result<(Job<'a>, HostHalf), Box<Outcome>> {
         let started = Instant::now();
         *input = request.grant(self, started).map_err(|problem| {
             let limits = self.limits_for(&Input::new().limits(request.limits));
@@ -99,9 +100,9 @@ impl Engine {
         setup: Vec<Cow<'a, str>>,
         input: &'a Input<'_>,
         session: bool,
-    ) -> (Job<'a>, Home) {
+    ) -> (Job<'a>, HostHalf) {
         let limits = self.limits_for(input);
-        let home = Home::new(started, self, input, limits);
+        let home = HostHalf::new(started, self, input, limits);
         let job = Job {
             program: Cow::Borrowed(source),
             setup,
@@ -134,8 +135,8 @@ impl Job<'_> {
     }
 }
 
-fn face(tool: &Tool) -> Face<'static> {
-    Face {
+fn face(tool: &Tool) -> ToolSpec<'static> {
+    ToolSpec {
         name: Cow::Owned(tool.name.clone()),
         signature: tool.signature.clone().map(Cow::Owned),
         checked: tool.contract.is_some(),

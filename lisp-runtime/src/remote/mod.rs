@@ -1,19 +1,20 @@
-//! A run in two halves: one drives the machine where nothing else is, the other keeps the tools, the ledger and the
-//! prints. What passes between them is data: a [`Job`] goes there, a [`Report`] comes back.
+//! A run in two halves: one drives the machine in a process of its own, the other keeps the tools, the ledger and the
+//! prints. All that passes between them is data: a [`Job`] goes to the guest half, a [`Report`] comes back.
 //!
-//! The far half ([`Far`]) is the driver that runs in-process too. The near half ([`Home`]) has all that must outlive it,
-//! so that an outcome can be made of a far half that was killed.
+//! [`GuestHalf`] is the driver that runs in-process too. [`HostHalf`] has all that must outlive it, so that there is an
+//! outcome when the guest half was killed.
 
-mod far;
-mod footprint;
-mod home;
-mod job;
-mod report;
-mod set;
+pub(crate) mod footprint;
+pub(crate) mod guest;
+pub(crate) mod host;
+pub(crate) mod job;
+pub(crate) mod report;
+pub(crate) mod set;
 
-pub use far::{Far, FarCall, RunHost};
+pub use crate::terms::outcome::Figures;
 pub use footprint::{CallFootprint, LinesFootprint, ReportFootprint};
-pub use home::{Begun, Ended, Home, PendingCall, QueuedCall};
+pub use guest::{GuestCall, GuestHalf, RunHost};
+pub use host::{CallDone, CallStarted, HostCall, HostHalf, QueuedCall};
 pub use job::Job;
-pub use report::{CallReply, Fault, Figures, Report};
+pub use report::{CallReply, ErrorData, Report};
 pub use set::SentSet;

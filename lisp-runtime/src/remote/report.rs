@@ -1,8 +1,10 @@
 //! What the halves tell each other: replies, errors, and what came of a run.
 
-use crate::clock::Reading;
-use crate::outcome::{Answer, Call, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage};
-use crate::tool::{Reply, ToolError, ToolErrorKind};
+use crate::terms::clock::Reading;
+use crate::terms::outcome::{
+    Answer, Call, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage,
+};
+use crate::tools::tool::{Reply, ToolError, ToolErrorKind};
 use lisp_core::{Detail, Error, Reason, Span};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -21,7 +23,7 @@ pub enum CallReply {
     /// The tool's closure panicked
     Panic(String),
     /// The run may not make the call
-    Refused(Fault),
+    Refused(ErrorData),
     /// There was none in time
     Late,
     /// The run was over before the call was made; with the number of tool threads when it waited for one
@@ -62,31 +64,31 @@ impl From<Reply> for CallReply {
 
 /// An error, as data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Fault {
+pub struct ErrorData {
     reason: String,
     message: String,
     span: Option<(u32, u32)>,
     hint: Option<String>,
-    details: Vec<(String, Figure)>,
+    details: Vec<(String, DetailData)>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Figure {
+pub(super) enum DetailData {
     Int(i64),
     Text(String),
 }
 
-impl From<&Error> for Fault {
+impl From<&Error> for ErrorData {
     fn from(error: &Error) -> Self {
         let figure = |(name, detail): &(Cow<'static, str>, Detail)| {
             let figure = match detail {
-                Detail::Int(n) => Figure::Int(*n),
-                Detail::Text(text) => Figure::Text(text.clone()),
+                Detail::Int(n) => DetailData::Int(*n),
+                Detail::Text(text) => DetailData::Text(text.clone()),
                 _ => return None,
             };
             Some((name.to_string(), figure))
         };
-        Fault {
+        ErrorData {
             reason: error.reason.name().to_owned(),
             message: error.message.clone(),
             span: error.span.map(|span| (span.start, span.end)),
@@ -96,17 +98,17 @@ impl From<&Error> for Fault {
     }
 }
 
-impl From<Fault> for Error {
-    fn from(fault: Fault) -> Self {
+impl From<ErrorData> for Error {
+    fn from(fault: ErrorData) -> Self {
         let mut error = Error::new(Reason::from_name(&fault.reason).unwrap_or(Reason::HostFault), "");
         // It is cut already, and a mark may stand behind the cut.
         error.message = fault.message;
         error.span = fault.span.map(|(start, end)| Span::new(start, end));
         error.hint = fault.hint;
-        let detail = |(name, figure): (String, Figure)| {
+        let detail = |(name, figure): (String, DetailData)| {
             let detail = match figure {
-                Figure::Int(n) => Detail::Int(n),
-                Figure::Text(text) => Detail::Text(text),
+                DetailData::Int(n) => Detail::Int(n),
+                DetailData::Text(text) => Detail::Text(text),
             };
             (Cow::Owned(name), detail)
         };
@@ -118,7 +120,7 @@ impl From<Fault> for Error {
 /// What came of a far half, as data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
-    end: Result<Value, Trouble>,
+    end: Result<ReportedValue, ReportedProblem>,
     /// Lines that were not sent before.
     pub(super) prints: Vec<String>,
     /// The lines above are all there are: those sent before may be in another order.
@@ -173,33 +175,18 @@ pub(super) struct EveryFigure {
     figures_age_us: Option<u64>,
 }
 
-/// Where a run stands, as it goes on: what is left of the figures of one that is killed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Figures {
-    /// As [`Usage`] has it, like the others
-    pub fuel: u64,
-    /// Of the run's grant, set-up programs included
-    pub baseline_bytes: u64,
-    /// Above the baseline
-    pub heap_peak_bytes: u64,
-    /// In all
-    pub allocated_bytes: u64,
-    /// So far
-    pub compactions: u64,
-}
-
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Value {
+struct ReportedValue {
     kind: OutcomeKind,
-    json: Result<String, Fault>,
+    json: Result<String, ErrorData>,
     text: String,
     text_bytes: usize,
-    memory: Option<Result<String, Fault>>,
+    memory: Option<Result<String, ErrorData>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Trouble {
-    fault: Fault,
+struct ReportedProblem {
+    fault: ErrorData,
     phase: Phase,
     position: Option<Position>,
     setup: Option<usize>,
@@ -209,23 +196,23 @@ struct Trouble {
 
 /// What of the prints has been sent.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Shown {
+pub(super) struct PrintsSent {
     pub(super) lines: usize,
     pub(super) mixed: bool,
 }
 
 impl Report {
-    pub(super) fn of(outcome: Outcome, shown: Shown, names: Vec<String>) -> Self {
+    pub(super) fn of(outcome: Outcome, shown: PrintsSent, names: Vec<String>) -> Self {
         let calls = outcome.calls;
         let end = match outcome.answer {
-            Ok(answer) => Ok(Value {
+            Ok(answer) => Ok(ReportedValue {
                 kind: answer.kind,
                 json: answer.json.map_err(|error| (&error).into()),
                 text: answer.text,
                 text_bytes: answer.text_bytes,
                 memory: answer.memory.map(|made| made.map_err(|error| (&error).into())),
             }),
-            Err(problem) => Err(Trouble {
+            Err(problem) => Err(ReportedProblem {
                 fault: (&problem.error).into(),
                 phase: problem.phase,
                 position: problem.position,
@@ -267,7 +254,7 @@ impl Report {
                 memory: value.memory.map(|made| made.map_err(Error::from)),
             }),
             Err(trouble) => {
-                let Trouble { fault, phase, position, setup, turn, calls } = trouble;
+                let ReportedProblem { fault, phase, position, setup, turn, calls } = trouble;
                 Err(Box::new(Problem { position, setup, turn, calls, ..Problem::new(fault.into(), phase) }))
             }
         };

@@ -1,7 +1,7 @@
 //! Data sets for a far half.
 
-use crate::input::{DataSet, Source};
-use crate::outcome::Problem;
+use crate::api::input::{DataSet, Source};
+use crate::terms::outcome::Problem;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 

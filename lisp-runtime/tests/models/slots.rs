@@ -4,7 +4,7 @@
 mod atomic {
     pub(crate) use loom::sync::atomic::{AtomicUsize, Ordering};
 }
-#[path = "../../src/parallel/budget.rs"]
+#[path = "../../src/drive/budget.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the model asks for what matters to it, and exports nothing")]
 mod budget;
 

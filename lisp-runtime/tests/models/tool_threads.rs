@@ -54,7 +54,7 @@ mod sync {
         GIVEN.store(given, Ordering::SeqCst);
     }
 }
-#[path = "../../src/parallel/bounded.rs"]
+#[path = "../../src/tools/bounded.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the model asks for what matters to it, and exports nothing")]
 mod bounded;
 

@@ -1,9 +1,9 @@
 //! A run in two halves gives the answer of a run in one.
 
-use lisp_runtime::{
-    Answer, Begun, CallReply, Cancel, DataSet, Engine, Far, FarCall, Figures, Home, Input, Job, Limits, Outcome,
-    Report, Request, RunHost, SentSet, Tool, ToolError,
+use lisp_runtime::remote::{
+    CallReply, CallStarted, Figures, GuestCall, GuestHalf, HostHalf, Job, Report, RunHost, SentSet,
 };
+use lisp_runtime::{Answer, Cancel, DataSet, Engine, Input, Limits, Outcome, Request, Tool, ToolError};
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use std::time::Instant;
 
 /// The near half on the same thread, and what came through.
 struct Near {
-    home: Home,
+    home: HostHalf,
     replies: Vec<(u64, CallReply)>,
     lines: Vec<Vec<String>>,
     told: Vec<Figures>,
@@ -28,7 +28,7 @@ impl RunHost for Near {
         self.lines.push(lines);
     }
 
-    fn call(&mut self, call: FarCall<'_>) {
+    fn call(&mut self, call: GuestCall<'_>) {
         let begun = (call.number, self.home.begin(call));
         self.go_on(begun);
     }
@@ -39,14 +39,14 @@ impl RunHost for Near {
 }
 
 impl Near {
-    fn go_on(&mut self, begun: (u64, Begun)) {
+    fn go_on(&mut self, begun: (u64, CallStarted)) {
         match begun {
-            (number, Begun::Ready(reply)) => self.replies.push((number, reply)),
-            (_, Begun::Call(call)) => {
+            (number, CallStarted::Ready(reply)) => self.replies.push((number, reply)),
+            (_, CallStarted::Call(call)) => {
                 let ended = call.make();
                 self.home.end(ended).into_iter().for_each(|begun| self.go_on(begun));
             }
-            (_, Begun::Later) => {}
+            (_, CallStarted::Later) => {}
         }
     }
 }
@@ -64,7 +64,7 @@ fn engine() -> Engine {
 fn in_two(engine: &Engine, json: &str) -> (Answer, Vec<Vec<String>>) {
     let request = Request::parse(json).unwrap();
     let mut input = Input::new();
-    let (job, home) = match engine.send_off_request(&request, &mut input) {
+    let (job, home) = match engine.split_request(&request, &mut input) {
         Ok(halves) => halves,
         Err(outcome) => return (Answer::new(request.id.clone(), &outcome), Vec::new()),
     };
@@ -73,12 +73,12 @@ fn in_two(engine: &Engine, json: &str) -> (Answer, Vec<Vec<String>>) {
 }
 
 /// A job that goes through JSON, and so does its report.
-fn both_halves(engine: &Engine, job: &Job<'_>, home: Home, sets: &[DataSet]) -> (Outcome, Vec<Vec<String>>) {
+fn both_halves(engine: &Engine, job: &Job<'_>, home: HostHalf, sets: &[DataSet]) -> (Outcome, Vec<Vec<String>>) {
     let text = serde_json::to_string(job).unwrap();
     let job: Job<'_> = serde_json::from_str(&text).unwrap();
-    let asked = Mutex::new(engine.send_off("", &Input::new(), &[], false).unwrap().1);
+    let asked = Mutex::new(engine.split("", &Input::new(), &[], false).unwrap().1);
     let clock = move || asked.lock().unwrap().time().unwrap();
-    let mut far = Far::new(job, sets, Arc::new(AtomicBool::new(false)), Cancel::new(), clock);
+    let mut far = GuestHalf::new(job, sets, Arc::new(AtomicBool::new(false)), Cancel::new(), clock);
     let mut near = Near { home, replies: Vec::new(), lines: Vec::new(), told: Vec::new() };
     let report = far.run(Instant::now(), None, &mut near);
     let report: Report = serde_json::from_str(&serde_json::to_string(&report).unwrap()).unwrap();
@@ -86,7 +86,7 @@ fn both_halves(engine: &Engine, job: &Job<'_>, home: Home, sets: &[DataSet]) -> 
 }
 
 fn eval_in_two(engine: &Engine, source: &str, input: &Input<'_>) -> Outcome {
-    let (job, home) = engine.send_off(source, input, &[], false).unwrap();
+    let (job, home) = engine.split(source, input, &[], false).unwrap();
     both_halves(engine, &job, home, &[]).0
 }
 
@@ -188,8 +188,8 @@ fn readings_in_a_report_are_bounded() {
     let engine = Engine::default();
     let finished = |readings: usize, replay: &[(i64, u64)]| {
         let input = Input::new().clock(replay);
-        let (job, mut home) = engine.send_off("1", &input, &[], false).unwrap();
-        let mut far = Far::new(
+        let (job, mut home) = engine.split("1", &input, &[], false).unwrap();
+        let mut far = GuestHalf::new(
             serde_json::from_str(&serde_json::to_string(&job).unwrap()).unwrap(),
             &[],
             Arc::default(),
@@ -197,7 +197,7 @@ fn readings_in_a_report_are_bounded() {
             || 0,
         );
         let mut near = Near {
-            home: engine.send_off("1", &input, &[], false).unwrap().1,
+            home: engine.split("1", &input, &[], false).unwrap().1,
             replies: Vec::new(),
             lines: Vec::new(),
             told: Vec::new(),
@@ -234,7 +234,7 @@ fn data_sets_are_the_same_in_two_halves() {
         there.iter().map(DataSet::bytes).collect::<Vec<_>>(),
         sets.iter().map(DataSet::bytes).collect::<Vec<_>>()
     );
-    assert!(there[0].sent().is_none() && engine.send_off("1", &Input::new().data_set(&there[0]), &[], false).is_err());
+    assert!(there[0].sent().is_none() && engine.split("1", &Input::new().data_set(&there[0]), &[], false).is_err());
     let mut all = Input::new().json("extra", "[1]");
     all = sets.iter().fold(all, |input, set| input.data_set(set));
     let tight = |bytes: usize| {
@@ -255,7 +255,7 @@ fn data_sets_are_the_same_in_two_halves() {
     ] {
         let one = engine.eval(source, input.clone());
         for known in [&sets[..], &sets[1..], &[]] {
-            let (job, home) = engine.send_off(source, &input, known, false).unwrap();
+            let (job, home) = engine.split(source, &input, known, false).unwrap();
             let here = &there[sets.len() - known.len()..];
             let (two, _) = both_halves(&engine, &job, home, here);
             let (one, two) = (plain(&Answer::new(None, &one)), plain(&Answer::new(None, &two)));
@@ -266,7 +266,7 @@ fn data_sets_are_the_same_in_two_halves() {
     let large = engine.import("large", format!("[{}0]", "1234567,".repeat(100_000))).unwrap();
     let input = Input::new().data_set(&large);
     let sent = |known: &[DataSet]| {
-        let (job, _) = engine.send_off("1", &input, known, false).unwrap();
+        let (job, _) = engine.split("1", &input, known, false).unwrap();
         serde_json::to_vec(&job).unwrap().len()
     };
     assert!(sent(std::slice::from_ref(&large)) < 2_000, "{}", sent(std::slice::from_ref(&large)));
@@ -298,9 +298,9 @@ fn a_run_tells_its_figures_as_it_goes_on() {
         .unwrap();
     let input = Input::new().json("n", "1");
     let told = |source: &str| {
-        let (job, home) = engine.send_off(source, &input, &[], false).unwrap();
+        let (job, home) = engine.split(source, &input, &[], false).unwrap();
         let mut near = Near { home, replies: Vec::new(), lines: Vec::new(), told: Vec::new() };
-        let mut far = Far::new(job, &[], Arc::default(), Cancel::new(), || 0);
+        let mut far = GuestHalf::new(job, &[], Arc::default(), Cancel::new(), || 0);
         let begun = Instant::now();
         let report = far.run(near.home.started(), None, &mut near);
         let took = begun.elapsed();
@@ -318,7 +318,7 @@ fn a_run_tells_its_figures_as_it_goes_on() {
     let most = 2 + usize::try_from(took.as_millis() / 50).unwrap();
     assert!((2..=most).contains(&count), "{count} times in {took:?}");
     // Of one that breaks, the figures told last are left, and how old they are.
-    let (_, mut home) = engine.send_off("1", &input, &[], false).unwrap();
+    let (_, mut home) = engine.split("1", &input, &[], false).unwrap();
     let figures = Figures { fuel: 7, baseline_bytes: 8, heap_peak_bytes: 9, allocated_bytes: 10, compactions: 11 };
     home.figures(figures);
     std::thread::sleep(std::time::Duration::from_millis(20));

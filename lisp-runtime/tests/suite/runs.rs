@@ -282,7 +282,7 @@ fn an_observer_is_told_of_a_contained_fault_once() {
     assert_eq!(told.0.lock().expect("it is free").as_slice(), [message.expect("a problem")]);
     // So is one that the host finds in a run of another process.
     let input = Input::new();
-    let Ok((_, mut home)) = engine.send_off("1", &input, &[], false) else { panic!("nothing is wrong with it") };
+    let Ok((_, mut home)) = engine.split("1", &input, &[], false) else { panic!("nothing is wrong with it") };
     home.fail(lisp_runtime::Error::new(Reason::HostFault, "it is gone"), None);
     assert_eq!(told.0.lock().expect("it is free").last().map(String::as_str), Some("it is gone"));
 }

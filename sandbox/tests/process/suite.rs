@@ -482,7 +482,7 @@ fn a_large_data_set_is_shared(_: &Sandbox) {
     let builder = || Sandbox::builder().engine(engine.clone()).memory_bytes(own);
     let (given, none) = (builder().data_set(&set).build().unwrap(), builder().build().unwrap());
     let input = Input::new().data_set(&set);
-    let (job, _) = engine.send_off("1", &input, std::slice::from_ref(&set), false).unwrap();
+    let (job, _) = engine.split("1", &input, std::slice::from_ref(&set), false).unwrap();
     assert!(serde_json::to_vec(&job).unwrap().len() < 2_000);
     let begun = Instant::now();
     for i in 0..300 {

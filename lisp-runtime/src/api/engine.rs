@@ -1,0 +1,555 @@
+//! The engine: what a host makes once and runs programs with.
+
+use super::input::{DataSet, Input, Source};
+use super::program::Program;
+use super::run::{Run, RunEvent};
+use crate::drive::setting::Setting;
+use crate::parallel::executor::{Executor, LocalExecutor, PoolExecutor};
+use crate::parallel::pool::{Pool, cores};
+use crate::parallel::task::run_task;
+use crate::terms::clock::Clock;
+use crate::terms::limits::{Limits, bytes};
+use crate::terms::observer::{Observed, Observer};
+use crate::terms::outcome::{Outcome, Phase, Problem};
+use crate::tools::signature::Signature;
+use crate::tools::threads::ToolThreads;
+use crate::tools::tool::{BuildError, Reply, Tool, ToolCall, ToolError, Tools};
+use lisp_core::{Error, Reason};
+use serde::Serialize;
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Limits and tools, made once. Cheap to clone and shared by any number of threads.
+///
+/// ```
+/// use lisp_runtime::{Engine, Input, Limits};
+/// let engine = Engine::builder().limits(Limits::default().with_timeout_ms(100)).build()?;
+/// let outcome = engine.eval("(sum-by :total data/orders)", Input::new().json("orders", r#"[{"total": 2}]"#));
+/// assert_eq!(outcome.value::<i64>()?, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+struct Inner {
+    limits: Limits,
+    ceiling: Limits,
+    tools: Arc<Tools>,
+    pool: Threads,
+    tool_threads: ToolThreads,
+    clock: Clock,
+    cores: Option<usize>,
+    observed: Observed,
+}
+
+/// Where the workers of parallel calls run.
+#[derive(Clone, Debug, Default)]
+enum Threads {
+    /// On the pool that engines share
+    #[default]
+    Shared,
+    Own(Pool),
+    /// On the thread of the run
+    None,
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("limits", &self.0.limits).field("tools", &self.0.tools).finish()
+    }
+}
+
+impl Default for Engine {
+    /// An engine without tools, under the default limits.
+    fn default() -> Self {
+        Engine(Arc::new(Inner {
+            limits: Limits::default(),
+            ceiling: Limits::default(),
+            tools: Arc::new(Tools::new()),
+            pool: Threads::default(),
+            tool_threads: ToolThreads::shared(),
+            clock: Clock::default(),
+            cores: None,
+            observed: Observed::default(),
+        }))
+    }
+}
+
+impl Engine {
+    /// Begins to make an engine.
+    pub fn builder() -> EngineBuilder {
+        EngineBuilder::default()
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    pub(crate) fn observed(&self) -> &Observed {
+        &self.0.observed
+    }
+
+    /// How many cores the other half of a run is to count.
+    pub(crate) fn cores(&self) -> usize {
+        self.0.cores.unwrap_or_else(cores)
+    }
+
+    /// Compiles a program.
+    ///
+    /// # Errors
+    /// The first fault of reading or analysis, with its place.
+    pub fn compile(&self, source: &str) -> Result<Program, Box<Problem>> {
+        Program::compile(source, &self.0.limits)
+    }
+
+    /// Imports a JSON text as `data/name`, once for many runs, which share it without copying. The text is kept as long as
+    /// the values, for runs in other processes; one given as a `String` is not copied.
+    ///
+    /// # Errors
+    /// The text is not JSON, or takes more than the set-up ceiling.
+    pub fn import<'a>(&self, name: &'a str, json: impl Into<Cow<'a, str>>) -> Result<DataSet, Box<Problem>> {
+        self.import_source(Source::Data(name.into(), Ok(json.into())))
+    }
+
+    /// Imports the values of a JSON object as `data/key` each, like [`Engine::import`].
+    ///
+    /// # Errors
+    /// The text is no JSON object, or takes more than the set-up ceiling.
+    pub fn import_object<'a>(&self, json: impl Into<Cow<'a, str>>) -> Result<DataSet, Box<Problem>> {
+        self.import_source(Source::DataObject(Ok(json.into())))
+    }
+
+    fn import_source(&self, source: Source<'_>) -> Result<DataSet, Box<Problem>> {
+        let set = DataSet::import(&source, bytes(self.0.limits.setup_heap_bytes))?;
+        Ok(DataSet { source: Some(Arc::new(source.into_owned())), ..set })
+    }
+
+    /// Checks that every name of a program is defined, by the language or by an input's memory, and every tool by the
+    /// engine or the input. Where neither has a tool, tools are not looked up.
+    ///
+    /// # Errors
+    /// The first of them: `unbound_var` or `unknown_tool` with the name's place and what it may have meant, or what is wrong
+    /// with the input.
+    pub fn check(&self, program: &Program, input: &Input<'_>) -> Result<(), Box<Problem>> {
+        let mut setting = self.setting(input)?;
+        let no_tools = |tools: &Tools| tools.names().next().is_none();
+        setting.any_tool = no_tools(&setting.tools) && setting.own_tools.as_deref().is_none_or(no_tools);
+        Run::set_up(Instant::now(), setting, program, input, 0).map(drop)
+    }
+
+    /// Runs a program on this thread to its end.
+    pub fn run(&self, program: &Program, input: Input<'_>) -> Outcome {
+        self.run_since(Instant::now(), program, &input)
+    }
+
+    /// Compiles a program and runs it; a fault of the program is the outcome's.
+    pub fn eval(&self, source: &str, input: Input<'_>) -> Outcome {
+        self.eval_since(Instant::now(), source, input)
+    }
+
+    pub(crate) fn eval_since(&self, started: Instant, source: &str, input: Input<'_>) -> Outcome {
+        let limits = self.limits_for(&input);
+        match Program::compile_since(started, source, &limits, input.cancel.as_ref()) {
+            Ok(program) => self.run_since(started, &program, &input),
+            Err(problem) => self.ended(started, problem, limits),
+        }
+    }
+
+    fn run_since(&self, started: Instant, program: &Program, input: &Input<'_>) -> Outcome {
+        match self.set_up(started, program, input) {
+            Ok(mut run) => to_end(&mut run, self),
+            Err(problem) => self.ended(started, problem, self.limits_for(input)),
+        }
+    }
+
+    /// Starts a run that the caller drives: it stops at each tool call, which the caller answers when it can. No
+    /// thread is blocked, and a run may wait as long as its deadline allows. Parallel workers take turns on the caller's
+    /// thread; when all of them wait for tools, the caller has several calls to answer, in any order.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Progress, Tool};
+    /// let engine = Engine::builder().grant(Tool::external("fetch")).build()?;
+    /// let program = engine.compile("(inc (tool/fetch {:id 1}))")?;
+    /// let mut progress = engine.start(&program, Input::new());
+    /// let outcome = loop {
+    ///     progress = match progress {
+    ///         Progress::ToolCall(waiting) => waiting.reply(&41),
+    ///         Progress::Done(outcome) => break outcome,
+    ///     };
+    /// };
+    /// assert_eq!(outcome.value::<i64>()?, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn start(&self, program: &Program, input: Input<'_>) -> Progress {
+        let started = Instant::now();
+        match self.set_up(started, program, &input) {
+            Ok(mut run) => {
+                run.by_hand = Some(Arc::new(LocalExecutor::by_hand()));
+                Progress::of(Box::new(run))
+            }
+            Err(problem) => Progress::Done(Box::new(self.ended(started, problem, self.limits_for(&input)))),
+        }
+    }
+
+    /// The limits of a run that asks for none of its own.
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    /// The limits of a run with an input.
+    pub fn limits_for(&self, input: &Input<'_>) -> Limits {
+        self.0.limits.with(&input.limits).min(&self.0.ceiling)
+    }
+
+    /// A reference card of the language for a model's system prompt, with the signatures of the engine's tools; without
+    /// tools at most 1,500 bytes.
+    pub fn prompt(&self) -> String {
+        crate::text::card::card(&self.0.tools, &self.0.limits)
+    }
+
+    /// The engine's tools.
+    pub fn tools(&self) -> &Tools {
+        &self.0.tools
+    }
+
+    pub(crate) fn setting(&self, input: &Input<'_>) -> Result<Setting, Box<Problem>> {
+        let signature = match input.signature.as_deref().map(Signature::parse).transpose() {
+            Ok(signature) => signature,
+            Err(error) => {
+                let error = Error::new(Reason::ParseError, format!("the signature of the result: {error}"));
+                return Err(Box::new(Problem::new(error, Phase::Compile)));
+            }
+        };
+        Ok(Setting {
+            limits: self.limits_for(input),
+            tools: self.0.tools.clone(),
+            own_tools: input.tools.clone(),
+            cancel: input.cancel.clone().unwrap_or_default(),
+            signature,
+            any_tool: false,
+            alarm: None,
+            watched: !matches!(self.0.pool, Threads::None),
+            clock: self.0.clock.clone(),
+            cores: self.0.cores,
+            clock_replay: input.clock.clone(),
+            makes: input.makes,
+            on_print: input.on_print.clone(),
+            observed: self.0.observed.clone(),
+        })
+    }
+
+    fn set_up(&self, started: Instant, program: &Program, input: &Input<'_>) -> Result<Run, Box<Problem>> {
+        Run::set_up(started, self.setting(input)?, program, input, 0)
+    }
+
+    /// Where parallel workers run.
+    fn executor(&self) -> Executor {
+        let pool = match &self.0.pool {
+            Threads::Shared => Pool::shared(),
+            Threads::Own(pool) => Some(pool.clone()),
+            Threads::None => None,
+        };
+        let tools = self.0.tool_threads.clone();
+        match pool {
+            Some(pool) => Executor::Pool(PoolExecutor::new(pool, tools)),
+            None => Executor::Local(Arc::new(LocalExecutor::calling_on(tools))),
+        }
+    }
+
+    /// The threads that tools are called on.
+    pub(crate) fn tool_threads(&self) -> &ToolThreads {
+        &self.0.tool_threads
+    }
+
+    /// The outcome of a run that did not begin.
+    pub(crate) fn ended(&self, started: Instant, problem: Box<Problem>, limits: Limits) -> Outcome {
+        let mut outcome = Outcome::of_problem(problem, limits);
+        outcome.usage.duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        outcome.usage.compute_us = outcome.usage.duration_us;
+        self.0.observed.ended(outcome)
+    }
+}
+
+/// Drives a run to its end, the program itself on this thread.
+pub(crate) fn to_end(run: &mut Run, engine: &Engine) -> Outcome {
+    /// How often the time of workers that wait is looked at.
+    const STEP: Duration = Duration::from_millis(2);
+    loop {
+        match run.advance() {
+            RunEvent::Call(tool, call) => run.reply(tool.call(call, &engine.0.tool_threads)),
+            RunEvent::Printed(_) | RunEvent::Beat => {}
+            RunEvent::Workers => {
+                let executor = engine.executor();
+                if let Some(first) = run.send_workers(executor.clone()) {
+                    run_task(first);
+                }
+                match executor {
+                    Executor::Local(inline) => {
+                        inline.run();
+                        run.is_back(Run::LONG);
+                    }
+                    Executor::Pool(on) => {
+                        while !run.is_back(STEP) {
+                            on.end_those_that_are_over();
+                        }
+                    }
+                }
+            }
+            RunEvent::Done(outcome) => return *outcome,
+        }
+    }
+}
+
+/// Where a run that is driven by hand stands.
+#[derive(Debug)]
+pub enum Progress {
+    /// It waits for the reply of a tool, or of several.
+    ToolCall(Waiting),
+    /// It is over.
+    Done(Box<Outcome>),
+}
+
+impl Progress {
+    fn of(mut run: Box<Run>) -> Self {
+        let inline = run.by_hand.get_or_insert_with(|| Arc::new(LocalExecutor::by_hand())).clone();
+        loop {
+            if !run.is_back(Duration::ZERO) {
+                inline.run();
+                let calls: Vec<_> = inline.waiting().into_iter().map(|call| (CallId(call.number), call)).collect();
+                if !run.is_back(if calls.is_empty() { Run::LONG } else { Duration::ZERO }) {
+                    return Progress::ToolCall(Waiting { run, calls });
+                }
+            }
+            match run.advance() {
+                RunEvent::Call(_, call) => {
+                    return Progress::ToolCall(Waiting { run, calls: vec![(CallId(call.number), call)] });
+                }
+                RunEvent::Printed(_) | RunEvent::Beat => {}
+                RunEvent::Workers => {
+                    if let Some(first) = run.send_workers(Executor::Local(inline.clone())) {
+                        run_task(first);
+                    }
+                }
+                RunEvent::Done(outcome) => return Progress::Done(outcome),
+            }
+        }
+    }
+}
+
+/// Names a tool call that waits for its reply, within its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(u64);
+
+/// A run that waits for the replies of tools. Dropping it ends the run.
+pub struct Waiting {
+    run: Box<Run>,
+    /// Never empty.
+    calls: Vec<(CallId, ToolCall)>,
+}
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiting").field("calls", &self.calls).finish_non_exhaustive()
+    }
+}
+
+impl Waiting {
+    /// The call to answer; of several, the one that waits longest.
+    pub fn call(&self) -> &ToolCall {
+        &self.calls[0].1
+    }
+
+    /// All calls that wait: those of parallel workers may be several.
+    pub fn calls(&self) -> impl Iterator<Item = (CallId, &ToolCall)> {
+        self.calls.iter().map(|(id, call)| (*id, call))
+    }
+
+    /// Answers [`Waiting::call`] with a result and goes on.
+    pub fn reply(self, result: &impl Serialize) -> Progress {
+        let id = self.calls[0].0;
+        self.reply_to(id, result)
+    }
+
+    /// Answers [`Waiting::call`] with an error, with which the program ends.
+    pub fn fail(self, error: ToolError) -> Progress {
+        let id = self.calls[0].0;
+        self.fail_call(id, error)
+    }
+
+    /// Answers one of the calls with a result and goes on. A reply to a call that does not wait any more, because its
+    /// worker has ended, is dropped.
+    pub fn reply_to(self, call: CallId, result: &impl Serialize) -> Progress {
+        match serde_json::to_string(result) {
+            Ok(json) => self.go_on(call, Reply::Json(json)),
+            Err(error) => self.fail_call(call, ToolError::new(format!("its result is no JSON: {error}"))),
+        }
+    }
+
+    /// Answers one of the calls with an error.
+    pub fn fail_call(self, call: CallId, error: ToolError) -> Progress {
+        self.go_on(call, Reply::Error(error))
+    }
+
+    /// When to call [`Waiting::poll`] at the latest should no reply have come: at the run's deadline, at that of the
+    /// parallel call, or, when a worker has failed, at the moment at which the others end that wait beside it (those behind
+    /// it at once, those before it within 10 ms). `None` is never. A handle that cancels the run wakes nobody: whoever uses it
+    /// calls `poll`.
+    pub fn wake_at(&self) -> Option<Instant> {
+        let workers = self.run.by_hand.as_ref().and_then(|inline| inline.wake_at());
+        [self.run.ends_at(), workers].into_iter().flatten().min()
+    }
+
+    /// Answers no call, and looks whether the time of the run, or of a worker that waits, is over.
+    pub fn poll(mut self) -> Progress {
+        if self.run.is_back(Duration::ZERO) && !self.run.driver.stop_if_over() {
+            return Progress::ToolCall(self);
+        }
+        Progress::of(self.run)
+    }
+
+    fn go_on(mut self, call: CallId, reply: Reply) -> Progress {
+        self.run.reply_to(call.0, reply);
+        Progress::of(self.run)
+    }
+}
+
+/// Makes an [`Engine`].
+#[derive(Debug, Default)]
+pub struct EngineBuilder {
+    limits: Limits,
+    ceiling: Option<Limits>,
+    tools: Vec<Tool>,
+    pool: Threads,
+    tool_threads: Option<usize>,
+    pub(crate) clock: Clock,
+    observed: Observed,
+    /// As the other half of a run counts them, in the half that is sent off.
+    pub(crate) cores: Option<usize>,
+}
+
+impl EngineBuilder {
+    /// What programs are told when they ask for the time: milliseconds since 1970-01-01T00:00:00Z, read at the moment
+    /// they ask. Within a run it never goes back. Without this it is the clock of the system; with [`Input::now_ms`] it
+    /// stands still. A run in another process has each reading from the closure too, which stays in this one.
+    #[must_use]
+    pub fn clock(mut self, read: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
+        self.clock = Clock::of_host(read);
+        self
+    }
+
+    /// The limits of runs that ask for none of their own; also what others may ask for at most, unless
+    /// [`EngineBuilder::ceiling`] says otherwise.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// What a run may ask for at most.
+    #[must_use]
+    pub fn ceiling(mut self, ceiling: Limits) -> Self {
+        self.ceiling = Some(ceiling);
+        self
+    }
+
+    /// The threads that parallel workers run on. Without a pool of its own, the engine shares one with a thread for
+    /// each core with the other engines of the process.
+    #[must_use]
+    pub fn pool(mut self, pool: Pool) -> Self {
+        self.pool = Threads::Own(pool);
+        self
+    }
+
+    /// How many threads tool calls may take at once: those of parallel workers, and those of detached tools
+    /// ([`Tool::detached`]), also behind the process door. Other calls of a program are made on the thread of its run. The
+    /// threads are started when they are needed, end when they are idle, and are shared by the clones of the engine. A call
+    /// that finds all of them taken waits for one, until the run's deadline or cancellation: then it is not made, and the
+    /// error of the run says so.
+    ///
+    /// 0 to 1,024. With 0, parallel workers call tools on the thread that they run on, and detached tools fail. Without
+    /// this, the engine shares 64 threads with the other engines of the process.
+    #[must_use]
+    pub fn tool_threads(mut self, most: usize) -> Self {
+        self.tool_threads = Some(most);
+        self
+    }
+
+    /// Starts no threads, for a host that forks ([`run_bounded`]) or has one thread for a reason: parallel workers take turns
+    /// on the thread of their run, and so do their tools; detached tools fail. What this costs: other engines have a thread
+    /// that ends a built-in at work at the deadline; here the deadline is looked at between instructions, and a single call
+    /// of a built-in on large data may overrun it, by up to a second or so with the default budget.
+    ///
+    /// [`run_bounded`]: https://docs.rs/ptc-lisp-sandbox
+    #[must_use]
+    pub fn without_threads(mut self) -> Self {
+        self.pool = Threads::None;
+        self
+    }
+
+    /// Tells an observer of what happens in the runs of this engine, also behind the process door.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, HostFault, Observer};
+    /// struct Alarm;
+    /// impl Observer for Alarm {
+    ///     fn host_fault(&self, fault: &HostFault<'_>) {
+    ///         eprintln!("a contained fault of the interpreter: {}", fault.message);
+    ///     }
+    /// }
+    /// let engine = Engine::builder().observer(Alarm).build()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.observed = Observed::by(observer);
+        self
+    }
+
+    /// Grants a tool that a closure answers.
+    #[must_use]
+    pub fn tool<R: Serialize>(
+        self,
+        name: impl Into<String>,
+        function: impl Fn(&ToolCall) -> Result<R, ToolError> + Send + Sync + 'static,
+    ) -> Self {
+        self.grant(Tool::new(name, function))
+    }
+
+    /// Grants a tool.
+    #[must_use]
+    pub fn grant(mut self, tool: Tool) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// The engine.
+    ///
+    /// # Errors
+    /// Two tools of one name, a name that no program can write, a signature that cannot be read, or more tool threads
+    /// than there may be.
+    pub fn build(self) -> Result<Engine, BuildError> {
+        let mut tools = Tools::new();
+        for tool in self.tools {
+            tools.add(tool)?;
+        }
+        let ceiling = self.ceiling.unwrap_or(self.limits);
+        let tool_threads = match (&self.pool, self.tool_threads) {
+            (Threads::None, _) => ToolThreads::new(0),
+            (_, None) => ToolThreads::shared(),
+            (_, Some(most)) if most > ToolThreads::MOST => return Err(BuildError::ToolThreads(most)),
+            (_, Some(most)) => ToolThreads::new(most),
+        };
+        Ok(Engine(Arc::new(Inner {
+            limits: self.limits,
+            ceiling,
+            tools: Arc::new(tools),
+            pool: self.pool,
+            tool_threads,
+            clock: self.clock,
+            cores: self.cores,
+            observed: self.observed,
+        })))
+    }
+}

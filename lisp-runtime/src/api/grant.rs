@@ -1,0 +1,206 @@
+//! The grant of a run: what the host gives it, built from its input before the program begins.
+
+use super::input::{DataSet, Input, Source};
+use crate::drive::setting::Setting;
+use crate::terms::outcome::{Phase, Problem};
+use crate::text::convert;
+use lisp_core::heap::{Fault, Heap, Value};
+use lisp_core::syntax::is_name_part;
+use lisp_core::vm::{Grant, GrantBuilder};
+use lisp_core::{Error, Reason};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// Builds the grant of one run. `None` when there is nothing to bring in.
+pub(crate) fn bring_in(
+    limit: usize,
+    input: &Input<'_>,
+    until: Option<Instant>,
+    setting: &Setting,
+) -> Result<Option<Grant>, Fault> {
+    /// Work on the usual grant: with more, somebody looks at the clock.
+    const USUAL: u64 = 2_000_000;
+    let sources = &input.sources;
+    if let Some(name) = Given::twice(&input.sets) {
+        return Err(bad_input(&format!("data/{name}"), "two data sets give it; each name may be given once"));
+    }
+    if sources.is_empty() {
+        return Ok(None);
+    }
+    let given = Given::new(&input.sets, sources);
+    let build = |fuel: u64, flag: Option<Arc<AtomicBool>>| {
+        Grant::build(limit, |h, builder| {
+            h.ration(fuel, flag);
+            let built = sources.iter().enumerate().try_for_each(|(index, source)| {
+                given.begin(index);
+                bring_in_one(h, builder, source, &given).map_err(|fault| match fault {
+                    Fault::Error(error) => error.detail("input", index).into(),
+                    other => other,
+                })
+            });
+            h.ration(u64::MAX, None);
+            built
+        })
+    };
+    match build(USUAL, None) {
+        Err(Fault::Pause(_)) => build(USUAL, Some(setting.flag(until, &setting.cancel))).map(Some),
+        built => built.map(Some),
+    }
+}
+
+pub(crate) fn bring_in_one<'h>(
+    h: &'h Heap,
+    builder: &mut GrantBuilder<'_, 'h>,
+    source: &Source<'_>,
+    given: &Given<'_>,
+) -> Result<(), Fault> {
+    let (what, text) = match source {
+        Source::Data(name, text) => (format!("data/{name}"), text),
+        Source::DataObject(text) => ("the data".to_owned(), text),
+        Source::Memory(text) => ("the memory".to_owned(), text),
+        Source::History(text) => ("the history".to_owned(), text),
+    };
+    let text = text.as_ref().map_err(|reason| bad_input(&what, reason))?;
+    let value = convert::read_json(h, text).map_err(|fault| match fault {
+        Fault::Error(error) if error.reason != Reason::MemoryExceeded => bad_input(&what, &error.message),
+        fault => fault,
+    })?;
+    let wrong = |expected: &str| bad_input(&what, &format!("expected {expected}, got {}", json_kind(value)));
+    match (source, value) {
+        (Source::Data(name, _), value) => {
+            take_name(given, name)?;
+            builder.data(name, value);
+        }
+        (Source::DataObject(_), Value::Map(map)) => {
+            for (key, value) in map.entries(h)?.iter() {
+                let name = key.as_str().unwrap_or_default();
+                take_name(given, name)?;
+                builder.data(name, value);
+            }
+        }
+        (Source::Memory(_), Value::Map(map)) => {
+            for (key, value) in map.entries(h)?.iter() {
+                builder.define(key.as_str().unwrap_or_default(), value);
+            }
+        }
+        (Source::History(_), Value::Vector(items)) => items.items().iter().for_each(|&item| builder.history(item)),
+        (Source::DataObject(_) | Source::Memory(_), _) => return Err(wrong("an object")),
+        (Source::History(_), _) => return Err(wrong("an array")),
+    }
+    Ok(())
+}
+
+/// Takes a name of data.
+fn take_name(given: &Given<'_>, name: &str) -> Result<(), Fault> {
+    let Err((why, before)) = given.take(name) else { return Ok(()) };
+    match (bad_input(&format!("data/{name}"), &why), before) {
+        (Fault::Error(error), Some(before)) => Err(error.detail("earlier_input", before).into()),
+        (fault, _) => Err(fault),
+    }
+}
+
+/// What a value was in JSON.
+fn json_kind(value: Value<'_>) -> &'static str {
+    match value {
+        Value::Map(_) => "an object",
+        Value::Vector(_) => "an array",
+        Value::Str(_) => "a string",
+        Value::Nil => "null",
+        Value::Bool(_) => "a boolean",
+        _ => "a number",
+    }
+}
+
+fn bad_input(what: &str, reason: &str) -> Fault {
+    Error::new(Reason::ParseError, format!("{what} cannot be brought in: {reason}")).into()
+}
+
+/// An error of the set-up from a fault in it.
+pub(crate) fn in_setup(fault: Fault, ceiling: usize) -> Error {
+    match fault {
+        Fault::Error(error) if error.reason != Reason::MemoryExceeded => *error,
+        _ => setup_exceeded(ceiling),
+    }
+}
+
+pub(crate) fn setup_exceeded(ceiling: usize) -> Error {
+    Error::new(Reason::MemoryExceeded, format!("what the host gives the run takes more than {ceiling} bytes"))
+        .hint("give less data, or raise the limit setup_heap_bytes")
+        .detail("limit_bytes", ceiling)
+}
+
+impl DataSet {
+    /// Makes the values, in at most so many bytes, and does not keep the text.
+    pub(crate) fn import(source: &Source<'_>, ceiling: usize) -> Result<Self, Box<Problem>> {
+        let given = Given::default();
+        match Grant::build(ceiling, |h, builder| bring_in_one(h, builder, source, &given)) {
+            Ok(grant) => Ok(DataSet { grant: Arc::new(grant), source: None }),
+            Err(fault) => Err(Box::new(Problem::new(in_setup(fault, ceiling), Phase::Setup))),
+        }
+    }
+}
+
+/// The names of data that have been given: each may be given once.
+#[derive(Debug, Default)]
+pub(crate) struct Given<'a> {
+    sets: &'a [DataSet],
+    /// The names so far with the source of each, when there are several.
+    by_source: Option<RefCell<HashMap<String, usize>>>,
+    /// The number of the source at hand.
+    at: Cell<usize>,
+}
+
+impl<'a> Given<'a> {
+    pub(crate) fn new(sets: &'a [DataSet], sources: &[Source<'_>]) -> Self {
+        let data = sources.iter().filter(|source| matches!(source, Source::Data(..) | Source::DataObject(_))).count();
+        Given { sets, by_source: (data > 1).then(RefCell::default), at: Cell::default() }
+    }
+
+    /// Goes on with the source of a number.
+    pub(crate) fn begin(&self, at: usize) {
+        if at == 0
+            && let Some(names) = &self.by_source
+        {
+            names.borrow_mut().clear();
+        }
+        self.at.set(at);
+    }
+
+    /// Takes a name.
+    ///
+    /// # Errors
+    /// Why it may not be given, and the number of the source that gave it before.
+    pub(crate) fn take(&self, name: &str) -> Result<(), (String, Option<usize>)> {
+        if !is_name_part(name) {
+            let why = "no program can write this name; bind the value under another one, or the whole object under one";
+            return Err((why.to_owned(), None));
+        }
+        if self.sets.iter().any(|set| set.grant.has_data(name)) {
+            return Err(("a data set gives it too; each name may be given once".to_owned(), None));
+        }
+        let Some(names) = &self.by_source else { return Ok(()) };
+        match names.borrow_mut().insert(name.to_owned(), self.at.get()) {
+            Some(before) => {
+                let why = format!(
+                    "input {} gives it, and so does input {before}; each name may be given once",
+                    self.at.get()
+                );
+                Err((why, Some(before)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A name that two of the data sets give.
+    pub(crate) fn twice(sets: &[DataSet]) -> Option<&str> {
+        let pairs = sets.iter().enumerate().flat_map(|(i, one)| sets[i + 1..].iter().map(move |other| (one, other)));
+        pairs.filter(|(one, other)| !one.is(other)).find_map(|(one, other)| {
+            let count = |set: &DataSet| set.grant.data_names().count();
+            let (less, more) = if count(one) < count(other) { (one, other) } else { (other, one) };
+            less.grant.data_names().find(|name| more.grant.has_data(name))
+        })
+    }
+}

@@ -1,0 +1,259 @@
+//! What a host gives a run.
+
+use super::program::Program;
+use crate::drive::setting::Makes;
+use crate::terms::cancel::Cancel;
+use crate::terms::clock::Reading;
+use crate::terms::limits::LimitsRequest;
+use crate::terms::print_hook::PrintHook;
+use crate::tools::tool::Tools;
+use lisp_core::vm::Grant;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// JSON text, or why there is none.
+pub(crate) type Text<'a> = Result<Cow<'a, str>, String>;
+
+/// One thing to bring in.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Source<'a> {
+    /// `data/name`
+    Data(Cow<'a, str>, Text<'a>),
+    /// `data/key` for every key of an object
+    DataObject(Text<'a>),
+    /// Definitions, one for every key of an object
+    Memory(Text<'a>),
+    /// Earlier results, oldest first, an array
+    History(Text<'a>),
+}
+
+impl Source<'_> {
+    pub(crate) fn into_owned(self) -> Source<'static> {
+        let owned = |text: Text<'_>| text.map(|text| Cow::Owned(text.into_owned()));
+        match self {
+            Source::Data(name, text) => Source::Data(Cow::Owned(name.into_owned()), owned(text)),
+            Source::DataObject(text) => Source::DataObject(owned(text)),
+            Source::Memory(text) => Source::Memory(owned(text)),
+            Source::History(text) => Source::History(owned(text)),
+        }
+    }
+}
+
+/// Data imported once and shared by many runs without copying. Its JSON text is kept besides, so that a run in another
+/// process can have it too.
+#[derive(Clone)]
+pub struct DataSet {
+    pub(crate) grant: Arc<Grant>,
+    /// What it was made of; not kept by a process that had it from another.
+    pub(crate) source: Option<Arc<Source<'static>>>,
+}
+
+impl DataSet {
+    /// Bytes that its values take: the baseline of a run. The text, which is kept besides, is not among them.
+    pub fn bytes(&self) -> usize {
+        self.grant.bytes()
+    }
+
+    /// Is it this very set?
+    pub(crate) fn is(&self, other: &DataSet) -> bool {
+        Arc::ptr_eq(&self.grant, &other.grant)
+    }
+}
+
+impl fmt::Debug for DataSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DataSet").field("bytes", &self.bytes()).finish()
+    }
+}
+
+/// What a run gets besides its program. Texts are borrowed, not copied.
+///
+/// ```
+/// use lisp_runtime::Input;
+/// let input = Input::new()
+///     .json("orders", r#"[{"total": 12.5}]"#)
+///     .data("threshold", &10)
+///     .strict_data(true);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Input<'a> {
+    pub(crate) sources: Vec<Source<'a>>,
+    pub(crate) sets: Vec<DataSet>,
+    pub(crate) setup: Vec<Program>,
+    pub(crate) strict_data: bool,
+    pub(crate) signature: Option<Cow<'a, str>>,
+    pub(crate) limits: LimitsRequest,
+    pub(crate) cancel: Option<Cancel>,
+    pub(crate) now_ms: Option<i64>,
+    pub(crate) clock: Vec<Reading>,
+    pub(crate) tools: Option<Arc<Tools>>,
+    pub(crate) makes: Makes,
+    pub(crate) on_print: Option<PrintHook>,
+}
+
+impl<'a> Input<'a> {
+    /// Nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Binds `data/name` to a JSON text. The text is read when the run is set up; an error in it is the run's.
+    #[must_use]
+    pub fn json(mut self, name: impl Into<Cow<'a, str>>, json: impl Into<Cow<'a, str>>) -> Self {
+        self.sources.push(Source::Data(name.into(), Ok(json.into())));
+        self
+    }
+
+    /// Binds `data/key` for every key of a JSON object.
+    #[must_use]
+    pub fn json_object(mut self, json: impl Into<Cow<'a, str>>) -> Self {
+        self.sources.push(Source::DataObject(Ok(json.into())));
+        self
+    }
+
+    /// Binds `data/name` to anything that serde can write.
+    #[must_use]
+    pub fn data(mut self, name: impl Into<Cow<'a, str>>, value: &impl Serialize) -> Self {
+        let text = serde_json::to_string(value).map(Cow::Owned).map_err(|error| error.to_string());
+        self.sources.push(Source::Data(name.into(), text));
+        self
+    }
+
+    /// Binds what was imported before.
+    #[must_use]
+    pub fn data_set(mut self, set: &DataSet) -> Self {
+        self.sets.push(set.clone());
+        self
+    }
+
+    /// Definitions of an earlier run, a JSON object: what [`crate::Outcome::memory`] gave.
+    #[must_use]
+    pub fn memory(mut self, json: impl Into<Cow<'a, str>>) -> Self {
+        self.sources.push(Source::Memory(Ok(json.into())));
+        self
+    }
+
+    /// The memory it brings, as it was given; the last of several.
+    pub(crate) fn memory_text(&self) -> Option<&str> {
+        self.sources.iter().rev().find_map(|source| match source {
+            Source::Memory(Ok(text)) => Some(&**text),
+            _ => None,
+        })
+    }
+
+    /// The names that the memory defines; none of a text that is no JSON object.
+    pub fn memory_names(&self) -> Vec<String> {
+        let all: Option<BTreeMap<String, IgnoredAny>> =
+            self.memory_text().and_then(|text| serde_json::from_str(text).ok());
+        all.unwrap_or_default().into_keys().collect()
+    }
+
+    /// Does not make [`Outcome::memory`](crate::Outcome::memory) at the end of the run. In a session it is made when
+    /// [`Session::memory`](crate::Session::memory) asks for it, with or without this.
+    #[must_use]
+    pub fn without_memory(mut self) -> Self {
+        self.makes.memory = false;
+        self
+    }
+
+    /// Measures [`Usage::heap_live_bytes`](crate::Usage::heap_live_bytes) at the end of the run, by a compaction: about a
+    /// millisecond for each megabyte that is live. Of more than four megabytes it is not measured.
+    #[must_use]
+    pub fn measure_live(mut self) -> Self {
+        self.makes.live = true;
+        self
+    }
+
+    /// Earlier results for `*1 *2 *3`, a JSON array, oldest first.
+    #[must_use]
+    pub fn history(mut self, json: impl Into<Cow<'a, str>>) -> Self {
+        self.sources.push(Source::History(Ok(json.into())));
+        self
+    }
+
+    /// A program to run first, under the set-up ceiling. Its definitions stay, its prints do not.
+    #[must_use]
+    pub fn setup(mut self, program: &Program) -> Self {
+        self.setup.push(program.clone());
+        self
+    }
+
+    /// Makes a missing `data/name` an error instead of nil.
+    #[must_use]
+    pub fn strict_data(mut self, strict: bool) -> Self {
+        self.strict_data = strict;
+        self
+    }
+
+    /// Checks the result against a signature such as `{total :float, rows [:map]}`.
+    #[must_use]
+    pub fn signature(mut self, text: impl Into<Cow<'a, str>>) -> Self {
+        self.signature = Some(text.into());
+        self
+    }
+
+    /// Asks for limits of its own; the engine's ceiling holds all the same.
+    #[must_use]
+    pub fn limits(mut self, asked: LimitsRequest) -> Self {
+        self.limits = asked;
+        self
+    }
+
+    /// Lets a handle end the run.
+    #[must_use]
+    pub fn cancel_with(mut self, cancel: &Cancel) -> Self {
+        self.cancel = Some(cancel.clone());
+        self
+    }
+
+    /// The handle that ends the runs with this input: that of [`Input::cancel_with`], or a new one.
+    pub fn cancel_handle(&mut self) -> &Cancel {
+        self.cancel.get_or_insert_default()
+    }
+
+    /// The time the program sees all through the run, in milliseconds since 1970-01-01T00:00:00Z; without it, the
+    /// engine's clock tells it whenever the program asks.
+    #[must_use]
+    pub fn now_ms(mut self, now: i64) -> Self {
+        self.now_ms = Some(now);
+        self
+    }
+
+    /// Tells the program the time as an earlier run was told it ([`Outcome::clock`](crate::Outcome::clock)), in the
+    /// order in which it asks; when that is used up, the engine's clock goes on.
+    #[must_use]
+    pub fn clock(mut self, readings: &[Reading]) -> Self {
+        self.clock = readings.to_vec();
+        self
+    }
+
+    /// Tools for this run besides the engine's. One of the same name takes the place of the engine's.
+    #[must_use]
+    pub fn tools(mut self, tools: Tools) -> Self {
+        self.tools = Some(Arc::new(tools));
+        self
+    }
+
+    /// Shows each printed line to a closure as it is printed, at both doors; set-up programs print nothing. Lines of the
+    /// program itself come in order; lines of parallel workers come as they happen, from several threads, while
+    /// [`Outcome::prints`](crate::Outcome::prints) has all lines in the program's order. The run waits for the closure, and
+    /// a line beyond the limit `prints_bytes` is not shown.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input};
+    /// use std::sync::mpsc::channel;
+    /// let (lines, shown) = channel();
+    /// let input = Input::new().on_print(move |line| lines.send(line.to_owned()).unwrap_or_default());
+    /// let outcome = Engine::default().eval("(println :a) (println :b) 1", input);
+    /// assert_eq!(shown.iter().collect::<Vec<_>>(), outcome.prints);
+    /// ```
+    #[must_use]
+    pub fn on_print(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.on_print = Some(PrintHook::new(hook));
+        self
+    }
+}

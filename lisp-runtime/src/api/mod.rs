@@ -1,0 +1,9 @@
+//! What a host calls: it makes an engine, compiles programs, gives a run its input, and gets an outcome.
+
+pub(crate) mod engine;
+pub(crate) mod envelope;
+pub(crate) mod grant;
+pub(crate) mod input;
+pub(crate) mod program;
+pub(crate) mod run;
+pub(crate) mod session;

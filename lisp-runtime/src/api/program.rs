@@ -1,0 +1,95 @@
+//! Compiled programs.
+
+use crate::terms::cancel::Cancel;
+use crate::terms::deadline::{deadline, expired, run_timeout, stop_of_compiling};
+use crate::terms::limits::{Limits, bytes};
+use crate::terms::outcome::{Phase, Problem};
+use lisp_core::error::{Error, Reason};
+use lisp_core::syntax::{Completeness, ReadLimits};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A compiled program: immutable, cheap to clone, shared by any number of runs and threads.
+#[derive(Clone)]
+pub struct Program(Arc<lisp_core::compile::Program>);
+
+impl Program {
+    /// Compiles a program within limits. [`crate::Engine::compile`] does so with those of the engine.
+    ///
+    /// # Errors
+    /// The first fault of reading or analysis, with its place.
+    pub fn compile(source: &str, limits: &Limits) -> Result<Program, Box<Problem>> {
+        Self::of(source, lisp_core::compile::Program::compile(source, &read_limits(limits)))
+    }
+
+    /// The same as a part of a run that began at `started`: until its deadline, or until it is cancelled.
+    pub(crate) fn compile_since(
+        started: Instant,
+        source: &str,
+        limits: &Limits,
+        cancel: Option<&Cancel>,
+    ) -> Result<Program, Box<Problem>> {
+        let until = deadline(started, limits.timeout_ms);
+        let end = || expired(limits, cancel, until);
+        let stop = stop_of_compiling(limits, cancel, until);
+        let program = lisp_core::compile::Program::compile_unless(source, &read_limits(limits), &stop);
+        match program {
+            Err(error) if error.reason == Reason::Timeout => {
+                let error = end().or_else(|| until.map(|_| run_timeout(limits))).unwrap_or(error);
+                Err(Box::new(Problem::new(error, Phase::Compile)))
+            }
+            program => Self::of(source, program),
+        }
+    }
+
+    fn of(source: &str, program: Result<lisp_core::compile::Program, Error>) -> Result<Program, Box<Problem>> {
+        match program {
+            Ok(program) => Ok(Program(Arc::new(program))),
+            Err(error) => Err(Box::new(Problem::in_source(error, source, Phase::Compile))),
+        }
+    }
+
+    /// The source text.
+    pub fn source(&self) -> &str {
+        self.0.source()
+    }
+
+    /// The names of the tools it may call.
+    pub fn tool_names(&self) -> impl Iterator<Item = &str> {
+        self.0.tool_names()
+    }
+
+    /// The names of the data it reads as `data/name`.
+    pub fn data_names(&self) -> impl Iterator<Item = &str> {
+        self.0.data_names()
+    }
+
+    pub(crate) fn core(&self) -> &Arc<lisp_core::compile::Program> {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Program").field(&self.source()).finish()
+    }
+}
+
+/// Could more text finish this one? For a prompt that reads several lines.
+pub fn is_incomplete(source: &str) -> bool {
+    matches!(lisp_core::syntax::completeness(source), Completeness::Incomplete)
+}
+
+/// The names of all built-in functions, aliases included.
+pub fn builtin_names() -> impl Iterator<Item = &'static str> {
+    lisp_core::builtins::all().iter().flat_map(|row| std::iter::once(row.name).chain(row.aliases.iter().copied()))
+}
+
+pub(crate) fn read_limits(limits: &Limits) -> ReadLimits {
+    ReadLimits {
+        source_bytes: if limits.program_bytes == 0 { 0 } else { bytes(limits.program_bytes) },
+        names: if limits.symbols == 0 { 0 } else { bytes(limits.symbols) },
+        ..ReadLimits::default()
+    }
+}

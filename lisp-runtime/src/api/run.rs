@@ -1,0 +1,566 @@
+//! A run: the driver of the machine. It holds the clock, the tools and the ledger.
+
+use super::grant::{bring_in, in_setup, setup_exceeded};
+use super::input::Input;
+use super::program::Program;
+use crate::drive::driver::{DriverEvent, MachineDriver};
+use crate::drive::setting::Setting;
+use crate::drive::shared::RunShared;
+use crate::parallel::executor::{Executor, LocalExecutor};
+use crate::parallel::group::{Group, Owner};
+use crate::parallel::task::Task;
+use crate::terms::deadline::{deadline, expired, micros, run_timeout, stop_of_compiling};
+use crate::terms::limits::{Limits, bytes};
+use crate::terms::outcome::{Answer, Call, Figures, Outcome, OutcomeKind, Phase, Position, Problem, Usage, Verdict};
+use crate::text::convert;
+use crate::tools::signature::sentence;
+use crate::tools::tool::{Reply, Tool, ToolCall};
+use lisp_core::heap::Fault;
+use lisp_core::syntax::LineIndex;
+use lisp_core::vm::{Ending, Grant, Machine, Settings, Usage as MachineUsage};
+use lisp_core::{CallSite, Error, Reason, Span, Trace};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// What a run does next.
+pub(crate) enum RunEvent {
+    /// It waits for a tool.
+    Call(Arc<Tool>, ToolCall),
+    /// It has printed these lines and goes on.
+    Printed(Vec<String>),
+    /// It has been at work for a while, and goes on.
+    Beat,
+    /// It waits for its workers.
+    Workers,
+    /// It is over.
+    Done(Box<Outcome>),
+}
+
+/// The program while its workers are at work: it comes back when they are done.
+type Away = Receiver<Box<MachineDriver>>;
+
+/// A run in progress.
+pub(crate) struct Run {
+    /// A stand-in while workers are at work for the program.
+    pub(crate) driver: Box<MachineDriver>,
+    away: Option<Away>,
+    /// Where workers run when the run is driven by hand.
+    pub(crate) by_hand: Option<Arc<LocalExecutor>>,
+    pub(crate) shared: Arc<RunShared>,
+    /// The set-up programs, then the program.
+    programs: Vec<Program>,
+    current: usize,
+    /// How many set-up programs there were.
+    set_ups: usize,
+    /// The turn of the session, from 1.
+    turn: u64,
+    started: Instant,
+    baseline: u64,
+    /// What the set-up programs hold; part of the baseline.
+    set_up_bytes: u64,
+    /// What the programs of later turns take.
+    turns_bytes: usize,
+    figures: MachineUsage,
+    /// The results become `*1 *2 *3` of the turns to come.
+    pub(crate) keeps_history: bool,
+}
+
+impl Run {
+    /// For waiting where nothing else is left to do.
+    pub(crate) const LONG: Duration = Duration::from_secs(3_600);
+
+    /// Brings the grant in and measures the baseline. `turn` is the turn of a session that it is for, from 1.
+    pub(crate) fn set_up(
+        started: Instant,
+        setting: Setting,
+        program: &Program,
+        input: &Input<'_>,
+        turn: u64,
+    ) -> Result<Run, Box<Problem>> {
+        let limits = setting.limits;
+        let ceiling = bytes(limits.setup_heap_bytes);
+        let problem = |error: Error| {
+            let too_much = error.reason == Reason::MemoryExceeded;
+            let error = if too_much { error.detail("budget_bytes", limits.heap_bytes) } else { error };
+            Box::new(Problem::new(error, Phase::Setup))
+        };
+        let mut programs = input.setup.clone();
+        programs.push(program.clone());
+        for (index, program) in programs.iter().enumerate() {
+            if let Some(error) = setting.missing_tool(program.core()) {
+                let mut problem = Problem::in_source(error, program.source(), Phase::Compile);
+                problem.setup = (index < input.setup.len()).then_some(index);
+                return Err(Box::new(problem));
+            }
+        }
+        let code: usize = programs.iter().map(|program| program.core().bytes()).sum();
+        let shared: usize = input.sets.iter().map(|set| set.bytes()).sum();
+        let held = code.saturating_add(shared);
+        let until = deadline(started, limits.timeout_ms);
+        let grant = bring_in(ceiling.saturating_sub(held), input, until, &setting).map_err(|fault| {
+            let late =
+                matches!(fault, Fault::Pause(_)).then(|| expired(&limits, Some(&setting.cancel), until)).flatten();
+            problem(late.unwrap_or_else(|| in_setup(fault, ceiling)))
+        })?;
+        let baseline = held.saturating_add(grant.as_ref().map_or(0, |grant| grant.bytes()));
+        if baseline > ceiling {
+            return Err(problem(setup_exceeded(ceiling)));
+        }
+        let mut grants: Vec<Arc<Grant>> = input.sets.iter().map(|set| set.grant.clone()).collect();
+        grants.extend(grant.map(Arc::new));
+        let set_up_first = programs.len() > 1;
+        let heap_bytes = match set_up_first {
+            true if ceiling == usize::MAX => 0,
+            true => ceiling - baseline,
+            false => heap_setting(&limits),
+        };
+        let worker_heap = usize::try_from(limits.worker_heap_bytes).unwrap_or(0);
+        let mut worker = settings(&limits, worker_heap, input);
+        worker.print_pauses = setting.streams_prints();
+        let machine = Machine::new(grants, Settings { heap_bytes, ..worker.clone() });
+        let shared = Arc::new(RunShared::new(setting, started, worker));
+        let mut run = Run {
+            driver: Box::new(MachineDriver::new(machine, shared.clone(), None)),
+            away: None,
+            by_hand: None,
+            shared,
+            set_ups: programs.len() - 1,
+            turn,
+            programs,
+            current: 0,
+            started,
+            baseline: baseline as u64,
+            set_up_bytes: 0,
+            turns_bytes: 0,
+            figures: MachineUsage::default(),
+            keeps_history: false,
+        };
+        match expired(&limits, Some(&run.shared.setting.cancel), until) {
+            Some(error) => Err(problem(error)),
+            None => run.load().map(|()| run),
+        }
+    }
+
+    /// Loads the current program.
+    fn load(&mut self) -> Result<(), Box<Problem>> {
+        let program = self.programs[self.current].core().clone();
+        let number = self.number();
+        self.driver.begin_program(self.current + 1 < self.programs.len());
+        let setting = &self.shared.setting;
+        let until = deadline(self.started, setting.limits.timeout_ms);
+        let end = || expired(&setting.limits, Some(&setting.cancel), until);
+        let stop = stop_of_compiling(&setting.limits, Some(&setting.cancel), until);
+        match self.driver.machine.load_unless(program, number, &stop) {
+            Ok(()) => Ok(()),
+            Err(error) if error.reason == Reason::Timeout => {
+                let error = end().or_else(|| until.map(|_| run_timeout(&setting.limits))).unwrap_or(error);
+                Err(self.problem(error, Phase::Compile))
+            }
+            Err(error) => Err(self.problem(error, Phase::Compile)),
+        }
+    }
+
+    /// What errors in the current program call it by: set-up programs come first, then the turns.
+    fn number(&self) -> u64 {
+        match self.is_set_up() {
+            true => self.current as u64,
+            false => (self.set_ups as u64).saturating_add(self.turn),
+        }
+    }
+
+    /// Loads one more program on the same machine and begins its account anew.
+    pub(crate) fn next_turn(&mut self, started: Instant, turn: u64, program: &Program) -> Result<(), Box<Problem>> {
+        if let Some(error) = self.shared.setting.missing_tool(program.core()) {
+            return Err(Box::new(Problem::in_source(error, program.source(), Phase::Compile)));
+        }
+        (self.programs, self.current, self.turn) = (vec![program.clone()], 0, turn);
+        self.renew(started);
+        self.make_room_for_turn(program)?;
+        self.load()
+    }
+
+    /// A session keeps the programs of its turns, as values and functions of theirs may be in use: all together, with what
+    /// the host has given, have the ceiling of the set-up.
+    fn make_room_for_turn(&mut self, program: &Program) -> Result<(), Box<Problem>> {
+        let ceiling = bytes(self.shared.setting.limits.setup_heap_bytes);
+        let kept = self.turns_bytes.saturating_add(program.core().bytes());
+        let held = usize::try_from(self.baseline).unwrap_or(usize::MAX).saturating_add(kept);
+        if held > ceiling {
+            let message = format!(
+                "the programs of the session take {kept} bytes, and with what the host gives {held}; the limit setup_heap_bytes is {ceiling}"
+            );
+            let error = Error::new(Reason::MemoryExceeded, message)
+                .hint("begin a new session with the memory of this one, or raise the limit setup_heap_bytes")
+                .detail("limit_bytes", ceiling);
+            return Err(self.problem(error, Phase::Compile));
+        }
+        self.turns_bytes = kept;
+        Ok(())
+    }
+
+    /// Begins its account and its deadline anew.
+    fn renew(&mut self, started: Instant) {
+        self.started = started;
+        self.shared = Arc::new(RunShared::new(self.shared.setting.clone(), started, self.shared.worker.clone()));
+        let stand_in = Box::new(MachineDriver::stand_in(&self.shared));
+        let MachineDriver { machine, .. } = *std::mem::replace(&mut self.driver, stand_in);
+        *self.driver = MachineDriver::new(machine, self.shared.clone(), None);
+    }
+
+    /// Is a set-up program running?
+    pub(crate) fn is_set_up(&self) -> bool {
+        self.current + 1 < self.programs.len()
+    }
+
+    /// Goes on to the next tool call, the next parallel call, or the end.
+    pub(crate) fn advance(&mut self) -> RunEvent {
+        match catch_unwind(AssertUnwindSafe(|| self.advance_inner())) {
+            Ok(next) => next,
+            Err(_) => {
+                let error = Error::new(Reason::HostFault, "the interpreter met a bug of its own and stopped the run");
+                RunEvent::Done(Box::new(self.outcome(Err(Box::new(Problem::new(error, Phase::Eval))))))
+            }
+        }
+    }
+
+    fn advance_inner(&mut self) -> RunEvent {
+        loop {
+            let ending = match self.driver.advance(u32::MAX, None) {
+                DriverEvent::Turn => continue,
+                DriverEvent::Call(tool, call) => return RunEvent::Call(tool, call),
+                DriverEvent::Printed(lines) => return RunEvent::Printed(lines),
+                DriverEvent::Beat => return RunEvent::Beat,
+                DriverEvent::Workers => return RunEvent::Workers,
+                // While the program itself calls a tool, no worker does.
+                DriverEvent::SameCall(_) => {
+                    self.driver.lose("a call that is under way");
+                    continue;
+                }
+                DriverEvent::Done(ending) => ending,
+            };
+            if self.is_set_up() {
+                match self.next_program(&ending) {
+                    Ok(()) => continue,
+                    Err(problem) => return RunEvent::Done(Box::new(self.outcome(Err(problem)))),
+                }
+            }
+            // Bringing the result out is the host's work, not the program's.
+            self.figures = self.driver.machine.usage();
+            let answer = match ending {
+                Ending::Error(mut error) => {
+                    // Data that is not given is nil, which few functions take.
+                    if error.message.contains("nil") {
+                        let program = self.programs[self.current].core().clone();
+                        let missing = self.driver.machine.hint_of_missing_data(&program);
+                        error.hint = match (missing, error.hint.take()) {
+                            (Some(missing), Some(hint)) => Some(format!("{missing}; {hint}")),
+                            (missing, hint) => missing.or(hint),
+                        };
+                    }
+                    Err(self.problem(*error, Phase::Eval))
+                }
+                Ending::Value => self.bring_out(OutcomeKind::Value),
+                Ending::Return => self.bring_out(OutcomeKind::Return),
+                Ending::Fail => self.bring_out(OutcomeKind::Fail),
+            };
+            let outcome = Box::new(self.outcome(answer));
+            return RunEvent::Done(outcome);
+        }
+    }
+
+    /// A set-up program is over: goes on to the next one. After the last one the baseline is measured anew.
+    fn next_program(&mut self, ending: &Ending) -> Result<(), Box<Problem>> {
+        match ending {
+            Ending::Error(error) => return Err(self.problem(Error::clone(error), Phase::Setup)),
+            Ending::Fail => {
+                let error = Error::new(Reason::RuntimeError, "a set-up program ended with (fail ...)");
+                return Err(self.problem(error, Phase::Setup));
+            }
+            Ending::Value | Ending::Return => {}
+        }
+        drop(self.driver.machine.take_prints());
+        self.current += 1;
+        if !self.is_set_up() {
+            let live = self.driver.machine.rebaseline(heap_setting(&self.shared.setting.limits));
+            self.set_up_bytes = live as u64;
+            self.baseline = self.baseline.saturating_add(self.set_up_bytes);
+        }
+        self.load()
+    }
+
+    /// Gives the tool's reply to the program.
+    pub(crate) fn reply(&mut self, reply: Reply) {
+        self.driver.reply(reply);
+    }
+
+    /// Gives a tool's reply to the worker, or the program, that made the call.
+    pub(crate) fn reply_to(&mut self, number: u64, reply: Reply) {
+        match &self.by_hand {
+            Some(inline) if self.away.is_some() => drop(inline.reply(number, reply)),
+            _ if self.driver.waits_for(number) => self.driver.reply(reply),
+            _ => {}
+        }
+    }
+
+    /// Sends workers to work for the program. Answers the first, to be taken on by this thread.
+    pub(crate) fn send_workers(&mut self, executor: Executor) -> Option<Task> {
+        let stand_in = Box::new(MachineDriver::stand_in(&self.shared));
+        let (sender, away) = channel();
+        self.away = Some(away);
+        let driver = std::mem::replace(&mut self.driver, stand_in);
+        Group::begin(executor, Owner::Program(driver, sender))
+    }
+
+    /// When its time is over, should it wait until then.
+    pub(crate) fn ends_at(&self) -> Option<Instant> {
+        self.shared.deadline
+    }
+
+    /// Takes the program back when its workers are done. Waits for that for a moment, the first argument; returns whether it
+    /// is back.
+    pub(crate) fn is_back(&mut self, wait: Duration) -> bool {
+        let Some(away) = &self.away else { return true };
+        match away.recv_timeout(wait) {
+            Ok(driver) => self.driver = driver,
+            Err(RecvTimeoutError::Timeout) => return false,
+            Err(RecvTimeoutError::Disconnected) => {
+                self.driver.lose("a parallel call was lost by a bug of the interpreter");
+            }
+        }
+        self.away = None;
+        true
+    }
+
+    /// Brings the result out, and the definitions when they are asked for. A program whose result cannot be brought out has
+    /// failed: its definitions are undone. Definitions that cannot be brought out are no reason to fail.
+    fn bring_out(&mut self, kind: OutcomeKind) -> Result<Answer, Box<Problem>> {
+        match self.in_time(|run| run.result(kind)) {
+            Ok(mut answer) => {
+                if self.keeps_history && kind != OutcomeKind::Fail {
+                    self.driver.machine.push_history();
+                }
+                answer.memory = self.shared.setting.makes.memory.then(|| self.in_time(Run::definitions));
+                Ok(answer)
+            }
+            Err(error) => {
+                let problem = self.problem(error, Phase::Result);
+                self.driver.machine.undo();
+                Err(problem)
+            }
+        }
+    }
+
+    /// Does a part of bringing values out. What takes longer than a moment is looked after.
+    fn in_time<T>(&mut self, work: impl Fn(&mut Run) -> Result<T, Error>) -> Result<T, Error> {
+        match work(self) {
+            Err(error) if error.reason == Reason::Timeout && !self.driver.is_watched() => {
+                self.driver.watch();
+                work(self)
+            }
+            done => done,
+        }
+        .map_err(|error| {
+            let late = (error.reason == Reason::Timeout).then(|| self.driver.over()).flatten();
+            late.map_or(error, |(_, error)| error)
+        })
+    }
+
+    /// The definitions as they are now, as a JSON object. It has the time of a turn, which began at `started`.
+    pub(crate) fn memory(&mut self, started: Instant) -> Result<String, Box<Problem>> {
+        self.renew(started);
+        self.in_time(Run::definitions).map_err(|error| self.problem(error, Phase::Result))
+    }
+
+    fn definitions(&mut self) -> Result<String, Error> {
+        let limit = bytes(self.shared.setting.limits.result_bytes);
+        self.driver.machine.with_definitions(|h, all| match all {
+            [] => Ok("{}".to_owned()),
+            all => convert::with_room(h, limit, || convert::definitions(h, all, limit)),
+        })
+    }
+
+    fn result(&mut self, kind: OutcomeKind) -> Result<Answer, Error> {
+        let limit = bytes(self.shared.setting.limits.result_bytes);
+        let signature = self.shared.setting.signature.as_ref().filter(|_| kind != OutcomeKind::Fail);
+        self.driver.machine.with_result(|h, value| {
+            convert::with_room(h, limit, || {
+                if let Some(signature) = signature {
+                    let mismatches = signature.check_result(h, value)?;
+                    if !mismatches.is_empty() {
+                        return Err(Error::new(Reason::ValidationError, sentence(&mismatches))
+                            .hint("return a value of the shape that the signature says")
+                            .into());
+                    }
+                }
+                let json = match convert::json(h, value, "the result", limit) {
+                    Ok(json) => Ok(json),
+                    Err(Fault::Error(error)) if error.reason == Reason::TypeError => Err(*error),
+                    Err(fault) => return Err(fault),
+                };
+                let (text, text_bytes) = convert::text(h, value, limit)?;
+                Ok(Answer { kind, json, text, text_bytes, memory: None })
+            })
+        })
+    }
+
+    /// An error with its place in the program that runs, and its figures.
+    fn problem(&self, mut error: Error, phase: Phase) -> Box<Problem> {
+        let phase = if self.is_set_up() && phase != Phase::Compile { Phase::Setup } else { phase };
+        let limits = &self.shared.setting.limits;
+        // A worker's error says what its own budget was.
+        let of_worker = error.details.iter().any(|(name, _)| name == "index");
+        if error.reason == Reason::MemoryExceeded && phase == Phase::Eval && !of_worker {
+            error.details.retain(|(name, _)| !matches!(&**name, "limit_bytes" | "baseline_bytes" | "budget_bytes"));
+            error = error
+                .detail("limit_bytes", self.baseline.saturating_add(limits.heap_bytes))
+                .detail("baseline_bytes", self.baseline)
+                .detail("budget_bytes", limits.heap_bytes);
+        }
+        if error.reason == Reason::MemoryExceeded && phase == Phase::Setup && !of_worker {
+            let ceiling = bytes(limits.setup_heap_bytes);
+            let message = format!(
+                "what the host gives the run takes {} bytes; a set-up program {}",
+                self.baseline, error.message
+            );
+            error = Error { span: error.span, trace: error.trace, ..setup_exceeded(ceiling) };
+            error.message = message;
+            error = error.detail("budget_bytes", limits.heap_bytes);
+        }
+        let trace = error.trace.take().map(|trace| *trace);
+        let mut problem = Problem::new(error, phase);
+        problem.setup = self.is_set_up().then_some(self.current);
+        self.place(&mut problem, trace);
+        Box::new(problem)
+    }
+
+    /// Gives a problem the place of its error, and the calls on the way to it, in the texts that they are in.
+    fn place(&self, problem: &mut Problem, trace: Option<Trace>) {
+        let current = self.number();
+        let Trace { program, calls } = trace.unwrap_or_else(|| Trace { program: current, calls: Vec::new() });
+        let mut texts: Vec<(u64, LineIndex)> = Vec::new();
+        let mut position = |span: Span, number: u64| {
+            if !texts.iter().any(|(known, _)| *known == number) {
+                let lines = match number == current {
+                    true => LineIndex::new(self.programs[self.current].source()),
+                    false => LineIndex::new(self.driver.machine.program(number)?.source()),
+                };
+                texts.push((number, lines));
+            }
+            texts.iter().find(|(known, _)| *known == number).map(|(_, lines)| Position::of(lines, span))
+        };
+        let text = |number: u64| match number.checked_sub(self.set_ups as u64) {
+            _ if number == current => (problem.setup, None),
+            None => (usize::try_from(number).ok(), None),
+            Some(turn) => (None, Some(turn)),
+        };
+        let calls = calls
+            .into_iter()
+            .filter_map(|CallSite { function, span, program }| {
+                let (setup, turn) = text(program);
+                Some(Call { function: function.map(Into::into), position: position(span, program)?, setup, turn })
+            })
+            .collect();
+        let (setup, turn) = text(program);
+        problem.position = problem.error.span.and_then(|span| position(span, program));
+        if problem.position.is_none() {
+            problem.error.span = None;
+        }
+        (problem.setup, problem.turn, problem.calls) = (setup, turn, calls);
+    }
+
+    /// What the program holds at its end, when that is asked for.
+    fn live_bytes(&mut self) -> Option<u64> {
+        /// A compaction of more than this takes too long for a figure.
+        const MOST: usize = 4 << 20;
+        if !self.shared.setting.makes.live {
+            return None;
+        }
+        let live = self.driver.machine.live_bytes(MOST)? as u64;
+        Some(live.saturating_sub(self.set_up_bytes))
+    }
+
+    /// Where the program stands.
+    pub(crate) fn figures(&self) -> Figures {
+        let figures = self.driver.machine.usage();
+        Figures {
+            fuel: figures.fuel,
+            baseline_bytes: self.baseline,
+            heap_peak_bytes: (figures.heap_peak_bytes as u64).saturating_sub(self.set_up_bytes),
+            allocated_bytes: figures.allocated_bytes,
+            compactions: figures.compactions,
+        }
+    }
+
+    fn outcome(&mut self, answer: Result<Answer, Box<Problem>>) -> Outcome {
+        let figures = self.figures;
+        let heap_live_bytes = self.live_bytes();
+        let prints_dropped = self.driver.machine.prints_dropped();
+        let prints_cut = self.driver.machine.prints_cut();
+        let prints = self.driver.machine.take_prints();
+        self.driver.show_rest(&prints);
+        let duration = self.started.elapsed();
+        let workers = self.shared.worker_nanos.load(Ordering::Relaxed) / 1_000;
+        let output = prints.iter().map(String::len).sum::<usize>()
+            + answer.as_ref().map_or(0, |a| a.json.as_ref().map_or(0, String::len));
+        let usage = Usage {
+            fuel: figures.fuel,
+            compute_us: micros(duration.saturating_sub(self.driver.away)).saturating_add(workers),
+            duration_us: micros(duration),
+            baseline_bytes: Some(self.baseline),
+            heap_peak_bytes: (figures.heap_peak_bytes as u64).saturating_sub(self.set_up_bytes),
+            heap_live_bytes,
+            allocated_bytes: figures.allocated_bytes,
+            compactions: figures.compactions,
+            tool_calls: self.shared.gate.calls(),
+            workers_peak: self.shared.budget.peak() as u64,
+            output_bytes: output as u64,
+            ..Usage::default()
+        };
+        let calls = self.driver.ledger.numbers();
+        let (ledger, ledger_dropped) = self.driver.ledger.take();
+        debug_assert!(answer.as_ref().err().is_none_or(|problem| Verdict::of(problem.error.reason) != Verdict::Ok));
+        self.shared.setting.observed.ended(Outcome {
+            answer,
+            prints,
+            prints_dropped,
+            prints_cut,
+            usage,
+            ledger,
+            ledger_dropped,
+            clock: self.shared.clock.take(),
+            calls,
+            limits: self.shared.setting.limits,
+        })
+    }
+}
+
+/// The heap budget as the machine's settings say it: 0 is no limit.
+pub(crate) fn heap_setting(limits: &Limits) -> usize {
+    usize::try_from(limits.heap_bytes).unwrap_or(0)
+}
+
+pub(crate) fn settings(limits: &Limits, heap_bytes: usize, input: &Input<'_>) -> Settings {
+    Settings {
+        heap_bytes,
+        loop_iterations: limits.loop_iterations,
+        fuel: (limits.fuel > 0).then_some(limits.fuel),
+        print_chars: usize::try_from(limits.print_chars).unwrap_or(usize::MAX),
+        prints_bytes: usize::try_from(limits.prints_bytes).unwrap_or(usize::MAX),
+        strict_data: input.strict_data,
+        now_ms: input.now_ms,
+        ..Settings::default()
+    }
+}
+
+impl Drop for Run {
+    /// Workers that wait, in the cache or for the host, refer to the run.
+    fn drop(&mut self) {
+        if let Some(inline) = &self.by_hand {
+            inline.abandon();
+        }
+        self.shared.gate.clear();
+    }
+}

@@ -1,0 +1,528 @@
+//! One machine at work: the program's own, or a worker's. The driver resumes it slice by slice, looks at the clock, and passes
+//! its tool calls on.
+
+use super::shared::{RunShared, Stage, Waiter};
+use crate::terms::cancel::Cancel;
+use crate::terms::deadline::run_timeout;
+use crate::terms::limits::bytes;
+use crate::terms::outcome::Preview;
+use crate::terms::scope::WorkerPath;
+use crate::text::convert;
+use crate::tools::cache::{CachedResult, CallKey};
+use crate::tools::gate::{Decision, PendingCall};
+use crate::tools::ledger::Ledger;
+use crate::tools::signature::sentence;
+use crate::tools::tool::{Reply, Tool, ToolCall, ToolError, ToolErrorKind};
+use lisp_core::heap::{Fault, Heap, Value};
+use lisp_core::vm::{Ending, Machine, Settings, Step};
+use lisp_core::{Error, Reason};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Units of fuel between two looks at the clock: well under a millisecond.
+const SLICE: u64 = 20_000;
+
+/// Why the driver ended a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The handle of the host
+    Cancelled,
+    /// The run's deadline
+    Deadline,
+    /// The deadline of the parallel call
+    ParallelDeadline,
+    /// A failure beside it
+    Sibling,
+    /// A closure of the host's panicked
+    ToolPanic,
+    /// A bug of the interpreter; the machine cannot be used any more
+    Bug,
+}
+
+/// Why [`MachineDriver::advance`] returned.
+pub(crate) enum DriverEvent {
+    /// The machine waits for the reply of a tool.
+    Call(Arc<Tool>, ToolCall),
+    /// The machine waits for an equal call of another worker to end.
+    SameCall(CallKey),
+    /// These lines were printed; the machine can be resumed.
+    Printed(Vec<String>),
+    /// Some time has passed, and the figures are due; the machine can be resumed.
+    Beat,
+    /// The machine waits for the workers of a parallel call.
+    Workers,
+    /// The slices are used up; the machine can be resumed.
+    Turn,
+    /// The program has ended.
+    Done(Ending),
+}
+
+/// A tool call whose reply the machine waits for.
+struct AwaitedReply {
+    tool: Arc<Tool>,
+    since: Instant,
+    number: u64,
+    /// `None` when the call is complete.
+    call: Option<PendingCall>,
+    shared: Arc<RunShared>,
+}
+
+impl Drop for AwaitedReply {
+    /// Abandons a call whose reply does not matter any more.
+    fn drop(&mut self) {
+        if let Some(call) = self.call.take() {
+            self.shared.gate.abandon(call).into_iter().for_each(Waiter::wake);
+        }
+    }
+}
+
+/// A machine at work.
+pub(crate) struct MachineDriver {
+    pub(crate) machine: Machine,
+    pub(crate) shared: Arc<RunShared>,
+    pub(crate) path: Option<Arc<WorkerPath>>,
+    pub(crate) ledger: Ledger,
+    /// Time spent waiting for tools, and for workers.
+    pub(crate) away: Duration,
+    pub(crate) cause: Option<Cause>,
+    cancel: Cancel,
+    deadline: Option<Instant>,
+    awaited: Option<AwaitedReply>,
+    /// A call that asks the gate again, once the equal call has ended.
+    retry: Option<(Arc<Tool>, String)>,
+    /// The watchdog watches the loaded program.
+    watched: bool,
+    /// Lines that [`DriverEvent::Printed`] has shown.
+    pub(crate) shown: usize,
+    /// Workers have shown lines, perhaps in another order than the program's.
+    pub(crate) mixed: bool,
+    /// A set-up program runs: its prints are not shown.
+    silent: bool,
+    /// When [`DriverEvent::Beat`] was returned last.
+    told_at: Option<Instant>,
+}
+
+impl MachineDriver {
+    pub(crate) fn new(machine: Machine, shared: Arc<RunShared>, path: Option<Arc<WorkerPath>>) -> Self {
+        let handle = &shared.setting.cancel;
+        let cancel = path.as_ref().map_or_else(|| handle.clone(), |path| handle.at(path));
+        let deadlines = [shared.deadline, path.as_ref().and_then(|path| path.scope.deadline)];
+        MachineDriver {
+            machine,
+            path,
+            ledger: Ledger::default(),
+            away: Duration::ZERO,
+            cause: None,
+            cancel,
+            deadline: deadlines.into_iter().flatten().min(),
+            awaited: None,
+            retry: None,
+            watched: false,
+            shown: 0,
+            mixed: false,
+            silent: false,
+            told_at: None,
+            shared,
+        }
+    }
+
+    /// A driver of nothing, in the place of the program's driver while that works for its workers' group.
+    pub(crate) fn stand_in(shared: &Arc<RunShared>) -> Self {
+        MachineDriver::new(Machine::new(Vec::new(), Settings::default()), shared.clone(), None)
+    }
+
+    /// Resumes the machine until it needs something, for at most `slices` slices of fuel. `reply` is the reply to the awaited
+    /// call, if there is one.
+    pub(crate) fn advance(&mut self, slices: u32, reply: Option<Reply>) -> DriverEvent {
+        match catch_unwind(AssertUnwindSafe(|| self.advance_inner(slices, reply))) {
+            Ok(need) => need,
+            Err(_) => {
+                self.cause = Some(Cause::Bug);
+                let error = Error::new(Reason::HostFault, "the interpreter met a bug of its own and stopped the run");
+                DriverEvent::Done(Ending::Error(Box::new(error)))
+            }
+        }
+    }
+
+    /// For tests: a place where workers can be made to panic.
+    fn fault_point(&self, stage: Stage) {
+        if let Some(path) = &self.path {
+            self.shared.fault_point(stage, path.index);
+        }
+    }
+
+    fn advance_inner(&mut self, slices: u32, reply: Option<Reply>) -> DriverEvent {
+        let mut left = slices;
+        self.fault_point(Stage::Turn);
+        if let Some(reply) = reply {
+            self.reply(reply);
+        }
+        if let Some((tool, arguments)) = self.retry.take()
+            && let Some(need) = self.admit(tool, arguments)
+        {
+            return need;
+        }
+        loop {
+            if let Some(lines) = self.take_new_lines() {
+                return DriverEvent::Printed(lines);
+            }
+            match self.machine.resume(SLICE) {
+                // The machine ends the program: the next step is its end.
+                Step::Paused if self.stop_if_over() => {}
+                Step::Paused => {
+                    if !self.watched {
+                        self.watch();
+                    }
+                    if self.is_time_to_tell() {
+                        return DriverEvent::Beat;
+                    }
+                    left = left.saturating_sub(1);
+                    if left == 0 {
+                        return DriverEvent::Turn;
+                    }
+                }
+                Step::ToolCall => {
+                    // What was printed before a call goes out before it.
+                    if let Some(lines) = self.take_new_lines() {
+                        return DriverEvent::Printed(lines);
+                    }
+                    if let Some(need) = self.call() {
+                        return need;
+                    }
+                }
+                Step::Parallel => return DriverEvent::Workers,
+                Step::Clock => {
+                    let time = self.shared.clock.tell();
+                    self.machine.tell_time(time);
+                }
+                Step::Done(ending @ Ending::Error(_)) => return DriverEvent::Done(ending),
+                // The last slice may have ended after the deadline.
+                Step::Done(_) if self.stop_if_over() => {}
+                Step::Done(ending) => return DriverEvent::Done(ending),
+            }
+        }
+    }
+
+    /// Marks the lines that workers printed as shown: workers show their lines themselves.
+    pub(crate) fn skip_workers_lines(&mut self) {
+        let lines = self.machine.lines_printed();
+        self.mixed |= lines > self.shown;
+        self.shown = lines;
+    }
+
+    /// Does the watchdog watch the loaded program?
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watched
+    }
+
+    /// Has the watchdog watch the loaded program: worthwhile for a program that takes more than one slice.
+    pub(crate) fn watch(&mut self) {
+        self.machine.watch(self.shared.setting.flag(self.deadline, &self.cancel));
+        self.watched = true;
+    }
+
+    /// Are the figures due? For a program in a process of its own: after its first slice, then every 50 ms.
+    fn is_time_to_tell(&mut self) -> bool {
+        const EVERY: Duration = Duration::from_millis(50);
+        if self.shared.setting.alarm.is_none() || self.path.is_some() {
+            return false;
+        }
+        let now = Instant::now();
+        let is_time = self.told_at.is_none_or(|told| now.saturating_duration_since(told) >= EVERY);
+        if is_time {
+            self.told_at = Some(now);
+        }
+        is_time
+    }
+
+    /// Another program has been loaded.
+    pub(crate) fn begin_program(&mut self, silent: bool) {
+        (self.watched, self.shown, self.mixed, self.silent) = (false, 0, false, silent);
+    }
+
+    /// Takes the lines that were not shown yet, in a run whose prints go out as they happen. With a hook of the host's the
+    /// hook gets them, and `None` is returned.
+    pub(crate) fn take_new_lines(&mut self) -> Option<Vec<String>> {
+        let setting = &self.shared.setting;
+        if !setting.streams_prints() || self.silent {
+            return None;
+        }
+        let lines = self.machine.prints_from(self.shown);
+        self.shown += lines.len();
+        if let Some(hook) = &setting.on_print {
+            hook.show(&lines);
+            return None;
+        }
+        (!lines.is_empty()).then_some(lines)
+    }
+
+    /// Shows those of all the lines to the host's hook that it has not seen.
+    pub(crate) fn show_rest(&self, lines: &[String]) {
+        if let Some(hook) = &self.shared.setting.on_print
+            && !self.silent
+        {
+            hook.show(lines.get(self.shown..).unwrap_or_default());
+        }
+    }
+
+    /// Ends the machine when its time is over, or when it has been cancelled. Returns whether it did.
+    pub(crate) fn stop_if_over(&mut self) -> bool {
+        self.stop_if_over_after(None)
+    }
+
+    /// [`Self::stop_if_over`] after a call that waited in vain for a thread; `waited_for` is the number of tool threads.
+    fn stop_if_over_after(&mut self, waited_for: Option<usize>) -> bool {
+        let Some((cause, error)) = self.over() else { return false };
+        let error = match waited_for {
+            Some(most) if matches!(cause, Cause::Deadline | Cause::ParallelDeadline) => no_tool_thread(error, most),
+            _ => error,
+        };
+        self.awaited = None;
+        self.cause = Some(cause);
+        self.machine.stop(error);
+        true
+    }
+
+    /// Is the time of the machine over?
+    pub(crate) fn is_over(&self) -> bool {
+        self.over().is_some()
+    }
+
+    /// The moment at which the time of the machine is over, if nothing changes until then.
+    pub(crate) fn ends_at(&self) -> Option<Instant> {
+        [self.deadline, self.path.as_ref().and_then(|path| path.ends_at())].into_iter().flatten().min()
+    }
+
+    /// Ends a machine that a bug has broken.
+    pub(crate) fn lose(&mut self, what: &str) {
+        self.cause = Some(Cause::Bug);
+        self.machine.stop(Error::new(Reason::HostFault, what));
+    }
+
+    /// Why the machine may not go on.
+    pub(crate) fn over(&self) -> Option<(Cause, Error)> {
+        let setting = &self.shared.setting;
+        if setting.cancel.is_cancelled() {
+            return Some((Cause::Cancelled, Error::new(Reason::Cancelled, "the run was cancelled from outside")));
+        }
+        let late = |deadline: Option<Instant>| deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if late(self.shared.deadline) {
+            return Some((Cause::Deadline, run_timeout(&setting.limits)));
+        }
+        let path = self.path.as_ref()?;
+        if path.is_over() {
+            return Some((Cause::Sibling, Error::new(Reason::Cancelled, "a worker beside it failed")));
+        }
+        late(path.scope.deadline).then(|| {
+            let limit = setting.limits.parallel_timeout_ms;
+            let error = Error::new(Reason::Timeout, format!("the parallel call takes longer than {limit} ms"))
+                .hint("do less in each call, or raise the limit parallel_timeout_ms")
+                .detail("limit_ms", limit);
+            (Cause::ParallelDeadline, error)
+        })
+    }
+
+    /// Takes the tool call from the machine and asks the gate. `None` when the machine has its reply already.
+    fn call(&mut self) -> Option<DriverEvent> {
+        self.fault_point(Stage::Call);
+        let setting = &self.shared.setting;
+        let name = self.machine.with_call(|_, name, _| name.to_owned()).unwrap_or_default();
+        let Some(tool) = setting.tool(&name).cloned() else {
+            let error = setting.unknown_tool(&name);
+            self.machine.reply_error(error);
+            return None;
+        };
+        let limit = bytes(setting.limits.result_bytes);
+        // A watched run goes on until the flag ends it.
+        let unwatched = if self.watched { u64::MAX } else { convert::UNWATCHED };
+        let taken = self.machine.take_call(unwatched, |h, name, args| {
+            let map = convert::arguments(h, &tool, args)?;
+            if let Some(contract) = &tool.contract {
+                let mismatches = contract.check_arguments(h, map)?;
+                if !mismatches.is_empty() {
+                    let text = format!("tool/{name}: {}", sentence(&mismatches));
+                    return Err(Error::new(Reason::InvalidToolArgs, text).into());
+                }
+            }
+            convert::text_of_arguments(h, Value::Map(map), &format!("tool/{name}: its arguments"), limit)
+        });
+        match taken {
+            Ok(arguments) => self.admit(tool, arguments),
+            Err(None) => {
+                // Long arguments of a run that is not watched yet are taken again when it is.
+                if !self.stop_if_over() && !self.watched {
+                    self.watch();
+                }
+                None
+            }
+            Err(Some(error)) => {
+                if matches!(error.reason, Reason::InvalidToolArgs | Reason::ResultLimitExceeded) {
+                    self.refuse(&tool, &error, limit);
+                }
+                self.machine.reply_error(with_signature(error, &tool));
+                None
+            }
+        }
+    }
+
+    fn admit(&mut self, tool: Arc<Tool>, arguments: String) -> Option<DriverEvent> {
+        let worker = self.path.as_ref().map(|path| path.indexes()).unwrap_or_default();
+        let pending = match self.shared.gate.admit(&mut self.ledger, &tool, &arguments, worker) {
+            Decision::Cached(result) => {
+                match result {
+                    CachedResult::Json(json) => self.reply_json(&tool, &json),
+                    CachedResult::Arguments => self.reply_echo(&tool),
+                }
+                return None;
+            }
+            Decision::InProgress(key) => {
+                self.retry = Some((tool, arguments));
+                return Some(DriverEvent::SameCall(key));
+            }
+            Decision::Refused(error, waiters) => {
+                waiters.into_iter().for_each(Waiter::wake);
+                self.machine.reply_error(error);
+                return None;
+            }
+            Decision::Admitted(pending) => pending,
+        };
+        let call = ToolCall {
+            number: pending.number,
+            name: tool.name.clone(),
+            arguments,
+            deadline: self.deadline,
+            cancel: self.cancel.clone(),
+        };
+        self.awaited = Some(AwaitedReply {
+            tool: tool.clone(),
+            since: Instant::now(),
+            number: pending.number,
+            call: Some(pending),
+            shared: self.shared.clone(),
+        });
+        Some(DriverEvent::Call(tool, call))
+    }
+
+    /// Records a call that is not made because of its arguments: as the tool would have got them, or as they are written when
+    /// they are none.
+    fn refuse(&mut self, tool: &Tool, error: &Error, limit: usize) {
+        let arguments = self.machine.with_call(|h, _, args| {
+            convert::with_room(h, limit, || match convert::arguments(h, tool, args) {
+                Ok(map) => convert::json(h, Value::Map(map), &tool.name, limit),
+                Err(_) => convert::json(h, h.vector(args)?, &tool.name, limit),
+            })
+        });
+        let arguments = arguments.and_then(Result::ok).unwrap_or_else(|| "null".to_owned());
+        let worker = self.path.as_ref().map(|path| path.indexes()).unwrap_or_default();
+        self.ledger.refused(&tool.name, Preview::of(&arguments), &error.message, worker);
+    }
+
+    /// Does it wait for the reply to this call?
+    pub(crate) fn waits_for(&self, number: u64) -> bool {
+        self.awaited.as_ref().is_some_and(|awaited| awaited.number == number)
+    }
+
+    /// Gives the tool's reply to the program.
+    pub(crate) fn reply(&mut self, reply: Reply) {
+        self.fault_point(Stage::Reply);
+        let Some(mut awaited) = self.awaited.take() else { return };
+        let Some(call) = awaited.call.take() else { return };
+        let (tool, spent) = (awaited.tool.clone(), awaited.since.elapsed());
+        self.away += spent;
+        let waited = self.shared.gate.complete(&mut self.ledger, call, &reply, spent);
+        waited.into_iter().for_each(Waiter::wake);
+        // A reply that comes too late is dropped.
+        let waited_for = match &reply {
+            Reply::NotMade { tool_threads } => *tool_threads,
+            _ => None,
+        };
+        if self.stop_if_over_after(waited_for) {
+            return;
+        }
+        match reply {
+            Reply::Json(json) => self.reply_json(&tool, &json),
+            Reply::Echo => self.reply_echo(&tool),
+            Reply::Error(error) => {
+                let error = self.tool_failed(&tool, &error);
+                self.machine.reply_error(error);
+            }
+            Reply::Refused(error) => self.machine.reply_error(error),
+            Reply::Late | Reply::NotMade { .. } => {
+                self.machine.stop(Error::new(Reason::Timeout, "a tool did not return in time"));
+            }
+        }
+    }
+
+    fn reply_json(&mut self, tool: &Tool, json: &str) {
+        /// Less is brought in before the deadline is far behind.
+        const SHORT: usize = 1 << 16;
+        if !self.watched && json.len() > SHORT {
+            self.watch();
+        }
+        // A result that does not fit has ended the run: the next step says so.
+        let replied = self.machine.reply(|h| {
+            let value = convert::read_json(h, json).map_err(|fault| no_result(fault, tool))?;
+            checked(h, tool, value)
+        });
+        if replied.is_err_and(|error| error.reason == Reason::Timeout) {
+            self.stop_if_over();
+        }
+    }
+
+    fn reply_echo(&mut self, tool: &Tool) {
+        let _ = self.machine.reply_from_call(|h, _, args| {
+            let value = Value::Map(convert::arguments(h, tool, args)?);
+            checked(h, tool, value)
+        });
+    }
+
+    fn tool_failed(&mut self, tool: &Tool, error: &ToolError) -> Error {
+        let reason = match error.kind {
+            ToolErrorKind::Arguments => Reason::InvalidToolArgs,
+            // A worker's error is named by its call; this one is not the program's.
+            ToolErrorKind::Panic if self.path.is_some() => {
+                self.cause = Some(Cause::ToolPanic);
+                Reason::RuntimeError
+            }
+            ToolErrorKind::Panic | ToolErrorKind::Failed => Reason::ToolError,
+        };
+        with_signature(Error::new(reason, format!("tool/{}: {}", tool.name, error.message)), tool)
+    }
+}
+
+/// The error of a run whose time was over while a call waited for a thread.
+fn no_tool_thread(mut error: Error, most: usize) -> Error {
+    error.message = format!("{}: a tool call waited for one of {most} tool threads, all of them taken", error.message);
+    error
+        .hint("use tools that return, or raise tool_threads (EngineBuilder::tool_threads, --tool-threads)")
+        .detail("tool_threads", most)
+}
+
+fn with_signature(error: Error, tool: &Tool) -> Error {
+    match (&tool.signature, error.reason) {
+        (Some(signature), Reason::InvalidToolArgs) => error.hint(format!("tool/{}: {signature}", tool.name)),
+        _ => error,
+    }
+}
+
+fn no_result(fault: Fault, tool: &Tool) -> Fault {
+    match fault {
+        Fault::Error(error) if error.reason != Reason::MemoryExceeded => {
+            let text = format!("tool/{}: its result cannot be read: {}", tool.name, error.message);
+            Error::new(Reason::ToolError, text).into()
+        }
+        fault => fault,
+    }
+}
+
+/// The result when it fits the tool's signature.
+fn checked<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>) -> Result<Value<'h>, Fault> {
+    let Some(contract) = &tool.contract else { return Ok(value) };
+    let mismatches = contract.check_reply(h, value)?;
+    if mismatches.is_empty() {
+        return Ok(value);
+    }
+    let text = format!("tool/{}: its result does not fit its signature: {}", tool.name, sentence(&mismatches));
+    Err(Error::new(Reason::ToolError, text).into())
+}

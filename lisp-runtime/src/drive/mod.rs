@@ -1,0 +1,12 @@
+//! One machine at work: the driver that resumes it and serves its effects, what all machines of a run share, and the thread
+//! that watches deadlines.
+
+/// The model checker has a module of this name of its own.
+mod atomic {
+    pub(super) use std::sync::atomic::{AtomicUsize, Ordering};
+}
+pub(crate) mod budget;
+pub(crate) mod driver;
+pub(crate) mod setting;
+pub(crate) mod shared;
+pub(crate) mod watchdog;

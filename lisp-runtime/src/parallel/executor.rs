@@ -1,0 +1,261 @@
+//! Where workers run: on the threads of a pool, or on the thread of whoever drives the run.
+
+use super::pool::Pool;
+use super::task::{Task, run_task};
+use crate::tools::bounded::JobTicket;
+use crate::tools::threads::ToolThreads;
+use crate::tools::tool::{Reply, Tool, ToolCall};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Decides on which thread a worker goes on, and when.
+#[derive(Clone)]
+pub(crate) enum Executor {
+    Pool(Arc<PoolExecutor>),
+    Local(Arc<LocalExecutor>),
+}
+
+impl Executor {
+    /// Lets a worker go on when its turn comes.
+    pub(crate) fn spawn(&self, task: Task) {
+        match self {
+            Executor::Pool(on) => on.pool.spawn(move || run_task(task)),
+            Executor::Local(_) if self.is_abandoned() => drop(task),
+            Executor::Local(inline) => inline.lock().ready.push_back(task),
+        }
+    }
+
+    /// Makes a worker's tool call. Gives the worker back when it can go on at once.
+    pub(super) fn call(&self, tool: Arc<Tool>, call: ToolCall, task: Task) -> Option<Task> {
+        match self {
+            Executor::Pool(on) if tool.may_block() && on.tools.most() > 0 => on.call(tool, call, task),
+            Executor::Pool(on) => Some(task.with(tool.call(call, &on.tools))),
+            Executor::Local(inline) => match &inline.tools {
+                Some(tools) => Some(task.with(tool.call(call, tools))),
+                None => {
+                    inline.park(call, task);
+                    None
+                }
+            },
+        }
+    }
+
+    /// Lines of a worker, in a run whose prints go out as they happen.
+    pub(super) fn printed(&self, lines: Vec<String>) {
+        if let Executor::Local(inline) = self {
+            inline.lock().printed.extend(lines);
+        }
+    }
+
+    /// Has the run been dropped?
+    pub(super) fn is_abandoned(&self) -> bool {
+        match self {
+            Executor::Pool(_) => false,
+            Executor::Local(inline) => inline.abandoned.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// The workers of a run on the threads of a pool. What may wait is called on the threads for tools.
+pub(crate) struct PoolExecutor {
+    pool: Pool,
+    tools: ToolThreads,
+    /// Workers that wait for a call on a thread for tools, by the number of their call.
+    parked: Mutex<BTreeMap<u64, Parked>>,
+}
+
+struct Parked {
+    task: Task,
+    /// Its place in the queue; `None` once a thread has begun the call.
+    queued: Option<JobTicket>,
+    /// Its reply is not waited for beyond the worker's time.
+    detached: bool,
+}
+
+impl PoolExecutor {
+    pub(crate) fn new(pool: Pool, tools: ToolThreads) -> Arc<Self> {
+        Arc::new(PoolExecutor { pool, tools, parked: Mutex::default() })
+    }
+
+    fn parked(&self) -> MutexGuard<'_, BTreeMap<u64, Parked>> {
+        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has a call made on a thread for tools. Gives the worker back when it can go on at once.
+    fn call(self: &Arc<Self>, tool: Arc<Tool>, call: ToolCall, task: Task) -> Option<Task> {
+        let (number, detached) = (call.number, tool.detached);
+        // The lock is held until the call has its place: a thread may begin it before this one is through.
+        let mut parked = self.parked();
+        parked.insert(number, Parked { task, queued: None, detached });
+        let on = self.clone();
+        match self.tools.submit(Box::new(move || on.make(number, &tool, &call))) {
+            Ok(ticket) => {
+                if let Some(it) = parked.get_mut(&number) {
+                    it.queued = Some(ticket);
+                }
+                None
+            }
+            Err(job) if detached => {
+                drop(job);
+                let it = parked.remove(&number)?;
+                Some(it.task.with(Reply::no_thread()))
+            }
+            // Better here and late than not at all.
+            Err(job) => {
+                drop(parked);
+                job();
+                None
+            }
+        }
+    }
+
+    /// Makes a call whose turn has come, unless nobody waits for it any more.
+    fn make(&self, number: u64, tool: &Tool, call: &ToolCall) {
+        let mut parked = self.parked();
+        let Some(it) = parked.get_mut(&number) else { return };
+        let waited = it.queued.take().is_some_and(|ticket| ticket.waits);
+        drop(parked);
+        let reply = if call.is_over() { self.not_made(waited) } else { tool.call_here(call) };
+        // The guard goes before the worker goes on.
+        let parked = self.parked().remove(&number);
+        if let Some(it) = parked {
+            it.task.go_on_with(reply);
+        }
+    }
+
+    fn not_made(&self, waited: bool) -> Reply {
+        Reply::NotMade { tool_threads: waited.then(|| self.tools.most()) }
+    }
+
+    /// Workers whose time is over do not wait for a thread any more, nor for a detached tool.
+    pub(crate) fn end_those_that_are_over(&self) {
+        let mut parked = self.parked();
+        let is_over = |it: &mut Parked| {
+            (it.queued.is_some() || it.detached) && it.task.driver().is_some_and(|driver| driver.is_over())
+        };
+        let over: Vec<u64> = parked.iter_mut().filter_map(|(&number, it)| is_over(it).then_some(number)).collect();
+        let over: Vec<Parked> = over.iter().filter_map(|number| parked.remove(number)).collect();
+        drop(parked);
+        for Parked { task, queued, .. } in over {
+            let reply = match queued {
+                Some(ticket) => {
+                    // One that a thread has just taken finds nobody waiting, and is not made either.
+                    self.tools.withdraw(ticket);
+                    self.not_made(ticket.waits)
+                }
+                None => Reply::Late,
+            };
+            task.go_on_with(reply);
+        }
+    }
+}
+
+/// The workers of a run that go on one after the other, on one thread.
+#[derive(Default)]
+pub(crate) struct LocalExecutor {
+    /// Where detached tools are called; `None` in a run that is driven by hand: whoever drives it answers the calls.
+    tools: Option<ToolThreads>,
+    state: Mutex<State>,
+    abandoned: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    ready: VecDeque<Task>,
+    /// Workers that wait for the host's reply, by the number of their call.
+    parked: BTreeMap<u64, (ToolCall, Task)>,
+    printed: Vec<String>,
+}
+
+impl LocalExecutor {
+    pub(crate) fn by_hand() -> Self {
+        LocalExecutor::default()
+    }
+
+    pub(crate) fn calling_on(tools: ToolThreads) -> Self {
+        LocalExecutor { tools: Some(tools), ..LocalExecutor::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn park(&self, call: ToolCall, task: Task) {
+        self.lock().parked.insert(call.number, (call, task));
+    }
+
+    /// Takes workers on until all wait for the host or none is left.
+    pub(crate) fn run(&self) {
+        self.run_showing(&mut drop);
+    }
+
+    /// The same; `show` gets the lines that workers print, as they happen.
+    pub(crate) fn run_showing(&self, show: &mut dyn FnMut(Vec<String>)) {
+        loop {
+            let next = self.lock().ready.pop_front();
+            match next {
+                Some(task) => {
+                    run_task(task);
+                    let printed = std::mem::take(&mut self.lock().printed);
+                    if !printed.is_empty() {
+                        show(printed);
+                    }
+                }
+                None if self.end_those_that_are_over() => {}
+                None => return,
+            }
+        }
+    }
+
+    /// Workers whose time is over do not wait for the host any more. Answers whether there was one.
+    fn end_those_that_are_over(&self) -> bool {
+        let mut state = self.lock();
+        let mut over = Vec::new();
+        for (&number, (_, task)) in &mut state.parked {
+            if task.driver().is_some_and(|driver| driver.is_over()) {
+                over.push(number);
+            }
+        }
+        let over: Vec<Task> = over.iter().filter_map(|number| state.parked.remove(number)).map(|it| it.1).collect();
+        drop(state);
+        let any = !over.is_empty();
+        for mut task in over {
+            if let Some(driver) = task.driver() {
+                driver.stop_if_over();
+            }
+            task.go_on();
+        }
+        any
+    }
+
+    /// When the time of the first worker is over that waits for the host.
+    pub(crate) fn wake_at(&self) -> Option<Instant> {
+        self.lock().parked.values_mut().filter_map(|(_, task)| task.driver()?.ends_at()).min()
+    }
+
+    /// The calls that wait for the host, the oldest first.
+    pub(crate) fn waiting(&self) -> Vec<ToolCall> {
+        self.lock().parked.values().map(|(call, _)| call.clone()).collect()
+    }
+
+    /// The host's reply to a call. Answers false when the call does not wait any more.
+    pub(crate) fn reply(&self, number: u64, reply: Reply) -> bool {
+        let parked = self.lock().parked.remove(&number);
+        match parked {
+            Some((_, task)) => {
+                task.go_on_with(reply);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The run is dropped: its workers are, too.
+    pub(crate) fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Relaxed);
+        let state = std::mem::take(&mut *self.lock());
+        drop(state);
+    }
+}

@@ -1,0 +1,266 @@
+//! The half that drives the machine.
+
+use super::job::Job;
+use super::report::{CallReply, PrintsSent, Report};
+use super::set::SetOfJob;
+use crate::api::engine::Engine;
+use crate::api::input::{DataSet, Input, Source};
+use crate::api::program::Program;
+use crate::api::run::{Run, RunEvent};
+use crate::api::session::Session;
+use crate::parallel::executor::{Executor, LocalExecutor};
+use crate::parallel::task::run_task;
+use crate::terms::cancel::Cancel;
+use crate::terms::clock::Clock;
+use crate::terms::limits::{Limits, bytes};
+use crate::terms::outcome::{Figures, Outcome, Phase, Problem};
+use crate::tools::tool::{Tool, ToolCall};
+use lisp_core::{Error, Reason};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// What a far half asks of the one that sent it.
+pub trait RunHost {
+    /// The program has printed these lines.
+    fn printed(&mut self, lines: Vec<String>);
+    /// The program stands here: told with what it prints, before it calls or has workers, and now and then while it computes.
+    fn figures(&mut self, figures: Figures);
+    /// The program, or a worker of it, calls a tool. Several calls may be under way at once.
+    fn call(&mut self, call: GuestCall<'_>);
+    /// Waits for the reply to any of the calls under way, and returns it with the call's number; `None` when there is none at
+    /// the moment `until`. To end the wait, [`CallReply::Late`] is a reply.
+    fn next_reply(&mut self, until: Option<Instant>) -> Option<(u64, CallReply)>;
+}
+
+/// A call of a tool on its way to the other half.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GuestCall<'a> {
+    /// Its number in the run, from 1.
+    pub number: u64,
+    /// The way to the worker that makes it; empty for the program itself.
+    pub worker: Cow<'a, [u32]>,
+    /// The tool's name.
+    pub name: Cow<'a, str>,
+    /// Its arguments, a JSON object.
+    pub arguments: Cow<'a, str>,
+}
+
+/// The half that drives the machine, turn after turn.
+pub struct GuestHalf {
+    job: Result<GuestJob, Box<Problem>>,
+    limits: Limits,
+    cancel: Cancel,
+}
+
+/// Who runs a job's programs.
+enum GuestJob {
+    Once(Engine, Program, Box<Input<'static>>, Arc<AtomicBool>),
+    Session(Box<Session>),
+}
+
+impl std::fmt::Debug for GuestHalf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GuestHalf").finish_non_exhaustive()
+    }
+}
+
+impl GuestHalf {
+    /// Takes a job up: what can be wrong with it is in the first report. `alarm` is to be set at the deadline by
+    /// whoever has no watchdog thread, and when `cancel` is used. `clock` asks the other half what its clock says
+    /// ([`HostHalf::time`](crate::HostHalf::time)), where that is one of its own. `sets` are the data sets that are here already, in
+    /// the order in which the other half knows them.
+    pub fn new(
+        job: Job<'_>,
+        sets: &[DataSet],
+        alarm: Arc<AtomicBool>,
+        cancel: Cancel,
+        clock: impl Fn() -> i64 + Send + Sync + 'static,
+    ) -> Self {
+        let limits = job.limits;
+        let clock = if job.host_clock { Clock::of_host(clock) } else { Clock::default() };
+        GuestHalf { job: accept(job, sets, alarm, &cancel, clock), limits, cancel }
+    }
+
+    /// Runs the job's program, or in a session the program of one more turn. The deadline counts from `started`.
+    pub fn run(&mut self, started: Instant, turn: Option<&str>, host: &mut dyn RunHost) -> Report {
+        let mut shown = PrintsSent::default();
+        let mut drive = |run: &mut Run| {
+            let outcome = drive(run, host);
+            shown = PrintsSent { lines: run.driver.shown, mixed: run.driver.mixed };
+            outcome
+        };
+        let outcome = match &mut self.job {
+            Err(problem) => Outcome::of_problem(problem.clone(), self.limits),
+            Ok(GuestJob::Once(engine, program, input, alarm)) => {
+                let mut setting = match engine.setting(input) {
+                    Ok(setting) => setting,
+                    Err(problem) => return Report::of(engine.ended(started, problem, self.limits), shown, Vec::new()),
+                };
+                setting.alarm = Some(alarm.clone());
+                match Run::set_up(started, setting, program, input, 0) {
+                    Ok(mut run) => drive(&mut run),
+                    Err(problem) => engine.ended(started, problem, self.limits),
+                }
+            }
+            Ok(GuestJob::Session(session)) => {
+                self.cancel.reset();
+                session.eval_since(started, turn.unwrap_or_default(), &mut drive)
+            }
+        };
+        self.report(outcome, shown)
+    }
+
+    /// Brings the definitions of a session out. The deadline counts from `started`.
+    pub fn memory(&mut self, started: Instant) -> Report {
+        let outcome = match &mut self.job {
+            Err(problem) => Outcome::of_problem(problem.clone(), self.limits),
+            Ok(GuestJob::Once(..)) => {
+                let error = Error::new(Reason::HostFault, "there is no session");
+                Outcome::of_problem(Box::new(Problem::new(error, Phase::Result)), self.limits)
+            }
+            Ok(GuestJob::Session(session)) => {
+                self.cancel.reset();
+                match session.memory_since(started) {
+                    Ok(memory) => Outcome::of_memory(memory, self.limits),
+                    Err(problem) => Outcome::of_problem(problem, self.limits),
+                }
+            }
+        };
+        self.report(outcome, PrintsSent::default())
+    }
+
+    fn report(&mut self, outcome: Outcome, shown: PrintsSent) -> Report {
+        let names = match &mut self.job {
+            Ok(GuestJob::Session(session)) => session.names(),
+            _ => Vec::new(),
+        };
+        Report::of(outcome, shown, names)
+    }
+}
+
+fn accept(
+    job: Job<'_>,
+    sets: &[DataSet],
+    alarm: Arc<AtomicBool>,
+    cancel: &Cancel,
+    clock: Clock,
+) -> Result<GuestJob, Box<Problem>> {
+    // The other half counts the calls.
+    let limits = Limits { tool_calls: 0, ..job.limits };
+    let mut builder = Engine::builder().limits(limits);
+    builder.clock = clock;
+    builder.cores = Some(job.cores);
+    for face in job.tools {
+        let tool = Tool::external(face.name);
+        builder = builder.grant(match face.signature {
+            Some(text) if face.checked => tool.signature(text),
+            Some(text) => tool.described(text.into_owned()),
+            None => tool,
+        });
+    }
+    let started = Instant::now();
+    let compile = |source: &str| Program::compile_since(started, source, &limits, Some(cancel));
+    let broken = |why: String| Box::new(Problem::new(Error::new(Reason::HostFault, why), Phase::Setup));
+    let engine = builder.build().map_err(|error| broken(error.to_string()))?;
+    let mut input = Input::new().strict_data(job.strict_data).cancel_with(cancel);
+    for (index, source) in job.setup.iter().enumerate() {
+        let program = compile(source).map_err(|mut problem| {
+            problem.setup = Some(index);
+            problem
+        })?;
+        input = input.setup(&program);
+    }
+    input.sources = job.sources.into_owned().into_iter().map(Source::into_owned).collect();
+    input.signature = job.signature.map(|text| Cow::Owned(text.into_owned()));
+    (input.now_ms, input.makes) = (job.now_ms, job.makes);
+    input.clock = job.clock.into_owned();
+    let program = if job.session { None } else { Some(compile(&job.program)?) };
+    for set in &job.sets {
+        let set = match set {
+            SetOfJob::Known(at) => sets.get(*at).cloned().ok_or_else(|| broken("a data set is not here".to_owned())),
+            SetOfJob::Sent(set) => set.import_within(bytes(limits.setup_heap_bytes)).map_err(|mut problem| {
+                if problem.reason() == Reason::MemoryExceeded {
+                    problem.error = problem.error.detail("budget_bytes", limits.heap_bytes);
+                }
+                problem
+            }),
+        };
+        input = input.data_set(&set?);
+    }
+    let Some(program) = program else {
+        let mut session = engine.session(input);
+        session.alarm = Some(alarm);
+        return Ok(GuestJob::Session(Box::new(session)));
+    };
+    Ok(GuestJob::Once(engine, program, Box::new(input), alarm))
+}
+
+fn drive(run: &mut Run, host: &mut dyn RunHost) -> Outcome {
+    let inline = run.by_hand.get_or_insert_with(|| Arc::new(LocalExecutor::by_hand())).clone();
+    // Calls up to this number are with the host.
+    let mut sent = 0;
+    let mut workers_printed = false;
+    loop {
+        if !run.is_back(Duration::ZERO) {
+            inline.run_showing(&mut |lines| {
+                workers_printed = true;
+                host.printed(lines);
+            });
+            let calls = inline.waiting();
+            if run.is_back(if calls.is_empty() { Run::LONG } else { Duration::ZERO }) {
+                continue;
+            }
+            for call in calls.iter().filter(|call| call.number > sent) {
+                host.call(GuestCall::of(call));
+            }
+            sent = calls.last().map_or(sent, |call| sent.max(call.number));
+            // Workers whose time is over do not wait for the host.
+            if let Some((number, reply)) = host.next_reply(inline.wake_at()) {
+                run.reply_to(number, reply.into());
+            }
+            continue;
+        }
+        match run.advance() {
+            RunEvent::Printed(lines) => {
+                host.printed(lines);
+                host.figures(run.figures());
+            }
+            RunEvent::Beat => host.figures(run.figures()),
+            RunEvent::Call(_, call) => {
+                host.figures(run.figures());
+                host.call(GuestCall::of(&call));
+                sent = call.number;
+                while run.driver.waits_for(call.number) {
+                    if let Some((number, reply)) = host.next_reply(None) {
+                        run.reply_to(number, reply.into());
+                    }
+                }
+            }
+            RunEvent::Workers => {
+                host.figures(run.figures());
+                if let Some(first) = run.send_workers(Executor::Local(inline.clone())) {
+                    run_task(first);
+                }
+            }
+            RunEvent::Done(outcome) => {
+                // What they printed may have come in another order, or not be kept: the report has all lines.
+                run.driver.mixed |= workers_printed;
+                return *outcome;
+            }
+        }
+    }
+}
+
+impl<'a> GuestCall<'a> {
+    fn of(call: &'a ToolCall) -> Self {
+        GuestCall {
+            number: call.number,
+            worker: Cow::Owned(call.worker()),
+            name: Cow::Borrowed(&call.name),
+            arguments: Cow::Borrowed(&call.arguments),
+        }
+    }
+}

@@ -1,0 +1,487 @@
+//! The half that keeps what must outlive the other.
+
+use super::guest::GuestCall;
+use super::report::{CallReply, RefusedCall, Report};
+use crate::api::engine::Engine;
+use crate::api::input::Input;
+use crate::drive::shared::RunShared;
+use crate::terms::cancel::Cancel;
+use crate::terms::clock::{Clock, RunClock};
+use crate::terms::deadline::{deadline, micros};
+use crate::terms::limits::Limits;
+use crate::terms::observer::Observed;
+use crate::terms::outcome::{Answer, Figures, Outcome, Phase, Problem, Usage};
+use crate::terms::print_hook::PrintHook;
+use crate::tools::bounded::JobTicket;
+use crate::tools::cache::CachedResult;
+use crate::tools::gate::{Decision, PendingCall, ToolGate};
+use crate::tools::ledger::Ledger;
+use crate::tools::threads::ToolThreads;
+use crate::tools::tool::{Reply, Tool, ToolCall, Tools};
+use lisp_core::context::Prints;
+use lisp_core::{Error, Reason};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The half of a run that stays: tools, ledger, prints so far, clock.
+pub struct HostHalf {
+    started: Instant,
+    deadline: Option<Instant>,
+    limits: Limits,
+    pub(super) tools: BTreeMap<String, Arc<Tool>>,
+    cancel: Cancel,
+    cancellable: bool,
+    gate: ToolGate<DuplicateCall>,
+    threads: ToolThreads,
+    ledger: Ledger,
+    in_tools: Duration,
+    /// What was told last, and when.
+    figures: Option<(Figures, Instant)>,
+    prints: Vec<String>,
+    print_bytes: u64,
+    /// Lines beyond the limit, until a report says what is kept.
+    prints_dropped: u64,
+    clock: Clock,
+    most_readings: usize,
+    on_print: Option<PrintHook>,
+    observed: Observed,
+    /// How many lines the hook has seen. A report may have all lines again, in the program's order.
+    hooked: usize,
+    /// Turns of the session before the first one that the other half has seen.
+    turns_before: u64,
+}
+
+impl std::fmt::Debug for HostHalf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostHalf").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// A call that waits for the same one to end.
+struct DuplicateCall {
+    tool: Arc<Tool>,
+    call: GuestCall<'static>,
+}
+
+/// What a call of a tool began with.
+#[allow(clippy::large_enum_variant, reason = "it is taken apart at once")]
+#[derive(Debug)]
+pub enum CallStarted {
+    /// It has its reply already.
+    Ready(CallReply),
+    /// It is in the ledger, and to be made.
+    Call(HostCall),
+    /// The same call is under way: what becomes of it comes with that one's end.
+    Later,
+}
+
+/// A call in the ledger that is to be made, on any thread.
+pub struct HostCall {
+    tool: Arc<Tool>,
+    call: ToolCall,
+    /// The other half's number of it.
+    number: u64,
+    pending: PendingCall,
+    since: Instant,
+    threads: ToolThreads,
+}
+
+impl std::fmt::Debug for HostCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostCall").field("call", &self.call).finish_non_exhaustive()
+    }
+}
+
+impl HostCall {
+    /// Makes the call on this thread; a detached tool is called on one of the engine's tool threads. When the run's time is
+    /// over the call is not made.
+    pub fn make(self) -> CallDone {
+        let reply = self.tool.call(self.call, &self.threads);
+        CallDone { reply, number: self.number, pending: self.pending, spent: self.since.elapsed() }
+    }
+
+    /// Has the call made on one of the engine's tool threads, when its turn comes; `done` is called there with what came of
+    /// it.
+    ///
+    /// # Errors
+    /// The call, when there is no thread for it.
+    pub fn queue(self, done: impl FnOnce(CallDone) + Send + 'static) -> Result<QueuedCall, Box<HostCall>> {
+        if self.threads.most() == 0 {
+            return Err(Box::new(self));
+        }
+        let threads = self.threads.clone();
+        let call = Arc::new(Mutex::new(Some(Box::new(self))));
+        let its = call.clone();
+        let job = move || {
+            let taken = lock(&its).take();
+            if let Some(pending) = taken {
+                done(pending.make_here());
+            }
+        };
+        match threads.submit(Box::new(job)) {
+            Ok(ticket) => Ok(QueuedCall { call, ticket, threads }),
+            // A job that was given back has not begun.
+            Err(_) => {
+                let taken = lock(&call).take();
+                taken.map_or_else(|| Ok(QueuedCall { call, ticket: JobTicket::default(), threads }), Err)
+            }
+        }
+    }
+
+    /// Makes the call on this thread, be the tool detached or not.
+    fn make_here(self) -> CallDone {
+        let reply = self.tool.call_here(&self.call);
+        CallDone { reply, number: self.number, pending: self.pending, spent: self.since.elapsed() }
+    }
+}
+
+/// A call that waits for a tool thread, or is made on one.
+pub struct QueuedCall {
+    /// `None` when a thread has begun it.
+    call: Arc<Mutex<Option<Box<HostCall>>>>,
+    ticket: JobTicket,
+    threads: ToolThreads,
+}
+
+impl std::fmt::Debug for QueuedCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("QueuedCall").finish_non_exhaustive()
+    }
+}
+
+impl QueuedCall {
+    /// Takes the call back: it is not made. `None` when a thread has begun it.
+    pub fn withdraw(&self) -> Option<CallDone> {
+        let call = lock(&self.call).take()?;
+        self.threads.withdraw(self.ticket);
+        let reply = Reply::NotMade { tool_threads: self.ticket.waits.then(|| self.threads.most()) };
+        Some(CallDone { reply, number: call.number, pending: call.pending, spent: call.since.elapsed() })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A call that has ended.
+pub struct CallDone {
+    reply: Reply,
+    number: u64,
+    pending: PendingCall,
+    spent: Duration,
+}
+
+impl CallDone {
+    /// The call's number in the run.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+impl std::fmt::Debug for CallDone {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CallDone").field("spent", &self.spent).finish_non_exhaustive()
+    }
+}
+
+impl HostHalf {
+    pub(super) fn new(started: Instant, engine: &Engine, input: &Input<'_>, limits: Limits) -> Self {
+        let own = input.tools.as_deref().into_iter();
+        // A tool of the run takes the place of the engine's.
+        let tools = [engine.tools()].into_iter().chain(own).flat_map(Tools::all);
+        HostHalf {
+            started,
+            deadline: deadline(started, limits.timeout_ms),
+            limits,
+            tools: tools.map(|tool| (tool.name.clone(), tool.clone())).collect(),
+            cancel: input.cancel.clone().unwrap_or_default(),
+            cancellable: input.cancel.is_some(),
+            gate: ToolGate::new(limits.tool_calls),
+            threads: engine.tool_threads().clone(),
+            ledger: Ledger::default(),
+            in_tools: Duration::ZERO,
+            figures: None,
+            prints: Vec::new(),
+            print_bytes: 0,
+            prints_dropped: 0,
+            clock: engine.clock().clone(),
+            most_readings: input.clock.len().max(RunClock::MOST),
+            on_print: input.on_print.clone(),
+            observed: engine.observed().clone(),
+            hooked: 0,
+            turns_before: 0,
+        }
+    }
+
+    /// Begins one more turn of a session.
+    pub fn next_turn(&mut self) {
+        self.started = Instant::now();
+        self.deadline = deadline(self.started, self.limits.timeout_ms);
+        self.gate = ToolGate::new(self.limits.tool_calls);
+        self.ledger = Ledger::default();
+        self.in_tools = Duration::ZERO;
+        self.figures = None;
+        self.prints = Vec::new();
+        self.print_bytes = 0;
+        self.prints_dropped = 0;
+        self.hooked = 0;
+    }
+
+    /// Says that the session had so many turns before the first one of this other half: places in earlier turns are told by
+    /// the number of the turn in the session.
+    #[must_use]
+    pub fn after_turns(mut self, turns: u64) -> Self {
+        self.turns_before = turns;
+        self
+    }
+
+    /// When the turn began.
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// When it is to be over; `None` is never.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// What the engine's clock says now, in milliseconds since 1970-01-01T00:00:00Z; `None` when it panicked.
+    pub fn time(&self) -> Option<i64> {
+        catch_unwind(AssertUnwindSafe(|| self.clock.read())).ok()
+    }
+
+    /// The most readings of the clock that a report may have.
+    pub fn most_readings(&self) -> usize {
+        self.most_readings
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The handle that ends the run.
+    pub fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    /// The most calls that may be under way at once: one of the program, or one of each worker.
+    pub fn most_calls(&self) -> usize {
+        usize::try_from(RunShared::slots(&self.limits)).unwrap_or(usize::MAX).saturating_add(1)
+    }
+
+    /// Has anybody but this half the handle?
+    pub fn is_cancellable(&self) -> bool {
+        self.cancellable
+    }
+
+    /// Takes lines that the program printed, as many as the limit `prints_bytes` allows. Workers may print more than that
+    /// together; which lines are kept then, the report says.
+    pub fn printed(&mut self, lines: Vec<String>) {
+        for line in lines {
+            let bytes = (line.len() + Prints::LINE_BYTES) as u64;
+            let full =
+                self.limits.prints_bytes > 0 && self.print_bytes.saturating_add(bytes) > self.limits.prints_bytes;
+            // After one that has no room no other is kept, or the lines would seem to follow each other.
+            if full || self.prints_dropped > 0 {
+                self.prints_dropped = self.prints_dropped.saturating_add(1);
+                continue;
+            }
+            self.print_bytes = self.print_bytes.saturating_add(bytes);
+            self.prints.push(line);
+        }
+        self.show_prints();
+    }
+
+    /// Takes the lines of a report: those that are left, or all of them in the program's order. False when they are more
+    /// than the limits allow: then the other half does not keep to them.
+    #[must_use]
+    fn reported(&mut self, lines: Vec<String>, whole: bool) -> bool {
+        /// The last line says how many more there were.
+        const LAST: u64 = 200;
+        if whole {
+            (self.prints, self.print_bytes, self.prints_dropped) = (Vec::new(), 0, 0);
+        }
+        let bytes: usize = lines.iter().map(|line| line.len() + Prints::LINE_BYTES).sum();
+        self.print_bytes = self.print_bytes.saturating_add(bytes as u64);
+        let most = self.limits.prints_bytes;
+        if most > 0 && self.print_bytes > most.saturating_add(LAST) {
+            return false;
+        }
+        self.prints.extend(lines);
+        self.show_prints();
+        true
+    }
+
+    /// Shows the host's hook the lines that it has not seen.
+    fn show_prints(&mut self) {
+        if let Some(hook) = &self.on_print {
+            hook.show(self.prints.get(self.hooked..).unwrap_or_default());
+        }
+        self.hooked = self.hooked.max(self.prints.len());
+    }
+
+    /// Begins a call: answers it from the cache, refuses it, or enters it into the ledger.
+    pub fn begin(&mut self, call: GuestCall<'_>) -> CallStarted {
+        let Some(tool) = self.tools.get(&*call.name).cloned() else {
+            let error = Error::new(Reason::UnknownTool, format!("there is no tool/{}", call.name));
+            return CallStarted::Ready(CallReply::Refused((&error).into()));
+        };
+        let GuestCall { number, worker, name, arguments } = call;
+        let call = GuestCall {
+            number,
+            worker: Cow::Owned(worker.into_owned()),
+            name: Cow::Owned(name.into_owned()),
+            arguments: Cow::Owned(arguments.into_owned()),
+        };
+        self.admit(DuplicateCall { tool, call })
+    }
+
+    fn admit(&mut self, asked: DuplicateCall) -> CallStarted {
+        let DuplicateCall { tool, call } = &asked;
+        let number = call.number;
+        match self.gate.admit(&mut self.ledger, tool, &call.arguments, call.worker.to_vec()) {
+            Decision::Cached(result) => {
+                self.ledger.number_last(number);
+                CallStarted::Ready(match result {
+                    CachedResult::Json(json) => CallReply::Json(json.as_ref().to_owned()),
+                    CachedResult::Arguments => CallReply::Echo,
+                })
+            }
+            Decision::InProgress(key) => match self.gate.wait(&key, asked) {
+                None => CallStarted::Later,
+                Some(asked) => self.admit(asked),
+            },
+            // Nobody else asks this gate meanwhile: there are no waiters.
+            Decision::Refused(error, _) => {
+                self.ledger.number_last(number);
+                CallStarted::Ready(CallReply::Refused((&error).into()))
+            }
+            Decision::Admitted(pending) => {
+                self.ledger.number_last(number);
+                let DuplicateCall { tool, call } = asked;
+                let call = ToolCall {
+                    number,
+                    name: tool.name.clone(),
+                    arguments: call.arguments.into_owned(),
+                    deadline: self.deadline,
+                    cancel: self.cancel.clone(),
+                };
+                let threads = self.threads.clone();
+                CallStarted::Call(HostCall { tool, call, number, pending, since: Instant::now(), threads })
+            }
+        }
+    }
+
+    /// Records how a call ended. Answers its number and reply, and what becomes of calls that waited for it.
+    pub fn end(&mut self, ended: CallDone) -> Vec<(u64, CallStarted)> {
+        self.in_tools += ended.spent;
+        let waited = self.gate.complete(&mut self.ledger, ended.pending, &ended.reply, ended.spent);
+        let mut begun = vec![(ended.number, CallStarted::Ready(ended.reply.into()))];
+        for asked in waited {
+            let number = asked.call.number;
+            match self.admit(asked) {
+                CallStarted::Later => {}
+                ready => begun.push((number, ready)),
+            }
+        }
+        begun
+    }
+
+    /// The outcome of a report.
+    pub fn finish(&mut self, mut report: Report) -> Outcome {
+        let prints = std::mem::take(&mut report.prints);
+        let clock = std::mem::take(&mut report.clock);
+        if clock.len() > self.most_readings {
+            return self
+                .fail(Error::new(Reason::HostFault, "the run's process asked for the time more than it may"), None);
+        }
+        if !self.reported(prints, report.whole) {
+            return self.fail(Error::new(Reason::HostFault, "the run's process printed more than it may"), None);
+        }
+        self.ledger.sort_by_numbers(&report.calls);
+        for RefusedCall { place, worker, name, arguments, error } in std::mem::take(&mut report.refused) {
+            let before = self.ledger.len();
+            self.ledger.refused(&name, arguments, &error, worker);
+            if self.ledger.len() > before {
+                self.ledger.move_last(usize::try_from(place).unwrap_or(usize::MAX));
+            }
+        }
+        self.ledger.count(report.more_refused);
+        let (mut answer, [prints_dropped, prints_cut], usage) = report.into_answer();
+        if let Err(problem) = &mut answer {
+            let turns = problem.calls.iter_mut().map(|call| &mut call.turn).chain([&mut problem.turn]);
+            turns.flatten().for_each(|turn| *turn = turn.saturating_add(self.turns_before));
+        }
+        Outcome { clock, prints_cut, ..self.outcome(answer, prints_dropped, usage) }
+    }
+
+    /// The definitions that a report brings.
+    ///
+    /// # Errors
+    /// The outcome that says why there are none.
+    pub fn finish_memory(&mut self, report: Report) -> Result<String, Box<Outcome>> {
+        let outcome = self.finish(report);
+        match outcome.memory() {
+            Some(memory) => Ok(memory.to_owned()),
+            None if outcome.problem().is_some() => Err(Box::new(outcome)),
+            None => Err(Box::new(self.fail(Error::new(Reason::HostFault, "no definitions came"), Some(Phase::Result)))),
+        }
+    }
+
+    /// Takes what the far half says of where it stands.
+    pub fn figures(&mut self, figures: Figures) {
+        self.figures = Some((figures, Instant::now()));
+    }
+
+    /// The outcome of a far half that broke or was killed: with the prints and the ledger up to then, and the figures that it
+    /// told last.
+    pub fn fail(&mut self, error: Error, phase: Option<Phase>) -> Outcome {
+        let problem = Box::new(Problem::new(error, phase.unwrap_or(Phase::Eval)));
+        let compute = self.started.elapsed().saturating_sub(self.in_tools);
+        let usage = match self.figures {
+            None => Usage { compute_us: micros(compute), ..Usage::default() },
+            Some((figures, told)) => Usage {
+                compute_us: micros(compute),
+                fuel: figures.fuel,
+                baseline_bytes: Some(figures.baseline_bytes),
+                heap_peak_bytes: figures.heap_peak_bytes,
+                allocated_bytes: figures.allocated_bytes,
+                compactions: figures.compactions,
+                figures_age_us: Some(micros(told.elapsed())),
+                ..Usage::default()
+            },
+        };
+        let dropped = std::mem::take(&mut self.prints_dropped);
+        if dropped > 0 {
+            self.prints.push(Prints::mark(dropped, self.limits.prints_bytes));
+            self.show_prints();
+        }
+        self.outcome(Err(problem), dropped, usage)
+    }
+
+    fn outcome(&mut self, answer: Result<Answer, Box<Problem>>, prints_dropped: u64, mut usage: Usage) -> Outcome {
+        usage.duration_us = micros(self.started.elapsed());
+        usage.tool_calls = self.gate.calls();
+        let prints = std::mem::take(&mut self.prints);
+        let value = answer.as_ref().map_or(0, |a| a.json.as_ref().map_or(0, String::len));
+        usage.output_bytes = (prints.iter().map(String::len).sum::<usize>() + value) as u64;
+        let calls = self.ledger.numbers();
+        let (ledger, ledger_dropped) = self.ledger.take();
+        self.observed.ended(Outcome {
+            answer,
+            prints,
+            prints_dropped,
+            prints_cut: 0,
+            usage,
+            ledger,
+            ledger_dropped,
+            clock: Vec::new(),
+            calls,
+            limits: self.limits,
+        })
+    }
+}

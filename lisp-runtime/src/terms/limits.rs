@@ -1,0 +1,242 @@
+//! What a run may use. Every limit is on by default; a client may ask for tighter ones, never for looser ones.
+
+use serde::{Deserialize, Serialize};
+
+/// What a limit of 0 means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Zero {
+    /// There is no limit.
+    Off,
+    /// Nothing at all is allowed.
+    Nothing,
+}
+
+impl Zero {
+    /// The tighter of two limits.
+    fn tighter(self, a: u64, b: u64) -> u64 {
+        match (self, a, b) {
+            (Zero::Off, 0, other) | (Zero::Off, other, 0) => other,
+            _ => a.min(b),
+        }
+    }
+}
+
+macro_rules! limits {
+    ($($(#[$doc:meta])* $name:ident, $with:ident = $default:expr, $zero:expr;)*) => {
+        /// The limits of a run. [`Limits::default`] has them all on; [`Limits::unlimited`] is the ceiling of a host
+        /// that leaves the choice to its clients.
+        ///
+        /// ```
+        /// use lisp_runtime::Limits;
+        /// let limits = Limits::default().with_timeout_ms(50).with_heap_bytes(1_000_000);
+        /// assert_eq!(limits.setup_heap_bytes, 4_000_000);
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[non_exhaustive]
+        pub struct Limits { $($(#[$doc])* pub $name: u64,)* }
+
+        /// Some limits, as a client asks for them. What is absent stays as the host has it.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, expecting = "an object of limits")]
+        #[non_exhaustive]
+        pub struct LimitsRequest {
+            $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $name: Option<u64>,)*
+        }
+
+        impl Default for Limits {
+            fn default() -> Self {
+                Limits { $($name: $default,)* }
+            }
+        }
+
+        impl Limits {
+            /// The names of all limits.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
+
+            $($(#[$doc])*
+            #[must_use]
+            pub fn $with(self, value: u64) -> Self {
+                self.with(&LimitsRequest { $name: Some(value), ..LimitsRequest::default() })
+            })*
+
+            /// These limits with those that are asked for in their place, looser ones too. A set-up ceiling and a
+            /// worker's budget that are not asked for follow the heap budget.
+            #[must_use]
+            pub fn with(mut self, asked: &LimitsRequest) -> Self {
+                if let Some(heap) = asked.heap_bytes {
+                    self.setup_heap_bytes = heap.saturating_mul(Self::SETUP_FACTOR);
+                    self.worker_heap_bytes = heap;
+                }
+                $(if let Some(value) = asked.$name {
+                    self.$name = value;
+                })*
+                self
+            }
+
+            /// Of each limit the tighter one.
+            #[must_use]
+            pub fn min(self, other: &Limits) -> Self {
+                Limits { $($name: $zero.tighter(self.$name, other.$name),)* }
+            }
+        }
+
+        impl LimitsRequest {
+            /// Asks for a limit by its name.
+            ///
+            /// # Errors
+            /// A name that is none, with the names there are.
+            pub fn set(&mut self, name: &str, value: u64) -> Result<(), UnknownLimit> {
+                match name {
+                    $(stringify!($name) => self.$name = Some(value),)*
+                    _ => return Err(UnknownLimit(name.to_owned())),
+                }
+                Ok(())
+            }
+
+            /// These, and where they say nothing, the others.
+            #[must_use]
+            pub fn or(self, other: &LimitsRequest) -> Self {
+                LimitsRequest { $($name: self.$name.or(other.$name),)* }
+            }
+        }
+    };
+}
+
+limits! {
+    /// Units of work, the same on every machine. 0 is off.
+    fuel, with_fuel = 1_000_000_000, Zero::Off;
+    /// Wall time of the whole run in milliseconds, set-up included. 0 is at once, not off.
+    timeout_ms, with_timeout_ms = 1_000, Zero::Nothing;
+    /// Bytes the program may hold above the baseline. 0 is off.
+    heap_bytes, with_heap_bytes = 10_000_000, Zero::Off;
+    /// Bytes the host's grant may take: data, memory, history, the compiled program. 0 is off.
+    setup_heap_bytes, with_setup_heap_bytes = 40_000_000, Zero::Off;
+    /// Bytes each parallel worker may hold. 0 is off.
+    worker_heap_bytes, with_worker_heap_bytes = 10_000_000, Zero::Off;
+    /// Parallel workers alive at once in the whole run, at every depth of nesting; at most 1,024.
+    parallel_workers, with_parallel_workers = 8, Zero::Nothing;
+    /// Workers one `pmap` or `pcalls` keeps going at once. 0 is twice the number of cores, the default.
+    parallel_window, with_parallel_window = 0, Zero::Off;
+    /// Wall time of one outermost `pmap` or `pcalls` in milliseconds.
+    parallel_timeout_ms, with_parallel_timeout_ms = 5_000, Zero::Nothing;
+    /// Passes of one `loop`. 0 is off.
+    loop_iterations, with_loop_iterations = 1_000, Zero::Off;
+    /// Tool calls of the whole run, cached ones not counted. 0 is off.
+    tool_calls, with_tool_calls = 10_000, Zero::Off;
+    /// Bytes of source text. 0 is off.
+    program_bytes, with_program_bytes = 1_000_000, Zero::Off;
+    /// Distinct symbols and keywords of the source text. 0 is off.
+    symbols, with_symbols = 10_000, Zero::Off;
+    /// Characters of one printed line; longer ones are cut with a mark. 0 is off.
+    print_chars, with_print_chars = 2_000, Zero::Off;
+    /// Bytes of all printed lines together; further lines are counted, not kept. 0 is off.
+    prints_bytes, with_prints_bytes = 1_000_000, Zero::Off;
+    /// Bytes of the result as JSON, of the memory handed back, and of one tool call's arguments. 0 is off.
+    result_bytes, with_result_bytes = 4_000_000, Zero::Off;
+}
+
+impl Limits {
+    /// The set-up ceiling is this many heap budgets, unless it is given.
+    pub const SETUP_FACTOR: u64 = 4;
+
+    /// No limits at all, where that is possible. A ceiling for hosts that trust their clients with the choice.
+    pub fn unlimited() -> Self {
+        Limits {
+            fuel: 0,
+            timeout_ms: u64::MAX,
+            heap_bytes: 0,
+            setup_heap_bytes: 0,
+            worker_heap_bytes: 0,
+            parallel_workers: u64::MAX,
+            parallel_window: 0,
+            parallel_timeout_ms: u64::MAX,
+            loop_iterations: 0,
+            tool_calls: 0,
+            program_bytes: 0,
+            symbols: 0,
+            print_chars: 0,
+            prints_bytes: 0,
+            result_bytes: 0,
+        }
+    }
+
+    /// What a client gets who asks for these: each limit as asked, but never looser than it stands here.
+    ///
+    /// ```
+    /// use lisp_runtime::{Limits, LimitsRequest};
+    /// let operator = Limits::default();
+    /// let mut asked = LimitsRequest::default();
+    /// asked.set("timeout_ms", 5_000)?;
+    /// asked.set("fuel", 10_000)?;
+    /// let granted = operator.tighten(&asked);
+    /// assert_eq!((granted.timeout_ms, granted.fuel), (1_000, 10_000));
+    /// # Ok::<(), lisp_runtime::UnknownLimit>(())
+    /// ```
+    #[must_use]
+    pub fn tighten(self, asked: &LimitsRequest) -> Self {
+        self.with(asked).min(&self)
+    }
+}
+
+/// A limit of a name that there is not.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no limit {0}; there are {names}", names = Limits::NAMES.join(", "))]
+pub struct UnknownLimit(pub String);
+
+/// A byte limit as the core counts: 0 is no limit.
+pub(crate) fn bytes(limit: u64) -> usize {
+    match limit {
+        0 => usize::MAX,
+        n => usize::try_from(n).unwrap_or(usize::MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zero_is_the_loosest_where_it_means_off() {
+        assert_eq!(Zero::Off.tighter(0, 5), 5);
+        assert_eq!(Zero::Off.tighter(7, 0), 7);
+        assert_eq!(Zero::Off.tighter(7, 5), 5);
+        assert_eq!(Zero::Nothing.tighter(0, 5), 0);
+    }
+
+    #[test]
+    fn a_client_gets_tighter_limits_never_looser_ones() {
+        let operator = Limits::default();
+        let asked: LimitsRequest =
+            serde_json::from_str(r#"{"heap_bytes": 0, "loop_iterations": 10, "tool_calls": 3}"#).unwrap();
+        let granted = operator.tighten(&asked);
+        assert_eq!(granted.heap_bytes, operator.heap_bytes);
+        assert_eq!(granted.setup_heap_bytes, operator.setup_heap_bytes);
+        assert_eq!(granted.loop_iterations, 10);
+        assert_eq!(granted.tool_calls, 3);
+        assert_eq!(Limits::unlimited().tighten(&LimitsRequest::default()), Limits::unlimited());
+    }
+
+    #[test]
+    fn every_limit_is_on_by_default() {
+        let limits = serde_json::to_value(Limits::default()).unwrap();
+        for (name, value) in limits.as_object().unwrap() {
+            // For the window 0 is a number of workers.
+            assert_eq!(value == 0, name == "parallel_window", "{name}");
+        }
+        let (readme, limits_md) = (include_str!("../../../README.md"), include_str!("../../../docs/limits.md"));
+        for text in [readme, limits_md] {
+            assert!(text.contains("1,000,000,000") && text.contains("10,000"));
+            for name in Limits::NAMES {
+                assert!(text.contains(&format!("| `{name}` |")), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_limit_is_named() {
+        let error = serde_json::from_str::<LimitsRequest>(r#"{"heap": 1}"#).unwrap_err();
+        assert!(error.to_string().contains("`heap`"), "{error}");
+        assert!(LimitsRequest::default().set("heap", 1).unwrap_err().to_string().contains("heap_bytes"));
+    }
+}

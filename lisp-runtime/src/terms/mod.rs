@@ -1,0 +1,10 @@
+//! The terms of a run: its limits, its clock, the handles that end it or watch it, and the outcome. Nothing here runs anything.
+
+pub(crate) mod cancel;
+pub(crate) mod clock;
+pub(crate) mod deadline;
+pub(crate) mod limits;
+pub(crate) mod observer;
+pub(crate) mod outcome;
+pub(crate) mod print_hook;
+pub(crate) mod scope;

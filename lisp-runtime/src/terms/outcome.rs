@@ -1,0 +1,488 @@
+//! What came of a run: always there, failure included.
+
+use crate::terms::clock::Reading;
+use crate::terms::limits::Limits;
+use lisp_core::syntax::LineIndex;
+use lisp_core::{Error, Reason, Span};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// How a run ended, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Verdict {
+    /// The program came to an end of its own.
+    Ok,
+    /// The program is at fault.
+    Error,
+    /// Its time or its fuel is used up.
+    Timeout,
+    /// It holds more memory than it may.
+    OutOfMemory,
+    /// It was cancelled from outside.
+    Cancelled,
+    /// A bug of the interpreter, contained.
+    HostFault,
+}
+
+impl Verdict {
+    /// The verdict that goes with a reason.
+    pub fn of(reason: Reason) -> Self {
+        match reason {
+            Reason::Timeout | Reason::FuelExhausted => Verdict::Timeout,
+            Reason::MemoryExceeded => Verdict::OutOfMemory,
+            Reason::Cancelled => Verdict::Cancelled,
+            Reason::HostFault => Verdict::HostFault,
+            _ => Verdict::Error,
+        }
+    }
+
+    /// The word as it stands in an answer.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Verdict::Ok => "ok",
+            Verdict::Error => "error",
+            Verdict::Timeout => "timeout",
+            Verdict::OutOfMemory => "out_of_memory",
+            Verdict::Cancelled => "cancelled",
+            Verdict::HostFault => "host_fault",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Which end of its own a program came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeKind {
+    /// The value of the last expression
+    Value,
+    /// `(return v)`
+    Return,
+    /// `(fail v)`
+    Fail,
+}
+
+/// When something went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Phase {
+    /// While the program was read and analyzed
+    Compile,
+    /// While the host's grant was brought in
+    Setup,
+    /// While the program ran
+    Eval,
+    /// While the result was brought out
+    Result,
+}
+
+impl Phase {
+    /// The word as it stands in an answer.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Phase::Compile => "compile",
+            Phase::Setup => "setup",
+            Phase::Eval => "eval",
+            Phase::Result => "result",
+        }
+    }
+}
+
+/// A range of the source text for people: lines and columns count from 1, columns in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// The line it begins on.
+    pub line: u32,
+    /// The column it begins at.
+    pub column: u32,
+    /// The line it ends on.
+    pub end_line: u32,
+    /// One past the column it ends at.
+    pub end_column: u32,
+}
+
+/// Why a run has no value.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub struct Problem {
+    /// The error itself: its reason, message, hint and figures.
+    pub error: Error,
+    /// When it happened.
+    pub phase: Phase,
+    /// Where in the source, when it has a place: the program's, unless `setup` or `turn` say otherwise.
+    pub position: Option<Position>,
+    /// The set-up program that the place is in, counted from 0.
+    pub setup: Option<usize>,
+    /// The earlier turn of a session that the place is in, counted from 1.
+    pub turn: Option<u64>,
+    /// The calls on the way to the fault, innermost first; of very many the innermost and the outermost.
+    pub calls: Vec<Call>,
+}
+
+/// A call of a function on the way to a fault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Call {
+    /// The function that was called, if it has a name.
+    pub function: Option<String>,
+    /// Where the call stands: in the program, unless `setup` or `turn` say otherwise.
+    pub position: Position,
+    /// The set-up program that the call is in, counted from 0.
+    pub setup: Option<usize>,
+    /// The earlier turn of a session that the call is in, counted from 1.
+    pub turn: Option<u64>,
+}
+
+impl Problem {
+    /// A problem without a place.
+    pub(crate) fn new(error: Error, phase: Phase) -> Self {
+        Problem { error, phase, position: None, setup: None, turn: None, calls: Vec::new() }
+    }
+
+    /// A problem with the place in its source.
+    pub(crate) fn in_source(error: Error, source: &str, phase: Phase) -> Self {
+        let position = error.span.map(|span| Position::of(&LineIndex::new(source), span));
+        Problem { position, ..Problem::new(error, phase) }
+    }
+
+    /// The stable name of the fault.
+    pub fn reason(&self) -> Reason {
+        self.error.reason
+    }
+}
+
+impl Position {
+    pub(crate) fn of(lines: &LineIndex, span: Span) -> Self {
+        let ((line, column), (end_line, end_column)) = (lines.position(span.start), lines.position(span.end));
+        Position { line, column, end_line, end_column }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.error)?;
+        let text = match (self.setup, self.turn) {
+            (Some(setup), _) => format!("set-up program {}", setup + 1),
+            (None, Some(turn)) => format!("turn {turn}"),
+            (None, None) => String::new(),
+        };
+        match self.position {
+            Some(at) if text.is_empty() => write!(f, " (line {}, column {})", at.line, at.column),
+            Some(at) => write!(f, " ({text}, line {}, column {})", at.line, at.column),
+            None if text.is_empty() => Ok(()),
+            None => write!(f, " ({text})"),
+        }
+    }
+}
+
+/// The figures of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Work done, the same on every machine.
+    pub fuel: u64,
+    /// Wall time less the time spent in tools, in microseconds.
+    pub compute_us: u64,
+    /// Wall time, in microseconds.
+    pub duration_us: u64,
+    /// What the host's grant takes. Absent when it could not be brought in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_bytes: Option<u64>,
+    /// The most the program held at once, above the baseline.
+    pub heap_peak_bytes: u64,
+    /// What it held at the end, garbage not counted. Measured when [`Input::measure_live`](crate::Input::measure_live) asks
+    /// for it, as requests do; absent too when it is more than about four megabytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heap_live_bytes: Option<u64>,
+    /// What it allocated in all.
+    pub allocated_bytes: u64,
+    /// How often its heap was compacted.
+    pub compactions: u64,
+    /// Tool calls, cached ones not counted.
+    pub tool_calls: u64,
+    /// The most parallel workers alive at once.
+    pub workers_peak: u64,
+    /// Bytes of the prints and of the result as JSON.
+    pub output_bytes: u64,
+    /// Processor time of the run's process, in microseconds. Behind the process door only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_us: Option<u64>,
+    /// The most memory the run's process had resident, what it shares with its template included. Behind the process
+    /// door only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rss_peak_bytes: Option<u64>,
+    /// How old `fuel`, `baseline_bytes`, `heap_peak_bytes`, `allocated_bytes` and `compactions` are, in microseconds: of a run
+    /// behind the process door that was killed they are the last that its process told, and its workers are not in them.
+    /// Absent when they are of the end of the run, or when nothing was told before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figures_age_us: Option<u64>,
+}
+
+/// How a tool call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CallStatus {
+    /// With a result
+    Ok,
+    /// With an error
+    Error,
+    /// From the result of an earlier call
+    Cached,
+    /// Nobody knows: the run was over first
+    Unknown,
+}
+
+/// One tool call in the host's own ledger; the program cannot forge it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LedgerEntry {
+    /// The tool.
+    pub name: String,
+    /// The arguments as JSON text; cut beyond [`LedgerEntry::PREVIEW_BYTES`].
+    pub arguments: Preview,
+    /// How it ended.
+    pub status: CallStatus,
+    /// The result as JSON text; cut likewise.
+    pub result: Option<Preview>,
+    /// The error, when it failed.
+    pub error: Option<String>,
+    /// How long the tool took.
+    pub duration_us: u64,
+    /// The path of worker indexes that leads to the caller; empty for the main program.
+    pub worker: Vec<u32>,
+}
+
+impl LedgerEntry {
+    /// Longer arguments and results are cut.
+    pub const PREVIEW_BYTES: usize = 2_000;
+    /// The number of a call that was refused.
+    pub(crate) const REFUSED: u64 = u64::MAX;
+}
+
+/// JSON text, or the beginning of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preview {
+    /// The text. It is valid JSON when it is whole.
+    pub text: String,
+    /// The length of the whole text in bytes.
+    pub bytes_total: usize,
+}
+
+impl Preview {
+    pub(crate) fn of(json: &str) -> Self {
+        let mut end = json.len().min(LedgerEntry::PREVIEW_BYTES);
+        while !json.is_char_boundary(end) {
+            end -= 1;
+        }
+        Preview { text: json[..end].to_owned(), bytes_total: json.len() }
+    }
+
+    /// Is it the whole text?
+    pub fn is_whole(&self) -> bool {
+        self.text.len() == self.bytes_total
+    }
+}
+
+/// The result of a run that came to an end of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) kind: OutcomeKind,
+    /// Without it when JSON cannot say the value: two of its keys would become one.
+    pub(crate) json: Result<String, Error>,
+    pub(crate) text: String,
+    /// The length of the whole text; the text is cut when it is shorter.
+    pub(crate) text_bytes: usize,
+    /// `None` when it was not asked for.
+    pub(crate) memory: Option<Result<String, Error>>,
+}
+
+/// What came of a run. It is always there: a failed run has its prints, its figures and its ledger too.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Outcome {
+    pub(crate) answer: Result<Answer, Box<Problem>>,
+    /// What the program printed, also when it failed.
+    pub prints: Vec<String>,
+    /// Lines it printed beyond the limit, which were not kept.
+    pub prints_dropped: u64,
+    /// Lines that are cut, with a mark, because they are longer than `print_chars`.
+    pub prints_cut: u64,
+    /// The figures of the run.
+    pub usage: Usage,
+    /// Every tool call, in program order, refused ones too; of very many the first.
+    pub ledger: Vec<LedgerEntry>,
+    /// Tool calls beyond those in the ledger.
+    pub ledger_dropped: u64,
+    /// What the clock told the program, in the order in which it asked: [`Input::clock`](crate::Input::clock) tells it
+    /// again. Empty when it never asked, or its clock stood still, or the run was in a process that was killed.
+    pub clock: Vec<Reading>,
+    /// The numbers of the calls in the ledger; [`LedgerEntry::REFUSED`] is that of a call which was not made.
+    pub(crate) calls: Vec<u64>,
+    /// The limits that were in force.
+    pub limits: Limits,
+}
+
+impl Outcome {
+    /// An outcome of nothing but a problem.
+    pub(crate) fn of_problem(problem: Box<Problem>, limits: Limits) -> Self {
+        Outcome {
+            answer: Err(problem),
+            prints: Vec::new(),
+            prints_dropped: 0,
+            prints_cut: 0,
+            usage: Usage::default(),
+            ledger: Vec::new(),
+            ledger_dropped: 0,
+            clock: Vec::new(),
+            calls: Vec::new(),
+            limits,
+        }
+    }
+
+    /// An outcome of nothing but the definitions.
+    pub(crate) fn of_memory(memory: String, limits: Limits) -> Self {
+        let problem = Box::new(Problem::new(Error::new(Reason::HostFault, "no result"), Phase::Result));
+        let answer = Answer {
+            kind: OutcomeKind::Value,
+            json: Ok("null".to_owned()),
+            text: "nil".to_owned(),
+            text_bytes: 3,
+            memory: Some(Ok(memory)),
+        };
+        Outcome { answer: Ok(answer), ..Outcome::of_problem(problem, limits) }
+    }
+
+    /// How the run ended, in one word. A program that ends with `(fail v)` came to an end of its own, so that is
+    /// [`Verdict::Ok`] too; [`Outcome::is_success`] tells them apart.
+    pub fn verdict(&self) -> Verdict {
+        match &self.answer {
+            Ok(_) => Verdict::Ok,
+            Err(problem) => Verdict::of(problem.error.reason),
+        }
+    }
+
+    /// Which end of its own the program came to.
+    pub fn kind(&self) -> Option<OutcomeKind> {
+        self.answer.as_ref().ok().map(|answer| answer.kind)
+    }
+
+    /// Did it end with a value or `(return v)`?
+    pub fn is_success(&self) -> bool {
+        matches!(self.kind(), Some(OutcomeKind::Value | OutcomeKind::Return))
+    }
+
+    /// The value as JSON text: keywords as their names, sets as sorted arrays. `None` when the run failed, and when
+    /// JSON cannot say the value without losing something: [`Outcome::json_error`] says what.
+    pub fn json(&self) -> Option<&str> {
+        self.answer.as_ref().ok()?.json.as_deref().ok()
+    }
+
+    /// Why the value of a successful run has no JSON text: two keys of a map, such as `:a` and `"a"`, would become one.
+    pub fn json_error(&self) -> Option<&Error> {
+        self.answer.as_ref().ok()?.json.as_ref().err()
+    }
+
+    /// The value in Clojure syntax, cut when it is longer than `result_bytes`.
+    pub fn text(&self) -> Option<&str> {
+        self.answer.as_ref().ok().map(|answer| answer.text.as_str())
+    }
+
+    /// The length of the whole text in bytes, when what [`Outcome::text`] gives is cut.
+    pub fn text_cut(&self) -> Option<usize> {
+        let answer = self.answer.as_ref().ok()?;
+        (answer.text.len() < answer.text_bytes).then_some(answer.text_bytes)
+    }
+
+    /// The value as a type of the host's.
+    ///
+    /// # Errors
+    /// The run failed, ended with `(fail v)`, or its value is not of the type.
+    pub fn value<T: DeserializeOwned>(&self) -> Result<T, ValueError> {
+        let answer = self.answer.as_ref().map_err(|problem| ValueError::Problem(problem.clone()))?;
+        if answer.kind == OutcomeKind::Fail {
+            return Err(ValueError::Fail(answer.text.clone()));
+        }
+        let json = answer.json.as_ref().map_err(|error| ValueError::Json(error.clone()))?;
+        serde_json::from_str(json).map_err(|error| ValueError::Type(misfit::<T>(json, &error)))
+    }
+
+    /// The definitions after the run as a JSON object, to be given to the next one by [`crate::Input::memory`].
+    /// Functions are left out. `None` when the run failed, when the definitions cannot be brought out
+    /// ([`Outcome::memory_error`] says why), after [`crate::Input::without_memory`], and for a turn of a session:
+    /// [`Session::memory`](crate::Session::memory) makes it there.
+    pub fn memory(&self) -> Option<&str> {
+        self.answer.as_ref().ok()?.memory.as_ref()?.as_deref().ok()
+    }
+
+    /// Why the definitions of a successful run cannot be brought out: together they take more than `result_bytes`, or two
+    /// keys of a map in them would become one in JSON. The message names the definition.
+    pub fn memory_error(&self) -> Option<&Error> {
+        self.answer.as_ref().ok()?.memory.as_ref()?.as_ref().err()
+    }
+
+    /// Why there is no value.
+    pub fn problem(&self) -> Option<&Problem> {
+        self.answer.as_ref().err().map(|problem| &**problem)
+    }
+}
+
+/// Where a JSON text does not fit a type, and how. The text is read once more: only a misfit pays for the path.
+fn misfit<T: DeserializeOwned>(json: &str, error: &serde_json::Error) -> String {
+    match serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_str(json)) {
+        Err(error) if error.path().iter().next().is_some() => format!("{}: {}", error.path(), plain(error.inner())),
+        _ => plain(error),
+    }
+}
+
+/// Why an outcome has no value of a type.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ValueError {
+    /// The run failed.
+    #[error("{0}")]
+    Problem(Box<Problem>),
+    /// The program ended with `(fail v)`; this is v in Clojure syntax.
+    #[error("the program failed with {0}")]
+    Fail(String),
+    /// JSON cannot say the value; [`Outcome::text`] does.
+    #[error("{0}")]
+    Json(Error),
+    /// The value is not of the type that was asked for: where in it, and how, such as `rows[2].name: invalid type: integer
+    /// `5`, expected a string`.
+    #[error("the value is of another type: {0}")]
+    Type(String),
+}
+
+/// Where a run stands, as it goes on: what is left of the figures of one that is killed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Figures {
+    /// As [`Usage`] has it, like the others
+    pub fuel: u64,
+    /// Of the run's grant, set-up programs included
+    pub baseline_bytes: u64,
+    /// Above the baseline
+    pub heap_peak_bytes: u64,
+    /// In all
+    pub allocated_bytes: u64,
+    /// So far
+    pub compactions: u64,
+}
+
+/// The text of a JSON error without the place in a text that the program has never seen.
+pub(crate) fn plain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" at line ") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}

@@ -1,0 +1,219 @@
+//! The reference card: what a model must know of the language to write programs, for its system prompt. It says where
+//! the language departs from Clojure; the rest a model knows. Every example on it is run by a test.
+
+use crate::terms::limits::Limits;
+use crate::tools::tool::Tools;
+use lisp_core::builtins::BuiltinId;
+use std::fmt::Write;
+
+/// A line of the card. `{}` stands for the examples, which are also shown.
+struct Line {
+    text: &'static str,
+    /// Programs and what they answer, in the place of each `{}`; `!` is in front of an error's reason.
+    shown: &'static [(&'static str, &'static str)],
+    /// More programs that show that the line is true.
+    #[cfg_attr(not(test), allow(dead_code, reason = "read by tests only"))]
+    also: &'static [(&'static str, &'static str)],
+}
+
+const LINES: &[Line] = &[
+    Line {
+        text: "Write one PTC-Lisp program: a small Clojure. The last form is the result; (return v) ends early, (fail v) \
+               as failed.",
+        shown: &[],
+        also: &[("1 2", "2"), ("(map #(return %) [1 2])", "1"), ("(fail :x)", ":x")],
+    },
+    Line {
+        text: "data/NAME reads data. Keywords read JSON's string keys: {}, in get, get-in, {:keys [..]} too. Writing does \
+               not convert: {}.",
+        shown: &[("(:id {\"id\" 7})", "7"), ("(update {\"n\" 1} \"n\" inc)", "{\"n\" 2}")],
+        also: &[
+            ("(map :id data/rows)", "[1 2]"),
+            ("(get-in {\"a\" {\"b\" 1}} [:a :b])", "1"),
+            ("(let [{:keys [id]} {\"id\" 7}] id)", "7"),
+            ("(assoc {\"n\" 1} :n 2)", "{:n 2 \"n\" 1}"),
+        ],
+    },
+    Line {
+        text: "Define before use; every name is checked before the run. def and defn stay for later turns; *1 is the last \
+               result.",
+        shown: &[],
+        also: &[
+            ("(if true 1 (nope))", "!unbound_var"),
+            ("(defn f [] (g)) (defn g [] 1) (f)", "!unbound_var"),
+            ("*1", "nil"),
+        ],
+    },
+    Line {
+        text: "Vectors, maps, sets, eager; no lists: {}, {}. Sets have no first: use vec or sort-by; maps and sets go in key \
+               order.",
+        shown: &[("(conj (rest [1 2]) 3)", "[2 3]"), ("(nth [1] 5)", "nil")],
+        also: &[
+            ("(first #{1})", "!type_error"),
+            ("(first (vec #{2 1}))", "1"),
+            ("(sort-by - #{1 2})", "[2 1]"),
+            ("(keys {:b 1 :a 2})", "[:a :b]"),
+        ],
+    },
+    Line {
+        text: "Numbers: {}; nil or text in + is an error; (parse-long s) is nil of bad text. {}. (sort-by :n > rows) sorts \
+               down.",
+        shown: &[("(/ 6 3)", "2.0"), ("(format \"%.2f\" 2.567)", "\"2.57\"")],
+        also: &[
+            ("(+ 1 nil)", "!type_error"),
+            ("(+ 1 \"2\")", "!type_error"),
+            ("(parse-long \"x\")", "nil"),
+            ("(map :n (sort-by :n > [{:n 1} {:n 2}]))", "[2 1]"),
+        ],
+    },
+    Line {
+        text: "clojure.string and clojure.set need no require: {}, str/join too. Patterns: #\"\\d+\" with re-find, re-seq, \
+               re-matches.",
+        shown: &[("(join \", \" [1 2])", "\"1, 2\"")],
+        also: &[
+            ("(str/join \", \" [1 2])", "\"1, 2\""),
+            ("(union #{1} #{2})", "#{1 2}"),
+            ("[(re-find #\"\\d+\" \"a12b3\") (re-seq #\"\\d+\" \"a12b3\")]", "[\"12\" [\"12\" \"3\"]]"),
+        ],
+    },
+];
+
+/// Names of Clojure that are not there.
+const ABSENT: &[&str] = &["try", "atom", "repeat", "iterate", "reduced", "dotimes", "while", "letfn", "ns", "defmacro"];
+
+/// What else of Clojure is not there, and programs that use it.
+const ABSENT_ELSE: &str = "'(1 2), #_, @, transducers, several arities";
+#[cfg(test)]
+const ABSENT_ELSE_USED: &[(&str, &str)] = &[
+    ("'(1 2)", "!parse_error"),
+    ("#_1 2", "!parse_error"),
+    ("@x", "!parse_error"),
+    ("(map inc)", "!arity_error"),
+    ("(defn f ([a] a) ([a b] b))", "!invalid_form"),
+];
+
+/// Functions that Clojure does not have.
+const BEYOND: &[&str] = &[
+    "sum",
+    "avg",
+    "sum-by",
+    "avg-by",
+    "min-by",
+    "max-by",
+    "distinct-by",
+    "zip",
+    "json/parse-string",
+    "json/generate-string",
+    "describe",
+];
+
+/// A program as it is meant to be.
+const EXAMPLE: &str = "(->> data/orders (filter #(= \"paid\" (:status %))) (group-by :country) \
+                       (map (fn [[c os]] {:country c :total (sum-by :total os)})) (sort-by :total >))";
+
+/// The card, for these tools and limits.
+pub(crate) fn card(tools: &Tools, limits: &Limits) -> String {
+    let mut out = String::new();
+    for line in LINES {
+        let mut parts = line.text.split("{}");
+        out.push_str(parts.next().unwrap_or_default());
+        for (part, (program, answer)) in parts.zip(line.shown) {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "{program} => {answer}{part}");
+        }
+        out.push('\n');
+    }
+    let _ = writeln!(
+        out,
+        "Absent: {}, {ABSENT_ELSE}. Errors end the run: test first, or fnil, or, some->.",
+        ABSENT.join(", ")
+    );
+    let usages: Vec<&str> =
+        BEYOND.iter().filter_map(|name| BuiltinId::by_name(name)).map(|id| usage(id.row().usage)).collect();
+    let _ = writeln!(out, "Also: {}.", usages.join(" "));
+    if limits.loop_iterations > 0 {
+        let _ =
+            writeln!(out, "loop and recur go round {} times at most; prefer map, for, reduce.", limits.loop_iterations);
+    }
+    let _ = writeln!(out, "Example: {EXAMPLE}");
+    let mut tools = tools.signatures().peekable();
+    if tools.peek().is_some() {
+        out.push_str("Tools, called as (tool/NAME {:param value}):\n");
+        for (name, signature) in tools {
+            let signature = signature.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+            let _ = writeln!(out, "{}", format!("tool/{name} {signature}").trim_end());
+        }
+    }
+    out
+}
+
+/// The first of the ways to call something.
+fn usage(all: &'static str) -> &'static str {
+    all.split_inclusive(')').next().unwrap_or(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Engine, Input, Tool};
+
+    /// Runs a program; the answer as text, or `!` and the reason.
+    fn answer(program: &str) -> String {
+        let input = Input::new().json("rows", r#"[{"id": 1}, {"id": 2}]"#).json(
+            "orders",
+            r#"[{"status": "paid", "country": "SE", "total": 2}, {"status": "paid", "country": "DE", "total": 9}]"#,
+        );
+        let engine = Engine::builder().grant(Tool::echo("rate")).build().expect("an engine");
+        let outcome = engine.eval(program, input);
+        match outcome.problem() {
+            Some(problem) => format!("!{}", problem.reason().name()),
+            None => outcome.text().unwrap_or_default().to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_the_card_says_is_so() {
+        let checks = LINES.iter().flat_map(|line| line.shown.iter().chain(line.also)).chain(ABSENT_ELSE_USED);
+        for (program, want) in checks {
+            assert_eq!(answer(program), *want, "{program}");
+        }
+        for line in LINES {
+            assert_eq!(line.text.matches("{}").count(), line.shown.len(), "{}", line.text);
+        }
+        for name in ABSENT {
+            assert_eq!(answer(&format!("({name} 1 2)")), "!unbound_var", "{name}");
+        }
+        for name in BEYOND {
+            assert!(BuiltinId::by_name(name).is_some(), "{name}");
+        }
+        assert_eq!(answer(EXAMPLE), r#"[{:country "DE" :total 9} {:country "SE" :total 2}]"#);
+        assert_eq!(answer("[((fnil inc 0) nil) (or nil 1) (some-> nil inc)]"), "[1 1 nil]");
+        assert_eq!(answer("(loop [i 0] (when (< i 1000) (recur (inc i))))"), "nil");
+        assert_eq!(answer("(loop [i 0] (when (<= i 1000) (recur (inc i))))"), "!loop_limit_exceeded");
+        assert_eq!(answer("(tool/rate {:from \"EUR\"})"), r#"{"from" "EUR"}"#);
+    }
+
+    #[test]
+    fn the_card_is_short() {
+        let card = Engine::default().prompt();
+        assert!(card.len() <= 1_500, "{} bytes:\n{card}", card.len());
+        assert!(card.contains("(sum-by f coll)") && !card.contains("Tools"), "{card}");
+    }
+
+    #[test]
+    fn tools_are_on_the_card() {
+        let engine = Engine::builder()
+            .grant(Tool::external("search").signature("(query :string,\n limit :int?) -> [:map]"))
+            .grant(Tool::external("now"))
+            .build()
+            .expect("an engine");
+        let card = engine.prompt();
+        let lines: Vec<&str> = card.lines().rev().take(3).collect();
+        let wanted = [
+            "tool/search (query :string, limit :int?) -> [:map]",
+            "tool/now",
+            "Tools, called as (tool/NAME {:param value}):",
+        ];
+        assert_eq!(lines, wanted);
+    }
+}

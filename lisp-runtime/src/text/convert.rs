@@ -1,0 +1,254 @@
+//! Values across the boundary: JSON text into an arena, values out as JSON and as text.
+
+use crate::tools::tool::Tool;
+use lisp_core::builtins::print::pr_str;
+use lisp_core::heap::{Fault, Heap, Map, Res, TextBuf, Value, Work};
+use lisp_core::json::{Duplicate, ReadLimits, Style, read, write};
+use lisp_core::{Error, Reason};
+
+/// Room beyond the texts themselves, for the work lists of walks.
+const SLACK: usize = 1 << 20;
+
+/// Units of fuel that values may cost on their way out of a run nobody looks after: about a millisecond.
+pub(crate) const UNWATCHED: u64 = 100_000;
+
+/// Reads JSON text into an arena. The last of equal keys wins.
+pub(crate) fn read_json<'h>(h: &'h Heap, text: &str) -> Res<Value<'h>> {
+    read(h, text, &ReadLimits::default(), Duplicate::Last).map_err(|error| error.into_fault(Reason::ParseError))
+}
+
+/// Lets the host's own work take up to `bytes` beyond the program's budget: what is left on the program's account
+/// says nothing about how large a result may be. Fails with the reason `timeout` when there is no time left for it, or
+/// when it takes longer than a moment and nobody looks after the run.
+pub(crate) fn with_room<T>(h: &Heap, bytes: usize, work: impl FnOnce() -> Res<T>) -> Result<T, Error> {
+    // A text under construction asks for three times its length.
+    let room = bytes.saturating_mul(3).saturating_add(SLACK);
+    h.off_the_bill(room, UNWATCHED, work).map_err(|fault| match fault {
+        Fault::Error(error) => *error,
+        Fault::Collect(_) => no_room(bytes),
+        Fault::Pause(_) | Fault::Clock => {
+            Error::new(Reason::Timeout, "there was no time left to bring values out of the program")
+        }
+    })
+}
+
+/// The error for something that leaves the run and is too large for it.
+fn too_large(what: &str, bytes: usize, limit: usize) -> Error {
+    let message = format!("{what} as JSON: {bytes} bytes, where the limit result_bytes is {limit}");
+    Error::new(Reason::ResultLimitExceeded, message)
+        .hint("hand over a summary or the first rows, or raise the limit result_bytes")
+        .detail("limit_bytes", limit)
+        .detail("bytes", bytes)
+}
+
+/// The error for something that needs more room on its way out than its text may have.
+fn no_room(limit: usize) -> Error {
+    let message = format!(
+        "what leaves the program is larger, or needs more room on its way out, than the limit result_bytes allows, which is \
+         {limit}"
+    );
+    Error::new(Reason::ResultLimitExceeded, message)
+        .hint("hand over less, or values not so deeply nested, or raise the limit result_bytes; three times that is there to \
+               write them")
+        .detail("limit_bytes", limit)
+}
+
+/// A value as JSON text of at most `limit` bytes. `what` names it in the error.
+pub(crate) fn json<'h>(h: &'h Heap, value: Value<'h>, what: &str, limit: usize) -> Res<String> {
+    let mut out = TextBuf::new(h);
+    write(h, value, Style::Project, &mut out)?;
+    let text = out.into_string();
+    if text.len() > limit { Err(too_large(what, text.len(), limit).into()) } else { Ok(text) }
+}
+
+/// The arguments of a tool call as JSON text of at most `limit` bytes, whatever room is left in the heap.
+pub(crate) fn text_of_arguments<'h>(h: &'h Heap, value: Value<'h>, what: &str, limit: usize) -> Res<String> {
+    let room = limit.saturating_mul(3).saturating_add(SLACK);
+    h.beyond_the_budget(room, || json(h, value, what, limit)).map_err(|fault| match fault {
+        Fault::Collect(_) => no_room(limit).into(),
+        fault => fault,
+    })
+}
+
+/// A value in Clojure syntax, cut at `limit` bytes, and the length of the whole text.
+pub(crate) fn text<'h>(h: &'h Heap, value: Value<'h>, limit: usize) -> Res<(String, usize)> {
+    let mut out = TextBuf::new(h);
+    pr_str(h, value, &mut out)?;
+    let mut text = out.into_string();
+    let whole = text.len();
+    if whole > limit {
+        let mut end = limit;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+    }
+    Ok((text, whole))
+}
+
+/// Definitions as one JSON object. Functions are left out: they do not survive JSON.
+pub(crate) fn definitions<'h>(h: &'h Heap, all: &[(&str, Value<'h>)], limit: usize) -> Res<String> {
+    let mut sorted: Vec<_> = all.iter().filter(|(_, value)| !is_function(*value)).collect();
+    sorted.sort_by_key(|(name, _)| *name);
+    let mut out = TextBuf::new(h);
+    out.push('{')?;
+    for (i, (name, value)) in sorted.into_iter().enumerate() {
+        if i > 0 {
+            out.push(',')?;
+        }
+        out.push_str(&serde_json::Value::from(*name).to_string())?;
+        out.push(':')?;
+        write(h, *value, Style::Project, &mut out).map_err(|fault| match fault {
+            Fault::Error(mut error) => {
+                error.message = format!("the definition {name}: {}", error.message);
+                Fault::Error(error)
+            }
+            fault => fault,
+        })?;
+    }
+    out.push('}')?;
+    let text = out.into_string();
+    if text.len() > limit { Err(too_large("the memory", text.len(), limit).into()) } else { Ok(text) }
+}
+
+fn is_function(value: Value<'_>) -> bool {
+    matches!(value, Value::Closure(_) | Value::Builtin(_) | Value::Composed(_) | Value::Tool(_))
+}
+
+/// The arguments of a call as one map with string keys: `(tool/f)`, `(tool/f {:k v})` or `(tool/f :k v ...)`.
+///
+/// An argument's name is a keyword with underscores for its hyphens, unless the tool's signature has the name as it is
+/// written. Strings stay as they are, and so does every key below the top level.
+pub(crate) fn arguments<'h>(h: &'h Heap, tool: &Tool, args: &[Value<'h>]) -> Res<&'h Map<'h>> {
+    let name = tool.name.as_str();
+    let value = match args {
+        [] => Value::Map(h.empty_map()?),
+        [Value::Map(map)] => stringify(h, tool, Value::Map(map))?,
+        pairs if pairs.len().is_multiple_of(2) && pairs.iter().step_by(2).all(|k| matches!(k, Value::Keyword(..))) => {
+            let map = h.map(pairs.chunks_exact(2).map(|pair| (pair[0], pair[1])))?;
+            match &map {
+                Value::Map(map) if map.len() < pairs.len() / 2 => return Err(ambiguous(name, "a keyword")),
+                _ => stringify(h, tool, map)?,
+            }
+        }
+        _ => return Err(positional(name, args).into()),
+    };
+    match value {
+        Value::Map(map) => Ok(map),
+        _ => h.empty_map(),
+    }
+}
+
+fn positional(tool: &str, args: &[Value<'_>]) -> Error {
+    let got = match args {
+        [one] => format!("one {}", one.type_name()),
+        many => format!("{} values", many.len()),
+    };
+    Error::new(Reason::InvalidToolArgs, format!("tool/{tool} takes named arguments, got {got}"))
+        .hint(format!("write (tool/{tool} {{:name value}})"))
+}
+
+fn ambiguous(tool: &str, key: &str) -> Fault {
+    Error::new(Reason::InvalidToolArgs, format!("tool/{tool}: the argument {key} is there twice"))
+        .hint(
+            "a tool gets keywords as strings, and hyphens in the keywords of its argument names as underscores; keep one \
+             of the keys",
+        )
+        .into()
+}
+
+/// One step of a walk.
+enum Task<'h> {
+    Visit(Value<'h>),
+    Vector(usize),
+    Set(usize),
+    /// The map whose values are done
+    Map(&'h Map<'h>),
+}
+
+/// Arguments as tools get them: keywords are strings.
+fn stringify<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>) -> Res<Value<'h>> {
+    let (mut tasks, mut done) = (Work::new(h), Work::new(h));
+    tasks.push(Task::Visit(value))?;
+    while let Some(task) = tasks.pop() {
+        h.charge(1)?;
+        match task {
+            Task::Visit(Value::Keyword(_, name)) => done.push(h.str(name.text)?)?,
+            Task::Visit(Value::Vector(items)) => {
+                tasks.push(Task::Vector(items.len()))?;
+                for &item in items.items().iter().rev() {
+                    tasks.push(Task::Visit(item))?;
+                }
+            }
+            Task::Visit(Value::Set(set)) => {
+                tasks.push(Task::Set(set.len()))?;
+                for (member, _) in set.entries(h)?.iter() {
+                    tasks.push(Task::Visit(member))?;
+                }
+            }
+            Task::Visit(Value::Map(map)) => {
+                tasks.push(Task::Map(map))?;
+                for (_, value) in map.entries(h)?.iter().rev() {
+                    tasks.push(Task::Visit(value))?;
+                }
+            }
+            Task::Visit(leaf) => done.push(leaf)?,
+            Task::Vector(len) => {
+                let vector = h.vector(&last(h, &mut done, len)?)?;
+                done.push(vector)?;
+            }
+            Task::Set(len) => {
+                let members = last(h, &mut done, len)?;
+                let set = h.set(members.into_iter())?;
+                match set {
+                    Value::Set(set) if set.len() < len => return Err(ambiguous(&tool.name, "a member of a set")),
+                    _ => done.push(set)?,
+                }
+            }
+            Task::Map(map) => {
+                let values = last(h, &mut done, map.len())?;
+                // Only the keys of the whole are names of arguments, and nothing is left to do when they come.
+                let named = tasks.is_empty();
+                done.push(string_keyed(h, tool, map, &values, named)?)?;
+            }
+        }
+    }
+    Ok(done.pop().unwrap_or(Value::Nil))
+}
+
+/// The last results, in order.
+fn last<'h>(h: &'h Heap, done: &mut Work<'h, Value<'h>>, len: usize) -> Res<Vec<Value<'h>>> {
+    h.charge(len as u64)?;
+    h.room(len.saturating_mul(std::mem::size_of::<Value<'h>>()))?;
+    let mut items: Vec<_> = std::iter::from_fn(|| done.pop()).take(len).collect();
+    items.reverse();
+    Ok(items)
+}
+
+/// A map with strings for its keys; those of a `named` map are names of arguments.
+fn string_keyed<'h>(h: &'h Heap, tool: &Tool, map: &'h Map<'h>, values: &[Value<'h>], named: bool) -> Res<Value<'h>> {
+    /// Units for a map made anew, and for each of its keys.
+    const MAP: u64 = 16;
+    const KEY: u64 = 8;
+    h.charge(MAP + KEY * map.len() as u64)?;
+    let builder = h.map_builder(map.len())?;
+    for ((key, _), &value) in map.entries(h)?.iter().zip(values) {
+        let name = match key {
+            Value::Str(_) => key,
+            Value::Keyword(_, s) if named && s.text.contains('-') && !tool.has_parameter(s.text) => {
+                h.str(&s.text.replace('-', "_"))?
+            }
+            Value::Keyword(_, s) => h.str(s.text)?,
+            other => {
+                let mut out = TextBuf::new(h);
+                pr_str(h, other, &mut out)?;
+                out.finish()?
+            }
+        };
+        if builder.place(h, name)?.is_some() {
+            return Err(ambiguous(&tool.name, name.as_str().unwrap_or_default()));
+        }
+        builder.insert(h, name, value)?;
+    }
+    Ok(Value::Map(builder.finish(h)?))
+}

@@ -1,0 +1,5 @@
+//! Text in and out: values as JSON and in Clojure syntax, the reference card for a model, the reference of functions.
+
+pub(crate) mod card;
+pub(crate) mod convert;
+pub(crate) mod reference;

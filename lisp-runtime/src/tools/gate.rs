@@ -1,0 +1,115 @@
+//! The gate that every tool call of a run passes: the limit on calls, the cache, and the ledger.
+
+use super::cache::{CachedResult, CallKey, Lookup, ResultCache};
+use super::ledger::Ledger;
+use super::tool::{Reply, Tool};
+use crate::terms::outcome::Preview;
+use lisp_core::{Error, Reason};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The gate's decision on a call.
+pub(crate) enum Decision<W> {
+    /// The result of an earlier, equal call serves.
+    Cached(CachedResult),
+    /// An equal call is in progress: [`ToolGate::wait`] for it, then ask again.
+    InProgress(CallKey),
+    /// The run may not make the call. Waiters that came meanwhile have to ask again, and are refused in their turn.
+    Refused(Error, Vec<W>),
+    /// The call is in the ledger and has to be made.
+    Admitted(PendingCall),
+}
+
+/// A call that was admitted and has not ended: pass it to [`ToolGate::complete`] or [`ToolGate::abandon`].
+#[derive(Debug)]
+pub(crate) struct PendingCall {
+    /// The call's number in the run, from 1.
+    pub(crate) number: u64,
+    /// The place of the call in the ledger.
+    entry: Option<usize>,
+    /// The key that the result is kept under.
+    key: Option<CallKey>,
+}
+
+/// Counts the tool calls of a run and keeps the results of cached tools. A call of a cached tool that is in progress is not
+/// made a second time: an equal call becomes a waiter (`W`).
+pub(crate) struct ToolGate<W> {
+    calls: AtomicU64,
+    /// The most calls; 0 is no limit.
+    limit: u64,
+    cache: ResultCache<W>,
+}
+
+impl<W> ToolGate<W> {
+    /// A gate that admits at most `limit` calls; 0 is no limit.
+    pub(crate) fn new(limit: u64) -> Self {
+        ToolGate { calls: AtomicU64::new(0), limit, cache: ResultCache::default() }
+    }
+
+    /// Decides on a call and records the decision in the ledger. `worker` is the path of the worker that makes the call.
+    pub(crate) fn admit(&self, ledger: &mut Ledger, tool: &Tool, arguments: &str, worker: Vec<u32>) -> Decision<W> {
+        let key = tool.cached.then(|| CallKey::new(&tool.name, arguments));
+        if let Some(key) = &key {
+            match self.cache.look_up(key) {
+                Lookup::Found(result) => {
+                    let shown = match &result {
+                        CachedResult::Json(json) => json,
+                        CachedResult::Arguments => arguments,
+                    };
+                    ledger.cached(&tool.name, arguments, shown, worker, key.digest());
+                    return Decision::Cached(result);
+                }
+                Lookup::InProgress => return Decision::InProgress(key.clone()),
+                Lookup::Begun => {}
+            }
+        }
+        let limit = self.limit;
+        let more = |calls: u64| (limit == 0 || calls < limit).then_some(calls + 1);
+        let Ok(before) = self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) else {
+            let waiters = key.as_ref().map(|key| self.cache.end(key, None)).unwrap_or_default();
+            let error = Error::new(Reason::ToolCallLimitExceeded, format!("a run may call tools {limit} times"))
+                .hint("call tools less often, for example once for all rows, or raise the limit tool_calls")
+                .detail("limit", limit);
+            ledger.refused(&tool.name, Preview::of(arguments), &error.message, worker);
+            return Decision::Refused(error, waiters);
+        };
+        let number = before + 1;
+        Decision::Admitted(PendingCall {
+            number,
+            entry: ledger.begin(&tool.name, arguments, worker, key.as_ref().map(CallKey::digest), number),
+            key,
+        })
+    }
+
+    /// Records how a call ended, keeps a result for later equal calls as long as there is room, and returns the waiters.
+    pub(crate) fn complete(&self, ledger: &mut Ledger, call: PendingCall, reply: &Reply, spent: Duration) -> Vec<W> {
+        ledger.end(call.entry, reply, spent);
+        let Some(key) = call.key else { return Vec::new() };
+        let result = match reply {
+            Reply::Json(json) => Some((CachedResult::Json(json.as_str().into()), json.len())),
+            Reply::Echo => Some((CachedResult::Arguments, 0)),
+            _ => None,
+        };
+        self.cache.end(&key, result)
+    }
+
+    /// Ends a call whose reply does not matter any more, and returns the waiters.
+    pub(crate) fn abandon(&self, call: PendingCall) -> Vec<W> {
+        call.key.map(|key| self.cache.end(&key, None)).unwrap_or_default()
+    }
+
+    /// Adds a waiter to the call in progress; returns the waiter when that call has ended.
+    pub(crate) fn wait<T: Into<W>>(&self, key: &CallKey, waiter: T) -> Option<T> {
+        self.cache.wait(key, waiter)
+    }
+
+    /// Drops all waiters, when the run is dropped.
+    pub(crate) fn clear(&self) {
+        self.cache.clear();
+    }
+
+    /// The number of calls made so far, without those served from the cache.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+}

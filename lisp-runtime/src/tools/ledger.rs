@@ -1,0 +1,185 @@
+//! The host's own record of the tool calls of a run, within limits of its own.
+
+use super::cache::CallDigest;
+use super::tool::Reply;
+use crate::terms::outcome::{CallStatus, LedgerEntry, Preview};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// The most calls that are recorded one by one.
+const ENTRIES: usize = 10_000;
+/// The most bytes of arguments and results that are recorded.
+const BYTES: usize = 8 << 20;
+
+/// The record. Calls beyond its limits are counted.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    entries: Vec<Entry>,
+    bytes: usize,
+    dropped: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    line: LedgerEntry,
+    /// What the result of a cached tool is kept under.
+    key: Option<CallDigest>,
+    /// The number of the call; 0 when it was answered from an earlier one's result.
+    number: u64,
+}
+
+impl Entry {
+    fn bytes(&self) -> usize {
+        let LedgerEntry { name, arguments, result, error, worker, .. } = &self.line;
+        name.len()
+            + arguments.text.len()
+            + result.as_ref().map_or(0, |result| result.text.len())
+            + error.as_ref().map_or(0, String::len)
+            + std::mem::size_of_val(&worker[..])
+    }
+}
+
+impl Ledger {
+    /// Records a call before it is made: whatever happens then, the record knows of it. Answers its place.
+    pub(crate) fn begin(
+        &mut self,
+        tool: &str,
+        arguments: &str,
+        worker: Vec<u32>,
+        key: Option<CallDigest>,
+        number: u64,
+    ) -> Option<usize> {
+        let line = LedgerEntry {
+            name: tool.to_owned(),
+            arguments: Preview::of(arguments),
+            status: CallStatus::Unknown,
+            result: None,
+            error: None,
+            duration_us: 0,
+            worker,
+        };
+        self.push(Entry { line, key, number })
+    }
+
+    fn push(&mut self, entry: Entry) -> Option<usize> {
+        if self.entries.len() >= ENTRIES || self.bytes >= BYTES {
+            self.dropped += 1;
+            return None;
+        }
+        self.bytes += entry.bytes();
+        self.entries.push(entry);
+        Some(self.entries.len() - 1)
+    }
+
+    /// Records a call that was answered from an earlier one's result.
+    pub(crate) fn cached(&mut self, tool: &str, arguments: &str, result: &str, worker: Vec<u32>, key: CallDigest) {
+        let place = self.begin(tool, arguments, worker, Some(key), 0);
+        if let Some(Entry { line, .. }) = place.and_then(|place| self.entries.get_mut(place)) {
+            let result = Preview::of(result);
+            self.bytes += result.text.len();
+            (line.status, line.result) = (CallStatus::Cached, Some(result));
+        }
+    }
+
+    /// Records a call that was not made, and why.
+    pub(crate) fn refused(&mut self, tool: &str, arguments: Preview, error: &str, worker: Vec<u32>) {
+        let line = LedgerEntry {
+            name: tool.to_owned(),
+            arguments,
+            status: CallStatus::Error,
+            result: None,
+            error: Some(Preview::of(error).text),
+            duration_us: 0,
+            worker,
+        };
+        self.push(Entry { line, key: None, number: LedgerEntry::REFUSED });
+    }
+
+    /// Puts the call that was recorded last at a place.
+    pub(crate) fn move_last(&mut self, place: usize) {
+        if let Some(last) = self.entries.pop() {
+            self.entries.insert(place.min(self.entries.len()), last);
+        }
+    }
+
+    /// Counts calls that are not recorded.
+    pub(crate) fn count(&mut self, more: u64) {
+        self.dropped = self.dropped.saturating_add(more);
+    }
+
+    /// How many calls are recorded.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Records how a call ended.
+    pub(crate) fn end(&mut self, place: Option<usize>, reply: &Reply, duration: Duration) {
+        let Some(entry) = place.and_then(|place| self.entries.get_mut(place)) else { return };
+        let before = self.bytes - entry.bytes();
+        let line = &mut entry.line;
+        line.duration_us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+        match reply {
+            Reply::Json(json) => (line.status, line.result) = (CallStatus::Ok, Some(Preview::of(json))),
+            Reply::Echo => (line.status, line.result) = (CallStatus::Ok, Some(line.arguments.clone())),
+            Reply::Error(error) => {
+                (line.status, line.error) = (CallStatus::Error, Some(Preview::of(&error.message).text));
+            }
+            Reply::NotMade { .. } => (line.status, line.error) = (CallStatus::Error, reply.why_not_made()),
+            Reply::Refused(_) | Reply::Late => {}
+        }
+        self.bytes = before + entry.bytes();
+    }
+
+    /// Adds what a worker's record holds.
+    pub(crate) fn absorb(&mut self, other: Ledger) {
+        for entry in other.entries {
+            self.push(entry);
+        }
+        self.dropped += other.dropped;
+    }
+
+    /// Bytes of the record.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Gives the call that was entered last another number.
+    pub(crate) fn number_last(&mut self, number: u64) {
+        if let Some(entry) = self.entries.last_mut() {
+            entry.number = number;
+        }
+    }
+
+    /// The numbers of the calls, in order.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        self.entries.iter().map(|entry| entry.number).collect()
+    }
+
+    /// Brings the calls into the order of these numbers; calls with others come last.
+    pub(crate) fn sort_by_numbers(&mut self, numbers: &[u64]) {
+        let places: HashMap<u64, usize> = numbers.iter().enumerate().map(|(place, &number)| (number, place)).collect();
+        self.entries.sort_by_key(|entry| places.get(&entry.number).copied().unwrap_or(usize::MAX));
+    }
+
+    /// Takes the record: the calls, and how many more there were. Of equal calls of a cached tool the first in the
+    /// program's order is the one that was made, whichever worker came first.
+    pub(crate) fn take(&mut self) -> (Vec<LedgerEntry>, u64) {
+        let taken = std::mem::take(self);
+        let mut first: HashMap<CallDigest, usize> = HashMap::new();
+        let mut lines: Vec<LedgerEntry> = Vec::with_capacity(taken.entries.len());
+        for (i, Entry { line, key, .. }) in taken.entries.into_iter().enumerate() {
+            lines.push(line);
+            let Some(key) = key else { continue };
+            match (lines[i].status, first.get(&key)) {
+                (CallStatus::Cached | CallStatus::Ok, None) => drop(first.insert(key, i)),
+                (CallStatus::Ok, Some(&earlier)) if lines[earlier].status == CallStatus::Cached => {
+                    let duration = std::mem::take(&mut lines[i].duration_us);
+                    lines[i].status = CallStatus::Cached;
+                    (lines[earlier].status, lines[earlier].duration_us) = (CallStatus::Ok, duration);
+                }
+                _ => {}
+            }
+        }
+        (lines, taken.dropped)
+    }
+}

@@ -1,0 +1,467 @@
+//! Tools: what the host lets a program call.
+
+use super::signature::{Signature, SignatureError};
+use super::threads::ToolThreads;
+use crate::terms::cancel::Cancel;
+use crate::terms::outcome::plain;
+use lisp_core::Error;
+use lisp_core::syntax::is_name_part;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+/// A call of a tool, as the tool gets it: its arguments are one JSON object with string keys.
+#[derive(Clone, Debug)]
+pub struct ToolCall {
+    /// Its number in the run, from 1.
+    pub(crate) number: u64,
+    pub(crate) name: String,
+    pub(crate) arguments: String,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) cancel: Cancel,
+}
+
+impl ToolCall {
+    /// The tool's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The arguments as JSON text, an object.
+    ///
+    /// Keywords are strings in it. In the names of arguments that the program wrote as keywords, hyphens are underscores
+    /// (`:user-id` is `"user_id"`), unless the tool's signature has the name as it is written. Strings, and all keys below
+    /// the top level, are as the program has them.
+    pub fn json(&self) -> &str {
+        &self.arguments
+    }
+
+    /// The arguments as a type of the host's.
+    ///
+    /// # Errors
+    /// `invalid_tool_args` when they do not fit; `?` in a tool passes it on to the program.
+    pub fn arguments<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
+        serde_json::from_str(&self.arguments).map_err(|error| ToolError::invalid_arguments(plain(&error)))
+    }
+
+    /// One argument.
+    ///
+    /// # Errors
+    /// `invalid_tool_args` when it is missing or does not fit; take an `Option` for one that may be missing.
+    pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<T, ToolError> {
+        let all: BTreeMap<&str, &RawValue> = match serde_json::from_str(&self.arguments) {
+            Ok(all) => all,
+            // A key with an escape cannot be borrowed.
+            Err(_) => return self.get_owned(key),
+        };
+        let text = all.get(key).map_or("null", |raw| raw.get());
+        serde_json::from_str(text)
+            .map_err(|error| ToolError::invalid_arguments(format!("argument {key}: {}", plain(&error))))
+    }
+
+    fn get_owned<T: DeserializeOwned>(&self, key: &str) -> Result<T, ToolError> {
+        let all: BTreeMap<String, Box<RawValue>> = self.arguments()?;
+        let text = all.get(key).map_or("null", |raw| raw.get());
+        serde_json::from_str(text)
+            .map_err(|error| ToolError::invalid_arguments(format!("argument {key}: {}", plain(&error))))
+    }
+
+    /// The indexes on the way to the parallel worker that makes the call; empty for the program itself.
+    pub fn worker(&self) -> Vec<u32> {
+        self.cancel.worker()
+    }
+
+    /// How long the run may still take; a tool that can bound itself should. `None` is for ever.
+    pub fn remaining(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Has the run been cancelled?
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    /// Is the time over of whoever makes the call?
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_cancelled() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// Waits, but not past the run's deadline or its cancellation.
+    pub fn sleep(&self, time: Duration) {
+        const STEP: Duration = Duration::from_millis(5);
+        let end = Instant::now().checked_add(time);
+        loop {
+            let now = Instant::now();
+            let left = [end, self.deadline].into_iter().flatten().map(|t| t.saturating_duration_since(now)).min();
+            let left = left.unwrap_or(STEP);
+            if left.is_zero() || self.is_cancelled() {
+                return;
+            }
+            std::thread::sleep(left.min(STEP));
+        }
+    }
+}
+
+/// Why a tool failed. Any error becomes one by `?`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolError {
+    pub(crate) message: String,
+    pub(crate) kind: ToolErrorKind,
+}
+
+/// Whose fault it is that a tool failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ToolErrorKind {
+    /// The tool says that it failed.
+    Failed,
+    /// The program called it wrongly.
+    Arguments,
+    /// Its closure panicked.
+    Panic,
+}
+
+impl ToolError {
+    /// The tool failed; the program ends with `tool_error`.
+    pub fn new(message: impl Into<String>) -> Self {
+        ToolError { message: message.into(), kind: ToolErrorKind::Failed }
+    }
+
+    /// The program called the tool wrongly; it ends with `invalid_tool_args`.
+    pub fn invalid_arguments(message: impl Into<String>) -> Self {
+        ToolError { message: message.into(), kind: ToolErrorKind::Arguments }
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl<E: std::error::Error> From<E> for ToolError {
+    fn from(error: E) -> Self {
+        ToolError::new(error.to_string())
+    }
+}
+
+type Function = Arc<dyn Fn(&ToolCall) -> Result<String, ToolError> + Send + Sync>;
+
+/// What answers a call.
+#[derive(Clone)]
+pub(crate) enum Body {
+    /// A closure of the host's; it answers JSON text
+    Function(Function),
+    /// Its own arguments
+    Echo,
+    /// Whoever drives the run by hand
+    External,
+}
+
+/// A tool: a name, what answers its calls, and how calls are treated.
+#[derive(Clone)]
+pub struct Tool {
+    pub(crate) name: String,
+    pub(crate) body: Body,
+    pub(crate) signature: Option<String>,
+    pub(crate) contract: Option<Arc<Signature>>,
+    pub(crate) cached: bool,
+    pub(crate) detached: bool,
+    pub(crate) delay: Duration,
+    fault: Option<SignatureError>,
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool").field("name", &self.name).field("signature", &self.signature).finish_non_exhaustive()
+    }
+}
+
+impl Tool {
+    /// A tool that a closure answers. The result may be anything that serde can write as JSON.
+    pub fn new<R: Serialize>(
+        name: impl Into<String>,
+        function: impl Fn(&ToolCall) -> Result<R, ToolError> + Send + Sync + 'static,
+    ) -> Self {
+        let function = move |call: &ToolCall| {
+            let result = function(call)?;
+            serde_json::to_string(&result).map_err(|error| ToolError::new(format!("its result is no JSON: {error}")))
+        };
+        Tool::from_body(name, Body::Function(Arc::new(function)))
+    }
+
+    /// A tool whose calls [`crate::Engine::start`] hands to whoever drives the run. Under [`crate::Engine::run`] it
+    /// fails.
+    pub fn external(name: impl Into<String>) -> Self {
+        Tool::from_body(name, Body::External)
+    }
+
+    /// A tool that answers its arguments, sets and all.
+    pub fn echo(name: impl Into<String>) -> Self {
+        Tool::from_body(name, Body::Echo)
+    }
+
+    fn from_body(name: impl Into<String>, body: Body) -> Self {
+        Tool {
+            name: name.into(),
+            body,
+            signature: None,
+            contract: None,
+            cached: false,
+            detached: false,
+            delay: Duration::ZERO,
+            fault: None,
+        }
+    }
+
+    /// Says what the tool takes and gives, such as `(sku :string, count :int?) -> {price :float}`. Arguments and results
+    /// are checked against it. A call with an argument that is not in it is refused, unless the parameters end with `...`.
+    /// `docs/signatures.md` has the grammar.
+    #[must_use]
+    pub fn signature(mut self, text: impl Into<String>) -> Self {
+        let text = text.into();
+        match Signature::parse(&text) {
+            Ok(signature) => self.contract = Some(Arc::new(signature)),
+            Err(error) => self.fault = Some(error),
+        }
+        self.signature = Some(text);
+        self
+    }
+
+    /// Says what the tool takes and gives; nothing is checked against it.
+    pub(crate) fn described(mut self, text: String) -> Self {
+        self.signature = Some(text);
+        self
+    }
+
+    /// Keeps a signature that cannot be read as a text only.
+    pub(crate) fn lenient(mut self) -> Self {
+        self.fault = None;
+        self
+    }
+
+    /// Answers a second call with the same arguments in the same run from the first one's result.
+    #[must_use]
+    pub fn cached(mut self) -> Self {
+        self.cached = true;
+        self
+    }
+
+    /// Calls the tool on one of the engine's tool threads, so that the run ends at its deadline or when it is cancelled
+    /// even if the tool does not return. A reply that comes later is dropped; the thread is taken until the tool returns.
+    /// When all threads are taken ([`crate::EngineBuilder::tool_threads`]) the call waits for one.
+    #[must_use]
+    pub fn detached(mut self) -> Self {
+        self.detached = true;
+        self
+    }
+
+    /// Waits before each call, for rehearsals.
+    #[must_use]
+    pub fn delay(mut self, time: Duration) -> Self {
+        self.delay = time;
+        self
+    }
+
+    /// The tool's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Has its signature a parameter of exactly this name?
+    pub(crate) fn has_parameter(&self, name: &str) -> bool {
+        self.contract.as_ref().is_some_and(|contract| contract.has_parameter(name))
+    }
+
+    /// May a call of it take long?
+    pub(crate) fn may_block(&self) -> bool {
+        matches!(self.body, Body::Function(_)) || !self.delay.is_zero()
+    }
+
+    /// Calls the tool: on this thread, or on one of `threads` when it is detached.
+    pub(crate) fn call(self: &Arc<Self>, call: ToolCall, threads: &ToolThreads) -> Reply {
+        if self.detached && matches!(self.body, Body::Function(_)) {
+            return self.call_detached(call, threads);
+        }
+        self.call_here(&call)
+    }
+
+    /// Calls the tool on this thread, unless the caller's time is over.
+    pub(crate) fn call_here(&self, call: &ToolCall) -> Reply {
+        if !self.delay.is_zero() {
+            call.sleep(self.delay);
+        }
+        if call.is_over() {
+            return Reply::NotMade { tool_threads: None };
+        }
+        match &self.body {
+            Body::Echo => Reply::Echo,
+            Body::External => Reply::Error(ToolError::new("it can be called in a run driven by hand only")),
+            Body::Function(function) => guarded(function, call),
+        }
+    }
+
+    /// Calls the tool on another thread, and waits no longer than the caller's time.
+    fn call_detached(self: &Arc<Self>, call: ToolCall, threads: &ToolThreads) -> Reply {
+        /// How often the cancellation is looked at.
+        const STEP: Duration = Duration::from_millis(5);
+        if threads.most() == 0 {
+            return Reply::no_thread();
+        }
+        let (reply, replies) = mpsc::sync_channel(1);
+        let (deadline, caller, tool) = (call.deadline, call.clone(), self.clone());
+        let job = move || {
+            // Nobody listens any more when the run is over.
+            let _ = reply.send(tool.call_here(&call));
+        };
+        let Ok(ticket) = threads.submit(Box::new(job)) else { return Reply::no_thread() };
+        let not_made = || Reply::NotMade { tool_threads: ticket.waits.then(|| threads.most()) };
+        loop {
+            let left = deadline.map_or(STEP, |deadline| deadline.saturating_duration_since(Instant::now()));
+            match replies.recv_timeout(left.min(STEP)) {
+                Ok(Reply::NotMade { .. }) => return not_made(),
+                Ok(reply) => return reply,
+                Err(RecvTimeoutError::Disconnected) => return Reply::Error(ToolError::new("its thread ended")),
+                Err(RecvTimeoutError::Timeout) if caller.is_over() => {
+                    return if threads.withdraw(ticket) { not_made() } else { Reply::Late };
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+}
+
+/// How a call ended.
+pub(crate) enum Reply {
+    /// With a result as JSON text
+    Json(String),
+    /// With its own arguments as the result
+    Echo,
+    /// With an error
+    Error(ToolError),
+    /// Not at all: the run may not make it
+    Refused(Error),
+    /// Not before the run's deadline or cancellation
+    Late,
+    /// Not at all: the run was over before the tool was called. When the call waited for a thread, with how many there are
+    NotMade { tool_threads: Option<usize> },
+}
+
+impl Reply {
+    /// The system gives no thread for a tool that needs one.
+    pub(crate) fn no_thread() -> Self {
+        Reply::Error(ToolError::new(
+            "it is detached and needs a thread of its own, and there is none: the system gives none, or the engine has none \
+             (EngineBuilder::tool_threads is 0)",
+        ))
+    }
+
+    /// Why the call was not made; `None` when it was, or may have been.
+    pub(crate) fn why_not_made(&self) -> Option<String> {
+        match self {
+            Reply::NotMade { tool_threads: Some(most) } => {
+                Some(format!("not made: the run was over before one of the {most} tool threads was free"))
+            }
+            Reply::NotMade { tool_threads: None } => Some("not made: the run was over".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+/// Calls a closure of the host's; its panic is an error of the tool.
+fn guarded(function: &Function, call: &ToolCall) -> Reply {
+    match catch_unwind(AssertUnwindSafe(|| function(call))) {
+        Ok(Ok(json)) => Reply::Json(json),
+        Ok(Err(error)) => Reply::Error(error),
+        Err(panic) => {
+            let text = panic
+                .downcast_ref::<&str>()
+                .map(|text| (*text).to_owned())
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_default();
+            Reply::Error(ToolError { message: format!("it panicked: {text}"), kind: ToolErrorKind::Panic })
+        }
+    }
+}
+
+/// Tools by name.
+#[derive(Clone, Debug, Default)]
+pub struct Tools {
+    by_name: BTreeMap<String, Arc<Tool>>,
+}
+
+impl Tools {
+    /// No tools.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a tool.
+    ///
+    /// # Errors
+    /// A name that is empty, taken, or cannot be written in a program behind `tool/`, or a signature that cannot be read.
+    pub fn add(&mut self, tool: Tool) -> Result<(), BuildError> {
+        // What stands behind the first slash of a symbol has none itself.
+        if tool.name.contains('/') || !is_name_part(&tool.name) {
+            return Err(BuildError::Name(tool.name));
+        }
+        if let Some(fault) = tool.fault {
+            return Err(BuildError::Signature { tool: tool.name, error: fault });
+        }
+        if self.by_name.contains_key(&tool.name) {
+            return Err(BuildError::Twice(tool.name));
+        }
+        self.by_name.insert(tool.name.clone(), Arc::new(tool));
+        Ok(())
+    }
+
+    /// The tool of a name.
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<Tool>> {
+        self.by_name.get(name)
+    }
+
+    /// All names with the tools' signatures, in order.
+    pub(crate) fn signatures(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.by_name.iter().map(|(name, tool)| (name.as_str(), tool.signature.as_deref()))
+    }
+
+    /// All tools, in the order of their names.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.by_name.values()
+    }
+
+    /// All names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+}
+
+/// Why an engine cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A tool's name is empty or has characters that a program cannot write.
+    #[error(
+        "{0:?} is no name for a tool: no program can write it; letters and digits of ASCII and _ - . ? ! * + < > = & % ' can"
+    )]
+    Name(String),
+    /// Two tools have one name.
+    #[error("there are two tools named {0}")]
+    Twice(String),
+    /// More threads for tools than an engine may have.
+    #[error("tool_threads is {0}; it may be 0 to {most}", most = ToolThreads::MOST)]
+    ToolThreads(usize),
+    /// A tool's signature cannot be read.
+    #[error("the signature of tool {tool}: {error}")]
+    Signature {
+        /// The tool's name.
+        tool: String,
+        /// What is wrong with it.
+        error: SignatureError,
+    },
+}

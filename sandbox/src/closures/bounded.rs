@@ -1,0 +1,304 @@
+//! Any closure in a process of its own, with a deadline and a ceiling of memory.
+
+use super::bounds::{BoundedError, Bounds, INSIDE, Used, concluded, encoded, failed, nested};
+use crate::guest::layers::{Dressing, Layer, Plan, SetupError, State};
+use crate::guest::{filter, layers, lockdown};
+use crate::host::verdict::{self, End, Facts, Kill};
+use crate::kernel::sys::{self, Death, Fork};
+use crate::kernel::unix::SETUP_FAILED;
+use crate::wire::frames::{self, Assembler, Kind, PACKET, Taken};
+use crate::wire::violation::Violation;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::net::RecvFlags;
+use rustix::process::{Pid, PidfdFlags, Resource, Signal};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// Calls a closure in a locked-in copy of this process and gives back its value. The copy has no files, no network, no
+/// descriptors and no other processes; what it changes in memory is gone with it. The value travels as
+/// [postcard](https://docs.rs/postcard): types that ask their text what they are, such as `serde_json::Value`, cannot.
+///
+/// # Errors
+/// [`BoundedError`]. In a process with several threads the copy would have one of them and the locks of all: there the
+/// call is refused. A [`crate::Sandbox`] has no such limit; [`run_bounded_despite_threads`] is for who knows better.
+///
+/// ```
+/// use lisp_sandbox::{BoundedError, Bounds, run_bounded_despite_threads};
+/// use std::time::Duration;
+/// // Tests run on threads, hence the longer name here.
+/// let bounds = Bounds::new(Duration::from_millis(500), 64 << 20);
+/// assert_eq!(run_bounded_despite_threads(&bounds, || 6 * 7), Ok(42));
+/// let endless = run_bounded_despite_threads(&bounds, || loop { std::hint::spin_loop() });
+/// assert_eq!(endless, Err::<(), _>(BoundedError::Timeout(500)));
+/// ```
+pub fn run_bounded<T: Serialize + DeserializeOwned>(
+    bounds: &Bounds,
+    work: impl FnOnce() -> T,
+) -> Result<T, BoundedError> {
+    run_bounded_measured(bounds, work).0
+}
+
+/// As [`run_bounded`], and what it used: nothing, when there was no process.
+pub fn run_bounded_measured<T: Serialize + DeserializeOwned>(
+    bounds: &Bounds,
+    work: impl FnOnce() -> T,
+) -> (Result<T, BoundedError>, Used) {
+    let refused = match std::fs::read_dir("/proc/self/task").map(Iterator::count) {
+        Ok(1) => return call(bounds, work),
+        Ok(threads) => failed(format!(
+            "refused: this process has {threads} threads; use run_function or a Sandbox, or call before the first thread is started"
+        )),
+        Err(_) if INSIDE.load(Ordering::Relaxed) => nested(),
+        Err(error) => failed(format!("sandbox set-up: threads: {error}")),
+    };
+    (Err(refused), Used::default())
+}
+
+/// As [`run_bounded`], in a process that may have more threads. In the copy the others stand still for ever, with whatever
+/// locks they hold: a closure that takes one of those (that of standard output, of an allocator other than the system's)
+/// waits until its deadline.
+///
+/// # Errors
+/// [`BoundedError`].
+pub fn run_bounded_despite_threads<T: Serialize + DeserializeOwned>(
+    bounds: &Bounds,
+    work: impl FnOnce() -> T,
+) -> Result<T, BoundedError> {
+    call(bounds, work).0
+}
+
+/// Forks, watches, reaps, and reads what came.
+fn call<T: Serialize + DeserializeOwned>(bounds: &Bounds, work: impl FnOnce() -> T) -> (Result<T, BoundedError>, Used) {
+    let begun = Instant::now();
+    match watched(bounds, work) {
+        Ok((child, death)) => {
+            let used = Used { cpu_us: death.cpu_us, rss_peak_bytes: death.rss_peak_bytes, wall: begun.elapsed() };
+            (child.result(death, bounds), used)
+        }
+        Err(error) => (Err(error), Used::default()),
+    }
+}
+
+fn watched<T: Serialize>(bounds: &Bounds, work: impl FnOnce() -> T) -> Result<(Child, Death), BoundedError> {
+    if let Some(error) = bounds.refused() {
+        return Err(error);
+    }
+    let deadline = Instant::now().checked_add(bounds.timeout);
+    let deadline = deadline.and_then(|at| at.checked_add(bounds.late));
+    let setup = |step: &str, error: io::Error| failed(SetupError::new(step, error));
+    let (ours, theirs) = crate::wire::frames::pair().map_err(|error| setup("channel", error))?;
+    let parent = rustix::process::getpid();
+    let in_use = address_space().map_err(|error| setup("/proc/self/statm", error))?;
+    let pid = match sys::fork().map_err(|error| setup("fork", error))? {
+        Fork::Child => inside(bounds, theirs, parent, in_use, work),
+        Fork::Parent(pid) => pid,
+    };
+    drop(theirs);
+    let mut child = Child::new(pid, ours, bounds).map_err(|error| setup("pidfd", error))?;
+    child.watch(deadline);
+    let death = child.reap().map_err(|error| setup("wait", error))?;
+    Ok((child, death))
+}
+
+fn address_space() -> io::Result<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm")?;
+    let pages: u64 = statm.split(' ').next().and_then(|n| n.parse().ok()).ok_or(io::ErrorKind::InvalidData)?;
+    Ok(pages * rustix::param::page_size() as u64)
+}
+
+/// The child's side, from the fork to its end.
+fn inside<T: Serialize>(bounds: &Bounds, channel: OwnedFd, parent: Pid, in_use: u64, work: impl FnOnce() -> T) -> ! {
+    INSIDE.store(true, Ordering::Relaxed);
+    let plan = Plan::without(&bounds.off);
+    let channel = match plan.wants(Layer::FdsClosed) {
+        true => sys::keep_only(channel, true).unwrap_or_else(|_| sys::exit(SETUP_FAILED)),
+        false => channel,
+    };
+    if let Err(error) = lock_in(bounds, &plan, parent, in_use) {
+        let _ = frames::send(&channel, Kind::Setup, 0, format!("{}: {}", error.step, error.why).as_bytes());
+        sys::exit(SETUP_FAILED);
+    }
+    // Whatever the closure leaves behind is gone with the process: nothing of it is dropped here.
+    let result = catch_unwind(AssertUnwindSafe(work));
+    let (mark, bytes) = encoded(&result);
+    let sent = frames::send(&channel, Kind::Report, mark, &bytes);
+    sys::exit(i32::from(sent.is_err()))
+}
+
+fn lock_in(bounds: &Bounds, plan: &Plan, parent: Pid, in_use: u64) -> Result<(), SetupError> {
+    const SLACK: u64 = 1 << 20;
+    sys::reset_signals();
+    sys::one_arena();
+    let mut dressing = Dressing::new(plan);
+    #[cfg(feature = "testing")]
+    {
+        dressing = dressing.failing_at(bounds.fail_at);
+    }
+    dressing.note(Layer::FdsClosed, State::Active);
+    // Without a descriptor of the process the parent kills it before it gets here.
+    dressing.note(Layer::WallKill, State::Active);
+    dressing.try_on(Layer::OomFirst, lockdown::first_to_go);
+    dressing.must(Layer::ParentDeath, || lockdown::die_with_parent(parent))?;
+    // A terminal is left behind with the session.
+    let _ = rustix::process::setsid();
+    silence().map_err(|error| SetupError::new("standard streams", error))?;
+    lockdown::fixed_limits(&mut dressing, 16);
+    let memory = in_use.saturating_add(bounds.memory_bytes).saturating_add(SLACK);
+    dressing.must(Layer::RlimitAs, || layers::limit(Resource::As, memory))?;
+    let cpu = bounds.timeout.as_secs().saturating_add(2).saturating_mul(if bounds.threads { 64 } else { 1 });
+    dressing.must(Layer::RlimitCpu, || layers::limit_cpu(cpu))?;
+    lockdown::give_up(&mut dressing);
+    let pid = rustix::process::getpid().as_raw_nonzero().get();
+    lockdown::restrict(&mut dressing, filter::alone(pid, bounds.threads));
+    match dressing.done().missing(&bounds.required) {
+        Some(missing) => Err(missing),
+        None => Ok(()),
+    }
+}
+
+/// Standard input and output lead nowhere.
+fn silence() -> io::Result<()> {
+    let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    Ok(())
+}
+
+/// Kills a child of this process that nobody has reaped: the pid is still its own.
+fn kill_unreaped(pid: i32) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+    }
+}
+
+/// The parent's side.
+struct Child {
+    pid: i32,
+    process: OwnedFd,
+    channel: OwnedFd,
+    result_bytes: usize,
+    report: Option<Result<Vec<u8>, String>>,
+    setup: Option<String>,
+    said: Vec<u8>,
+    said_bytes: usize,
+    kill: Option<Kill>,
+}
+
+impl Child {
+    fn new(pid: i32, channel: OwnedFd, bounds: &Bounds) -> io::Result<Child> {
+        let opened = Pid::from_raw(pid).ok_or(rustix::io::Errno::SRCH);
+        match opened.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty())) {
+            Ok(process) => Ok(Child {
+                pid,
+                process,
+                channel,
+                result_bytes: bounds.result_bytes,
+                report: None,
+                setup: None,
+                said: Vec::new(),
+                said_bytes: 0,
+                kill: None,
+            }),
+            Err(error) => {
+                kill_unreaped(pid);
+                drop(sys::reap(pid, true));
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Reads until the process has ended, or kills it at the deadline or when it breaks the rules.
+    fn watch(&mut self, deadline: Option<Instant>) {
+        let mut assembler = Assembler::default();
+        let mut open = true;
+        while self.kill.is_none() {
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            let left = left.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
+            let mut fds = vec![PollFd::new(&self.process, PollFlags::IN)];
+            if open {
+                fds.push(PollFd::new(&self.channel, PollFlags::IN));
+            }
+            let _ = rustix::event::poll(&mut fds, left.as_ref());
+            let ended = !fds[0].revents().is_empty();
+            drop(fds);
+            if open {
+                match self.read(&mut assembler) {
+                    Ok(more) => open = more,
+                    Err(violation) => self.kill = Some(Kill::Violation(violation)),
+                }
+            }
+            if ended && self.kill.is_none() {
+                return;
+            }
+            // Whatever it sends meanwhile: one that never stops sending is not to outlive its time.
+            if deadline.is_some_and(|at| Instant::now() >= at) {
+                self.kill = Some(Kill::Deadline);
+            }
+        }
+        if rustix::process::pidfd_send_signal(&self.process, Signal::KILL).is_err() {
+            kill_unreaped(self.pid);
+        }
+    }
+
+    /// Takes what there is; false when nothing more will come.
+    fn read(&mut self, assembler: &mut Assembler) -> Result<bool, Violation> {
+        let mut buffer = vec![0; PACKET];
+        loop {
+            let read = match rustix::net::recv(&self.channel, &mut buffer[..], RecvFlags::DONTWAIT) {
+                Ok((read, _)) => read,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(rustix::io::Errno::AGAIN) => return Ok(true),
+                Err(_) => 0,
+            };
+            if read == 0 {
+                return Ok(false);
+            }
+            let most = self.result_bytes;
+            match assembler.take(&buffer[..read], |_| most)? {
+                Taken::Part => {}
+                Taken::Text => {
+                    self.said_bytes += read;
+                    let room = 4_000_usize.saturating_sub(self.said.len());
+                    self.said.extend_from_slice(&buffer[..read.min(room)]);
+                    if self.said_bytes > 1 << 20 {
+                        return Err(Violation::Flood);
+                    }
+                }
+                Taken::Frame(_) if self.report.is_some() => return Err(Violation::Unexpected),
+                Taken::Frame(frame) => match (frame.kind, frame.id) {
+                    (Kind::Report, 0) => self.report = Some(Ok(frame.bytes)),
+                    (Kind::Report, _) => {
+                        self.report = Some(Err(String::from_utf8_lossy(&frame.bytes).into_owned()));
+                    }
+                    (Kind::Setup, _) => self.setup = Some(verdict::clean(&String::from_utf8_lossy(&frame.bytes), 300)),
+                    _ => return Err(Violation::Unexpected),
+                },
+            }
+        }
+    }
+
+    fn reap(&self) -> io::Result<Death> {
+        sys::reap(self.pid, true)?.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// What it came to.
+    fn result<T: DeserializeOwned>(self, death: Death, bounds: &Bounds) -> Result<T, BoundedError> {
+        let said = String::from_utf8_lossy(&self.said);
+        let facts = Facts {
+            kill: self.kill,
+            end: End::Reaped { death, late: false },
+            reported: self.report.is_some(),
+            setup: self.setup.as_deref(),
+            said: &said,
+            limit_ms: bounds.timeout_ms(),
+            limit_bytes: bounds.memory_bytes,
+            out_of_group: None,
+        };
+        concluded(&facts, self.report)
+    }
+}

@@ -1,0 +1,9 @@
+//! Any closure in a process of its own.
+
+#[cfg(target_os = "linux")]
+pub(crate) mod bounded;
+pub(crate) mod bounds;
+#[cfg(target_os = "linux")]
+pub(crate) mod functions;
+#[cfg(any(not(target_os = "linux"), feature = "testing"))]
+pub mod portable;

@@ -1,0 +1,340 @@
+//! Bounded closures with what every Unix has: a fork, limits of resources, and a kill at the deadline.
+//!
+//! There is no filter of system calls here and no namespace: a closure can open files and reach the network. The report says
+//! so, and by default nothing runs. On Linux this is compiled for tests only.
+
+use super::bounds::{BoundedError, Bounds, INSIDE, Used, concluded, encoded, failed, nested};
+use crate::guest::layers::{Dressing, Layer, Layers, Plan, SetupError, State, limit, limit_cpu};
+use crate::host::capability::{Capabilities, kernel};
+use crate::host::verdict::{self, End, Facts, Kill};
+use crate::kernel::unix::{self, Death, Fork, SETUP_FAILED};
+use crate::wire::violation::Violation;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Pid, Resource, Signal, WaitId, WaitIdOptions};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How often it is looked whether the process has ended: there is no descriptor of it to wait for.
+const STEP: Duration = Duration::from_millis(2);
+/// The most bytes of standard error that are kept, and the most that are taken.
+const SAID_KEPT: usize = 4_000;
+const SAID_TAKEN: usize = 1 << 20;
+/// The most bytes in front of a result: the report of the layers, and two headers.
+const FRONT: usize = 64 << 10;
+
+/// What this system gives, found out by calling a closure that asks for nothing.
+///
+/// # Errors
+/// No process can be made, or its set-up fails.
+pub fn capabilities() -> Result<Capabilities, SetupError> {
+    let bounds = Bounds::new(Duration::from_secs(10), 64 << 20).requiring(&[]);
+    let (result, layers) = match watched(&bounds, || 3) {
+        Ok((child, death)) => (child.result::<i32>(death, &bounds), child.layers()),
+        Err(error) => return Err(SetupError::new("process", error)),
+    };
+    let layers = layers.ok_or_else(|| SetupError::new("report", "there is none"))?;
+    let required = Bounds::REQUIRED.to_vec();
+    let missing = required.iter().copied().filter(|&layer| !layers.is_active(layer)).collect();
+    let trouble = result.err().map(|error| error.to_string());
+    let euid = rustix::process::geteuid().as_raw();
+    Ok(Capabilities { kernel: kernel(), euid, landlock_version: None, layers, required, missing, trouble })
+}
+
+/// Calls a closure in a copy of this process and gives back its value, which travels as
+/// [postcard](https://docs.rs/postcard): types that ask their text what they are, such as `serde_json::Value`, cannot.
+///
+/// # Errors
+/// [`BoundedError`]. In a process with several threads the copy would have one of them and the locks of all: there, and
+/// where threads cannot be counted, the call is refused.
+pub fn run_bounded<T: Serialize + DeserializeOwned>(
+    bounds: &Bounds,
+    work: impl FnOnce() -> T,
+) -> Result<T, BoundedError> {
+    run_bounded_measured(bounds, work).0
+}
+
+/// As [`run_bounded`], and what it used: nothing, when there was no process.
+pub fn run_bounded_measured<T: Serialize + DeserializeOwned>(
+    bounds: &Bounds,
+    work: impl FnOnce() -> T,
+) -> (Result<T, BoundedError>, Used) {
+    let refused = match std::fs::read_dir("/proc/self/task").map(Iterator::count) {
+        Ok(1) => return call(bounds, work),
+        Ok(threads) => failed(format!("refused: this process has {threads} threads")),
+        Err(_) if INSIDE.load(Ordering::Relaxed) => nested(),
+        Err(_) => {
+            failed("refused: this system does not tell how many threads there are; see run_bounded_despite_threads")
+        }
+    };
+    (Err(refused), Used::default())
+}
+
+/// As [`run_bounded`], in a process that may have more threads. In the copy the others stand still for ever, with whatever
+/// locks they hold.
+///
+/// # Errors
+/// [`BoundedError`].
+pub fn run_bounded_despite_threads<T: Serialize + DeserializeOwned>(
+    bounds: &Bounds,
+    work: impl FnOnce() -> T,
+) -> Result<T, BoundedError> {
+    call(bounds, work).0
+}
+
+fn call<T: Serialize + DeserializeOwned>(bounds: &Bounds, work: impl FnOnce() -> T) -> (Result<T, BoundedError>, Used) {
+    let begun = Instant::now();
+    match watched(bounds, work) {
+        Ok((child, death)) => {
+            let used = Used { cpu_us: death.cpu_us, rss_peak_bytes: death.rss_peak_bytes, wall: begun.elapsed() };
+            (child.result(death, bounds), used)
+        }
+        Err(error) => (Err(error), Used::default()),
+    }
+}
+
+fn watched<T: Serialize>(bounds: &Bounds, work: impl FnOnce() -> T) -> Result<(Child, Death), BoundedError> {
+    if let Some(error) = bounds.refused() {
+        return Err(error);
+    }
+    let deadline = Instant::now().checked_add(bounds.timeout).and_then(|at| at.checked_add(bounds.late));
+    let setup = |step: &str, error: io::Error| failed(SetupError::new(step, error));
+    let (result, their_result) = io::pipe().map_err(|error| setup("pipe", error))?;
+    let (said, their_said) = io::pipe().map_err(|error| setup("pipe", error))?;
+    for end in [&result, &said] {
+        rustix::io::ioctl_fionbio(end, true).map_err(|error| setup("pipe", error.into()))?;
+    }
+    let pid = match unix::fork().map_err(|error| setup("fork", error))? {
+        Fork::Child => inside(bounds, their_result.into(), their_said.into(), work),
+        Fork::Parent(pid) => pid,
+    };
+    drop((their_result, their_said));
+    let mut child = Child { pid, came: Vec::new(), said: Vec::new(), said_bytes: 0, kill: None };
+    child.watch(result, said, deadline, bounds.result_bytes.saturating_add(FRONT));
+    let death = child.bury().map_err(|error| setup("wait", error))?;
+    Ok((child, death))
+}
+
+/// The child's side, from the fork to its end.
+fn inside<T: Serialize>(bounds: &Bounds, result_end: OwnedFd, said: OwnedFd, work: impl FnOnce() -> T) -> ! {
+    INSIDE.store(true, Ordering::Relaxed);
+    let Ok(end) = unix::keep_two(result_end, said) else { unix::exit(SETUP_FAILED) };
+    let mut end = std::fs::File::from(end);
+    let layers = match lock_in(bounds) {
+        Ok(layers) => layers,
+        Err(error) => {
+            let _ = send(&mut end, b'S', format!("{}: {}", error.step, error.why).as_bytes());
+            unix::exit(SETUP_FAILED)
+        }
+    };
+    let said = serde_json::to_vec(&layers).map_err(io::Error::from).and_then(|json| send(&mut end, b'L', &json));
+    if let Some(error) = layers.missing(&bounds.required) {
+        let _ = send(&mut end, b'S', format!("{}: {}", error.step, error.why).as_bytes());
+        unix::exit(SETUP_FAILED)
+    }
+    // A panic is told to the parent; the host's own way of telling it might read files for the names of functions.
+    std::mem::forget(std::panic::take_hook());
+    std::panic::set_hook(Box::new(|_| ()));
+    // Whatever the closure leaves behind is gone with the process: nothing of it is dropped here.
+    let result = catch_unwind(AssertUnwindSafe(work));
+    let (mark, bytes) = encoded(&result);
+    let sent = said.and_then(|()| send(&mut end, if mark == 0 { b'R' } else { b'P' }, &bytes));
+    unix::exit(i32::from(sent.is_err()))
+}
+
+/// A kind, a length of four bytes, and so many bytes.
+fn send(end: &mut std::fs::File, kind: u8, bytes: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
+    end.write_all(&[kind])?;
+    end.write_all(&length.to_le_bytes())?;
+    end.write_all(bytes)
+}
+
+/// Puts on what there is, and says of the rest that there is none.
+fn lock_in(bounds: &Bounds) -> Result<Layers, SetupError> {
+    const SLACK: u64 = 1 << 20;
+    let plan = Plan::without(&bounds.off);
+    unix::reset_signals();
+    // A terminal is left behind with the session; what the closure starts is in its group.
+    let _ = rustix::process::setsid();
+    silence().map_err(|error| SetupError::new("standard streams", error))?;
+    let mut dressing = Dressing::new(&plan);
+    #[cfg(feature = "testing")]
+    {
+        dressing = dressing.failing_at(bounds.fail_at);
+    }
+    dressing.note(Layer::WallKill, State::Active);
+    dressing.note(Layer::FdsClosed, State::Active);
+    dressing.try_on(Layer::RlimitFsize, || limit(Resource::Fsize, 0));
+    dressing.try_on(Layer::RlimitCore, || limit(Resource::Core, 0));
+    let cpu = bounds.timeout.as_secs().saturating_add(2).saturating_mul(if bounds.threads { 64 } else { 1 });
+    dressing.try_on(Layer::RlimitCpu, || limit_cpu(cpu));
+    if !bounds.threads {
+        // Root may fork all the same: it is no layer.
+        let _ = limit(Resource::Nproc, 0);
+    }
+    dressing.try_on(Layer::RlimitAs, || {
+        let Some(in_use) = unix::address_space()? else {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "the limit can be set and is not kept"));
+        };
+        limit(Resource::As, in_use.saturating_add(bounds.memory_bytes).saturating_add(SLACK))
+    });
+    let mut layers = dressing.done();
+    for &layer in Layer::ALL {
+        if !layers.0.iter().any(|row| row.0 == layer) {
+            layers.set(layer, State::Unavailable { why: "there is none in the portable layer".to_owned() });
+        }
+    }
+    Ok(layers)
+}
+
+/// Standard input and output lead nowhere.
+fn silence() -> io::Result<()> {
+    let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    Ok(())
+}
+
+/// The parent's side.
+struct Child {
+    pid: i32,
+    /// All that came through the pipe for the result.
+    came: Vec<u8>,
+    said: Vec<u8>,
+    said_bytes: usize,
+    kill: Option<Kill>,
+}
+
+impl Child {
+    /// Reads until the process has ended, or it is past its deadline or breaks the rules.
+    fn watch(&mut self, mut result: io::PipeReader, mut said: io::PipeReader, deadline: Option<Instant>, most: usize) {
+        let (mut result_open, mut said_open) = (true, true);
+        loop {
+            let left = deadline.map_or(STEP, |at| at.saturating_duration_since(Instant::now()).min(STEP));
+            let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(left.subsec_nanos()) as _ };
+            let mut fds = Vec::with_capacity(2);
+            if result_open {
+                fds.push(PollFd::new(&result, PollFlags::IN));
+            }
+            if said_open {
+                fds.push(PollFd::new(&said, PollFlags::IN));
+            }
+            let _ = rustix::event::poll(&mut fds, Some(&wait));
+            drop(fds);
+            // What came before the end of the process is there when the end is.
+            let ended = self.has_ended();
+            result_open = result_open && self.take_result(&mut result, most);
+            said_open = said_open && self.take_said(&mut said);
+            if ended || self.kill.is_some() {
+                return;
+            }
+            if deadline.is_some_and(|at| Instant::now() >= at) {
+                self.kill = Some(Kill::Deadline);
+                return;
+            }
+        }
+    }
+
+    /// Has it ended? It is not reaped by this, so its number is still its own.
+    fn has_ended(&self) -> bool {
+        let Some(pid) = Pid::from_raw(self.pid) else { return true };
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        !matches!(rustix::process::waitid(WaitId::Pid(pid), options), Ok(None) | Err(rustix::io::Errno::INTR))
+    }
+
+    fn take_result(&mut self, pipe: &mut io::PipeReader, most: usize) -> bool {
+        let mut buffer = [0; 16 << 10];
+        loop {
+            match pipe.read(&mut buffer) {
+                Ok(0) => return false,
+                Ok(read) => self.came.extend_from_slice(&buffer[..read]),
+                Err(error) => return matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
+            }
+            if self.came.len() > most {
+                self.kill = Some(Kill::Violation(Violation::TooLong));
+                return false;
+            }
+        }
+    }
+
+    fn take_said(&mut self, pipe: &mut io::PipeReader) -> bool {
+        let mut buffer = [0; 4 << 10];
+        loop {
+            let read = match pipe.read(&mut buffer) {
+                Ok(0) => return false,
+                Ok(read) => read,
+                Err(error) => return matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
+            };
+            let room = SAID_KEPT.saturating_sub(self.said.len());
+            self.said.extend_from_slice(&buffer[..read.min(room)]);
+            self.said_bytes += read;
+            if self.said_bytes > SAID_TAKEN {
+                self.kill = Some(Kill::Violation(Violation::Flood));
+                return false;
+            }
+        }
+    }
+
+    /// Kills what is left of its group and of itself, and reaps it.
+    fn bury(&self) -> io::Result<Death> {
+        if let Some(pid) = Pid::from_raw(self.pid) {
+            // It may not have a group of its own yet.
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+            if self.kill.is_some() {
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+            }
+        }
+        unix::reap(self.pid, true)?.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// What came, cut into its parts; false when it cannot be.
+    fn parts(&self) -> (Vec<(u8, &[u8])>, bool) {
+        let (mut parts, mut rest) = (Vec::new(), self.came.as_slice());
+        while let Some((&[kind, a, b, c, d], after)) = rest.split_first_chunk::<5>() {
+            let length = u32::from_le_bytes([a, b, c, d]) as usize;
+            let Some((bytes, next)) = after.split_at_checked(length) else { return (parts, false) };
+            parts.push((kind, bytes));
+            rest = next;
+        }
+        (parts, rest.is_empty())
+    }
+
+    /// What it says of its layers.
+    fn layers(&self) -> Option<Layers> {
+        let (parts, _) = self.parts();
+        parts.iter().find(|part| part.0 == b'L').and_then(|part| serde_json::from_slice(part.1).ok())
+    }
+
+    /// What it came to.
+    fn result<T: DeserializeOwned>(&self, death: Death, bounds: &Bounds) -> Result<T, BoundedError> {
+        let (parts, whole) = self.parts();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let setup = parts.iter().find(|part| part.0 == b'S').map(|part| verdict::clean(&text(part.1), 300));
+        // One part about the layers, then one about the end, is all there may be.
+        let report = match parts.as_slice() {
+            [(b'L', _), (b'R', json)] if whole => Some(Ok(json.to_vec())),
+            [(b'L', _), (b'P', panic)] if whole => Some(Err(text(panic))),
+            _ => None,
+        };
+        let garbage =
+            setup.is_none() && report.is_none() && (parts.len() > 1 || parts.iter().any(|part| part.0 != b'L'));
+        let kill = self.kill.or(garbage.then_some(Kill::Violation(Violation::Garbage)));
+        let said = String::from_utf8_lossy(&self.said);
+        let facts = Facts {
+            kill,
+            end: End::Reaped { death, late: false },
+            reported: report.is_some(),
+            setup: setup.as_deref(),
+            said: &said,
+            limit_ms: bounds.timeout_ms(),
+            limit_bytes: bounds.memory_bytes,
+            out_of_group: None,
+        };
+        concluded(&facts, report)
+    }
+}

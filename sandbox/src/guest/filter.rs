@@ -1,0 +1,353 @@
+//! The seccomp filters: which system calls may be made, as one table, and the program made of it.
+//!
+//! A filter is a binary search over intervals of system call numbers, so that it is short to run. What the table does not
+//! name kills the process.
+
+use crate::kernel::sys::{HALVES, Instruction, arch};
+
+/// What a filter does with a system call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// Lets it through.
+    Allow,
+    /// Fails it with an error number.
+    Errno(i32),
+    /// Ends the process with SIGSYS.
+    Kill,
+    /// Lets it through when no bit of the mask is set in the argument's low half.
+    Clear { arg: u8, mask: u32 },
+    /// Lets it through when the argument's low half has all bits of `set` and none of `clear`.
+    Bits { arg: u8, set: u32, clear: u32 },
+    /// Lets it through when the argument is one of these.
+    OneOf { arg: u8, values: &'static [u32] },
+    /// Lets it through when the argument's low half is this.
+    Equal { arg: u8, value: u32 },
+    /// Lets it through when the low halves of these two arguments are so.
+    Both([(u8, u32); 2]),
+    /// Lets it through when the sixth argument is the key.
+    Key,
+    /// Ends the process with a signal that it may handle when the argument's low half is this, and with SIGSYS otherwise.
+    Trap { arg: u8, value: u32 },
+}
+
+/// System calls by number.
+pub(crate) type Table = Vec<(i64, Rule)>;
+
+const PROT_EXEC: u32 = libc::PROT_EXEC as u32;
+const NEW_NAMESPACES: u32 = (libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET) as u32;
+const THREAD: u32 = (libc::CLONE_VM | libc::CLONE_THREAD | libc::CLONE_SIGHAND) as u32;
+
+/// What any code may do: compute, take memory that is not executable, and use the channel it has.
+fn common() -> Table {
+    use Rule::{Allow, Clear, Errno, OneOf};
+    let mut table: Table = [
+        libc::SYS_read,
+        libc::SYS_write,
+        libc::SYS_writev,
+        libc::SYS_close,
+        libc::SYS_sendto,
+        libc::SYS_recvfrom,
+        libc::SYS_ppoll,
+        libc::SYS_fstat,
+        libc::SYS_brk,
+        libc::SYS_munmap,
+        libc::SYS_mremap,
+        libc::SYS_madvise,
+        libc::SYS_futex,
+        libc::SYS_sched_yield,
+        libc::SYS_sched_getaffinity,
+        libc::SYS_set_robust_list,
+        libc::SYS_rseq,
+        libc::SYS_rt_sigaction,
+        libc::SYS_rt_sigprocmask,
+        libc::SYS_rt_sigreturn,
+        libc::SYS_sigaltstack,
+        libc::SYS_setitimer,
+        libc::SYS_clock_gettime,
+        libc::SYS_clock_nanosleep,
+        libc::SYS_nanosleep,
+        libc::SYS_restart_syscall,
+        libc::SYS_getpid,
+        libc::SYS_gettid,
+        libc::SYS_getrandom,
+        libc::SYS_getrusage,
+        libc::SYS_exit,
+        libc::SYS_exit_group,
+    ]
+    .map(|call| (call, Allow))
+    .into();
+    table.extend([
+        (libc::SYS_mmap, Clear { arg: 2, mask: PROT_EXEC }),
+        (libc::SYS_mprotect, Clear { arg: 2, mask: PROT_EXEC }),
+        (libc::SYS_fcntl, OneOf { arg: 1, values: &[libc::F_GETFD as u32, libc::F_GETFL as u32] }),
+        (libc::SYS_ioctl, Errno(libc::ENOTTY)),
+    ]);
+    // What a library asks in passing, and does without when it is told no.
+    for call in [libc::SYS_clone3, libc::SYS_statx] {
+        table.push((call, Errno(libc::ENOSYS)));
+    }
+    for call in [libc::SYS_openat, libc::SYS_newfstatat, libc::SYS_faccessat, libc::SYS_readlinkat, libc::SYS_getcwd] {
+        table.push((call, Errno(libc::EACCES)));
+    }
+    #[cfg(target_arch = "x86_64")]
+    {
+        table.push((libc::SYS_poll, Allow));
+        for call in [libc::SYS_open, libc::SYS_stat, libc::SYS_lstat, libc::SYS_access, libc::SYS_readlink] {
+            table.push((call, Errno(libc::EACCES)));
+        }
+    }
+    table
+}
+
+/// The template and its children. With a key the calls are the template's alone by which it forks, watches and reaps, and
+/// sends descriptors; a child can abort, and send no other signal. What is left to both loosens nothing: a limit can be
+/// lowered and not raised.
+pub(crate) fn template(key: bool) -> Table {
+    let mut table = common();
+    let own = if key { Rule::Key } else { Rule::Allow };
+    for call in [
+        libc::SYS_clone,
+        libc::SYS_wait4,
+        libc::SYS_pidfd_open,
+        libc::SYS_pidfd_send_signal,
+        libc::SYS_sched_setaffinity,
+        libc::SYS_sendmsg,
+        libc::SYS_recvmsg,
+    ] {
+        table.push((call, own));
+    }
+    // The way to abort names the process; it ends the one that takes it.
+    let abort = Rule::Trap { arg: 2, value: libc::SIGABRT.cast_unsigned() };
+    table.push((libc::SYS_tgkill, if key { abort } else { Rule::Allow }));
+    let die_with_parent = [(0, libc::PR_SET_PDEATHSIG.cast_unsigned()), (1, libc::SIGKILL.cast_unsigned())];
+    table.extend([
+        (libc::SYS_prctl, Rule::Both(die_with_parent)),
+        (libc::SYS_prlimit64, Rule::Equal { arg: 0, value: 0 }),
+        (libc::SYS_getppid, Rule::Allow),
+        (libc::SYS_close_range, Rule::Allow),
+        (libc::SYS_dup3, Rule::Allow),
+    ]);
+    table
+}
+
+/// A process of its own that is locked down in one step. With `threads` it may start threads, nothing else.
+pub(crate) fn alone(pid: i32, threads: bool) -> Table {
+    let mut table = common();
+    table.push((libc::SYS_tgkill, Rule::Equal { arg: 0, value: pid.cast_unsigned() }));
+    if threads {
+        table.push((libc::SYS_clone, Rule::Bits { arg: 0, set: THREAD, clear: NEW_NAMESPACES }));
+    }
+    table
+}
+
+const LD_W_ABS: u16 = 0x20;
+const JMP_JA: u16 = 0x05;
+const JMP_JEQ_K: u16 = 0x15;
+const JMP_JGE_K: u16 = 0x35;
+const JMP_JSET_K: u16 = 0x45;
+const RET_K: u16 = 0x06;
+
+const RET_KILL: u32 = libc::SECCOMP_RET_KILL_PROCESS;
+const RET_ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
+
+/// Where the kernel puts what a filter looks at.
+const NUMBER: u32 = 0;
+const ARCH: u32 = 4;
+const ARGS: u32 = 16;
+
+fn step(code: u16, k: u32, jt: u8, jf: u8) -> Instruction {
+    Instruction { code, jt, jf, k }
+}
+
+fn ret(k: u32) -> Instruction {
+    step(RET_K, k, 0, 0)
+}
+
+/// The program for a table; what it does not name kills.
+pub(crate) fn program(mut table: Table) -> Vec<Instruction> {
+    table.sort_by_key(|&(call, _)| call);
+    let mut program =
+        vec![step(LD_W_ABS, ARCH, 0, 0), step(JMP_JEQ_K, arch(), 1, 0), ret(RET_KILL), step(LD_W_ABS, NUMBER, 0, 0)];
+    program.extend(search(&intervals(&table)));
+    program
+}
+
+/// The program that fails some calls with an error number and lets all others through. For tests.
+#[cfg(feature = "testing")]
+pub(crate) fn refusing(calls: &[(i64, i32)]) -> Vec<Instruction> {
+    let mut program = vec![step(LD_W_ABS, NUMBER, 0, 0)];
+    for &(call, errno) in calls {
+        program.push(step(JMP_JEQ_K, u32::try_from(call).unwrap_or(u32::MAX), 0, 1));
+        program.extend(leaf(Rule::Errno(errno)));
+    }
+    program.push(ret(RET_ALLOW));
+    program
+}
+
+/// The rule from each number on, up to the next one's.
+fn intervals(table: &Table) -> Vec<(u32, Rule)> {
+    let mut starts: Vec<(u32, Rule)> = vec![(0, Rule::Kill)];
+    let mut push = |from: u32, rule: Rule| match starts.last_mut() {
+        Some(last) if last.0 == from => last.1 = rule,
+        Some(last) if last.1 == rule => {}
+        _ => starts.push((from, rule)),
+    };
+    for &(call, rule) in table {
+        let Ok(call) = u32::try_from(call) else { continue };
+        push(call, rule);
+        push(call + 1, Rule::Kill);
+    }
+    // Two neighbours may have become alike.
+    starts.dedup_by(|next, last| next.1 == last.1);
+    starts
+}
+
+fn search(intervals: &[(u32, Rule)]) -> Vec<Instruction> {
+    if let [(_, rule)] = intervals {
+        return leaf(*rule);
+    }
+    let (left, right) = intervals.split_at(intervals.len() / 2);
+    let (start, left, right) = (right[0].0, search(left), search(right));
+    let mut program = match u8::try_from(left.len()) {
+        Ok(skip) => vec![step(JMP_JGE_K, start, skip, 0)],
+        Err(_) => {
+            vec![step(JMP_JGE_K, start, 0, 1), step(JMP_JA, u32::try_from(left.len()).unwrap_or(u32::MAX), 0, 0)]
+        }
+    };
+    program.extend(left);
+    program.extend(right);
+    program
+}
+
+fn leaf(rule: Rule) -> Vec<Instruction> {
+    let half = |arg: u8, half: usize| step(LD_W_ABS, ARGS + 8 * u32::from(arg) + 4 * half as u32, 0, 0);
+    let low = |arg: u8| half(arg, 0);
+    let all = |tests: [(Instruction, u32); 2]| {
+        let steps = tests.into_iter().flat_map(|(load, value)| [load, step(JMP_JEQ_K, value, 1, 0), ret(RET_KILL)]);
+        steps.chain([ret(RET_ALLOW)]).collect()
+    };
+    match rule {
+        Rule::Allow => vec![ret(RET_ALLOW)],
+        Rule::Kill => vec![ret(RET_KILL)],
+        Rule::Errno(errno) => vec![ret(libc::SECCOMP_RET_ERRNO | errno.cast_unsigned())],
+        Rule::Clear { arg, mask } => vec![low(arg), step(JMP_JSET_K, mask, 0, 1), ret(RET_KILL), ret(RET_ALLOW)],
+        Rule::Bits { arg, set, clear } => {
+            let mut program = vec![low(arg), step(JMP_JSET_K, clear, 0, 1), ret(RET_KILL)];
+            for bit in (0..32).map(|bit| 1 << bit).filter(|bit| set & bit != 0) {
+                program.extend([step(JMP_JSET_K, bit, 1, 0), ret(RET_KILL)]);
+            }
+            program.push(ret(RET_ALLOW));
+            program
+        }
+        Rule::OneOf { arg, values } => {
+            let mut program = vec![low(arg)];
+            for &value in values {
+                program.extend([step(JMP_JEQ_K, value, 0, 1), ret(RET_ALLOW)]);
+            }
+            program.push(ret(RET_KILL));
+            program
+        }
+        Rule::Equal { arg, value } => vec![low(arg), step(JMP_JEQ_K, value, 1, 0), ret(RET_KILL), ret(RET_ALLOW)],
+        Rule::Both([first, second]) => all([(low(first.0), first.1), (low(second.0), second.1)]),
+        Rule::Key => all([(half(5, 0), HALVES[0]), (half(5, 1), HALVES[1])]),
+        Rule::Trap { arg, value } => {
+            vec![low(arg), step(JMP_JEQ_K, value, 1, 0), ret(RET_KILL), ret(libc::SECCOMP_RET_TRAP)]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: u64 = HALVES[1] as u64 * (1 << 32) + HALVES[0] as u64;
+
+    /// What a program answers, step by step.
+    fn run(program: &[Instruction], arch: u32, number: u32, args: [u64; 6]) -> u32 {
+        let (mut at, mut a) = (0, 0);
+        loop {
+            let i = program[at];
+            at += 1;
+            let jump = |taken: bool| usize::from(if taken { i.jt } else { i.jf });
+            match i.code {
+                LD_W_ABS if i.k == NUMBER => a = number,
+                LD_W_ABS if i.k == ARCH => a = arch,
+                LD_W_ABS => a = (args[((i.k - ARGS) / 8) as usize] >> (8 * (i.k % 8))) as u32,
+                JMP_JA => at += i.k as usize,
+                JMP_JEQ_K => at += jump(a == i.k),
+                JMP_JGE_K => at += jump(a >= i.k),
+                JMP_JSET_K => at += jump(a & i.k != 0),
+                _ => return i.k,
+            }
+        }
+    }
+
+    fn expected(table: &Table, number: u32, args: [u64; 6]) -> u32 {
+        let rule = table.iter().find(|row| row.0 == i64::from(number)).map_or(Rule::Kill, |row| row.1);
+        let arg = |at: u8| args[at as usize] as u32;
+        let allowed = match rule {
+            Rule::Allow => true,
+            Rule::Kill => false,
+            Rule::Errno(errno) => return libc::SECCOMP_RET_ERRNO | errno as u32,
+            Rule::Clear { arg: at, mask } => arg(at) & mask == 0,
+            Rule::Bits { arg: at, set, clear } => arg(at) & set == set && arg(at) & clear == 0,
+            Rule::OneOf { arg: at, values } => values.contains(&arg(at)),
+            Rule::Equal { arg: at, value } => arg(at) == value,
+            Rule::Both(all) => all.iter().all(|&(at, value)| arg(at) == value),
+            Rule::Key => args[5] == KEY,
+            Rule::Trap { arg: at, value } if arg(at) == value => return libc::SECCOMP_RET_TRAP,
+            Rule::Trap { .. } => false,
+        };
+        if allowed { RET_ALLOW } else { RET_KILL }
+    }
+
+    #[test]
+    fn a_program_does_what_its_table_says() {
+        let deadly = [libc::PR_SET_PDEATHSIG as u64, libc::SIGKILL as u64, 6, 0, 0, KEY];
+        let nearly = [[0, 0, 0, 0, 0, KEY ^ 1], [0, 0, 0, 0, 0, KEY ^ (1 << 32)], [1, 0, 0, 0, 0, KEY << 32]];
+        let mut all = vec![[0; 6], [77; 6], [7; 6], [u64::from(THREAD); 6], [1; 6], deadly];
+        all.extend(nearly);
+        for table in [template(true), template(false), alone(77, true)] {
+            let program = program(table.clone());
+            assert!(program.len() < 400, "{}", program.len());
+            for number in 0..700 {
+                for args in &all {
+                    let want = expected(&table, number, *args);
+                    assert_eq!(run(&program, arch(), number, *args), want, "{number} {args:?}");
+                }
+            }
+            assert_eq!(run(&program, 0x4000_0003, 1, [0; 6]), RET_KILL);
+            assert_eq!(run(&program, arch(), 0x4000_0000 + 1, [0; 6]), RET_KILL);
+        }
+    }
+
+    #[test]
+    fn the_key_stands_where_it_is_meant_and_nowhere_else() {
+        let table = template(true);
+        let program = program(table.clone());
+        let wanted = table.iter().filter(|row| row.1 == Rule::Key).count();
+        // Neighbours may share a leaf.
+        for half in HALVES {
+            let found = program.iter().filter(|i| i.k == half).count();
+            assert!((1..=wanted).contains(&found), "{found}");
+        }
+        assert!(program.iter().filter(|i| HALVES.contains(&i.k)).all(|i| i.code == JMP_JEQ_K));
+    }
+
+    #[test]
+    fn no_call_has_two_rules() {
+        for table in [template(true), alone(1, true)] {
+            let mut calls: Vec<i64> = table.iter().map(|row| row.0).collect();
+            calls.sort_unstable();
+            let all = calls.len();
+            calls.dedup();
+            assert_eq!(calls.len(), all);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What a process of this layer does to lock itself in.
+
+use super::filter;
+use super::layers::{Dressing, Layer, State, limit};
+use crate::kernel::sys::{self, Key};
+use rustix::process::Resource;
+use std::io;
+
+/// Limits that are the same for every process of the layer.
+pub(crate) fn fixed_limits(dressing: &mut Dressing<'_>, descriptors: u64) {
+    dressing.try_on(Layer::RlimitFsize, || limit(Resource::Fsize, 0));
+    dressing.try_on(Layer::RlimitCore, || limit(Resource::Core, 0));
+    for resource in [Resource::Memlock, Resource::Msgqueue] {
+        // They belong to no layer of their own: the calls that would use them are forbidden besides.
+        let _ = limit(resource, 0);
+    }
+    let _ = limit(Resource::Nofile, descriptors);
+}
+
+/// Namespaces, together where the system allows it. Says whether there is one of processes: then the caller is not in it
+/// yet, its next child is.
+pub(crate) fn namespaces(dressing: &mut Dressing<'_>) -> bool {
+    const PARTS: [(Layer, i32); 5] = [
+        (Layer::UserNamespace, libc::CLONE_NEWUSER),
+        (Layer::PidNamespace, libc::CLONE_NEWPID),
+        (Layer::NetNamespace, libc::CLONE_NEWNET),
+        (Layer::MountNamespace, libc::CLONE_NEWNS),
+        (Layer::IpcNamespace, libc::CLONE_NEWIPC | libc::CLONE_NEWUTS),
+    ];
+    let wanted = PARTS.iter().filter(|(layer, _)| dressing.plan.wants(*layer) && dressing.fail_at != Some(*layer));
+    let flags = wanted.fold(0, |flags, (_, flag)| flags | flag);
+    let together = if flags == 0 { Ok(()) } else { sys::unshare(flags) };
+    for (layer, flag) in PARTS {
+        dressing.try_on(layer, || match &together {
+            Ok(()) => Ok(()),
+            // One by one, a privileged user has them all but that of users.
+            Err(_) if layer != Layer::UserNamespace => sys::unshare(flag),
+            Err(error) => Err(io::Error::from_raw_os_error(error.raw_os_error().unwrap_or(libc::EPERM))),
+        });
+    }
+    dressing.layers.is_active(Layer::PidNamespace)
+}
+
+/// Makes the root an empty directory that cannot be written to.
+pub(crate) fn empty_root(dressing: &mut Dressing<'_>) {
+    if !dressing.layers.is_active(Layer::MountNamespace) {
+        return;
+    }
+    if let Err(error) = pivot() {
+        let state = State::Degraded {
+            why: format!("the root is not empty: {error}"),
+            fallback: "landlock and seccomp forbid files".to_owned(),
+        };
+        dressing.layers.set(Layer::MountNamespace, state);
+    }
+}
+
+fn pivot() -> io::Result<()> {
+    use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    let quiet = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    // Any directory does: it is covered from here on.
+    mount("none", "/proc", "tmpfs", quiet, Some(c"size=4k,mode=555"))?;
+    rustix::process::chdir("/proc")?;
+    rustix::process::pivot_root(".", ".")?;
+    unmount(".", UnmountFlags::DETACH)?;
+    rustix::process::chdir("/")?;
+    Ok(rustix::mount::mount_remount("/", quiet | MountFlags::RDONLY, c"")?)
+}
+
+/// What every process of the layer gives up, but for its system calls.
+pub(crate) fn give_up(dressing: &mut Dressing<'_>) {
+    dressing.try_on(Layer::NoCapabilities, || {
+        let none = rustix::thread::CapabilitySet::empty();
+        let sets = rustix::thread::CapabilitySets { effective: none, permitted: none, inheritable: none };
+        Ok(rustix::thread::set_capabilities(None, sets)?)
+    });
+    dressing.try_on(Layer::NoNewPrivs, || Ok(rustix::thread::set_no_new_privs(true)?));
+    dressing.try_on(Layer::Undumpable, || {
+        Ok(rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?)
+    });
+    dressing.try_on(Layer::Landlock, || sys::landlock_nothing(sys::landlock_version()?));
+    if dressing.layers.is_active(Layer::Landlock)
+        && let Ok(version @ ..6) = sys::landlock_version()
+    {
+        let state = State::Degraded {
+            why: format!("version {version} knows no scopes"),
+            fallback: "seccomp forbids signals and sockets".to_owned(),
+        };
+        dressing.layers.set(Layer::Landlock, state);
+    }
+}
+
+/// Restricts system calls to a table's.
+pub(crate) fn restrict(dressing: &mut Dressing<'_>, table: filter::Table) {
+    dressing.try_on(Layer::Seccomp, || sys::install_filter(&filter::program(table), false));
+}
+
+/// Restricts a template and its children, and them more than it.
+pub(crate) fn restrict_template(dressing: &mut Dressing<'_>) -> Key {
+    let mut key = Key::none();
+    dressing.try_on(Layer::ChildSeccomp, || {
+        key = Key::draw()?;
+        Ok(())
+    });
+    let table = filter::template(dressing.layers.is_active(Layer::ChildSeccomp));
+    dressing.try_on(Layer::Seccomp, || key.install(&filter::program(table)));
+    if !dressing.layers.is_active(Layer::Seccomp) {
+        dressing.note(Layer::ChildSeccomp, dressing.state(Layer::Seccomp));
+    }
+    key
+}
+
+/// Has the kernel choose this process, and those it forks, before the host's when memory runs out.
+pub(crate) fn first_to_go() -> io::Result<()> {
+    const PATH: &str = "/proc/self/oom_score_adj";
+    const RAISED: i32 = 500;
+    let now: i32 = std::fs::read_to_string(PATH)?.trim().parse().map_err(io::Error::other)?;
+    // It can be raised by everybody, and lowered by few.
+    if now < RAISED { std::fs::write(PATH, RAISED.to_string()) } else { Ok(()) }
+}
+
+/// Binds this process's life to that of the one that forked it, which had the pid `parent`.
+pub(crate) fn die_with_parent(parent: rustix::process::Pid) -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    match rustix::process::getppid() {
+        Some(now) if now == parent => Ok(()),
+        _ => Err(io::Error::other("the parent is gone")),
+    }
+}

@@ -1,0 +1,13 @@
+//! The guest's side: the template that forks, its children, and the layers that lock both in.
+
+#[cfg(target_os = "linux")]
+pub(crate) mod child;
+#[cfg(target_os = "linux")]
+pub(crate) mod filter;
+pub(crate) mod layers;
+#[cfg(target_os = "linux")]
+pub(crate) mod lockdown;
+#[cfg(target_os = "linux")]
+pub(crate) mod prefault;
+#[cfg(target_os = "linux")]
+pub(crate) mod template;

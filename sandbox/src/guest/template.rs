@@ -1,0 +1,458 @@
+//! The template: a process with one thread that locks itself down once and forks a child for each run.
+//!
+//! It is the host's own program, started again with a hidden argument that [`crate::init`] looks for. The host may order a
+//! child before there is a job for it; the child locks itself in and waits, and serves one run like any other. Besides forking it
+//! reaps its children and says how they ended, and kills those that are past their time should the host not have done so.
+
+use super::child::{self, Inherited, WarmUp};
+use super::layers::{Dressing, Layer, Layers, Plan, SetupError, State, limit};
+use super::lockdown;
+use super::prefault::{self, Hot, Stack, Watch};
+use crate::kernel::sys::{self, Key, Processors};
+use crate::wire::frames::{self, PACKET};
+use crate::wire::messages::{self, Deadline, Message, Notice, Order};
+use lisp_runtime::DataSet;
+use lisp_runtime::remote::SentSet;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+use rustix::process::{PidfdFlags, Resource, Signal};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Seek};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The hidden first argument.
+pub(crate) const ARGUMENT: &str = "--ptc-lisp-template";
+
+/// [`crate::init`] was called in this process.
+pub(crate) static INIT_CALLED: AtomicBool = AtomicBool::new(false);
+
+/// Why this process may not start `program` as a template: without [`crate::init`] in its `main` a host that starts itself
+/// starts itself again, and so on without end.
+pub(crate) fn refusal(program: &Path) -> Option<SetupError> {
+    let no_init =
+        "this program's main must call lisp_sandbox::init() first; or name another template by Builder::template";
+    // This process was to be a template, and came past `init`.
+    let was_to_be_one = std::env::args_os().nth(1).is_some_and(|first| first == ARGUMENT);
+    let is_itself = program == Path::new(ITSELF) && !INIT_CALLED.load(Ordering::Relaxed);
+    (was_to_be_one || is_itself).then(|| SetupError::new("template", no_init))
+}
+
+/// This program.
+pub(crate) const ITSELF: &str = "/proc/self/exe";
+
+/// The most children at once; each takes two descriptors of the template, and a third when the host wants one.
+pub(crate) const CHILDREN: u64 = 256;
+
+/// How long after its time a child is left to the host, in nanoseconds.
+const PATIENCE_NS: u64 = 100_000_000;
+
+/// What the host tells a template when it starts it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Config {
+    pub(crate) plan: Plan,
+    /// For tests: this layer fails.
+    #[serde(default)]
+    pub(crate) fail_at: Option<Layer>,
+    /// Where the memory cgroup is joined, or why there is none.
+    pub(crate) group: Result<PathBuf, String>,
+    /// There are data sets to be read from what is the standard output.
+    #[serde(default)]
+    pub(crate) sets: bool,
+    /// The processor that it stays on.
+    pub(crate) processor: Option<usize>,
+}
+
+/// What a template says when it is ready, or why it will not be.
+pub(crate) type Ready = Result<Layers, SetupError>;
+
+/// The template's ends of two sockets that its children use one after the other. This end of `run` is the child's.
+struct Lane {
+    id: u64,
+    run: OwnedFd,
+    status: OwnedFd,
+}
+
+/// A child that is not reaped.
+struct Running {
+    pid: i32,
+    lane: Lane,
+    /// When the host has asked for it.
+    process: Option<OwnedFd>,
+    kill_at: u64,
+    late: bool,
+}
+
+/// Runs the template and never comes back.
+pub(crate) fn main(config: &str) -> ! {
+    let control = sys::take_stdin();
+    let outcome = serde_json::from_str::<Config>(config)
+        .map_err(|error| SetupError::new("configuration", error))
+        .and_then(|config| become_template(&config, control));
+    // Only a template that could not be made comes here, or one whose host is gone.
+    sys::exit(i32::from(outcome.is_err()))
+}
+
+fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> {
+    let step = |step: &'static str| move |error: io::Error| SetupError::new(step, error);
+    let errno = |step: &'static str| move |error: Errno| SetupError::new(step, error);
+    let control = sys::keep_only(control, false).map_err(step("descriptors"))?;
+    let sets = config.sets.then(|| rustix::stdio::stdout().try_clone_to_owned());
+    let sets = sets.transpose().map_err(step("data sets"))?;
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR, Mode::empty()).map_err(errno("/dev/null"))?;
+    rustix::stdio::dup2_stdin(&null).map_err(errno("/dev/null"))?;
+    rustix::stdio::dup2_stdout(&null).map_err(errno("/dev/null"))?;
+    rustix::stdio::dup2_stderr(&null).map_err(errno("/dev/null"))?;
+    drop(null);
+    let _ = rustix::process::setsid();
+    // It costs time where it cannot be done, nothing else.
+    let anywhere = config.processor.and_then(|processor| {
+        let allowed = Processors::allowed().ok()?;
+        Processors::only(processor).stay().ok().map(|()| allowed)
+    });
+    sys::reset_signals();
+    let signals = child::Signals::listening().map_err(step("signals"))?;
+    let mut dressing = Dressing::new(&config.plan);
+    #[cfg(feature = "testing")]
+    {
+        dressing = dressing.failing_at(config.fail_at);
+    }
+    dressing.try_on(Layer::OomFirst, lockdown::first_to_go);
+    dressing.try_on(Layer::MemoryCgroup, || match &config.group {
+        Ok(door) => crate::kernel::cgroup::join(door),
+        Err(why) => Err(io::Error::other(why.clone())),
+    });
+    let told = |ready: Ready| serde_json::to_vec(&ready).map_err(|error| SetupError::new("report", error));
+    if lockdown::namespaces(&mut dressing) {
+        if let Err(error) = sys::move_into_namespace().map_err(step("fork into the namespaces")) {
+            rustix::net::send(&control, &told(Err(error.clone()))?, SendFlags::NOSIGNAL).map_err(errno("report"))?;
+            return Err(error);
+        }
+        // The launcher is the parent, though it has no name in here.
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(errno("launcher"))?;
+    }
+    let locked = lock_down(config, dressing, signals, sets, anywhere);
+    let mut report = told(locked.as_ref().map(|locked| locked.layers.clone()).map_err(Clone::clone))?;
+    // It takes some milliseconds, which are not to be those of the first run.
+    let settled = locked.and_then(LockedIn::settle);
+    if let Err(error) = &settled {
+        report = told(Err(error.clone()))?;
+    }
+    rustix::net::send(&control, &report, SendFlags::NOSIGNAL).map_err(errno("report"))?;
+    let (tasks, inherited, hot) = settled?;
+    // Whatever is run for the first time from here on is mapped with its neighbours.
+    if let Some(hot) = hot {
+        hot.keep();
+    }
+    serve(&control, &tasks, &inherited, false);
+    Ok(())
+}
+
+/// A template that has locked itself in.
+struct LockedIn {
+    tasks: OwnedFd,
+    layers: Layers,
+    inherited: Inherited,
+    /// What it does last, prepared while the calls for that were allowed.
+    last: Option<(Hot, WarmUp, Rehearsal)>,
+    /// Where its sizes stand.
+    statm: OwnedFd,
+    stack: Option<Stack>,
+}
+
+impl LockedIn {
+    /// Maps what children touch and no more, and puts the memory in order, as the last thing before they are made.
+    fn settle(self) -> Result<(OwnedFd, Inherited, Option<Hot>), SetupError> {
+        let LockedIn { tasks, layers, mut inherited, last, statm, stack } = self;
+        drop(layers);
+        let mut hot = None;
+        if let Some((watched, warm_up, rehearsal)) = last {
+            watched.drop_all();
+            warm_up.run(&inherited.signals).map_err(|error| SetupError::new("warm-up", error))?;
+            child::code_of_lock().for_each(|code| watched.touch(code));
+            rehearsal.run(&tasks, &inherited);
+            hot = Some(watched);
+        }
+        child::fill_gaps();
+        inherited.bytes = address_space(&statm).map_err(|error| SetupError::new("/proc/self/statm", error))?;
+        if let Some(stack) = stack {
+            stack.drop_used();
+        }
+        Ok((tasks, inherited, hot))
+    }
+}
+
+fn lock_down(
+    config: &Config,
+    mut dressing: Dressing<'_>,
+    signals: child::Signals,
+    sets: Option<OwnedFd>,
+    anywhere: Option<Processors>,
+) -> Result<LockedIn, SetupError> {
+    let tasks = rustix::fs::open("/proc/self/task", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|error| SetupError::new("/proc/self/task", error))?;
+    let sets = match sets {
+        Some(file) => {
+            let sets = import(file).map_err(|error| SetupError::new("data sets", error))?;
+            // A kernel that cannot do it has slower forks.
+            let _ = prefault::gather();
+            sets
+        }
+        None => Vec::new(),
+    };
+    let warm_up = |source| WarmUp::with(source).map_err(|error| SetupError::new("warm-up", error));
+    let warmed = |done: io::Result<()>| done.map_err(|error| SetupError::new("warm-up", error));
+    warmed(warm_up(child::BROAD)?.run(&signals))?;
+    let watch = Watch::begin().ok();
+    warmed(warm_up(child::PLAIN)?.run(&signals))?;
+    let last = warm_up(child::PLAIN)?;
+    let stack = Stack::as_it_is();
+    let statm = rustix::fs::open("/proc/self/statm", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|error| SetupError::new("/proc/self/statm", error))?;
+    #[cfg(feature = "testing")]
+    sys::scan::remember_maps();
+    lockdown::empty_root(&mut dressing);
+    lockdown::fixed_limits(&mut dressing, 4 * CHILDREN);
+    dressing.try_on(Layer::WallKill, || {
+        let process = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
+        // One that does nothing: it is the call that is tried.
+        Ok(rustix::process::pidfd_send_signal(process, Signal::CONT)?)
+    });
+    // The rest of the limits are each child's own; here it is tried whether they can be set.
+    dressing.try_on(Layer::RlimitAs, || limit(Resource::As, u64::MAX));
+    dressing.try_on(Layer::RlimitCpu, || limit(Resource::Cpu, u64::MAX));
+    dressing.note(Layer::FdsClosed, State::Active);
+    dressing.note(Layer::ParentDeath, State::Active);
+    lockdown::give_up(&mut dressing);
+    if !is_alone(&tasks) {
+        return Err(SetupError::new("threads", "the template has more than one; call init() first in main"));
+    }
+    let plan = config.plan.clone();
+    let pid = rustix::process::getpid();
+    let ends = sys::ends_of_children().map_err(|error| SetupError::new("signals", error))?;
+    let mut inherited = Inherited { plan, pid, bytes: 0, signals, sets, ends, anywhere, key: Key::none() };
+    let rehearse = || Rehearsal::prepare().map_err(|error| SetupError::new("rehearsal", error));
+    rehearse()?.run(&tasks, &inherited);
+    let last = match watch.map(Watch::choose) {
+        Some(hot) => Some((hot, last, rehearse()?)),
+        None => None,
+    };
+    // A handler would leave the registers, and in them the key, on a stack that children have too.
+    sys::hold_signals(true);
+    inherited.key = lockdown::restrict_template(&mut dressing);
+    Ok(LockedIn { tasks, layers: dressing.done(), inherited, last, statm, stack })
+}
+
+/// The data sets of the runs to come, each on a line of its own.
+fn import(file: OwnedFd) -> io::Result<Vec<DataSet>> {
+    let mut file = File::from(file);
+    file.rewind()?;
+    let set = |line: io::Result<String>| {
+        let line = line?;
+        let sent: SentSet<'_> = serde_json::from_str(&line)?;
+        drop(line);
+        sent.import().map_err(|problem| io::Error::other(problem.error.to_string()))
+    };
+    BufReader::new(file).lines().map(set).collect()
+}
+
+/// An order for a child that finds no job.
+struct Rehearsal {
+    control: OwnedFd,
+    /// The host's ends.
+    _host: [OwnedFd; 2],
+}
+
+impl Rehearsal {
+    fn prepare() -> io::Result<Rehearsal> {
+        let ((control, host), (run, _), (status, listener)) = (frames::pair()?, frames::pair()?, frames::pair()?);
+        let order = Order { memory: 0, cpu_s: 0, kill_at: 0, entry: 0, fail_step: 0, lane: 1 };
+        let message = Message { order: Some(order), ..Message::default() };
+        messages::send(&host, message, &[run.as_fd(), status.as_fd()])?;
+        Ok(Rehearsal { control, _host: [host, listener] })
+    }
+
+    fn run(self, tasks: &OwnedFd, inherited: &Inherited) {
+        serve(&self.control, tasks, inherited, true);
+    }
+}
+
+/// Is there one thread in this process? A directory of tasks counts them as links.
+fn is_alone(tasks: &OwnedFd) -> bool {
+    rustix::fs::fstat(tasks).is_ok_and(|stat| stat.st_nlink == 3)
+}
+
+/// The address space that this process has, by the first number of its `statm`.
+fn address_space(statm: &OwnedFd) -> io::Result<u64> {
+    let mut bytes = [0; 128];
+    let read = rustix::io::read(statm, &mut bytes[..])?;
+    let text = std::str::from_utf8(&bytes[..read]).map_err(io::Error::other)?;
+    let pages: u64 = text.split(' ').next().and_then(|n| n.parse().ok()).ok_or(io::ErrorKind::InvalidData)?;
+    Ok(pages * rustix::param::page_size() as u64)
+}
+
+/// Forks, watches and reaps, until the host is gone, or for a rehearsal until the first child is. It allocates nothing for a run: each page that it writes to is copied,
+/// as its children have the page too.
+fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited, rehearsal: bool) {
+    // Room for more would lie on more pages.
+    let mut running: Vec<Running> = Vec::with_capacity(16);
+    let mut idle: Vec<Lane> = Vec::with_capacity(16);
+    loop {
+        let woken = wait(control, &running, inherited);
+        if woken.ended {
+            reap(&mut running, inherited, |lane| idle.push(lane));
+            if rehearsal && running.is_empty() {
+                return;
+            }
+        }
+        if woken.message {
+            // Children die with this process.
+            let Ok((message, fds)) = receive(control, inherited.key) else { return };
+            if let Some(Deadline { lane, kill_at }) = message.deadline {
+                running.iter_mut().filter(|child| child.lane.id == lane).for_each(|child| child.kill_at = kill_at);
+            }
+            if let Some(order) = message.order {
+                let lane = match fds {
+                    Some((run, status)) => {
+                        // A host that needs a new one may have given up others.
+                        idle.retain(|lane| !is_given_up(lane));
+                        Some(Lane { id: order.lane, run, status })
+                    }
+                    None => idle.iter().position(|lane| lane.id == order.lane).map(|at| idle.swap_remove(at)),
+                };
+                running.extend(lane.and_then(|lane| start(order, lane, tasks, inherited)));
+                if rehearsal && running.is_empty() {
+                    // The system gives no process now; perhaps it does when there is a run.
+                    return;
+                }
+            }
+            if let Some(child) = running.iter_mut().find(|child| message.show == Some(child.lane.id)) {
+                show(child, inherited);
+            }
+        }
+        kill_late(&mut running, inherited);
+    }
+}
+
+/// Has the host closed its ends?
+fn is_given_up(lane: &Lane) -> bool {
+    let mut fds = [PollFd::new(&lane.status, PollFlags::empty())];
+    !matches!(rustix::event::poll(&mut fds, Some(&Timespec::default())), Ok(0))
+}
+
+fn kill_late(running: &mut [Running], inherited: &Inherited) {
+    let now = sys::monotonic_ns();
+    for child in running {
+        if inherited.plan.wants(Layer::WallKill) && is_late(child, now) && !child.late {
+            child.late = true;
+            let _ = open(child, inherited.key).and_then(|process| inherited.key.kill(process));
+        }
+    }
+}
+
+fn is_late(child: &Running, now: u64) -> bool {
+    child.kill_at > 0 && now >= child.kill_at.saturating_add(PATIENCE_NS)
+}
+
+/// A descriptor of a child, made when it is wanted first.
+fn open(child: &mut Running, key: Key) -> io::Result<&OwnedFd> {
+    match &mut child.process {
+        Some(process) => Ok(process),
+        none => Ok(none.insert(key.open(child.pid)?)),
+    }
+}
+
+/// Gives the host a descriptor of a child. It is not one of the short ones, then, and may run where there is room.
+fn show(child: &mut Running, inherited: &Inherited) {
+    let _ = open(child, inherited.key);
+    notify(&child.lane, Notice::Shown, child.process.as_ref().map(AsFd::as_fd), inherited.key);
+    if let Some(anywhere) = inherited.anywhere {
+        let _ = anywhere.let_run(child.pid, inherited.key);
+    }
+}
+
+/// What there is to do.
+#[derive(Default)]
+struct Woken {
+    /// The host has said something.
+    message: bool,
+    /// Children have ended.
+    ended: bool,
+}
+
+/// Waits until there is a message, a child has ended, or one is late.
+fn wait(control: &OwnedFd, running: &[Running], inherited: &Inherited) -> Woken {
+    let mut fds = [PollFd::new(&inherited.ends, PollFlags::IN), PollFd::new(control, PollFlags::IN)];
+    // With too many children at once, messages wait.
+    let count = if (running.len() as u64) < CHILDREN { 2 } else { 1 };
+    let now = sys::monotonic_ns();
+    let late = running.iter().filter(|child| child.kill_at > 0 && !child.late).map(|child| child.kill_at).min();
+    let timeout = late.map(|at| at.saturating_add(PATIENCE_NS).saturating_sub(now));
+    let timeout =
+        timeout.map(|ns| Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 });
+    match rustix::event::poll(&mut fds[..count], timeout.as_ref()) {
+        Ok(_) => Woken { ended: !fds[0].revents().is_empty(), message: !fds[1].revents().is_empty() },
+        Err(_) => Woken::default(),
+    }
+}
+
+/// Takes what the host says, and the two descriptors of a new lane; an error when it is gone.
+fn receive(control: &OwnedFd, key: Key) -> io::Result<(Message, Option<(OwnedFd, OwnedFd)>)> {
+    let mut bytes = [0; Message::BYTES];
+    let (read, [run, status]) = loop {
+        match key.receive(control, &mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            received => break received?,
+        }
+    };
+    let message = match read {
+        Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+        Some(read) => Message::of(&bytes[..read]),
+        None => None,
+    };
+    Ok((message.unwrap_or_default(), run.zip(status)))
+}
+
+/// Forks a child for an order.
+fn start(order: Order, lane: Lane, tasks: &OwnedFd, inherited: &Inherited) -> Option<Running> {
+    let key = inherited.key;
+    if !is_alone(tasks) {
+        notify(&lane, Notice::Refused(libc::EDEADLK), None, key);
+        return None;
+    }
+    match key.fork() {
+        Ok(None) => child::main(order, lane.run, inherited),
+        Ok(Some(pid)) => Some(Running { pid, lane, process: None, kill_at: order.kill_at, late: false }),
+        Err(error) => {
+            notify(&lane, Notice::Refused(error.raw_os_error().unwrap_or(libc::EAGAIN)), None, key);
+            None
+        }
+    }
+}
+
+/// Reaps the children that have ended, says how, and leaves the lanes of those whose hosts listen.
+fn reap(running: &mut Vec<Running>, inherited: &Inherited, mut leave: impl FnMut(Lane)) {
+    // One signal may stand for several ends; it says nothing else of use.
+    let _ = rustix::io::read(&inherited.ends, &mut [0; 128]);
+    while let Ok(Some((pid, death))) = inherited.key.reap() {
+        if let Some(at) = running.iter().position(|child| child.pid == pid) {
+            let child = running.swap_remove(at);
+            let notice = Notice::Ended { death, late: child.late };
+            if notify(&child.lane, notice, None, inherited.key) {
+                leave(child.lane);
+            }
+        }
+    }
+}
+
+/// Says something about a child; a host that has stopped listening misses nothing.
+fn notify(lane: &Lane, notice: Notice, process: Option<BorrowedFd<'_>>, key: Key) -> bool {
+    key.send(&lane.status, &notice.to_bytes(), process).is_ok()
+}
+
+/// The longest report of a template.
+pub(crate) const REPORT_BYTES: usize = PACKET;

@@ -1,0 +1,74 @@
+//! The tool calls of a run that are made on other threads: those of its workers.
+
+use lisp_runtime::remote::{CallDone, HostCall, QueuedCall};
+use rustix::event::EventfdFlags;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+
+/// Calls under way, and the way by which they come back.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    sender: Sender<CallDone>,
+    receiver: Receiver<CallDone>,
+    woken: Arc<OwnedFd>,
+    under_way: BTreeMap<u64, QueuedCall>,
+}
+
+impl Calls {
+    pub(crate) fn new() -> io::Result<Calls> {
+        let woken = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let (sender, receiver) = mpsc::channel();
+        Ok(Calls { sender, receiver, woken: Arc::new(woken), under_way: BTreeMap::new() })
+    }
+
+    /// Can be read when a call has ended.
+    pub(crate) fn woken(&self) -> Arc<OwnedFd> {
+        self.woken.clone()
+    }
+
+    /// Has a call made on one of the engine's tool threads. Gives it back when there is none.
+    pub(crate) fn start(&mut self, number: u64, call: HostCall) -> Result<(), Box<HostCall>> {
+        let (sender, woken) = (self.sender.clone(), self.woken.clone());
+        let queued = call.queue(move |ended| {
+            // Nobody listens any more when the run is over.
+            if sender.send(ended).is_ok() {
+                let _ = rustix::io::write(&*woken, &1_u64.to_ne_bytes());
+            }
+        })?;
+        self.under_way.insert(number, queued);
+        Ok(())
+    }
+
+    /// The calls that have ended since the last time.
+    pub(crate) fn ended(&mut self) -> Vec<CallDone> {
+        let _ = rustix::io::read(&*self.woken, &mut [0; 8][..]);
+        let ended: Vec<CallDone> = self.receiver.try_iter().collect();
+        for call in &ended {
+            self.under_way.remove(&call.number());
+        }
+        ended
+    }
+
+    /// Is there a call that may not have been begun?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
+    /// Takes back all calls that no thread has begun: they are not made.
+    pub(crate) fn withdraw(&mut self) -> Vec<CallDone> {
+        let back: Vec<CallDone> = self.under_way.values().filter_map(QueuedCall::withdraw).collect();
+        for call in &back {
+            self.under_way.remove(&call.number());
+        }
+        back
+    }
+}
+
+impl Drop for Calls {
+    fn drop(&mut self) {
+        drop(self.withdraw());
+    }
+}

@@ -1,0 +1,518 @@
+//! Templates: starting them, giving them orders, and starting them again when they die.
+//!
+//! A child is ordered before there is a job for it, so that it waits for the job and not the job for it. It is like any other
+//! child, but for the time it waits; it serves when its limits are those of the next run.
+
+use super::scheduling::Turns;
+use crate::guest::layers::{Layer, Layers, Plan, SetupError, State};
+use crate::guest::template::{ARGUMENT, Config, REPORT_BYTES, Ready};
+use crate::kernel::cgroup::Group;
+use crate::kernel::{sys, unix};
+use crate::wire::frames::pair;
+use crate::wire::messages::{Deadline, Message, Notice, Order, send};
+use lisp_runtime::DataSet;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+use rustix::process::Resource;
+use std::fs::File;
+use std::io::{self, IoSliceMut, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a template may take to be ready.
+const READY: Duration = Duration::from_secs(10);
+
+/// How long a template may leave a question without an answer before it counts as stuck. On a busy machine it waits for its turn.
+const SILENT_NS: u64 = 400_000_000;
+
+/// How long its channel may stay full.
+const STUCK: Duration = Duration::from_secs(1);
+
+/// A template that runs.
+#[derive(Debug)]
+pub(crate) struct Template {
+    control: OwnedFd,
+    process: Mutex<Child>,
+    /// When it was asked first since it last said something, by the monotonic clock; 0 is not at all.
+    asked_ns: AtomicU64,
+    /// It outlives its processes, and then goes.
+    pub(crate) group: Option<Arc<Group>>,
+    pub(crate) layers: Layers,
+    /// The name of the next lane.
+    next: AtomicU64,
+    /// Lanes that no run has.
+    free: Mutex<Vec<Arc<Lane>>>,
+    spare: Mutex<Option<Spare>>,
+}
+
+/// A child that was ordered before there was a job for it.
+#[derive(Debug)]
+struct Spare {
+    order: Order,
+    channels: Channels,
+    /// How many runs in a row it did not suit.
+    unsuited: u32,
+}
+
+/// After so many runs that a spare child did not suit there is to be another one.
+const UNSUITED: u32 = 4;
+
+/// Two sockets, to a run's process and to the template about it. The template keeps its ends, so that one run after the
+/// other can have them.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    id: u64,
+    pub(crate) run: OwnedFd,
+    status: OwnedFd,
+}
+
+/// What a template has said; no notice at all is its end.
+pub(crate) struct Heard {
+    pub(crate) notice: Option<Notice>,
+    pub(crate) process: Option<OwnedFd>,
+}
+
+impl Lane {
+    pub(crate) fn status(&self) -> PollFd<'_> {
+        PollFd::new(&self.status, PollFlags::IN)
+    }
+
+    /// What the template says next, if it has said something.
+    pub(crate) fn hear(&self) -> Option<Heard> {
+        let mut bytes = [0; Notice::BYTES];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        let read = loop {
+            let mut parts = [IoSliceMut::new(&mut bytes)];
+            match rustix::net::recvmsg(&self.status, &mut parts, &mut ancillary, flags) {
+                Ok(message) => break message.bytes,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return None,
+                Err(_) => break 0,
+            }
+        };
+        let fds = ancillary.drain().filter_map(|part| match part {
+            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+            _ => None,
+        });
+        Some(Heard { process: fds.flatten().next(), notice: Notice::of(&bytes[..read]) })
+    }
+}
+
+/// What a run has of its template.
+#[derive(Debug)]
+pub(crate) struct Channels {
+    pub(crate) lane: Arc<Lane>,
+    /// What the template does not know yet, when the child was there before its job.
+    untold: Option<Deadline>,
+}
+
+impl Template {
+    fn start(
+        starter: &Starter,
+        group: &Result<Arc<Group>, String>,
+        processor: Option<usize>,
+    ) -> Result<Template, SetupError> {
+        let failed = |error: io::Error| SetupError::new("template", error);
+        let (control, theirs) = pair().map_err(failed)?;
+        let config = Config {
+            plan: starter.plan.clone(),
+            fail_at: starter.fail_at,
+            group: group.as_ref().map(|group| group.door()).map_err(Clone::clone),
+            sets: !starter.sets.is_empty(),
+            processor,
+        };
+        let config = serde_json::to_string(&config).map_err(|error| failed(error.into()))?;
+        let sets = starter.sets_file().map_err(|error| SetupError::new("data sets", error))?;
+        let mut command = Command::new(&starter.program);
+        command.arg(ARGUMENT).arg(config).env_clear().stdin(Stdio::from(theirs));
+        command.stdout(sets.map_or_else(Stdio::null, Stdio::from));
+        if let Some(path) = std::env::var_os("LD_LIBRARY_PATH") {
+            command.env("LD_LIBRARY_PATH", path);
+        }
+        let process = command.stderr(Stdio::null()).current_dir("/").spawn().map_err(failed)?;
+        // The other end of the control channel must not stay open here.
+        drop(command);
+        let mut template = Template {
+            control,
+            process: Mutex::new(process),
+            asked_ns: AtomicU64::new(0),
+            group: group.as_ref().ok().cloned(),
+            layers: Layers(Vec::new()),
+            next: AtomicU64::new(1),
+            free: Mutex::default(),
+            spare: Mutex::default(),
+        };
+        template.layers = template.ready()?;
+        Ok(template)
+    }
+
+    fn ready(&self) -> Result<Layers, SetupError> {
+        let silent = |why: &str| SetupError::new("template", why);
+        let mut fds = [PollFd::new(&self.control, PollFlags::IN)];
+        let timeout = Timespec { tv_sec: READY.as_secs() as i64, tv_nsec: 0 };
+        if !matches!(rustix::event::poll(&mut fds, Some(&timeout)), Ok(1)) {
+            return Err(silent("it does not get ready"));
+        }
+        let mut report = vec![0; REPORT_BYTES];
+        let (read, _) = rustix::net::recv(&self.control, &mut report[..], RecvFlags::DONTWAIT)
+            .map_err(|error| SetupError::new("template", error))?;
+        let no_init = "it ended before it was ready: the system gave it too little, or its program does not call \
+                       lisp_sandbox::init() first in main";
+        let ready: Ready = serde_json::from_slice(&report[..read]).map_err(|_| silent(no_init))?;
+        ready
+    }
+
+    /// Why a layer does not hold in it, if it does not.
+    fn lacks(&self, layer: Layer) -> Option<String> {
+        match self.layers.state(layer) {
+            State::Active => None,
+            State::Unavailable { why } | State::Degraded { why, .. } => Some(why.clone()),
+            State::Disabled => Some("it is turned off".to_owned()),
+        }
+    }
+
+    /// A child for an order: the spare one when it suits.
+    fn order(&self, order: Order) -> io::Result<Channels> {
+        match self.take_spare(&order) {
+            Some(channels) => Ok(channels),
+            None => self.make(order, None),
+        }
+    }
+
+    fn take_spare(&self, order: &Order) -> Option<Channels> {
+        let mut place = lock(&self.spare);
+        let spare = place.as_mut()?;
+        if !spare.order.serves(order) {
+            spare.unsuited += 1;
+            if spare.unsuited > UNSUITED {
+                // The end of its channel ends it.
+                *place = None;
+            }
+            return None;
+        }
+        let Channels { lane, .. } = place.take()?.channels;
+        drop(place);
+        // It may have died meanwhile, of whatever cause, or never have been made.
+        if lane.hear().is_some() {
+            return None;
+        }
+        let untold = Some(Deadline { lane: lane.id, kill_at: order.kill_at });
+        Some(Channels { lane, untold })
+    }
+
+    /// Tells the template until when a spare child has time, now that it has a job, and orders the next one where there is
+    /// to be one, for a run like the one of `order`. A host without descriptors has none: then the next child is made when it
+    /// is wanted.
+    fn restock(&self, order: Option<Order>, told: Option<Deadline>) {
+        let mut place = lock(&self.spare);
+        if let Some(order) = order.filter(|order| place.is_none() && order.serves(order)) {
+            let order = Order { kill_at: 0, ..order };
+            if let Ok(channels) = self.make(order, told) {
+                *place = Some(Spare { order, channels, unsuited: 0 });
+                return;
+            }
+        }
+        drop(place);
+        if told.is_some() {
+            // A template that does not listen is found out when it has to reap.
+            let _ = self.send(Message { deadline: told, ..Message::default() }, &[]);
+        }
+    }
+
+    /// Asks for a descriptor of the process in a lane; with `kill` the template is to kill it, too. Of one that is reaped it has
+    /// said so. Answers whether there was room for the question.
+    pub(crate) fn ask_for(&self, lane: &Lane, kill: bool) -> bool {
+        let turn_to = |from, to| self.asked_ns.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        let now = sys::monotonic_ns();
+        // Before it can be answered.
+        let is_first = turn_to(0, now);
+        let deadline = kill.then_some(Deadline { lane: lane.id, kill_at: 1 });
+        let asked = self.send(Message { deadline, show: Some(lane.id), order: None }, &[]).is_ok();
+        if is_first && !asked {
+            turn_to(now, 0);
+        }
+        asked
+    }
+
+    /// Has it much to do? Then orders need the room that there is in its channel.
+    pub(crate) fn is_busy(&self) -> bool {
+        /// A tenth or so of what a channel takes.
+        const MUCH: usize = 20 << 10;
+        sys::unread(&self.control).is_ok_and(|bytes| bytes > MUCH)
+    }
+
+    /// Waits for room in its channel, or until it has taken nothing for too long.
+    fn makes_room(&self) -> bool {
+        const LOOK: Duration = Duration::from_millis(2);
+        let unread = || sys::unread(&self.control).unwrap_or(0);
+        let (before, begun) = (unread(), Instant::now());
+        while begun.elapsed() < STUCK {
+            std::thread::sleep(LOOK);
+            if unread() < before {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Orders a child.
+    fn make(&self, order: Order, told: Option<Deadline>) -> io::Result<Channels> {
+        let free = lock(&self.free).pop();
+        let (lane, theirs) = match free {
+            Some(lane) => (lane, None),
+            None => {
+                let ((run, their_run), (status, their_status)) = (pair()?, pair()?);
+                let id = self.next.fetch_add(1, Ordering::Relaxed);
+                (Arc::new(Lane { id, run, status }), Some([their_run, their_status]))
+            }
+        };
+        let message = Message { order: Some(Order { lane: lane.id, ..order }), deadline: told, show: None };
+        match &theirs {
+            Some([run, status]) => self.send(message, &[run.as_fd(), status.as_fd()])?,
+            None => self.send(message, &[])?,
+        }
+        Ok(Channels { lane, untold: None })
+    }
+
+    /// Takes back the lane of a run that is reaped and read to its end. The next run has it when nothing is left in it for
+    /// the process that has gone, and no other can be left that this one started.
+    pub(crate) fn take_back(&self, lane: &Arc<Lane>) {
+        let alone = self.layers.is_active(Layer::Seccomp) && self.layers.is_active(Layer::ChildSeccomp);
+        if alone && sys::unread(&lane.run).is_ok_and(|bytes| bytes == 0) {
+            lock(&self.free).push(lane.clone());
+        }
+    }
+
+    fn send(&self, message: Message, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        send(&self.control, message, fds)
+    }
+
+    /// It has said something, about whichever run.
+    pub(crate) fn was_heard(&self) {
+        self.asked_ns.store(0, Ordering::Relaxed);
+    }
+
+    /// Has it said nothing at all for too long, though it was asked?
+    pub(crate) fn is_silent(&self) -> bool {
+        let asked = self.asked_ns.load(Ordering::Relaxed);
+        asked > 0 && sys::monotonic_ns().saturating_sub(asked) >= SILENT_NS
+    }
+
+    /// Ends it and all its children.
+    pub(crate) fn kill(&self) {
+        let mut process = lock(&self.process);
+        let _ = process.kill();
+        let _ = process.wait();
+    }
+
+    /// The process that the host started: the template, or the launcher that waits for it.
+    pub(crate) fn pid(&self) -> u32 {
+        lock(&self.process).id()
+    }
+}
+
+impl Drop for Template {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A template; an error says so when it was killed because the group is full.
+fn started(
+    starter: &Starter,
+    group: &Result<Arc<Group>, String>,
+    processor: Option<usize>,
+) -> Result<Template, SetupError> {
+    Template::start(starter, group, processor).map_err(|error| match group {
+        Ok(group) if group.take_kill() => {
+            let full = format!("all runs together may take {} bytes, and the template asked for more", group.limit());
+            SetupError::new(Layer::MemoryCgroup, full)
+        }
+        _ => error,
+    })
+}
+
+/// What templates are made of.
+#[derive(Debug)]
+pub(crate) struct Starter {
+    pub(crate) program: PathBuf,
+    pub(crate) plan: Plan,
+    pub(crate) fail_at: Option<Layer>,
+    pub(crate) sets: Vec<DataSet>,
+}
+
+impl Starter {
+    /// The data sets for one template, a line each, in a file without a name: a template that does not read holds up nobody.
+    fn sets_file(&self) -> io::Result<Option<File>> {
+        if self.sets.is_empty() {
+            return Ok(None);
+        }
+        let mut file = File::from(rustix::fs::memfd_create("data sets", MemfdFlags::CLOEXEC)?);
+        let mut room = unix::soft_limit(Resource::Fsize)?.unwrap_or(u64::MAX);
+        for set in &self.sets {
+            let sent = set.sent().ok_or_else(|| io::Error::other("one has no text"))?;
+            let mut line = serde_json::to_vec(&sent)?;
+            line.push(b'\n');
+            // Beyond the host's own limit for files a write ends the host.
+            room = room.checked_sub(line.len() as u64).ok_or(io::ErrorKind::FileTooLarge)?;
+            file.write_all(&line)?;
+        }
+        Ok(Some(file))
+    }
+}
+
+/// Templates that take turns.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    starter: Starter,
+    required: Vec<Layer>,
+    spares: bool,
+    total_memory: Option<u64>,
+    /// The group that templates join, or why there is none. That is decided when the first has started.
+    group: Mutex<Result<Arc<Group>, String>>,
+    slots: Vec<Mutex<Option<Arc<Template>>>>,
+    turns: Turns,
+}
+
+impl Pool {
+    pub(crate) fn new(
+        starter: Starter,
+        required: Vec<Layer>,
+        count: usize,
+        spares: bool,
+        total_memory: Option<u64>,
+    ) -> Result<Pool, SetupError> {
+        let group = match starter.plan.wants(Layer::MemoryCgroup) {
+            true => Group::new(total_memory).map(Arc::new).map_err(|error| error.to_string()),
+            false => Err("it is turned off".to_owned()),
+        };
+        let turns = Turns::of(count.max(1));
+        let first = started(&starter, &group, turns.processor_of(0))?;
+        let group = group.and_then(|group| first.lacks(Layer::MemoryCgroup).map_or(Ok(group), Err));
+        let slots = (0..count.max(1)).map(|_| Mutex::new(None)).collect();
+        let group = Mutex::new(group);
+        let pool = Pool { starter, required, spares, total_memory, group, slots, turns };
+        pool.check(&first)?;
+        *lock(&pool.slots[0]) = Some(Arc::new(first));
+        for at in 0..pool.slots.len() {
+            pool.template(at)?;
+        }
+        Ok(pool)
+    }
+
+    /// A template in the group, if the sandbox has one: it never goes on without the ceiling that it began with. A group whose
+    /// directory is gone has nobody in it, and another takes its place.
+    fn start(&self, processor: Option<usize>) -> Result<Template, SetupError> {
+        let group = lock(&self.group).clone();
+        let template = started(&self.starter, &group, processor)?;
+        let (Ok(group), Some(why)) = (&group, template.lacks(Layer::MemoryCgroup)) else { return Ok(template) };
+        let failed = |why: String| SetupError::new(Layer::MemoryCgroup, why);
+        if group.is_there() {
+            return Err(failed(why));
+        }
+        let mut place = lock(&self.group);
+        // Another run may have made it meanwhile.
+        let made = match &*place {
+            Ok(now) if !Arc::ptr_eq(now, group) => now.clone(),
+            _ => Arc::new(Group::new(self.total_memory).map_err(|error| failed(error.to_string()))?),
+        };
+        *place = Ok(made);
+        let group = place.clone();
+        drop(place);
+        let template = started(&self.starter, &group, processor)?;
+        template.lacks(Layer::MemoryCgroup).map_or(Ok(template), |why| Err(failed(why)))
+    }
+
+    /// Has it the layers without which nothing runs?
+    fn check(&self, template: &Template) -> Result<(), SetupError> {
+        let missing =
+            |&layer| template.lacks(layer).map(|why| SetupError::new(format_args!("{layer} is required"), why));
+        self.required.iter().find_map(missing).map_or(Ok(()), Err)
+    }
+
+    /// The template of a slot; a new one when there is none.
+    fn template(&self, at: usize) -> Result<Arc<Template>, SetupError> {
+        let mut slot = lock(&self.slots[at]);
+        if let Some(template) = &*slot {
+            return Ok(template.clone());
+        }
+        let template = self.start(self.turns.processor_of(at))?;
+        self.check(&template)?;
+        Ok(slot.insert(Arc::new(template)).clone())
+    }
+
+    /// Orders a child of the next template; of a new one when that has died. A run that gets one says when it is over.
+    pub(crate) fn order(&self, order: Order) -> Result<(Arc<Template>, Channels), SetupError> {
+        let ordered = self.order_of(self.turns.begin(), order);
+        if ordered.is_err() {
+            self.turns.end();
+        }
+        ordered
+    }
+
+    /// A run is over.
+    pub(crate) fn end(&self) {
+        self.turns.end();
+    }
+
+    fn order_of(&self, turn: usize, order: Order) -> Result<(Arc<Template>, Channels), SetupError> {
+        let (mut last, mut tries) = (None, 0..3);
+        while tries.next().is_some() {
+            let template = self.template(turn)?;
+            match template.order(order) {
+                Ok(channels) => return Ok((template, channels)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && template.makes_room() => tries = 0..3,
+                // It is the host that has no descriptors left.
+                Err(error) if error.raw_os_error().is_some_and(|e| e == libc::EMFILE || e == libc::ENFILE) => {
+                    return Err(SetupError::new("channels", error));
+                }
+                Err(error) => {
+                    self.discard(&template);
+                    last = Some(error);
+                }
+            }
+        }
+        Err(SetupError::new("template", last.unwrap_or_else(|| io::ErrorKind::Other.into())))
+    }
+
+    /// Tells the template what it has to know of a run that has its job, and orders the next spare child, where spare children
+    /// are wanted.
+    pub(crate) fn restock(&self, template: &Template, order: Order, channels: &mut Channels) {
+        template.restock(self.spares.then_some(order), channels.untold.take());
+    }
+
+    /// Orders the first spare children.
+    pub(crate) fn stock(&self, order: Order) {
+        if self.spares {
+            self.templates().iter().for_each(|template| template.restock(Some(order), None));
+        }
+    }
+
+    /// Ends a template that is of no use any more.
+    pub(crate) fn discard(&self, template: &Arc<Template>) {
+        for slot in &self.slots {
+            let mut slot = lock(slot);
+            if slot.as_ref().is_some_and(|here| Arc::ptr_eq(here, template)) {
+                *slot = None;
+            }
+        }
+        template.kill();
+    }
+
+    /// The templates that run.
+    pub(crate) fn templates(&self) -> Vec<Arc<Template>> {
+        self.slots.iter().filter_map(|slot| lock(slot).clone()).collect()
+    }
+}

@@ -1,0 +1,387 @@
+//! Programs in processes of their own.
+
+use super::pool::{Pool, Starter};
+use super::running::{Running, Watch, hard_deadline};
+use super::verdict;
+use crate::guest::layers::{Layer, Layers, Plan, SetupError};
+use crate::guest::template;
+use crate::kernel::sys;
+use crate::wire::frames;
+use crate::wire::guest_message::Most;
+use crate::wire::messages::Order;
+use lisp_runtime::remote::{HostHalf, Job};
+use lisp_runtime::{DataSet, Engine, Error, Input, Limits, Outcome, Reason, Request};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Runs programs in processes of their own, each locked in and used once. Cheap to clone, and used from any number of
+/// threads at once.
+///
+/// The host's `main` calls [`crate::init`] first: the templates that runs are forked from are the host's own program,
+/// started again.
+///
+/// ```no_run
+/// use lisp_runtime::{Engine, Input, Request};
+/// use lisp_sandbox::Sandbox;
+///
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     lisp_sandbox::init();
+///     let engine = Engine::builder().tool("price", |call| call.get::<f64>("base")).build()?;
+///     let sandbox = Sandbox::builder().engine(engine).build()?;
+///     let outcome = sandbox.run(&Request::parse(r#"{"program": "(+ 1 (tool/price {:base 2}))"}"#)?);
+///     assert_eq!(outcome.value::<f64>()?, 3.0);
+///     let outcome = sandbox.eval("(inc data/n)", &Input::new().data("n", &41));
+///     assert_eq!(outcome.value::<i64>()?, 42);
+///     Ok(())
+/// }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Sandbox(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    engine: Engine,
+    pool: Arc<Pool>,
+    grace: Duration,
+    memory: Option<u64>,
+    answer_bytes: usize,
+    sets: Vec<DataSet>,
+    /// For tests: how much later than it must a run is killed.
+    late: Duration,
+}
+
+/// Makes a [`Sandbox`].
+#[derive(Clone, Debug)]
+pub struct Builder {
+    engine: Engine,
+    forkers: usize,
+    grace: Duration,
+    memory: Option<u64>,
+    total_memory: Option<u64>,
+    answer_bytes: usize,
+    program: PathBuf,
+    required: Vec<Layer>,
+    spares: bool,
+    sets: Vec<DataSet>,
+    pub(crate) off: Vec<Layer>,
+    pub(crate) fail_at: Option<Layer>,
+    pub(crate) late: Duration,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Builder {
+            engine: Engine::default(),
+            forkers: 1,
+            grace: Duration::from_millis(50),
+            memory: None,
+            total_memory: None,
+            answer_bytes: 256 << 20,
+            program: PathBuf::from(template::ITSELF),
+            required: Sandbox::REQUIRED.to_vec(),
+            spares: true,
+            sets: Vec::new(),
+            off: Vec::new(),
+            fail_at: None,
+            late: Duration::ZERO,
+        }
+    }
+}
+
+impl Builder {
+    /// The longest grace: an hour.
+    pub const MOST_GRACE: Duration = Duration::from_secs(3_600);
+
+    /// The engine whose limits and tools runs have.
+    #[must_use]
+    pub fn engine(mut self, engine: Engine) -> Self {
+        self.engine = engine;
+        self
+    }
+
+    /// How many templates take turns; 1 is the default. One forks some thousand times a second. When there is at least one for
+    /// each processor that this process may run on, each stays on one of them, with its runs for their first milliseconds;
+    /// that makes the most runs a second.
+    #[must_use]
+    pub fn forkers(mut self, count: usize) -> Self {
+        self.forkers = count;
+        self
+    }
+
+    /// How long after the deadline of its limits a run is killed; 50 ms is the default. Within it the run ends by itself
+    /// with a clean error; the kill is for one that cannot. At most [`Builder::MOST_GRACE`]; more is an error of
+    /// [`Builder::build`].
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// The address space a run may take beyond the template's, in bytes. The default follows from the limits of the run
+    /// and is never less than what a run within them needs.
+    #[must_use]
+    pub fn memory_bytes(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// The memory that all runs at once may take together with their templates, in bytes, where the system gives
+    /// [`Layer::MemoryCgroup`]: as a rule to root only. The default is three quarters of what the machine, or the host's own
+    /// group, has. When it is met, the largest run ends with `memory_exceeded`.
+    #[must_use]
+    pub fn total_memory_bytes(mut self, bytes: u64) -> Self {
+        self.total_memory = Some(bytes);
+        self
+    }
+
+    /// The longest answer that the host takes from a run's process, in bytes; 256 MiB is the default.
+    #[must_use]
+    pub fn answer_bytes(mut self, bytes: usize) -> Self {
+        self.answer_bytes = bytes;
+        self
+    }
+
+    /// The program that templates are, for a host whose own `main` cannot call [`crate::init`]: any whose `main` does,
+    /// such as `ptcl`.
+    #[must_use]
+    pub fn template(mut self, program: impl Into<PathBuf>) -> Self {
+        self.program = program.into();
+        self
+    }
+
+    /// A layer without which nothing runs, besides [`Sandbox::REQUIRED`].
+    #[must_use]
+    pub fn require(mut self, layer: Layer) -> Self {
+        self.required.push(layer);
+        self
+    }
+
+    /// Does without namespaces, which some systems forbid and which make a template start later.
+    #[must_use]
+    pub fn without_namespaces(mut self) -> Self {
+        self.off.extend([
+            Layer::UserNamespace,
+            Layer::PidNamespace,
+            Layer::NetNamespace,
+            Layer::MountNamespace,
+            Layer::IpcNamespace,
+        ]);
+        self
+    }
+
+    /// Does without the child that each template has waiting for the next run, locked in already. It makes a run shorter by
+    /// the time that a fork takes, and is a process more for each template, with about 0.1 MiB of its own.
+    #[must_use]
+    pub fn without_spares(mut self) -> Self {
+        self.spares = false;
+        self
+    }
+
+    /// Gives a data set to the templates, so that runs which have it in their input share it: it is imported once in each
+    /// template, before that locks itself in, and again in one that is started anew. A set that is not given here is sent as
+    /// text with each job that has it, and imported by the run, in the run's time.
+    ///
+    /// ```no_run
+    /// # use lisp_runtime::{Engine, Input};
+    /// # use lisp_sandbox::Sandbox;
+    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let engine = Engine::default();
+    /// let orders = engine.import("orders", r#"[{"total": 12.5}]"#)?;
+    /// let sandbox = Sandbox::builder().engine(engine).data_set(&orders).build()?;
+    /// let outcome = sandbox.eval("(sum-by :total data/orders)", &Input::new().data_set(&orders));
+    /// assert_eq!(outcome.value::<f64>()?, 12.5);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn data_set(mut self, set: &DataSet) -> Self {
+        self.sets.push(set.clone());
+        self
+    }
+
+    pub(crate) fn required(&self) -> &[Layer] {
+        &self.required
+    }
+
+    pub(crate) fn requiring_nothing(mut self) -> Self {
+        self.required.clear();
+        self
+    }
+
+    /// Starts the templates.
+    ///
+    /// # Errors
+    /// A template does not start, a required layer is missing, the grace is too long, or the templates would be this program and its `main` has not
+    /// called [`crate::init`]. Then nothing runs.
+    pub fn build(self) -> Result<Sandbox, SetupError> {
+        if let Some(refusal) = template::refusal(&self.program) {
+            return Err(refusal);
+        }
+        if self.grace > Builder::MOST_GRACE {
+            let (grace, most) = (self.grace, Builder::MOST_GRACE);
+            return Err(SetupError::new("grace", format!("it is {grace:?}; it may be at most {most:?}")));
+        }
+        let plan = Plan::without(&self.off);
+        let Builder { engine, grace, memory, answer_bytes, late, sets, .. } = self;
+        let starter = Starter { program: self.program, plan, fail_at: self.fail_at, sets: sets.clone() };
+        let pool = Arc::new(Pool::new(starter, self.required, self.forkers, self.spares, self.total_memory)?);
+        let sandbox = Sandbox(Arc::new(Inner { engine, pool, grace, memory, answer_bytes, sets, late }));
+        let limits = *sandbox.0.engine.limits();
+        sandbox.0.pool.stock(sandbox.child(&limits, 0, true));
+        Ok(sandbox)
+    }
+}
+
+impl Sandbox {
+    /// The layers without which nothing runs.
+    pub const REQUIRED: &'static [Layer] =
+        &[Layer::NoNewPrivs, Layer::Seccomp, Layer::ChildSeccomp, Layer::RlimitAs, Layer::WallKill, Layer::FdsClosed];
+
+    /// Begins to make a sandbox.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// The engine whose limits and tools runs have.
+    pub fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
+    /// What became of each layer in the templates.
+    pub fn layers(&self) -> Layers {
+        self.0.pool.templates().first().map_or(Layers(Vec::new()), |template| template.layers.clone())
+    }
+
+    /// The processes of the templates, as far as they run.
+    pub fn template_pids(&self) -> Vec<u32> {
+        self.0.pool.templates().iter().map(|template| template.pid()).collect()
+    }
+
+    /// Runs a request to its end, whatever its `isolation` says.
+    pub fn run(&self, request: &Request<'_>) -> Outcome {
+        let mut input = Input::new();
+        match self.0.engine.split_request(request, &mut input) {
+            Ok((job, home)) => self.run_job(&job, home),
+            Err(outcome) => *outcome,
+        }
+    }
+
+    /// Compiles a program and runs it to its end; a fault of the program is the outcome's.
+    pub fn eval(&self, source: &str, input: &Input<'_>) -> Outcome {
+        match self.split(source, input, false) {
+            Ok((job, home)) => self.run_job(&job, home),
+            Err(outcome) => *outcome,
+        }
+    }
+
+    /// A job, and the half of it that stays here.
+    pub(crate) fn split<'a>(
+        &self,
+        source: &'a str,
+        input: &'a Input<'_>,
+        session: bool,
+    ) -> Result<(Job<'a>, HostHalf), Box<Outcome>> {
+        self.0.engine.split(source, input, &self.0.sets, session)
+    }
+
+    fn run_job(&self, job: &Job<'_>, mut home: HostHalf) -> Outcome {
+        match self.start(job, &mut home) {
+            Ok(mut running) => running.finish(&mut home),
+            Err(outcome) => *outcome,
+        }
+    }
+
+    /// Starts a run and gives it its job.
+    pub(crate) fn start(&self, job: &Job<'_>, home: &mut HostHalf) -> Result<Running, Box<Outcome>> {
+        if home.limits().timeout_ms == 0 {
+            return Err(Box::new(home.fail(verdict::timeout(0, "no time"), None)));
+        }
+        let bytes = match frames::encode(job) {
+            Ok(bytes) => bytes,
+            Err(error) => return Err(Box::new(fault(home, &error.to_string()))),
+        };
+        let session = job.is_session();
+        let mut running = match self.order(home, bytes.len() as u64, session, 0, 0) {
+            Ok(running) => running,
+            Err(error) => return Err(Box::new(fault(home, &error.to_string()))),
+        };
+        running.give_job(home, &bytes);
+        if !session {
+            running.restock();
+        }
+        Ok(running)
+    }
+
+    pub(crate) fn order(
+        &self,
+        home: &HostHalf,
+        job_bytes: u64,
+        session: bool,
+        entry: u64,
+        fail_step: u64,
+    ) -> Result<Running, SetupError> {
+        let limits = home.limits();
+        let hard = hard_deadline(home, self.0.grace).filter(|_| !session);
+        let child = self.child(limits, job_bytes, hard.is_some());
+        let order = Order { kill_at: hard.map_or(0, monotonic), entry, fail_step, ..child };
+        let (template, channels) = self.0.pool.order(order)?;
+        let watch = Watch {
+            hard: hard.map(|hard| hard + self.0.late),
+            grace: self.0.grace,
+            memory: order.memory,
+            most: Most::of(home, self.0.answer_bytes),
+            session,
+            pool: self.0.pool.clone(),
+        };
+        Ok(Running::new(template, channels, order, watch))
+    }
+
+    /// What a child has to be for a run with these limits; `timed` when it has a deadline.
+    fn child(&self, limits: &Limits, job_bytes: u64, timed: bool) -> Order {
+        let time = limits.timeout_ms.saturating_add(millis(self.0.grace)).div_ceil(1000) + 1;
+        Order {
+            memory: self.0.memory.unwrap_or_else(|| allowance(limits, job_bytes)),
+            cpu_s: if timed && limits.timeout_ms < u64::MAX { time } else { 0 },
+            kill_at: 0,
+            entry: 0,
+            fail_step: 0,
+            lane: 0,
+        }
+    }
+}
+
+pub(crate) fn fault(home: &mut HostHalf, message: &str) -> Outcome {
+    home.fail(Error::new(Reason::HostFault, message), Some(lisp_runtime::Phase::Setup))
+}
+
+/// A moment as the monotonic clock has it.
+fn monotonic(at: Instant) -> u64 {
+    let left = at.saturating_duration_since(Instant::now());
+    sys::monotonic_ns().saturating_add(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX)).max(1)
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Address space that no run within its limits fills: a heap, a worker's too, is there twice while it is compacted, a job and its data are
+/// there as text and as values, a result as a value and as texts. The stack, the allocator and compiled patterns have the
+/// rest.
+fn allowance(limits: &Limits, job_bytes: u64) -> u64 {
+    const REST: u64 = 96 << 20;
+    const UNLIMITED: u64 = 4 << 30;
+    /// Jobs that differ by less than this get the same, so that a child made for one serves the other.
+    const STEP: u64 = 16 << 20;
+    let heap = |bytes: u64| if bytes == 0 { UNLIMITED } else { bytes };
+    let parts = [
+        heap(limits.heap_bytes).saturating_mul(3),
+        heap(limits.setup_heap_bytes).saturating_mul(2),
+        heap(limits.worker_heap_bytes).saturating_mul(2).saturating_mul(limits.parallel_workers.min(64)),
+        heap(limits.result_bytes).saturating_mul(8),
+        heap(limits.prints_bytes).saturating_mul(4),
+        (job_bytes.saturating_mul(4) / STEP + 1).saturating_mul(STEP),
+        REST,
+    ];
+    parts.into_iter().fold(0, u64::saturating_add).min(1 << 46)
+}

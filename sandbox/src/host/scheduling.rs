@@ -1,0 +1,95 @@
+//! Which template a run goes to.
+
+use crate::kernel::sys::Processors;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Templates take turns. When there is one for each processor, each stays on its own: what is made for a process there, and
+/// taken down at its end, does not move from one to another. A pool that is busy then gives a run to the template of the
+/// processor that it comes from.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    templates: usize,
+    /// The processors, when each has a template.
+    processors: Vec<usize>,
+    next: AtomicUsize,
+    under_way: AtomicUsize,
+}
+
+impl Turns {
+    pub(crate) fn of(templates: usize) -> Turns {
+        Turns::on(templates, Processors::allowed().map_or_else(|_| Vec::new(), |allowed| allowed.numbers()))
+    }
+
+    fn on(templates: usize, mut processors: Vec<usize>) -> Turns {
+        if processors.len() > templates || processors.len() < 2 {
+            processors.clear();
+        }
+        Turns { templates, processors, next: AtomicUsize::new(0), under_way: AtomicUsize::new(0) }
+    }
+
+    /// The processor that a template stays on.
+    pub(crate) fn processor_of(&self, template: usize) -> Option<usize> {
+        let at = template.checked_rem(self.processors.len())?;
+        self.processors.get(at).copied()
+    }
+
+    /// The template of a run that begins.
+    pub(crate) fn begin(&self) -> usize {
+        let others = self.under_way.fetch_add(1, Ordering::Relaxed);
+        // With a few runs the other processors are idle.
+        self.choose(if 2 * others >= self.templates { Processors::current() } else { None })
+    }
+
+    /// A run is over.
+    pub(crate) fn end(&self) {
+        self.under_way.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn choose(&self, processor: Option<usize>) -> usize {
+        let turn = self.next.fetch_add(1, Ordering::Relaxed);
+        match self.processors.iter().position(|&here| Some(here) == processor) {
+            Some(at) => {
+                let many = self.processors.len();
+                let its = (self.templates - at).div_ceil(many);
+                at + many * (turn % its)
+            }
+            None => turn % self.templates,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_of_a_processor_take_turns() {
+        let turns = Turns::on(5, vec![3, 7]);
+        assert_eq!((0..5).map(|template| turns.processor_of(template)).collect::<Vec<_>>(), [3, 7, 3, 7, 3].map(Some));
+        let all = |processor| (0..6).map(|_| turns.choose(processor)).collect::<Vec<_>>();
+        assert_eq!(all(Some(3)), [0, 2, 4, 0, 2, 4]);
+        assert_eq!(all(Some(7)), [1, 3, 1, 3, 1, 3]);
+        // The host has moved since.
+        assert_eq!(all(Some(4)), [2, 3, 4, 0, 1, 2]);
+        assert_eq!(all(None), [3, 4, 0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn fewer_templates_than_processors_stay_nowhere() {
+        for processors in [vec![], vec![0], vec![0, 1, 2]] {
+            let turns = Turns::on(2, processors);
+            assert_eq!((turns.processor_of(0), turns.processor_of(1)), (None, None));
+            assert_eq!([Some(0), Some(0), None].map(|processor| turns.choose(processor)), [0, 1, 0]);
+        }
+    }
+
+    #[test]
+    fn a_busy_pool_stays_on_the_processor() {
+        let turns = Turns::on(2, vec![Processors::current().unwrap(), usize::MAX]);
+        assert_eq!(turns.begin(), 0);
+        Processors::only(turns.processors[0]).stay().unwrap();
+        assert_eq!([turns.begin(), turns.begin()], [0, 0]);
+        (0..3).for_each(|_| turns.end());
+        assert_eq!(turns.begin(), 1);
+    }
+}

@@ -1,0 +1,392 @@
+//! The edge to the kernel: the system calls that `rustix` does not have or does not let safe code make. All unsafe code
+//! of the crate is here and in `unix`.
+
+mod key;
+mod processors;
+
+use super::unix::{ABORTED, result};
+pub(crate) use super::unix::{Death, Fork, exit, fork, hold_signals, reap, reset_signals};
+#[cfg(feature = "testing")]
+pub(crate) use key::scan;
+pub(crate) use key::{HALVES, Key};
+pub(crate) use processors::Processors;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::time::Duration;
+
+/// One instruction of a seccomp filter.
+pub(crate) type Instruction = libc::sock_filter;
+
+/// The calling convention that filters are for.
+pub(crate) const fn arch() -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    return 0xc000_003e;
+    #[cfg(target_arch = "aarch64")]
+    return 0xc000_00b7;
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    compile_error!("the filter's table of system calls is for x86-64 and aarch64");
+}
+
+/// Installs a filter for this thread and all it will start. Needs no_new_privs.
+pub(crate) fn install_filter(program: &[Instruction], all_threads: bool) -> io::Result<()> {
+    let len = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // The kernel does not write through the pointer, whatever its type says.
+    let program = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
+    let flags = if all_threads { libc::SECCOMP_FILTER_FLAG_TSYNC } else { 0 };
+    // SAFETY: the program lives until the call returns; the kernel copies it.
+    let code = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program) };
+    result(code).map(drop)
+}
+
+/// The version of Landlock that the kernel has.
+pub(crate) fn landlock_version() -> io::Result<i32> {
+    const VERSION: u32 = 1;
+    // SAFETY: with this flag the call takes no attribute.
+    let code = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0_usize, VERSION) };
+    result(code).map(|version| i32::try_from(version).unwrap_or(i32::MAX))
+}
+
+/// Forbids this thread and all it will start every file, every TCP port, and signals and abstract sockets beyond
+/// themselves, as far as the kernel's version knows them. Needs no_new_privs.
+pub(crate) fn landlock_nothing(version: i32) -> io::Result<()> {
+    #[repr(C)]
+    struct Ruleset {
+        files: u64,
+        net: u64,
+        scoped: u64,
+    }
+    let files = match version {
+        ..=1 => (1 << 13) - 1,
+        2 => (1 << 14) - 1,
+        3 | 4 => (1 << 15) - 1,
+        _ => (1 << 16) - 1,
+    };
+    let ruleset = Ruleset { files, net: if version >= 4 { 3 } else { 0 }, scoped: if version >= 6 { 3 } else { 0 } };
+    let size: usize = match version {
+        ..=3 => 8,
+        4 | 5 => 16,
+        _ => 24,
+    };
+    // SAFETY: the attribute lives until the call returns, and `size` is at most its size.
+    let fd = result(unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, &raw const ruleset, size, 0_u32) })?;
+    let fd = RawFd::try_from(fd).map_err(|_| io::ErrorKind::InvalidData)?;
+    // SAFETY: the kernel has just made this descriptor for us.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    // SAFETY: the call takes two integers.
+    result(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, fd.as_raw_fd(), 0_u32) }).map(drop)
+}
+
+/// Standard input as a descriptor that can be owned. For a process whose standard input is its only channel, once.
+pub(crate) fn take_stdin() -> OwnedFd {
+    // SAFETY: the template uses standard input for nothing else, and calls this once.
+    unsafe { OwnedFd::from_raw_fd(0) }
+}
+
+/// Keeps one descriptor, as number 3, and another name of it as standard error when `speak` is set; closes all others
+/// but 0 to 2. For a process that has just been forked: whoever owned the others here never runs again.
+pub(crate) fn keep_only(fd: OwnedFd, speak: bool) -> io::Result<OwnedFd> {
+    const KEPT: RawFd = 3;
+    let raw = fd.as_raw_fd();
+    if raw != KEPT {
+        // SAFETY: numbers only; 3 is nobody's in this process any more.
+        result(i64::from(unsafe { libc::dup3(raw, KEPT, libc::O_CLOEXEC) }))?;
+    }
+    if speak {
+        // SAFETY: as above.
+        result(i64::from(unsafe { libc::dup3(KEPT, 2, 0) }))?;
+    }
+    std::mem::forget(fd);
+    close_from(4)?;
+    // SAFETY: 3 is open, and what owned it before has been forgotten or does not run here.
+    Ok(unsafe { OwnedFd::from_raw_fd(KEPT) })
+}
+
+/// What [`keep_only`] has kept. For payloads of tests, which never close it.
+#[cfg(feature = "testing")]
+pub(crate) fn third() -> OwnedFd {
+    // SAFETY: tests keep it from being dropped.
+    unsafe { OwnedFd::from_raw_fd(3) }
+}
+
+/// Closes every descriptor from a number on.
+pub(crate) fn close_from(first: u32) -> io::Result<()> {
+    // SAFETY: descriptors are closed whose owners never run in this process: see the callers.
+    let code = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0_u32) };
+    match result(code) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
+            for fd in first..4096 {
+                // SAFETY: as above.
+                unsafe { libc::close(fd.cast_signed()) };
+            }
+            Ok(())
+        }
+        done => done.map(drop),
+    }
+}
+
+static ALARM: AtomicPtr<AtomicBool> = AtomicPtr::new(std::ptr::null_mut());
+static CANCEL: AtomicPtr<AtomicBool> = AtomicPtr::new(std::ptr::null_mut());
+
+extern "C" fn on_trap(_: libc::c_int) {
+    exit(ABORTED);
+}
+
+extern "C" fn on_signal(signal: libc::c_int) {
+    let set = |flag: &AtomicPtr<AtomicBool>| {
+        // SAFETY: null, or the inside of an `Arc` that `listen` has leaked.
+        if let Some(flag) = unsafe { flag.load(Ordering::Relaxed).as_ref() } {
+            flag.store(true, Ordering::Relaxed);
+        }
+    };
+    if signal == libc::SIGUSR1 {
+        set(&CANCEL);
+    }
+    set(&ALARM);
+}
+
+/// Lets SIGALRM set `alarm`, and SIGUSR1 both flags, for as long as the process lives. A call that a filter traps ends it.
+pub(crate) fn listen(alarm: Arc<AtomicBool>, cancel: Arc<AtomicBool>) -> io::Result<()> {
+    ALARM.store(Arc::into_raw(alarm).cast_mut(), Ordering::Relaxed);
+    CANCEL.store(Arc::into_raw(cancel).cast_mut(), Ordering::Relaxed);
+    // SAFETY: an all-zero sigaction is a valid one.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = on_signal as *const () as usize;
+    action.sa_flags = libc::SA_RESTART;
+    for signal in [libc::SIGALRM, libc::SIGUSR1] {
+        // SAFETY: the handler does nothing but atomic stores, which are safe in a handler.
+        result(i64::from(unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) }))?;
+    }
+    action.sa_sigaction = on_trap as *const () as usize;
+    // SAFETY: the handler does nothing but end the process.
+    result(i64::from(unsafe { libc::sigaction(libc::SIGSYS, &raw const action, std::ptr::null_mut()) })).map(drop)
+}
+
+/// Has SIGALRM come after a time, then every 10 ms, in case the first came too early to be of use; `None` is never.
+pub(crate) fn alarm_in(time: Option<Duration>) {
+    let timeval = |time: Duration| libc::timeval {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX).min(100_000_000) as libc::time_t,
+        tv_usec: i64::from(time.subsec_micros()) as libc::suseconds_t,
+    };
+    let first = time.map_or(Duration::ZERO, |time| time.max(Duration::from_micros(1)));
+    let timer = libc::itimerval { it_interval: timeval(Duration::from_millis(10)), it_value: timeval(first) };
+    // SAFETY: the timer is a live variable; the old one is not asked for.
+    unsafe { libc::syscall(libc::SYS_setitimer, libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut::<u8>()) };
+}
+
+/// A descriptor that can be read when a child of this process has ended. Needs SIGCHLD to be held back, and sees to it.
+pub(crate) fn ends_of_children() -> io::Result<OwnedFd> {
+    // SAFETY: an all-zero set is an empty one on every system that there is.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is a live variable, and the descriptor one that the kernel has just made.
+    unsafe {
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        result(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()).into())?;
+        let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        result(fd.into())?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Processor time that a living process has used.
+pub(crate) fn cpu_time(pid: i32) -> io::Result<Duration> {
+    // The kernel's way of naming the clock of a process.
+    let clock = (!pid << 3) | 2;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the time is a live variable.
+    result(i64::from(unsafe { libc::clock_gettime(clock, &raw mut time) }))?;
+    Ok(Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0)))
+}
+
+/// Nanoseconds of the monotonic clock, which all processes of a system share.
+pub(crate) fn monotonic_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the time is a live variable; this clock is always there.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+/// Moves this process into namespaces of its own.
+pub(crate) fn unshare(namespaces: libc::c_int) -> io::Result<()> {
+    // SAFETY: only flags of namespaces are given, which share nothing between threads of this process.
+    result(i64::from(unsafe { libc::unshare(namespaces) })).map(drop)
+}
+
+/// Goes on in a new process, which is the first in the namespace that [`unshare`] has made, with the memory of this one. The
+/// old one does nothing until that has ended, and then ends.
+///
+/// A copy of the memory would have every later copy of it be one of the third generation, of whose pages the kernel keeps
+/// account in each.
+pub(crate) fn move_into_namespace() -> io::Result<()> {
+    let code: isize;
+    let flags = (libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD) as usize;
+    // SAFETY: of the two processes that come out of the call one runs at a time, and the old one never leaves this block: it
+    // waits for the new one, and ends.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        std::arch::asm!(
+            "syscall",
+            "test rax, rax",
+            "jle 2f",
+            "mov rdi, rax",
+            "xor r10d, r10d",
+            "mov eax, {wait}",
+            "syscall",
+            "xor edi, edi",
+            "mov eax, {exit}",
+            "syscall",
+            "2:",
+            wait = const libc::SYS_wait4,
+            exit = const libc::SYS_exit_group,
+            inlateout("rax") libc::SYS_clone as isize => code,
+            in("rdi") flags,
+            in("rsi") 0,
+            in("rdx") 0,
+            in("r10") 0,
+            in("r8") 0,
+            lateout("rcx") _,
+            lateout("r11") _,
+        );
+    }
+    // SAFETY: as above.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        std::arch::asm!(
+            "svc 0",
+            "cmp x0, #0",
+            "b.le 2f",
+            "mov x8, {wait}",
+            "svc 0",
+            "mov x0, #0",
+            "mov x8, {exit}",
+            "svc 0",
+            "2:",
+            wait = const libc::SYS_wait4,
+            exit = const libc::SYS_exit_group,
+            in("x8") libc::SYS_clone,
+            inlateout("x0") flags => code,
+            in("x1") 0,
+            in("x2") 0,
+            in("x3") 0,
+            in("x4") 0,
+        );
+    }
+    if code < 0 { Err(io::Error::from_raw_os_error(-code as i32)) } else { Ok(()) }
+}
+
+/// What the kernel is to do with mapped pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Advice {
+    /// Forget them: the next access maps the file's.
+    Drop,
+    /// Treat them apart from their neighbours.
+    Mark,
+    /// Treat them as their neighbours.
+    Unmark,
+    /// Keep them in huge pages, where they are.
+    Gather,
+}
+
+/// Tells the kernel about whole pages. Only pages that are the same as their file's may be dropped.
+pub(crate) fn advise(range: std::ops::Range<usize>, advice: Advice) -> io::Result<()> {
+    let advice = match advice {
+        Advice::Drop => libc::MADV_DONTNEED,
+        // Which pages a core has: this process dumps none.
+        Advice::Mark => libc::MADV_DONTDUMP,
+        Advice::Unmark => libc::MADV_DODUMP,
+        Advice::Gather => libc::MADV_COLLAPSE,
+    };
+    let start = std::ptr::without_provenance_mut(range.start);
+    // SAFETY: no content changes: a dropped page has the same one when it is mapped again, by the condition above.
+    result(i64::from(unsafe { libc::madvise(start, range.len(), advice) })).map(drop)
+}
+
+/// Gives back the part of this thread's stack that no call is using, from an address below it on.
+pub(crate) fn drop_stack_from(lowest: usize) -> io::Result<()> {
+    /// More than the call for it takes.
+    const KEPT: usize = 4 << 10;
+    let here = 0_u8;
+    let end = ((&raw const here).addr() - KEPT) & !(rustix::param::page_size() - 1);
+    let start = std::ptr::without_provenance_mut(lowest);
+    // SAFETY: below this frame nothing is in use but what the call itself puts there.
+    result(i64::from(unsafe { libc::madvise(start, end.saturating_sub(lowest), libc::MADV_DONTNEED) })).map(drop)
+}
+
+/// Where the allocator's memory ends that grows in one piece.
+pub(crate) fn end_of_heap() -> usize {
+    // SAFETY: nothing is asked for.
+    unsafe { libc::sbrk(0) }.addr()
+}
+
+/// Has the allocator give back the pages that nothing is in.
+pub(crate) fn drop_free_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: the call takes an integer.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// Maps a file of the same content, to be read only, in the place of whole pages that can only be read.
+pub(crate) fn map_constants(range: std::ops::Range<usize>, file: &std::fs::File) -> io::Result<()> {
+    let place = std::ptr::without_provenance_mut(range.start);
+    let kind = libc::MAP_PRIVATE | libc::MAP_FIXED;
+    // SAFETY: no content changes, by the condition above, and nobody can have a pointer to write through.
+    let mapped = unsafe { libc::mmap(place, range.len(), libc::PROT_READ, kind, file.as_raw_fd(), 0) };
+    if mapped == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Puts a copy of code that fills the place of a huge page into one, in that place. Fails where there is none to be had.
+pub(crate) fn move_into_huge_page(code: std::ops::Range<usize>) -> io::Result<()> {
+    let (place, size) = (code.start, code.len());
+    let rights = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let done = |code: libc::c_int| result(i64::from(code)).map(drop);
+    // SAFETY: new memory at a place of the kernel's choice; the code at `place` can be read for as long, and is the same
+    // when the copy stands there.
+    unsafe {
+        let memory = libc::mmap(std::ptr::null_mut(), 2 * size, rights, kind, -1, 0);
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let copy = memory.byte_add(memory.addr().next_multiple_of(size) - memory.addr());
+        let moved = done(libc::madvise(copy, size, libc::MADV_HUGEPAGE)).and_then(|()| {
+            std::ptr::copy_nonoverlapping(std::ptr::with_exposed_provenance::<u8>(place), copy.cast(), size);
+            done(libc::madvise(copy, size, libc::MADV_COLLAPSE))?;
+            done(libc::mprotect(copy, size, libc::PROT_READ | libc::PROT_EXEC))?;
+            let place = std::ptr::without_provenance_mut::<libc::c_void>(place);
+            match libc::mremap(copy, size, size, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, place) {
+                libc::MAP_FAILED => Err(io::Error::last_os_error()),
+                _ => Ok(()),
+            }
+        });
+        // What is left of it: there is a hole where the copy was.
+        libc::munmap(memory, 2 * size);
+        moved
+    }
+}
+
+/// Bytes that were sent over a socket of this system and are not read yet, as the kernel counts them.
+pub(crate) fn unread(socket: &OwnedFd) -> io::Result<usize> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the number is a live variable of the type that is written.
+    result(i64::from(unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) }))?;
+    Ok(usize::try_from(bytes).unwrap_or(usize::MAX))
+}
+
+/// Has the page mapped that an address is on, which must be one that can be read.
+pub(crate) fn touch(address: usize) {
+    // SAFETY: it can be read, and nothing is made of what is there.
+    let _ = unsafe { std::ptr::with_exposed_provenance::<u8>(address).read_volatile() };
+}
+
+/// Has the allocator of the system take memory for all threads from one place: others would each reserve address space
+/// of their own, many times what they use.
+pub(crate) fn one_arena() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: a setting of the allocator, which takes two integers.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+}

@@ -1,0 +1,76 @@
+//! On which processors a process may run.
+
+use super::Key;
+use crate::kernel::unix::result;
+use std::io;
+use std::mem::size_of;
+
+/// A set of processors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Processors(libc::cpu_set_t);
+
+impl Processors {
+    /// Those that this thread may run on. Fails where there are more than 1,024.
+    pub(crate) fn allowed() -> io::Result<Processors> {
+        let mut set = none();
+        // SAFETY: the set is a live variable of the size that is given.
+        result(unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) }.into())?;
+        Ok(Processors(set))
+    }
+
+    /// One; none when there is no such number.
+    pub(crate) fn only(number: usize) -> Processors {
+        let mut set = none();
+        if number < libc::CPU_SETSIZE as usize {
+            // SAFETY: the number is one of those that the set has room for.
+            unsafe { libc::CPU_SET(number, &mut set) };
+        }
+        Processors(set)
+    }
+
+    /// Their numbers, in order.
+    pub(crate) fn numbers(&self) -> Vec<usize> {
+        // SAFETY: as above.
+        (0..libc::CPU_SETSIZE as usize).filter(|&number| unsafe { libc::CPU_ISSET(number, &self.0) }).collect()
+    }
+
+    /// Has this thread, and what it starts, run on these only.
+    pub(crate) fn stay(&self) -> io::Result<()> {
+        // SAFETY: the set is a live variable of the size that is given.
+        result(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const self.0) }.into()).map(drop)
+    }
+
+    /// Lets a child of the template run on these.
+    pub(crate) fn let_run(&self, pid: i32, key: Key) -> io::Result<()> {
+        key.set_affinity(pid, (&raw const self.0).expose_provenance(), size_of::<libc::cpu_set_t>())
+    }
+
+    /// The one that this thread runs on at the moment.
+    pub(crate) fn current() -> Option<usize> {
+        // SAFETY: the call takes nothing.
+        usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+    }
+}
+
+fn none() -> libc::cpu_set_t {
+    // SAFETY: an all-zero set is an empty one.
+    unsafe { std::mem::zeroed() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_stays_where_it_is_told_to() {
+        let allowed = Processors::allowed().unwrap();
+        let first = allowed.numbers()[0];
+        let stayed = std::thread::spawn(move || {
+            Processors::only(first).stay().unwrap();
+            (Processors::allowed().unwrap().numbers(), Processors::current())
+        });
+        assert_eq!(stayed.join().unwrap(), (vec![first], Some(first)));
+        assert_eq!(Processors::allowed().unwrap().numbers(), allowed.numbers());
+        assert!(Processors::only(usize::MAX).numbers().is_empty());
+    }
+}

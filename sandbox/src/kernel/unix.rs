@@ -1,0 +1,156 @@
+//! What every Unix has and `rustix` does not let safe code do: forking, reaping, signals.
+
+#![allow(clippy::useless_conversion, reason = "the types of the C library differ from system to system")]
+
+#[cfg(any(not(target_os = "linux"), feature = "testing"))]
+mod by_trial;
+
+use std::io;
+
+#[cfg(any(not(target_os = "linux"), feature = "testing"))]
+pub(crate) use by_trial::{address_space, keep_two};
+
+/// The exit code of a process that could not be locked in.
+pub(crate) const SETUP_FAILED: i32 = 71;
+
+/// That of a process that aborts and may not send itself a signal: as shells say it.
+pub(crate) const ABORTED: i32 = 128 + libc::SIGABRT;
+
+/// The signals that there are.
+const SIGNALS: libc::c_int = if cfg!(target_os = "linux") { 64 } else { 31 };
+/// What resident memory is counted in.
+const RSS_UNIT: u64 = if cfg!(target_vendor = "apple") { 1 } else { 1024 };
+
+/// A time in microseconds; the parts have different types on different systems.
+fn micros(time: libc::timeval) -> u64 {
+    let part = |part: i64| u64::try_from(part).unwrap_or(0);
+    part(i64::from(time.tv_sec)) * 1_000_000 + part(i64::from(time.tv_usec))
+}
+
+pub(crate) fn result(code: i64) -> io::Result<i64> {
+    if code < 0 { Err(io::Error::last_os_error()) } else { Ok(code) }
+}
+
+/// Which side of a fork this is.
+#[derive(Debug)]
+pub(crate) enum Fork {
+    /// The new process.
+    Child,
+    /// The old one; the pid is that of the child, which nobody else reaps.
+    Parent(i32),
+}
+
+/// Makes a copy of this process. In a process with several threads the copy has the calling one only, and whatever lock
+/// another held stays held there: callers see to it that there is one thread, or say that they do not.
+pub(crate) fn fork() -> io::Result<Fork> {
+    // SAFETY: fork has no memory obligations of its own. Everything the child does afterwards is what the parent could
+    // have done while its other threads stand still for ever.
+    side(unsafe { libc::fork() })
+}
+
+fn side(forked: libc::pid_t) -> io::Result<Fork> {
+    match forked {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Fork::Child),
+        pid => Ok(Fork::Parent(pid)),
+    }
+}
+
+/// Ends the process at once: no destructors, no buffers written, no handlers.
+pub(crate) fn exit(code: i32) -> ! {
+    // SAFETY: _exit does not return and touches no memory of ours.
+    unsafe { libc::_exit(code) }
+}
+
+/// How a process ended and what it used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Death {
+    /// The wait status.
+    pub(crate) status: i32,
+    /// Processor time.
+    pub(crate) cpu_us: u64,
+    /// The most that was resident.
+    pub(crate) rss_peak_bytes: u64,
+}
+
+/// Reaps a child of this process; `None` when it lives and `wait` is false.
+pub(crate) fn reap(pid: i32, wait: bool) -> io::Result<Option<Death>> {
+    let flags = if wait { 0 } else { libc::WNOHANG };
+    reap_by(|status, usage| {
+        // SAFETY: both pointers are to live variables of the types wait4 writes.
+        usize::try_from(unsafe { libc::wait4(pid, status, flags, usage) }).map_err(|_| io::Error::last_os_error())
+    })
+    .map(|reaped| reaped.map(|(_, death)| death))
+}
+
+/// Reaps by a way of waiting, which says the pid of whom it has reaped, or 0.
+pub(crate) fn reap_by(
+    wait: impl Fn(&mut libc::c_int, &mut libc::rusage) -> io::Result<usize>,
+) -> io::Result<Option<(i32, Death)>> {
+    let mut status = 0;
+    loop {
+        // SAFETY: an all-zero rusage is a valid one.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        match wait(&mut status, &mut usage) {
+            Ok(0) => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+            Ok(pid) => {
+                let cpu_us = micros(usage.ru_utime) + micros(usage.ru_stime);
+                let rss_peak_bytes = u64::try_from(usage.ru_maxrss).unwrap_or(0) * RSS_UNIT;
+                return Ok(Some((pid as i32, Death { status, cpu_us, rss_peak_bytes })));
+            }
+        }
+    }
+}
+
+/// The most that a limit can be raised to; `None` is without end.
+pub(crate) fn hard_limit(resource: rustix::process::Resource) -> io::Result<Option<u64>> {
+    Ok(finite(rlimit(resource)?.rlim_max))
+}
+
+/// A limit as it is; `None` is without end.
+#[cfg(target_os = "linux")]
+pub(crate) fn soft_limit(resource: rustix::process::Resource) -> io::Result<Option<u64>> {
+    Ok(finite(rlimit(resource)?.rlim_cur))
+}
+
+/// `rustix` takes it for granted that the system tells.
+fn rlimit(resource: rustix::process::Resource) -> io::Result<libc::rlimit> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is a live variable of the type that is written.
+    result(i64::from(unsafe { libc::getrlimit(resource as _, &raw mut limit) }))?;
+    Ok(limit)
+}
+
+/// Some systems count with a sign.
+fn finite(limit: libc::rlim_t) -> Option<u64> {
+    (limit != libc::RLIM_INFINITY).then(|| u64::try_from(limit).unwrap_or(u64::MAX))
+}
+
+/// Puts every signal back to its default and lets it through. The two of [`listen`] are left as they are.
+pub(crate) fn reset_signals() {
+    // SAFETY: an all-zero sigaction has the default disposition and no flags.
+    let default: libc::sigaction = unsafe { std::mem::zeroed() };
+    for signal in 1..=SIGNALS {
+        // Those of the stack guard stay: without them an overflow says nothing.
+        if !matches!(signal, libc::SIGALRM | libc::SIGUSR1 | libc::SIGSEGV | libc::SIGBUS) {
+            // SAFETY: plain data; that some signals cannot be set is no matter.
+            unsafe { libc::sigaction(signal, &raw const default, std::ptr::null_mut()) };
+        }
+    }
+    hold_signals(false);
+}
+
+/// Lets no signal through that can be held back, or each.
+pub(crate) fn hold_signals(hold: bool) {
+    // SAFETY: an all-zero set is an empty one on every system that there is.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is a live variable.
+    unsafe {
+        if hold {
+            libc::sigfillset(&raw mut set);
+        }
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut());
+    }
+}

@@ -1,0 +1,298 @@
+//! Frames between a run's process and the host, over a socket that keeps packets apart.
+//!
+//! A packet is a header and a part of a frame's bytes. The header says the kind of the frame, which call it is about, how
+//! long the frame is, and where the part stands in it; anything else than the next part is a violation, and so is a
+//! frame longer than its kind may be. A packet that begins with a byte below the kinds is text on standard error.
+
+use super::violation::Violation;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// The two ends of a channel.
+pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// To the host: where the program stands
+    Figures = 0xf5,
+    /// To the child: the time; empty when the clock is out of order
+    Time,
+    /// To the host: what does its clock say? Nothing else is sent before the answer
+    Clock,
+    /// To the child: when the run began, and the job
+    Job,
+    /// To the child: the reply to a call
+    Reply,
+    /// To the child: one more program of a session
+    Turn,
+    /// To the host: lines printed
+    Printed,
+    /// To the host: a tool to call
+    Call,
+    /// To the host: the report
+    Report,
+    /// To the host: which step of the set-up failed, before anything ran
+    Setup,
+}
+
+/// No text begins with this byte or a higher one.
+const FIRST: u8 = Kind::Figures as u8;
+const HEADER: usize = 13;
+/// The number of a [`Kind::Turn`] that asks for the definitions.
+pub(crate) const MEMORY: u32 = 1;
+/// The most bytes of a packet.
+pub(crate) const PACKET: usize = 60 << 10;
+
+impl Kind {
+    fn of(byte: u8) -> Option<Kind> {
+        const KINDS: [Kind; 10] = [
+            Kind::Figures,
+            Kind::Time,
+            Kind::Clock,
+            Kind::Job,
+            Kind::Reply,
+            Kind::Turn,
+            Kind::Printed,
+            Kind::Call,
+            Kind::Report,
+            Kind::Setup,
+        ];
+        KINDS.into_iter().find(|&kind| kind as u8 == byte)
+    }
+}
+
+/// A frame that is complete.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) kind: Kind,
+    /// Which call it is about, where there are several.
+    pub(crate) id: u32,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// The packets of a frame.
+pub(crate) fn packets(kind: Kind, id: u32, bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let total = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    let room = PACKET - HEADER;
+    (0..bytes.len().div_ceil(room).max(1)).map(move |index| {
+        let start = index * room;
+        let part = &bytes[start..bytes.len().min(start + room)];
+        let mut packet = Vec::with_capacity(HEADER + part.len());
+        packet.push(kind as u8);
+        for word in [id, total, u32::try_from(start).unwrap_or(u32::MAX)] {
+            packet.extend_from_slice(&word.to_le_bytes());
+        }
+        packet.extend_from_slice(part);
+        packet
+    })
+}
+
+/// A value as the bytes of a frame.
+pub(crate) fn encode(value: &impl Serialize) -> io::Result<Vec<u8>> {
+    postcard::to_allocvec(value).map_err(io::Error::other)
+}
+
+/// The value that [`encode`] has written, and nothing after it.
+pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> io::Result<T> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Ok(value),
+        Ok(_) => Err(io::ErrorKind::InvalidData.into()),
+        Err(error) => Err(io::Error::other(error)),
+    }
+}
+
+/// A time as the bytes of a frame.
+pub(crate) fn time_bytes(time: Option<i64>) -> Vec<u8> {
+    time.map(|time| time.to_le_bytes().to_vec()).unwrap_or_default()
+}
+
+/// The time that [`time_bytes`] has written.
+pub(crate) fn time_of(bytes: &[u8]) -> Option<i64> {
+    bytes.try_into().ok().map(i64::from_le_bytes)
+}
+
+/// What a packet comes to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// A frame is complete.
+    Frame(Frame),
+    /// There is more to come.
+    Part,
+    /// It is text.
+    Text,
+}
+
+/// Puts frames together.
+#[derive(Debug, Default)]
+pub(crate) struct Assembler {
+    under_way: Option<(Frame, usize)>,
+}
+
+impl Assembler {
+    /// Takes a packet. `most` says how long a frame of a kind may be.
+    pub(crate) fn take(&mut self, packet: &[u8], most: impl Fn(Kind) -> usize) -> Result<Taken, Violation> {
+        match packet.first() {
+            None => return Err(Violation::Garbage),
+            Some(&byte) if byte < FIRST => return Ok(Taken::Text),
+            Some(_) => {}
+        }
+        if packet.len() < HEADER {
+            return Err(Violation::Garbage);
+        }
+        let (header, part) = packet.split_at(HEADER);
+        let kind = Kind::of(header[0]).ok_or(Violation::Garbage)?;
+        let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let (id, total, start) = (word(1), word(5) as usize, word(9) as usize);
+        if total > most(kind) {
+            return Err(Violation::TooLong);
+        }
+        let (mut frame, expected) = match self.under_way.take() {
+            None => (Frame { kind, id, bytes: Vec::new() }, total),
+            Some(under_way) => under_way,
+        };
+        let fits = (frame.kind, frame.id, expected) == (kind, id, total) && start == frame.bytes.len();
+        if !fits || part.len() > total - start || (part.is_empty() && total > 0) {
+            return Err(Violation::OutOfPlace);
+        }
+        frame.bytes.extend_from_slice(part);
+        if frame.bytes.len() == total {
+            return Ok(Taken::Frame(frame));
+        }
+        self.under_way = Some((frame, total));
+        Ok(Taken::Part)
+    }
+}
+
+/// Sends a frame, waiting for room as long as it takes. For the child.
+pub(crate) fn send(socket: &OwnedFd, kind: Kind, id: u32, bytes: &[u8]) -> io::Result<()> {
+    for packet in packets(kind, id, bytes) {
+        loop {
+            match rustix::net::send(socket, &packet, SendFlags::NOSIGNAL) {
+                Ok(_) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Waits for a frame; `None` when the host is gone. For the child, which believes the host.
+pub(crate) fn receive(socket: &OwnedFd) -> io::Result<Option<Frame>> {
+    let mut assembler = Assembler::default();
+    let mut buffer = Vec::new();
+    loop {
+        let read = match next_packet(socket, &mut buffer) {
+            Ok(read) => read,
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        if read == 0 {
+            return Ok(None);
+        }
+        match assembler.take(&buffer[..read], |_| u32::MAX as usize) {
+            Ok(Taken::Frame(frame)) => return Ok(Some(frame)),
+            Ok(Taken::Part) => {}
+            Ok(Taken::Text) => return Err(io::ErrorKind::InvalidData.into()),
+            Err(violation) => return Err(io::Error::other(violation)),
+        }
+    }
+}
+
+/// Waits for a packet, and makes no more room than it takes: each page that is written to is a page to be made or copied.
+fn next_packet(socket: &OwnedFd, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
+    let (_, length) = rustix::net::recv(socket, &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::TRUNC)?;
+    buffer.clear();
+    buffer.reserve_exact(length.max(1));
+    Ok(rustix::net::recv(socket, rustix::buffer::spare_capacity(buffer), RecvFlags::empty())?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANY: fn(Kind) -> usize = |_| usize::MAX;
+
+    fn assembled(packets: impl Iterator<Item = Vec<u8>>) -> Result<Vec<Taken>, Violation> {
+        let mut assembler = Assembler::default();
+        packets.map(|packet| assembler.take(&packet, ANY)).collect()
+    }
+
+    #[test]
+    fn what_is_sent_arrives() {
+        for length in [0, 1, PACKET - HEADER, PACKET - HEADER + 1, 3 * PACKET] {
+            let bytes: Vec<u8> = (0..length).map(|i| i as u8).collect();
+            let taken = assembled(packets(Kind::Call, 7, &bytes)).unwrap();
+            let (last, parts) = taken.split_last().unwrap();
+            assert!(parts.iter().all(|part| *part == Taken::Part));
+            assert_eq!(*last, Taken::Frame(Frame { kind: Kind::Call, id: 7, bytes }));
+        }
+    }
+
+    #[test]
+    fn whatever_comes_is_taken_or_refused() {
+        // Packets that are nearly right: the header of a real one with some bytes changed, and parts of any length.
+        let mut state = 1_u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let most = |_| 5_000;
+        let (mut frames, mut refused) = (0, 0);
+        for _ in 0..20_000 {
+            let mut assembler = Assembler::default();
+            for part in 0..next(4) {
+                let length = next(3_000) as usize;
+                let mut packet = packets(Kind::Call, 1, &vec![7; length]).next().unwrap_or_default();
+                if part > 0 {
+                    packet[9..13].copy_from_slice(&(next(3_000) as u32).to_le_bytes());
+                }
+                if next(3) == 0 {
+                    let at = next(packet.len() as u64) as usize;
+                    packet[at] = next(256) as u8;
+                }
+                packet.truncate(next(packet.len() as u64 * 2) as usize);
+                match assembler.take(&packet, most) {
+                    Ok(Taken::Frame(frame)) => {
+                        assert!(frame.bytes.len() <= 5_000);
+                        frames += 1;
+                    }
+                    Ok(_) => {}
+                    Err(_) => {
+                        refused += 1;
+                        break;
+                    }
+                }
+            }
+        }
+        assert!(frames > 1_000 && refused > 1_000, "{frames} {refused}");
+    }
+
+    #[test]
+    fn violations() {
+        let whole: Vec<Vec<u8>> = packets(Kind::Report, 1, &vec![0; 2 * PACKET]).collect();
+        let refused = |packets: &[Vec<u8>]| assembled(packets.iter().cloned()).unwrap_err();
+        assert_eq!(refused(&[vec![]]), Violation::Garbage);
+        assert_eq!(refused(&[vec![0xff; 40]]), Violation::Garbage);
+        assert_eq!(refused(&[whole[0][..5].to_vec()]), Violation::Garbage);
+        assert_eq!(refused(&[whole[1].clone()]), Violation::OutOfPlace);
+        assert_eq!(refused(&[whole[0].clone(), whole[0].clone()]), Violation::OutOfPlace);
+        assert_eq!(refused(&[whole[0].clone(), whole[2].clone()]), Violation::OutOfPlace);
+        let mut long = whole[0].clone();
+        long[5..9].copy_from_slice(&20_u32.to_le_bytes());
+        assert_eq!(refused(&[long]), Violation::OutOfPlace);
+        let most = |_| 100;
+        assert_eq!(Assembler::default().take(&whole[0], most), Err(Violation::TooLong));
+        let mut huge = packets(Kind::Report, 1, b"x").next().unwrap();
+        huge[5..9].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert_eq!(Assembler::default().take(&huge, most), Err(Violation::TooLong));
+        assert_eq!(Assembler::default().take(b"memory", most), Ok(Taken::Text));
+    }
+}

@@ -1,0 +1,147 @@
+//! What a run's process says, as the host reads it: a frame becomes one of few things, or is a violation. This and the
+//! assembling of frames are all that native code in a run can reach of the host.
+
+use super::frames::{self, Frame, Kind};
+use super::violation::Violation;
+use lisp_runtime::remote::{CallFootprint, Figures, GuestCall, HostHalf, LinesFootprint, Report, ReportFootprint};
+use serde::Deserialize;
+
+/// What the frames of a run may be, in bytes: as they come, and decoded. That is found out before they are decoded, because a
+/// byte may stand for a value of many.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Most {
+    printed: usize,
+    call: usize,
+    report: usize,
+    report_decoded: usize,
+}
+
+impl Most {
+    /// The longest frame of a step of the set-up: a sentence.
+    const SETUP: usize = 4_000;
+    /// Five numbers.
+    const FIGURES: usize = 50;
+
+    /// For a run within its limits; `most` where those set none.
+    pub(crate) fn of(home: &HostHalf, most: usize) -> Self {
+        /// Two numbers of 64 bits, seven bits to a byte.
+        const READING: u64 = 20;
+        const REST: u64 = 1 << 20;
+        let limits = home.limits();
+        let least = |bytes: u64| usize::try_from(bytes.saturating_add(REST)).unwrap_or(most).min(most);
+        let (result, prints) = (limits.result_bytes, limits.prints_bytes);
+        let call = if result == 0 { most } else { least(result) };
+        // Each worker may print as much as the program.
+        let sources = limits.parallel_workers.saturating_add(2);
+        let printed = if prints == 0 { most } else { least(prints.saturating_mul(sources)) };
+        if result == 0 || prints == 0 {
+            return Most { printed, call, report: most, report_decoded: most };
+        }
+        // Three texts of the result's size and the prints, and what the clock told.
+        let clock = (home.most_readings() as u64).saturating_mul(READING);
+        let report = result.saturating_mul(4).saturating_add(prints).saturating_add(clock);
+        // A session's names are in its memory's text too, where each takes five bytes more than its length.
+        let names = result.saturating_mul(5);
+        Most { printed, call, report: least(report), report_decoded: least(report.saturating_add(names)) }
+    }
+
+    /// The longest frame of a kind.
+    pub(crate) fn frame(&self, kind: Kind) -> usize {
+        match kind {
+            Kind::Printed => self.printed,
+            Kind::Call => self.call,
+            Kind::Setup => Self::SETUP,
+            Kind::Figures => Self::FIGURES,
+            _ => self.report,
+        }
+    }
+}
+
+/// A frame that has been read.
+#[derive(Debug)]
+pub(crate) enum Said<'a> {
+    /// Lines.
+    Printed(Vec<String>),
+    /// A tool to call.
+    Call(GuestCall<'a>),
+    /// What came of the program.
+    Report(Box<Report>),
+    /// Which step of the set-up failed.
+    Setup(String),
+    /// The time is asked for.
+    Clock,
+    /// Where the program stands.
+    Figures(Figures),
+}
+
+impl<'a> Said<'a> {
+    pub(crate) fn of(frame: &'a Frame, most: &Most) -> Result<Said<'a>, Violation> {
+        let bytes = &frame.bytes[..];
+        match frame.kind {
+            Kind::Printed => {
+                fits(read::<LinesFootprint<'_>>(bytes)?.bytes(), most.printed)?;
+                read(bytes).map(Said::Printed)
+            }
+            Kind::Call => {
+                fits(read::<CallFootprint<'_>>(bytes)?.bytes(), most.call)?;
+                let call: GuestCall<'_> = read(bytes)?;
+                match call.number == u64::from(frame.id) {
+                    true => Ok(Said::Call(call)),
+                    false => Err(Violation::OutOfPlace),
+                }
+            }
+            Kind::Report => {
+                fits(read::<ReportFootprint<'_>>(bytes)?.bytes(), most.report_decoded)?;
+                read(bytes).map(Said::Report)
+            }
+            Kind::Setup => Ok(Said::Setup(String::from_utf8_lossy(bytes).into_owned())),
+            Kind::Figures => read(bytes).map(Said::Figures),
+            Kind::Clock if bytes.is_empty() => Ok(Said::Clock),
+            Kind::Clock => Err(Violation::Unreadable),
+            Kind::Job | Kind::Reply | Kind::Turn | Kind::Time => Err(Violation::Unexpected),
+        }
+    }
+}
+
+fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Violation> {
+    frames::decode(bytes).map_err(|_| Violation::Unreadable)
+}
+
+fn fits(bytes: usize, most: usize) -> Result<(), Violation> {
+    if bytes > most { Err(Violation::TooLong) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lisp_runtime::{Engine, Input};
+
+    fn of(kind: Kind, bytes: Vec<u8>) -> Result<(), Violation> {
+        let (_, home) = Engine::default().split("", &Input::new(), &[], false).unwrap();
+        let most = Most::of(&home, 256 << 20);
+        assert!(bytes.len() <= most.frame(kind), "it would be refused for its length");
+        let frame = Frame { kind, id: 1, bytes };
+        Said::of(&frame, &most).map(drop)
+    }
+
+    /// What is small as it comes and large when it is decoded is refused by its size, before anything is wrong with it.
+    #[test]
+    fn a_frame_is_charged_by_what_it_decodes_to() {
+        let many = |front: &[u8], count: usize, each: &[u8]| {
+            let mut bytes = front.to_vec();
+            bytes.extend(frames::encode(&(count as u64)).unwrap());
+            bytes.extend(each.repeat(count));
+            bytes
+        };
+        assert_eq!(of(Kind::Printed, many(&[], 400_000, &[0])), Ok(()));
+        assert_eq!(of(Kind::Printed, many(&[], 500_000, &[0])), Err(Violation::TooLong));
+        // The way to a worker, in front of a name and arguments.
+        let call = |count| [many(&[1], count, &[0]), vec![1, b'a', 2, b'{', b'}']].concat();
+        assert_eq!(of(Kind::Call, call(1_000)), Ok(()));
+        assert_eq!(of(Kind::Call, call(1_500_000)), Err(Violation::TooLong));
+        // The details of an error; behind them all is zero or absent.
+        let failure = |count, rest| [many(&[1, 0, 0, 0, 0], count, &[0, 1, 0]), vec![0; rest]].concat();
+        let rest = (0..64).find(|&rest| of(Kind::Report, failure(10, rest)) == Ok(())).unwrap();
+        assert_eq!(of(Kind::Report, failure(1_000_000, rest)), Err(Violation::TooLong));
+    }
+}

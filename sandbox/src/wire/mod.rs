@@ -1,0 +1,9 @@
+//! The data that passes between the host, a template, and a run's process.
+
+#[cfg(target_os = "linux")]
+pub(crate) mod frames;
+#[cfg(target_os = "linux")]
+pub(crate) mod guest_message;
+#[cfg(target_os = "linux")]
+pub(crate) mod messages;
+pub(crate) mod violation;

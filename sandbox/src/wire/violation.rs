@@ -1,0 +1,21 @@
+//! Breaches of the protocol, as the host finds them in what a process sends.
+
+/// What is wrong with what the other side sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some are of the process door"))]
+pub(crate) enum Violation {
+    #[error("a packet that is no frame")]
+    Garbage,
+    #[error("a frame longer than it may be")]
+    TooLong,
+    #[error("a part of a frame out of its place")]
+    OutOfPlace,
+    #[error("a frame that has no place here")]
+    Unexpected,
+    #[error("a frame that cannot be read")]
+    Unreadable,
+    #[error("more on standard error than it may be")]
+    Flood,
+    #[error("more calls at once than it may have workers")]
+    Calls,
+}
