@@ -4,8 +4,8 @@ use super::Res;
 use super::region::Heap;
 use crate::Table;
 use crate::regex::{Compiled, Extent, PatternCost, Regexes};
-use std::cell::{Cell, RefCell};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::cell::Cell;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most bytes of patterns and their compiled forms on the account of one heap. Beyond it they are forgotten, and paid
 /// for anew when they are used again: a program may make any number of patterns. A number of its own and no part of the
@@ -17,8 +17,8 @@ const HELD_BYTES: usize = 4 << 20;
 pub(super) struct Patterns {
     /// The compiled forms, by pattern: those of a run, its workers included.
     compiled: Arc<Mutex<Regexes>>,
-    /// The patterns that this heap was charged for.
-    paid: RefCell<Arc<PaidPatterns>>,
+    /// The patterns that this heap was charged for. Several threads may make workers of one heap, each of which takes a copy.
+    paid: Mutex<Arc<PaidPatterns>>,
     /// Those that the heaps below were charged for before this one began.
     inherited: Option<Arc<Inherited>>,
     /// What the patterns that were paid for, and their compiled forms, take of what is held.
@@ -52,13 +52,17 @@ const _: () = {
 impl Patterns {
     /// Those of a worker's heap, which reads this one.
     pub(super) fn above(&self) -> Self {
-        let inherited = Inherited { paid: self.paid.borrow().clone(), below: self.inherited.clone() };
+        let inherited = Inherited { paid: self.paid_here().clone(), below: self.inherited.clone() };
         Patterns { compiled: self.compiled.clone(), inherited: Some(Arc::new(inherited)), ..Patterns::default() }
+    }
+
+    fn paid_here(&self) -> MutexGuard<'_, Arc<PaidPatterns>> {
+        self.paid.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn paid(&self, pattern: &str, extent: Extent) -> Option<Paid> {
         let of = |paid: &PaidPatterns| paid[extent as usize].get(pattern).copied();
-        if let Some(paid) = of(&self.paid.borrow()) {
+        if let Some(paid) = of(&self.paid_here()) {
             return Some(paid);
         }
         let mut below = self.inherited.as_deref();
@@ -73,7 +77,7 @@ impl Patterns {
 
     fn note(&self, pattern: &str, extent: Extent, paid: Paid) {
         // Only workers that were abandoned share it still: then it is copied once.
-        Arc::make_mut(&mut self.paid.borrow_mut())[extent as usize].insert(pattern.into(), paid);
+        Arc::make_mut(&mut self.paid_here())[extent as usize].insert(pattern.into(), paid);
     }
 
     /// A compiled form, compiled now if it is not kept.
@@ -121,7 +125,7 @@ impl Heap {
         let before = self.patterns.bytes.get();
         if before > 0 && before + bytes > HELD_BYTES {
             self.patterns.bytes.set(0);
-            self.patterns.paid.replace(Arc::default());
+            *self.patterns.paid_here() = Arc::default();
             self.let_go(before);
         }
         self.hold(bytes)?;
