@@ -1,7 +1,7 @@
 //! `ptcl batch`: requests in, answers out, one JSON object a line, in order, on all cores.
 
-use crate::door::{Door, DoorOption};
 use crate::exit::{Exit, Failure};
+use crate::isolation::{IsolationOption, Runner};
 use crate::options::LimitOptions;
 use lisp_runtime::{Answer, Engine, Error, Reason, answer_bytes_by, answer_refused};
 use std::io::{self, BufRead, BufWriter, Read, Write};
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 256 << 20, value_parser = clap::value_parser!(u64).range(1..))]
     line_bytes: u64,
     #[command(flatten)]
-    door: DoorOption,
+    isolation: IsolationOption,
     /// Requests at work at once, at most 1,024; 0 is one for each core. Up to eight answers for each wait for an earlier one
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
     jobs: u16,
@@ -47,12 +47,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         .stack_size(STACK_BYTES)
         .build()
         .map_err(|error| Failure::Stream(io::Error::other(error)))?;
-    let door =
-        Arc::new(arguments.door.open(arguments.limits.engine_under(&arguments.ceiling)?, pool.current_num_threads())?);
+    let runner = Arc::new(
+        arguments.isolation.open(arguments.limits.engine_under(&arguments.ceiling)?, pool.current_num_threads())?,
+    );
     let ahead = pool.current_num_threads() * AHEAD;
     let (slots, queue) = mpsc::sync_channel(ahead);
     let writer = std::thread::Builder::new().name("ptcl-writer".into()).spawn(move || write_answers(&queue))?;
-    let read = read_requests(&door, &pool, &slots, arguments.line_bytes);
+    let read = read_requests(&runner, &pool, &slots, arguments.line_bytes);
     drop(slots);
     let written = writer.join().unwrap_or_else(|_| Err(io::Error::other("the writer broke")));
     // A reader that stops because nobody listens is the writer's failure.
@@ -72,7 +73,7 @@ fn stands_in_for_closed_output() -> bool {
 
 /// Reads lines and puts them to work, in order and never too far ahead of the answers.
 fn read_requests(
-    door: &Arc<Door>,
+    runner: &Arc<Runner>,
     pool: &rayon::ThreadPool,
     slots: &SyncSender<Slot>,
     line_bytes: u64,
@@ -88,11 +89,11 @@ fn read_requests(
         if slots.send(slot).is_err() {
             return Ok(());
         }
-        let door = door.clone();
+        let runner = runner.clone();
         pool.spawn(move || {
             let answered = match &line {
-                Line::Text(line) => answer_bytes_by(door.engine(), line, |request| door.run(request)),
-                Line::TooLong | Line::End => answer_to_long_line(door.engine(), line_bytes),
+                Line::Text(line) => answer_bytes_by(runner.engine(), line, |request| runner.run(request)),
+                Line::TooLong | Line::End => answer_to_long_line(runner.engine(), line_bytes),
             };
             // Nobody listens when the writer is gone.
             let _ = answer.send(answered.to_json());

@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::options::{self, LimitOptions};
-use crate::report;
+use crate::render::errors;
 use lisp_runtime::Input;
 use std::io::Write;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             Ok(Exit::Ok)
         }
         Err(problem) => {
-            eprint!("{}", report::draw(&problem, &name, &source));
+            eprint!("{}", errors::draw(&problem, &name, &source));
             Ok(Exit::of_problem(&problem))
         }
     }

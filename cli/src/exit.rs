@@ -99,7 +99,7 @@ pub(crate) enum Failure {
     Stream(#[from] io::Error),
     /// No process layer.
     #[error("{0}")]
-    Door(String),
+    Isolation(String),
     /// The terminal.
     #[error("the prompt: {0}")]
     Prompt(String),
@@ -110,7 +110,7 @@ impl Failure {
         match self {
             Failure::Usage(_) => Exit::Usage,
             Failure::File { .. } | Failure::Stream(_) | Failure::Prompt(_) => Exit::InputOutput,
-            Failure::Door(_) => Exit::HostFault,
+            Failure::Isolation(_) => Exit::HostFault,
         }
     }
 

@@ -6,12 +6,12 @@
 mod batch;
 mod check;
 mod doc;
-mod door;
 mod exit;
+mod isolation;
 mod options;
 mod prompt;
+mod render;
 mod repl;
-mod report;
 mod run;
 #[cfg(target_os = "linux")]
 mod sandbox;

@@ -1,7 +1,7 @@
 //! Options that several commands have.
 
 use crate::exit::Failure;
-use crate::report::Text;
+use crate::render::errors::Text;
 use clap::Args;
 use lisp_runtime::{Engine, HostFault, Input, Limits, LimitsRequest, Observer, Signature};
 use std::io::{Read, Write};

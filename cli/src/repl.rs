@@ -1,9 +1,9 @@
 //! `ptcl repl`: a prompt.
 
-use crate::door::{DoorOption, Turns};
 use crate::exit::{Exit, Failure};
+use crate::isolation::{IsolationOption, TurnRunner};
 use crate::options::{Grant, LimitOptions};
-use crate::report::{self, Text};
+use crate::render::errors::{self, Text};
 use lisp_runtime::{Outcome, OutcomeKind, builtin_names, is_incomplete};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     limits: LimitOptions,
     #[command(flatten)]
-    door: DoorOption,
+    isolation: IsolationOption,
 }
 
 const HELP: &str = "\
@@ -37,11 +37,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let input = match arguments.grant.input(&engine)? {
         Ok(input) => input,
         Err(setup) => {
-            eprint!("{}", report::draw(&setup.problem, &setup.file, &setup.source));
+            eprint!("{}", errors::draw(&setup.problem, &setup.file, &setup.source));
             return Ok(Exit::of_problem(&setup.problem));
         }
     };
-    let mut session = arguments.door.open(engine, 1)?.session(input)?;
+    let mut session = arguments.isolation.open(engine, 1)?.session(input)?;
     let handler = session.cancel_handle().clone();
     ctrlc::set_handler(move || handler.cancel()).map_err(|error| Failure::Prompt(error.to_string()))?;
     if !std::io::stdin().is_terminal() {
@@ -145,7 +145,7 @@ fn unknown_command(text: &str) -> Option<&str> {
     (!name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic() || matches!(c, '-' | '?' | '!'))).then_some(word)
 }
 
-fn converse(typed: &mut Typed, session: &mut Turns, grant: &Grant) -> Result<Exit, Failure> {
+fn converse(typed: &mut Typed, session: &mut TurnRunner, grant: &Grant) -> Result<Exit, Failure> {
     let mut texts = Texts { grant, turns: Vec::new() };
     loop {
         let Some(line) = typed.next()? else { return Ok(Exit::Ok) };
@@ -180,7 +180,7 @@ struct Texts<'a> {
     turns: Vec<String>,
 }
 
-impl report::Texts for Texts<'_> {
+impl errors::Texts for Texts<'_> {
     fn text(&self, setup: Option<usize>, turn: Option<u64>) -> Option<Text> {
         if let Some(index) = setup {
             return self.grant.setup_text(index);
@@ -201,7 +201,7 @@ fn show(outcome: &Outcome, texts: &Texts<'_>) -> Result<(), Failure> {
     match (outcome.problem(), outcome.text()) {
         (Some(problem), _) => {
             out.flush()?;
-            eprint!("{}", report::draw_in(problem, texts));
+            eprint!("{}", errors::draw_in(problem, texts));
         }
         (None, Some(text)) if outcome.kind() == Some(OutcomeKind::Fail) => writeln!(out, "failed: {text}")?,
         (None, text) => writeln!(out, "{}", text.unwrap_or_default())?,

@@ -1,9 +1,9 @@
 //! `ptcl run`: one program, its value on standard output.
 
-use crate::door::DoorOption;
 use crate::exit::{Exit, Failure, detail, input_of};
+use crate::isolation::IsolationOption;
 use crate::options::{self, Grant, LimitOptions};
-use crate::report::{self, Text};
+use crate::render::errors::{self, Text};
 use lisp_runtime::{Answer, Cancel, Input, Outcome, OutcomeKind};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     limits: LimitOptions,
     #[command(flatten)]
-    door: DoorOption,
+    isolation: IsolationOption,
     /// Print the whole answer as JSON
     #[arg(long)]
     json: bool,
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let input = match arguments.grant.input(&engine)? {
         Ok(input) => input,
         Err(setup) => {
-            eprint!("{}", report::draw(&setup.problem, &setup.file, &setup.source));
+            eprint!("{}", errors::draw(&setup.problem, &setup.file, &setup.source));
             return Ok(Exit::of_problem(&setup.problem));
         }
     };
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let _ = ctrlc::set_handler(handler);
     let input = input.cancel_with(&cancel);
     let (input, failed) = if arguments.json { (input.measure_live(), None) } else { streaming(input, &cancel) };
-    let outcome = arguments.door.open(engine, 1)?.eval(&source, input)?;
+    let outcome = arguments.isolation.open(engine, 1)?.eval(&source, input)?;
     if let Some(error) = failed.and_then(|failed| failed.try_recv().ok()) {
         return Err(Failure::Stream(error));
     }
@@ -100,7 +100,7 @@ fn complain(outcome: &Outcome, arguments: &Arguments, name: &str, source: &str) 
         let both = earlier.map(|earlier| format!(" and {earlier}")).unwrap_or_default();
         return eprintln!("ptcl: {option}{both}: {}", problem.error.message);
     }
-    eprint!("{}", report::draw_in(problem, &Texts { grant: &arguments.grant, name, source }));
+    eprint!("{}", errors::draw_in(problem, &Texts { grant: &arguments.grant, name, source }));
 }
 
 /// The program and its set-up programs.
@@ -110,7 +110,7 @@ struct Texts<'a> {
     source: &'a str,
 }
 
-impl report::Texts for Texts<'_> {
+impl errors::Texts for Texts<'_> {
     fn text(&self, setup: Option<usize>, _: Option<u64>) -> Option<Text> {
         match setup {
             Some(index) => self.grant.setup_text(index),

@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::options::{Grant, LimitOptions};
-use crate::report;
+use crate::render::errors;
 use lisp_runtime::{Answer, Tool, Tools};
 use lisp_sandbox::{Managed, Sandbox};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let no_layer = |error: lisp_sandbox::SetupError| Failure::Door(error.to_string());
+    let no_layer = |error: lisp_sandbox::SetupError| Failure::Isolation(error.to_string());
     // Not locked: the program prints meanwhile.
     let mut out = std::io::stdout();
     let (Some(file), Some(dir)) = (&arguments.file, &arguments.dir) else {
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let input = match arguments.grant.input(&engine)? {
         Ok(input) => input,
         Err(setup) => {
-            eprint!("{}", report::draw(&setup.problem, &setup.file, &setup.source));
+            eprint!("{}", errors::draw(&setup.problem, &setup.file, &setup.source));
             return Ok(Exit::of_problem(&setup.problem));
         }
     };
@@ -72,14 +72,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         signal => signal_hook::low_level::emulate_default_handler(signal)?,
     }
     let Some(outcome) = outcome else {
-        return Err(Failure::Door("the program's process did not end".to_owned()));
+        return Err(Failure::Isolation("the program's process did not end".to_owned()));
     };
     if arguments.json {
         writeln!(out, "{}", Answer::new(None, &outcome).to_json())?;
         return Ok(Exit::of(&outcome));
     }
     match outcome.problem() {
-        Some(problem) => eprint!("{}", report::draw(problem, &file.display().to_string(), &source)),
+        Some(problem) => eprint!("{}", errors::draw(problem, &file.display().to_string(), &source)),
         None => writeln!(out, "{}", outcome.text().unwrap_or_default())?,
     }
     Ok(Exit::of(&outcome))

@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::options::{self, LimitOptions};
-use crate::report;
+use crate::render::errors;
 use lisp_runtime::Outcome;
 use lisp_sandbox::{CleanSlate, Sandbox, SlateFailure, SlateRun};
 use serde_json::json;
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 /// Runs the command, each program for at most 60 seconds unless `--limits` says otherwise. Its exit code is that of the first program that failed.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let engine = arguments.limits.engine()?;
-    let sandbox = Sandbox::builder().engine(engine).build().map_err(|error| Failure::Door(error.to_string()))?;
+    let sandbox = Sandbox::builder().engine(engine).build().map_err(|error| Failure::Isolation(error.to_string()))?;
     let mut slate = CleanSlate::new(&sandbox).output_bytes(arguments.output_bytes);
     if let Some(ms) = arguments.limits.asked()?.timeout_ms {
         slate = slate.timeout(Duration::from_millis(ms));
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         slate = match slate.setup(&source) {
             Ok(slate) => slate,
             Err(problem) => {
-                eprint!("{}", report::draw(&problem, &path.display().to_string(), &source));
+                eprint!("{}", errors::draw(&problem, &path.display().to_string(), &source));
                 return Ok(Exit::of_problem(&problem));
             }
         };
@@ -82,7 +82,7 @@ fn as_json(file: &str, run: &SlateRun) -> serde_json::Value {
 /// Draws an error of the program in its text, with its hint; what is in a set-up program, or in no text, is said in words.
 fn complain(file: &str, source: &str, outcome: &Outcome, failure: &SlateFailure) {
     match outcome.problem() {
-        Some(problem) if problem.setup.is_none() => eprint!("{}", report::draw(problem, file, source)),
+        Some(problem) if problem.setup.is_none() => eprint!("{}", errors::draw(problem, file, source)),
         _ => eprintln!("{file}: {failure}"),
     }
     if let SlateFailure::Error { trace, .. } = failure {

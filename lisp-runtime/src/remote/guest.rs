@@ -1,7 +1,7 @@
 //! The half that drives the machine.
 
 use super::job::Job;
-use super::report::{CallReply, PrintsSent, Report};
+use super::report::{CallReply, GuestCall, PrintsSent, Report};
 use super::set::SetOfJob;
 use crate::api::engine::Engine;
 use crate::api::input::{DataSet, Input, Source};
@@ -14,9 +14,8 @@ use crate::terms::cancel::Cancel;
 use crate::terms::clock::Clock;
 use crate::terms::limits::{Limits, bytes};
 use crate::terms::outcome::{Figures, Outcome, Phase, Problem};
-use crate::tools::tool::{Tool, ToolCall};
+use crate::tools::tool::Tool;
 use lisp_core::{Error, Reason};
-use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -33,19 +32,6 @@ pub trait RunHost {
     /// Waits for the reply to any of the calls under way, and returns it with the call's number; `None` when there is none at
     /// the moment `until`. To end the wait, [`CallReply::Late`] is a reply.
     fn next_reply(&mut self, until: Option<Instant>) -> Option<(u64, CallReply)>;
-}
-
-/// A call of a tool on its way to the other half.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct GuestCall<'a> {
-    /// Its number in the run, from 1.
-    pub number: u64,
-    /// The way to the worker that makes it; empty for the program itself.
-    pub worker: Cow<'a, [u32]>,
-    /// The tool's name.
-    pub name: Cow<'a, str>,
-    /// Its arguments, a JSON object.
-    pub arguments: Cow<'a, str>,
 }
 
 /// The half that drives the machine, turn after turn.
@@ -250,17 +236,6 @@ fn drive(run: &mut Run, host: &mut dyn RunHost) -> Outcome {
                 run.driver.mixed |= workers_printed;
                 return *outcome;
             }
-        }
-    }
-}
-
-impl<'a> GuestCall<'a> {
-    fn of(call: &'a ToolCall) -> Self {
-        GuestCall {
-            number: call.number,
-            worker: Cow::Owned(call.worker()),
-            name: Cow::Borrowed(&call.name),
-            arguments: Cow::Borrowed(&call.arguments),
         }
     }
 }

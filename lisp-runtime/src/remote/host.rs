@@ -1,7 +1,6 @@
 //! The half that keeps what must outlive the other.
 
-use super::guest::GuestCall;
-use super::report::{CallReply, RefusedCall, Report};
+use super::report::{CallReply, GuestCall, RefusedCall, Report};
 use crate::api::engine::Engine;
 use crate::api::input::Input;
 use crate::drive::shared::RunShared;

@@ -13,8 +13,8 @@ pub(crate) mod set;
 
 pub use crate::terms::outcome::Figures;
 pub use footprint::{CallFootprint, LinesFootprint, ReportFootprint};
-pub use guest::{GuestCall, GuestHalf, RunHost};
+pub use guest::{GuestHalf, RunHost};
 pub use host::{CallDone, CallStarted, HostCall, HostHalf, QueuedCall};
 pub use job::Job;
-pub use report::{CallReply, ErrorData, Report};
+pub use report::{CallReply, ErrorData, GuestCall, Report};
 pub use set::SentSet;

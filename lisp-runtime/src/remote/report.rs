@@ -4,10 +4,34 @@ use crate::terms::clock::Reading;
 use crate::terms::outcome::{
     Answer, Call, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage,
 };
-use crate::tools::tool::{Reply, ToolError, ToolErrorKind};
+use crate::tools::tool::{Reply, ToolCall, ToolError, ToolErrorKind};
 use lisp_core::{Detail, Error, Reason, Span};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+
+/// A call of a tool on its way to the other half.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GuestCall<'a> {
+    /// Its number in the run, from 1.
+    pub number: u64,
+    /// The way to the worker that makes it; empty for the program itself.
+    pub worker: Cow<'a, [u32]>,
+    /// The tool's name.
+    pub name: Cow<'a, str>,
+    /// Its arguments, a JSON object.
+    pub arguments: Cow<'a, str>,
+}
+
+impl<'a> GuestCall<'a> {
+    pub(super) fn of(call: &'a ToolCall) -> Self {
+        GuestCall {
+            number: call.number,
+            worker: Cow::Owned(call.worker()),
+            name: Cow::Borrowed(&call.name),
+            arguments: Cow::Borrowed(&call.arguments),
+        }
+    }
+}
 
 /// The reply to a tool call, as data.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! Which door programs run behind: this process, or one of their own.
+//! The isolation that programs run in: this process, or a process of their own.
 
 use crate::exit::Failure;
 use clap::{Args, ValueEnum};
@@ -17,27 +17,27 @@ enum Choice {
 
 /// The option.
 #[derive(Debug, Args)]
-pub(crate) struct DoorOption {
+pub(crate) struct IsolationOption {
     /// Where programs run
     #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
     isolation: Choice,
 }
 
-impl DoorOption {
-    /// The door, and with `ahead` its processes at once.
-    pub(crate) fn open(&self, engine: Engine, forkers: usize) -> Result<Door, Failure> {
+impl IsolationOption {
+    /// Makes the runner, and the processes it forks runs from if there are to be any.
+    pub(crate) fn open(&self, engine: Engine, forkers: usize) -> Result<Runner, Failure> {
         let (sandbox, making) = (OnceLock::new(), Mutex::new(()));
-        let door = Door { engine, choice: self.isolation, forkers, sandbox, making };
-        if door.choice == Choice::Process {
-            door.sandbox().map_err(Failure::Door)?;
+        let runner = Runner { engine, choice: self.isolation, forkers, sandbox, making };
+        if runner.choice == Choice::Process {
+            runner.sandbox().map_err(Failure::Isolation)?;
         }
-        Ok(door)
+        Ok(runner)
     }
 }
 
 /// Runs programs where they are to run. The process layer is there when it is first needed.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct Runner {
     engine: Engine,
     choice: Choice,
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for the process layer"))]
@@ -52,7 +52,7 @@ type Layer = lisp_sandbox::Sandbox;
 #[cfg(not(target_os = "linux"))]
 type Layer = std::convert::Infallible;
 
-impl Door {
+impl Runner {
     /// The engine behind it.
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
@@ -85,14 +85,14 @@ impl Door {
         if self.choice == Choice::InProcess {
             return Ok(self.engine.eval(source, input));
         }
-        let sandbox = self.sandbox().map_err(Failure::Door)?;
+        let sandbox = self.sandbox().map_err(Failure::Isolation)?;
         #[cfg(target_os = "linux")]
         return Ok(sandbox.eval(source, &input));
         #[cfg(not(target_os = "linux"))]
         match *sandbox {}
     }
 
-    /// Runs a request. What it asks for itself may be the stronger door, never the weaker one.
+    /// Runs a request. What it asks for itself may be the stronger isolation, never the weaker one.
     pub(crate) fn run(&self, request: &Request<'_>) -> Outcome {
         if self.choice == Choice::InProcess && request.isolation == Isolation::InProcess {
             return request.outcome(&self.engine);
@@ -107,23 +107,23 @@ impl Door {
     }
 
     /// Begins a session.
-    pub(crate) fn session(&self, input: Input<'static>) -> Result<Turns, Failure> {
+    pub(crate) fn session(&self, input: Input<'static>) -> Result<TurnRunner, Failure> {
         if self.choice == Choice::InProcess {
             let cancel = Cancel::new();
             let session = self.engine.session(input.cancel_with(&cancel));
-            return Ok(Turns::InProcess(Box::new(session)));
+            return Ok(TurnRunner::InProcess(Box::new(session)));
         }
-        let sandbox = self.sandbox().map_err(Failure::Door)?;
+        let sandbox = self.sandbox().map_err(Failure::Isolation)?;
         #[cfg(target_os = "linux")]
-        return Ok(Turns::Process(Box::new(sandbox.session(input))));
+        return Ok(TurnRunner::Process(Box::new(sandbox.session(input))));
         #[cfg(not(target_os = "linux"))]
         match *sandbox {}
     }
 }
 
-/// A session behind either door.
+/// A session in either isolation.
 #[derive(Debug)]
-pub(crate) enum Turns {
+pub(crate) enum TurnRunner {
     /// On this thread
     InProcess(Box<lisp_runtime::Session>),
     /// In a process of its own
@@ -131,40 +131,40 @@ pub(crate) enum Turns {
     Process(Box<lisp_sandbox::Session>),
 }
 
-impl Turns {
+impl TurnRunner {
     /// Runs one more program.
     pub(crate) fn eval(&mut self, source: &str) -> Outcome {
         match self {
-            Turns::InProcess(session) => session.eval(source),
+            TurnRunner::InProcess(session) => session.eval(source),
             #[cfg(target_os = "linux")]
-            Turns::Process(session) => session.eval(source),
+            TurnRunner::Process(session) => session.eval(source),
         }
     }
 
     /// A handle that ends the turn that runs.
     pub(crate) fn cancel_handle(&self) -> &Cancel {
         match self {
-            Turns::InProcess(session) => session.cancel_handle(),
+            TurnRunner::InProcess(session) => session.cancel_handle(),
             #[cfg(target_os = "linux")]
-            Turns::Process(session) => session.cancel_handle(),
+            TurnRunner::Process(session) => session.cancel_handle(),
         }
     }
 
     /// The names that are defined, in order.
     pub(crate) fn names(&mut self) -> Vec<String> {
         match self {
-            Turns::InProcess(session) => session.names(),
+            TurnRunner::InProcess(session) => session.names(),
             #[cfg(target_os = "linux")]
-            Turns::Process(session) => session.names().to_vec(),
+            TurnRunner::Process(session) => session.names().to_vec(),
         }
     }
 
     /// Did the last turn take the definitions with it?
     pub(crate) fn is_lost(&self) -> bool {
         match self {
-            Turns::InProcess(_) => false,
+            TurnRunner::InProcess(_) => false,
             #[cfg(target_os = "linux")]
-            Turns::Process(session) => !session.is_alive(),
+            TurnRunner::Process(session) => !session.is_alive(),
         }
     }
 }

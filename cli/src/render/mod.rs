@@ -1,0 +1,3 @@
+//! Text for people: errors under their source line.
+
+pub(crate) mod errors;
