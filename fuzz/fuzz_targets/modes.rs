@@ -7,7 +7,7 @@ use libfuzzer_sys::{Corpus, fuzz_target};
 use lisp_core::builtins::print::pr_str;
 use lisp_core::compile::Program;
 use lisp_core::heap::TextBuf;
-use lisp_core::vm::{Ending, Grant, Machine, Settings, Step};
+use lisp_core::vm::{Effect, Ending, Grant, Machine, Settings, Step};
 use lisp_core::syntax::ReadLimits;
 use lisp_core::{Error, Reason};
 use shared::Source;
@@ -27,9 +27,9 @@ fn run(program: &Arc<Program>, compact_every: Option<u64>, slice: u64) -> (Strin
     let ending = loop {
         match machine.resume(slice) {
             Step::Paused => {}
-            Step::ToolCall => drop(machine.reply_from_call(|h, _, args| h.vector(args))),
-            Step::Parallel => machine.stop(Error::new(Reason::RuntimeError, "no workers here")),
-            Step::Clock => machine.tell_time(0),
+            Step::Effect(Effect::ToolCall) => drop(machine.reply_from_call(|h, _, args| h.vector(args))),
+            Step::Effect(Effect::Parallel) => machine.stop(Error::new(Reason::RuntimeError, "no workers here")),
+            Step::Effect(Effect::Clock) => machine.tell_time(0),
             Step::Done(ending) => break ending,
         }
     };

@@ -24,8 +24,9 @@ pub mod error;
 pub mod heap;
 pub mod json;
 mod meter;
-pub mod natives;
+mod natives;
 pub mod regex;
+mod state;
 pub mod syntax;
 pub mod vm;
 

@@ -36,7 +36,7 @@ fn late(source: &str, grant: &Arc<Grant>, settings: &Settings, after: Duration) 
         match machine.resume(SLICE) {
             Step::Paused => {}
             // Who calls others is not at work itself.
-            Step::Done(_) | Step::Clock | Step::ToolCall | Step::Parallel => ended = true,
+            Step::Done(_) | Step::Effect(_) => ended = true,
         }
     }
     let took = start.elapsed();

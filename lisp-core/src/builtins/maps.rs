@@ -516,6 +516,23 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
+/// The value at a key of what may be a map; other values have no keys.
+#[inline]
+pub(crate) fn key_of<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<Value<'h>>> {
+    match coll {
+        Value::Map(m) => m.get_flexible(h, key),
+        other => key_of_other(h, other, key),
+    }
+}
+
+#[cold]
+fn key_of_other<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<Value<'h>>> {
+    match coll {
+        Value::Set(m) => Ok(if m.contains(h, key)? { Some(key) } else { None }),
+        _ => Ok(None),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

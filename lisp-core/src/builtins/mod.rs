@@ -6,7 +6,7 @@ pub use crate::code::BuiltinId;
 use crate::Table;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, Value};
-use crate::natives::FrameOp;
+use crate::state::Start;
 use std::sync::LazyLock;
 
 pub mod args;
@@ -53,13 +53,14 @@ pub type Native = for<'h> fn(&'h Heap, &[Value<'h>]) -> Res<Value<'h>>;
 pub enum Imp {
     /// By a leaf in Rust.
     Native(Native),
-    /// By a frame that calls functions.
-    Frame(FrameOp),
+    /// By a function that calls functions, which this starts.
+    Calling(Start),
     /// By a function of the prelude with the same name.
     Prelude,
 }
 
 /// One built-in function.
+#[derive(Clone, Copy)]
 pub struct Builtin {
     /// Its name.
     pub name: &'static str,
@@ -90,9 +91,9 @@ impl Builtin {
         Builtin { name, aliases: &[], namespace: "", min, max, usage, doc: "", examples: &[], imp: Imp::Native(imp) }
     }
 
-    /// A row for a frame in the core namespace.
-    pub const fn frame(name: &'static str, min: u8, max: u8, usage: &'static str, op: FrameOp) -> Self {
-        Builtin { name, aliases: &[], namespace: "", min, max, usage, doc: "", examples: &[], imp: Imp::Frame(op) }
+    /// A row for a function that calls functions, in the core namespace.
+    pub(crate) const fn calling(name: &'static str, min: u8, max: u8, usage: &'static str, start: Start) -> Self {
+        Builtin { name, aliases: &[], namespace: "", min, max, usage, doc: "", examples: &[], imp: Imp::Calling(start) }
     }
 
     /// A row for a function of the prelude.
@@ -143,7 +144,7 @@ impl Builtin {
 }
 
 /// All built-ins, area by area, each with its title.
-static AREAS: &[(&str, &[Builtin])] = &[
+const AREAS: &[(&str, &[Builtin])] = &[
     ("Functions that call functions", crate::natives::TABLE),
     ("Comparison", comparison::TABLE),
     ("Numbers", numbers::TABLE),
@@ -167,6 +168,34 @@ static AREAS: &[(&str, &[Builtin])] = &[
     ("Parsing", parse::TABLE),
     ("Help", introspect::TABLE),
 ];
+
+/// The number of the built-in of this name, found when the interpreter is compiled.
+pub(crate) const fn id_of(name: &str) -> BuiltinId {
+    let (mut area, mut row, mut id) = (0, 0, 0);
+    while area < AREAS.len() {
+        let rows = AREAS[area].1;
+        if row == rows.len() {
+            (area, row) = (area + 1, 0);
+            continue;
+        }
+        if same(rows[row].name.as_bytes(), name.as_bytes()) {
+            return BuiltinId(id);
+        }
+        (row, id) = (row + 1, id + 1);
+    }
+    panic!("a built-in of this name")
+}
+
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut i = 0;
+    while i < a.len() && a[i] == b[i] {
+        i += 1;
+    }
+    i == a.len()
+}
 
 struct Index {
     rows: Vec<&'static Builtin>,

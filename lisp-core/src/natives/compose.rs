@@ -1,118 +1,304 @@
-//! Calls of functions made of others: `comp`, `juxt`, `complement`, `every-pred`, `some-fn`.
-//!
-//! Registers: the result, the parts, what is built, then the arguments.
+//! Functions that make functions of others, and the calls of those.
 
-use super::{Flow, FrameOp, RESULT, called, current, push, vector};
+use super::accepts::{function, not_function};
+use super::registers::RESULT;
+use crate::builtins::{Builtin, BuiltinId, MANY, id_of};
 use crate::heap::{Compose, Composed, Heap, Res, Value};
-use crate::vm::{Called, State};
+use crate::state::{Call, Control, NativeFn, NativeFrame, State};
 
-/// Register for the parts.
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::native("partial", 1, MANY, "(partial f arg1 ...)", partial).doc(
+        "A function that calls f with these arguments in front.",
+        &[("((partial + 1) 2)", "3"), ("((partial 1) 2)", "!not_callable")],
+    ),
+    Builtin::native("comp", 0, MANY, "(comp f g ...)", comp).doc(
+        "A function that calls the last, and each other with the result of the one behind it.",
+        &[("((comp inc #(* 2 %)) 5)", "11"), ("((comp inc 1) 2)", "!not_callable")],
+    ),
+    Builtin::native("juxt", 1, MANY, "(juxt f g ...)", juxt).doc(
+        "A function that returns a vector of what each function returns.",
+        &[("((juxt inc dec) 5)", "[6 4]"), ("((juxt 1) 2)", "!not_callable")],
+    ),
+    Builtin::native("complement", 1, 1, "(complement f)", complement).doc(
+        "A function that returns the opposite of f.",
+        &[("((complement odd?) 2)", "true"), ("(complement 1)", "!type_error")],
+    ),
+    Builtin::native("constantly", 1, 1, "(constantly x)", constantly)
+        .doc("A function that always returns x.", &[("((constantly 7) 1 2)", "7"), ("(constantly)", "!arity_error")]),
+    Builtin::native("fnil", 2, 2, "(fnil f default)", fnil).doc(
+        "A function that calls f with a default in place of a nil first argument.",
+        &[("((fnil inc 0) nil)", "1"), ("(fnil 1 0)", "!type_error")],
+    ),
+    Builtin::native("every-pred", 1, MANY, "(every-pred p1 p2 ...)", every_pred).doc(
+        "A function that asks whether all predicates are true for all arguments.",
+        &[("((every-pred odd? pos?) 3)", "true"), ("(every-pred 1)", "!type_error")],
+    ),
+    Builtin::native("some-fn", 1, MANY, "(some-fn f1 f2 ...)", some_fn).doc(
+        "A function that returns the first true result.",
+        &[("((some-fn :a :b) {:b 2})", "2"), ("(some-fn 1)", "!type_error")],
+    ),
+];
+
+/// Calls a function made of others. One that calls a single part lays that call out anew, so a long chain of them takes
+/// no frame.
+pub(crate) fn call<'h>(c: &'h Composed<'h>, h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+    match c.kind {
+        Compose::Constantly => Ok(Control::Value(c.parts.first().copied().unwrap_or(Value::Nil))),
+        Compose::Partial => call_partial(c, h, s, call),
+        Compose::Fnil => call_fnil(c, h, s, call),
+        Compose::Comp if c.parts.is_empty() => {
+            Ok(Control::Value(s.stack[call.args()].first().copied().unwrap_or(Value::Nil)))
+        }
+        Compose::Comp => start::<Comp>(c, h, s, call),
+        Compose::Juxt => start::<Juxt>(c, h, s, call),
+        Compose::Complement => start::<Complement>(c, h, s, call),
+        Compose::EveryPred => start::<EveryPred>(c, h, s, call),
+        Compose::SomeFn => start::<SomeFn>(c, h, s, call),
+    }
+}
+
+fn call_partial<'h>(c: &'h Composed<'h>, h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+    let argc = call.argc();
+    let above = call.args().end;
+    let given = above + c.parts.len();
+    h.charge((argc + c.parts.len()) as u64)?;
+    s.ensure(h, given + argc)?;
+    s.stack[above..given].copy_from_slice(c.parts);
+    s.stack.copy_within(call.args(), given);
+    Ok(Control::Call(Call::new(above, argc + c.parts.len() - 1, call.dst)))
+}
+
+fn call_fnil<'h>(c: &'h Composed<'h>, h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+    let argc = call.argc();
+    let above = call.args().end;
+    h.charge(argc as u64)?;
+    s.ensure(h, above + 1 + argc)?;
+    s.stack.copy_within(call.at()..above, above);
+    s.stack[above] = c.parts.first().copied().unwrap_or(Value::Nil);
+    for (slot, &default) in s.stack[above + 1..above + 1 + argc].iter_mut().zip(&c.parts[1..]) {
+        if slot.is_nil() {
+            *slot = default;
+        }
+    }
+    Ok(Control::Call(Call::new(above, argc, call.dst)))
+}
+
+/// The register for the parts.
 const PARTS: usize = 1;
-/// Register for what is built.
+/// The register for the value under construction.
 const BUILT: usize = 2;
-/// The first argument.
+/// The register for the first argument; the others follow.
 const ARGS: usize = 3;
 
-pub(super) fn start<'h>(
-    c: &'h Composed<'h>,
-    h: &'h Heap,
-    s: &mut State<'h>,
-    at: usize,
-    argc: usize,
-    dst: u32,
-) -> Res<Called<'h>> {
-    let op = match c.kind {
-        Compose::Comp => FrameOp::Comp,
-        Compose::Juxt => FrameOp::Juxt,
-        Compose::Complement => FrameOp::Complement,
-        Compose::EveryPred => FrameOp::EveryPred,
-        _ => FrameOp::SomeFn,
-    };
-    if op == FrameOp::Comp && c.parts.is_empty() {
-        return Ok(Called::Value(if argc == 0 { Value::Nil } else { s.stack[at + 1] }));
+/// A function made of others that calls them in turn. Its frame has the registers [`RESULT`], [`PARTS`], [`BUILT`] and
+/// the arguments from [`ARGS`] on.
+trait Composition: Sized {
+    const NAME: &'static str;
+    /// What its frames refer to.
+    const NATIVE: &'static NativeFn = &NativeFn::new(Self::NAME, step::<Self>).keeps_reasons();
+
+    /// What is built, before the first call.
+    fn built<'h>(_h: &'h Heap, _parts: usize) -> Res<Value<'h>> {
+        Ok(Value::Nil)
     }
-    let built = if op == FrameOp::Juxt { Value::VecBuilder(h.vec_builder(c.parts.len())?) } else { Value::Nil };
+
+    /// The number of calls of so many parts with so many arguments.
+    fn calls(parts: usize, _argc: usize) -> usize {
+        parts
+    }
+
+    /// Call number `index`: the part, and its argument if that is not all arguments.
+    fn next<'h>(_own: &[Value<'h>], parts: &[Value<'h>], index: usize) -> (Value<'h>, Option<Value<'h>>) {
+        (parts[index], None)
+    }
+
+    /// Takes the result of a call; a value ends the whole.
+    fn take<'h>(_h: &'h Heap, _own: &[Value<'h>], _is_last: bool) -> Res<Option<Value<'h>>> {
+        Ok(None)
+    }
+
+    /// The value of the whole, after the last call.
+    fn finish<'h>(_h: &'h Heap, own: &[Value<'h>]) -> Res<Value<'h>> {
+        Ok(own[RESULT])
+    }
+}
+
+fn start<'h, F: Composition>(c: &'h Composed<'h>, h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+    let built = F::built(h, c.parts.len())?;
+    let argc = call.argc();
     h.charge(argc as u64)?;
     h.room((argc + ARGS) * 16)?;
     let mut registers = vec![Value::Nil, h.vector(c.parts)?, built];
-    registers.extend_from_slice(&s.stack[at + 1..at + 1 + argc]);
-    push(op, h, s, at, &registers, dst)
+    registers.extend_from_slice(&s.stack[call.args()]);
+    s.push_native(h, F::NATIVE, call, &registers)
 }
 
-pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow> {
-    let depth = s.frames.len() - 1;
-    let (base, mut waiting, mut i) = current(s);
-    let parts = vector(s.stack[base + PARTS]);
-    let argc = s.registers_from(ARGS);
-    loop {
+fn step<'h, F: Composition>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
+    let Some(NativeFrame { base, called, mut index, .. }) = s.native_frame() else { return Ok(Control::Frame) };
+    let parts = super::registers::vector(s.stack[base + PARTS]);
+    let calls = F::calls(parts.len(), s.registers_from(ARGS));
+    h.set_mark();
+    if called {
+        if let Some(value) = F::take(h, &s.stack[base..], index + 1 == calls)? {
+            return Ok(Control::Value(value));
+        }
+        index += 1;
+        s.note(false, index);
         h.set_mark();
-        if waiting {
-            let result = s.stack[base + RESULT];
-            if let Some(value) = take(op, h, s, base, result, argc, parts, i)? {
-                s.finish_frame(value);
-                return Ok(Flow::Switch);
-            }
-            i += 1;
-            s.set_native(false, i);
-            h.set_mark();
-        }
-        let calls = match op {
-            FrameOp::EveryPred | FrameOp::SomeFn => parts.len() * argc,
-            _ => parts.len(),
-        };
-        if i >= calls {
-            let value = match (op, s.stack[base + BUILT]) {
-                (FrameOp::Juxt, Value::VecBuilder(b)) => b.finish(h)?,
-                (FrameOp::EveryPred, _) => Value::Bool(true),
-                _ => s.stack[base + RESULT],
-            };
-            s.finish_frame(value);
-            return Ok(Flow::Switch);
-        }
-        h.charge(1)?;
-        let out = match op {
-            FrameOp::Comp if i > 0 => {
-                let value = s.stack[base + RESULT];
-                s.call_from_native(h, parts[parts.len() - 1 - i], &[value])?
-            }
-            FrameOp::EveryPred | FrameOp::SomeFn => {
-                let value = s.stack[base + ARGS + i / parts.len()];
-                s.call_from_native(h, parts[i % parts.len()], &[value])?
-            }
-            _ => {
-                let f = if op == FrameOp::Comp { parts[parts.len() - 1] } else { parts[i] };
-                s.call_with_registers(h, f, ARGS)?
-            }
-        };
-        if let Some(flow) = called(s, depth, i, out) {
-            return Ok(flow);
-        }
-        waiting = true;
+    }
+    if index >= calls {
+        return F::finish(h, &s.stack[base..]).map(Control::Value);
+    }
+    h.charge(1)?;
+    match F::next(&s.stack[base..], parts, index) {
+        (f, Some(argument)) => s.call_from_native(h, f, &[argument]),
+        (f, None) => s.call_with_registers(h, f, ARGS),
     }
 }
 
-/// Deals with the result of call `i`; a value ends the whole.
-#[allow(clippy::too_many_arguments, reason = "the registers of the frame")]
-fn take<'h>(
-    op: FrameOp,
-    h: &'h Heap,
-    s: &mut State<'h>,
-    base: usize,
-    result: Value<'h>,
-    argc: usize,
-    parts: &[Value<'h>],
-    i: usize,
-) -> Res<Option<Value<'h>>> {
-    Ok(match op {
-        FrameOp::Complement => Some(Value::Bool(!result.truthy())),
-        FrameOp::EveryPred if !result.truthy() => Some(Value::Bool(false)),
-        FrameOp::SomeFn if result.truthy() || i + 1 == parts.len() * argc => Some(result),
-        FrameOp::Juxt => {
-            if let Value::VecBuilder(b) = s.stack[base + BUILT] {
-                b.push(h, result)?;
-            }
-            None
+struct Comp;
+
+impl Composition for Comp {
+    const NAME: &'static str = "comp";
+
+    fn next<'h>(own: &[Value<'h>], parts: &[Value<'h>], index: usize) -> (Value<'h>, Option<Value<'h>>) {
+        (parts[parts.len() - 1 - index], (index > 0).then_some(own[RESULT]))
+    }
+}
+
+struct Juxt;
+
+impl Composition for Juxt {
+    const NAME: &'static str = "juxt";
+
+    fn built<'h>(h: &'h Heap, parts: usize) -> Res<Value<'h>> {
+        h.vec_builder(parts).map(Value::VecBuilder)
+    }
+
+    fn take<'h>(h: &'h Heap, own: &[Value<'h>], _: bool) -> Res<Option<Value<'h>>> {
+        if let Value::VecBuilder(results) = own[BUILT] {
+            results.push(h, own[RESULT])?;
         }
-        _ => None,
-    })
+        Ok(None)
+    }
+
+    fn finish<'h>(h: &'h Heap, own: &[Value<'h>]) -> Res<Value<'h>> {
+        match own[BUILT] {
+            Value::VecBuilder(results) => results.finish(h),
+            _ => Ok(Value::Nil),
+        }
+    }
+}
+
+struct Complement;
+
+impl Composition for Complement {
+    const NAME: &'static str = "complement";
+
+    fn take<'h>(_: &'h Heap, own: &[Value<'h>], _: bool) -> Res<Option<Value<'h>>> {
+        Ok(Some(Value::Bool(!own[RESULT].truthy())))
+    }
+}
+
+/// Every part is called with every argument, as in [`SomeFn`].
+struct EveryPred;
+
+impl Composition for EveryPred {
+    const NAME: &'static str = "every-pred";
+
+    fn calls(parts: usize, argc: usize) -> usize {
+        parts * argc
+    }
+
+    fn next<'h>(own: &[Value<'h>], parts: &[Value<'h>], index: usize) -> (Value<'h>, Option<Value<'h>>) {
+        (parts[index % parts.len()], Some(own[ARGS + index / parts.len()]))
+    }
+
+    fn take<'h>(_: &'h Heap, own: &[Value<'h>], _: bool) -> Res<Option<Value<'h>>> {
+        Ok((!own[RESULT].truthy()).then_some(Value::Bool(false)))
+    }
+
+    fn finish<'h>(_: &'h Heap, _: &[Value<'h>]) -> Res<Value<'h>> {
+        Ok(Value::Bool(true))
+    }
+}
+
+struct SomeFn;
+
+impl Composition for SomeFn {
+    const NAME: &'static str = "some-fn";
+
+    fn calls(parts: usize, argc: usize) -> usize {
+        parts * argc
+    }
+
+    fn next<'h>(own: &[Value<'h>], parts: &[Value<'h>], index: usize) -> (Value<'h>, Option<Value<'h>>) {
+        EveryPred::next(own, parts, index)
+    }
+
+    fn take<'h>(_: &'h Heap, own: &[Value<'h>], is_last: bool) -> Res<Option<Value<'h>>> {
+        Ok((own[RESULT].truthy() || is_last).then_some(own[RESULT]))
+    }
+}
+
+fn composed<'h>(h: &'h Heap, kind: Compose, parts: &[Value<'h>]) -> Res<Value<'h>> {
+    h.charge(parts.len() as u64)?;
+    h.composed(kind, parts)
+}
+
+fn functions<'h>(h: &'h Heap, name: &str, kind: Compose, parts: &[Value<'h>]) -> Res<Value<'h>> {
+    for &f in parts {
+        if !f.is_callable() {
+            function(name, f)?;
+        }
+    }
+    composed(h, kind, parts)
+}
+
+fn partial<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    composed(h, Compose::Partial, args)
+}
+
+/// What no functions compose to.
+const IDENTITY: BuiltinId = id_of("identity");
+
+fn comp<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match args {
+        [only] => Ok(*only),
+        [] => Ok(Value::Builtin(IDENTITY)),
+        _ => composed(h, Compose::Comp, args),
+    }
+}
+
+fn juxt<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    composed(h, Compose::Juxt, args)
+}
+
+fn complement<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    functions(h, "complement", Compose::Complement, args)
+}
+
+fn constantly<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    composed(h, Compose::Constantly, args)
+}
+
+fn fnil<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match args.first() {
+        Some(&(Value::Set(_) | Value::Keyword(..))) => {
+            Err(not_function("fnil", args[0], "wrap the look-up: #(get m %)"))
+        }
+        Some(&f) => {
+            function("fnil", f)?;
+            composed(h, Compose::Fnil, args)
+        }
+        None => Ok(Value::Nil),
+    }
+}
+
+fn every_pred<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    functions(h, "every-pred", Compose::EveryPred, args)
+}
+
+fn some_fn<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    functions(h, "some-fn", Compose::SomeFn, args)
 }

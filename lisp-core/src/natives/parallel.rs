@@ -1,108 +1,126 @@
 //! `pmap` and `pcalls`: the frame that waits for its workers, and the frame at the bottom of a worker.
 
-use super::each::{check, collections};
-use super::{ACC, EXTRA, EXTRA2, FUNCTION, Flow, FrameOp, ITEMS, RESULT, called, current, function, push, vector};
+use super::accepts::{Accepts, function};
+use super::registers::{ACC, FUNCTION, ITEMS, RESULT, collections, vector};
+use crate::builtins::{Builtin, MANY};
 use crate::cost;
 use crate::error::Reason;
 use crate::heap::{Fault, Heap, Res, Value, VecBuilder};
-use crate::vm::{Called, State};
+use crate::state::{Call, Control, Effect, NativeFn, NativeFrame, ParallelFn, Start, State, WorkerCall};
 
-/// One call of a parallel call: the function and its arguments.
-pub(crate) struct WorkerCall<'h> {
-    pub(crate) f: Value<'h>,
-    pub(crate) args: [Value<'h>; 3],
-    pub(crate) argc: usize,
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::calling("pmap", 2, 4, "(pmap f coll) (pmap f c1 c2 ...)", Start(start_pmap)).doc(
+        "The results of f for each element, in order; the calls run in parallel.",
+        &[("(pmap inc [1 2])", "[2 3]"), ("(pmap inc [nil])", "!pmap_error")],
+    ),
+    Builtin::calling("pcalls", 0, MANY, "(pcalls f1 f2 ...)", Start(start_pcalls)).doc(
+        "The results of calling each function without arguments, in order; the calls run in parallel.",
+        &[("(pcalls #(+ 1 2) #(* 2 3))", "[3 6]"), ("(pcalls #(/ 1 0))", "!pcalls_error")],
+    ),
+];
+
+static PMAP: NativeFn =
+    NativeFn::new("pmap", step).parallel(ParallelFn { reason: Reason::PmapError, worker_call: pmap_call });
+static PCALLS: NativeFn =
+    NativeFn::new("pcalls", step).parallel(ParallelFn { reason: Reason::PcallsError, worker_call: pcalls_call });
+
+/// The register for the number of calls: the frame makes none, so it needs no result.
+const COUNT: usize = RESULT;
+/// Registers for the collections of `pmap`.
+const LISTS: [usize; 3] = [ITEMS, 4, 5];
+
+fn start_pmap<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+    let at = call.args().start;
+    let f = s.stack[at];
+    Accepts::FUNCTIONS.check(PMAP.name, f)?;
+    let (lists, count) = collections(h, PMAP.name, &s.stack[at + 1..call.args().end])?;
+    start(&PMAP, h, s, call, f, lists, count)
 }
 
-pub(super) fn start<'h>(
-    op: FrameOp,
+fn start_pcalls<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+    let functions = &s.stack[call.args()];
+    for &f in functions {
+        if let Err(Fault::Error(mut error)) = function(PCALLS.name, f) {
+            error.reason = Reason::PcallsError;
+            return Err(Fault::Error(error));
+        }
+    }
+    let count = functions.len();
+    let functions = h.vector(functions)?;
+    start(&PCALLS, h, s, call, Value::Nil, [functions, Value::Unset, Value::Unset], count)
+}
+
+fn start<'h>(
+    native: &'static NativeFn,
     h: &'h Heap,
     s: &mut State<'h>,
-    at: usize,
-    argc: usize,
-    dst: u32,
-) -> Res<Called<'h>> {
-    let (f, [first, second, third], count) = match op {
-        FrameOp::Pcalls => {
-            for &f in &s.stack[at + 1..at + 1 + argc] {
-                if let Err(Fault::Error(mut error)) = function("pcalls", f) {
-                    error.reason = Reason::PcallsError;
-                    return Err(Fault::Error(error));
-                }
-            }
-            let functions = h.vector(&s.stack[at + 1..at + 1 + argc])?;
-            (Value::Nil, [functions, Value::Unset, Value::Unset], argc)
-        }
-        _ => {
-            check(op, s.stack[at + 1])?;
-            let (lists, count) = collections(op, h, &s.stack[at + 2..at + 1 + argc])?;
-            (s.stack[at + 1], lists, count)
-        }
-    };
+    call: Call,
+    f: Value<'h>,
+    [first, second, third]: [Value<'h>; 3],
+    count: usize,
+) -> Res<Control<'h>> {
     let results = Value::VecBuilder(h.vec_builder(count)?);
-    push(op, h, s, at, &[Value::count(count), f, first, results, second, third], dst)
+    s.push_native(h, native, call, &[Value::count(count), f, first, results, second, third])
 }
 
 /// The frame waits until its driver has brought in the result of every call.
-pub(super) fn step<'h>(h: &'h Heap, s: &mut State<'h>) -> Res<Flow> {
+fn step<'h>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
     h.set_mark();
-    let (_, asked, _) = current(s);
-    let Some((count, results)) = waiting(s) else { return Ok(Flow::Switch) };
+    let (Some(frame), Some((count, results))) = (s.native_frame(), waiting(s)) else { return Ok(Control::Frame) };
     if results.len() == count {
-        let value = results.finish(h)?;
-        s.finish_frame(value);
-        return Ok(Flow::Switch);
+        return results.finish(h).map(Control::Value);
     }
-    if !asked {
+    if !frame.called {
         h.charge(cost::workers(count, s.globals.len()))?;
-        s.set_native(true, 0);
+        s.note(true, 0);
     }
-    Ok(Flow::Parallel)
+    Ok(Control::Effect(Effect::Parallel))
 }
 
-/// How many calls the parallel call on top comes to, and its results so far.
+/// The number of calls of the parallel call on top, and its results so far.
 pub(crate) fn waiting<'h>(s: &State<'h>) -> Option<(usize, &'h VecBuilder<'h>)> {
-    let base = s.frames.last()?.base as usize;
-    match (s.stack[base + RESULT], s.stack[base + ACC]) {
+    let base = s.native_frame()?.base;
+    match (s.stack[base + COUNT], s.stack[base + ACC]) {
         (Value::Int(count), Value::VecBuilder(results)) => Some((usize::try_from(count).ok()?, results)),
         _ => None,
     }
 }
 
-/// Call number `i` of the parallel call on top.
-pub(crate) fn worker_call<'h>(op: FrameOp, s: &State<'h>, i: usize) -> Option<WorkerCall<'h>> {
-    let base = s.frames.last()?.base as usize;
-    let item = |register: usize| vector(s.stack[base + register]).get(i).copied();
+fn pmap_call<'h>(s: &State<'h>, index: usize) -> Option<WorkerCall<'h>> {
+    let base = s.native_frame()?.base;
     let (mut args, mut argc) = ([Value::Nil; 3], 0);
-    if op == FrameOp::Pcalls {
-        return Some(WorkerCall { f: item(ITEMS)?, args, argc });
-    }
-    for register in [ITEMS, EXTRA, EXTRA2] {
-        if let Value::Vector(_) = s.stack[base + register] {
-            (args[argc], argc) = (item(register)?, argc + 1);
+    for register in LISTS {
+        if let list @ Value::Vector(_) = s.stack[base + register] {
+            (args[argc], argc) = (*vector(list).get(index)?, argc + 1);
         }
     }
     Some(WorkerCall { f: s.stack[base + FUNCTION], args, argc })
 }
 
-/// Begins the one call of a worker.
-pub(crate) fn start_worker<'h>(h: &'h Heap, s: &mut State<'h>, call: &WorkerCall<'h>) -> Res<()> {
+fn pcalls_call<'h>(s: &State<'h>, index: usize) -> Option<WorkerCall<'h>> {
+    let base = s.native_frame()?.base;
+    let f = *vector(s.stack[base + ITEMS]).get(index)?;
+    Some(WorkerCall { f, args: [Value::Nil; 3], argc: 0 })
+}
+
+/// The frame at the bottom of a worker. Its registers are the result, the function, the arguments.
+static WORKER: NativeFn = NativeFn::new("worker", step_worker).keeps_reasons();
+
+/// Pushes the frame at the bottom of a worker.
+pub(crate) fn push_worker<'h>(h: &'h Heap, s: &mut State<'h>, call: &WorkerCall<'h>) -> Res<()> {
     let [a, b, c] = call.args;
     let registers = [Value::Nil, call.f, a, b, c];
-    push(FrameOp::Worker, h, s, 0, &registers[..2 + call.argc], 0).map(|_| ())
+    s.push_native(h, &WORKER, Call::new(0, 0, 0), &registers[..2 + call.argc]).map(drop)
 }
 
 /// The call of a worker, or its end.
-pub(super) fn step_worker<'h>(h: &'h Heap, s: &mut State<'h>) -> Res<Flow> {
+fn step_worker<'h>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
     h.set_mark();
-    let (base, done, _) = current(s);
-    if !done {
-        let out = s.call_with_registers(h, s.stack[base + FUNCTION], FUNCTION + 1)?;
-        if let Some(flow) = called(s, 0, 0, out) {
-            return Ok(flow);
-        }
+    let Some(NativeFrame { base, called, .. }) = s.native_frame() else { return Ok(Control::Frame) };
+    if !called {
+        return s.call_with_registers(h, s.stack[base + FUNCTION], FUNCTION + 1);
     }
     s.result = s.stack[base + RESULT];
     s.frames.pop();
-    Ok(Flow::Switch)
+    Ok(Control::Frame)
 }

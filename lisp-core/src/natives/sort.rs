@@ -4,11 +4,28 @@
 //! Registers: the result, the key function, the elements, the keys, the comparator, two rows of indexes to merge from
 //! and to, how long the runs are, and of the two under way where each begins to be unmerged and where it ends.
 
-use super::{FUNCTION, Flow, FrameOp, ITEMS, Leaf, RESULT, accessed, called, current, function, items, push, vector};
-use crate::builtins::{args, comparison};
+use super::accepts::{self, function, not_function};
+use super::direct::DirectFn;
+use super::fast_return::Returned;
+use super::registers::{FUNCTION, ITEMS, RESULT, items, vector};
+use crate::builtins::{Builtin, BuiltinId, args, comparison, id_of};
 use crate::error::{Error, Reason};
-use crate::heap::{Closure, Heap, Res, Value, VecBuilder};
-use crate::vm::{Called, State};
+use crate::heap::{Heap, Res, Value, VecBuilder};
+use crate::state::{Call, Control, NativeFn, NativeFrame, Start, State};
+
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::calling("sort", 1, 2, "(sort coll) (sort comparator coll)", Start(start_sort)).doc(
+        "The elements in order.",
+        &[("(sort [3 1 2])", "[1 2 3]"), ("(sort > [3 1 2])", "[3 2 1]"), ("(sort [1 \"a\"])", "!type_error")],
+    ),
+    Builtin::calling("sort-by", 2, 3, "(sort-by f coll) (sort-by f comparator coll)", Start(start_sort_by)).doc(
+        "The elements in the order of what f returns for them.",
+        &[("(sort-by :n [{:n 2} {:n 1}])", "[{:n 1} {:n 2}]"), ("(sort-by 1 [1])", "!type_error")],
+    ),
+];
+
+static SORT: NativeFn = NativeFn::new("sort", step).next_call(next_pair);
+static SORT_BY: NativeFn = NativeFn::new("sort-by", step).next_call(next_pair);
 
 const KEYS: usize = 3;
 const COMPARATOR: usize = 4;
@@ -20,102 +37,115 @@ const A_END: usize = 9;
 const B: usize = 10;
 const B_END: usize = 11;
 
-pub(super) fn start<'h>(
-    op: FrameOp,
-    h: &'h Heap,
-    s: &mut State<'h>,
-    at: usize,
-    argc: usize,
-    dst: u32,
-) -> Res<Called<'h>> {
-    let name = op.name();
-    let arg = |i: usize| s.stack[at + 1 + i];
-    let (f, comparator, coll) = match (op, argc) {
-        (FrameOp::Sort, 1) => (Value::Unset, Value::Unset, arg(0)),
-        (FrameOp::Sort, _) => (Value::Unset, arg(0), arg(1)),
-        (_, 2) => (arg(0), Value::Unset, arg(1)),
-        _ => (arg(0), arg(1), arg(2)),
+/// The comparator of the natural order.
+const COMPARE: BuiltinId = id_of("compare");
+
+fn start_sort<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+    let (comparator, coll) = match s.stack[call.args()] {
+        [comparator, coll, ..] => (comparator, coll),
+        [coll] => (Value::Unset, coll),
+        [] => (Value::Unset, Value::Nil),
     };
-    if op == FrameOp::Sort && matches!(coll, Value::Set(_)) {
+    if matches!(coll, Value::Set(_)) {
         return Err(Error::new(Reason::TypeError, "sort expects an ordered collection, got a set")
             .hint("write (sort (vec s))")
             .into());
     }
-    if op == FrameOp::SortBy && !matches!(f, Value::Vector(_)) {
-        function(name, f)?;
-    }
-    if !matches!(comparator, Value::Unset) {
-        function(name, comparator)?;
-        if let Value::Keyword(..) = comparator {
-            let hint = "write (sort > coll) for the largest first, (sort coll) for the smallest";
-            return Err(super::not_function(name, comparator, hint));
-        }
-    }
-    let list = items(h, name, coll)?;
-    let keys = match op {
-        FrameOp::Sort => list,
-        _ => Value::VecBuilder(h.vec_builder(vector(list).len())?),
-    };
-    let comparator = match comparator {
-        Value::Builtin(id) if id.row().name == "compare" => Value::Unset,
-        other => other,
-    };
-    let nil = Value::Nil;
-    push(op, h, s, at, &[nil, f, list, keys, comparator, nil, nil, Value::Int(0), nil, nil, nil, nil], dst)
+    let comparator = check_comparator(SORT.name, comparator)?;
+    let list = items(h, SORT.name, coll)?;
+    push(&SORT, h, s, call, [Value::Unset, list, list, comparator])
 }
 
-pub(super) fn step<'h>(op: FrameOp, h: &'h Heap, s: &mut State<'h>) -> Res<Flow> {
-    let (base, ..) = current(s);
+fn start_sort_by<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+    let args = &s.stack[call.args()];
+    let (f, coll) = (args[0], args[args.len() - 1]);
+    let comparator = if args.len() == 2 { Value::Unset } else { args[1] };
+    if !matches!(f, Value::Vector(_)) {
+        function(SORT_BY.name, f)?;
+    }
+    let comparator = check_comparator(SORT_BY.name, comparator)?;
+    let list = items(h, SORT_BY.name, coll)?;
+    let keys = Value::VecBuilder(h.vec_builder(vector(list).len())?);
+    push(&SORT_BY, h, s, call, [f, list, keys, comparator])
+}
+
+/// The comparator, if it can be one; none for that of the natural order.
+fn check_comparator<'h>(name: &str, comparator: Value<'h>) -> Res<Value<'h>> {
+    if let Value::Unset = comparator {
+        return Ok(comparator);
+    }
+    function(name, comparator)?;
+    match comparator {
+        Value::Keyword(..) => {
+            let hint = "write (sort > coll) for the largest first, (sort coll) for the smallest";
+            Err(not_function(name, comparator, hint))
+        }
+        Value::Builtin(id) if id == COMPARE => Ok(Value::Unset),
+        _ => Ok(comparator),
+    }
+}
+
+fn push<'h>(
+    native: &'static NativeFn,
+    h: &'h Heap,
+    s: &mut State<'h>,
+    call: Call,
+    [f, list, keys, comparator]: [Value<'h>; 4],
+) -> Res<Control<'h>> {
+    let nil = Value::Nil;
+    let registers = [nil, f, list, keys, comparator, nil, nil, Value::Int(0), nil, nil, nil, nil];
+    s.push_native(h, native, call, &registers)
+}
+
+fn step<'h>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
+    let Some(frame) = s.native_frame() else { return Ok(Control::Frame) };
+    let base = frame.base;
     if let Value::VecBuilder(keys) = s.stack[base + KEYS]
-        && let Some(flow) = compute_keys(op, h, s, base, keys)?
+        && let Some(control) = compute_keys(h, s, frame, keys)?
     {
-        return Ok(flow);
+        return Ok(control);
     }
     h.set_mark();
     if let Value::Unset = s.stack[base + COMPARATOR] {
-        let value = natural(h, s.stack[base + ITEMS], s.stack[base + KEYS])?;
-        s.finish_frame(value);
-        return Ok(Flow::Switch);
+        return natural(h, s.stack[base + ITEMS], s.stack[base + KEYS]).map(Control::Value);
     }
     merge(h, s, base)
 }
 
 /// Calls the key function for each element; afterwards the keys are a vector.
 fn compute_keys<'h>(
-    op: FrameOp,
     h: &'h Heap,
     s: &mut State<'h>,
-    base: usize,
+    frame: NativeFrame,
     keys: &'h VecBuilder<'h>,
-) -> Res<Option<Flow>> {
-    let depth = s.frames.len() - 1;
-    let (_, mut waiting, mut i) = current(s);
+) -> Res<Option<Control<'h>>> {
+    let NativeFrame { native, base, mut called, mut index } = frame;
     let list = vector(s.stack[base + ITEMS]);
     let f = s.stack[base + FUNCTION];
+    let direct = DirectFn::of(f, 1);
     loop {
         h.set_mark();
-        if waiting {
-            let key = s.stack[base + RESULT];
-            keys.push(h, key)?;
-            i += 1;
-            s.set_native(false, i);
+        if called {
+            keys.push(h, s.stack[base + RESULT])?;
+            index += 1;
+            s.note(false, index);
             h.set_mark();
         }
-        let Some(&item) = list.get(i) else {
-            let keys = keys.finish(h)?;
-            s.stack[base + KEYS] = keys;
-            s.set_native(false, 0);
+        let Some(&item) = list.get(index) else {
+            s.stack[base + KEYS] = keys.finish(h)?;
+            s.note(false, 0);
             return Ok(None);
         };
         h.charge(1)?;
-        let out = match accessed(h, op, f, item)? {
-            Some(key) => Called::Value(key),
-            None => s.call_from_native(h, f, &[item])?,
+        let key = match direct {
+            Some(direct) => direct.call(h, &[item])?,
+            None => match accepts::read(h, native.name, f, item, false)? {
+                Some(key) => key,
+                None => return s.call_from_native(h, f, &[item]).map(Some),
+            },
         };
-        if let Some(flow) = called(s, depth, i, out) {
-            return Ok(Some(flow));
-        }
-        waiting = true;
+        s.note_result(key);
+        called = true;
     }
 }
 
@@ -176,7 +206,7 @@ impl<'h> Runs<'h> {
     }
 }
 
-fn merge<'h>(h: &'h Heap, s: &mut State<'h>, base: usize) -> Res<Flow> {
+fn merge<'h>(h: &'h Heap, s: &mut State<'h>, base: usize) -> Res<Control<'h>> {
     let n = vector(s.stack[base + ITEMS]).len();
     if number(s.stack[base + WIDTH]) == 0 {
         h.charge(n as u64)?;
@@ -188,30 +218,24 @@ fn merge<'h>(h: &'h Heap, s: &mut State<'h>, base: usize) -> Res<Flow> {
         runs.begin(0, n);
         runs.store(&mut s.stack[base..]);
     }
-    let Some(mut runs) = Runs::load(&s.stack[base..]) else { return Ok(Flow::Switch) };
-    let flow = merge_runs(h, s, base, &mut runs);
-    // A sort that is over has left its registers to its caller.
-    if !matches!(flow, Ok(None)) {
-        runs.store(&mut s.stack[base..]);
-    }
-    Ok(flow?.unwrap_or(Flow::Switch))
+    let Some(mut runs) = Runs::load(&s.stack[base..]) else { return Ok(Control::Value(Value::Nil)) };
+    let control = merge_runs(h, s, base, &mut runs);
+    runs.store(&mut s.stack[base..]);
+    control
 }
 
-/// Merges until a comparison takes a frame. Answers `None` when the sort is done.
-fn merge_runs<'h>(h: &'h Heap, s: &mut State<'h>, base: usize, runs: &mut Runs<'h>) -> Res<Option<Flow>> {
-    let depth = s.frames.len() - 1;
+/// Merges until a comparison takes a frame, or until the sort is done.
+fn merge_runs<'h>(h: &'h Heap, s: &mut State<'h>, base: usize, runs: &mut Runs<'h>) -> Res<Control<'h>> {
     let (list, keys) = (vector(s.stack[base + ITEMS]), vector(s.stack[base + KEYS]));
     let n = list.len();
     let comparator = s.stack[base + COMPARATOR];
-    let leaf = Leaf::of(comparator, 2);
-    let (_, mut waiting, _) = current(s);
+    let direct = DirectFn::of(comparator, 2);
+    let mut called = s.native_frame().is_some_and(|frame| frame.called);
     loop {
         h.set_mark();
         if runs.width >= n {
             h.charge(n as u64)?;
-            let value = h.vector_from(n, (0..n).map(|i| list[number(runs.from.get(i))]))?;
-            s.finish_frame(value);
-            return Ok(None);
+            return h.vector_from(n, (0..n).map(|i| list[number(runs.from.get(i))])).map(Control::Value);
         }
         if runs.to.len() == n {
             runs.from.clear();
@@ -223,7 +247,7 @@ fn merge_runs<'h>(h: &'h Heap, s: &mut State<'h>, base: usize, runs: &mut Runs<'
             Some(true)
         } else if runs.b >= runs.b_end {
             Some(false)
-        } else if waiting {
+        } else if called {
             Some(comes_first(s.stack[base + RESULT])?)
         } else {
             None
@@ -233,10 +257,10 @@ fn merge_runs<'h>(h: &'h Heap, s: &mut State<'h>, base: usize, runs: &mut Runs<'
             let taken = if take_right { &mut runs.b } else { &mut runs.a };
             runs.to.push(h, runs.from.get(*taken))?;
             *taken += 1;
-            // The comparator's answer has been used, if there was one; before this point it may be asked for again.
-            if waiting {
-                waiting = false;
-                s.set_native(false, 0);
+            // The comparator's result has been used, if there was one; before this point it may be asked for again.
+            if called {
+                called = false;
+                s.note(false, 0);
             }
             if runs.a >= runs.a_end && runs.b >= runs.b_end {
                 runs.begin(runs.b_end, n);
@@ -245,27 +269,16 @@ fn merge_runs<'h>(h: &'h Heap, s: &mut State<'h>, base: usize, runs: &mut Runs<'
         }
         // The first of the right run with the first of the left.
         let pair = [keys[number(runs.from.get(runs.b))], keys[number(runs.from.get(runs.a))]];
-        let out = match leaf {
-            Some(leaf) => Called::Value(leaf.call(h, &pair)?),
-            None if s.enter_from_native(h, comparator, pair, 0)? => return Ok(Some(Flow::Switch)),
-            None => s.call_from_native(h, comparator, &pair)?,
-        };
-        if let Some(flow) = called(s, depth, 0, out) {
-            return Ok(Some(flow));
-        }
-        waiting = true;
+        let Some(direct) = direct else { return s.call_from_native(h, comparator, &pair) };
+        let result = direct.call(h, &pair)?;
+        s.note_result(result);
+        called = true;
     }
 }
 
-/// The usual step of a merge: the comparator `running` has answered `result` for the pair under way, and neither run
-/// ends with it. Lays out the next pair; answers false, with nothing changed, when there is anything else to do.
-#[inline]
-pub(super) fn next_pair<'h>(
-    own: &mut [Value<'h>],
-    running: &'h Closure<'h>,
-    result: &Value<'h>,
-    args: &mut [Value<'h>],
-) -> bool {
+/// The short way of a merge: the comparator has returned `result` for the pair under way, and neither run ends with it.
+fn next_pair<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
+    let Some(Returned { own, function, args, .. }) = Returned::to_native(s) else { return false };
     let [
         _,
         _,
@@ -294,7 +307,7 @@ pub(super) fn next_pair<'h>(
     };
     let (Some(next), Some(stays)) = (keys.get(number(*next)), keys.get(number(*stays))) else { return false };
     let [first, second, ..] = args else { return false };
-    if *taken + 1 >= end || !std::ptr::eq(*f, running) || !to.push_in_place(index) {
+    if *taken + 1 >= end || !std::ptr::eq(*f, function) || !to.push_in_place(index) {
         return false;
     }
     *taken += 1;
@@ -302,9 +315,9 @@ pub(super) fn next_pair<'h>(
     true
 }
 
-/// Does a comparator's answer say that its first argument comes first?
-fn comes_first(answer: Value<'_>) -> Res<bool> {
-    match answer {
+/// Does the result of a comparator say that its first argument comes first?
+fn comes_first(result: Value<'_>) -> Res<bool> {
+    match result {
         Value::Bool(b) => Ok(b),
         Value::Int(i) => Ok(i < 0),
         Value::Float(f) => Ok(f < 0.0),

@@ -1,37 +1,31 @@
 //! The dispatch loop. An instruction that fails has changed nothing: it can be run again.
 
-use super::call::{Called, key_of};
-use super::state::{Code, Frame, State, Unit, slot_on_stack};
-use crate::builtins::{Imp, args, numbers};
+use super::Ending;
+use crate::builtins::{Imp, args, maps, numbers};
 use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Instr};
 use crate::cost::{self, INSTRUCTION};
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Map, Res, Value, Window};
 use crate::meter::{Fuel, METERED};
+use crate::state::{Call, Code, Control, Effect, Frame, State, Unit, slot_on_stack};
 
-/// Why the machine came out of its loop.
-pub(crate) enum Out {
-    /// No frame is left: the value is in `State::result`.
-    Done,
-    /// A tool is to be called.
-    Tool,
-    /// Workers are to be run.
-    Parallel,
-    /// `(return v)`
-    Return,
-    /// `(fail v)`
-    Fail,
+/// Why the dispatch loop was left.
+pub(super) enum Exit {
+    /// The driver is to do something.
+    Effect(Effect),
+    /// The program has ended.
+    Done(Ending),
 }
 
 impl<'h> State<'h> {
-    /// Runs until there is nothing to do, or something that a driver must do, or a fault.
-    pub(crate) fn run(&mut self, h: &'h Heap) -> Res<Out> {
+    /// Runs until the program has ended, or there is something that its driver must do, or a fault.
+    pub(super) fn run(&mut self, h: &'h Heap) -> Res<Exit> {
         'frame: loop {
-            let Some(&Frame { code, base, .. }) = self.frames.last() else { return Ok(Out::Done) };
+            let Some(&Frame { code, base, .. }) = self.frames.last() else { return Ok(Exit::Done(Ending::Value)) };
             let (mut unit, mut proto, mut closure, pc) = match code {
                 Code::Lisp { unit, proto, closure, pc } => (unit, proto, closure, pc as usize),
-                Code::Native { op, .. } => match crate::natives::step(op, h, self)? {
-                    Some(out) => return Ok(out),
+                Code::Native { native, .. } => match self.step_native(h, native)? {
+                    Some(effect) => return Ok(Exit::Effect(effect)),
                     None => continue 'frame,
                 },
             };
@@ -141,16 +135,16 @@ impl<'h> State<'h> {
             macro_rules! follow {
                 ($called:expr, $dst:expr) => {
                     match $called {
-                        Called::Value(value) => w.set($dst, value),
-                        Called::Frame => {
+                        Control::Value(value) => w.set($dst, value),
+                        Control::Frame | Control::Call(_) => {
                             let pc = w.pc(&proto.code);
                             self.save_caller_pc(pc);
                             continue 'frame;
                         }
-                        Called::Tool => {
+                        Control::Effect(effect) => {
                             let pc = w.pc(&proto.code);
                             self.save_pc(pc);
-                            return Ok(Out::Tool);
+                            return Ok(Exit::Effect(effect));
                         }
                     }
                 };
@@ -274,11 +268,11 @@ impl<'h> State<'h> {
                         }
                     }
                     Instr::Key { dst, src, k } => {
-                        let found = attempt!(key_of(h, *w.get(src), constants[k as usize]));
+                        let found = attempt!(maps::key_of(h, *w.get(src), constants[k as usize]));
                         w.set(dst, found.unwrap_or(Value::Nil));
                     }
                     Instr::KeyUnset { dst, src, k } => {
-                        let found = attempt!(key_of(h, *w.get(src), constants[k as usize]));
+                        let found = attempt!(maps::key_of(h, *w.get(src), constants[k as usize]));
                         w.set(dst, found.unwrap_or(Value::Unset));
                     }
                     Instr::CallBuiltin { argc, dst, base: row, id } => {
@@ -288,7 +282,7 @@ impl<'h> State<'h> {
                                 let value = attempt!(f(h, w.row(row, argc as usize)));
                                 w.set(dst, value);
                             }
-                            Imp::Frame(_) | Imp::Prelude => {
+                            Imp::Calling(_) | Imp::Prelude => {
                                 let (at, ret) = (base + row as usize, slot_on_stack(base + dst as usize));
                                 let called = attempt_on_state!(self.call_row(h, id, at, argc.into(), ret));
                                 follow!(called, dst);
@@ -318,7 +312,8 @@ impl<'h> State<'h> {
                             w = Window::open(&mut self.stack, base, &proto.code, 0, fuel);
                             continue;
                         }
-                        follow!(attempt_on_state!(self.call(h, at, argc as usize, ret)), dst);
+                        let call = Call::new(at, argc as usize, ret);
+                        follow!(attempt_on_state!(self.call(h, call)), dst);
                     }
                     Instr::Return { src } => {
                         let value = *w.get(src);
@@ -326,20 +321,23 @@ impl<'h> State<'h> {
                             settle!();
                             self.frames.clear();
                             self.result = value;
-                            return Ok(Out::Done);
+                            return Ok(Exit::Done(Ending::Value));
                         };
                         let (&Frame { code, base: caller, .. }, dst) = (below, done.dst);
-                        let Code::Lisp { unit: u, proto: p, closure: c, pc } = code else {
-                            let fuel = w.fuel();
-                            if let Some(left) = fuel.less(Fuel::ONE)
-                                && crate::natives::again(self, &value)
-                            {
-                                w = Window::open(&mut self.stack, base, &proto.code, 0, left);
-                                continue;
+                        let (u, p, c, pc) = match code {
+                            Code::Lisp { unit, proto, closure, pc } => (unit, proto, closure, pc),
+                            Code::Native { native, .. } => {
+                                let fuel = w.fuel();
+                                if let Some(left) = fuel.less(Fuel::ONE)
+                                    && (native.next_call)(self, &value)
+                                {
+                                    w = Window::open(&mut self.stack, base, &proto.code, 0, left);
+                                    continue;
+                                }
+                                h.set_left(fuel);
+                                self.finish_frame(value);
+                                continue 'frame;
                             }
-                            h.set_left(fuel);
-                            self.finish_frame(value);
-                            continue 'frame;
                         };
                         let fuel = w.fuel();
                         self.frames.pop();
@@ -357,7 +355,7 @@ impl<'h> State<'h> {
                         let (value, pc) = (*w.get(src), w.pc(&proto.code));
                         // The fuel may have run out before it: then this is the place.
                         self.save_pc(pc - 1);
-                        let left = self.leave("return", value).map(|()| Out::Return);
+                        let left = self.leave("return", value).map(|()| Exit::Done(Ending::Return));
                         return left.map_err(|fault| self.stopped(h, fault, pc));
                     }
                     Instr::StopFail { src } => {
@@ -366,7 +364,7 @@ impl<'h> State<'h> {
                         let (value, pc) = (*w.get(src), w.pc(&proto.code));
                         // The fuel may have run out before it: then this is the place.
                         self.save_pc(pc - 1);
-                        let left = self.leave("fail", value).map(|()| Out::Fail);
+                        let left = self.leave("fail", value).map(|()| Exit::Done(Ending::Fail));
                         return left.map_err(|fault| self.stopped(h, fault, pc));
                     }
                     Instr::Closure { dst, proto: inner, base: row } => {
@@ -534,15 +532,15 @@ impl<'h> State<'h> {
 
     /// Calls a built-in whose arguments begin at slot `first`. Calls have the function in front of them, so the
     /// arguments are laid out again above.
-    fn call_row(&mut self, h: &'h Heap, id: BuiltinId, first: usize, argc: usize, dst: u32) -> Res<Called<'h>> {
+    fn call_row(&mut self, h: &'h Heap, id: BuiltinId, first: usize, argc: usize, dst: u32) -> Res<Control<'h>> {
         let Some(&Frame { code: Code::Lisp { proto, .. }, base, .. }) = self.frames.last() else {
-            return Ok(Called::Value(Value::Nil));
+            return Ok(Control::Value(Value::Nil));
         };
         let at = base as usize + proto.code.registers();
         self.ensure(h, at + 1 + argc)?;
         self.stack[at] = Value::Builtin(id);
         self.stack.copy_within(first..first + argc, at + 1);
-        self.call(h, at, argc, dst)
+        self.call(h, Call::new(at, argc, dst))
     }
 }
 
@@ -569,7 +567,7 @@ fn add_int<'h>(h: &'h Heap, name: ArithName, a: Value<'h>, imm: i16) -> Res<Valu
 }
 
 /// What `for` and `doseq` walk, as a vector.
-pub(crate) fn walk<'h>(h: &'h Heap, coll: Value<'h>) -> Res<Value<'h>> {
+fn walk<'h>(h: &'h Heap, coll: Value<'h>) -> Res<Value<'h>> {
     match coll {
         Value::Vector(_) => Ok(coll),
         other => h.vector(args::seq(h, "for", other)?),

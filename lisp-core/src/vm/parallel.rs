@@ -3,12 +3,12 @@
 //! caller without copying.
 
 use super::run::{Machine, Settings, Status, Usage, budget_error, is_limit};
-use super::state::{Roots, State};
-use super::{Code, Ending, Frame};
+use super::{Effect, Ending};
 use crate::context::Prints;
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Sent, Shared, Store};
-use crate::natives::{self, FrameOp};
+use crate::natives;
+use crate::state::{NativeFn, ParallelFn, Roots, State};
 use std::sync::Arc;
 
 /// A parallel call that waits for its driver.
@@ -94,30 +94,28 @@ impl<'h> State<'h> {
         self.globals.extend_from_slice(&parent.globals);
         self.units = parent.units.clone();
         self.worker = true;
-        match parent.parallel().and_then(|op| natives::worker_call(op, parent, index)) {
-            Some(call) => natives::start_worker(h, self, &call),
+        match parent.parallel().and_then(|(_, parallel)| (parallel.worker_call)(parent, index)) {
+            Some(call) => natives::push_worker(h, self, &call),
             None => Err(Error::new(Reason::HostFault, "a worker without a call").into()),
         }
     }
 
-    /// The parallel call on top.
-    fn parallel(&self) -> Option<FrameOp> {
-        match self.frames.last() {
-            Some(&Frame { code: Code::Native { op: op @ (FrameOp::Pmap | FrameOp::Pcalls), .. }, .. }) => Some(op),
-            _ => None,
-        }
+    /// The function whose frame is on top, when its calls are made by workers.
+    fn parallel(&self) -> Option<(&'static NativeFn, &'static ParallelFn)> {
+        let native = self.native_frame()?.native;
+        Some((native, native.parallel.as_ref()?))
     }
 }
 
 impl Machine {
     /// The parallel call that the machine waits for.
     pub fn parallel_call(&mut self) -> Option<ParallelCall> {
-        if !matches!(self.status, Status::AwaitingWorkers) {
+        if !matches!(self.status, Status::Awaiting(Effect::Parallel)) {
             return None;
         }
         self.store.enter(|_, state, _| {
             let (count, results) = natives::waiting(state)?;
-            Some(ParallelCall { name: state.parallel()?.name(), count, joined: results.len() })
+            Some(ParallelCall { name: state.parallel()?.0.name, count, joined: results.len() })
         })
     }
 
@@ -230,7 +228,7 @@ impl Machine {
     /// A worker failed: the run ends with its error, under the name of the parallel call unless it is a limit's or is to
     /// stay `as_it_is`.
     pub fn fail_parallel(&mut self, mut error: Error, as_it_is: bool) {
-        let reason = self.store.enter(|_, state, _| state.parallel().and_then(FrameOp::worker_reason));
+        let reason = self.store.enter(|_, state, _| state.parallel().map(|(_, parallel)| parallel.reason));
         if let Some(reason) = reason
             && !is_limit(error.reason)
             && !as_it_is

@@ -2,9 +2,9 @@
 
 use super::Ending;
 use super::run::{Machine, Status};
-use super::state::State;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, Value};
+use crate::state::State;
 
 impl Machine {
     /// The tool's result, built in the run's own heap and charged to it.
@@ -16,7 +16,8 @@ impl Machine {
     }
 
     fn reply_with(&mut self, build: impl for<'h> Fn(&'h Heap, &State<'h>) -> Res<Value<'h>>) -> Result<(), Error> {
-        if !matches!(self.status, Status::AwaitingTool) {
+        let waits = self.store.visit_roots(|state| state.pending.is_some());
+        if !waits || !matches!(self.status, Status::Awaiting(_)) {
             return Err(Error::new(Reason::HostFault, "no tool call is waiting for a reply"));
         }
         let built = self.on_the_bill(u64::MAX, |h, state| {

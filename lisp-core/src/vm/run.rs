@@ -2,16 +2,15 @@
 
 mod load;
 
-use super::Grant;
-use super::call::Called;
-use super::exec::Out;
-use super::state::{Code, Frame, Roots, State, Unit};
+use super::exec::Exit;
+use super::{Effect, Grant};
 use crate::Table;
 use crate::builtins::near_names;
 use crate::compile::Program;
 use crate::cost;
 use crate::error::{CallSite, Error, Reason, Span, Trace};
 use crate::heap::{Fault, Heap, Res, Shared, Store, Value};
+use crate::state::{Call, Code, Frame, Roots, State, Unit};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -59,13 +58,8 @@ impl Default for Settings {
 pub enum Step {
     /// The slice of fuel is used up; resume again.
     Paused,
-    /// A tool is to be called; reply, then resume.
-    ToolCall,
-    /// Workers are to be run: see [`Machine::parallel_call`] and [`Machine::branch`]. Join what they came to, then
-    /// resume.
-    Parallel,
-    /// The time is asked for: tell it, then resume.
-    Clock,
+    /// The driver is to do this and tell the machine, then resume it.
+    Effect(Effect),
     /// The run is over.
     Done(Ending),
 }
@@ -101,10 +95,7 @@ pub struct Usage {
 pub(super) enum Status {
     Idle,
     Ready,
-    AwaitingTool,
-    AwaitingWorkers,
-    /// The time was asked for when so much fuel was spent.
-    AwaitingTime(u64),
+    Awaiting(Effect),
     Ended(Ending),
 }
 
@@ -120,6 +111,8 @@ pub struct Machine {
     pub(super) baseline: usize,
     /// Fuel that the instruction that paused asked for.
     wanted: u64,
+    /// Fuel that was spent when the time was asked for.
+    clock_asked_at: u64,
     /// Where the last expression of the program stands, and the number of the program.
     whole: Option<(Span, u64)>,
     /// The programs that were loaded: their numbers, and where the store keeps them.
@@ -170,6 +163,7 @@ impl Machine {
             status,
             baseline,
             wanted: 0,
+            clock_asked_at: 0,
             whole: None,
             loaded: Vec::new(),
             collected_at: None,
@@ -248,18 +242,7 @@ impl Machine {
     pub fn resume(&mut self, slice: u64) -> Step {
         match std::mem::replace(&mut self.status, Status::Idle) {
             Status::Ready => {}
-            Status::AwaitingTool => {
-                self.status = Status::AwaitingTool;
-                return Step::ToolCall;
-            }
-            Status::AwaitingWorkers => {
-                self.status = Status::AwaitingWorkers;
-                return Step::Parallel;
-            }
-            Status::AwaitingTime(asked) => {
-                self.status = Status::AwaitingTime(asked);
-                return Step::Clock;
-            }
+            Status::Awaiting(effect) => return self.wait_for(effect),
             Status::Ended(ending) => return Step::Done(ending),
             Status::Idle => {
                 return Step::Done(Ending::Error(Box::new(Error::new(Reason::HostFault, "no program is loaded"))));
@@ -294,31 +277,28 @@ impl Machine {
             Ok(_) if self.store.heap().spent() > ceiling => {
                 self.store.heap().set_spent(ceiling);
                 let error = self.fuel_error();
-                self.end(Ending::Error(Box::new(error)));
+                self.finish(Ending::Error(Box::new(error)))
             }
-            Ok(Out::Done) => self.end(Ending::Value),
-            Ok(Out::Return) => self.end(Ending::Return),
-            Ok(Out::Fail) => self.end(Ending::Fail),
-            Ok(Out::Tool) => self.status = Status::AwaitingTool,
-            Ok(Out::Parallel) => self.status = Status::AwaitingWorkers,
+            Ok(Exit::Effect(effect)) => self.wait_for(effect),
+            Ok(Exit::Done(ending)) => self.finish(ending),
             Err(Fault::Pause(wanted)) if wanted <= ceiling => {
                 let mark = self.store.heap().marked();
                 self.store.heap().set_spent(mark);
                 self.wanted = wanted;
                 self.status = Status::Ready;
-                return Step::Paused;
+                Step::Paused
             }
             Err(Fault::Pause(_)) => {
                 let mark = self.store.heap().marked();
                 self.store.heap().set_spent(mark.min(ceiling));
                 let error = self.fuel_error();
-                self.end(Ending::Error(Box::new(error)));
+                self.finish(Ending::Error(Box::new(error)))
             }
             Err(Fault::Clock) => {
                 let mark = self.store.heap().marked();
-                let asked = self.store.heap().spent();
+                self.clock_asked_at = self.store.heap().spent();
                 self.store.heap().set_spent(mark);
-                self.status = Status::AwaitingTime(asked);
+                self.wait_for(Effect::Clock)
             }
             Err(fault) => {
                 if let Fault::Collect(_) = fault {
@@ -327,31 +307,21 @@ impl Machine {
                     self.store.heap().set_spent(mark + cost::INSTRUCTION);
                 }
                 let error = self.error_of(fault);
-                self.end(Ending::Error(Box::new(error)));
+                self.finish(Ending::Error(Box::new(error)))
             }
         }
-        match std::mem::replace(&mut self.status, Status::Idle) {
-            Status::Ended(ending) => Step::Done(ending),
-            Status::AwaitingTool => {
-                self.status = Status::AwaitingTool;
-                Step::ToolCall
-            }
-            Status::AwaitingWorkers => {
-                self.status = Status::AwaitingWorkers;
-                Step::Parallel
-            }
-            Status::AwaitingTime(asked) => {
-                self.status = Status::AwaitingTime(asked);
-                Step::Clock
-            }
-            Status::Ready | Status::Idle => Step::Paused,
-        }
+    }
+
+    /// Stops for an effect, until its driver has told the machine what came of it.
+    fn wait_for(&mut self, effect: Effect) -> Step {
+        self.status = Status::Awaiting(effect);
+        Step::Effect(effect)
     }
 
     /// Tells the time that the machine waits for, in milliseconds since 1970-01-01T00:00:00Z.
     pub fn tell_time(&mut self, time: i64) {
-        if let Status::AwaitingTime(asked) = self.status {
-            self.store.heap().tell_time(asked, time);
+        if let Status::Awaiting(Effect::Clock) = self.status {
+            self.store.heap().tell_time(self.clock_asked_at, time);
             self.status = Status::Ready;
         }
     }
@@ -441,7 +411,21 @@ impl Machine {
         self.store.visit_roots(|state| state.place_error(error))
     }
 
+    /// Ends the run; the next [`Machine::resume`] says so.
     pub(super) fn end(&mut self, ending: Ending) {
+        self.leave(&ending);
+        self.status = Status::Ended(ending);
+    }
+
+    /// Ends the run that is resumed.
+    fn finish(&mut self, ending: Ending) -> Step {
+        self.leave(&ending);
+        self.status = Status::Idle;
+        Step::Done(ending)
+    }
+
+    /// Leaves the program: a failed one changes nothing.
+    fn leave(&mut self, ending: &Ending) {
         let (failed, undone) = (matches!(ending, Ending::Error(_)), matches!(ending, Ending::Error(_) | Ending::Fail));
         // A compaction under way ends when somebody looks at the heap again, if anybody does.
         self.compacting_for = None;
@@ -455,7 +439,6 @@ impl Machine {
                 state.result = Value::Nil;
             }
         });
-        self.status = Status::Ended(ending);
     }
 
     /// The tool to be called and its arguments.
@@ -614,25 +597,22 @@ pub(super) fn budget_error(worker: bool, baseline: usize, budget: usize, what: S
 impl<'h> State<'h> {
     /// The tool to be called and its arguments.
     pub(super) fn awaited_call(&self) -> Option<(&'h str, &[Value<'h>])> {
-        let pending = self.pending?;
-        let at = pending.at as usize;
-        let Value::Tool(name) = self.stack[at] else { return None };
-        Some((name.text, &self.stack[at + 1..at + 1 + pending.argc as usize]))
+        let call = self.pending?;
+        let Value::Tool(name) = self.stack[call.at()] else { return None };
+        Some((name.text, &self.stack[call.args()]))
     }
 
     /// Pushes the frame of a program's main function.
     fn start(&mut self, h: &'h Heap, unit: &'h Unit) -> Res<()> {
         let Some(main) = unit.program.protos().last() else { return Ok(()) };
         self.ensure(h, 1)?;
-        match self.enter(h, unit, main, None, 0, 0, 0)? {
-            Called::Frame | Called::Value(_) | Called::Tool => Ok(()),
-        }
+        self.enter(h, unit, main, None, Call::new(0, 0, 0)).map(drop)
     }
 
     fn place_error(&self, mut error: Error) -> Error {
         use Reason::{ArithmeticError, DestructureError, NotCallable, RuntimeError, UnboundVar};
         let native = self.frames.iter().rposition(|f| match f.code {
-            Code::Native { op, .. } => op.wraps_errors(),
+            Code::Native { native, .. } => native.names_faults,
             Code::Lisp { unit, .. } => unit.prelude,
         });
         if let Some(at) = native {

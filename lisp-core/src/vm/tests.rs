@@ -1,6 +1,6 @@
 //! Whole programs on a bare machine.
 
-use super::{Ending, Grant, Machine, Settings, Step};
+use super::{Effect, Ending, Grant, Machine, Settings, Step};
 use crate::compile::Program;
 use crate::error::Reason;
 use crate::heap::{Heap, Res, Value};
@@ -15,7 +15,7 @@ fn int(source: &str, settings: Settings) -> Result<i64, String> {
     loop {
         match machine.resume(10_000) {
             Step::Paused => {}
-            Step::ToolCall | Step::Parallel | Step::Clock => return Err("an effect".into()),
+            Step::Effect(_) => return Err("an effect".into()),
             Step::Done(Ending::Error(error)) => return Err(error.to_string()),
             Step::Done(_) => {
                 return machine.with_result(|_, v| match v {
@@ -164,7 +164,7 @@ fn a_run_may_be_stopped_while_there_is_room_made_for_a_reply() {
     load(&mut machine, "(def kept (mapv (fn [i] {:id i}) (range 3000)))");
     while !matches!(machine.resume(100_000), Step::Done(_)) {}
     load(&mut machine, "(count (tool/get (vec (range 60000))))");
-    while !matches!(machine.resume(100_000), Step::ToolCall) {}
+    while !matches!(machine.resume(100_000), Step::Effect(Effect::ToolCall)) {}
     let flag = Arc::new(AtomicBool::new(true));
     machine.watch(flag);
     let before = machine.usage().compactions;
@@ -184,7 +184,7 @@ fn a_call_is_taken_on_the_bill_of_the_program() {
     let called = |settings: Settings| {
         let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), settings);
         machine.load(program.clone()).expect("it can be loaded");
-        while !matches!(machine.resume(100_000), Step::ToolCall) {}
+        while !matches!(machine.resume(100_000), Step::Effect(Effect::ToolCall)) {}
         machine
     };
     fn copies<'h>(h: &'h Heap, args: &[Value<'h>], times: usize) -> Res<()> {

@@ -14,7 +14,7 @@ use crate::tools::ledger::Ledger;
 use crate::tools::signature::sentence;
 use crate::tools::tool::{Reply, Tool, ToolCall, ToolError, ToolErrorKind};
 use lisp_core::heap::{Fault, Heap, Value};
-use lisp_core::vm::{Ending, Machine, Settings, Step};
+use lisp_core::vm::{Effect, Ending, Machine, Settings, Step};
 use lisp_core::{Error, Reason};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -182,7 +182,7 @@ impl MachineDriver {
                         return DriverEvent::Turn;
                     }
                 }
-                Step::ToolCall => {
+                Step::Effect(Effect::ToolCall) => {
                     // What was printed before a call goes out before it.
                     if let Some(lines) = self.take_new_lines() {
                         return DriverEvent::Printed(lines);
@@ -191,8 +191,8 @@ impl MachineDriver {
                         return need;
                     }
                 }
-                Step::Parallel => return DriverEvent::Workers,
-                Step::Clock => {
+                Step::Effect(Effect::Parallel) => return DriverEvent::Workers,
+                Step::Effect(Effect::Clock) => {
                     let time = self.shared.clock.tell();
                     self.machine.tell_time(time);
                 }

@@ -5,7 +5,8 @@ use crate::compile::Program;
 use crate::error::{Error, Reason};
 use crate::heap::Value;
 use crate::regex::Extent;
-use crate::vm::{Grant, Unit};
+use crate::state::Unit;
+use crate::vm::Grant;
 use std::sync::Arc;
 
 impl Machine {

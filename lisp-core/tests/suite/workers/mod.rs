@@ -1,6 +1,6 @@
 //! A driver without threads: the workers of a parallel call one after the other, without a limit on their number.
 
-use lisp_core::vm::{Ending, Machine, Settings, Step, WorkerEnd};
+use lisp_core::vm::{Effect, Ending, Machine, Settings, Step, WorkerEnd};
 
 /// Does the parallel call that the machine waits for. `drive` runs a worker to its end.
 pub(crate) fn in_turn(machine: &mut Machine, settings: &Settings, drive: &dyn Fn(&mut Machine, &Settings) -> Ending) {
@@ -38,12 +38,14 @@ pub(crate) fn to_end(machine: &mut Machine, settings: &Settings, slice: u64, rep
     loop {
         match machine.resume(slice) {
             Step::Paused => {}
-            Step::Clock => {
+            Step::Effect(Effect::Clock) => {
                 time += 1_000;
                 machine.tell_time(time);
             }
-            Step::ToolCall => reply(machine),
-            Step::Parallel => in_turn(machine, settings, &|worker, settings| to_end(worker, settings, slice, reply)),
+            Step::Effect(Effect::ToolCall) => reply(machine),
+            Step::Effect(Effect::Parallel) => {
+                in_turn(machine, settings, &|worker, settings| to_end(worker, settings, slice, reply))
+            }
             Step::Done(ending) => return ending,
         }
     }

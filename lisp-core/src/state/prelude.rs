@@ -1,6 +1,6 @@
 //! Functions of the language written in the language: compiled once per process.
 
-use super::state::{Unit, Units};
+use super::{Unit, Units};
 use crate::Table;
 use crate::code::{BuiltinId, ProgramId, Proto};
 use crate::compile::Program;

@@ -1,0 +1,105 @@
+//! What a function takes in the place of the function that it calls.
+
+use crate::builtins::{args, maps};
+use crate::cost;
+use crate::error::{Error, Reason};
+use crate::heap::{Fault, Heap, Res, Value};
+
+/// What a function takes in the place of the function that it calls. All take functions and keywords.
+#[derive(Clone, Copy)]
+pub(super) struct Accepts {
+    /// Is it looked at even when there is no element to call it for?
+    pub(super) checked_when_empty: bool,
+    /// Sets, as predicates.
+    pub(super) sets: bool,
+    /// Maps, as look-ups.
+    pub(super) maps: bool,
+    /// Nil and booleans, which read nothing of an element.
+    pub(super) nothing: bool,
+    /// A string is a key and a vector a path of keys to read of an element.
+    pub(super) paths: bool,
+}
+
+impl Accepts {
+    /// Functions alone.
+    pub(super) const FUNCTIONS: Accepts =
+        Accepts { checked_when_empty: true, sets: true, maps: false, nothing: false, paths: false };
+    /// Functions and maps.
+    pub(super) const LOOK_UPS: Accepts = Accepts { checked_when_empty: false, maps: true, ..Accepts::FUNCTIONS };
+    /// What asks something of an element.
+    pub(super) const PREDICATES: Accepts = Accepts { nothing: true, ..Accepts::LOOK_UPS };
+    /// What reads something of an element.
+    pub(super) const READERS: Accepts = Accepts { paths: true, ..Accepts::PREDICATES };
+
+    /// Refuses what is not taken.
+    pub(super) fn check(self, name: &str, f: Value<'_>) -> Res<()> {
+        match f {
+            Value::Vector(_) | Value::Str(_) if self.paths => Ok(()),
+            Value::Nil | Value::Bool(_) if self.nothing => Ok(()),
+            Value::Map(_) if self.maps => Ok(()),
+            Value::Set(_) if !self.sets => Err(not_function(name, f, "wrap the look-up: #(contains? s %)")),
+            f => function(name, f).map(|_| ()),
+        }
+    }
+}
+
+/// An argument that must be a function. A map is none here: it is a value in most such calls, by mistake.
+pub(super) fn function<'h>(name: &str, f: Value<'h>) -> Res<Value<'h>> {
+    match f {
+        Value::Map(_) => Err(not_function(name, f, "wrap the look-up: #(get m %)")),
+        f if f.is_callable() => Ok(f),
+        other => Err(not_function(name, other, "a function, a keyword or a set comes first")),
+    }
+}
+
+#[cold]
+pub(super) fn not_function(name: &str, f: Value<'_>, hint: &str) -> Fault {
+    Error::new(Reason::TypeError, format!("{name} expects a function, got {}", args::describe(f))).hint(hint).into()
+}
+
+/// What `f` reads of an element, when it is no function: nil and booleans read nothing, a string is a key, a vector is a
+/// path of keys. `None` for a function. A path reads nothing of a number if `numbers` says so; of others that have
+/// no keys it is an error.
+pub(super) fn read<'h>(
+    h: &'h Heap,
+    name: &str,
+    f: Value<'h>,
+    item: Value<'h>,
+    numbers: bool,
+) -> Res<Option<Value<'h>>> {
+    match f {
+        Value::Nil | Value::Bool(_) => Ok(Some(Value::Nil)),
+        Value::Str(_) => {
+            readable(name, f, item, false)?;
+            h.charge(cost::LOOK_UP)?;
+            Ok(Some(maps::key_of(h, item, f)?.unwrap_or(Value::Nil)))
+        }
+        Value::Vector(path) => {
+            readable(name, f, item, numbers)?;
+            let mut value = item;
+            h.charge(cost::LOOK_UP)?;
+            for &key in path.items() {
+                h.charge(cost::LOOK_UP)?;
+                value = maps::key_of(h, value, key)?.unwrap_or(Value::Nil);
+            }
+            Ok(Some(value))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Refuses to read a key or path of an element that has no keys: all would read nil, and the mistake would not show.
+fn readable(name: &str, key: Value<'_>, item: Value<'_>, numbers: bool) -> Res<()> {
+    let plain = match item {
+        Value::Str(_) => true,
+        Value::Bool(_) | Value::Int(_) | Value::Big(_) | Value::Float(_) => !numbers,
+        _ => false,
+    };
+    if !plain {
+        return Ok(());
+    }
+    let (key, item) = (args::describe(key), args::describe(item));
+    Err(Error::new(Reason::TypeError, format!("{name} cannot read {key} of {item}"))
+        .hint(format!("{name} takes a function: write (fn [x] ...)"))
+        .into())
+}

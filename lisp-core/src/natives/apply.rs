@@ -1,0 +1,27 @@
+//! `apply`: a call laid out anew. It takes no frame.
+
+use crate::builtins::{Builtin, MANY, args};
+use crate::heap::{Heap, Res, Value};
+use crate::state::{Call, Control, Start, State};
+
+pub(super) const TABLE: &[Builtin] = &[Builtin::calling("apply", 2, MANY, "(apply f a b coll)", Start(apply)).doc(
+    "Calls f with the elements of coll as its last arguments.",
+    &[("(apply + 1 [2 3])", "6"), ("(apply + 1)", "!type_error")],
+)];
+
+/// `(apply f a b coll)` becomes the call `(f a b ...coll)` above it.
+fn apply<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+    let (at, argc) = (call.at(), call.argc());
+    let last = s.stack[at + argc];
+    if !matches!(last, Value::Vector(_) | Value::Map(_) | Value::Set(_)) {
+        return Err(args::type_error("apply", "a collection as its last argument", last));
+    }
+    let items = args::seq(h, "apply", last)?;
+    h.charge((argc + items.len()) as u64)?;
+    let above = at + 1 + argc;
+    let given = above + argc - 1;
+    s.ensure(h, given + items.len())?;
+    s.stack.copy_within(at + 1..at + argc, above);
+    s.stack[given..given + items.len()].copy_from_slice(items);
+    Ok(Control::Call(Call::new(above, argc - 2 + items.len(), call.dst)))
+}

@@ -1,0 +1,40 @@
+//! Functions that are called without a frame.
+
+use crate::builtins::{Imp, Native, maps};
+use crate::heap::{Heap, Res, Value};
+
+/// A function that has its value at once, with no frame of its own.
+#[derive(Clone, Copy)]
+pub(super) enum DirectFn<'h> {
+    /// a keyword, which reads of one argument
+    Key(Value<'h>),
+    /// a built-in that calls nothing
+    Builtin(Native),
+}
+
+impl<'h> DirectFn<'h> {
+    /// The function as a direct one, if it is one and takes `argc` arguments.
+    #[inline]
+    pub(super) fn of(f: Value<'h>, argc: usize) -> Option<DirectFn<'h>> {
+        match f {
+            Value::Keyword(..) if argc == 1 => Some(DirectFn::Key(f)),
+            Value::Builtin(id) => match id.row().imp {
+                Imp::Native(imp) if id.row().takes(argc) => Some(DirectFn::Builtin(imp)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Calls it, for the fuel that any call of it costs.
+    #[inline]
+    pub(super) fn call(self, h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+        match self {
+            DirectFn::Key(key) => Ok(maps::key_of(h, args[0], key)?.unwrap_or(Value::Nil)),
+            DirectFn::Builtin(imp) => {
+                h.charge(1)?;
+                imp(h, args)
+            }
+        }
+    }
+}

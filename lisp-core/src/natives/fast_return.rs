@@ -1,0 +1,60 @@
+//! The short way from one call of a native function to the next: the result is stored and the arguments of the next call are
+//! laid out in the frame that the function had.
+
+use super::registers::builder;
+use crate::heap::{Closure, Value};
+use crate::state::{Code, Frame, State};
+
+/// A function that has returned to a native frame.
+pub(super) struct Returned<'s, 'h> {
+    /// The registers of the native frame.
+    pub(super) own: &'s mut [Value<'h>],
+    /// What the native frame counts.
+    pub(super) index: &'s mut usize,
+    pub(super) function: &'h Closure<'h>,
+    /// Where the function's arguments were, and will be.
+    pub(super) args: &'s mut [Value<'h>],
+}
+
+impl<'s, 'h> Returned<'s, 'h> {
+    /// The two frames on top, if a native frame called a function that can begin anew as it is: one with rest
+    /// arguments makes a vector of them at each call.
+    #[inline(always)]
+    pub(super) fn to_native(s: &'s mut State<'h>) -> Option<Self> {
+        let [.., Frame { code: Code::Native { index, size, .. }, base, .. }, top] = s.frames.as_mut_slice() else {
+            return None;
+        };
+        let Code::Lisp { closure: Some(function), proto, .. } = top.code else { return None };
+        if proto.variadic {
+            return None;
+        }
+        let (own, args) = s.stack.split_at_mut(top.base as usize);
+        let own = own.get_mut(*base as usize..*base as usize + *size as usize)?;
+        Some(Returned { own, index, function, args })
+    }
+}
+
+/// The short way of a function that builds a vector and calls with one element: `added` is what the vector gets for a
+/// result and its element. `None` from the function adds nothing.
+#[inline(always)]
+pub(super) fn next_element<'h>(
+    s: &mut State<'h>,
+    result: &Value<'h>,
+    added: impl for<'v> FnOnce(&'v Value<'h>, &'v Value<'h>) -> Option<&'v Value<'h>>,
+) -> bool {
+    let Some(Returned { own, index, function, args }) = Returned::to_native(s) else { return false };
+    let [_, Value::Closure(f), Value::Vector(items), acc, Value::Unset, ..] = own else { return false };
+    let Some([item, next, ..]) = items.items().get(*index..) else { return false };
+    if !std::ptr::eq(*f, function) {
+        return false;
+    }
+    if let Some(value) = added(result, item)
+        && !builder(*acc).is_some_and(|b| b.push_in_place(value))
+    {
+        return false;
+    }
+    args[0] = *next;
+    // It was below the number of elements.
+    *index = index.wrapping_add(1);
+    true
+}

@@ -1,0 +1,381 @@
+//! Functions that build a collection from the results for each element.
+
+use super::accepts::Accepts;
+use super::direct::DirectFn;
+use super::fast_return::next_element;
+use super::per_element::{After, PerElement, row, walk, walk_vectors};
+use super::registers::{ACC, FUNCTION, RESULT, builder, collections, vector};
+use crate::builtins::{Builtin, args};
+use crate::error::{Error, Reason};
+use crate::heap::{Heap, Res, Value};
+use crate::state::{Call, Control, Start, State};
+
+pub(super) const TABLE: &[Builtin] = &[
+    Map::ROW,
+    MapIndexed::ROW,
+    Mapcat::ROW,
+    Filter::ROW,
+    Remove::ROW,
+    Keep::ROW,
+    KeepIndexed::ROW,
+    UpdateVals::ROW,
+    UpdateKeys::ROW,
+];
+
+/// Adds a value to the vector under construction.
+#[inline]
+fn push<'h>(h: &'h Heap, own: &[Value<'h>], value: Value<'h>) -> Res<After<'h>> {
+    if let Some(vector) = builder(own[ACC]) {
+        vector.push(h, value)?;
+    }
+    Ok(After::Next)
+}
+
+/// The vector under construction, which is done.
+fn finish_vector<'h>(h: &'h Heap, own: &[Value<'h>]) -> Res<Value<'h>> {
+    match builder(own[ACC]) {
+        Some(vector) => vector.finish(h),
+        None => Ok(Value::Nil),
+    }
+}
+
+struct Map;
+
+impl Map {
+    /// Registers for the second collection and the third.
+    const OTHERS: [usize; 2] = [4, 5];
+
+    fn start<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+        let at = call.args().start;
+        let (lists, count) = collections(h, Self::ROW.name, &s.stack[at + 1..call.args().end])?;
+        walk_vectors::<Self>(h, s, call, s.stack[at], lists, count)
+    }
+}
+
+impl PerElement for Map {
+    const ROW: Builtin =
+        Builtin::calling("map", 2, 4, "(map f coll) (map f c1 c2) (map f c1 c2 c3)", Start(Map::start))
+            .aliases(&["mapv"])
+            .doc(
+                "The results of f for each element.",
+                &[("(map inc [1 2])", "[2 3]"), ("(map + [1 2] [10 20])", "[11 22]"), ("(map 1 [1])", "!type_error")],
+            );
+    const ACCEPTS: Accepts = Accepts::FUNCTIONS;
+
+    fn accumulator<'h>(h: &'h Heap, count: usize) -> Res<Value<'h>> {
+        h.vec_builder(count).map(Value::VecBuilder)
+    }
+
+    #[inline]
+    fn arguments<'h>(own: &[Value<'h>], list: &'h [Value<'h>], index: usize) -> Option<([Value<'h>; 3], usize)> {
+        let (mut args, mut argc) = ([*list.get(index)?, Value::Nil, Value::Nil], 1);
+        for register in Self::OTHERS {
+            if let Value::Vector(other) = own[register] {
+                (args[argc], argc) = (other.get(index)?, argc + 1);
+            }
+        }
+        Some((args, argc))
+    }
+
+    /// As long as there is room for the results.
+    #[inline]
+    fn run_direct<'h>(
+        h: &'h Heap,
+        function: DirectFn<'h>,
+        own: &[Value<'h>],
+        list: &'h [Value<'h>],
+        index: &mut usize,
+    ) -> Res<()> {
+        let (Some(done), Value::Unset) = (builder(own[ACC]), own[Self::OTHERS[0]]) else { return Ok(()) };
+        for item in list.iter().skip(*index).take(done.room()) {
+            h.set_mark();
+            h.charge(1)?;
+            let result = function.call(h, std::slice::from_ref(item))?;
+            done.push_in_place(&result);
+            *index += 1;
+        }
+        Ok(())
+    }
+
+    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
+        push(h, own, own[RESULT])
+    }
+
+    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+        finish_vector(h, own)
+    }
+
+    fn next_call<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
+        next_element(s, result, |result, _| Some(result))
+    }
+}
+
+/// The arguments of a function that is called with an index and an element.
+#[inline]
+fn indexed<'h>(list: &'h [Value<'h>], index: usize) -> Option<([Value<'h>; 3], usize)> {
+    list.get(index).map(|&item| ([Value::count(index), item, Value::Nil], 2))
+}
+
+struct MapIndexed;
+
+impl PerElement for MapIndexed {
+    const ROW: Builtin = row::<Self>("map-indexed", "(map-indexed f coll)").doc(
+        "The results of f for each index and element.",
+        &[("(map-indexed vector [:a :b])", "[[0 :a] [1 :b]]"), ("(map-indexed 1 [1])", "!type_error")],
+    );
+    const ACCEPTS: Accepts = Accepts::LOOK_UPS;
+
+    fn accumulator<'h>(h: &'h Heap, count: usize) -> Res<Value<'h>> {
+        h.vec_builder(count).map(Value::VecBuilder)
+    }
+
+    #[inline]
+    fn arguments<'h>(_: &[Value<'h>], list: &'h [Value<'h>], index: usize) -> Option<([Value<'h>; 3], usize)> {
+        indexed(list, index)
+    }
+
+    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
+        push(h, own, own[RESULT])
+    }
+
+    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+        finish_vector(h, own)
+    }
+}
+
+struct Mapcat;
+
+impl PerElement for Mapcat {
+    const ROW: Builtin = row::<Self>("mapcat", "(mapcat f coll)").doc(
+        "The collections that f returns for each element, one after the other.",
+        &[("(mapcat #(vector % %) [1 2])", "[1 1 2 2]"), ("(mapcat inc [1])", "!runtime_error")],
+    );
+    const ACCEPTS: Accepts = Accepts::FUNCTIONS;
+
+    fn accumulator<'h>(h: &'h Heap, _: usize) -> Res<Value<'h>> {
+        h.vec_builder(0).map(Value::VecBuilder)
+    }
+
+    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
+        let result = own[RESULT];
+        let more = match (result, own[FUNCTION]) {
+            (Value::Vector(_) | Value::Map(_) | Value::Set(_), _) => args::seq(h, "mapcat", result)?,
+            // What a keyword reads stands for itself when it is no collection; nil is nothing.
+            (Value::Nil, Value::Keyword(..)) => &[],
+            (_, Value::Keyword(..)) => h.vec_single(result)?,
+            _ => {
+                let what = format!("mapcat expects collections from its function, got {}", args::describe(result));
+                return Err(Error::new(Reason::RuntimeError, what).hint("use map, or answer a vector").into());
+            }
+        };
+        h.charge(more.len() as u64)?;
+        if let Some(vector) = builder(own[ACC]) {
+            vector.extend(h, more)?;
+        }
+        Ok(After::Next)
+    }
+
+    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+        finish_vector(h, own)
+    }
+}
+
+struct Filter;
+
+impl PerElement for Filter {
+    const ROW: Builtin = row::<Self>("filter", "(filter pred coll)").aliases(&["filterv"]).doc(
+        "The elements for which pred is true.",
+        &[("(filter odd? [1 2 3])", "[1 3]"), ("(filter 1 [1])", "!type_error")],
+    );
+    const ACCEPTS: Accepts = Accepts::FUNCTIONS;
+
+    fn accumulator<'h>(h: &'h Heap, _: usize) -> Res<Value<'h>> {
+        h.vec_builder(0).map(Value::VecBuilder)
+    }
+
+    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
+        if own[RESULT].truthy() { push(h, own, item) } else { Ok(After::Next) }
+    }
+
+    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+        finish_vector(h, own)
+    }
+
+    fn next_call<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
+        next_element(s, result, |result, item| result.truthy().then_some(item))
+    }
+}
+
+struct Remove;
+
+impl PerElement for Remove {
+    const ROW: Builtin = row::<Self>("remove", "(remove pred coll)").doc(
+        "The elements for which pred is not true.",
+        &[("(remove odd? [1 2 3])", "[2]"), ("(remove 1 [1])", "!type_error")],
+    );
+    const ACCEPTS: Accepts = Accepts::FUNCTIONS;
+
+    fn accumulator<'h>(h: &'h Heap, _: usize) -> Res<Value<'h>> {
+        h.vec_builder(0).map(Value::VecBuilder)
+    }
+
+    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
+        if own[RESULT].truthy() { Ok(After::Next) } else { push(h, own, item) }
+    }
+
+    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+        finish_vector(h, own)
+    }
+
+    fn next_call<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
+        next_element(s, result, |result, item| (!result.truthy()).then_some(item))
+    }
+}
+
+struct Keep;
+
+impl PerElement for Keep {
+    const ROW: Builtin = row::<Self>("keep", "(keep f coll)").doc(
+        "The results of f that are not nil.",
+        &[("(keep :a [{:a 1} {}])", "[1]"), ("(keep 1 [1])", "!type_error")],
+    );
+    const ACCEPTS: Accepts = Accepts::FUNCTIONS;
+
+    fn accumulator<'h>(h: &'h Heap, _: usize) -> Res<Value<'h>> {
+        h.vec_builder(0).map(Value::VecBuilder)
+    }
+
+    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
+        if own[RESULT].is_nil() { Ok(After::Next) } else { push(h, own, own[RESULT]) }
+    }
+
+    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+        finish_vector(h, own)
+    }
+
+    fn next_call<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
+        next_element(s, result, |result, _| (!result.is_nil()).then_some(result))
+    }
+}
+
+struct KeepIndexed;
+
+impl PerElement for KeepIndexed {
+    const ROW: Builtin = row::<Self>("keep-indexed", "(keep-indexed f coll)").doc(
+        "The results of f for each index and element that are not nil.",
+        &[("(keep-indexed (fn [i x] (when (odd? i) x)) [:a :b])", "[:b]"), ("(keep-indexed 1 [1])", "!type_error")],
+    );
+    const ACCEPTS: Accepts = Accepts::LOOK_UPS;
+
+    fn accumulator<'h>(h: &'h Heap, _: usize) -> Res<Value<'h>> {
+        h.vec_builder(0).map(Value::VecBuilder)
+    }
+
+    #[inline]
+    fn arguments<'h>(_: &[Value<'h>], list: &'h [Value<'h>], index: usize) -> Option<([Value<'h>; 3], usize)> {
+        indexed(list, index)
+    }
+
+    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
+        if own[RESULT].is_nil() { Ok(After::Next) } else { push(h, own, own[RESULT]) }
+    }
+
+    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+        finish_vector(h, own)
+    }
+}
+
+/// Starts to walk the entries of the map that comes first; the function is behind it.
+fn start_entries<'h, F: PerElement>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+    let at = call.args().start;
+    let (map, f) = (s.stack[at], s.stack[at + 1]);
+    match map {
+        Value::Nil => F::ACCEPTS.check(F::ROW.name, f).map(|()| Control::Value(Value::Nil)),
+        Value::Map(_) => walk::<F>(h, s, call, f, map),
+        other => Err(args::type_error(F::ROW.name, "a map", other)),
+    }
+}
+
+/// What functions of the values or keys of a map take: a set is meant as a look-up there, by mistake.
+const OF_ENTRIES: Accepts = Accepts { sets: false, ..Accepts::FUNCTIONS };
+
+/// The key and the value of an entry.
+#[inline]
+fn entry(item: Value<'_>) -> (Value<'_>, Value<'_>) {
+    match vector(item) {
+        [key, value] => (*key, *value),
+        _ => (Value::Nil, Value::Nil),
+    }
+}
+
+/// Adds an entry to the map under construction.
+fn insert<'h>(h: &'h Heap, own: &[Value<'h>], key: Value<'h>, value: Value<'h>) -> Res<After<'h>> {
+    if let Value::MapBuilder(map) = own[ACC] {
+        map.insert(h, key, value)?;
+    }
+    Ok(After::Next)
+}
+
+/// The map under construction, which is done.
+fn finish_map<'h>(h: &'h Heap, own: &[Value<'h>]) -> Res<Value<'h>> {
+    match own[ACC] {
+        Value::MapBuilder(map) => map.finish(h).map(Value::Map),
+        _ => Ok(Value::Nil),
+    }
+}
+
+struct UpdateVals;
+
+impl PerElement for UpdateVals {
+    const ROW: Builtin = Builtin::calling("update-vals", 2, 2, "(update-vals m f)", Start(start_entries::<UpdateVals>))
+        .doc(
+            "The map with f applied to every value.",
+            &[("(update-vals {:a 1} inc)", "{:a 2}"), ("(update-vals {:a 1} 1)", "!type_error")],
+        );
+    const ACCEPTS: Accepts = OF_ENTRIES;
+
+    fn accumulator<'h>(h: &'h Heap, _: usize) -> Res<Value<'h>> {
+        h.map_builder(0).map(Value::MapBuilder)
+    }
+
+    #[inline]
+    fn arguments<'h>(_: &[Value<'h>], list: &'h [Value<'h>], index: usize) -> Option<([Value<'h>; 3], usize)> {
+        list.get(index).map(|&item| ([entry(item).1, Value::Nil, Value::Nil], 1))
+    }
+
+    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
+        insert(h, own, entry(item).0, own[RESULT])
+    }
+
+    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+        finish_map(h, own)
+    }
+}
+
+struct UpdateKeys;
+
+impl PerElement for UpdateKeys {
+    const ROW: Builtin = Builtin::calling("update-keys", 2, 2, "(update-keys m f)", Start(start_entries::<UpdateKeys>))
+        .doc(
+            "The map with f applied to every key.",
+            &[("(update-keys {:a 1} name)", "{\"a\" 1}"), ("(update-keys {:a 1} 1)", "!type_error")],
+        );
+    const ACCEPTS: Accepts = OF_ENTRIES;
+
+    fn accumulator<'h>(h: &'h Heap, _: usize) -> Res<Value<'h>> {
+        h.map_builder(0).map(Value::MapBuilder)
+    }
+
+    #[inline]
+    fn arguments<'h>(_: &[Value<'h>], list: &'h [Value<'h>], index: usize) -> Option<([Value<'h>; 3], usize)> {
+        list.get(index).map(|&item| ([entry(item).0, Value::Nil, Value::Nil], 1))
+    }
+
+    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
+        insert(h, own, own[RESULT], entry(item).1)
+    }
+
+    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+        finish_map(h, own)
+    }
+}

@@ -1,0 +1,141 @@
+//! Functions that call one function for each element: the loop that they share.
+
+use super::accepts::{self, Accepts};
+use super::direct::DirectFn;
+use super::registers::{FUNCTION, ITEMS, RESULT, items, vector};
+use crate::builtins::Builtin;
+use crate::heap::{Heap, Res, Value};
+use crate::state::{Call, Control, NativeFn, NativeFrame, Start, State};
+
+/// A function that calls one function for each element. Its frame has the registers [`RESULT`], [`FUNCTION`], [`ITEMS`],
+/// [`ACC`](super::registers::ACC) and two more, which are its own.
+pub(super) trait PerElement: Sized {
+    /// Its row; `imp` is [`start`] unless it has to prepare something else.
+    const ROW: Builtin;
+    /// What it takes in the place of the function.
+    const ACCEPTS: Accepts;
+
+    /// What its frames refer to.
+    const NATIVE: &'static NativeFn = &NativeFn::new(Self::ROW.name, step::<Self>).next_call(Self::next_call);
+
+    /// What is built, before the first of `count` elements.
+    fn accumulator<'h>(_h: &'h Heap, _count: usize) -> Res<Value<'h>> {
+        Ok(Value::Nil)
+    }
+
+    /// The arguments of call number `index`, and how many they are; `None` behind the last.
+    #[inline(always)]
+    fn arguments<'h>(_own: &[Value<'h>], list: &'h [Value<'h>], index: usize) -> Option<([Value<'h>; 3], usize)> {
+        list.get(index).map(|&item| ([item, Value::Nil, Value::Nil], 1))
+    }
+
+    /// Calls a function without a frame for elements from number `index` on, as long as that is simple. At a fault
+    /// `index` says from where it is done again.
+    #[inline(always)]
+    fn run_direct<'h>(
+        _h: &'h Heap,
+        _function: DirectFn<'h>,
+        _own: &[Value<'h>],
+        _list: &'h [Value<'h>],
+        _index: &mut usize,
+    ) -> Res<()> {
+        Ok(())
+    }
+
+    /// Takes the result for an element. Nothing is changed when it fails.
+    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], item: Value<'h>, index: usize) -> Res<After<'h>>;
+
+    /// The value of the whole, after the last element.
+    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>>;
+
+    /// The short way to the next element: see [`NativeFn`].
+    fn next_call<'h>(_s: &mut State<'h>, _result: &Value<'h>) -> bool {
+        false
+    }
+}
+
+/// What to do after an element.
+pub(super) enum After<'h> {
+    Next,
+    Stop(Value<'h>),
+}
+
+/// A row for a function whose first argument is the function and whose second is the collection.
+pub(super) const fn row<F: PerElement>(name: &'static str, usage: &'static str) -> Builtin {
+    Builtin::calling(name, 2, 2, usage, Start(start::<F>))
+}
+
+/// Starts a function whose first argument is the function and whose second is the collection.
+pub(super) fn start<'h, F: PerElement>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+    let at = call.args().start;
+    walk::<F>(h, s, call, s.stack[at], s.stack[at + 1])
+}
+
+/// Starts to call `f` for the elements of a collection.
+pub(super) fn walk<'h, F: PerElement>(
+    h: &'h Heap,
+    s: &mut State<'h>,
+    call: Call,
+    f: Value<'h>,
+    coll: Value<'h>,
+) -> Res<Control<'h>> {
+    let list = items(h, F::ROW.name, coll)?;
+    walk_vectors::<F>(h, s, call, f, [list, Value::Unset, Value::Unset], vector(list).len())
+}
+
+/// Starts to call `f` for `count` elements; `lists` go to the register of the elements and those that are the
+/// function's own.
+pub(super) fn walk_vectors<'h, F: PerElement>(
+    h: &'h Heap,
+    s: &mut State<'h>,
+    call: Call,
+    f: Value<'h>,
+    lists: [Value<'h>; 3],
+    count: usize,
+) -> Res<Control<'h>> {
+    if count > 0 || F::ACCEPTS.checked_when_empty {
+        F::ACCEPTS.check(F::ROW.name, f)?;
+    }
+    let acc = F::accumulator(h, count)?;
+    let [items, first, second] = lists;
+    s.push_native(h, F::NATIVE, call, &[Value::Nil, f, items, acc, first, second])
+}
+
+/// Goes on with the frame on top.
+fn step<'h, F: PerElement>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
+    let Some(NativeFrame { base, mut called, mut index, .. }) = s.native_frame() else { return Ok(Control::Frame) };
+    let list = vector(s.stack[base + ITEMS]);
+    let f = s.stack[base + FUNCTION];
+    let first = F::arguments(&s.stack[base..], list, 0);
+    let direct = first.and_then(|(_, argc)| DirectFn::of(f, argc));
+    if let (false, Some(direct)) = (called, direct) {
+        let ran = F::run_direct(h, direct, &s.stack[base..], list, &mut index);
+        s.note(false, index);
+        ran?;
+    }
+    loop {
+        h.set_mark();
+        if called {
+            match F::consume(h, &mut s.stack[base..], list[index], index)? {
+                After::Next => index += 1,
+                After::Stop(value) => return Ok(Control::Value(value)),
+            }
+            s.note(false, index);
+        }
+        h.set_mark();
+        let Some((args, argc)) = F::arguments(&s.stack[base..], list, index) else {
+            return F::finish(h, &mut s.stack[base..]).map(Control::Value);
+        };
+        h.charge(1)?;
+        let result = if let Some(direct) = direct {
+            direct.call(h, &args[..argc])?
+        } else if f.is_callable() {
+            return s.call_from_native(h, f, &args[..argc]);
+        } else {
+            accepts::read(h, F::ROW.name, f, args[0], true)?.unwrap_or(Value::Nil)
+        };
+        s.stack[base + RESULT] = result;
+        s.note(true, index);
+        called = true;
+    }
+}

@@ -1,0 +1,265 @@
+//! `reduce`, `reduce-kv`, `merge-with`: functions that combine elements, and the loop that they share.
+
+use super::accepts::function;
+use super::direct::DirectFn;
+use super::fast_return::Returned;
+use super::registers::{ACC, FUNCTION, ITEMS, RESULT, items, vector};
+use crate::builtins::{Builtin, MANY, args};
+use crate::heap::{Heap, Res, Value};
+use crate::state::{Call, Control, NativeFn, NativeFrame, Start, State};
+
+pub(super) const TABLE: &[Builtin] = &[Reduce::ROW, ReduceKv::ROW, MergeWith::ROW];
+
+/// A function that combines elements from the left. Its frame has the registers [`RESULT`], [`FUNCTION`], [`ITEMS`],
+/// [`ACC`] and one more, which is its own.
+trait Fold: Sized {
+    const ROW: Builtin;
+    /// The number of arguments that it calls the function with.
+    const ARGC: usize;
+
+    /// What its frames refer to.
+    const NATIVE: &'static NativeFn = &NativeFn::new(Self::ROW.name, step::<Self>).next_call(Self::next_call);
+
+    /// What is to be done with an element.
+    fn take<'h>(h: &'h Heap, own: &mut [Value<'h>], item: Value<'h>) -> Res<Take<'h>>;
+
+    /// What is combined, with the result for an element.
+    #[inline(always)]
+    fn combine<'h>(_h: &'h Heap, own: &[Value<'h>]) -> Res<Value<'h>> {
+        Ok(own[RESULT])
+    }
+
+    /// Combines elements from number `index` on with a function that takes no frame, as long as that is simple. At a
+    /// fault `index` and the register say from where it is done again.
+    #[inline(always)]
+    fn run_direct<'h>(
+        _h: &'h Heap,
+        _function: DirectFn<'h>,
+        _acc: &mut Value<'h>,
+        _list: &'h [Value<'h>],
+        _index: &mut usize,
+    ) -> Res<()> {
+        Ok(())
+    }
+
+    /// The short way to the next element: see [`NativeFn`].
+    fn next_call<'h>(_s: &mut State<'h>, _result: &Value<'h>) -> bool {
+        false
+    }
+}
+
+/// What is to be done with an element.
+enum Take<'h> {
+    /// The function is to be called with the first [`Fold::ARGC`] of these.
+    Call([Value<'h>; 3]),
+    /// This stands for its result.
+    Value(Value<'h>),
+}
+
+/// Goes on with the frame on top.
+fn step<'h, F: Fold>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
+    let Some(NativeFrame { base, mut called, mut index, .. }) = s.native_frame() else { return Ok(Control::Frame) };
+    let list = vector(s.stack[base + ITEMS]);
+    let f = s.stack[base + FUNCTION];
+    let direct = DirectFn::of(f, F::ARGC);
+    if let (false, Some(direct)) = (called, direct) {
+        let mut acc = s.stack[base + ACC];
+        let ran = F::run_direct(h, direct, &mut acc, list, &mut index);
+        s.stack[base + ACC] = acc;
+        s.note(false, index);
+        ran?;
+    }
+    loop {
+        h.set_mark();
+        if called {
+            s.stack[base + ACC] = F::combine(h, &s.stack[base..])?;
+            index += 1;
+            s.note(false, index);
+            h.set_mark();
+        }
+        let Some(&item) = list.get(index) else { return Ok(Control::Value(s.stack[base + ACC])) };
+        h.charge(1)?;
+        let result = match (F::take(h, &mut s.stack[base..], item)?, direct) {
+            (Take::Call(args), Some(direct)) => direct.call(h, &args[..F::ARGC])?,
+            (Take::Call(args), None) => return s.call_from_native(h, f, &args[..F::ARGC]),
+            (Take::Value(value), _) => value,
+        };
+        s.stack[base + RESULT] = result;
+        s.note(true, index);
+        called = true;
+    }
+}
+
+/// Starts to combine elements from number `index` on with `acc`.
+fn start<'h, F: Fold>(
+    h: &'h Heap,
+    s: &mut State<'h>,
+    call: Call,
+    [f, list, acc]: [Value<'h>; 3],
+    index: usize,
+) -> Res<Control<'h>> {
+    let control = s.push_native(h, F::NATIVE, call, &[Value::Nil, f, list, acc, Value::Unset, Value::Unset])?;
+    s.note(false, index);
+    Ok(control)
+}
+
+struct Reduce;
+
+impl Reduce {
+    fn start<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+        let args = &s.stack[call.args()];
+        let f = function(Self::ROW.name, args[0])?;
+        let list = items(h, Self::ROW.name, args[args.len() - 1])?;
+        match (args, vector(list)) {
+            (&[_, init, _], _) => start::<Self>(h, s, call, [f, list, init], 0),
+            (_, [first, ..]) => start::<Self>(h, s, call, [f, list, *first], 1),
+            (_, []) => Ok(Control::Value(Value::Nil)),
+        }
+    }
+}
+
+impl Fold for Reduce {
+    const ROW: Builtin = Builtin::calling("reduce", 2, 3, "(reduce f coll) (reduce f init coll)", Start(Reduce::start))
+        .doc(
+            "Combines the elements from the left.",
+            &[("(reduce + [1 2 3])", "6"), ("(reduce conj [] [1 2])", "[1 2]"), ("(reduce 1 [1 2])", "!type_error")],
+        );
+    const ARGC: usize = 2;
+
+    #[inline(always)]
+    fn take<'h>(_: &'h Heap, own: &mut [Value<'h>], item: Value<'h>) -> Res<Take<'h>> {
+        Ok(Take::Call([own[ACC], item, Value::Nil]))
+    }
+
+    #[inline]
+    fn run_direct<'h>(
+        h: &'h Heap,
+        function: DirectFn<'h>,
+        acc: &mut Value<'h>,
+        list: &'h [Value<'h>],
+        index: &mut usize,
+    ) -> Res<()> {
+        for item in list.iter().skip(*index) {
+            h.set_mark();
+            h.charge(1)?;
+            *acc = function.call(h, &[*acc, *item])?;
+            *index += 1;
+        }
+        Ok(())
+    }
+
+    fn next_call<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
+        let Some(Returned { own, index, function, args }) = Returned::to_native(s) else { return false };
+        let [_, Value::Closure(f), Value::Vector(items), acc, ..] = own else { return false };
+        let (Some([_, next, ..]), [first, second, ..]) = (items.items().get(*index..), args) else { return false };
+        if !std::ptr::eq(*f, function) {
+            return false;
+        }
+        (*acc, *first, *second) = (*result, *result, *next);
+        // It was below the number of elements.
+        *index = index.wrapping_add(1);
+        true
+    }
+}
+
+struct ReduceKv;
+
+impl ReduceKv {
+    fn start<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+        let at = call.args().start;
+        let f = function(Self::ROW.name, s.stack[at])?;
+        let (init, map) = (s.stack[at + 1], s.stack[at + 2]);
+        if !matches!(map, Value::Map(_) | Value::Nil) {
+            return Err(args::type_error(Self::ROW.name, "a map", map));
+        }
+        let entries = items(h, Self::ROW.name, map)?;
+        start::<Self>(h, s, call, [f, entries, init], 0)
+    }
+}
+
+impl Fold for ReduceKv {
+    const ROW: Builtin = Builtin::calling("reduce-kv", 3, 3, "(reduce-kv f init m)", Start(ReduceKv::start)).doc(
+        "Combines the entries of a map: f gets what is combined, a key and a value.",
+        &[("(reduce-kv (fn [a k v] (+ a v)) 0 {:a 1 :b 2})", "3"), ("(reduce-kv 1 0 {})", "!type_error")],
+    );
+    const ARGC: usize = 3;
+
+    fn take<'h>(_: &'h Heap, own: &mut [Value<'h>], entry: Value<'h>) -> Res<Take<'h>> {
+        Ok(match vector(entry) {
+            [key, value] => Take::Call([own[ACC], *key, *value]),
+            _ => Take::Value(own[ACC]),
+        })
+    }
+}
+
+/// The first map is what the entries of the others are merged into.
+struct MergeWith;
+
+impl MergeWith {
+    /// The register for the key of the entry under way.
+    const KEY: usize = 4;
+
+    /// A single argument is the value whatever it is, unless it is nil or false.
+    fn start<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+        let name = Self::ROW.name;
+        let at = call.args().start;
+        let f = function(name, s.stack[at])?;
+        let given = &s.stack[at + 1..call.args().end];
+        if let [single] = given
+            && single.truthy()
+        {
+            return Ok(Control::Value(*single));
+        }
+        h.charge(given.len() as u64)?;
+        if given.len() > 1
+            && let Some(&wrong) = given.iter().find(|a| !matches!(a, Value::Map(_) | Value::Nil))
+        {
+            return Err(args::type_error(name, "maps", wrong));
+        }
+        let mut maps = given.iter().filter(|m| matches!(m, Value::Map(_))).peekable();
+        let Some(&first) = maps.next() else {
+            return h.empty_map().map(|map| Control::Value(Value::Map(map)));
+        };
+        if maps.peek().is_none() {
+            return Ok(Control::Value(first));
+        }
+        let all = h.vec_builder(0)?;
+        for &map in maps {
+            let more = args::seq(h, name, map)?;
+            h.charge(more.len() as u64)?;
+            all.extend(h, more)?;
+        }
+        let entries = all.finish(h)?;
+        start::<Self>(h, s, call, [f, entries, first], 0)
+    }
+}
+
+impl Fold for MergeWith {
+    const ROW: Builtin = Builtin::calling("merge-with", 1, MANY, "(merge-with f m1 m2 ...)", Start(MergeWith::start))
+        .doc(
+            "Merges maps; f combines the values of a key that several have. nil counts as empty.",
+            &[
+                ("(merge-with + {:a 1} {:a 2 :b 3})", "{:a 3 :b 3}"),
+                ("(merge-with + nil {:a 1})", "{:a 1}"),
+                ("(merge-with + nil [1])", "!type_error"),
+            ],
+        );
+    const ARGC: usize = 2;
+
+    fn take<'h>(h: &'h Heap, own: &mut [Value<'h>], entry: Value<'h>) -> Res<Take<'h>> {
+        let (Value::Map(map), [key, value]) = (own[ACC], vector(entry)) else { return Ok(Take::Value(own[ACC])) };
+        let old = map.get(h, *key)?;
+        own[Self::KEY] = *key;
+        Ok(match old {
+            Some(old) => Take::Call([old, *value, Value::Nil]),
+            None => Take::Value(*value),
+        })
+    }
+
+    fn combine<'h>(h: &'h Heap, own: &[Value<'h>]) -> Res<Value<'h>> {
+        match own[ACC] {
+            Value::Map(map) => h.assoc(map, own[Self::KEY], own[RESULT]).map(Value::Map),
+            _ => Ok(own[RESULT]),
+        }
+    }
+}

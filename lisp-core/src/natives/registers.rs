@@ -1,0 +1,49 @@
+//! The registers that most native functions share, and what is read from them.
+
+use crate::builtins::args;
+use crate::heap::{Heap, Res, Value, VecBuilder, Vector};
+
+pub(super) use crate::state::RESULT;
+
+/// The register for the function.
+pub(super) const FUNCTION: usize = 1;
+/// The register for the elements.
+pub(super) const ITEMS: usize = 2;
+/// The register for the value under construction.
+pub(super) const ACC: usize = 3;
+
+/// The elements of a collection, as a vector that can stand in a register.
+pub(super) fn items<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<Value<'h>> {
+    match v {
+        Value::Vector(_) => Ok(v),
+        other => h.vector(args::seq(h, name, other)?),
+    }
+}
+
+/// The elements of the vector in a register.
+pub(super) fn vector<'h>(v: Value<'h>) -> &'h [Value<'h>] {
+    match v {
+        Value::Vector(v) => Vector::items(v),
+        _ => &[],
+    }
+}
+
+/// The vector under construction in a register.
+#[inline]
+pub(super) fn builder<'h>(v: Value<'h>) -> Option<&'h VecBuilder<'h>> {
+    match v {
+        Value::VecBuilder(b) => Some(b),
+        _ => None,
+    }
+}
+
+/// The collections of a call as vectors to walk side by side, and the length of the shortest.
+pub(super) fn collections<'h>(h: &'h Heap, name: &str, colls: &[Value<'h>]) -> Res<([Value<'h>; 3], usize)> {
+    let mut lists = [Value::Unset; 3];
+    let mut count = usize::MAX;
+    for (list, &coll) in lists.iter_mut().zip(colls) {
+        *list = items(h, name, coll)?;
+        count = count.min(vector(*list).len());
+    }
+    Ok((lists, count))
+}

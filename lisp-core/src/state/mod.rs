@@ -1,0 +1,106 @@
+//! The state of a run while it computes: the value stack, the frames, the definitions. The rooms above it, `vm` and
+//! `natives`, push frames here and take values off; this one knows neither.
+
+mod control;
+mod frame;
+mod native;
+pub(crate) mod prelude;
+mod roots;
+mod units;
+
+pub use control::Effect;
+pub(crate) use control::{Call, Control};
+pub(crate) use frame::{Code, Frame, slot, slot_on_stack};
+pub(crate) use native::Start;
+pub(crate) use native::{NativeFn, NativeFrame, ParallelFn, RESULT, WorkerCall};
+pub(crate) use roots::Roots;
+pub(crate) use units::{Unit, Units};
+
+use crate::heap::{Heap, Res, Value};
+use frame::{MOST_SLOTS, too_many_slots};
+
+/// The state of a run under the brand of its heap.
+pub(crate) struct State<'h> {
+    pub(crate) stack: Vec<Value<'h>>,
+    pub(crate) frames: Vec<Frame<'h>>,
+    pub(crate) globals: Vec<Value<'h>>,
+    pub(crate) units: Units<'h>,
+    /// The definitions as they were before the program that is running.
+    pub(crate) saved_globals: Vec<Value<'h>>,
+    /// The call, of a tool most often, whose value the driver is to reply with: it stands on the stack.
+    pub(crate) pending: Option<Call>,
+    pub(crate) result: Value<'h>,
+    /// Slots below this one are traced by the compaction that is under way.
+    top_to_trace: usize,
+    pub(crate) loop_limit: u64,
+    /// Is this a worker of a parallel call?
+    pub(crate) worker: bool,
+}
+
+impl<'h> State<'h> {
+    pub(crate) fn new(loop_limit: u64) -> Self {
+        State {
+            stack: Vec::new(),
+            frames: Vec::new(),
+            globals: Vec::new(),
+            units: Units::default(),
+            saved_globals: Vec::new(),
+            pending: None,
+            result: Value::Nil,
+            top_to_trace: 0,
+            loop_limit,
+            worker: false,
+        }
+    }
+
+    /// One past the last slot that a frame or a waiting tool call uses.
+    fn live_top(&self) -> usize {
+        let frames = self.frames.iter().map(|f| {
+            f.base as usize
+                + match f.code {
+                    Code::Lisp { proto, .. } => proto.code.registers(),
+                    Code::Native { size, .. } => size as usize,
+                }
+        });
+        let pending = self.pending.map_or(0, |call| call.args().end);
+        frames.max().unwrap_or(0).max(pending).min(self.stack.len())
+    }
+
+    /// Makes sure that the stack has slots up to `need`.
+    #[inline]
+    pub(crate) fn ensure(&mut self, h: &Heap, need: usize) -> Res<()> {
+        if need > self.stack.len() { self.grow_stack(h, need) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn grow_stack(&mut self, h: &Heap, need: usize) -> Res<()> {
+        let len = self.stack.len();
+        let size = need.max(len + len / 2).max(32);
+        if size > MOST_SLOTS {
+            return Err(too_many_slots());
+        }
+        h.hold((size - len) * std::mem::size_of::<Value<'_>>())?;
+        self.stack.reserve_exact(size - len);
+        self.stack.resize(size, Value::Nil);
+        Ok(())
+    }
+
+    /// Makes sure that one more frame can be pushed.
+    #[inline]
+    pub(crate) fn reserve_frame(&mut self, h: &Heap) -> Res<()> {
+        if self.frames.len() == self.frames.capacity() {
+            let more = (self.frames.len() / 2).max(4);
+            h.hold(more * std::mem::size_of::<Frame<'_>>())?;
+            self.frames.reserve_exact(more);
+        }
+        Ok(())
+    }
+
+    /// Pops the frame on top; its value goes where it belongs.
+    #[inline]
+    pub(crate) fn finish_frame(&mut self, value: Value<'h>) {
+        if let Some(frame) = self.frames.pop() {
+            self.stack[frame.dst as usize] = value;
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The values of a state are the roots of its heap.
+
+use super::{Code, State};
+use crate::heap::{Collector, Rooted, Value};
+
+/// The family of states, by brand.
+pub(crate) struct Roots;
+
+impl Rooted for Roots {
+    type In<'h> = State<'h>;
+
+    fn trace(state: &mut State<'static>, c: &mut Collector, from: usize, count: usize) -> Option<usize> {
+        if from == 0 {
+            state.top_to_trace = state.live_top();
+            // All definitions at once: when a run fails, those from before it take the place of its own.
+            for value in state.globals.iter_mut().chain(&mut state.saved_globals) {
+                *value = c.value(*value);
+            }
+            state.result = c.value(state.result);
+        }
+        // Then the stack and the frames: when a run ends meanwhile, there are no more frames and the rest of the stack is
+        // free.
+        let over = state.frames.is_empty() && state.pending.is_none();
+        let top = if over { 0 } else { state.top_to_trace };
+        let slots = state.stack.len();
+        let end = from.saturating_add(count).min(slots + state.frames.len());
+        for (i, slot) in state.stack.iter_mut().enumerate().take(end).skip(from) {
+            // Slots above the top frame keep what was there last; nothing may refer to it after this.
+            *slot = if i < top { c.value(*slot) } else { Value::Nil };
+        }
+        for frame in state.frames.iter_mut().take(end.saturating_sub(slots)).skip(from.saturating_sub(slots)) {
+            if let Code::Lisp { closure: Some(closure), .. } = &mut frame.code {
+                *closure = c.closure(closure);
+            }
+        }
+        (end < slots + state.frames.len()).then_some(end)
+    }
+
+    fn result(state: &State<'static>) -> Value<'static> {
+        state.result
+    }
+}
