@@ -26,7 +26,7 @@ pub mod json;
 mod meter;
 mod natives;
 pub mod regex;
-mod state;
+mod stack;
 pub mod syntax;
 pub mod vm;
 

@@ -6,7 +6,7 @@ pub use crate::code::BuiltinId;
 use crate::Table;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, Value};
-use crate::state::Start;
+use crate::stack::Start;
 use std::sync::LazyLock;
 
 pub mod args;

@@ -2,7 +2,7 @@
 
 use crate::builtins::{Builtin, MANY, args};
 use crate::heap::{Heap, Res, Value};
-use crate::state::{Call, Control, Start, State};
+use crate::stack::{Call, Control, Start, State};
 
 pub(super) const TABLE: &[Builtin] = &[Builtin::calling("apply", 2, MANY, "(apply f a b coll)", Start(apply)).doc(
     "Calls f with the elements of coll as its last arguments.",

@@ -4,7 +4,7 @@ use super::accepts::{function, not_function};
 use super::registers::RESULT;
 use crate::builtins::{Builtin, BuiltinId, MANY, id_of};
 use crate::heap::{Compose, Composed, Heap, Res, Value};
-use crate::state::{Call, Control, NativeFn, NativeFrame, State};
+use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::native("partial", 1, MANY, "(partial f arg1 ...)", partial).doc(

@@ -3,7 +3,7 @@
 
 use super::registers::builder;
 use crate::heap::{Closure, Value};
-use crate::state::{Code, Frame, State};
+use crate::stack::{Code, Frame, State};
 
 /// A function that has returned to a native frame.
 pub(super) struct Returned<'s, 'h> {

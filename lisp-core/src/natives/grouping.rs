@@ -6,7 +6,7 @@ use super::registers::{ACC, RESULT, builder, items, vector};
 use crate::builtins::{Builtin, MANY, args, comparison, numbers};
 use crate::cost;
 use crate::heap::{Heap, Res, Value};
-use crate::state::{Call, Control, Start, State};
+use crate::stack::{Call, Control, Start, State};
 use std::cmp::Ordering;
 
 pub(super) const TABLE: &[Builtin] =

@@ -8,7 +8,7 @@ use super::registers::{ACC, FUNCTION, RESULT, builder, collections, vector};
 use crate::builtins::{Builtin, args};
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, Value};
-use crate::state::{Call, Control, Start, State};
+use crate::stack::{Call, Control, Start, State};
 
 pub(super) const TABLE: &[Builtin] = &[
     Map::ROW,

@@ -6,7 +6,7 @@ use crate::builtins::{Builtin, MANY};
 use crate::cost;
 use crate::error::Reason;
 use crate::heap::{Fault, Heap, Res, Value, VecBuilder};
-use crate::state::{Call, Control, Effect, NativeFn, NativeFrame, ParallelFn, Start, State, WorkerCall};
+use crate::stack::{Call, Control, Effect, NativeFn, NativeFrame, ParallelFn, Start, State, WorkerCall};
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::calling("pmap", 2, 4, "(pmap f coll) (pmap f c1 c2 ...)", Start(start_pmap)).doc(

@@ -5,7 +5,7 @@ use super::direct::DirectFn;
 use super::registers::{FUNCTION, ITEMS, RESULT, items, vector};
 use crate::builtins::Builtin;
 use crate::heap::{Heap, Res, Value};
-use crate::state::{Call, Control, NativeFn, NativeFrame, Start, State};
+use crate::stack::{Call, Control, NativeFn, NativeFrame, Start, State};
 
 /// A function that calls one function for each element. Its frame has the registers [`RESULT`], [`FUNCTION`], [`ITEMS`],
 /// [`ACC`](super::registers::ACC) and two more, which are its own.

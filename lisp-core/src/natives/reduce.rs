@@ -6,7 +6,7 @@ use super::fast_return::Returned;
 use super::registers::{ACC, FUNCTION, ITEMS, RESULT, items, vector};
 use crate::builtins::{Builtin, MANY, args};
 use crate::heap::{Heap, Res, Value};
-use crate::state::{Call, Control, NativeFn, NativeFrame, Start, State};
+use crate::stack::{Call, Control, NativeFn, NativeFrame, Start, State};
 
 pub(super) const TABLE: &[Builtin] = &[Reduce::ROW, ReduceKv::ROW, MergeWith::ROW];
 

@@ -3,7 +3,7 @@
 use crate::builtins::args;
 use crate::heap::{Heap, Res, Value, VecBuilder, Vector};
 
-pub(super) use crate::state::RESULT;
+pub(super) use crate::stack::RESULT;
 
 /// The register for the function.
 pub(super) const FUNCTION: usize = 1;

@@ -11,7 +11,7 @@ use super::registers::{FUNCTION, ITEMS, RESULT, items, vector};
 use crate::builtins::{Builtin, BuiltinId, args, comparison, id_of};
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, Value, VecBuilder};
-use crate::state::{Call, Control, NativeFn, NativeFrame, Start, State};
+use crate::stack::{Call, Control, NativeFn, NativeFrame, Start, State};
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::calling("sort", 1, 2, "(sort coll) (sort comparator coll)", Start(start_sort)).doc(

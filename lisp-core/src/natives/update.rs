@@ -4,7 +4,7 @@ use super::accepts::function;
 use super::registers::{RESULT, vector};
 use crate::builtins::{Builtin, MANY, args, maps};
 use crate::heap::{Heap, Res, Value};
-use crate::state::{Call, Control, NativeFn, NativeFrame, Start, State};
+use crate::stack::{Call, Control, NativeFn, NativeFrame, Start, State};
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::calling("update", 3, MANY, "(update m k f & args)", Start(start_update)).doc(

@@ -5,7 +5,7 @@ use crate::code::Proto;
 use crate::error::{Error, Reason};
 use crate::heap::{Closure, Fault, Heap, Res, Value};
 use crate::natives;
-use crate::state::{Call, Code, Control, Effect, Frame, NativeFn, State, Unit, prelude, slot};
+use crate::stack::{Call, Code, Control, Effect, Frame, NativeFn, State, Unit, prelude, slot};
 
 impl<'h> State<'h> {
     /// Makes a call. A value that is known at once is returned and not stored.

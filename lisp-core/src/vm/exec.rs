@@ -7,7 +7,7 @@ use crate::cost::{self, INSTRUCTION};
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Map, Res, Value, Window};
 use crate::meter::{Fuel, METERED};
-use crate::state::{Call, Code, Control, Effect, Frame, State, Unit, slot_on_stack};
+use crate::stack::{Call, Code, Control, Effect, Frame, State, Unit, slot_on_stack};
 
 /// Why the dispatch loop was left.
 pub(super) enum Exit {

@@ -7,7 +7,7 @@ mod parallel;
 mod reply;
 mod run;
 
-pub use crate::state::Effect;
+pub use crate::stack::Effect;
 pub use grant::{Grant, GrantBuilder};
 pub use parallel::{Branch, ParallelCall, WorkerEnd};
 pub use run::{Ending, Machine, Settings, Step, Usage};

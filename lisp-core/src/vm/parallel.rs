@@ -8,7 +8,7 @@ use crate::context::Prints;
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Sent, Shared, Store};
 use crate::natives;
-use crate::state::{NativeFn, ParallelFn, Roots, State};
+use crate::stack::{NativeFn, ParallelFn, Roots, State};
 use std::sync::Arc;
 
 /// A parallel call that waits for its driver.

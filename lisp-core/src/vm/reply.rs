@@ -4,7 +4,7 @@ use super::Ending;
 use super::run::{Machine, Status};
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, Value};
-use crate::state::State;
+use crate::stack::State;
 
 impl Machine {
     /// The tool's result, built in the run's own heap and charged to it.

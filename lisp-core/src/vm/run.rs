@@ -10,7 +10,7 @@ use crate::compile::Program;
 use crate::cost;
 use crate::error::{CallSite, Error, Reason, Span, Trace};
 use crate::heap::{Fault, Heap, Res, Shared, Store, Value};
-use crate::state::{Call, Code, Frame, Roots, State, Unit};
+use crate::stack::{Call, Code, Frame, Roots, State, Unit};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 

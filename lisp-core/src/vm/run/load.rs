@@ -5,7 +5,7 @@ use crate::compile::Program;
 use crate::error::{Error, Reason};
 use crate::heap::Value;
 use crate::regex::Extent;
-use crate::state::Unit;
+use crate::stack::Unit;
 use crate::vm::Grant;
 use std::sync::Arc;
 

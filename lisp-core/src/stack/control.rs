@@ -1,6 +1,6 @@
 //! What a call, or a step of a native function, leads to.
 
-use super::slot_on_stack;
+use super::slots::slot_on_stack;
 use crate::heap::Value;
 
 /// What the machine cannot do by itself. Its driver does it, tells the machine, and resumes it.

@@ -3,21 +3,26 @@
 
 mod control;
 mod frame;
-mod native;
+mod native_fn;
+mod native_frame;
 pub(crate) mod prelude;
 mod roots;
+mod slots;
+mod unit;
 mod units;
 
 pub use control::Effect;
 pub(crate) use control::{Call, Control};
-pub(crate) use frame::{Code, Frame, slot, slot_on_stack};
-pub(crate) use native::Start;
-pub(crate) use native::{NativeFn, NativeFrame, ParallelFn, RESULT, WorkerCall};
+pub(crate) use frame::{Code, Frame};
+pub(crate) use native_fn::{NativeFn, ParallelFn, Start, WorkerCall};
+pub(crate) use native_frame::{NativeFrame, RESULT};
 pub(crate) use roots::Roots;
-pub(crate) use units::{Unit, Units};
+pub(crate) use slots::{slot, slot_on_stack};
+pub(crate) use unit::Unit;
+pub(crate) use units::Units;
 
 use crate::heap::{Heap, Res, Value};
-use frame::{MOST_SLOTS, too_many_slots};
+use slots::{MOST_SLOTS, too_many_slots};
 
 /// The state of a run under the brand of its heap.
 pub(crate) struct State<'h> {

@@ -1,12 +1,15 @@
 //! Functions of the language written in the language: compiled once per process.
 
-use super::{Unit, Units};
+use super::unit::Unit;
 use crate::Table;
 use crate::code::{BuiltinId, ProgramId, Proto};
 use crate::compile::Program;
 use crate::error::{Error, Reason};
 use crate::heap::Res;
 use std::sync::{Arc, LazyLock};
+
+/// The number that the prelude has in every machine.
+const ID: ProgramId = ProgramId(u32::MAX);
 
 const SOURCE: &str = include_str!("../prelude/prelude.clj");
 
@@ -25,7 +28,7 @@ static PRELUDE: LazyLock<Result<Prelude, Error>> = LazyLock::new(|| {
         .filter_map(|(i, p)| Some((p.name.clone()?, i)))
         .collect();
     let program = Arc::new(program);
-    let unit = Unit { program, id: Units::PRELUDE, number: 0, links: Box::default(), prelude: true };
+    let unit = Unit { program, id: ID, number: 0, links: Box::default(), prelude: true };
     Ok(Prelude { unit, by_name })
 });
 
@@ -42,5 +45,5 @@ pub(crate) fn function(id: BuiltinId) -> Res<(&'static Unit, &'static Proto)> {
 /// The prelude as a loaded program, when this is its number.
 #[cold]
 pub(crate) fn unit(id: ProgramId) -> Option<&'static Unit> {
-    (id == Units::PRELUDE).then(|| PRELUDE.as_ref().ok().map(|prelude| &prelude.unit)).flatten()
+    (id == ID).then(|| PRELUDE.as_ref().ok().map(|prelude| &prelude.unit)).flatten()
 }

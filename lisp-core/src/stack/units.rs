@@ -1,32 +1,14 @@
-//! Programs that a machine has loaded.
+//! The programs that a machine has loaded.
 
 use super::prelude;
+use super::unit::Unit;
 use crate::code::ProgramId;
-use crate::compile::Program;
-use std::sync::Arc;
-
-/// A program loaded into a machine: its definitions are linked to the machine's.
-#[derive(Debug)]
-pub(crate) struct Unit {
-    pub(crate) program: Arc<Program>,
-    /// What closures over its functions call it by.
-    pub(crate) id: ProgramId,
-    /// What errors in it call it by.
-    pub(crate) number: u64,
-    /// For each definition the program names, its place in the machine.
-    pub(crate) links: Box<[usize]>,
-    /// Part of the language: its frames are no place for an error, and its loops have no round limit.
-    pub(crate) prelude: bool,
-}
 
 /// The programs that a machine has loaded, by number. Workers have a copy of their caller's.
 #[derive(Clone, Default)]
 pub(crate) struct Units<'h>(Vec<&'h Unit>);
 
 impl<'h> Units<'h> {
-    /// The number that the prelude has in every machine.
-    pub(crate) const PRELUDE: ProgramId = ProgramId(u32::MAX);
-
     /// The number for the next program.
     pub(crate) fn next(&self) -> ProgramId {
         // Each takes far more than one byte of memory.

@@ -1,0 +1,70 @@
+//! Functions that call functions, as rows and frames refer to them.
+
+use super::{Call, Control, State};
+use crate::error::Reason;
+use crate::heap::{Heap, Res, Value};
+
+/// Goes on with the native frame on top, until it makes a call that takes a frame or has its value. What it does between
+/// two calls can be done again from the start, and the fuel mark says from where.
+pub(crate) type Step = for<'h> fn(&'h Heap, &mut State<'h>) -> Res<Control<'h>>;
+
+/// The function on top has returned this value to the native frame below it. When that would store it and call the same
+/// function again, this does both, and the function's frame begins anew. Returns false, with nothing changed, when there
+/// is anything else to do. The caller pays for it as for an instruction.
+pub(crate) type NextCall = for<'h> fn(&mut State<'h>, &Value<'h>) -> bool;
+
+/// Starts a function that calls functions. What stands on the stack stays as it is, so that the call can be made again
+/// after a fault.
+#[derive(Clone, Copy)]
+pub struct Start(pub(crate) for<'h> fn(&'h Heap, &mut State<'h>, Call) -> Res<Control<'h>>);
+
+/// What a native frame runs.
+pub(crate) struct NativeFn {
+    /// The name of the function, for its errors.
+    pub(crate) name: &'static str,
+    pub(crate) step: Step,
+    pub(crate) next_call: NextCall,
+    /// Are faults inside the functions that it calls named after it?
+    pub(crate) names_faults: bool,
+    /// What there is to know of one whose calls are made by workers.
+    pub(crate) parallel: Option<ParallelFn>,
+}
+
+/// A function whose calls are made by workers.
+pub(crate) struct ParallelFn {
+    /// The reason that the error of a worker gets.
+    pub(crate) reason: Reason,
+    /// The call of the worker of this index, read from the registers of the frame on top.
+    pub(crate) worker_call: for<'h> fn(&State<'h>, usize) -> Option<WorkerCall<'h>>,
+}
+
+/// One call of a parallel call: the function and its arguments.
+pub(crate) struct WorkerCall<'h> {
+    pub(crate) f: Value<'h>,
+    pub(crate) args: [Value<'h>; 3],
+    pub(crate) argc: usize,
+}
+
+impl NativeFn {
+    pub(crate) const fn new(name: &'static str, step: Step) -> Self {
+        NativeFn { name, step, next_call: |_, _| false, names_faults: true, parallel: None }
+    }
+
+    /// With a short way from one call to the next.
+    pub(crate) const fn next_call(mut self, next_call: NextCall) -> Self {
+        self.next_call = next_call;
+        self
+    }
+
+    /// Faults inside the functions that it calls keep their reasons.
+    pub(crate) const fn keeps_reasons(mut self) -> Self {
+        self.names_faults = false;
+        self
+    }
+
+    /// Its calls are made by workers.
+    pub(crate) const fn parallel(mut self, parallel: ParallelFn) -> Self {
+        self.parallel = Some(parallel);
+        self.keeps_reasons()
+    }
+}

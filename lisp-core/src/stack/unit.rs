@@ -1,0 +1,19 @@
+//! A program that a machine has loaded.
+
+use crate::code::ProgramId;
+use crate::compile::Program;
+use std::sync::Arc;
+
+/// A program loaded into a machine: its definitions are linked to the machine's.
+#[derive(Debug)]
+pub(crate) struct Unit {
+    pub(crate) program: Arc<Program>,
+    /// What closures over its functions call it by.
+    pub(crate) id: ProgramId,
+    /// What errors in it call it by.
+    pub(crate) number: u64,
+    /// For each definition the program names, its place in the machine.
+    pub(crate) links: Box<[usize]>,
+    /// Part of the language: its frames are no place for an error, and its loops have no round limit.
+    pub(crate) prelude: bool,
+}
