@@ -4,7 +4,7 @@
 mod shared;
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use lisp_core::builtins::print::pr_str;
+use lisp_core::text::pr_str;
 use lisp_core::compile::Program;
 use lisp_core::heap::TextBuf;
 use lisp_core::vm::{Effect, Ending, Grant, Machine, Settings, Step};
@@ -36,7 +36,7 @@ fn run(program: &Arc<Program>, compact_every: Option<u64>, slice: u64) -> (Strin
     let text = match ending {
         Ending::Error(error) => format!("{error} at {:?}", error.span),
         _ => machine.with_result(|h, value| {
-            h.off_the_bill(1 << 26, u64::MAX, || {
+            h.unmetered(1 << 26, u64::MAX, || {
                 let mut out = TextBuf::new(h);
                 pr_str(h, value, &mut out).map(|()| out.into_string()).unwrap_or_default()
             })

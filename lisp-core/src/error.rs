@@ -248,3 +248,26 @@ impl Error {
         self
     }
 }
+/// Why an operation of a run stopped before its end.
+#[derive(Debug)]
+pub enum Fault {
+    /// This many more bytes do not fit. The machine may collect and run the instruction again; a second
+    /// time it is the memory error.
+    Collect(usize),
+    /// This much more fuel than the slice still holds is needed. The driver looks at its clock and the instruction
+    /// runs again.
+    Pause(u64),
+    /// The time is asked for. The driver tells it and the instruction runs again.
+    Clock,
+    /// The program is at fault.
+    Error(Box<Error>),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Fault::Error(Box::new(error))
+    }
+}
+
+/// The result of an operation of a run.
+pub type Res<T> = Result<T, Fault>;

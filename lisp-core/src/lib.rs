@@ -28,6 +28,7 @@ mod natives;
 pub mod regex;
 mod stack;
 pub mod syntax;
+pub mod text;
 pub mod vm;
 
 /// A table whose keys are names. The hash is seeded anew for each table, so that no program can choose its collisions.

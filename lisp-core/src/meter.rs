@@ -1,10 +1,225 @@
-//! Fuel, as the dispatch loop counts it.
+//! The meter of a run: fuel spent, slices, the flag that ends a run from outside, and where work is done again from.
 
 use crate::code::Instr;
-use crate::cost::INSTRUCTION;
+use crate::cost::{self, INSTRUCTION};
+use crate::error::{Fault, Res};
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Is anything counted? False with the feature that measures what the meter costs, and nowhere else.
 pub(crate) const METERED: bool = cfg!(not(feature = "unmetered"));
+
+/// The most fuel between two polls, so that what is left can be counted in any unit.
+const MOST_LEFT: u64 = 1 << 48;
+
+/// The account of a run's fuel. Fuel is counted in units; the dispatch loop counts it in bytes of code ([`Fuel`]).
+pub(crate) struct Meter {
+    /// Fuel that may still be spent before the next poll; negative when one is due. What was spent is `stop_at` less
+    /// this, so that a charge is one subtraction.
+    left: Cell<Fuel>,
+    /// What was left where the instruction began that is run again after a fault, counted towards the same `stop_at`.
+    left_at_restart: Cell<Fuel>,
+    /// The fuel spent at which the next poll is due: the end of the slice, an interval under a flag, the ceiling.
+    stop_at: Cell<u64>,
+    /// Where the slice ends that the driver gave.
+    slice_end: Cell<u64>,
+    /// What may be spent at all.
+    ceiling: Cell<u64>,
+    /// Set from outside to end the run. While there is a flag, a built-in is not cut short at the end of a slice.
+    interrupt: RefCell<Option<Arc<AtomicBool>>>,
+    /// Steps of work that was paid for before, since the last poll.
+    since_poll: Cell<usize>,
+    /// Something was printed in this slice, and the driver wants to know.
+    print_pending: Cell<bool>,
+}
+
+impl Meter {
+    /// A meter at zero, without an end to its slice.
+    pub(crate) fn new() -> Self {
+        Meter {
+            left: Cell::new(Fuel::of(MOST_LEFT.cast_signed())),
+            left_at_restart: Cell::new(Fuel::of(MOST_LEFT.cast_signed())),
+            stop_at: Cell::new(MOST_LEFT),
+            slice_end: Cell::new(u64::MAX),
+            ceiling: Cell::new(u64::MAX),
+            interrupt: RefCell::new(None),
+            since_poll: Cell::new(0),
+            print_pending: Cell::new(false),
+        }
+    }
+
+    /// Fuel spent so far.
+    #[inline]
+    pub(crate) fn spent(&self) -> u64 {
+        self.stop_at.get().wrapping_sub(self.left.get().units().cast_unsigned())
+    }
+
+    /// Puts the fuel spent back to what it was when an instruction began.
+    pub(crate) fn set_spent(&self, spent: u64) {
+        self.left.set(self.left_of(spent));
+    }
+
+    /// Takes fuel that was spent elsewhere for this run on the account.
+    pub(crate) fn add_spent(&self, fuel: u64) {
+        self.set_spent(self.spent().saturating_add(fuel));
+    }
+
+    /// Fuel left before the next poll; negative when one is due.
+    #[inline]
+    pub(crate) fn left(&self) -> Fuel {
+        self.left.get()
+    }
+
+    /// Sets the fuel left, which the dispatch loop counts on its own.
+    #[inline]
+    pub(crate) fn set_left(&self, left: Fuel) {
+        self.left.set(left);
+    }
+
+    /// The next poll is due when `stop_at` has been spent, or [`MOST_LEFT`] more than now.
+    fn stop_when(&self, stop_at: u64) {
+        self.count_towards(stop_at.min(self.spent().saturating_add(MOST_LEFT)));
+    }
+
+    fn count_towards(&self, stop_at: u64) {
+        let (spent, restart) = (self.spent(), self.restart_fuel());
+        self.stop_at.set(stop_at);
+        self.set_spent(spent);
+        self.left_at_restart.set(self.left_of(restart));
+    }
+
+    fn left_of(&self, spent: u64) -> Fuel {
+        Fuel::of(self.stop_at.get().wrapping_sub(spent).cast_signed())
+    }
+
+    /// After a fault, work is done again from here.
+    #[inline]
+    pub(crate) fn set_restart(&self) {
+        if METERED {
+            self.left_at_restart.set(self.left.get());
+        }
+    }
+
+    /// Moves the point from which work is done again before something that was paid for already.
+    pub(crate) fn move_restart_before(&self, paid: Fuel) {
+        if METERED {
+            self.left_at_restart.set(self.left_at_restart.get().plus(paid));
+        }
+    }
+
+    /// The fuel that was spent where work is done again from.
+    pub(crate) fn restart_fuel(&self) -> u64 {
+        self.stop_at.get().wrapping_sub(self.left_at_restart.get().units().cast_unsigned())
+    }
+
+    /// Spends fuel for work about to be done.
+    #[inline]
+    pub(crate) fn charge(&self, fuel: u64) -> Res<()> {
+        if !METERED {
+            return Ok(());
+        }
+        let left = self.left.get().spend(fuel);
+        self.left.set(left);
+        if left.is_over() { self.slow_poll() } else { Ok(()) }
+    }
+
+    /// Spends fuel for text about to be copied: for a short one it is nothing, as what it is a part of was charged for.
+    #[inline]
+    pub(crate) fn charge_copy(&self, bytes: usize) -> Res<()> {
+        if bytes < cost::SHORT { Ok(()) } else { self.charge(cost::copied(bytes)) }
+    }
+
+    /// Polls what may end or pause the run while a built-in is at work. Without a flag the slice is obeyed; with one
+    /// the work goes on, because work that is cut short is done again from its start.
+    #[cold]
+    fn slow_poll(&self) -> Res<()> {
+        const INTERVAL: u64 = 4_096;
+        let spent = self.spent();
+        if self.print_pending.get() {
+            return Err(Fault::Pause(spent));
+        }
+        match &*self.interrupt.borrow() {
+            Some(flag) if !flag.load(Ordering::Relaxed) && spent <= self.ceiling.get() => {
+                self.stop_when(spent.saturating_add(INTERVAL).min(self.ceiling.get()));
+                Ok(())
+            }
+            _ => Err(Fault::Pause(spent)),
+        }
+    }
+
+    /// Polls between two instructions, where a pause costs nothing: the end of the slice is obeyed.
+    #[cold]
+    pub(crate) fn pause_or_go_on(&self) -> Res<()> {
+        if self.spent() > self.slice_end.get() {
+            return Err(Fault::Pause(self.spent()));
+        }
+        self.slow_poll()
+    }
+
+    /// Fails with [`Fault::Pause`] when the flag is set that ends the run. Costs no fuel.
+    #[inline]
+    pub(crate) fn poll_interrupt(&self) -> Res<()> {
+        match &*self.interrupt.borrow() {
+            Some(flag) if flag.load(Ordering::Relaxed) => Err(Fault::Pause(self.spent())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts `steps` of work that was paid for before, and polls the flag every few thousand of them.
+    #[inline]
+    pub(crate) fn poll_every(&self, steps: usize) -> Res<()> {
+        const BETWEEN_POLLS: usize = 4_096;
+        let since_poll = self.since_poll.get().saturating_add(steps);
+        if since_poll < BETWEEN_POLLS {
+            self.since_poll.set(since_poll);
+            return Ok(());
+        }
+        self.since_poll.set(0);
+        self.poll_interrupt()
+    }
+
+    /// Is there a flag that ends the run from outside?
+    pub(crate) fn is_watched(&self) -> bool {
+        self.interrupt.borrow().is_some()
+    }
+
+    /// Sets the flag that ends the run from outside.
+    pub(crate) fn watch(&self, interrupt: Option<Arc<AtomicBool>>) {
+        *self.interrupt.borrow_mut() = interrupt;
+    }
+
+    /// Gives the run fuel up to `slice_end`, and in all up to `ceiling`.
+    pub(crate) fn set_slice(&self, slice_end: u64, ceiling: u64) {
+        self.slice_end.set(slice_end.min(ceiling));
+        self.ceiling.set(ceiling);
+        self.stop_when(slice_end.min(ceiling));
+        self.print_pending.set(false);
+    }
+
+    /// Ends the slice here, because the driver wants to know of a printed line: the run pauses before its next piece
+    /// of work.
+    pub(crate) fn pause_for_print(&self) {
+        self.print_pending.set(true);
+        self.stop_when(self.spent());
+    }
+
+    /// Runs work that spends no fuel of the run. It fails with [`Fault::Pause`] when the flag is set that ends the run;
+    /// without a flag, when it has done what costs `unwatched`.
+    pub(crate) fn unmetered<T>(&self, unwatched: u64, work: impl FnOnce() -> T) -> T {
+        let spent = self.spent();
+        let most = if self.is_watched() { 0 } else { unwatched };
+        let (stop_at, ceiling) = (self.stop_at.get(), self.ceiling.replace(u64::MAX));
+        self.stop_when(spent.saturating_add(most));
+        let print_pending = self.print_pending.replace(false);
+        let done = work();
+        self.print_pending.set(print_pending);
+        self.ceiling.set(ceiling);
+        self.set_spent(spent);
+        self.count_towards(stop_at);
+        done
+    }
+}
 
 /// Fuel as the bytes of code that it pays for, if no built-in takes its part; negative when more was spent than there
 /// was.

@@ -1,25 +1,25 @@
 //! What built-ins say of their arguments.
 
-use super::characters::Characters;
-use super::print::float_text;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Map, Res, Value, Vector};
+use crate::text::characters::Characters;
+use crate::text::number::float_text;
 
 /// The error for an argument of the wrong type: `take expects a number, got nil`.
 #[cold]
-pub fn type_error(name: &str, expects: &str, got: Value<'_>) -> Fault {
+pub(crate) fn type_error(name: &str, expects: &str, got: Value<'_>) -> Fault {
     fault(Reason::TypeError, format!("{name} expects {expects}, got {}", describe(got)))
 }
 
 /// An error of a built-in.
 #[cold]
-pub fn fault(reason: Reason, message: impl Into<String>) -> Fault {
+pub(crate) fn fault(reason: Reason, message: impl Into<String>) -> Fault {
     Error::new(reason, message).into()
 }
 
 /// A short text for a value in a message: its kind, and a scalar's text.
-pub fn describe(v: Value<'_>) -> String {
+pub(crate) fn describe(v: Value<'_>) -> String {
     match v {
         Value::Nil => "nil".to_owned(),
         Value::Bool(b) => format!("the boolean {b}"),
@@ -35,14 +35,14 @@ pub fn describe(v: Value<'_>) -> String {
 }
 
 /// A noun with the article that goes before it.
-pub fn with_article(noun: &str) -> String {
+pub(crate) fn with_article(noun: &str) -> String {
     let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
     format!("{article} {noun}")
 }
 
 /// The text of a string argument.
 #[inline]
-pub fn string<'h>(name: &str, v: Value<'h>) -> Res<&'h str> {
+pub(crate) fn string<'h>(name: &str, v: Value<'h>) -> Res<&'h str> {
     match v {
         Value::Str(s) => Ok(s.text),
         other => Err(type_error(name, "a string", other)),
@@ -51,7 +51,7 @@ pub fn string<'h>(name: &str, v: Value<'h>) -> Res<&'h str> {
 
 /// An integer argument that fits 64 bits.
 #[inline]
-pub fn int(name: &str, v: Value<'_>) -> Res<i64> {
+pub(crate) fn int(name: &str, v: Value<'_>) -> Res<i64> {
     match v {
         Value::Int(i) => Ok(i),
         other => Err(type_error(name, "an integer", other)),
@@ -60,7 +60,7 @@ pub fn int(name: &str, v: Value<'_>) -> Res<i64> {
 
 /// A vector argument.
 #[inline]
-pub fn vector<'h>(name: &str, v: Value<'h>) -> Res<&'h Vector<'h>> {
+pub(crate) fn vector<'h>(name: &str, v: Value<'h>) -> Res<&'h Vector<'h>> {
     match v {
         Value::Vector(v) => Ok(v),
         other => Err(type_error(name, "a vector", other)),
@@ -69,26 +69,17 @@ pub fn vector<'h>(name: &str, v: Value<'h>) -> Res<&'h Vector<'h>> {
 
 /// A map argument.
 #[inline]
-pub fn map<'h>(name: &str, v: Value<'h>) -> Res<&'h Map<'h>> {
+pub(crate) fn map<'h>(name: &str, v: Value<'h>) -> Res<&'h Map<'h>> {
     match v {
         Value::Map(m) => Ok(m),
         other => Err(type_error(name, "a map", other)),
     }
 }
 
-/// A set argument.
-#[inline]
-pub fn set<'h>(name: &str, v: Value<'h>) -> Res<&'h Map<'h>> {
-    match v {
-        Value::Set(m) => Ok(m),
-        other => Err(type_error(name, "a set", other)),
-    }
-}
-
 /// What can be walked, as a slice: a vector's elements, a map's entries as `[key value]` vectors and a set's members in
 /// key order, a string's characters (grapheme clusters), nothing for nil.
 #[inline]
-pub fn seq<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h [Value<'h>]> {
+pub(crate) fn seq<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h [Value<'h>]> {
     match v {
         Value::Vector(v) => Ok(v.items()),
         Value::Nil => Ok(&[]),

@@ -3,6 +3,7 @@
 use super::args::describe;
 use super::numbers::{MAX_LIMBS, limbs, prepare, to_bigint};
 use super::{Builtin, MANY};
+use crate::context::Ctx;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, Value};
 use num_bigint::BigInt;
@@ -69,7 +70,7 @@ impl Op {
     }
 }
 
-fn not<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn not<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Op { name: "bit-not", ..XOR }.apply(h, args[0], Value::Int(-1))
 }
 
@@ -89,12 +90,12 @@ fn shift_left<'h>(h: &'h Heap, name: &str, a: Value<'h>, n: usize) -> Res<Value<
     h.integer(&(to_bigint(a) << n))
 }
 
-fn left<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn left<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let a = integer("bit-shift-left", args[0])?;
     shift_left(h, "bit-shift-left", a, places("bit-shift-left", args[1])?)
 }
 
-fn right<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn right<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let a = integer("bit-shift-right", args[0])?;
     let n = places("bit-shift-right", args[1])?;
     match a {
@@ -112,22 +113,22 @@ fn mask<'h>(h: &'h Heap, name: &str, n: Value<'h>) -> Res<Value<'h>> {
     shift_left(h, name, Value::Int(1), places(name, n)?)
 }
 
-fn set<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn set<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let a = integer("bit-set", args[0])?;
     Op { name: "bit-set", ..OR }.apply(h, a, mask(h, "bit-set", args[1])?)
 }
 
-fn clear<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn clear<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let a = integer("bit-clear", args[0])?;
     Op { name: "bit-clear", ..AND_NOT }.apply(h, a, mask(h, "bit-clear", args[1])?)
 }
 
-fn flip<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn flip<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let a = integer("bit-flip", args[0])?;
     Op { name: "bit-flip", ..XOR }.apply(h, a, mask(h, "bit-flip", args[1])?)
 }
 
-fn test<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn test<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let a = integer("bit-test", args[0])?;
     let n = places("bit-test", args[1])?;
     Ok(Value::Bool(match a {
@@ -198,7 +199,7 @@ mod tests {
 
     #[test]
     fn shifts_agree_with_multiplication() {
-        let h = Heap::new(1, 1 << 24);
+        let h = Ctx::new(Heap::new(1, 1 << 24));
         for x in [1i64, -1, 3, i64::MAX, i64::MIN, i64::MIN + 1] {
             for n in [0i64, 1, 31, 32, 62, 63, 64, 200] {
                 let up = left(&h, &[Value::Int(x), Value::Int(n)]).unwrap();
@@ -210,7 +211,7 @@ mod tests {
 
     #[test]
     fn absurd_shifts_end_at_once() {
-        let h = Heap::new(1, 1 << 24);
+        let h = Ctx::new(Heap::new(1, 1 << 24));
         let huge = Value::Int(i64::MAX);
         assert!(left(&h, &[Value::Int(1), huge]).is_err());
         assert!(matches!(left(&h, &[Value::Int(0), huge]), Ok(Value::Int(0))));

@@ -3,6 +3,7 @@
 use super::args::{describe, fault};
 use super::numbers::{charge_comparison, greater, greater_eq, less, less_eq};
 use super::{Builtin, MANY};
+use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, TimeValue, Value, Work, compare_numbers};
@@ -11,7 +12,7 @@ use std::cmp::Ordering;
 /// `(compare a b)`: nil before everything else; numbers, strings, keywords, booleans, times among themselves; vectors by
 /// length, then element by element. Anything else is a type error, NaN too.
 #[inline]
-pub fn compare_values<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
+pub(crate) fn compare_values<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => Ok(a.cmp(&b)),
         (Value::Vector(_), Value::Vector(_)) => compare_vectors(h, a, b),
@@ -89,38 +90,6 @@ pub(super) fn compare_texts(a: &str, b: &str) -> Ordering {
     unit(a).cmp(&unit(b)).then_with(|| a.cmp(b))
 }
 
-pub use crate::heap::merge_sort;
-
-pub use crate::cost::sorted as sort_cost;
-
-/// A vector of the values in their natural order; equal ones keep their order.
-pub fn sort_values<'h>(h: &'h Heap, items: &[Value<'h>]) -> Res<Value<'h>> {
-    let n = items.len();
-    h.charge(sort_cost(n))?;
-    if items.iter().all(|v| matches!(v, Value::Int(_))) {
-        return sort_plain(h, items, |v| if let Value::Int(i) = v { i } else { 0 });
-    }
-    // The copy, and the vector at the end.
-    h.room(n.saturating_mul(32))?;
-    let mut sorted = items.to_vec();
-    merge_sort(h, &mut sorted, |a, b| compare_values(h, a, b))?;
-    h.vector(&sorted)
-}
-
-/// Integers sort by the standard library: their order cannot fail.
-fn sort_plain<'h>(h: &'h Heap, items: &[Value<'h>], key: impl Fn(Value<'h>) -> i64) -> Res<Value<'h>> {
-    h.room(items.len().saturating_mul(24))?;
-    let mut keys: Vec<i64> = items.iter().map(|&v| key(v)).collect();
-    // It sorts so many in less than a millisecond.
-    const PIECE: usize = 1 << 15;
-    for piece in keys.chunks_mut(PIECE) {
-        h.look()?;
-        piece.sort_unstable();
-    }
-    crate::heap::merge_runs(h, &mut keys, PIECE, |a, b| Ok(a.cmp(&b)))?;
-    h.vector_from(keys.len(), keys.into_iter().map(Value::Int))
-}
-
 /// Every argument equal to the first?
 fn all_equal<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<bool> {
     h.charge(args.len() as u64)?;
@@ -133,11 +102,11 @@ fn all_equal<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<bool> {
     Ok(true)
 }
 
-fn equal<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn equal<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Bool(all_equal(h, args)?))
 }
 
-fn not_equal<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn not_equal<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Bool(!all_equal(h, args)?))
 }
 
@@ -156,23 +125,23 @@ fn chain<'h>(
     Ok(Value::Bool(true))
 }
 
-fn less_chain<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn less_chain<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     chain(h, args, less)
 }
 
-fn less_eq_chain<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn less_eq_chain<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     chain(h, args, less_eq)
 }
 
-fn greater_chain<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn greater_chain<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     chain(h, args, greater)
 }
 
-fn greater_eq_chain<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn greater_eq_chain<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     chain(h, args, greater_eq)
 }
 
-fn compare<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn compare<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Int(compare_values(h, args[0], args[1])? as i64))
 }
 
@@ -217,6 +186,7 @@ pub(super) const TABLE: &[Builtin] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::heap::merge_sort;
 
     #[test]
     fn texts_are_ordered_by_utf16_units() {
@@ -230,18 +200,19 @@ mod tests {
 
     #[test]
     fn sorting_is_stable_and_fails_on_mixed_kinds() {
-        let h = Heap::new(1, 1 << 24);
+        let h = Ctx::new(Heap::new(1, 1 << 24));
         let mut items: Vec<(i32, usize)> = (0..1000).map(|i| ((i as i32 * 7919) % 13, i)).collect();
         merge_sort(&h, &mut items, |a, b| Ok(a.0.cmp(&b.0))).unwrap();
         assert!(items.windows(2).all(|w| w[0] <= w[1]));
-        let mixed: Vec<Value<'_>> =
+        let mut mixed: Vec<Value<'_>> =
             (0..100).map(|i| if i == 57 { Value::Bool(true) } else { Value::Float(f64::from(-i)) }).collect();
-        assert!(matches!(sort_values(&h, &mixed), Err(Fault::Error(e)) if e.reason == Reason::TypeError));
+        let sorted = merge_sort(&h, &mut mixed, |a, b| compare_values(&h, a, b));
+        assert!(matches!(sorted, Err(Fault::Error(e)) if e.reason == Reason::TypeError));
     }
 
     #[test]
     fn deep_vectors_compare_without_native_stack() {
-        let h = Heap::new(1, 1 << 30);
+        let h = Ctx::new(Heap::new(1, 1 << 30));
         let nest = |leaf| (0..200_000).fold(Value::Int(leaf), |v, _| h.vector(&[v]).unwrap());
         assert_eq!(compare_values(&h, nest(1), nest(2)).unwrap(), Ordering::Less);
     }

@@ -1,12 +1,13 @@
 //! `describe`: the shape of data in a map of fixed size, whatever the size of the data.
 
-use super::characters;
 use super::numbers::charge_comparison;
 use super::preview::{CHARS, preview};
 use super::{Builtin, java};
+use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{Heap, Map, MapBuilder, Res, TimeValue, Value, compare_numbers};
 use crate::json::push;
+use crate::text::characters;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -108,7 +109,7 @@ fn count_value<'h>(count: usize) -> Value<'h> {
     Value::Int(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
-fn describe<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn describe<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let options = Options::read(h, args.get(1))?;
     let value = args[0];
     let mut summary = match value {
@@ -210,7 +211,7 @@ fn describe_rows<'h>(items: &[Value<'h>], options: &Options, summary: &mut Summa
     let keys = h.map_builder(columns.len())?;
     for (column, name) in columns.iter().zip(&names) {
         // The last rows come first, so that the examples are of them.
-        h.room(column.cells.len() * 16)?;
+        h.check_available(column.cells.len() * 16)?;
         let values: Vec<Value<'h>> = column.cells.iter().rev().map(|cell| cell.1).collect();
         let mut one = Summary::new(h)?;
         field(&mut one, &values, options)?;
@@ -263,7 +264,7 @@ struct Shown<'h> {
 fn sorted_entries<'h>(h: &'h Heap, map: &'h Map<'h>, caps: &mut BTreeSet<&'static str>) -> Res<Vec<Shown<'h>>> {
     let entries = map.entries(h)?;
     h.charge(cost::described(entries.len()))?;
-    h.room(entries.len().min(KEYS + 1).saturating_mul(std::mem::size_of::<Shown<'_>>() + CHARS))?;
+    h.check_available(entries.len().min(KEYS + 1).saturating_mul(std::mem::size_of::<Shown<'_>>() + CHARS))?;
     let mut first: Vec<Shown<'h>> = Vec::with_capacity(entries.len().min(KEYS + 1));
     for (key, value) in entries.iter() {
         let shown = show_key(h, key)?;
@@ -296,11 +297,11 @@ fn short(h: &Heap, text: &str) -> Res<String> {
     h.charge(text.len() as u64)?;
     let count = characters::count(h, text)?;
     if count <= CHARS {
-        h.room(text.len())?;
+        h.check_available(text.len())?;
         return Ok(text.to_owned());
     }
     let start = characters::first(h, text, CHARS)?;
-    h.room(start.len())?;
+    h.check_available(start.len())?;
     Ok(format!("{start}...({count} chars)"))
 }
 
@@ -309,7 +310,7 @@ fn short(h: &Heap, text: &str) -> Res<String> {
 fn names<'k, 'h: 'k>(h: &'h Heap, keys: impl Iterator<Item = (Value<'h>, &'k str)>) -> Res<Vec<String>> {
     let keys: Vec<(Value<'h>, &str)> = keys.collect();
     h.charge(cost::described(keys.len()))?;
-    h.room(keys.len() * (CHARS + 64))?;
+    h.check_available(keys.len() * (CHARS + 64))?;
     let mut alike: BTreeMap<&str, Vec<&'static str>> = BTreeMap::new();
     for &(key, shown) in &keys {
         alike.entry(shown).or_default().push(type_name(key));
@@ -539,7 +540,7 @@ impl<'h> Walk<'h> {
                     self.caps.insert("max_paths");
                     continue;
                 }
-                h.room(path.len() * 2 + 256)?;
+                h.check_available(path.len() * 2 + 256)?;
                 self.found.insert(path.clone(), Vec::new());
             }
             if self.values >= PATH_VALUES {
@@ -564,7 +565,7 @@ impl<'h> Walk<'h> {
             if found.is_empty() {
                 continue;
             }
-            h.room(found.len() * 16)?;
+            h.check_available(found.len() * 16)?;
             let values: Vec<Value<'h>> = found.iter().map(|cell| cell.1).collect();
             let present = found.chunk_by(|a, b| a.0 == b.0).count();
             let mut one = Summary::new(h)?;

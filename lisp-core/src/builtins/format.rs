@@ -1,12 +1,13 @@
 //! `format`: text with places for values.
 
 use super::args::{fault, string};
-use super::characters;
-use super::print::to_str;
-use super::{Builtin, MANY, long_division};
+use super::{Builtin, MANY};
+use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, TextBuf, Value};
+use crate::text::characters;
+use crate::text::{number, to_str};
 
 /// The rows of this area.
 pub(super) const TABLE: &[Builtin] = &[Builtin::native("format", 1, MANY, "(format text & values)", format).doc(
@@ -36,7 +37,7 @@ struct Field {
     precision: Option<usize>,
 }
 
-fn format<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn format<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let Some((&text, mut values)) = args.split_first() else {
         return Err(fault(Reason::ArityError, "format takes at least 1 argument(s), got 0"));
     };
@@ -237,10 +238,10 @@ fn radix<'h>(h: &'h Heap, letter: char, value: Value<'h>) -> Res<String> {
 fn big_text<'h>(h: &'h Heap, value: Value<'h>, radix: u32) -> Res<String> {
     let Value::Big(big) = value else { return Ok(String::new()) };
     if radix != 10 {
-        return long_division::in_base(h, big, radix);
+        return number::in_base(h, big, radix);
     }
     let mut out = TextBuf::new(h);
-    long_division::decimal(h, big, &mut out)?;
+    number::decimal(h, big, &mut out)?;
     Ok(out.into_string())
 }
 
@@ -278,7 +279,7 @@ fn scientific(f: f64, precision: usize) -> String {
 mod tests {
     use super::*;
 
-    fn text<'h>(h: &'h Heap, form: &str, values: &[Value<'h>]) -> Result<String, Reason> {
+    fn text<'h>(h: &'h Ctx, form: &str, values: &[Value<'h>]) -> Result<String, Reason> {
         let mut args = vec![h.str(form).expect("there is room")];
         args.extend_from_slice(values);
         match format(h, &args) {
@@ -290,7 +291,7 @@ mod tests {
 
     #[test]
     fn fields() -> Res<()> {
-        let h = Heap::new(1, usize::MAX / 2);
+        let h = Ctx::new(Heap::new(1, usize::MAX / 2));
         let float = Value::Float;
         let s = h.str("äb")?;
         for (form, value, answer) in [
@@ -324,7 +325,7 @@ mod tests {
 
     #[test]
     fn faults() {
-        let h = Heap::new(1, usize::MAX / 2);
+        let h = Ctx::new(Heap::new(1, usize::MAX / 2));
         let one = [Value::Int(1)];
         for form in [
             "%",

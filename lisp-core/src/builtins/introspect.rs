@@ -6,8 +6,9 @@
 use super::args::type_error;
 use super::special::{CONSTANTS, SPECIAL_FORMS};
 use super::{Builtin, BuiltinId};
+use crate::context::Ctx;
 use crate::cost;
-use crate::heap::{Heap, Res, TextBuf, Value};
+use crate::heap::{Res, TextBuf, Value};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -109,7 +110,7 @@ fn name_arg<'h>(function: &str, v: Value<'h>) -> Res<&'h str> {
     }
 }
 
-fn apropos<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn apropos<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let text = name_arg("apropos", args.first().copied().unwrap_or(Value::Nil))?;
     h.charge(cost::scanned(text.len()))?;
     let wanted = text.trim();
@@ -132,7 +133,7 @@ fn apropos<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.vector(found.items())
 }
 
-fn doc<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn doc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = name_arg("doc", args.first().copied().unwrap_or(Value::Nil))?;
     let mut out = TextBuf::new(h);
     let Some(page) = page_of(name) else {
@@ -153,19 +154,19 @@ fn doc<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     print(h, &out)
 }
 
-fn dir<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn dir<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if let Some(&namespace) = args.first() {
         name_arg("dir", namespace)?;
     }
     h.vector(&[])
 }
 
-fn export_meta<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn export_meta<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     name_arg("export-meta", args.first().copied().unwrap_or(Value::Nil))?;
     Ok(Value::Nil)
 }
 
-fn source<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn source<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = name_arg("source", args.first().copied().unwrap_or(Value::Nil))?;
     let mut out = TextBuf::new(h);
     out.push_all(&["No source available for \"", name, "\"."])?;
@@ -173,7 +174,7 @@ fn source<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 /// Prints a line. All that can fail comes first.
-fn print<'h>(h: &'h Heap, line: &TextBuf<'h>) -> Res<Value<'h>> {
+fn print<'h>(h: &'h Ctx, line: &TextBuf<'h>) -> Res<Value<'h>> {
     h.charge(cost::scanned(line.as_str().len()))?;
     h.print(line.as_str())?;
     Ok(Value::Nil)
@@ -182,9 +183,10 @@ fn print<'h>(h: &'h Heap, line: &TextBuf<'h>) -> Res<Value<'h>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::heap::Heap;
 
     fn printed(name: &str) -> String {
-        let h = Heap::new(1, usize::MAX / 2);
+        let h = Ctx::new(Heap::new(1, usize::MAX / 2));
         h.prints.borrow_mut().line_chars = 2_000;
         doc(&h, &[h.str(name).expect("there is room")]).expect("there is room");
         h.prints.borrow_mut().take().concat()

@@ -2,7 +2,8 @@
 
 use super::Builtin;
 use super::java::{double, wrong_type};
-use crate::heap::{Heap, Res, Value};
+use crate::context::Ctx;
+use crate::heap::{Res, Value};
 
 const fn function(
     name: &'static str,
@@ -77,7 +78,7 @@ fn pair(name: &str, args: &[Value<'_>]) -> Res<Pair> {
     }
 }
 
-fn abs<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn abs<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
         // As in Java the least integer has no absolute value of its kind and stays as it is.
         Value::Int(i) => Ok(Value::Int(i.wrapping_abs())),
@@ -86,15 +87,15 @@ fn abs<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn ceil<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn ceil<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Float(double("Math/ceil", args[0])?.ceil()))
 }
 
-fn floor<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn floor<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Float(double("Math/floor", args[0])?.floor()))
 }
 
-fn max<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn max<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(match pair("Math/max", args)? {
         Pair::Ints(a, b) => Value::Int(a.max(b)),
         Pair::Floats(a, b) => Value::Float(match () {
@@ -105,7 +106,7 @@ fn max<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     })
 }
 
-fn min<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn min<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(match pair("Math/min", args)? {
         Pair::Ints(a, b) => Value::Int(a.min(b)),
         Pair::Floats(a, b) => Value::Float(match () {
@@ -116,7 +117,7 @@ fn min<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     })
 }
 
-fn pow<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn pow<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (base, exponent) = (double("Math/pow", args[0])?, double("Math/pow", args[1])?);
     // Where Java differs from the usual function: 1 to the power of NaN or of infinity is NaN.
     let undefined = exponent.is_nan() || (exponent.is_infinite() && base.abs() == 1.0);
@@ -124,7 +125,7 @@ fn pow<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the cast saturates, and makes 0 of NaN, as Java does")]
-fn round<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn round<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let Value::Float(f) = args[0] else { return Err(wrong_type("Math/round", "a float", args[0])) };
     // Adding a half first would round some large whole floats up.
     let whole = f.trunc();
@@ -137,10 +138,10 @@ fn round<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Int(nearest as i64))
 }
 
-fn sqrt<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn sqrt<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Float(double("Math/sqrt", args[0])?.sqrt()))
 }
 
-fn current_time_millis<'h>(h: &'h Heap, _: &[Value<'h>]) -> Res<Value<'h>> {
-    h.clock().map(Value::Int)
+fn current_time_millis<'h>(h: &'h Ctx, _: &[Value<'h>]) -> Res<Value<'h>> {
+    h.now().map(Value::Int)
 }

@@ -3,6 +3,7 @@
 
 use super::Builtin;
 use super::java::{null, out_of_domain, text};
+use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{Heap, Res, Value};
 
@@ -60,11 +61,11 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-fn parse_int<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn parse_int<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     integer(h, "Integer/parseInt", args[0], i64::from(i32::MIN), i64::from(i32::MAX))
 }
 
-fn parse_long<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn parse_long<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     integer(h, "Long/parseLong", args[0], i64::MIN, i64::MAX)
 }
 
@@ -116,11 +117,11 @@ fn decimal_digit(c: char) -> Option<u32> {
     Some(code - zero).filter(|&digit| digit < 10)
 }
 
-fn parse_double<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn parse_double<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     floating(h, "Double/parseDouble", args[0], &Format { bits: 53, least: -1_074 }, |text| text.parse().ok())
 }
 
-fn parse_float<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn parse_float<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     // Rounded once, to 32 bits: by way of 64 bits it would be rounded twice.
     let decimal = |text: &str| text.parse::<f32>().ok().map(f64::from);
     floating(h, "Float/parseFloat", args[0], &Format { bits: 24, least: -149 }, decimal)
@@ -250,7 +251,7 @@ fn nearest(mantissa: u64, exponent: i64, inexact: bool, format: &Format) -> f64 
     if format.bits == 24 && number > f64::from(f32::MAX) { f64::INFINITY } else { number }
 }
 
-fn parse_boolean<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn parse_boolean<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(1)?;
     let text = text("Boolean/parseBoolean", args[0])?.unwrap_or_default();
     Ok(Value::Bool(text.eq_ignore_ascii_case("true")))

@@ -3,10 +3,11 @@
 
 use super::Builtin;
 use super::java::{int, null, out_of_domain, text};
-use super::scan;
+use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, Value};
+use crate::text::scan;
 
 const fn method(
     name: &'static str,
@@ -119,7 +120,7 @@ fn two_texts<'h>(h: &'h Heap, name: &str, args: &[Value<'h>]) -> Res<(&'h str, &
     Ok((receiver, other))
 }
 
-fn length<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn length<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let text = text(".length", args[0])?.ok_or_else(|| null(".length"))?;
     h.charge(cost::scanned(text.len()))?;
     Ok(Value::Int(units(h, text)?))
@@ -133,7 +134,7 @@ fn unit_at<'h>(h: &'h Heap, text: &str, byte: Option<usize>) -> Res<Value<'h>> {
     }
 }
 
-fn index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = ".indexOf";
     // The types of all arguments come before nil.
     let from = match args.get(2) {
@@ -153,27 +154,27 @@ fn index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     unit_at(h, receiver, found.map(|at| start + at))
 }
 
-fn last_index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn last_index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (receiver, part) = two_texts(h, ".lastIndexOf", args)?;
     unit_at(h, receiver, scan::rfind(h, receiver, part)?)
 }
 
-fn contains<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn contains<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (receiver, part) = two_texts(h, ".contains", args)?;
     Ok(Value::Bool(scan::find(h, receiver, part)?.is_some()))
 }
 
-fn starts_with<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn starts_with<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (receiver, part) = two_texts(h, ".startsWith", args)?;
     Ok(Value::Bool(receiver.starts_with(part)))
 }
 
-fn ends_with<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn ends_with<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (receiver, part) = two_texts(h, ".endsWith", args)?;
     Ok(Value::Bool(receiver.ends_with(part)))
 }
 
-fn substring<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn substring<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = ".substring";
     let receiver = text(name, args[0])?;
     let start = int(name, args[1])?;
@@ -201,7 +202,7 @@ fn substring<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn trim<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn trim<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let text = text(".trim", args[0])?.ok_or_else(|| null(".trim"))?;
     h.charge(cost::copied(text.len()))?;
     h.str_view(text.trim_matches(|c| c <= ' '))

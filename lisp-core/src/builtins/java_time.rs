@@ -1,13 +1,12 @@
 //! `java.time.LocalDate`, `Instant` and `Duration`, and `java.util.Date`: their bounded grammars and arithmetic.
-//!
-//! The calendar is the proleptic Gregorian one of these classes, with years up to 999,999,999 on both sides. Calendar
-//! libraries end near the year 9,999, so the few lines of day counting stand here.
 
 use super::java::{long, null, out_of_domain, text, wrong_type};
 use super::{Builtin, Native};
+use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, TimeValue, Value};
+use crate::text::dates::{DAY, DAYS, NANOS, days_of, is_date, parse_date, parse_instant};
 use regex::Regex;
 use std::cmp::Ordering;
 use std::sync::LazyLock;
@@ -141,67 +140,9 @@ const BOTH: [&[&str]; 2] = [
     &["LocalDate/isAfter", "java.time.LocalDate/isAfter", "Instant/isAfter", "java.time.Instant/isAfter"],
 ];
 
-const DAY: i64 = 86_400;
-const NANOS: u32 = 1_000_000_000;
-/// The first and the last day of a `LocalDate`.
-const DAYS: std::ops::RangeInclusive<i64> = -365_243_219_162..=365_241_780_471;
-/// The first and the last second of an `Instant`.
-const SECONDS: std::ops::RangeInclusive<i64> = -31_557_014_167_219_200..=31_556_889_864_403_199;
-
-// ---- the calendar ----
-
-/// Days since 1970-01-01. A year is taken to begin in March, so that the leap day is its last.
-fn days_of(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let month = if month > 2 { month - 3 } else { month + 9 };
-    let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
-    let in_year = (153 * month + 2) / 5 + day - 1;
-    era * 146_097 + year * 365 + year / 4 - year / 100 + in_year - 719_468
-}
-
-fn is_date(year: i64, month: i64, day: i64) -> bool {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let last = match month {
-        2 => 28 + i64::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return false,
-    };
-    (1..=last).contains(&day)
-}
-
 // ---- LocalDate ----
 
-/// A number of so many digits at the beginning of a text, and the rest.
-fn leading_digits(text: &str, count: usize) -> Option<(i64, &str)> {
-    let digits = text.get(..count)?;
-    if !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    Some((digits.parse().ok()?, &text[count..]))
-}
-
-/// A date in ISO-8601: four digits of the year, or a sign and up to ten.
-fn parse_date(text: &str, most: i64) -> Option<i64> {
-    let digits = text.trim_start_matches(['+', '-']);
-    let length = digits.bytes().take_while(|b| b.is_ascii_digit()).count();
-    let (lengths, sign) = match (text.len() - digits.len(), text.as_bytes().first()?) {
-        (0, _) => (4..=4, 1),
-        (1, b'+') => (5..=10, 1),
-        (1, _) => (4..=10, -1),
-        _ => return None,
-    };
-    if !lengths.contains(&length) {
-        return None;
-    }
-    let (year, rest) = leading_digits(digits, length)?;
-    let (month, rest) = leading_digits(rest.strip_prefix('-')?, 2)?;
-    let (day, rest) = leading_digits(rest.strip_prefix('-')?, 2)?;
-    let valid = rest.is_empty() && year <= most && (sign == 1 || year > 0) && is_date(sign * year, month, day);
-    valid.then(|| days_of(sign * year, month, day))
-}
-
-fn date_parse<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn date_parse<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "LocalDate/parse";
     let text = text(name, args[0])?.ok_or_else(|| null(name))?;
     h.charge(cost::DATE_READ)?;
@@ -251,17 +192,17 @@ fn legacy_date(name: &str, v: Value<'_>) -> Res<Option<i64>> {
     take(name, "a java.util.Date", v, |t| if let TimeValue::Date(ms) = t { Some(ms) } else { None })
 }
 
-fn to_epoch_day<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn to_epoch_day<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = ".toEpochDay";
     Ok(Value::Int(local_date(name, args[0])?.ok_or_else(|| null(name))?))
 }
 
-fn plus_days<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn plus_days<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (date, days) = (local_date(".plusDays", args[0])?, long(".plusDays", args[1])?);
     moved(h, ".plusDays", date, i128::from(days))
 }
 
-fn minus_days<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn minus_days<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (date, days) = (local_date(".minusDays", args[0])?, long(".minusDays", args[1])?);
     moved(h, ".minusDays", date, -i128::from(days))
 }
@@ -274,11 +215,11 @@ fn moved<'h>(h: &'h Heap, name: &str, date: Option<i64>, days: i128) -> Res<Valu
     }
 }
 
-fn is_before<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn is_before<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     ordered(".isBefore", args, Ordering::Less)
 }
 
-fn is_after<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn is_after<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     ordered(".isAfter", args, Ordering::Greater)
 }
 
@@ -305,71 +246,7 @@ fn no_order(name: &str, receiver: Value<'_>) -> crate::heap::Fault {
 
 // ---- Instant and Duration ----
 
-/// Hours, minutes, seconds and nanoseconds, the last two optional in that order, and the rest.
-struct Clock<'t> {
-    hour: i64,
-    minute: i64,
-    second: i64,
-    nano: u32,
-    rest: &'t str,
-}
-
-fn parse_clock(text: &str) -> Option<Clock<'_>> {
-    let (hour, rest) = leading_digits(text, 2)?;
-    let (minute, rest) = leading_digits(rest.strip_prefix(':')?, 2)?;
-    let (second, mut rest) = leading_digits(rest.strip_prefix(':')?, 2)?;
-    let mut nano = 0;
-    if let Some(fraction) = rest.strip_prefix('.') {
-        let length = fraction.bytes().take_while(|b| b.is_ascii_digit()).count();
-        if length > 9 {
-            return None;
-        }
-        nano = fraction[..length].bytes().fold(0, |sum, b| sum * 10 + u32::from(b - b'0'));
-        nano *= 10u32.pow(9 - u32::try_from(length).ok()?);
-        rest = &fraction[length..];
-    }
-    Some(Clock { hour, minute, second, nano, rest })
-}
-
-/// Seconds of an offset: `Z`, `+01:00` or `-01:00:30`, at most 18 hours.
-fn parse_offset(text: &str) -> Option<i64> {
-    if matches!(text, "Z" | "z") {
-        return Some(0);
-    }
-    let (sign, rest) = match text.as_bytes().first()? {
-        b'+' => (1, &text[1..]),
-        b'-' => (-1, &text[1..]),
-        _ => return None,
-    };
-    let (hour, rest) = leading_digits(rest, 2)?;
-    let (minute, rest) = leading_digits(rest.strip_prefix(':')?, 2)?;
-    let (second, rest) = if rest.is_empty() { (0, rest) } else { leading_digits(rest.strip_prefix(':')?, 2)? };
-    let seconds = hour * 3_600 + minute * 60 + second;
-    (rest.is_empty() && minute < 60 && second < 60 && seconds <= 18 * 3_600).then_some(sign * seconds)
-}
-
-fn parse_instant(text: &str) -> Option<(i64, u32)> {
-    let (date, rest) = text.rsplit_once(['T', 't'])?;
-    let days = parse_date(date, 1_000_000_000)?;
-    let clock = parse_clock(rest)?;
-    let offset = parse_offset(clock.rest)?;
-    let second = match (clock.hour, clock.minute, clock.second) {
-        // The end of the day, and the leap second, which is the second before it.
-        (24, 0, 0) if clock.nano == 0 => DAY,
-        (23, 59, 60) => DAY - 1,
-        (h, m, s) if h < 24 && m < 60 && s < 60 => h * 3_600 + m * 60 + s,
-        _ => return None,
-    };
-    let second = days * DAY + second - offset;
-    SECONDS.contains(&second).then_some((second, clock.nano))
-}
-
-/// Is it a point in time in ISO 8601, as `Instant/parse` reads it?
-pub fn is_instant_text(text: &str) -> bool {
-    parse_instant(text).is_some()
-}
-
-fn instant_parse<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn instant_parse<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "Instant/parse";
     let text = text(name, args[0])?.ok_or_else(|| null(name))?;
     h.charge(cost::copied(text.len()) + 8)?;
@@ -379,14 +256,14 @@ fn instant_parse<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn to_epoch_milli<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn to_epoch_milli<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = ".toEpochMilli";
     let (second, nano) = instant(name, args[0])?.ok_or_else(|| null(name))?;
     let ms = second.checked_mul(1_000).and_then(|ms| ms.checked_add(i64::from(nano / 1_000_000)));
     ms.map(Value::Int).ok_or_else(|| out_of_domain(name, "so many milliseconds do not fit in 64 bits"))
 }
 
-fn between<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn between<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "Duration/between";
     let both = (instant(name, args[0])?, instant(name, args[1])?);
     let (Some((from, from_nano)), Some((to, to_nano))) = both else { return Err(null(name)) };
@@ -395,7 +272,7 @@ fn between<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.time(TimeValue::Duration(to - from - i64::from(borrow), nano))
 }
 
-fn to_millis<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn to_millis<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = ".toMillis";
     let (second, nano) = duration(name, args[0])?;
     let nanos = i128::from(second) * i128::from(NANOS) + i128::from(nano);
@@ -403,7 +280,7 @@ fn to_millis<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     ms.map(Value::Int).map_err(|_| out_of_domain(name, "so many milliseconds do not fit in 64 bits"))
 }
 
-fn to_days<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn to_days<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Int(duration(".toDays", args[0])?.0 / DAY))
 }
 
@@ -412,15 +289,15 @@ fn to_days<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 /// Bytes of the longest text that is read as a date. There may be comments in it.
 const LONGEST_DATE: usize = 4_096;
 
-fn date_new<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn date_new<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "java.util.Date.";
     let ms = match args.first() {
-        None => h.clock()?,
+        None => h.now()?,
         Some(Value::Int(ms)) => *ms,
         Some(Value::Nil) => return Err(null(name)),
         Some(Value::Str(s)) => {
             h.charge(s.text.len().min(LONGEST_DATE) as u64 + cost::OLD_DATE_READ)?;
-            h.room(s.text.len().min(LONGEST_DATE) * 4)?;
+            h.check_available(s.text.len().min(LONGEST_DATE) * 4)?;
             Some(s.text)
                 .filter(|text| text.len() <= LONGEST_DATE)
                 .and_then(parse_legacy)
@@ -431,15 +308,15 @@ fn date_new<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.time(TimeValue::Date(ms))
 }
 
-fn get_time<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn get_time<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Int(legacy_date(".getTime", args[0])?.ok_or_else(|| null(".getTime"))?))
 }
 
-fn before<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn before<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     legacy_ordered(".before", args, Ordering::Less)
 }
 
-fn after<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn after<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     legacy_ordered(".after", args, Ordering::Greater)
 }
 

@@ -1,8 +1,9 @@
 //! `json/parse-string`, `json/parse-lines` and `json/generate-string`.
 
 use super::Builtin;
+use crate::context::Ctx;
 use crate::cost;
-use crate::heap::{Fault, Heap, Res, TextBuf, Value};
+use crate::heap::{Fault, Res, TextBuf, Value};
 use crate::json::{Duplicate, ReadError, ReadLimits, Reader, Style, write};
 
 pub(super) const TABLE: &[Builtin] = &[
@@ -42,14 +43,14 @@ fn lenient<'h>(result: Result<Value<'h>, ReadError>) -> Res<Value<'h>> {
     }
 }
 
-fn parse_string<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn parse_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
         Value::Str(s) => lenient(Reader::new(h, ReadLimits::default(), Duplicate::First).read(s.text)),
         _ => Ok(Value::Nil),
     }
 }
 
-fn parse_lines<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn parse_lines<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let Value::Str(s) = args[0] else { return Ok(Value::Nil) };
     h.charge(cost::scanned(s.text.len()) + 1)?;
     let values = h.vec_builder(16)?;
@@ -62,7 +63,7 @@ fn parse_lines<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     values.finish(h)
 }
 
-fn generate_string<'h>(h: &'h Heap, args: &[Value<'h>]) -> Result<Value<'h>, Fault> {
+fn generate_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Result<Value<'h>, Fault> {
     let mut out = TextBuf::new(h);
     write(h, args[0], Style::Strict, &mut out)?;
     out.finish()

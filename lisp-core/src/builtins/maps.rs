@@ -2,6 +2,7 @@
 
 use super::args::{self, describe, fault, type_error};
 use super::{Builtin, MANY};
+use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Entry, Fault, Heap, Map, Res, Value, Vector, Work};
@@ -9,7 +10,7 @@ use crate::heap::{Entry, Fault, Heap, Map, Res, Value, Vector, Work};
 /// What `coll` holds at `key`: a map's value, found flexibly, or a vector's element; `None` for everything else. A
 /// vector as the key of a map is a path into it. Calls of keywords and maps, and destructuring, read by this.
 #[inline]
-pub fn get<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<Value<'h>>> {
+pub(crate) fn get<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<Value<'h>>> {
     match (coll, key) {
         (Value::Map(_), Value::Vector(path)) => get_path(h, coll, path.items()),
         (Value::Map(m), key) => m.get_flexible(h, key),
@@ -20,7 +21,7 @@ pub fn get<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<Value
 
 /// What stands at the end of a path of keys; `None` where a step leads nowhere. A path inside a path is followed too,
 /// on a work list.
-pub fn get_path<'h>(h: &'h Heap, coll: Value<'h>, path: &'h [Value<'h>]) -> Res<Option<Value<'h>>> {
+pub(crate) fn get_path<'h>(h: &'h Heap, coll: Value<'h>, path: &'h [Value<'h>]) -> Res<Option<Value<'h>>> {
     let mut work: Work<'h, &'h [Value<'h>]> = Work::new(h);
     let (mut at, mut path) = (coll, path);
     loop {
@@ -48,7 +49,7 @@ pub fn get_path<'h>(h: &'h Heap, coll: Value<'h>, path: &'h [Value<'h>]) -> Res<
 
 /// The collection with `value` at the end of a path. Missing steps become maps; a vector grows by an element at its end
 /// only where `grow` says so. An empty path is the path of the key nil.
-pub fn assoc_path<'h>(
+pub(crate) fn assoc_path<'h>(
     h: &'h Heap,
     name: &str,
     root: Value<'h>,
@@ -117,7 +118,7 @@ fn index_of(name: &str, v: &Vector<'_>, key: Value<'_>, grow: bool) -> Res<usize
 }
 
 /// `(assoc coll key value)`
-pub fn put<'h>(h: &'h Heap, name: &str, coll: Value<'h>, key: Value<'h>, value: Value<'h>) -> Res<Value<'h>> {
+pub(crate) fn put<'h>(h: &'h Heap, name: &str, coll: Value<'h>, key: Value<'h>, value: Value<'h>) -> Res<Value<'h>> {
     match coll {
         Value::Map(m) => Ok(Value::Map(h.assoc(m, key, value)?)),
         Value::Vector(v) => {
@@ -144,7 +145,7 @@ fn not_associative(name: &str, coll: Value<'_>, key: Value<'_>) -> Fault {
     }
 }
 
-fn get_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn get_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let default = args.get(2).copied().unwrap_or(Value::Nil);
     match args[0] {
         // A map as an index is a map in the wrong place.
@@ -157,7 +158,7 @@ fn get_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn get_in<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn get_in<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let default = args.get(2).copied().unwrap_or(Value::Nil);
     let coll = match args[0] {
         coll @ Value::Map(_) => coll,
@@ -173,7 +174,7 @@ fn get_in<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn find<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn find<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
         Value::Nil => Ok(Value::Nil),
         coll @ (Value::Map(_) | Value::Vector(_)) => match get(h, coll, args[1])? {
@@ -184,7 +185,7 @@ fn find<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn contains<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn contains<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let found = match args[0] {
         Value::Nil => false,
         Value::Set(m) => m.contains(h, args[1])?,
@@ -214,7 +215,7 @@ fn contains<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Bool(found))
 }
 
-fn assoc<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn assoc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let [coll, pairs @ ..] = args else { return Err(pairs_expected("assoc", args.len())) };
     if !matches!(coll, Value::Nil | Value::Map(_) | Value::Vector(_)) {
         return Err(type_error("assoc", "a map or vector", *coll));
@@ -273,7 +274,7 @@ pub(super) fn with_entries<'h>(
     builder.finish(h)
 }
 
-fn assoc_in<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn assoc_in<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if !matches!(args[0], Value::Nil | Value::Map(_) | Value::Vector(_)) {
         return Err(type_error("assoc-in", "a map or vector", args[0]));
     }
@@ -285,7 +286,7 @@ fn assoc_in<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     assoc_path(h, "assoc-in", args[0], path, args[2], true)
 }
 
-fn dissoc<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn dissoc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let [coll, keys @ ..] = args else {
         return Err(fault(Reason::ArityError, "dissoc takes at least 1 argument, got 0"));
     };
@@ -306,7 +307,7 @@ fn dissoc<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn merge<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn merge<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args {
         [] | [Value::Nil | Value::Bool(false)] => return Ok(Value::Map(h.empty_map()?)),
         [one] => return Ok(*one),
@@ -330,7 +331,7 @@ fn merge<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn select_keys<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn select_keys<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let coll = match args[0] {
         coll @ (Value::Map(_) | Value::Nil) => coll,
         other => return Err(type_error("select-keys", "a map", other)),
@@ -368,15 +369,15 @@ fn parts<'h>(
     }
 }
 
-fn keys<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn keys<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     parts(h, "keys", args[0], |entry| entry.0)
 }
 
-fn vals<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn vals<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     parts(h, "vals", args[0], |entry| entry.1)
 }
 
-fn entries<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn entries<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let map = args::map("entries", args[0])?;
     let entries = args::seq(h, "entries", Value::Map(map))?;
     h.vector(entries)
@@ -393,15 +394,15 @@ fn entry<'h>(name: &str, v: Value<'h>) -> Res<(Value<'h>, Value<'h>)> {
     }
 }
 
-fn key<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn key<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(entry("key", args[0])?.0)
 }
 
-fn val<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn val<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(entry("val", args[0])?.1)
 }
 
-fn hash_map<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn hash_map<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if !args.len().is_multiple_of(2) {
         return Err(pairs_expected("hash-map", args.len()));
     }
@@ -409,7 +410,7 @@ fn hash_map<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.map(args.chunks_exact(2).map(|pair| (pair[0], pair[1])))
 }
 
-fn zipmap<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn zipmap<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (keys, vals) = (args::seq(h, "zipmap", args[0])?, args::seq(h, "zipmap", args[1])?);
     h.charge(cost::placed(keys.len().min(vals.len())))?;
     h.map(keys.iter().copied().zip(vals.iter().copied()))
@@ -539,7 +540,7 @@ mod tests {
 
     #[test]
     fn a_path_may_hold_paths_of_any_depth() {
-        let h = Heap::new(1, 1 << 30);
+        let h = Ctx::new(Heap::new(1, 1 << 30));
         let key = h.keyword("a").unwrap();
         let inner = h.map([(key, Value::Int(7))].into_iter()).unwrap();
         let path = (0..300_000).fold(key, |p, _| h.vector(&[p]).unwrap());
@@ -548,7 +549,7 @@ mod tests {
 
     #[test]
     fn merging_in_both_ways_gives_equal_maps() {
-        let h = Heap::new(1, 1 << 24);
+        let h = Ctx::new(Heap::new(1, 1 << 24));
         let numbers = |from: i64, to: i64| {
             h.map((0..(to - from) as usize).map(|i| (Value::Int(from + i as i64), Value::Int(1)))).unwrap()
         };

@@ -3,6 +3,7 @@
 use super::Builtin;
 use super::args::type_error;
 use super::numbers::{add, arithmetic, div, to_float, whole};
+use crate::context::Ctx;
 use crate::heap::{Heap, Res, Value};
 
 /// An integer for a number by a rounding of floats; infinities and NaN stay.
@@ -15,23 +16,23 @@ fn rounded<'h>(h: &'h Heap, name: &str, v: Value<'h>, round: fn(f64) -> f64) -> 
     }
 }
 
-fn floor<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn floor<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     rounded(h, "floor", args[0], f64::floor)
 }
 
-fn ceil<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn ceil<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     rounded(h, "ceil", args[0], f64::ceil)
 }
 
-fn round<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn round<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     rounded(h, "round", args[0], f64::round)
 }
 
-fn trunc<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn trunc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     rounded(h, "trunc", args[0], f64::trunc)
 }
 
-fn sqrt<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn sqrt<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match to_float(h, args[0])? {
         Some(x) => Ok(Value::Float(x.sqrt())),
         None => Err(type_error("sqrt", "a number", args[0])),
@@ -39,7 +40,7 @@ fn sqrt<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 /// `x` to the power of `y` as `java.lang.Math.pow` has it: unlike C's, 1 to a power that is NaN or infinite is NaN.
-pub fn power(x: f64, y: f64) -> f64 {
+pub(crate) fn power(x: f64, y: f64) -> f64 {
     if y == 0.0 {
         1.0
     } else if y.is_nan() || (x.abs() == 1.0 && y.is_infinite()) {
@@ -49,7 +50,7 @@ pub fn power(x: f64, y: f64) -> f64 {
     }
 }
 
-fn pow<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn pow<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match (to_float(h, args[0])?, to_float(h, args[1])?) {
         (Some(x), Some(y)) => Ok(Value::Float(power(x, y))),
         // The power 0 and negative bases are decided before the other argument is looked at.
@@ -82,11 +83,11 @@ fn total<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<(Value<'h>, i64)> {
     Ok((sum, count))
 }
 
-fn sum<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn sum<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(total(h, "sum", args[0])?.0)
 }
 
-fn avg<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn avg<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match total(h, "avg", args[0])? {
         (_, 0) => Ok(Value::Nil),
         (sum, count) => div(h, sum, Value::Int(count)),

@@ -4,15 +4,15 @@
 pub use crate::code::BuiltinId;
 
 use crate::Table;
+use crate::context::Ctx;
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, Heap, Res, Value};
+use crate::heap::{Fault, Res, Value};
 use crate::stack::Start;
 use std::sync::LazyLock;
 
-pub mod args;
-pub mod bits;
-pub mod characters;
-pub mod comparison;
+pub(crate) mod args;
+pub(crate) mod bits;
+pub(crate) mod comparison;
 mod describe;
 mod introspect;
 pub(crate) mod java;
@@ -21,36 +21,35 @@ mod java_parse;
 mod java_text;
 pub(crate) mod java_time;
 mod json;
-pub mod maps;
-pub mod math;
-pub mod numbers;
-pub mod predicates;
-pub mod print;
-pub mod seqs;
-pub mod sets;
-pub mod slices;
+pub(crate) mod maps;
+pub(crate) mod math;
+pub(crate) mod numbers;
+pub(crate) mod predicates;
+mod print;
+pub(crate) use print::text_of;
+pub(crate) mod seqs;
+pub(crate) mod sets;
+pub(crate) mod slices;
 pub mod special;
 mod unknown;
 
 pub(crate) use introspect::TAKES_NAMES;
-pub use java_time::is_instant_text;
 pub(crate) use unknown::unknown_name;
 pub use unknown::{near_names, repair};
 mod format;
 pub(crate) mod long_division;
 mod parse;
 mod preview;
-pub mod regex;
-pub mod scan;
-pub mod strings;
+pub(crate) mod regex;
+pub(crate) mod strings;
 
 /// A first-order function. It must allocate everything before its first visible effect: when it fails with
 /// [`Fault::Collect`] or [`Fault::Pause`] it is run again from the start.
-pub type Native = for<'h> fn(&'h Heap, &[Value<'h>]) -> Res<Value<'h>>;
+pub(crate) type Native = for<'h> fn(&'h Ctx, &[Value<'h>]) -> Res<Value<'h>>;
 
 /// How a built-in is done.
 #[derive(Clone, Copy)]
-pub enum Imp {
+pub(crate) enum Imp {
     /// By a leaf in Rust.
     Native(Native),
     /// By a function that calls functions, which this starts.
@@ -79,7 +78,7 @@ pub struct Builtin {
     /// Programs and what they answer, run as tests. An answer that begins with `!` is an error's reason.
     pub examples: &'static [(&'static str, &'static str)],
     /// How it is done.
-    pub imp: Imp,
+    pub(crate) imp: Imp,
 }
 
 /// No upper limit to the number of arguments.
@@ -87,7 +86,7 @@ pub const MANY: u8 = u8::MAX;
 
 impl Builtin {
     /// A row for a leaf in the core namespace; the other fields have setters.
-    pub const fn native(name: &'static str, min: u8, max: u8, usage: &'static str, imp: Native) -> Self {
+    pub(crate) const fn native(name: &'static str, min: u8, max: u8, usage: &'static str, imp: Native) -> Self {
         Builtin { name, aliases: &[], namespace: "", min, max, usage, doc: "", examples: &[], imp: Imp::Native(imp) }
     }
 
@@ -97,27 +96,27 @@ impl Builtin {
     }
 
     /// A row for a function of the prelude.
-    pub const fn prelude(name: &'static str, min: u8, max: u8, usage: &'static str) -> Self {
+    pub(crate) const fn prelude(name: &'static str, min: u8, max: u8, usage: &'static str) -> Self {
         Builtin { name, aliases: &[], namespace: "", min, max, usage, doc: "", examples: &[], imp: Imp::Prelude }
     }
 
     /// Adds other names.
     #[must_use]
-    pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
+    pub(crate) const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self
     }
 
     /// Says which namespace besides the core holds it.
     #[must_use]
-    pub const fn namespace(mut self, namespace: &'static str) -> Self {
+    pub(crate) const fn namespace(mut self, namespace: &'static str) -> Self {
         self.namespace = namespace;
         self
     }
 
     /// Adds the line that says what it does, and the examples.
     #[must_use]
-    pub const fn doc(mut self, doc: &'static str, examples: &'static [(&'static str, &'static str)]) -> Self {
+    pub(crate) const fn doc(mut self, doc: &'static str, examples: &'static [(&'static str, &'static str)]) -> Self {
         self.doc = doc;
         self.examples = examples;
         self

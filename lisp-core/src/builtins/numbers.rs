@@ -3,6 +3,7 @@
 
 use super::args::{describe, fault, type_error};
 use super::{Builtin, MANY, long_division};
+use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, Value, compare_numbers};
@@ -12,7 +13,7 @@ use std::cmp::Ordering;
 
 /// The most limbs of 32 bits that an integer has: about 315,000 decimal digits. One operation on the largest integers
 /// then stays far below a second.
-pub const MAX_LIMBS: usize = 1 << 15;
+pub(crate) const MAX_LIMBS: usize = 1 << 15;
 
 /// The operations that have a slow path.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,7 +35,7 @@ impl Op {
 
 /// `(+ a b)`
 #[inline]
-pub fn add<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
+pub(crate) fn add<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
     match (a, b) {
         (Value::Int(x), Value::Int(y)) => match x.checked_add(y) {
             Some(sum) => Ok(Value::Int(sum)),
@@ -49,7 +50,7 @@ pub fn add<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
 
 /// `(- a b)`
 #[inline]
-pub fn sub<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
+pub(crate) fn sub<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
     match (a, b) {
         (Value::Int(x), Value::Int(y)) => match x.checked_sub(y) {
             Some(difference) => Ok(Value::Int(difference)),
@@ -64,7 +65,7 @@ pub fn sub<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
 
 /// `(* a b)`
 #[inline]
-pub fn mul<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
+pub(crate) fn mul<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
     match (a, b) {
         (Value::Int(x), Value::Int(y)) => match x.checked_mul(y) {
             Some(product) => Ok(Value::Int(product)),
@@ -79,7 +80,7 @@ pub fn mul<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
 
 /// `(/ a b)`: always a float. Division by an integer zero fails, by a float zero it follows IEEE 754.
 #[inline]
-pub fn div<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
+pub(crate) fn div<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
     match (a, b) {
         (Value::Int(x), Value::Int(y)) if y != 0 => Ok(Value::Float(x as f64 / y as f64)),
         (Value::Float(x), Value::Float(y)) => Ok(Value::Float(x / y)),
@@ -91,7 +92,7 @@ pub fn div<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
 
 /// `(inc a)`
 #[inline]
-pub fn inc<'h>(h: &'h Heap, a: Value<'h>) -> Res<Value<'h>> {
+pub(crate) fn inc<'h>(h: &'h Heap, a: Value<'h>) -> Res<Value<'h>> {
     match a {
         Value::Int(x) if x != i64::MAX => Ok(Value::Int(x + 1)),
         _ => step(h, "inc", Op::Add, a),
@@ -100,7 +101,7 @@ pub fn inc<'h>(h: &'h Heap, a: Value<'h>) -> Res<Value<'h>> {
 
 /// `(dec a)`
 #[inline]
-pub fn dec<'h>(h: &'h Heap, a: Value<'h>) -> Res<Value<'h>> {
+pub(crate) fn dec<'h>(h: &'h Heap, a: Value<'h>) -> Res<Value<'h>> {
     match a {
         Value::Int(x) if x != i64::MIN => Ok(Value::Int(x - 1)),
         _ => step(h, "dec", Op::Sub, a),
@@ -109,7 +110,7 @@ pub fn dec<'h>(h: &'h Heap, a: Value<'h>) -> Res<Value<'h>> {
 
 /// `(< a b)`; false with NaN.
 #[inline]
-pub fn less<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<bool> {
+pub(crate) fn less<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<bool> {
     match (a, b) {
         (Value::Int(x), Value::Int(y)) => Ok(x < y),
         (Value::Float(x), Value::Float(y)) => Ok(x < y),
@@ -119,7 +120,7 @@ pub fn less<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<bool> {
 
 /// `(<= a b)`; false with NaN.
 #[inline]
-pub fn less_eq<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<bool> {
+pub(crate) fn less_eq<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<bool> {
     match (a, b) {
         (Value::Int(x), Value::Int(y)) => Ok(x <= y),
         (Value::Float(x), Value::Float(y)) => Ok(x <= y),
@@ -129,7 +130,7 @@ pub fn less_eq<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<bool> {
 
 /// `(> a b)`; false with NaN.
 #[inline]
-pub fn greater<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<bool> {
+pub(crate) fn greater<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<bool> {
     match (a, b) {
         (Value::Int(x), Value::Int(y)) => Ok(x > y),
         (Value::Float(x), Value::Float(y)) => Ok(x > y),
@@ -139,7 +140,7 @@ pub fn greater<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<bool> {
 
 /// `(>= a b)`; false with NaN.
 #[inline]
-pub fn greater_eq<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<bool> {
+pub(crate) fn greater_eq<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<bool> {
     match (a, b) {
         (Value::Int(x), Value::Int(y)) => Ok(x >= y),
         (Value::Float(x), Value::Float(y)) => Ok(x >= y),
@@ -217,7 +218,7 @@ pub(super) fn prepare(h: &Heap, name: &str, result_limbs: usize, work: u64) -> R
         .into());
     }
     h.charge(work)?;
-    h.room(result_limbs * 16 + 64)
+    h.check_available(result_limbs * 16 + 64)
 }
 
 /// A copy of an integer for arithmetic. [`prepare`] comes first.
@@ -233,7 +234,7 @@ pub(super) fn to_bigint(v: Value<'_>) -> BigInt {
 pub(super) fn to_float<'h>(h: &'h Heap, v: Value<'h>) -> Res<Option<f64>> {
     if let Value::Big(b) = v {
         h.charge(b.limbs.len() as u64)?;
-        h.room(b.limbs.len() * 8)?;
+        h.check_available(b.limbs.len() * 8)?;
     }
     Ok(v.as_f64())
 }
@@ -298,7 +299,7 @@ fn step<'h>(h: &'h Heap, name: &str, op: Op, a: Value<'h>) -> Res<Value<'h>> {
 }
 
 /// `(- a)`
-pub fn negate<'h>(h: &'h Heap, a: Value<'h>) -> Res<Value<'h>> {
+pub(crate) fn negate<'h>(h: &'h Heap, a: Value<'h>) -> Res<Value<'h>> {
     match a {
         Value::Float(x) => Ok(Value::Float(-x)),
         _ => sub(h, Value::Int(0), a),
@@ -373,7 +374,7 @@ fn divide_integers<'h>(h: &'h Heap, name: &str, part: Part, a: Value<'h>, b: Val
     let (x, y) = (limbs(a), limbs(b));
     prepare(h, name, x.max(y), x.max(y) as u64)?;
     // The copies, the limbs of both, the quotient under construction.
-    h.room((x + y) * 24 + 64)?;
+    h.check_available((x + y) * 24 + 64)?;
     let (x, y) = (to_bigint(a), to_bigint(b));
     let (quotient, rem) = long_division::div_rem(h, &x, &y)?;
     h.integer(&match part {
@@ -404,7 +405,7 @@ fn fold<'h>(
     Ok(result)
 }
 
-fn sum_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn sum_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args {
         [] => Ok(Value::Int(0)),
         [one] if one.is_number() => Ok(*one),
@@ -417,7 +418,7 @@ fn sum_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn difference_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn difference_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args {
         [one] => negate(h, *one),
         [first, rest @ ..] => fold(h, *first, rest, sub),
@@ -425,7 +426,7 @@ fn difference_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn product_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn product_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args {
         [] => Ok(Value::Int(1)),
         [one] if one.is_number() => Ok(*one),
@@ -434,7 +435,7 @@ fn product_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn quotient_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn quotient_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args {
         [one] => div(h, Value::Int(1), *one),
         [first, rest @ ..] => fold(h, *first, rest, div),
@@ -442,27 +443,27 @@ fn quotient_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn inc_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn inc_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     inc(h, args[0])
 }
 
-fn dec_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn dec_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     dec(h, args[0])
 }
 
-fn quot<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn quot<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     divide(h, Part::Quot, args)
 }
 
-fn rem<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn rem<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     divide(h, Part::Rem, args)
 }
 
-fn modulo<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn modulo<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     divide(h, Part::Mod, args)
 }
 
-fn abs<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn abs<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
         Value::Int(x) if x >= 0 => Ok(Value::Int(x)),
         Value::Float(x) => Ok(Value::Float(x.abs())),
@@ -490,16 +491,16 @@ fn extreme<'h>(h: &'h Heap, name: &str, wanted: Ordering, args: &[Value<'h>]) ->
     Ok(best)
 }
 
-fn max<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn max<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     extreme(h, "max", Ordering::Greater, args)
 }
 
-fn min<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn min<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     extreme(h, "min", Ordering::Less, args)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the float is within 32 bits; `int` takes its whole part")]
-fn int<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn int<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let beyond = |text: &dyn std::fmt::Display| {
         Error::new(Reason::ArithmeticError, format!("int: {text} does not fit in 32 bits"))
             .hint("use trunc, floor or round for large numbers")
@@ -529,7 +530,7 @@ fn int<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Int(i64::from(small)))
 }
 
-fn double<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn double<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match to_float(h, args[0])? {
         Some(x) => Ok(Value::Float(x)),
         None => Err(type_error("double", "a number", args[0])),
@@ -604,8 +605,8 @@ pub(super) const TABLE: &[Builtin] = &[
 mod tests {
     use super::*;
 
-    fn heap() -> Heap {
-        Heap::new(1, 1 << 24)
+    fn heap() -> Ctx {
+        Ctx::new(Heap::new(1, 1 << 24))
     }
 
     #[test]
@@ -646,7 +647,7 @@ mod tests {
 
     #[test]
     fn squaring_is_bounded_by_memory_too() {
-        let h = Heap::new(1, 4_000);
+        let h = Ctx::new(Heap::new(1, 4_000));
         let mut a = Value::Int(3);
         let error = loop {
             match mul(&h, a, a) {

@@ -1,8 +1,9 @@
 //! Numbers and booleans from text. What cannot be read is nil, never an error.
 
 use super::Builtin;
+use crate::context::Ctx;
 use crate::cost;
-use crate::heap::{Heap, Res, Value};
+use crate::heap::{Res, Value};
 
 /// The rows of this area.
 pub(super) const TABLE: &[Builtin] = &[
@@ -69,19 +70,19 @@ fn after_digits(text: &str) -> Option<&str> {
     (rest.len() < text.len()).then_some(rest)
 }
 
-fn parse_long<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn parse_long<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let &[Value::Str(s)] = args else { return Ok(Value::Nil) };
     h.charge(cost::scanned(s.text.len()))?;
     Ok(long(s.text).map_or(Value::Nil, Value::Int))
 }
 
-fn parse_double<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn parse_double<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let &[Value::Str(s)] = args else { return Ok(Value::Nil) };
     h.charge(cost::parsed(s.text.len()))?;
     Ok(double(s.text).map_or(Value::Nil, Value::Float))
 }
 
-fn parse_boolean<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn parse_boolean<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(match args.first().and_then(|v| v.as_str()) {
         Some("true") => Value::Bool(true),
         Some("false") => Value::Bool(false),

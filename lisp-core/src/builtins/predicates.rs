@@ -1,8 +1,9 @@
 //! Questions about values, and `boolean`, `not`, `type`, `identity`.
 
-use super::characters;
 use super::{Builtin, MANY};
-use crate::heap::{Heap, Res, Value};
+use crate::context::Ctx;
+use crate::heap::{Res, Value};
+use crate::text::characters;
 
 fn answer<'h>(yes: bool) -> Res<Value<'h>> {
     Ok(Value::Bool(yes))
@@ -41,12 +42,12 @@ fn is_function(v: Value<'_>) -> bool {
     matches!(v, Value::Closure(_) | Value::Builtin(_) | Value::Composed(_) | Value::Tool(_))
 }
 
-fn is_char<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn is_char<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let Value::Str(s) = args[0] else { return answer(false) };
     answer(characters::is_one(h, s.text)?)
 }
 
-fn all_distinct<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn all_distinct<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(args.len() as u64)?;
     let seen = h.map_builder(args.len())?;
     for (i, &arg) in args.iter().enumerate() {
@@ -57,7 +58,7 @@ fn all_distinct<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     answer(true)
 }
 
-fn type_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn type_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.keyword(match args[0] {
         Value::Nil => return Ok(Value::Nil),
         Value::Bool(_) => "boolean",

@@ -1,10 +1,12 @@
 //! A short text for any value, within bounds of characters, elements and depth. It is for looking at, not for reading
 //! back.
 
-use super::characters::{count_short, of_short};
-use super::print::{float_text, pr_str, time_text};
 use crate::cost;
 use crate::heap::{Heap, Res, TextBuf, Value};
+use crate::text::characters::{count_short, of_short};
+use crate::text::dates::time_text;
+use crate::text::number::float_text;
+use crate::text::pr_str;
 
 /// The most characters of a preview.
 pub(super) const CHARS: usize = 120;
@@ -41,7 +43,7 @@ impl Room {
 /// The preview of a value.
 pub(super) fn preview<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
     h.charge(cost::PREVIEW)?;
-    h.room(BYTES * 4)?;
+    h.check_available(BYTES * 4)?;
     let mut nodes = NODES;
     render(h, value, 0, Room { chars: CHARS, bytes: BYTES }, &mut nodes)
 }
@@ -173,7 +175,7 @@ fn quoted(h: &Heap, text: &str, room: Room) -> Res<String> {
 
 /// As much of a text as a preview can ever show. The number of characters in a cluster is not bounded, so bytes are.
 fn first_bytes(text: &str) -> &str {
-    &text[..super::scan::floor(text, BYTES * 2)]
+    &text[..crate::text::scan::floor(text, BYTES * 2)]
 }
 
 fn escape(cluster: &str, out: &mut String) {

@@ -3,6 +3,7 @@
 use super::Builtin;
 use super::args::{string, type_error};
 use super::parse;
+use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{Fault, Heap, Res, TextBuf, Value};
 use crate::regex::{Backtracker, Compiled, Extent, Found, Linear, PatternCost, Program, Stepped};
@@ -89,7 +90,7 @@ enum Engine<'h> {
 
 /// A search for one match of a pattern after the other.
 pub(super) struct Search<'h> {
-    h: &'h Heap,
+    h: &'h Ctx,
     engine: Engine<'h>,
     text: &'h str,
     /// Where the next match is looked for; beyond the end of the text there is none.
@@ -104,22 +105,22 @@ pub(super) struct Search<'h> {
 
 impl<'h> Search<'h> {
     /// A search for one match.
-    pub(super) fn once(h: &'h Heap, pattern: &str, text: &'h str) -> Res<Self> {
+    pub(super) fn once(h: &'h Ctx, pattern: &str, text: &'h str) -> Res<Self> {
         Self::new(h, pattern, Extent::Part, text, AT_ONE_GO)
     }
 
     /// A search for a match of the whole text.
-    fn whole(h: &'h Heap, pattern: &str, text: &'h str) -> Res<Self> {
+    fn whole(h: &'h Ctx, pattern: &str, text: &'h str) -> Res<Self> {
         Self::new(h, pattern, Extent::Whole, text, AT_ONE_GO)
     }
 
     /// A search for all matches.
-    pub(super) fn each(h: &'h Heap, pattern: &str, text: &'h str) -> Res<Self> {
+    pub(super) fn each(h: &'h Ctx, pattern: &str, text: &'h str) -> Res<Self> {
         Self::new(h, pattern, Extent::Part, text, EACH_AT_ONE_GO)
     }
 
     /// Begins a search. What can take long is charged for as it is done, the rest now.
-    fn new(h: &'h Heap, pattern: &str, extent: Extent, text: &'h str, at_one_go: u64) -> Res<Self> {
+    fn new(h: &'h Ctx, pattern: &str, extent: Extent, text: &'h str, at_one_go: u64) -> Res<Self> {
         let (compiled, cost) = h.regex(pattern, extent)?;
         let (len, spread) = (text.len() as u64, 1 + cost.weight / cost::PLACES_PER_STEP);
         charge_compiled(h, cost)?;
@@ -151,7 +152,7 @@ impl<'h> Search<'h> {
                 (Engine::Backtracking(program), count)
             }
         };
-        h.room(count.saturating_mul(64))?;
+        h.check_available(count.saturating_mul(64))?;
         let step = step + count as u64;
         Ok(Search { h, engine, text, place: 0, step, groups: Vec::with_capacity(count), count })
     }
@@ -160,7 +161,7 @@ impl<'h> Search<'h> {
     pub(super) fn next(&mut self) -> Res<Option<(usize, usize)>> {
         while self.place <= self.text.len() {
             self.h.charge(self.step)?;
-            self.h.look()?;
+            self.h.poll_interrupt()?;
             self.look()?;
             let Some(&Some((start, end))) = self.groups.first() else { break };
             let from = self.place;
@@ -280,7 +281,7 @@ fn two<'h>(args: &[Value<'h>]) -> (Value<'h>, Value<'h>) {
     (args.first().copied().unwrap_or(Value::Nil), args.get(1).copied().unwrap_or(Value::Nil))
 }
 
-fn re_find<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn re_find<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (re, text) = two(args);
     let mut search = Search::once(h, pattern("re-find", re)?, string("re-find", text)?)?;
     match search.next()? {
@@ -289,7 +290,7 @@ fn re_find<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn re_matches<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn re_matches<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (re, text) = two(args);
     let (re, text) = (pattern("re-matches", re)?, string("re-matches", text)?);
     let mut search = Search::whole(h, re, text)?;
@@ -299,7 +300,7 @@ fn re_matches<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn re_seq<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn re_seq<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (re, text) = two(args);
     let mut search = Search::each(h, pattern("re-seq", re)?, string("re-seq", text)?)?;
     let out = h.vec_builder(4)?;
@@ -309,14 +310,14 @@ fn re_seq<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     out.finish(h)
 }
 
-fn re_split<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn re_split<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (re, text) = two(args);
     split(h, pattern("re-split", re)?, string("re-split", text)?)
 }
 
 /// The parts of a text between the matches of a pattern. An empty match at the beginning splits nothing off; empty parts
 /// at the end stay; an empty text has no parts.
-pub(super) fn split<'h>(h: &'h Heap, pattern: &str, text: &'h str) -> Res<Value<'h>> {
+pub(super) fn split<'h>(h: &'h Ctx, pattern: &str, text: &'h str) -> Res<Value<'h>> {
     let mut search = Search::each(h, pattern, text)?;
     let out = h.vec_builder(4)?;
     if text.is_empty() {
@@ -335,7 +336,7 @@ pub(super) fn split<'h>(h: &'h Heap, pattern: &str, text: &'h str) -> Res<Value<
 }
 
 /// A text with all matches of a pattern replaced by another text, taken as it is.
-pub(super) fn replace<'h>(h: &'h Heap, pattern: &str, text: &'h str, by: &str) -> Res<Value<'h>> {
+pub(super) fn replace<'h>(h: &'h Ctx, pattern: &str, text: &'h str, by: &str) -> Res<Value<'h>> {
     let mut search = Search::each(h, pattern, text)?;
     let mut out = TextBuf::new(h);
     let mut from = 0;
@@ -348,7 +349,7 @@ pub(super) fn replace<'h>(h: &'h Heap, pattern: &str, text: &'h str, by: &str) -
     out.finish()
 }
 
-fn re_pattern<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn re_pattern<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args.first() {
         Some(&Value::Str(s)) => {
             h.charge(s.text.len() as u64 + cost::PATTERN_READ)?;
@@ -360,12 +361,12 @@ fn re_pattern<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn is_regex<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn is_regex<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Bool(matches!(args, [Value::Regex(_)])))
 }
 
 /// The text of a group of the first match.
-fn group<'h>(h: &'h Heap, name: &str, args: &[Value<'h>]) -> Res<Option<&'h str>> {
+fn group<'h>(h: &'h Ctx, name: &str, args: &[Value<'h>]) -> Res<Option<&'h str>> {
     let (re, text) = two(args);
     let re = match re {
         Value::Str(s) | Value::Regex(s) => s.text,
@@ -388,14 +389,14 @@ fn group<'h>(h: &'h Heap, name: &str, args: &[Value<'h>]) -> Res<Option<&'h str>
     }))
 }
 
-fn extract<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn extract<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match group(h, "extract", args)? {
         Some(text) => h.str_view(text),
         None => Ok(Value::Nil),
     }
 }
 
-fn extract_int<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn extract_int<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let default = args.get(3).copied().unwrap_or(Value::Nil);
     let Some(text) = group(h, "extract-int", args)? else { return Ok(default) };
     h.charge(cost::scanned(text.len()))?;
@@ -405,10 +406,10 @@ fn extract_int<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::builtins::print::pr_str;
     use crate::error::Reason;
+    use crate::text::pr_str;
 
-    fn shown<'h>(h: &'h Heap, f: super::super::Native, args: &[Value<'h>]) -> Result<String, Reason> {
+    fn shown<'h>(h: &'h Ctx, f: super::super::Native, args: &[Value<'h>]) -> Result<String, Reason> {
         let value = match f(h, args) {
             Ok(value) => value,
             Err(Fault::Error(error)) => return Err(error.reason),
@@ -420,7 +421,7 @@ mod tests {
     }
 
     fn call(f: super::super::Native, pattern: &str, text: &str) -> Result<String, Reason> {
-        let h = Heap::new(1, usize::MAX / 2);
+        let h = Ctx::new(Heap::new(1, usize::MAX / 2));
         let re = Value::Regex(h.text(pattern).expect("there is room"));
         let text = h.str(text).expect("there is room");
         shown(&h, f, &[re, text])

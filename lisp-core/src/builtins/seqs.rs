@@ -4,12 +4,13 @@ use super::args::{self, describe, fault, type_error};
 use super::numbers::{add, greater, less};
 use super::slices::{Accept, amount, as_vector, items};
 use super::{Builtin, MANY, maps};
+use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Entry, Fault, Heap, MAX_LEN, Res, Value, Vector, Work};
 
 /// The vector with more elements at its end: where they are few, so that a growing vector grows in place.
-pub fn append<'h>(h: &'h Heap, v: &'h Vector<'h>, more: &[Value<'h>]) -> Res<Value<'h>> {
+pub(crate) fn append<'h>(h: &'h Heap, v: &'h Vector<'h>, more: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(more.len() as u64)?;
     if more.len() <= 2 || more.len().saturating_mul(8) < v.len() {
         return if more.is_empty() { Ok(Value::Vector(v)) } else { h.conj_all(v, more) };
@@ -19,13 +20,13 @@ pub fn append<'h>(h: &'h Heap, v: &'h Vector<'h>, more: &[Value<'h>]) -> Res<Val
     h.vector_from(len, v.items().iter().chain(more).copied())
 }
 
-fn reverse<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn reverse<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let items = items(h, "reverse", args[0], Accept::Ordered)?;
     h.charge(items.len() as u64)?;
     h.vector_from(items.len(), items.iter().rev().copied())
 }
 
-fn distinct<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn distinct<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let items = items(h, "distinct", args[0], Accept::Ordered)?;
     h.charge(cost::placed(items.len()))?;
     let seen = h.map_builder(0)?;
@@ -40,7 +41,7 @@ fn distinct<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     out.finish(h)
 }
 
-fn dedupe<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn dedupe<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let items = items(h, "dedupe", args[0], Accept::All)?;
     h.charge(items.len() as u64)?;
     let out = h.vec_builder(0)?;
@@ -66,7 +67,7 @@ fn source<'h>(h: &'h Heap, name: &str, v: Value<'h>, reason: Reason) -> Res<&'h 
     }
 }
 
-fn concat<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn concat<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args {
         [] => return h.vector(&[]),
         [Value::Nil | Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Str(_)] => return Ok(args[0]),
@@ -85,7 +86,7 @@ fn concat<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     out.finish(h)
 }
 
-fn cons<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn cons<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[1] {
         Value::Vector(v) => h.cons(args[0], v),
         other => {
@@ -114,7 +115,7 @@ fn member<'h>(v: Value<'h>) -> Res<Entry<'h>> {
     Ok((v, Value::Bool(true)))
 }
 
-fn conj<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn conj<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let [coll, more @ ..] = args else { return h.vector(&[]) };
     if more.is_empty() {
         return Ok(*coll);
@@ -138,7 +139,7 @@ fn conj<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn into<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn into<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (to, from) = (args[0], args[1]);
     if !matches!(to, Value::Vector(_) | Value::Map(_) | Value::Set(_)) {
         return Err(type_error("into", "a vector, map or set to add to", to));
@@ -166,12 +167,12 @@ fn into<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn interleave<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn interleave<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if let [one] = args {
         return Ok(Value::Vector(as_vector(h, "interleave", *one, Accept::Ordered)?));
     }
     h.charge(args.len() as u64)?;
-    h.room(args.len().saturating_mul(16))?;
+    h.check_available(args.len().saturating_mul(16))?;
     let mut colls: Vec<&'h [Value<'h>]> = Vec::with_capacity(args.len());
     for &arg in args {
         colls.push(items(h, "interleave", arg, Accept::Ordered)?);
@@ -182,14 +183,14 @@ fn interleave<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.vector_from(len, (0..rounds).flat_map(|i| colls.iter().filter_map(move |c| c.get(i).copied())))
 }
 
-fn interpose<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn interpose<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let items = items(h, "interpose", args[1], Accept::Ordered)?;
     let len = items.len().saturating_mul(2).saturating_sub(1);
     h.charge(len as u64)?;
     h.vector_from(len, items.iter().flat_map(|&item| [args[0], item]).skip(1))
 }
 
-fn flatten<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn flatten<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let top = match args[0] {
         Value::Nil => return h.vector(&[]),
         v => args::vector("flatten", v)?,
@@ -252,7 +253,7 @@ fn pieces<'h>(h: &'h Heap, v: &'h Vector<'h>, size: usize, step: usize, tail: Ta
     out.finish(h)
 }
 
-fn partition<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn partition<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "partition";
     let size = positive(name, "size", args[0])?;
     let (step, tail, coll) = match *args {
@@ -269,7 +270,7 @@ fn partition<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     pieces(h, as_vector(h, name, coll, Accept::All)?, size, step, tail)
 }
 
-fn partition_all<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn partition_all<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "partition-all";
     let size = positive(name, "size", args[0])?;
     let (step, coll) = match *args {
@@ -279,7 +280,7 @@ fn partition_all<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     pieces(h, as_vector(h, name, coll, Accept::All)?, size, step, Tail::Keep)
 }
 
-fn zip<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn zip<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (a, b) = (args::vector("zip", args[0])?, args::vector("zip", args[1])?);
     let len = a.len().min(b.len());
     h.charge(cost::placed(len))?;
@@ -290,7 +291,7 @@ fn zip<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     out.finish(h)
 }
 
-fn frequencies<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn frequencies<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let items = items(h, "frequencies", args[0], Accept::Maps)?;
     h.charge(cost::placed(items.len()))?;
     let counts = h.map_builder(0)?;
@@ -308,7 +309,7 @@ fn frequencies<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Map(counts.finish(h)?))
 }
 
-fn combinations<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn combinations<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let n = match args[1] {
         Value::Int(n) if n >= 0 => usize::try_from(n).unwrap_or(usize::MAX),
         _ => return h.vector(&[]),
@@ -319,9 +320,9 @@ fn combinations<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         return out.finish(h);
     }
     // So many that there is no memory for them are not begun.
-    h.room(binomial(items.len(), n).saturating_mul(n.saturating_mul(16)))?;
+    h.check_available(binomial(items.len(), n).saturating_mul(n.saturating_mul(16)))?;
     // The places of the elements of one combination, in ascending order.
-    h.room(n.saturating_mul(8))?;
+    h.check_available(n.saturating_mul(8))?;
     let mut places: Vec<usize> = (0..n).collect();
     loop {
         h.charge(n as u64 + cost::PLACED)?;
@@ -353,7 +354,7 @@ fn too_long(name: &str, len: &dyn std::fmt::Display) -> Fault {
 }
 
 /// `(range start end step)`
-pub fn range<'h>(h: &'h Heap, start: Value<'h>, end: Value<'h>, step: Value<'h>) -> Res<Value<'h>> {
+pub(crate) fn range<'h>(h: &'h Heap, start: Value<'h>, end: Value<'h>, step: Value<'h>) -> Res<Value<'h>> {
     for bound in [start, end, step] {
         let finite = bound.as_f64().is_some_and(|f| !f.is_nan() && (f.is_finite() || matches!(bound, Value::Big(_))));
         if !finite {
@@ -373,7 +374,7 @@ pub fn range<'h>(h: &'h Heap, start: Value<'h>, end: Value<'h>, step: Value<'h>)
     // floats without loss that is all it does.
     let exact = |bound: Value<'_>| bound.as_f64().filter(|f| f.abs() < (1u64 << f64::MANTISSA_DIGITS) as f64);
     if let (Some(start), Some(end), Some(step)) = (exact(start), exact(end), exact(step)) {
-        h.room(at_least((end - start) / step / 4.0).saturating_mul(16))?;
+        h.check_available(at_least((end - start) / step / 4.0).saturating_mul(16))?;
     }
     let out = h.vec_builder(0)?;
     let mut at = start;
@@ -402,35 +403,16 @@ fn range_of_ints<'h>(h: &'h Heap, start: i64, end: i64, step: i64) -> Res<Value<
     let Some(len) = usize::try_from(count).ok().filter(|&len| len <= MAX_LEN) else {
         return Err(too_long("range", &count));
     };
-    h.room(len.saturating_mul(16))?;
+    h.check_available(len.saturating_mul(16))?;
     h.charge(len as u64)?;
     h.vector_from(len, (0..count).map(|i| Value::Int(start.wrapping_add(i.wrapping_mul(step)) as i64)))
 }
 
-fn range_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn range_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match *args {
         [start, end, step] => range(h, start, end, step),
         [start, end] => range(h, start, end, Value::Int(1)),
         _ => range(h, Value::Int(0), args[0], Value::Int(1)),
-    }
-}
-
-/// `(take n (range start end 0))`, the one place where a step of 0 has a meaning: n times the start.
-pub fn take_of_range<'h>(h: &'h Heap, n: Value<'h>, [start, end, step]: [Value<'h>; 3]) -> Res<Value<'h>> {
-    let zero = matches!(step, Value::Int(0)) || matches!(step, Value::Float(f) if f == 0.0);
-    if zero && start.is_number() && end.is_number() {
-        let n = usize::try_from(amount("take", n)?).unwrap_or(0);
-        h.room(n.saturating_mul(16))?;
-        h.charge(n as u64)?;
-        return h.vector_from(n, std::iter::repeat(start));
-    }
-    let items = args::vector("take", range(h, start, end, step)?)?;
-    let n = amount("take", n)?;
-    if n >= 0 {
-        h.slice(items, 0, usize::try_from(n).unwrap_or(usize::MAX))
-    } else {
-        let size = usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX);
-        h.slice(items, items.len().saturating_sub(size), items.len())
     }
 }
 

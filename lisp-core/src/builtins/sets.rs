@@ -2,6 +2,7 @@
 
 use super::args::{self, describe, fault, type_error};
 use super::{Builtin, MANY, maps};
+use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Map, Res, Value};
@@ -55,25 +56,25 @@ fn unite<'h>(h: &'h Heap, a: &'h Map<'h>, b: &'h Map<'h>) -> Res<&'h Map<'h>> {
     maps::with_entries(h, large, small.len(), small.entries(h)?.iter().map(Ok))
 }
 
-fn union<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn union<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if args.is_empty() {
         return Ok(Value::Set(h.empty_map()?));
     }
     join_all(h, "union", args, unite)
 }
 
-fn intersection<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn intersection<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     join_all(h, "intersection", args, |h, a, b| {
         let (small, large) = if a.len() <= b.len() { (a, b) } else { (b, a) };
         members_by(h, small, large, true)
     })
 }
 
-fn difference<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn difference<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     join_all(h, "difference", args, |h, a, b| members_by(h, a, b, false))
 }
 
-fn disj<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn disj<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let [coll, members @ ..] = args else {
         return Err(fault(Reason::ArityError, "disj takes at least 1 argument, got 0"));
     };
@@ -94,12 +95,12 @@ fn disj<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn hash_set<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn hash_set<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(args.len() as u64)?;
     h.set(args.iter().copied())
 }
 
-fn set<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn set<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
         Value::Set(_) => Ok(args[0]),
         Value::Vector(v) => {
@@ -110,14 +111,14 @@ fn set<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn vec<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn vec<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
         Value::Nil | Value::Vector(_) => Ok(args[0]),
         other => h.vector(args::seq(h, "vec", other)?),
     }
 }
 
-fn vector<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn vector<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(cost::moved(args.len()))?;
     h.vector(args)
 }
@@ -175,17 +176,17 @@ mod tests {
 
     use std::collections::BTreeSet;
 
-    fn make<'h>(h: &'h Heap, s: &BTreeSet<i64>) -> Value<'h> {
+    fn make<'h>(h: &'h Ctx, s: &BTreeSet<i64>) -> Value<'h> {
         h.set(s.iter().copied().map(Value::Int).collect::<Vec<_>>().into_iter()).unwrap()
     }
 
-    fn same<'h>(h: &'h Heap, got: Value<'h>, want: BTreeSet<i64>) -> bool {
+    fn same<'h>(h: &'h Ctx, got: Value<'h>, want: BTreeSet<i64>) -> bool {
         h.equal(got, make(h, &want)).unwrap()
     }
 
     #[test]
     fn operations_agree_with_the_standard_library() {
-        let h = Heap::new(1, 1 << 26);
+        let h = Ctx::new(Heap::new(1, 1 << 26));
         for (a, b) in [(0, 0), (3, 5), (40, 2), (2, 40), (100, 100), (1_000, 10)] {
             let (xs, ys): (BTreeSet<i64>, BTreeSet<i64>) = ((0..a).collect(), (a / 2..a / 2 + b).collect());
             let args = [make(&h, &xs), make(&h, &ys)];

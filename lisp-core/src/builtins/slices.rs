@@ -2,10 +2,11 @@
 
 use super::Builtin;
 use super::args::{self, describe, type_error};
-use super::characters::{self, Characters};
+use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, Value, Vector};
+use crate::text::characters::{self, Characters};
 
 /// Which collections a function takes besides vectors, strings and nil.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -115,29 +116,29 @@ fn element<'h>(h: &'h Heap, name: &str, v: Value<'h>, index: usize) -> Res<Optio
 }
 
 /// `(first coll)`; nil of an empty one. Destructuring and `when-first` read by this.
-pub fn first<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
+pub(crate) fn first<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
     Ok(element(h, "first", v, 0)?.unwrap_or(Value::Nil))
 }
 
 /// `(rest coll)`: all but the first, an empty vector when there are none.
-pub fn rest<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
+pub(crate) fn rest<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
     h.slice(as_vector(h, "rest", v, Accept::Ordered)?, 1, usize::MAX)
 }
 
 /// `(next coll)`: all but the first, nil when there are none.
-pub fn next<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
+pub(crate) fn next<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
     cut_or_nil(h, as_vector(h, "next", v, Accept::Ordered)?, 1, usize::MAX)
 }
 
-fn first_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn first_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     first(h, args[0])
 }
 
-fn second<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn second<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(element(h, "second", args[0], 1)?.unwrap_or(Value::Nil))
 }
 
-fn last<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn last<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
         Value::Vector(v) => Ok(v.items().last().copied().unwrap_or(Value::Nil)),
         Value::Str(s) => {
@@ -151,15 +152,15 @@ fn last<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn rest_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn rest_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     rest(h, args[0])
 }
 
-fn next_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn next_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     next(h, args[0])
 }
 
-fn butlast<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn butlast<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let v = as_vector(h, "butlast", args[0], Accept::Ordered)?;
     cut_or_nil(h, v, 0, v.len().saturating_sub(1))
 }
@@ -172,23 +173,23 @@ fn outer<'h>(name: &str, v: Value<'h>) -> Res<Value<'h>> {
     }
 }
 
-fn ffirst<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn ffirst<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     first(h, first(h, outer("ffirst", args[0])?)?)
 }
 
-fn fnext<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn fnext<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     first(h, next(h, outer("fnext", args[0])?)?)
 }
 
-fn nfirst<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn nfirst<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     next(h, first(h, outer("nfirst", args[0])?)?)
 }
 
-fn nnext<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn nnext<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     next(h, next(h, outer("nnext", args[0])?)?)
 }
 
-fn nth<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn nth<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let default = args.get(2).copied().unwrap_or(Value::Nil);
     let index = amount("nth", args[1])?;
     let found = match usize::try_from(index) {
@@ -199,12 +200,12 @@ fn nth<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(found.unwrap_or(default))
 }
 
-fn nthrest<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn nthrest<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let v = as_vector(h, "nthrest", args[0], Accept::All)?;
     cut(h, v, at_least_zero(amount("nthrest", args[1])?), v.len())
 }
 
-fn nthnext<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn nthnext<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let v = as_vector(h, "nthnext", args[0], Accept::All)?;
     cut_or_nil(h, v, at_least_zero(amount("nthnext", args[1])?), v.len())
 }
@@ -215,21 +216,21 @@ fn boundary(len: usize, n: i64) -> usize {
     if n >= 0 { size.min(len) } else { len.saturating_sub(size) }
 }
 
-fn take<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn take<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let n = amount("take", args[0])?;
     let v = as_vector(h, "take", args[1], Accept::Maps)?;
     let at = boundary(v.len(), n);
     if n >= 0 { cut(h, v, 0, at) } else { cut(h, v, at, v.len()) }
 }
 
-fn drop<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn drop<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let n = amount("drop", args[0])?;
     let v = as_vector(h, "drop", args[1], Accept::Maps)?;
     let at = boundary(v.len(), n);
     if n >= 0 { cut(h, v, at, v.len()) } else { cut(h, v, 0, at) }
 }
 
-fn take_last<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn take_last<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if args[1].is_nil() {
         return Ok(Value::Nil);
     }
@@ -241,7 +242,7 @@ fn take_last<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     cut_or_nil(h, v, v.len().saturating_sub(n), v.len())
 }
 
-fn drop_last<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn drop_last<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (n, coll) = match *args {
         [n, coll] => (at_least_zero(amount("drop-last", n)?), coll),
         _ => (1, args[0]),
@@ -250,14 +251,14 @@ fn drop_last<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     cut(h, v, 0, v.len().saturating_sub(n))
 }
 
-fn split_at<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn split_at<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let n = at_least_zero(amount("split-at", args[0])?);
     let v = as_vector(h, "split-at", args[1], Accept::All)?;
     let at = n.min(v.len());
     h.vector(&[cut(h, v, 0, at)?, cut(h, v, at, v.len())?])
 }
 
-fn subvec<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn subvec<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let v = args::vector("subvec", args[0])?;
     let from = at_least_zero(amount("subvec", args[1])?);
     let to = match args.get(2) {
@@ -267,14 +268,14 @@ fn subvec<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     cut(h, v, from, to)
 }
 
-fn peek<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn peek<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
         Value::Nil => Ok(Value::Nil),
         v => Ok(args::vector("peek", v)?.items().last().copied().unwrap_or(Value::Nil)),
     }
 }
 
-fn pop<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn pop<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
         Value::Nil => Ok(Value::Nil),
         v => {
@@ -309,34 +310,34 @@ fn is_empty(name: &str, v: Value<'_>) -> Res<bool> {
     }
 }
 
-fn count<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn count<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match length(h, args[0])? {
         Some(n) => Ok(Value::count(n)),
         None => Err(type_error("count", "a collection", args[0])),
     }
 }
 
-fn empty_of<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn empty_of<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Bool(is_empty("empty?", args[0])?))
 }
 
-fn not_empty<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn not_empty<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(if is_empty("not-empty", args[0])? { Value::Nil } else { args[0] })
 }
 
 /// `(seq coll)`: the elements as a vector, nil when there are none.
-pub fn seq<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
+pub(crate) fn seq<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
     if is_empty("seq", v)? {
         return Ok(Value::Nil);
     }
     Ok(Value::Vector(as_vector(h, "seq", v, Accept::All)?))
 }
 
-fn seq_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn seq_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     seq(h, args[0])
 }
 
-fn empty<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn empty<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
         Value::Nil => Ok(Value::Nil),
         Value::Vector(_) => h.vector(&[]),

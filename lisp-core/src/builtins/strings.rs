@@ -1,13 +1,14 @@
 //! Strings. Indices count characters as a person does (grapheme clusters); parts of a string share its bytes.
 
 use super::args::{self, fault, int, string, type_error};
-use super::characters::{self, Characters};
-use super::print::to_str;
-use super::scan::{self, Search};
 use super::{Builtin, regex};
+use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, TextBuf, Value};
+use crate::text::characters::{self, Characters};
+use crate::text::scan::{self, Search};
+use crate::text::to_str;
 
 const NAMESPACE: &str = "clojure.string";
 
@@ -150,7 +151,7 @@ fn view<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], part: impl Fn(&'h str) 
     if picked.len() == text.len() { Ok(whole) } else { h.str_view(picked) }
 }
 
-fn is_blank<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn is_blank<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if arg(args, 0).is_nil() {
         return Ok(Value::Bool(true));
     }
@@ -159,29 +160,29 @@ fn is_blank<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Bool(text.chars().all(is_space)))
 }
 
-fn trim<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn trim<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     view(h, "trim", args, |s| s.trim_matches(is_space))
 }
 
-fn triml<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn triml<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     view(h, "triml", args, |s| s.trim_start_matches(is_space))
 }
 
-fn trimr<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn trimr<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     view(h, "trimr", args, |s| s.trim_end_matches(is_space))
 }
 
-fn trim_newline<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn trim_newline<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     view(h, "trim-newline", args, |s| s.trim_end_matches(['\r', '\n']))
 }
 
-fn lower_case<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn lower_case<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     change_case(h, "lower-case", args, str::to_ascii_lowercase, |text, out| {
         out.extend(text.chars().flat_map(char::to_lowercase))
     })
 }
 
-fn upper_case<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn upper_case<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     change_case(h, "upper-case", args, str::to_ascii_uppercase, |text, out| {
         out.extend(text.chars().flat_map(char::to_uppercase))
     })
@@ -199,7 +200,7 @@ fn change_case<'h>(
     let plain = text.is_ascii();
     h.charge(text.len() as u64 / if plain { 8 } else { 2 })?;
     // A character becomes three at most, and the result is copied into the arena.
-    h.room(text.len().saturating_mul(if plain { 2 } else { 7 }))?;
+    h.check_available(text.len().saturating_mul(if plain { 2 } else { 7 }))?;
     if plain {
         return h.str(&ascii(text));
     }
@@ -210,17 +211,17 @@ fn change_case<'h>(
     h.str(&out)
 }
 
-fn starts_with<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn starts_with<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (s, prefix) = two_strings(h, "starts-with?", args)?;
     Ok(Value::Bool(s.starts_with(prefix)))
 }
 
-fn ends_with<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn ends_with<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (s, suffix) = two_strings(h, "ends-with?", args)?;
     Ok(Value::Bool(s.ends_with(suffix)))
 }
 
-fn includes<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn includes<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (s, part) = two_strings(h, "includes?", args)?;
     Ok(Value::Bool(scan::find(h, s, part)?.is_some()))
 }
@@ -242,7 +243,7 @@ fn at<'h>(h: &'h Heap, text: &str, byte: Option<usize>) -> Res<Value<'h>> {
     })
 }
 
-fn index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (s, part) = two_strings(h, "index-of", args)?;
     charge_characters(h, s)?;
     let from = match args.get(2) {
@@ -257,7 +258,7 @@ fn index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     at(h, s, found.map(|found| start + found))
 }
 
-fn last_index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn last_index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (s, part) = two_strings(h, "last-index-of", args)?;
     charge_characters(h, s)?;
     let from = match args.get(2) {
@@ -272,7 +273,7 @@ fn last_index_of<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     at(h, s, scan::rfind(h, s.get(..end).unwrap_or_default(), part)?)
 }
 
-fn subs<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn subs<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let text = string("subs", arg(args, 0))?;
     let start = int("subs", arg(args, 1))?;
     let end = match args.get(2) {
@@ -289,7 +290,7 @@ fn subs<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.str_view(if end == i64::MAX { rest } else { characters::first(h, rest, length)? })
 }
 
-fn join<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn join<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (separator, coll) = match args {
         &[separator, coll] => (string("join", separator)?, coll),
         _ => ("", arg(args, 0)),
@@ -310,7 +311,7 @@ fn join<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     out.finish()
 }
 
-fn split<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn split<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let whole = arg(args, 0);
     let text = string("split", whole)?;
     let separator = match arg(args, 1) {
@@ -347,7 +348,7 @@ fn separator_error(separator: &str) -> Fault {
     .into()
 }
 
-fn split_lines<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn split_lines<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let whole = arg(args, 0);
     let text = string("split-lines", whole)?;
     if text.is_empty() {
@@ -371,7 +372,7 @@ fn split_lines<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.vector(out.items().get(..full).unwrap_or_default())
 }
 
-fn replace<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn replace<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let &[whole, pattern, by] = args else { return replace_elements(h, arg(args, 0), arg(args, 1)) };
     let text = string("replace", whole)?;
     let by = match by {
@@ -444,7 +445,7 @@ fn replace_elements<'h>(h: &'h Heap, smap: Value<'h>, coll: Value<'h>) -> Res<Va
     out.finish(h)
 }
 
-fn name<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn name<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match arg(args, 0) {
         Value::Keyword(_, s) | Value::Str(s) => Ok(Value::Str(s)),
         other => {
@@ -454,7 +455,7 @@ fn name<'h>(_: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn keyword<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn keyword<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match arg(args, 0) {
         Value::Str(s) => {
             h.charge(cost::copied(s.text.len()))?;
@@ -480,9 +481,9 @@ fn keyword<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
 mod tests {
     use super::*;
     use crate::builtins::Native;
-    use crate::builtins::print::pr_str;
+    use crate::text::pr_str;
 
-    fn shown<'h>(h: &'h Heap, f: Native, args: &[Value<'h>]) -> Result<String, Reason> {
+    fn shown<'h>(h: &'h Ctx, f: Native, args: &[Value<'h>]) -> Result<String, Reason> {
         let value = match f(h, args) {
             Ok(value) => value,
             Err(Fault::Error(error)) => return Err(error.reason),
@@ -495,7 +496,7 @@ mod tests {
 
     #[test]
     fn indices_count_characters() -> Res<()> {
-        let h = Heap::new(1, usize::MAX / 2);
+        let h = Ctx::new(Heap::new(1, usize::MAX / 2));
         let (face, aaa) = (h.str("😀a😀")?, h.str("aaa")?);
         let (a, aa, smile, empty) = (h.str("a")?, h.str("aa")?, h.str("😀")?, h.str("")?);
         let int = Value::Int;
@@ -524,7 +525,7 @@ mod tests {
 
     #[test]
     fn splitting_and_replacing() -> Res<()> {
-        let h = Heap::new(1, usize::MAX / 2);
+        let h = Ctx::new(Heap::new(1, usize::MAX / 2));
         let s = |text: &str| h.str(text);
         let map = h.map([(h.keyword("b")?, Value::Int(2))].into_iter())?;
         let path = h.vector(&[h.vector(&[h.keyword("b")?])?])?;

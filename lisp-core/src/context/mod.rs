@@ -1,5 +1,53 @@
-//! What a run has beside its heap.
+//! What built-in functions work with: the heap of the run, and beside it the prints, the clock and the compiled regular
+//! expressions. A function that takes a `&Heap` makes and reads values, and no more; one that takes a `&Ctx` may also
+//! print, ask for the time or match.
 
+mod clock;
+mod patterns;
 mod prints;
 
+use crate::heap::Heap;
+use clock::Clock;
+pub(crate) use patterns::InheritedPatterns;
+use patterns::Patterns;
 pub use prints::Prints;
+use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+/// The context of a run. It dereferences to the heap.
+pub(crate) struct Ctx {
+    heap: Heap,
+    /// What the program printed.
+    pub(crate) prints: RefCell<Prints>,
+    pub(crate) clock: Clock,
+    patterns: Patterns,
+}
+
+impl Ctx {
+    /// The context of a run that has compiled no regular expression yet.
+    pub(crate) fn new(heap: Heap) -> Self {
+        Ctx { heap, prints: RefCell::default(), clock: Clock::default(), patterns: Patterns::default() }
+    }
+
+    /// The context of a worker, with what its caller knows of regular expressions.
+    pub(crate) fn of_worker(heap: Heap, inherited: &Arc<InheritedPatterns>) -> Self {
+        Ctx { patterns: Patterns::of_worker(inherited), ..Ctx::new(heap) }
+    }
+}
+
+impl Deref for Ctx {
+    type Target = Heap;
+
+    #[inline(always)]
+    fn deref(&self) -> &Heap {
+        &self.heap
+    }
+}
+
+impl DerefMut for Ctx {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Heap {
+        &mut self.heap
+    }
+}

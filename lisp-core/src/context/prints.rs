@@ -1,5 +1,9 @@
 //! The lines a program printed, within limits of their own.
 
+use super::Ctx;
+use crate::heap::Res;
+use crate::text::characters;
+
 /// The lines a program printed, within limits.
 #[derive(Debug)]
 pub struct Prints {
@@ -100,6 +104,42 @@ impl Prints {
     /// Bytes kept.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+}
+
+impl Ctx {
+    /// Adds a printed line. When the driver wants to know of each, the slice ends here: the run pauses before its next
+    /// piece of work.
+    pub(crate) fn print(&self, line: &str) -> Res<()> {
+        let (line, cut) = self.kept_line(line)?;
+        let mut prints = self.prints.borrow_mut();
+        if cut {
+            prints.push_cut(line)
+        } else {
+            prints.push(line)
+        }
+        if prints.pauses {
+            self.meter.pause_for_print();
+        }
+        Ok(())
+    }
+
+    /// A line as it is kept (empty when no more are, cut with a visible mark when it is too long), and whether it is cut.
+    fn kept_line(&self, line: &str) -> Res<(String, bool)> {
+        let (most, dropped) = {
+            let prints = self.prints.borrow();
+            (prints.line_chars, prints.dropped())
+        };
+        if dropped > 0 {
+            return Ok((String::new(), false));
+        }
+        if most > 0 && line.len() > most {
+            let start = characters::first(self, line, most)?;
+            if start.len() < line.len() {
+                return Ok((format!("{start}... ({most}/{} chars)", characters::count(self, line)?), true));
+            }
+        }
+        Ok((line.to_owned(), false))
     }
 }
 

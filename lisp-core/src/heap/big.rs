@@ -16,7 +16,7 @@ pub struct Big<'h> {
 }
 
 impl Big<'_> {
-    /// A copy for arithmetic. The caller has made sure that there is room ([`Heap::room`]).
+    /// A copy for arithmetic. The caller has made sure that there is room ([`Heap::check_available`]).
     pub fn to_bigint(&self) -> BigInt {
         BigInt::from_slice(if self.negative { Sign::Minus } else { Sign::Plus }, self.limbs)
     }
@@ -121,8 +121,8 @@ mod tests {
         assert!(spent(&|| assert_eq!(h.order(a, b).unwrap(), Ordering::Equal)) >= all);
         assert!(spent(&|| assert!(!h.equal(a, c).unwrap())) < all, "the first that differ end it");
         assert!(spent(&|| assert!(h.equal(a, a).unwrap())) < 10, "the same vector is not walked");
-        h.set_slice(h.spent(), u64::MAX);
-        h.watch(Some(Arc::new(AtomicBool::new(true))));
+        h.meter.set_slice(h.spent(), u64::MAX);
+        h.meter.watch(Some(Arc::new(AtomicBool::new(true))));
         assert!(matches!(h.equal(a, b), Err(Fault::Pause(_))));
         assert!(matches!(h.order(a, b), Err(Fault::Pause(_))));
     }

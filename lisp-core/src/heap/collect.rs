@@ -59,7 +59,7 @@ enum Owner {
     Index(*mut MapBuilder<'static>),
     Text(*mut Str<'static>),
     /// The cells that some vectors see.
-    Shared(*mut Buffer<'static>),
+    SuspendedHeap(*mut Buffer<'static>),
 }
 
 /// More bytes than this are copied in pieces, each of so many: few with debug assertions, so that tests come to it.
@@ -219,7 +219,7 @@ impl Collector {
                     (*o).index.set(std::slice::from_raw_parts(slots, bytes / size_of::<(u32, u32)>()));
                 }
                 Owner::Text(o) => (*o).text = std::str::from_utf8_unchecked(std::slice::from_raw_parts(to, bytes)),
-                Owner::Shared(o) => (*o).cells = cells(),
+                Owner::SuspendedHeap(o) => (*o).cells = cells(),
             }
         }
     }
@@ -519,7 +519,7 @@ impl Collector {
         // The list is worked off from its end: the cells are there before the views are.
         self.todo.push(Todo::Views(seen, buffer, from));
         if cells.is_none() {
-            self.put_large(&old.cells[from..to], Owner::Shared(buffer));
+            self.put_large(&old.cells[from..to], Owner::SuspendedHeap(buffer));
         }
     }
 

@@ -2,12 +2,14 @@
 //! else is left.
 
 use super::*;
-use crate::heap::{Rooted, Store};
+use crate::heap::{Store, Trace};
 use std::collections::HashMap;
 
 struct Roots;
 
-impl Rooted for Roots {
+// SAFETY: a list of values has no cells of its own, and `trace` shows each of them.
+unsafe impl Trace for Roots {
+    type Context = Box<Heap>;
     type In<'h> = Vec<Value<'h>>;
 
     fn trace(roots: &mut Vec<Value<'static>>, collector: &mut Collector, from: usize, count: usize) -> Option<usize> {
@@ -109,7 +111,7 @@ fn graph<'h>(h: &'h Heap, roots: &[Value<'h>]) -> Vec<String> {
 fn random_graphs_are_the_same_afterwards() {
     for seed in 0..60 {
         let mut random = Random(seed);
-        let mut store: Store<Roots> = Store::new(Heap::new(1, usize::MAX), Vec::new());
+        let mut store: Store<Roots> = Store::new(Box::new(Heap::new(1, usize::MAX)), Vec::new());
         for round in 0..4 {
             // What the walks of the check allocate is garbage in the first compaction and gone in the second.
             let before = store.enter(|h, roots, _| {
@@ -135,7 +137,7 @@ fn random_graphs_are_the_same_afterwards() {
 
 /// Bytes that are left when what `build` leaves in the roots is compacted.
 fn live_after(build: impl for<'h> FnOnce(&'h Heap) -> Vec<Value<'h>>) -> usize {
-    let mut store: Store<Roots> = Store::new(Heap::new(1, usize::MAX), Vec::new());
+    let mut store: Store<Roots> = Store::new(Box::new(Heap::new(1, usize::MAX)), Vec::new());
     store.enter(|h, roots, _| *roots = build(h));
     store.collect();
     store.heap().account().used

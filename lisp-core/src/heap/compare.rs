@@ -176,7 +176,7 @@ impl Heap {
                 (Value::Vector(a), Value::Vector(b)) => {
                     self.charge(a.len() as u64)?;
                     for (&x, &y) in a.items().iter().zip(b.items()).rev() {
-                        self.look_after(1)?;
+                        self.poll_every(1)?;
                         match equal_leaf(x, y, numbers) {
                             Some(true) => {}
                             Some(false) => return Ok(false),
@@ -247,7 +247,7 @@ impl Heap {
                 Value::Vector(items) => {
                     sum = sum.wrapping_add(mix(seed ^ (items.len() as u64) << 8));
                     for (i, &item) in items.items().iter().enumerate() {
-                        self.look_after(1)?;
+                        self.poll_every(1)?;
                         work.push((item, mix(seed.wrapping_add(i as u64 + 1))))?;
                     }
                 }
@@ -286,7 +286,7 @@ impl Heap {
                     (Value::Vector(a), Value::Vector(b)) => {
                         self.charge(a.len() as u64)?;
                         for (&x, &y) in a.items().iter().zip(b.items()).rev() {
-                            self.look_after(1)?;
+                            self.poll_every(1)?;
                             work.push((x, y))?;
                         }
                     }
@@ -294,11 +294,11 @@ impl Heap {
                         let (a, b) = (a.entries(self)?, b.entries(self)?);
                         self.charge(a.len() as u64)?;
                         for (x, y) in a.iter().zip(b.iter()).rev() {
-                            self.look_after(1)?;
+                            self.poll_every(1)?;
                             work.push((x.1, y.1))?;
                         }
                         for (x, y) in a.iter().zip(b.iter()).rev() {
-                            self.look_after(1)?;
+                            self.poll_every(1)?;
                             work.push((x.0, y.0))?;
                         }
                     }

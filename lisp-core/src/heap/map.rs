@@ -226,7 +226,7 @@ impl<'h> Map<'h> {
             Rep::Small(keys, values) => Ok(Entries::Small(keys.keys, values)),
             Rep::Tree(len, root) => {
                 h.charge(cost::sorted(len) + cost::placed(len))?;
-                h.room(len * 64)?;
+                h.check_available(len * 64)?;
                 let mut all = Vec::with_capacity(len);
                 root.collect(h, &mut all)?;
                 super::merge_sort(h, &mut all, |a, b| h.order(a.0, b.0))?;
@@ -318,7 +318,7 @@ impl<'h> Node<'h> {
 
     /// All entries below. The tree is at most eight levels deep, so the recursion is bounded.
     fn collect(&self, h: &Heap, out: &mut Vec<Entry<'h>>) -> Res<()> {
-        h.look_after(1 + self.entries.len())?;
+        h.poll_every(1 + self.entries.len())?;
         out.extend_from_slice(self.entries);
         self.children.iter().try_for_each(|child| child.collect(h, out))
     }

@@ -143,7 +143,7 @@ impl<'h> MapBuilder<'h> {
         h.charge(self.len() as u64)?;
         let index: Index<'h> = h.alloc_slots(size)?;
         for i in 0..self.len() {
-            h.look_after(1)?;
+            h.poll_every(1)?;
             let hash = h.hash(self.entry(i).0)?;
             let mut slot = hash as usize & (size - 1);
             while index[slot].get().1 != 0 {
@@ -178,10 +178,10 @@ impl<'h> MapBuilder<'h> {
     fn finish_tree(&self, h: &'h Heap) -> Res<&'h Map<'h>> {
         let n = self.len();
         h.charge(n as u64 * cost::ENTRY_BUILT)?;
-        h.room(n * 16)?;
+        h.check_available(n * 16)?;
         let mut order: Vec<(u32, u32)> = Vec::with_capacity(n);
         for i in 0..n {
-            h.look_after(1)?;
+            h.poll_every(1)?;
             order.push((h.hash(self.entry(i).0)?, ordinal(i)?));
         }
         let root = self.subtree(h, &in_tree_order(h, order)?, 0)?;
@@ -190,7 +190,7 @@ impl<'h> MapBuilder<'h> {
 
     /// The node over entries whose hashes agree below `shift`. Recursion is bounded by the levels of the hash.
     fn subtree(&self, h: &'h Heap, order: &[(u32, u32)], shift: u32) -> Res<&'h Node<'h>> {
-        h.look_after(order.len().min(1 << BITS))?;
+        h.poll_every(order.len().min(1 << BITS))?;
         let entry = |e: &(u32, u32)| self.entry(e.1 as usize - 1);
         if shift >= u32::BITS {
             let entries = h.alloc_slice(order.len(), order.iter().map(entry))?;
@@ -237,7 +237,7 @@ fn in_tree_order(h: &Heap, mut order: Vec<(u32, u32)>) -> Res<Vec<(u32, u32)>> {
     for pass in (0..u32::BITS.div_ceil(PAIR)).rev() {
         let mut begins = [0u32; 1 << PAIR];
         for &(hash, _) in &order {
-            h.look_after(1)?;
+            h.poll_every(1)?;
             begins[digit(hash, pass * PAIR)] += 1;
         }
         let mut begin = 0;
@@ -245,7 +245,7 @@ fn in_tree_order(h: &Heap, mut order: Vec<(u32, u32)>) -> Res<Vec<(u32, u32)>> {
             begin += std::mem::replace(count, begin);
         }
         for &entry in &order {
-            h.look_after(1)?;
+            h.poll_every(1)?;
             let next = &mut begins[digit(entry.0, pass * PAIR)];
             sorted[*next as usize] = entry;
             *next += 1;

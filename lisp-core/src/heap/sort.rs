@@ -8,10 +8,14 @@ const PIECE: usize = 4_096;
 
 /// Sorts a few copies of values, or of places of values, stably. The comparison may fail, which a sort of the standard
 /// library cannot bear. The caller charges for it; the scratch space is metered here.
-pub fn merge_sort<T: Copy>(h: &Heap, items: &mut [T], mut compare: impl FnMut(T, T) -> Res<Ordering>) -> Res<()> {
+pub(crate) fn merge_sort<T: Copy>(
+    h: &Heap,
+    items: &mut [T],
+    mut compare: impl FnMut(T, T) -> Res<Ordering>,
+) -> Res<()> {
     const RUN: usize = 8;
     for run in items.chunks_mut(RUN) {
-        h.look_after(RUN * 2)?;
+        h.poll_every(RUN * 2)?;
         for i in 1..run.len() {
             let item = run[i];
             let mut at = i;
@@ -26,7 +30,7 @@ pub fn merge_sort<T: Copy>(h: &Heap, items: &mut [T], mut compare: impl FnMut(T,
 }
 
 /// Merges runs of `width` elements, each of which is sorted, until all are. As [`merge_sort`].
-pub fn merge_runs<T: Copy>(
+fn merge_runs<T: Copy>(
     h: &Heap,
     items: &mut [T],
     mut width: usize,
@@ -36,7 +40,7 @@ pub fn merge_runs<T: Copy>(
     if n <= width {
         return Ok(());
     }
-    h.room(std::mem::size_of_val(items))?;
+    h.check_available(std::mem::size_of_val(items))?;
     let mut scratch: Vec<T> = Vec::with_capacity(n);
     while width < n {
         scratch.clear();
@@ -45,7 +49,7 @@ pub fn merge_runs<T: Copy>(
             merge(h, &mut scratch, left, right, &mut compare)?;
         }
         for (to, from) in items.chunks_mut(PIECE).zip(scratch.chunks(PIECE)) {
-            h.look_after(to.len() / 4)?;
+            h.poll_every(to.len() / 4)?;
             to.copy_from_slice(from);
         }
         width = width.saturating_mul(2);
@@ -71,7 +75,7 @@ fn merge<T: Copy>(
     while let (Some((&a, left_rest)), Some((&b, right_rest))) = (left.split_first(), right.split_first()) {
         steps += 1;
         if steps == PIECE {
-            h.look_after(steps)?;
+            h.poll_every(steps)?;
             steps = 0;
         }
         if compare(a, b)? == Ordering::Greater {
@@ -82,14 +86,14 @@ fn merge<T: Copy>(
             left = left_rest;
         }
     }
-    h.look_after(steps)?;
+    h.poll_every(steps)?;
     append(h, out, left)?;
     append(h, out, right)
 }
 
 fn append<T: Copy>(h: &Heap, out: &mut Vec<T>, items: &[T]) -> Res<()> {
     for piece in items.chunks(PIECE) {
-        h.look_after(piece.len() / 4)?;
+        h.poll_every(piece.len() / 4)?;
         out.extend_from_slice(piece);
     }
     Ok(())

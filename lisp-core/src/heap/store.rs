@@ -1,47 +1,59 @@
-//! A heap together with the roots that point into it: the one place where values are kept between two visits.
+//! A heap together with the roots that point into it: the one place where values are kept between two uses of the heap.
 
 use super::collect::Collector;
-use super::{Account, Heap, Res, Value};
+use super::{Heap, Res, Value};
 use bumpalo::Bump;
 use std::any::Any;
+use std::ops::DerefMut;
 use std::sync::Arc;
 
-/// A type of roots: a family indexed by the brand of the heap.
-pub trait Rooted: 'static {
-    /// The roots under one brand. The family must not use the lifetime for anything but branding values.
+/// The roots of a store: a family of types indexed by the brand of the heap.
+///
+/// # Safety
+/// - `In` uses its lifetime for branding values and references to pinned things only: `In<'a>` and `In<'b>` have the
+///   same layout and behaviour. It has no cell outside its values that can be written through a shared reference, owns
+///   nothing that is bound to a thread, and dropping it looks at no value.
+/// - `trace` shows each value and each closure among the roots to the collector, and puts what the collector returns
+///   in its place.
+/// - `Context` owns one heap for as long as it lives, and dereferences to it. It can be sent to another thread.
+pub(crate) unsafe trait Trace: 'static {
+    /// The roots under one brand.
     type In<'h>;
 
-    /// Shows the values among the roots to the compaction, from the one at a place on and about so many, and puts in
-    /// what it answers. Answers where to go on; `None` when every value has been shown. Between two calls the roots may
-    /// lose values, and one may take the place of another if both have been shown.
+    /// What the store's work has at hand: the heap, and what else the owner of the store puts beside it.
+    type Context: DerefMut<Target = Heap>;
+
+    /// Shows about `count` of the values among the roots to a compaction, beginning at place `from`. Returns the place
+    /// to go on at; `None` when every value has been shown. Between two calls the roots may lose values, and one may
+    /// take the place of another if both have been shown.
     fn trace(roots: &mut Self::In<'static>, collector: &mut Collector, from: usize, count: usize) -> Option<usize>;
 
-    /// The value among the roots that the work on the store came to.
+    /// The value among the roots that is the result of the work on the store.
     fn result(roots: &Self::In<'static>) -> Value<'static>;
 }
 
-/// Things that live at least as long as a visit: compiled programs and grants.
+/// Things that live as long as the store: compiled programs and grants.
 #[derive(Clone, Copy)]
-pub struct Keep<'h>(&'h [Arc<dyn Any + Send + Sync>]);
+pub(crate) struct Pinned<'h>(&'h [Arc<dyn Any + Send + Sync>]);
 
-impl<'h> Keep<'h> {
+impl<'h> Pinned<'h> {
     /// The thing at a place, when it is of this type.
-    pub fn get<T: 'static>(self, place: usize) -> Option<&'h T> {
+    pub(crate) fn get<T: 'static>(self, place: usize) -> Option<&'h T> {
         self.0.get(place)?.downcast_ref()
     }
 }
 
 /// A heap, the roots into it and what the roots need kept alive.
-pub struct Store<R: Rooted> {
+pub(crate) struct Store<R: Trace> {
     /// Declared first, so that it goes before what it points to.
     compaction: Option<Compaction>,
-    // Declared before the heap and the kept things so that it goes first; it has nothing to drop that looks at them.
+    // Declared before the heap and the pinned things so that it goes first; it has nothing to drop that looks at them.
     roots: R::In<'static>,
-    heap: Box<Heap>,
-    keep: Vec<Arc<dyn Any + Send + Sync>>,
-    /// What values must carry that were copied out of stores over this one, to be taken in: their references are good
-    /// until the next compaction.
-    ticket: Option<Arc<()>>,
+    context: Box<R::Context>,
+    pinned: Vec<Arc<dyn Any + Send + Sync>>,
+    /// Names the time between two compactions. Values that were copied out of stores over this one carry it: their
+    /// references are good until it is over.
+    epoch: Option<Arc<()>>,
 }
 
 /// A compaction under way.
@@ -51,69 +63,77 @@ struct Compaction {
     roots_from: Option<usize>,
 }
 
-impl<R: Rooted> Store<R> {
+impl<R: Trace> Store<R> {
     /// A store with empty roots.
-    pub fn new(heap: Heap, roots: R::In<'static>) -> Self {
-        Store { compaction: None, roots, heap: Box::new(heap), keep: Vec::new(), ticket: None }
+    pub(crate) fn new(context: R::Context, roots: R::In<'static>) -> Self {
+        Store { compaction: None, roots, context: Box::new(context), pinned: Vec::new(), epoch: None }
     }
 
-    /// Keeps a thing alive for the store's life; answers its place.
-    pub fn keep(&mut self, thing: Arc<dyn Any + Send + Sync>) -> usize {
-        self.keep.push(thing);
-        self.keep.len() - 1
+    /// Keeps a thing alive for the store's life; returns its place.
+    pub(crate) fn pin(&mut self, thing: Arc<dyn Any + Send + Sync>) -> usize {
+        self.pinned.push(thing);
+        self.pinned.len() - 1
     }
 
-    /// The things that are kept.
-    pub fn kept(&self) -> Keep<'_> {
-        Keep(&self.keep)
+    /// The things that are kept alive.
+    pub(crate) fn pinned(&self) -> Pinned<'_> {
+        Pinned(&self.pinned)
     }
 
-    /// The heap, from outside: its account and fuel.
-    pub fn heap(&self) -> &Heap {
-        &self.heap
+    /// The context, from outside: it gives no values.
+    pub(crate) fn context(&self) -> &R::Context {
+        &self.context
+    }
+
+    /// The heap, from outside: its account and meter.
+    pub(crate) fn heap(&self) -> &Heap {
+        &self.context
     }
 
     /// Gives the heap another budget, in bytes.
-    pub fn rebudget(&mut self, bytes: usize) {
-        self.heap.rebudget(bytes);
+    pub(crate) fn rebudget(&mut self, bytes: usize) {
+        self.context.rebudget(bytes);
     }
 
-    /// Visits the heap; a compaction under way is brought to its end before. Values seen inside carry the brand `'h` and
-    /// cannot leave.
-    pub fn enter<T>(&mut self, visit: impl for<'h> FnOnce(&'h Heap, &mut R::In<'h>, Keep<'h>) -> T) -> T {
+    /// Works with the heap; a compaction under way is brought to its end before. The values that `work` sees carry the
+    /// brand `'h` and cannot leave it.
+    pub(crate) fn enter<T>(&mut self, work: impl for<'h> FnOnce(&'h R::Context, &mut R::In<'h>, Pinned<'h>) -> T) -> T {
         self.finish_compaction();
         let roots: *mut R::In<'static> = &mut self.roots;
         let roots = roots.cast::<R::In<'_>>();
-        // SAFETY: the two types differ in the brand only. `visit` is generic over the brand, so what it puts into
-        // the roots points into this heap, into the kept things, or is 'static; none of them is dropped or moved
-        // while the roots exist: the heap is boxed and private, `keep` only grows and its Arcs do not move their
+        // SAFETY: the two types differ in the brand only (`Trace`). `work` is generic over the brand, so what it puts into
+        // the roots points into this heap, into the pinned things, or is 'static; none of them is dropped or moved
+        // while the roots exist: the context is boxed and private, `pinned` only grows and its Arcs do not move their
         // contents.
         let roots = unsafe { &mut *roots };
-        visit(&self.heap, roots, Keep(&self.keep))
+        work(&self.context, roots, Pinned(&self.pinned))
     }
 
-    /// Visits the roots, whether a compaction is under way or not: what their values refer to may be incomplete, so it is
-    /// not to be looked at, and what is put in must have been among the roots.
-    pub(crate) fn visit_roots<T>(&mut self, visit: impl for<'h> FnOnce(&mut R::In<'h>) -> T) -> T {
+    /// Works with the roots, whether a compaction is under way or not.
+    ///
+    /// # Safety
+    /// `work` reads no object that a value among the roots refers to, because it may be incomplete, and every value it
+    /// puts among the roots was among them before.
+    pub(crate) unsafe fn enter_roots<T>(&mut self, work: impl for<'h> FnOnce(&mut R::In<'h>) -> T) -> T {
         let roots: *mut R::In<'static> = &mut self.roots;
         // SAFETY: as in `enter`; during a compaction values refer to objects of the old arena or the new one, both of which
-        // are there until its end, and which are whole objects at any time.
-        visit(unsafe { &mut *roots.cast::<R::In<'_>>() })
+        // are there until its end.
+        work(unsafe { &mut *roots.cast::<R::In<'_>>() })
     }
 }
 
-impl<R: Rooted> Store<R> {
+impl<R: Trace> Store<R> {
     /// Compacts the heap: what the roots do not reach is gone.
-    pub fn collect(&mut self) {
+    pub(crate) fn collect(&mut self) {
         while !self.collect_some(usize::MAX) {}
     }
 
-    /// Begins a compaction or goes on with it, for about as long as it takes to copy so many bytes. Answers whether it
-    /// has come to its end.
-    pub fn collect_some(&mut self, work: usize) -> bool {
-        /// The work that it takes to see to a root.
+    /// Begins a compaction or goes on with it, for about as long as it takes to copy `work` bytes. Returns whether it has
+    /// come to its end.
+    pub(crate) fn collect_some(&mut self, work: usize) -> bool {
+        /// The work that a root takes.
         const ROOT: usize = 16;
-        let region = self.heap.region();
+        let region = self.context.region();
         let compaction = self
             .compaction
             .get_or_insert_with(|| Compaction { collector: Collector::new(region), roots_from: Some(0) });
@@ -125,8 +145,8 @@ impl<R: Rooted> Store<R> {
             return false;
         }
         if let Some(done) = self.compaction.take() {
-            self.heap.adopt(done.collector);
-            self.ticket = None;
+            self.context.adopt(done.collector);
+            self.epoch = None;
         }
         true
     }
@@ -137,58 +157,59 @@ impl<R: Rooted> Store<R> {
         }
     }
 
-    /// Lets stores on other threads read this one. They reach it by keeping what this answers.
-    pub fn share(mut self) -> Arc<Shared<R>> {
+    /// Puts the store to rest, so that stores on other threads can read it: they pin what this returns.
+    pub(crate) fn suspend(mut self) -> Arc<SuspendedHeap<R>> {
         self.finish_compaction();
-        let ticket = self.ticket.get_or_insert_default().clone();
-        Arc::new(Shared { store: self, ticket })
+        let epoch = self.epoch.get_or_insert_default().clone();
+        Arc::new(SuspendedHeap { store: self, epoch })
     }
 
-    /// Takes the store back; `Err` while somebody else holds it.
+    /// Takes the store back.
     ///
     /// # Errors
-    /// The store, still shared.
-    pub fn unshare(shared: Arc<Shared<R>>) -> Result<Self, Arc<Shared<R>>> {
-        Arc::try_unwrap(shared).map(|shared| shared.store)
+    /// The store, still at rest, while somebody else holds it.
+    pub(crate) fn resume(suspended: Arc<SuspendedHeap<R>>) -> Result<Self, Arc<SuspendedHeap<R>>> {
+        Arc::try_unwrap(suspended).map(|suspended| suspended.store)
     }
 
-    /// Ends a store over a shared one: its result is copied out, for [`Store::take_in`] of the shared one. `None` when
-    /// the copy takes more than `limit` bytes.
-    pub fn send<S: Rooted>(mut self, to: &Shared<S>, limit: usize) -> Option<Sent> {
+    /// Ends a store over one at rest: its result is copied out, for [`Store::import`] of that one. `None` when the copy
+    /// takes more than `limit` bytes.
+    pub(crate) fn export<S: Trace>(mut self, to: &SuspendedHeap<S>, limit: usize) -> Option<ExportedValue> {
         self.finish_compaction();
         let value = R::result(&self.roots);
-        let mut collector = Collector::between(self.heap.region(), to.store.heap.region(), limit);
+        let mut collector = Collector::between(self.context.region(), to.store.context.region(), limit);
         let value = collector.value(value);
         while !collector.run(usize::MAX) {}
         if collector.is_over() {
             return None;
         }
         let bump = collector.finish().0;
-        Some(Sent { bump: (bump.allocated_bytes() > 0).then_some(bump), value, ticket: to.ticket.clone() })
+        let bump = (bump.allocated_bytes() > 0).then_some(bump);
+        Some(ExportedValue { bump, value, epoch: to.epoch.clone() })
     }
 
-    /// Takes values in that were copied out of stores over this one: their memory becomes this store's. `place` gets
+    /// Takes values in that were exported from stores over this one: their memory becomes this store's. `place` gets
     /// each and must put it among the roots. The account may be above its limit afterwards: then a compaction is due.
-    /// Answers false, with nothing done, when a value is not from a store over this one, or is older than its last
+    /// Returns false, with nothing done, when a value is not from a store over this one, or is older than its last
     /// compaction.
-    pub fn take_in(
+    pub(crate) fn import(
         &mut self,
-        values: Vec<Sent>,
-        mut place: impl for<'h> FnMut(&'h Heap, &mut R::In<'h>, Value<'h>),
+        values: Vec<ExportedValue>,
+        mut place: impl for<'h> FnMut(&'h R::Context, &mut R::In<'h>, Value<'h>),
     ) -> bool {
-        let ours = |sent: &Sent| self.ticket.as_ref().is_some_and(|ticket| Arc::ptr_eq(ticket, &sent.ticket));
+        let ours = |value: &ExportedValue| self.epoch.as_ref().is_some_and(|epoch| Arc::ptr_eq(epoch, &value.epoch));
         if !values.iter().all(ours) {
             return false;
         }
-        // Its end would drop what comes in now.
+        // The end of a compaction would drop the arenas that are adopted here.
         self.finish_compaction();
-        for Sent { bump, value, .. } in values {
+        for ExportedValue { bump, value, .. } in values {
             if let Some(bump) = bump {
-                self.heap.take_chunk(bump);
+                self.context.adopt_arena(bump);
             }
             self.enter(|h, roots, _| {
-                // SAFETY: the ticket says that the value was copied for this store and that no compaction came since:
-                // it points into the chunk just taken over, into this heap, or into what is kept.
+                // SAFETY: the epoch says that the value was copied for this store and that no compaction came since:
+                // it points into the arena just adopted, into this heap, or into what is pinned.
                 let value = unsafe { std::mem::transmute::<Value<'static>, Value<'_>>(value) };
                 place(h, roots, value);
             });
@@ -197,68 +218,66 @@ impl<R: Rooted> Store<R> {
     }
 }
 
-/// A store that others read while it is at rest.
-pub struct Shared<R: Rooted> {
+/// A store at rest, which others read.
+pub(crate) struct SuspendedHeap<R: Trace> {
     store: Store<R>,
-    ticket: Arc<()>,
+    epoch: Arc<()>,
 }
 
-impl<R: Rooted> Shared<R> {
+impl<R: Trace> SuspendedHeap<R> {
     /// The roots, for as long as the store is borrowed.
-    pub fn roots(&self) -> &R::In<'_> {
+    pub(crate) fn roots(&self) -> &R::In<'_> {
         let roots: *const R::In<'static> = &self.store.roots;
-        // SAFETY: the types differ in the brand only; the roots point into the heap and the kept things of the store,
-        // which live as long as `self` and are not written to while it is shared.
+        // SAFETY: the types differ in the brand only; the roots point into the heap and the pinned things of the store,
+        // which live as long as `self` and are not written to while it is at rest.
         unsafe { &*roots.cast::<R::In<'_>>() }
     }
 
-    /// The account of the heap.
-    pub fn account(&self) -> Account {
-        self.store.heap.account()
-    }
-
-    /// An empty heap for a store over this one, which may hold `limit` bytes.
-    pub fn heap_above(&self, limit: usize) -> Heap {
-        self.store.heap.above(limit)
+    /// An empty heap for a store over this one, which may hold `limit` bytes. Its fuel is counted from zero.
+    pub(crate) fn heap_above(&self, limit: usize) -> Heap {
+        Heap::new(self.store.context.region() + 1, limit)
     }
 }
 
-// SAFETY: a shared store gives out shared references to its roots and values only. What can be written through them
-// is the ends of buffers, headers and builders, and all of that is done for objects of the writer's own region only;
-// stores over this one have another. The heap's own cells are written by allocations and charges, which need the
-// visit that `Store::enter` gives, and by the driver that holds the store alone.
-unsafe impl<R: Rooted> Sync for Shared<R> {}
+// SAFETY: a store at rest gives out shared references to its roots and values only, and the number of its region. What can
+// be written through them is the ends of buffers, headers and builders, and all of that is done for objects of the
+// writer's own region only; stores over this one have another. The cells of the context are reached by the store's owner
+// only, who has none of it while it is at rest.
+unsafe impl<R: Trace> Sync for SuspendedHeap<R> {}
 
 /// A value on its way from one store to another, with the arena it lives in.
-pub struct Sent {
+pub(crate) struct ExportedValue {
     bump: Option<Bump>,
     value: Value<'static>,
-    ticket: Arc<()>,
+    epoch: Arc<()>,
 }
 
-impl Sent {
+impl ExportedValue {
     /// Bytes that the value's arena takes.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bump.as_ref().map_or(0, Bump::allocated_bytes)
     }
 }
 
-// SAFETY: nobody can look at the value before the store takes it in.
-unsafe impl Send for Sent {}
+// SAFETY: nobody can look at the value before a store imports it.
+unsafe impl Send for ExportedValue {}
 
-// SAFETY: a store owns its heap and everything the roots point to, apart from the kept things, which are Send + Sync
+// SAFETY: a store owns its context and everything the roots point to, apart from the pinned things, which are Send + Sync
 // and never written. The cells inside are reached through `&mut self` only, or from one thread at a time.
-unsafe impl<R: Rooted> Send for Store<R> {}
+unsafe impl<R: Trace> Send for Store<R> {}
 
 /// Values that never change again, with the arena they live in: shared by many runs and threads.
-pub struct Frozen {
+pub(crate) struct Frozen {
     values: Vec<Value<'static>>,
     heap: Heap,
 }
 
 impl Frozen {
     /// Builds values in a fresh arena that may hold `limit` bytes, and freezes them.
-    pub fn build(limit: usize, build: impl for<'h> FnOnce(&'h Heap, &mut Vec<Value<'h>>) -> Res<()>) -> Res<Frozen> {
+    pub(crate) fn build(
+        limit: usize,
+        build: impl for<'h> FnOnce(&'h Heap, &mut Vec<Value<'h>>) -> Res<()>,
+    ) -> Res<Frozen> {
         let mut frozen = Frozen { values: Vec::new(), heap: Heap::new(Self::REGION, limit) };
         let values: *mut Vec<Value<'static>> = &mut frozen.values;
         // SAFETY: as in `Store::enter`: `build` is generic over the brand, and the arena's chunks do not move when
@@ -268,16 +287,16 @@ impl Frozen {
     }
 
     /// Frozen objects carry this region, so that no run takes them for its own.
-    pub const REGION: u32 = 0;
+    const REGION: u32 = 0;
 
     /// The values, for as long as the arena is borrowed.
-    pub fn values(&self) -> &[Value<'_>] {
+    pub(crate) fn values(&self) -> &[Value<'_>] {
         // SAFETY: the values point into `self.heap`, which lives as long as `self` and is never written again.
         unsafe { std::mem::transmute::<&[Value<'static>], &[Value<'_>]>(&self.values) }
     }
 
     /// Bytes that the values take.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.heap.account().used + self.values.capacity() * std::mem::size_of::<Value<'_>>()
     }
 }

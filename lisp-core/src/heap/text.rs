@@ -41,7 +41,7 @@ impl<'h> TextBuf<'h> {
     fn grow(&mut self, need: usize) -> Res<()> {
         let room = need.max(self.granted * 2);
         // The finished string is copied into the arena, so both must fit.
-        self.heap.room(room.saturating_add(need))?;
+        self.heap.check_available(room.saturating_add(need))?;
         self.text.reserve_exact(room - self.text.len());
         self.granted = room;
         Ok(())
@@ -75,7 +75,7 @@ impl<'h> TextBuf<'h> {
 
     /// Charges for a search in a text that is going to be added.
     #[inline]
-    pub fn look_through(&self, text: &str) -> Res<()> {
+    pub fn charge_scan(&self, text: &str) -> Res<()> {
         self.heap.charge_copy(text.len())
     }
 

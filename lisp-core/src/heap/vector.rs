@@ -48,7 +48,7 @@ impl<'h> Vector<'h> {
     /// The elements.
     #[inline]
     pub fn items(&self) -> &'h [Value<'h>] {
-        super::region::cells_as_values(self.items)
+        super::arena::cells_as_values(self.items)
     }
 
     /// The element at an index.
@@ -245,7 +245,7 @@ impl<'h> VecBuilder<'h> {
     /// The elements so far.
     #[inline]
     pub fn items(&self) -> &'h [Value<'h>] {
-        super::region::cells_as_values(&self.cells.get()[..self.len.get()])
+        super::arena::cells_as_values(&self.cells.get()[..self.len.get()])
     }
 
     /// The finished vector. The builder must not be used again.

@@ -19,7 +19,7 @@ impl<'h, T> Work<'h, T> {
     pub fn push(&mut self, item: T) -> Res<()> {
         if self.items.len() == self.items.capacity() {
             let more = self.items.len().max(8);
-            self.heap.room((self.items.len() + more) * std::mem::size_of::<T>())?;
+            self.heap.check_available((self.items.len() + more) * std::mem::size_of::<T>())?;
             self.items.reserve_exact(more);
         }
         self.items.push(item);

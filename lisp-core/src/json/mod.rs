@@ -13,7 +13,7 @@ use crate::heap::{Heap, Res};
 pub(crate) fn push<T>(h: &Heap, list: &mut Vec<T>, item: T) -> Res<()> {
     if list.len() == list.capacity() {
         let more = list.len().max(16);
-        h.room((list.len() + more).saturating_mul(std::mem::size_of::<T>()))?;
+        h.check_available((list.len() + more).saturating_mul(std::mem::size_of::<T>()))?;
         list.reserve_exact(more);
     }
     list.push(item);

@@ -156,7 +156,7 @@ impl<'h> Reader<'h> {
         self.h.charge(cost::parsed(text.len()) + 1)?;
         if text.contains('\\') {
             // Strings with escapes are decoded in a scratch buffer.
-            self.h.room(text.len() + 8_192)?;
+            self.h.check_available(text.len() + 8_192)?;
         }
         self.open.clear();
         self.values.clear();
@@ -249,7 +249,7 @@ impl<'h> Reader<'h> {
             // Conversion takes steps in the square of the length, in groups of digits.
             let groups = cost::copied(text.len()) + 1;
             self.h.charge(groups * groups)?;
-            self.h.room(text.len() * 2)?;
+            self.h.check_available(text.len() * 2)?;
             let big = text.parse::<BigInt>().map_err(|_| ReadError::syntax(start, "invalid number"))?;
             return Ok(self.h.integer(&big)?);
         }
@@ -439,7 +439,7 @@ impl<'h> Reader<'h> {
         }
         let text = self.h.text(key)?;
         if self.shared.len() < MAX_SHARED {
-            self.h.room((self.shared.len() + 1) * 64)?;
+            self.h.check_available((self.shared.len() + 1) * 64)?;
             self.shared.insert(text.text, text);
         }
         Ok(text)

@@ -2,11 +2,12 @@
 
 use super::push;
 use crate::builtins::args::describe;
-use crate::builtins::long_division::decimal;
-use crate::builtins::print::{pr_str, time_text};
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Entries, Fault, Heap, Map, Res, TextBuf, Value};
+use crate::text::dates::time_text;
+use crate::text::number::decimal;
+use crate::text::pr_str;
 use std::fmt::Write as _;
 
 /// What happens to values that JSON does not have.
@@ -123,7 +124,7 @@ impl<'h> Writer<'h> {
         }
         let len = entries.len();
         h.charge(len as u64 * u64::from(usize::BITS - len.leading_zeros()))?;
-        h.room(len.saturating_mul(48))?;
+        h.check_available(len.saturating_mul(48))?;
         let mut sorted = Vec::with_capacity(len);
         for (key, value) in entries.iter() {
             sorted.push((self.own_text(key)?, value));
@@ -268,7 +269,7 @@ fn float_text(f: f64, style: Style, out: &mut TextBuf<'_>) -> Res<()> {
 
 /// A text in quotation marks, escaped where JSON wants it, with something in front and behind.
 fn quoted(before: &str, text: &str, behind: &str, out: &mut TextBuf<'_>) -> Res<()> {
-    out.look_through(text)?;
+    out.charge_scan(text)?;
     // Whole chunks at a time, which the compiler can compare side by side.
     if !text.as_bytes().chunks(32).any(|chunk| chunk.iter().fold(false, |found, &byte| found | needs_escape(byte))) {
         return out.push_all(&[before, "\"", text, "\"", behind]);

@@ -1,9 +1,10 @@
 //! What a function takes in the place of the function that it calls.
 
 use crate::builtins::{args, maps};
+use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, Heap, Res, Value};
+use crate::heap::{Fault, Res, Value};
 
 /// What a function takes in the place of the function that it calls. All take functions and keywords.
 #[derive(Clone, Copy)]
@@ -60,13 +61,7 @@ pub(super) fn not_function(name: &str, f: Value<'_>, hint: &str) -> Fault {
 /// What `f` reads of an element, when it is no function: nil and booleans read nothing, a string is a key, a vector is a
 /// path of keys. `None` for a function. A path reads nothing of a number if `numbers` says so; of others that have
 /// no keys it is an error.
-pub(super) fn read<'h>(
-    h: &'h Heap,
-    name: &str,
-    f: Value<'h>,
-    item: Value<'h>,
-    numbers: bool,
-) -> Res<Option<Value<'h>>> {
+pub(super) fn read<'h>(h: &'h Ctx, name: &str, f: Value<'h>, item: Value<'h>, numbers: bool) -> Res<Option<Value<'h>>> {
     match f {
         Value::Nil | Value::Bool(_) => Ok(Some(Value::Nil)),
         Value::Str(_) => {

@@ -1,7 +1,8 @@
 //! `apply`: a call laid out anew. It takes no frame.
 
 use crate::builtins::{Builtin, MANY, args};
-use crate::heap::{Heap, Res, Value};
+use crate::context::Ctx;
+use crate::heap::{Res, Value};
 use crate::stack::{Call, Control, Start, State};
 
 pub(super) const TABLE: &[Builtin] = &[Builtin::calling("apply", 2, MANY, "(apply f a b coll)", Start(apply)).doc(
@@ -10,7 +11,7 @@ pub(super) const TABLE: &[Builtin] = &[Builtin::calling("apply", 2, MANY, "(appl
 )];
 
 /// `(apply f a b coll)` becomes the call `(f a b ...coll)` above it.
-fn apply<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+fn apply<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let (at, argc) = (call.at(), call.argc());
     let last = s.stack[at + argc];
     if !matches!(last, Value::Vector(_) | Value::Map(_) | Value::Set(_)) {

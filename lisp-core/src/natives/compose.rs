@@ -3,7 +3,8 @@
 use super::accepts::{function, not_function};
 use super::registers::RESULT;
 use crate::builtins::{Builtin, BuiltinId, MANY, id_of};
-use crate::heap::{Compose, Composed, Heap, Res, Value};
+use crate::context::Ctx;
+use crate::heap::{Compose, Composed, Res, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
 pub(super) const TABLE: &[Builtin] = &[
@@ -41,7 +42,7 @@ pub(super) const TABLE: &[Builtin] = &[
 
 /// Calls a function made of others. One that calls a single part lays that call out anew, so a long chain of them takes
 /// no frame.
-pub(crate) fn call<'h>(c: &'h Composed<'h>, h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+pub(crate) fn call<'h>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     match c.kind {
         Compose::Constantly => Ok(Control::Value(c.parts.first().copied().unwrap_or(Value::Nil))),
         Compose::Partial => call_partial(c, h, s, call),
@@ -57,7 +58,7 @@ pub(crate) fn call<'h>(c: &'h Composed<'h>, h: &'h Heap, s: &mut State<'h>, call
     }
 }
 
-fn call_partial<'h>(c: &'h Composed<'h>, h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+fn call_partial<'h>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let argc = call.argc();
     let above = call.args().end;
     let given = above + c.parts.len();
@@ -68,7 +69,7 @@ fn call_partial<'h>(c: &'h Composed<'h>, h: &'h Heap, s: &mut State<'h>, call: C
     Ok(Control::Call(Call::new(above, argc + c.parts.len() - 1, call.dst)))
 }
 
-fn call_fnil<'h>(c: &'h Composed<'h>, h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+fn call_fnil<'h>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let argc = call.argc();
     let above = call.args().end;
     h.charge(argc as u64)?;
@@ -98,7 +99,7 @@ trait Composition: Sized {
     const NATIVE: &'static NativeFn = &NativeFn::new(Self::NAME, step::<Self>).keeps_reasons();
 
     /// What is built, before the first call.
-    fn built<'h>(_h: &'h Heap, _parts: usize) -> Res<Value<'h>> {
+    fn built<'h>(_h: &'h Ctx, _parts: usize) -> Res<Value<'h>> {
         Ok(Value::Nil)
     }
 
@@ -113,38 +114,38 @@ trait Composition: Sized {
     }
 
     /// Takes the result of a call; a value ends the whole.
-    fn take<'h>(_h: &'h Heap, _own: &[Value<'h>], _is_last: bool) -> Res<Option<Value<'h>>> {
+    fn take<'h>(_h: &'h Ctx, _own: &[Value<'h>], _is_last: bool) -> Res<Option<Value<'h>>> {
         Ok(None)
     }
 
     /// The value of the whole, after the last call.
-    fn finish<'h>(_h: &'h Heap, own: &[Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(_h: &'h Ctx, own: &[Value<'h>]) -> Res<Value<'h>> {
         Ok(own[RESULT])
     }
 }
 
-fn start<'h, F: Composition>(c: &'h Composed<'h>, h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+fn start<'h, F: Composition>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let built = F::built(h, c.parts.len())?;
     let argc = call.argc();
     h.charge(argc as u64)?;
-    h.room((argc + ARGS) * 16)?;
+    h.check_available((argc + ARGS) * 16)?;
     let mut registers = vec![Value::Nil, h.vector(c.parts)?, built];
     registers.extend_from_slice(&s.stack[call.args()]);
     s.push_native(h, F::NATIVE, call, &registers)
 }
 
-fn step<'h, F: Composition>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
+fn step<'h, F: Composition>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     let Some(NativeFrame { base, called, mut index, .. }) = s.native_frame() else { return Ok(Control::Frame) };
     let parts = super::registers::vector(s.stack[base + PARTS]);
     let calls = F::calls(parts.len(), s.registers_from(ARGS));
-    h.set_mark();
+    h.meter.set_restart();
     if called {
         if let Some(value) = F::take(h, &s.stack[base..], index + 1 == calls)? {
             return Ok(Control::Value(value));
         }
         index += 1;
         s.note(false, index);
-        h.set_mark();
+        h.meter.set_restart();
     }
     if index >= calls {
         return F::finish(h, &s.stack[base..]).map(Control::Value);
@@ -171,18 +172,18 @@ struct Juxt;
 impl Composition for Juxt {
     const NAME: &'static str = "juxt";
 
-    fn built<'h>(h: &'h Heap, parts: usize) -> Res<Value<'h>> {
+    fn built<'h>(h: &'h Ctx, parts: usize) -> Res<Value<'h>> {
         h.vec_builder(parts).map(Value::VecBuilder)
     }
 
-    fn take<'h>(h: &'h Heap, own: &[Value<'h>], _: bool) -> Res<Option<Value<'h>>> {
+    fn take<'h>(h: &'h Ctx, own: &[Value<'h>], _: bool) -> Res<Option<Value<'h>>> {
         if let Value::VecBuilder(results) = own[BUILT] {
             results.push(h, own[RESULT])?;
         }
         Ok(None)
     }
 
-    fn finish<'h>(h: &'h Heap, own: &[Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(h: &'h Ctx, own: &[Value<'h>]) -> Res<Value<'h>> {
         match own[BUILT] {
             Value::VecBuilder(results) => results.finish(h),
             _ => Ok(Value::Nil),
@@ -195,7 +196,7 @@ struct Complement;
 impl Composition for Complement {
     const NAME: &'static str = "complement";
 
-    fn take<'h>(_: &'h Heap, own: &[Value<'h>], _: bool) -> Res<Option<Value<'h>>> {
+    fn take<'h>(_: &'h Ctx, own: &[Value<'h>], _: bool) -> Res<Option<Value<'h>>> {
         Ok(Some(Value::Bool(!own[RESULT].truthy())))
     }
 }
@@ -214,11 +215,11 @@ impl Composition for EveryPred {
         (parts[index % parts.len()], Some(own[ARGS + index / parts.len()]))
     }
 
-    fn take<'h>(_: &'h Heap, own: &[Value<'h>], _: bool) -> Res<Option<Value<'h>>> {
+    fn take<'h>(_: &'h Ctx, own: &[Value<'h>], _: bool) -> Res<Option<Value<'h>>> {
         Ok((!own[RESULT].truthy()).then_some(Value::Bool(false)))
     }
 
-    fn finish<'h>(_: &'h Heap, _: &[Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(_: &'h Ctx, _: &[Value<'h>]) -> Res<Value<'h>> {
         Ok(Value::Bool(true))
     }
 }
@@ -236,17 +237,17 @@ impl Composition for SomeFn {
         EveryPred::next(own, parts, index)
     }
 
-    fn take<'h>(_: &'h Heap, own: &[Value<'h>], is_last: bool) -> Res<Option<Value<'h>>> {
+    fn take<'h>(_: &'h Ctx, own: &[Value<'h>], is_last: bool) -> Res<Option<Value<'h>>> {
         Ok((own[RESULT].truthy() || is_last).then_some(own[RESULT]))
     }
 }
 
-fn composed<'h>(h: &'h Heap, kind: Compose, parts: &[Value<'h>]) -> Res<Value<'h>> {
+fn composed<'h>(h: &'h Ctx, kind: Compose, parts: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(parts.len() as u64)?;
     h.composed(kind, parts)
 }
 
-fn functions<'h>(h: &'h Heap, name: &str, kind: Compose, parts: &[Value<'h>]) -> Res<Value<'h>> {
+fn functions<'h>(h: &'h Ctx, name: &str, kind: Compose, parts: &[Value<'h>]) -> Res<Value<'h>> {
     for &f in parts {
         if !f.is_callable() {
             function(name, f)?;
@@ -255,14 +256,14 @@ fn functions<'h>(h: &'h Heap, name: &str, kind: Compose, parts: &[Value<'h>]) ->
     composed(h, kind, parts)
 }
 
-fn partial<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn partial<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     composed(h, Compose::Partial, args)
 }
 
 /// What no functions compose to.
 const IDENTITY: BuiltinId = id_of("identity");
 
-fn comp<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn comp<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args {
         [only] => Ok(*only),
         [] => Ok(Value::Builtin(IDENTITY)),
@@ -270,19 +271,19 @@ fn comp<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn juxt<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn juxt<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     composed(h, Compose::Juxt, args)
 }
 
-fn complement<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn complement<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     functions(h, "complement", Compose::Complement, args)
 }
 
-fn constantly<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn constantly<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     composed(h, Compose::Constantly, args)
 }
 
-fn fnil<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn fnil<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args.first() {
         Some(&(Value::Set(_) | Value::Keyword(..))) => {
             Err(not_function("fnil", args[0], "wrap the look-up: #(get m %)"))
@@ -295,10 +296,10 @@ fn fnil<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-fn every_pred<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn every_pred<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     functions(h, "every-pred", Compose::EveryPred, args)
 }
 
-fn some_fn<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn some_fn<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     functions(h, "some-fn", Compose::SomeFn, args)
 }

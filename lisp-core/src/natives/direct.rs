@@ -1,7 +1,8 @@
 //! Functions that are called without a frame.
 
 use crate::builtins::{Imp, Native, maps};
-use crate::heap::{Heap, Res, Value};
+use crate::context::Ctx;
+use crate::heap::{Res, Value};
 
 /// A function that has its value at once, with no frame of its own.
 #[derive(Clone, Copy)]
@@ -28,7 +29,7 @@ impl<'h> DirectFn<'h> {
 
     /// Calls it, for the fuel that any call of it costs.
     #[inline]
-    pub(super) fn call(self, h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    pub(super) fn call(self, h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         match self {
             DirectFn::Key(key) => Ok(maps::key_of(h, args[0], key)?.unwrap_or(Value::Nil)),
             DirectFn::Builtin(imp) => {

@@ -4,8 +4,9 @@ use super::accepts::Accepts;
 use super::per_element::{After, PerElement, row, walk, walk_vectors};
 use super::registers::{ACC, RESULT, builder, items, vector};
 use crate::builtins::{Builtin, MANY, args, comparison, numbers};
+use crate::context::Ctx;
 use crate::cost;
-use crate::heap::{Heap, Res, Value};
+use crate::heap::{Res, Value};
 use crate::stack::{Call, Control, Start, State};
 use std::cmp::Ordering;
 
@@ -21,7 +22,7 @@ impl PartitionBy {
     /// The register for what its elements have in common.
     const KEY: usize = 5;
 
-    fn start<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+    fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
         let at = call.args().start;
         let list = items(h, Self::ROW.name, s.stack[at + 1])?;
         let group = Value::VecBuilder(h.vec_builder(0)?);
@@ -37,11 +38,11 @@ impl PerElement for PartitionBy {
         );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
 
-    fn accumulator<'h>(h: &'h Heap, _: usize) -> Res<Value<'h>> {
+    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
         h.vec_builder(0).map(Value::VecBuilder)
     }
 
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], item: Value<'h>, index: usize) -> Res<After<'h>> {
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, index: usize) -> Res<After<'h>> {
         let (Some(groups), Some(group)) = (builder(own[ACC]), builder(own[Self::GROUP])) else {
             return Ok(After::Next);
         };
@@ -60,7 +61,7 @@ impl PerElement for PartitionBy {
         Ok(After::Next)
     }
 
-    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         let Some(groups) = builder(own[ACC]) else { return Ok(Value::Nil) };
         if let Some(group) = builder(own[Self::GROUP])
             && !group.is_empty()
@@ -83,11 +84,11 @@ impl PerElement for GroupBy {
     );
     const ACCEPTS: Accepts = Accepts::READERS;
 
-    fn accumulator<'h>(h: &'h Heap, _: usize) -> Res<Value<'h>> {
+    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
         h.map_builder(0).map(Value::MapBuilder)
     }
 
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
         let (Value::MapBuilder(groups), key) = (own[ACC], own[RESULT]) else { return Ok(After::Next) };
         if let Some(place) = groups.place(h, key)? {
             if let Value::VecBuilder(members) = groups.entry(place).1 {
@@ -101,7 +102,7 @@ impl PerElement for GroupBy {
         Ok(After::Next)
     }
 
-    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         let Value::MapBuilder(groups) = own[ACC] else { return Ok(Value::Nil) };
         // All at once: groups that are done already are not done again after a fault.
         h.charge(groups.len() as u64)?;
@@ -123,11 +124,11 @@ impl PerElement for DistinctBy {
     );
     const ACCEPTS: Accepts = Accepts::READERS;
 
-    fn accumulator<'h>(h: &'h Heap, _: usize) -> Res<Value<'h>> {
+    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
         h.map_builder(0).map(Value::MapBuilder)
     }
 
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
         if let Value::MapBuilder(first) = own[ACC]
             && first.place(h, own[RESULT])?.is_none()
         {
@@ -136,7 +137,7 @@ impl PerElement for DistinctBy {
         Ok(After::Next)
     }
 
-    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         let Value::MapBuilder(first) = own[ACC] else { return Ok(Value::Nil) };
         h.charge(first.len() as u64)?;
         h.vector_from(first.len(), (0..first.len()).map(|place| first.entry(place).1))
@@ -147,7 +148,7 @@ impl PerElement for DistinctBy {
 const COUNT: usize = 4;
 
 /// Adds the result to the sum. Nil is left out.
-fn add_up<'h>(h: &'h Heap, name: &str, own: &mut [Value<'h>]) -> Res<After<'h>> {
+fn add_up<'h>(h: &'h Ctx, name: &str, own: &mut [Value<'h>]) -> Res<After<'h>> {
     let result = own[RESULT];
     if result.is_nil() {
         return Ok(After::Next);
@@ -174,15 +175,15 @@ impl PerElement for SumBy {
     );
     const ACCEPTS: Accepts = Accepts::READERS;
 
-    fn accumulator<'h>(_: &'h Heap, _: usize) -> Res<Value<'h>> {
+    fn accumulator<'h>(_: &'h Ctx, _: usize) -> Res<Value<'h>> {
         Ok(Value::Int(0))
     }
 
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         add_up(h, Self::ROW.name, own)
     }
 
-    fn finish<'h>(_: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(_: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         Ok(own[ACC])
     }
 }
@@ -196,15 +197,15 @@ impl PerElement for AvgBy {
     );
     const ACCEPTS: Accepts = Accepts::READERS;
 
-    fn accumulator<'h>(_: &'h Heap, _: usize) -> Res<Value<'h>> {
+    fn accumulator<'h>(_: &'h Ctx, _: usize) -> Res<Value<'h>> {
         Ok(Value::Int(0))
     }
 
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         add_up(h, Self::ROW.name, own)
     }
 
-    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         match own[COUNT] {
             Value::Int(n) => numbers::div(h, own[ACC], Value::Int(n)),
             _ => Ok(Value::Nil),
@@ -217,7 +218,7 @@ const BEST_KEY: usize = 4;
 
 /// Takes the element when its key is better than that of the best before. Elements without a key are left out; of equal
 /// ones the first wins.
-fn choose<'h>(h: &'h Heap, own: &mut [Value<'h>], item: Value<'h>, better: Ordering) -> Res<After<'h>> {
+fn choose<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, better: Ordering) -> Res<After<'h>> {
     let key = own[RESULT];
     let chosen = match own[BEST_KEY] {
         _ if key.is_nil() => false,
@@ -232,7 +233,7 @@ fn choose<'h>(h: &'h Heap, own: &mut [Value<'h>], item: Value<'h>, better: Order
 }
 
 /// The elements are a collection, or the arguments behind the function when there are several.
-fn start_choice<'h, F: PerElement>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+fn start_choice<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let args = &s.stack[call.args()];
     let (f, coll) = (args[0], args[1]);
     if args.len() > 2 {
@@ -255,11 +256,11 @@ impl PerElement for MinBy {
     );
     const ACCEPTS: Accepts = Accepts::READERS;
 
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
         choose(h, own, item, Ordering::Less)
     }
 
-    fn finish<'h>(_: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(_: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         Ok(own[ACC])
     }
 }
@@ -273,11 +274,11 @@ impl PerElement for MaxBy {
     );
     const ACCEPTS: Accepts = Accepts::READERS;
 
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
         choose(h, own, item, Ordering::Greater)
     }
 
-    fn finish<'h>(_: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(_: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         Ok(own[ACC])
     }
 }

@@ -6,8 +6,9 @@ use super::fast_return::next_element;
 use super::per_element::{After, PerElement, row, walk, walk_vectors};
 use super::registers::{ACC, FUNCTION, RESULT, builder, collections, vector};
 use crate::builtins::{Builtin, args};
+use crate::context::Ctx;
 use crate::error::{Error, Reason};
-use crate::heap::{Heap, Res, Value};
+use crate::heap::{Res, Value};
 use crate::stack::{Call, Control, Start, State};
 
 pub(super) const TABLE: &[Builtin] = &[
@@ -24,7 +25,7 @@ pub(super) const TABLE: &[Builtin] = &[
 
 /// Adds a value to the vector under construction.
 #[inline]
-fn push<'h>(h: &'h Heap, own: &[Value<'h>], value: Value<'h>) -> Res<After<'h>> {
+fn push<'h>(h: &'h Ctx, own: &[Value<'h>], value: Value<'h>) -> Res<After<'h>> {
     if let Some(vector) = builder(own[ACC]) {
         vector.push(h, value)?;
     }
@@ -32,7 +33,7 @@ fn push<'h>(h: &'h Heap, own: &[Value<'h>], value: Value<'h>) -> Res<After<'h>> 
 }
 
 /// The vector under construction, which is done.
-fn finish_vector<'h>(h: &'h Heap, own: &[Value<'h>]) -> Res<Value<'h>> {
+fn finish_vector<'h>(h: &'h Ctx, own: &[Value<'h>]) -> Res<Value<'h>> {
     match builder(own[ACC]) {
         Some(vector) => vector.finish(h),
         None => Ok(Value::Nil),
@@ -45,7 +46,7 @@ impl Map {
     /// Registers for the second collection and the third.
     const OTHERS: [usize; 2] = [4, 5];
 
-    fn start<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+    fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
         let at = call.args().start;
         let (lists, count) = collections(h, Self::ROW.name, &s.stack[at + 1..call.args().end])?;
         walk_vectors::<Self>(h, s, call, s.stack[at], lists, count)
@@ -62,7 +63,7 @@ impl PerElement for Map {
             );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
 
-    fn accumulator<'h>(h: &'h Heap, count: usize) -> Res<Value<'h>> {
+    fn accumulator<'h>(h: &'h Ctx, count: usize) -> Res<Value<'h>> {
         h.vec_builder(count).map(Value::VecBuilder)
     }
 
@@ -80,7 +81,7 @@ impl PerElement for Map {
     /// As long as there is room for the results.
     #[inline]
     fn run_direct<'h>(
-        h: &'h Heap,
+        h: &'h Ctx,
         function: DirectFn<'h>,
         own: &[Value<'h>],
         list: &'h [Value<'h>],
@@ -88,7 +89,7 @@ impl PerElement for Map {
     ) -> Res<()> {
         let (Some(done), Value::Unset) = (builder(own[ACC]), own[Self::OTHERS[0]]) else { return Ok(()) };
         for item in list.iter().skip(*index).take(done.room()) {
-            h.set_mark();
+            h.meter.set_restart();
             h.charge(1)?;
             let result = function.call(h, std::slice::from_ref(item))?;
             done.push_in_place(&result);
@@ -97,11 +98,11 @@ impl PerElement for Map {
         Ok(())
     }
 
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         push(h, own, own[RESULT])
     }
 
-    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         finish_vector(h, own)
     }
 
@@ -125,7 +126,7 @@ impl PerElement for MapIndexed {
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
 
-    fn accumulator<'h>(h: &'h Heap, count: usize) -> Res<Value<'h>> {
+    fn accumulator<'h>(h: &'h Ctx, count: usize) -> Res<Value<'h>> {
         h.vec_builder(count).map(Value::VecBuilder)
     }
 
@@ -134,11 +135,11 @@ impl PerElement for MapIndexed {
         indexed(list, index)
     }
 
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         push(h, own, own[RESULT])
     }
 
-    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         finish_vector(h, own)
     }
 }
@@ -152,11 +153,11 @@ impl PerElement for Mapcat {
     );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
 
-    fn accumulator<'h>(h: &'h Heap, _: usize) -> Res<Value<'h>> {
+    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
         h.vec_builder(0).map(Value::VecBuilder)
     }
 
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         let result = own[RESULT];
         let more = match (result, own[FUNCTION]) {
             (Value::Vector(_) | Value::Map(_) | Value::Set(_), _) => args::seq(h, "mapcat", result)?,
@@ -175,7 +176,7 @@ impl PerElement for Mapcat {
         Ok(After::Next)
     }
 
-    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         finish_vector(h, own)
     }
 }
@@ -189,15 +190,15 @@ impl PerElement for Filter {
     );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
 
-    fn accumulator<'h>(h: &'h Heap, _: usize) -> Res<Value<'h>> {
+    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
         h.vec_builder(0).map(Value::VecBuilder)
     }
 
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
         if own[RESULT].truthy() { push(h, own, item) } else { Ok(After::Next) }
     }
 
-    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         finish_vector(h, own)
     }
 
@@ -215,15 +216,15 @@ impl PerElement for Remove {
     );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
 
-    fn accumulator<'h>(h: &'h Heap, _: usize) -> Res<Value<'h>> {
+    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
         h.vec_builder(0).map(Value::VecBuilder)
     }
 
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
         if own[RESULT].truthy() { Ok(After::Next) } else { push(h, own, item) }
     }
 
-    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         finish_vector(h, own)
     }
 
@@ -241,15 +242,15 @@ impl PerElement for Keep {
     );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
 
-    fn accumulator<'h>(h: &'h Heap, _: usize) -> Res<Value<'h>> {
+    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
         h.vec_builder(0).map(Value::VecBuilder)
     }
 
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         if own[RESULT].is_nil() { Ok(After::Next) } else { push(h, own, own[RESULT]) }
     }
 
-    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         finish_vector(h, own)
     }
 
@@ -267,7 +268,7 @@ impl PerElement for KeepIndexed {
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
 
-    fn accumulator<'h>(h: &'h Heap, _: usize) -> Res<Value<'h>> {
+    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
         h.vec_builder(0).map(Value::VecBuilder)
     }
 
@@ -276,17 +277,17 @@ impl PerElement for KeepIndexed {
         indexed(list, index)
     }
 
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         if own[RESULT].is_nil() { Ok(After::Next) } else { push(h, own, own[RESULT]) }
     }
 
-    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         finish_vector(h, own)
     }
 }
 
 /// Starts to walk the entries of the map that comes first; the function is behind it.
-fn start_entries<'h, F: PerElement>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+fn start_entries<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let at = call.args().start;
     let (map, f) = (s.stack[at], s.stack[at + 1]);
     match map {
@@ -309,7 +310,7 @@ fn entry(item: Value<'_>) -> (Value<'_>, Value<'_>) {
 }
 
 /// Adds an entry to the map under construction.
-fn insert<'h>(h: &'h Heap, own: &[Value<'h>], key: Value<'h>, value: Value<'h>) -> Res<After<'h>> {
+fn insert<'h>(h: &'h Ctx, own: &[Value<'h>], key: Value<'h>, value: Value<'h>) -> Res<After<'h>> {
     if let Value::MapBuilder(map) = own[ACC] {
         map.insert(h, key, value)?;
     }
@@ -317,7 +318,7 @@ fn insert<'h>(h: &'h Heap, own: &[Value<'h>], key: Value<'h>, value: Value<'h>) 
 }
 
 /// The map under construction, which is done.
-fn finish_map<'h>(h: &'h Heap, own: &[Value<'h>]) -> Res<Value<'h>> {
+fn finish_map<'h>(h: &'h Ctx, own: &[Value<'h>]) -> Res<Value<'h>> {
     match own[ACC] {
         Value::MapBuilder(map) => map.finish(h).map(Value::Map),
         _ => Ok(Value::Nil),
@@ -334,7 +335,7 @@ impl PerElement for UpdateVals {
         );
     const ACCEPTS: Accepts = OF_ENTRIES;
 
-    fn accumulator<'h>(h: &'h Heap, _: usize) -> Res<Value<'h>> {
+    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
         h.map_builder(0).map(Value::MapBuilder)
     }
 
@@ -343,11 +344,11 @@ impl PerElement for UpdateVals {
         list.get(index).map(|&item| ([entry(item).1, Value::Nil, Value::Nil], 1))
     }
 
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
         insert(h, own, entry(item).0, own[RESULT])
     }
 
-    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         finish_map(h, own)
     }
 }
@@ -362,7 +363,7 @@ impl PerElement for UpdateKeys {
         );
     const ACCEPTS: Accepts = OF_ENTRIES;
 
-    fn accumulator<'h>(h: &'h Heap, _: usize) -> Res<Value<'h>> {
+    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
         h.map_builder(0).map(Value::MapBuilder)
     }
 
@@ -371,11 +372,11 @@ impl PerElement for UpdateKeys {
         list.get(index).map(|&item| ([entry(item).0, Value::Nil, Value::Nil], 1))
     }
 
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
         insert(h, own, own[RESULT], entry(item).1)
     }
 
-    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         finish_map(h, own)
     }
 }

@@ -3,9 +3,10 @@
 use super::accepts::{Accepts, function};
 use super::registers::{ACC, FUNCTION, ITEMS, RESULT, collections, vector};
 use crate::builtins::{Builtin, MANY};
+use crate::context::Ctx;
 use crate::cost;
 use crate::error::Reason;
-use crate::heap::{Fault, Heap, Res, Value, VecBuilder};
+use crate::heap::{Fault, Res, Value, VecBuilder};
 use crate::stack::{Call, Control, Effect, NativeFn, NativeFrame, ParallelFn, Start, State, WorkerCall};
 
 pub(super) const TABLE: &[Builtin] = &[
@@ -29,7 +30,7 @@ const COUNT: usize = RESULT;
 /// Registers for the collections of `pmap`.
 const LISTS: [usize; 3] = [ITEMS, 4, 5];
 
-fn start_pmap<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+fn start_pmap<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let at = call.args().start;
     let f = s.stack[at];
     Accepts::FUNCTIONS.check(PMAP.name, f)?;
@@ -37,7 +38,7 @@ fn start_pmap<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>
     start(&PMAP, h, s, call, f, lists, count)
 }
 
-fn start_pcalls<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+fn start_pcalls<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let functions = &s.stack[call.args()];
     for &f in functions {
         if let Err(Fault::Error(mut error)) = function(PCALLS.name, f) {
@@ -52,7 +53,7 @@ fn start_pcalls<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'
 
 fn start<'h>(
     native: &'static NativeFn,
-    h: &'h Heap,
+    h: &'h Ctx,
     s: &mut State<'h>,
     call: Call,
     f: Value<'h>,
@@ -64,8 +65,8 @@ fn start<'h>(
 }
 
 /// The frame waits until its driver has brought in the result of every call.
-fn step<'h>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
-    h.set_mark();
+fn step<'h>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
+    h.meter.set_restart();
     let (Some(frame), Some((count, results))) = (s.native_frame(), waiting(s)) else { return Ok(Control::Frame) };
     if results.len() == count {
         return results.finish(h).map(Control::Value);
@@ -107,15 +108,15 @@ fn pcalls_call<'h>(s: &State<'h>, index: usize) -> Option<WorkerCall<'h>> {
 static WORKER: NativeFn = NativeFn::new("worker", step_worker).keeps_reasons();
 
 /// Pushes the frame at the bottom of a worker.
-pub(crate) fn push_worker<'h>(h: &'h Heap, s: &mut State<'h>, call: &WorkerCall<'h>) -> Res<()> {
+pub(crate) fn push_worker<'h>(h: &'h Ctx, s: &mut State<'h>, call: &WorkerCall<'h>) -> Res<()> {
     let [a, b, c] = call.args;
     let registers = [Value::Nil, call.f, a, b, c];
     s.push_native(h, &WORKER, Call::new(0, 0, 0), &registers[..2 + call.argc]).map(drop)
 }
 
 /// The call of a worker, or its end.
-fn step_worker<'h>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
-    h.set_mark();
+fn step_worker<'h>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
+    h.meter.set_restart();
     let Some(NativeFrame { base, called, .. }) = s.native_frame() else { return Ok(Control::Frame) };
     if !called {
         return s.call_with_registers(h, s.stack[base + FUNCTION], FUNCTION + 1);

@@ -4,7 +4,8 @@ use super::accepts::{self, Accepts};
 use super::direct::DirectFn;
 use super::registers::{FUNCTION, ITEMS, RESULT, items, vector};
 use crate::builtins::Builtin;
-use crate::heap::{Heap, Res, Value};
+use crate::context::Ctx;
+use crate::heap::{Res, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, Start, State};
 
 /// A function that calls one function for each element. Its frame has the registers [`RESULT`], [`FUNCTION`], [`ITEMS`],
@@ -19,7 +20,7 @@ pub(super) trait PerElement: Sized {
     const NATIVE: &'static NativeFn = &NativeFn::new(Self::ROW.name, step::<Self>).next_call(Self::next_call);
 
     /// What is built, before the first of `count` elements.
-    fn accumulator<'h>(_h: &'h Heap, _count: usize) -> Res<Value<'h>> {
+    fn accumulator<'h>(_h: &'h Ctx, _count: usize) -> Res<Value<'h>> {
         Ok(Value::Nil)
     }
 
@@ -33,7 +34,7 @@ pub(super) trait PerElement: Sized {
     /// `index` says from where it is done again.
     #[inline(always)]
     fn run_direct<'h>(
-        _h: &'h Heap,
+        _h: &'h Ctx,
         _function: DirectFn<'h>,
         _own: &[Value<'h>],
         _list: &'h [Value<'h>],
@@ -43,10 +44,10 @@ pub(super) trait PerElement: Sized {
     }
 
     /// Takes the result for an element. Nothing is changed when it fails.
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], item: Value<'h>, index: usize) -> Res<After<'h>>;
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, index: usize) -> Res<After<'h>>;
 
     /// The value of the whole, after the last element.
-    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>>;
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>>;
 
     /// The short way to the next element: see [`NativeFn`].
     fn next_call<'h>(_s: &mut State<'h>, _result: &Value<'h>) -> bool {
@@ -66,14 +67,14 @@ pub(super) const fn row<F: PerElement>(name: &'static str, usage: &'static str) 
 }
 
 /// Starts a function whose first argument is the function and whose second is the collection.
-pub(super) fn start<'h, F: PerElement>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+pub(super) fn start<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let at = call.args().start;
     walk::<F>(h, s, call, s.stack[at], s.stack[at + 1])
 }
 
 /// Starts to call `f` for the elements of a collection.
 pub(super) fn walk<'h, F: PerElement>(
-    h: &'h Heap,
+    h: &'h Ctx,
     s: &mut State<'h>,
     call: Call,
     f: Value<'h>,
@@ -86,7 +87,7 @@ pub(super) fn walk<'h, F: PerElement>(
 /// Starts to call `f` for `count` elements; `lists` go to the register of the elements and those that are the
 /// function's own.
 pub(super) fn walk_vectors<'h, F: PerElement>(
-    h: &'h Heap,
+    h: &'h Ctx,
     s: &mut State<'h>,
     call: Call,
     f: Value<'h>,
@@ -102,7 +103,7 @@ pub(super) fn walk_vectors<'h, F: PerElement>(
 }
 
 /// Goes on with the frame on top.
-fn step<'h, F: PerElement>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
+fn step<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     let Some(NativeFrame { base, mut called, mut index, .. }) = s.native_frame() else { return Ok(Control::Frame) };
     let list = vector(s.stack[base + ITEMS]);
     let f = s.stack[base + FUNCTION];
@@ -114,7 +115,7 @@ fn step<'h, F: PerElement>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
         ran?;
     }
     loop {
-        h.set_mark();
+        h.meter.set_restart();
         if called {
             match F::consume(h, &mut s.stack[base..], list[index], index)? {
                 After::Next => index += 1,
@@ -122,7 +123,7 @@ fn step<'h, F: PerElement>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
             }
             s.note(false, index);
         }
-        h.set_mark();
+        h.meter.set_restart();
         let Some((args, argc)) = F::arguments(&s.stack[base..], list, index) else {
             return F::finish(h, &mut s.stack[base..]).map(Control::Value);
         };

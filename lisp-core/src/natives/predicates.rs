@@ -4,7 +4,8 @@ use super::accepts::Accepts;
 use super::per_element::{After, PerElement, row};
 use super::registers::{ITEMS, RESULT};
 use crate::builtins::Builtin;
-use crate::heap::{Heap, Res, Value, Vector};
+use crate::context::Ctx;
+use crate::heap::{Res, Value, Vector};
 
 pub(super) const TABLE: &[Builtin] =
     &[FirstTrue::ROW, Every::ROW, NotAny::ROW, NotEvery::ROW, TakeWhile::ROW, DropWhile::ROW, SplitWith::ROW];
@@ -24,11 +25,11 @@ impl PerElement for FirstTrue {
     );
     const ACCEPTS: Accepts = Accepts { maps: true, ..Accepts::FUNCTIONS };
 
-    fn consume<'h>(_: &'h Heap, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
+    fn consume<'h>(_: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         stop_when(own[RESULT].truthy(), own[RESULT])
     }
 
-    fn finish<'h>(_: &'h Heap, _: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(_: &'h Ctx, _: &mut [Value<'h>]) -> Res<Value<'h>> {
         Ok(Value::Nil)
     }
 }
@@ -40,11 +41,11 @@ impl PerElement for Every {
         .doc("Is pred true for every element?", &[("(every? odd? [1 3])", "true"), ("(every? 1 [1])", "!type_error")]);
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
 
-    fn consume<'h>(_: &'h Heap, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
+    fn consume<'h>(_: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         stop_when(!own[RESULT].truthy(), Value::Bool(false))
     }
 
-    fn finish<'h>(_: &'h Heap, _: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(_: &'h Ctx, _: &mut [Value<'h>]) -> Res<Value<'h>> {
         Ok(Value::Bool(true))
     }
 }
@@ -56,11 +57,11 @@ impl PerElement for NotAny {
         .doc("Is pred true for no element?", &[("(not-any? odd? [2 4])", "true"), ("(not-any? 1 [1])", "!type_error")]);
     const ACCEPTS: Accepts = Accepts::PREDICATES;
 
-    fn consume<'h>(_: &'h Heap, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
+    fn consume<'h>(_: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         stop_when(own[RESULT].truthy(), Value::Bool(false))
     }
 
-    fn finish<'h>(_: &'h Heap, _: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(_: &'h Ctx, _: &mut [Value<'h>]) -> Res<Value<'h>> {
         Ok(Value::Bool(true))
     }
 }
@@ -74,21 +75,21 @@ impl PerElement for NotEvery {
     );
     const ACCEPTS: Accepts = Accepts::PREDICATES;
 
-    fn consume<'h>(_: &'h Heap, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
+    fn consume<'h>(_: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         stop_when(!own[RESULT].truthy(), Value::Bool(true))
     }
 
-    fn finish<'h>(_: &'h Heap, _: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(_: &'h Ctx, _: &mut [Value<'h>]) -> Res<Value<'h>> {
         Ok(Value::Bool(false))
     }
 }
 
 /// Ends with the part of the elements that `cut` makes, when the predicate is not true.
 fn cut_when_false<'h>(
-    h: &'h Heap,
+    h: &'h Ctx,
     own: &[Value<'h>],
     index: usize,
-    cut: fn(&'h Heap, &'h Vector<'h>, usize) -> Res<Value<'h>>,
+    cut: fn(&'h Ctx, &'h Vector<'h>, usize) -> Res<Value<'h>>,
 ) -> Res<After<'h>> {
     match own[ITEMS] {
         Value::Vector(whole) if !own[RESULT].truthy() => cut(h, whole, index).map(After::Stop),
@@ -98,9 +99,9 @@ fn cut_when_false<'h>(
 
 /// The part of the elements that `cut` makes when the predicate is true for all.
 fn cut_behind_all<'h>(
-    h: &'h Heap,
+    h: &'h Ctx,
     own: &[Value<'h>],
-    cut: fn(&'h Heap, &'h Vector<'h>, usize) -> Res<Value<'h>>,
+    cut: fn(&'h Ctx, &'h Vector<'h>, usize) -> Res<Value<'h>>,
 ) -> Res<Value<'h>> {
     match own[ITEMS] {
         Value::Vector(whole) => cut(h, whole, whole.len()),
@@ -108,15 +109,15 @@ fn cut_behind_all<'h>(
     }
 }
 
-fn before<'h>(h: &'h Heap, whole: &'h Vector<'h>, index: usize) -> Res<Value<'h>> {
+fn before<'h>(h: &'h Ctx, whole: &'h Vector<'h>, index: usize) -> Res<Value<'h>> {
     h.slice(whole, 0, index)
 }
 
-fn from<'h>(h: &'h Heap, whole: &'h Vector<'h>, index: usize) -> Res<Value<'h>> {
+fn from<'h>(h: &'h Ctx, whole: &'h Vector<'h>, index: usize) -> Res<Value<'h>> {
     h.slice(whole, index, whole.len())
 }
 
-fn both<'h>(h: &'h Heap, whole: &'h Vector<'h>, index: usize) -> Res<Value<'h>> {
+fn both<'h>(h: &'h Ctx, whole: &'h Vector<'h>, index: usize) -> Res<Value<'h>> {
     let (left, right) = (before(h, whole, index)?, from(h, whole, index)?);
     h.vector(&[left, right])
 }
@@ -130,11 +131,11 @@ impl PerElement for TakeWhile {
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
 
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], _: Value<'h>, index: usize) -> Res<After<'h>> {
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, index: usize) -> Res<After<'h>> {
         cut_when_false(h, own, index, before)
     }
 
-    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         cut_behind_all(h, own, before)
     }
 }
@@ -148,11 +149,11 @@ impl PerElement for DropWhile {
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
 
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], _: Value<'h>, index: usize) -> Res<After<'h>> {
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, index: usize) -> Res<After<'h>> {
         cut_when_false(h, own, index, from)
     }
 
-    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         cut_behind_all(h, own, from)
     }
 }
@@ -166,11 +167,11 @@ impl PerElement for SplitWith {
     );
     const ACCEPTS: Accepts = Accepts::PREDICATES;
 
-    fn consume<'h>(h: &'h Heap, own: &mut [Value<'h>], _: Value<'h>, index: usize) -> Res<After<'h>> {
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, index: usize) -> Res<After<'h>> {
         cut_when_false(h, own, index, both)
     }
 
-    fn finish<'h>(h: &'h Heap, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         cut_behind_all(h, own, both)
     }
 }

@@ -5,7 +5,8 @@ use super::direct::DirectFn;
 use super::fast_return::Returned;
 use super::registers::{ACC, FUNCTION, ITEMS, RESULT, items, vector};
 use crate::builtins::{Builtin, MANY, args};
-use crate::heap::{Heap, Res, Value};
+use crate::context::Ctx;
+use crate::heap::{Res, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, Start, State};
 
 pub(super) const TABLE: &[Builtin] = &[Reduce::ROW, ReduceKv::ROW, MergeWith::ROW];
@@ -21,11 +22,11 @@ trait Fold: Sized {
     const NATIVE: &'static NativeFn = &NativeFn::new(Self::ROW.name, step::<Self>).next_call(Self::next_call);
 
     /// What is to be done with an element.
-    fn take<'h>(h: &'h Heap, own: &mut [Value<'h>], item: Value<'h>) -> Res<Take<'h>>;
+    fn take<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>) -> Res<Take<'h>>;
 
     /// What is combined, with the result for an element.
     #[inline(always)]
-    fn combine<'h>(_h: &'h Heap, own: &[Value<'h>]) -> Res<Value<'h>> {
+    fn combine<'h>(_h: &'h Ctx, own: &[Value<'h>]) -> Res<Value<'h>> {
         Ok(own[RESULT])
     }
 
@@ -33,7 +34,7 @@ trait Fold: Sized {
     /// fault `index` and the register say from where it is done again.
     #[inline(always)]
     fn run_direct<'h>(
-        _h: &'h Heap,
+        _h: &'h Ctx,
         _function: DirectFn<'h>,
         _acc: &mut Value<'h>,
         _list: &'h [Value<'h>],
@@ -57,7 +58,7 @@ enum Take<'h> {
 }
 
 /// Goes on with the frame on top.
-fn step<'h, F: Fold>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
+fn step<'h, F: Fold>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     let Some(NativeFrame { base, mut called, mut index, .. }) = s.native_frame() else { return Ok(Control::Frame) };
     let list = vector(s.stack[base + ITEMS]);
     let f = s.stack[base + FUNCTION];
@@ -70,12 +71,12 @@ fn step<'h, F: Fold>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
         ran?;
     }
     loop {
-        h.set_mark();
+        h.meter.set_restart();
         if called {
             s.stack[base + ACC] = F::combine(h, &s.stack[base..])?;
             index += 1;
             s.note(false, index);
-            h.set_mark();
+            h.meter.set_restart();
         }
         let Some(&item) = list.get(index) else { return Ok(Control::Value(s.stack[base + ACC])) };
         h.charge(1)?;
@@ -92,7 +93,7 @@ fn step<'h, F: Fold>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
 
 /// Starts to combine elements from number `index` on with `acc`.
 fn start<'h, F: Fold>(
-    h: &'h Heap,
+    h: &'h Ctx,
     s: &mut State<'h>,
     call: Call,
     [f, list, acc]: [Value<'h>; 3],
@@ -106,7 +107,7 @@ fn start<'h, F: Fold>(
 struct Reduce;
 
 impl Reduce {
-    fn start<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+    fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
         let args = &s.stack[call.args()];
         let f = function(Self::ROW.name, args[0])?;
         let list = items(h, Self::ROW.name, args[args.len() - 1])?;
@@ -127,20 +128,20 @@ impl Fold for Reduce {
     const ARGC: usize = 2;
 
     #[inline(always)]
-    fn take<'h>(_: &'h Heap, own: &mut [Value<'h>], item: Value<'h>) -> Res<Take<'h>> {
+    fn take<'h>(_: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>) -> Res<Take<'h>> {
         Ok(Take::Call([own[ACC], item, Value::Nil]))
     }
 
     #[inline]
     fn run_direct<'h>(
-        h: &'h Heap,
+        h: &'h Ctx,
         function: DirectFn<'h>,
         acc: &mut Value<'h>,
         list: &'h [Value<'h>],
         index: &mut usize,
     ) -> Res<()> {
         for item in list.iter().skip(*index) {
-            h.set_mark();
+            h.meter.set_restart();
             h.charge(1)?;
             *acc = function.call(h, &[*acc, *item])?;
             *index += 1;
@@ -165,7 +166,7 @@ impl Fold for Reduce {
 struct ReduceKv;
 
 impl ReduceKv {
-    fn start<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+    fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
         let at = call.args().start;
         let f = function(Self::ROW.name, s.stack[at])?;
         let (init, map) = (s.stack[at + 1], s.stack[at + 2]);
@@ -184,7 +185,7 @@ impl Fold for ReduceKv {
     );
     const ARGC: usize = 3;
 
-    fn take<'h>(_: &'h Heap, own: &mut [Value<'h>], entry: Value<'h>) -> Res<Take<'h>> {
+    fn take<'h>(_: &'h Ctx, own: &mut [Value<'h>], entry: Value<'h>) -> Res<Take<'h>> {
         Ok(match vector(entry) {
             [key, value] => Take::Call([own[ACC], *key, *value]),
             _ => Take::Value(own[ACC]),
@@ -200,7 +201,7 @@ impl MergeWith {
     const KEY: usize = 4;
 
     /// A single argument is the value whatever it is, unless it is nil or false.
-    fn start<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+    fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
         let name = Self::ROW.name;
         let at = call.args().start;
         let f = function(name, s.stack[at])?;
@@ -246,7 +247,7 @@ impl Fold for MergeWith {
         );
     const ARGC: usize = 2;
 
-    fn take<'h>(h: &'h Heap, own: &mut [Value<'h>], entry: Value<'h>) -> Res<Take<'h>> {
+    fn take<'h>(h: &'h Ctx, own: &mut [Value<'h>], entry: Value<'h>) -> Res<Take<'h>> {
         let (Value::Map(map), [key, value]) = (own[ACC], vector(entry)) else { return Ok(Take::Value(own[ACC])) };
         let old = map.get(h, *key)?;
         own[Self::KEY] = *key;
@@ -256,7 +257,7 @@ impl Fold for MergeWith {
         })
     }
 
-    fn combine<'h>(h: &'h Heap, own: &[Value<'h>]) -> Res<Value<'h>> {
+    fn combine<'h>(h: &'h Ctx, own: &[Value<'h>]) -> Res<Value<'h>> {
         match own[ACC] {
             Value::Map(map) => h.assoc(map, own[Self::KEY], own[RESULT]).map(Value::Map),
             _ => Ok(own[RESULT]),

@@ -1,7 +1,8 @@
 //! The registers that most native functions share, and what is read from them.
 
 use crate::builtins::args;
-use crate::heap::{Heap, Res, Value, VecBuilder, Vector};
+use crate::context::Ctx;
+use crate::heap::{Res, Value, VecBuilder, Vector};
 
 pub(super) use crate::stack::RESULT;
 
@@ -13,7 +14,7 @@ pub(super) const ITEMS: usize = 2;
 pub(super) const ACC: usize = 3;
 
 /// The elements of a collection, as a vector that can stand in a register.
-pub(super) fn items<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<Value<'h>> {
+pub(super) fn items<'h>(h: &'h Ctx, name: &str, v: Value<'h>) -> Res<Value<'h>> {
     match v {
         Value::Vector(_) => Ok(v),
         other => h.vector(args::seq(h, name, other)?),
@@ -38,7 +39,7 @@ pub(super) fn builder<'h>(v: Value<'h>) -> Option<&'h VecBuilder<'h>> {
 }
 
 /// The collections of a call as vectors to walk side by side, and the length of the shortest.
-pub(super) fn collections<'h>(h: &'h Heap, name: &str, colls: &[Value<'h>]) -> Res<([Value<'h>; 3], usize)> {
+pub(super) fn collections<'h>(h: &'h Ctx, name: &str, colls: &[Value<'h>]) -> Res<([Value<'h>; 3], usize)> {
     let mut lists = [Value::Unset; 3];
     let mut count = usize::MAX;
     for (list, &coll) in lists.iter_mut().zip(colls) {

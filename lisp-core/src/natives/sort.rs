@@ -9,8 +9,9 @@ use super::direct::DirectFn;
 use super::fast_return::Returned;
 use super::registers::{FUNCTION, ITEMS, RESULT, items, vector};
 use crate::builtins::{Builtin, BuiltinId, args, comparison, id_of};
+use crate::context::Ctx;
 use crate::error::{Error, Reason};
-use crate::heap::{Heap, Res, Value, VecBuilder};
+use crate::heap::{Res, Value, VecBuilder};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, Start, State};
 
 pub(super) const TABLE: &[Builtin] = &[
@@ -40,7 +41,7 @@ const B_END: usize = 11;
 /// The comparator of the natural order.
 const COMPARE: BuiltinId = id_of("compare");
 
-fn start_sort<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+fn start_sort<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let (comparator, coll) = match s.stack[call.args()] {
         [comparator, coll, ..] => (comparator, coll),
         [coll] => (Value::Unset, coll),
@@ -56,7 +57,7 @@ fn start_sort<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>
     push(&SORT, h, s, call, [Value::Unset, list, list, comparator])
 }
 
-fn start_sort_by<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+fn start_sort_by<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let args = &s.stack[call.args()];
     let (f, coll) = (args[0], args[args.len() - 1]);
     let comparator = if args.len() == 2 { Value::Unset } else { args[1] };
@@ -87,7 +88,7 @@ fn check_comparator<'h>(name: &str, comparator: Value<'h>) -> Res<Value<'h>> {
 
 fn push<'h>(
     native: &'static NativeFn,
-    h: &'h Heap,
+    h: &'h Ctx,
     s: &mut State<'h>,
     call: Call,
     [f, list, keys, comparator]: [Value<'h>; 4],
@@ -97,7 +98,7 @@ fn push<'h>(
     s.push_native(h, native, call, &registers)
 }
 
-fn step<'h>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
+fn step<'h>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     let Some(frame) = s.native_frame() else { return Ok(Control::Frame) };
     let base = frame.base;
     if let Value::VecBuilder(keys) = s.stack[base + KEYS]
@@ -105,7 +106,7 @@ fn step<'h>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
     {
         return Ok(control);
     }
-    h.set_mark();
+    h.meter.set_restart();
     if let Value::Unset = s.stack[base + COMPARATOR] {
         return natural(h, s.stack[base + ITEMS], s.stack[base + KEYS]).map(Control::Value);
     }
@@ -114,7 +115,7 @@ fn step<'h>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
 
 /// Calls the key function for each element; afterwards the keys are a vector.
 fn compute_keys<'h>(
-    h: &'h Heap,
+    h: &'h Ctx,
     s: &mut State<'h>,
     frame: NativeFrame,
     keys: &'h VecBuilder<'h>,
@@ -124,12 +125,12 @@ fn compute_keys<'h>(
     let f = s.stack[base + FUNCTION];
     let direct = DirectFn::of(f, 1);
     loop {
-        h.set_mark();
+        h.meter.set_restart();
         if called {
             keys.push(h, s.stack[base + RESULT])?;
             index += 1;
             s.note(false, index);
-            h.set_mark();
+            h.meter.set_restart();
         }
         let Some(&item) = list.get(index) else {
             s.stack[base + KEYS] = keys.finish(h)?;
@@ -150,17 +151,17 @@ fn compute_keys<'h>(
 }
 
 /// Sorts by the natural order of the keys.
-fn natural<'h>(h: &'h Heap, list: Value<'h>, keys: Value<'h>) -> Res<Value<'h>> {
+fn natural<'h>(h: &'h Ctx, list: Value<'h>, keys: Value<'h>) -> Res<Value<'h>> {
     let (list, keys) = (vector(list), vector(keys));
     let n = list.len();
-    h.charge(comparison::sort_cost(n))?;
-    h.room(n * 8)?;
+    h.charge(crate::cost::sorted(n))?;
+    h.check_available(n * 8)?;
     // A vector has no more elements than this counts.
     let mut order: Vec<u32> = (0..u32::try_from(n).unwrap_or(u32::MAX)).collect();
     if let [only] = keys {
         comparison::compare_values(h, *only, *only)?;
     }
-    comparison::merge_sort(h, &mut order, |a, b| comparison::compare_values(h, keys[a as usize], keys[b as usize]))?;
+    crate::heap::merge_sort(h, &mut order, |a, b| comparison::compare_values(h, keys[a as usize], keys[b as usize]))?;
     h.vector_from(n, order.into_iter().map(|i| list[i as usize]))
 }
 
@@ -206,7 +207,7 @@ impl<'h> Runs<'h> {
     }
 }
 
-fn merge<'h>(h: &'h Heap, s: &mut State<'h>, base: usize) -> Res<Control<'h>> {
+fn merge<'h>(h: &'h Ctx, s: &mut State<'h>, base: usize) -> Res<Control<'h>> {
     let n = vector(s.stack[base + ITEMS]).len();
     if number(s.stack[base + WIDTH]) == 0 {
         h.charge(n as u64)?;
@@ -225,14 +226,14 @@ fn merge<'h>(h: &'h Heap, s: &mut State<'h>, base: usize) -> Res<Control<'h>> {
 }
 
 /// Merges until a comparison takes a frame, or until the sort is done.
-fn merge_runs<'h>(h: &'h Heap, s: &mut State<'h>, base: usize, runs: &mut Runs<'h>) -> Res<Control<'h>> {
+fn merge_runs<'h>(h: &'h Ctx, s: &mut State<'h>, base: usize, runs: &mut Runs<'h>) -> Res<Control<'h>> {
     let (list, keys) = (vector(s.stack[base + ITEMS]), vector(s.stack[base + KEYS]));
     let n = list.len();
     let comparator = s.stack[base + COMPARATOR];
     let direct = DirectFn::of(comparator, 2);
     let mut called = s.native_frame().is_some_and(|frame| frame.called);
     loop {
-        h.set_mark();
+        h.meter.set_restart();
         if runs.width >= n {
             h.charge(n as u64)?;
             return h.vector_from(n, (0..n).map(|i| list[number(runs.from.get(i))])).map(Control::Value);

@@ -3,7 +3,8 @@
 use super::accepts::function;
 use super::registers::{RESULT, vector};
 use crate::builtins::{Builtin, MANY, args, maps};
-use crate::heap::{Heap, Res, Value};
+use crate::context::Ctx;
+use crate::heap::{Res, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, Start, State};
 
 pub(super) const TABLE: &[Builtin] = &[
@@ -27,14 +28,14 @@ const PATH: usize = 2;
 /// The register for the function; its first argument and the others follow.
 const CALL: usize = 3;
 
-fn start_update<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+fn start_update<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let at = call.args().start;
     function(UPDATE.name, s.stack[at + 2])?;
     let path = h.vector(&[s.stack[at + 1]])?;
     start(&UPDATE, h, s, call, path)
 }
 
-fn start_update_in<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+fn start_update_in<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let at = call.args().start;
     function(UPDATE_IN.name, s.stack[at + 2])?;
     let path = match s.stack[at + 1] {
@@ -49,7 +50,7 @@ fn start_update_in<'h>(h: &'h Heap, s: &mut State<'h>, call: Call) -> Res<Contro
 
 fn start<'h>(
     native: &'static NativeFn,
-    h: &'h Heap,
+    h: &'h Ctx,
     s: &mut State<'h>,
     call: Call,
     path: Value<'h>,
@@ -62,15 +63,15 @@ fn start<'h>(
         old = read(h, native.name, old, key)?;
     }
     let more = &s.stack[at + 3..call.args().end];
-    h.room((more.len() + CALL + 2) * 16)?;
+    h.check_available((more.len() + CALL + 2) * 16)?;
     let mut registers = vec![Value::Nil, map, path, f, old];
     registers.extend_from_slice(more);
     s.push_native(h, native, call, &registers)
 }
 
-fn step<'h>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
+fn step<'h>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     let Some(NativeFrame { native, base, called, .. }) = s.native_frame() else { return Ok(Control::Frame) };
-    h.set_mark();
+    h.meter.set_restart();
     if !called {
         return s.call_with_registers(h, s.stack[base + CALL], CALL + 1);
     }
@@ -79,7 +80,7 @@ fn step<'h>(h: &'h Heap, s: &mut State<'h>) -> Res<Control<'h>> {
 }
 
 /// The value at exactly this key: what `update` changes is what is there, under the same spelling.
-fn read<'h>(h: &'h Heap, name: &str, coll: Value<'h>, key: Value<'h>) -> Res<Value<'h>> {
+fn read<'h>(h: &'h Ctx, name: &str, coll: Value<'h>, key: Value<'h>) -> Res<Value<'h>> {
     match (coll, key) {
         (Value::Map(m), _) => Ok(m.get(h, key)?.unwrap_or(Value::Nil)),
         (Value::Vector(v), Value::Int(i)) => Ok(usize::try_from(i).ok().and_then(|i| v.get(i)).unwrap_or(Value::Nil)),

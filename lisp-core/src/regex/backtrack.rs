@@ -63,7 +63,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
 
     /// A search in a text from a place on.
     pub(crate) fn new(h: &'h Heap, program: &'p Program, text: &'h str, origin: usize) -> Res<Self> {
-        h.room(program.slots * 8)?;
+        h.check_available(program.slots * 8)?;
         Ok(Backtracker {
             h,
             program,
@@ -129,7 +129,9 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         if bits <= Self::MOST_SEEN {
             let words = bits / 64 + 1;
             self.h.charge(words as u64)?;
-            self.h.room((words + self.slots.len()) * 8 + self.stack.capacity() * std::mem::size_of::<Entry>())?;
+            self.h.check_available(
+                (words + self.slots.len()) * 8 + self.stack.capacity() * std::mem::size_of::<Entry>(),
+            )?;
             self.seen = vec![0; words];
         }
         Ok(())
@@ -141,7 +143,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
             let more = self.stack.len().max(32);
             // The old stack and the new one are there together for a moment.
             let entries = (2 * self.stack.len() + more) * std::mem::size_of::<Entry>();
-            self.h.room(entries + (self.seen.len() + self.slots.len()) * 8)?;
+            self.h.check_available(entries + (self.seen.len() + self.slots.len()) * 8)?;
             self.stack.reserve_exact(more);
         }
         self.stack.push(entry);

@@ -203,7 +203,7 @@ fn every_engine_looks_at_the_flag_while_it_searches() {
     let text = "a".repeat(1 << 20);
     for pattern in ["(?:(?=a*b)|(?=a*c))x", r"(?=a*a*b)[ab]*c", "(?s).*b", r"(\w+)\s(?<!b)"] {
         let h = heap();
-        h.ration(1_000, Some(std::sync::Arc::new(AtomicBool::new(true))));
+        h.set_host_fuel(1_000, Some(std::sync::Arc::new(AtomicBool::new(true))));
         let answer = match compile(pattern, Extent::Part).expect("it is a pattern").0 {
             Compiled::Linear(linear) => {
                 let automata = linear.automata().expect("there is an automaton");

@@ -21,7 +21,8 @@ pub(crate) use slots::{slot, slot_on_stack};
 pub(crate) use unit::Unit;
 pub(crate) use units::Units;
 
-use crate::heap::{Heap, Res, Value};
+use crate::context::Ctx;
+use crate::heap::{Res, Value};
 use slots::{MOST_SLOTS, too_many_slots};
 
 /// The state of a run under the brand of its heap.
@@ -73,18 +74,18 @@ impl<'h> State<'h> {
 
     /// Makes sure that the stack has slots up to `need`.
     #[inline]
-    pub(crate) fn ensure(&mut self, h: &Heap, need: usize) -> Res<()> {
+    pub(crate) fn ensure(&mut self, h: &Ctx, need: usize) -> Res<()> {
         if need > self.stack.len() { self.grow_stack(h, need) } else { Ok(()) }
     }
 
     #[cold]
-    fn grow_stack(&mut self, h: &Heap, need: usize) -> Res<()> {
+    fn grow_stack(&mut self, h: &Ctx, need: usize) -> Res<()> {
         let len = self.stack.len();
         let size = need.max(len + len / 2).max(32);
         if size > MOST_SLOTS {
             return Err(too_many_slots());
         }
-        h.hold((size - len) * std::mem::size_of::<Value<'_>>())?;
+        h.charge_external((size - len) * std::mem::size_of::<Value<'_>>())?;
         self.stack.reserve_exact(size - len);
         self.stack.resize(size, Value::Nil);
         Ok(())
@@ -92,10 +93,10 @@ impl<'h> State<'h> {
 
     /// Makes sure that one more frame can be pushed.
     #[inline]
-    pub(crate) fn reserve_frame(&mut self, h: &Heap) -> Res<()> {
+    pub(crate) fn reserve_frame(&mut self, h: &Ctx) -> Res<()> {
         if self.frames.len() == self.frames.capacity() {
             let more = (self.frames.len() / 2).max(4);
-            h.hold(more * std::mem::size_of::<Frame<'_>>())?;
+            h.charge_external(more * std::mem::size_of::<Frame<'_>>())?;
             self.frames.reserve_exact(more);
         }
         Ok(())

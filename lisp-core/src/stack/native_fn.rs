@@ -1,12 +1,13 @@
 //! Functions that call functions, as rows and frames refer to them.
 
 use super::{Call, Control, State};
+use crate::context::Ctx;
 use crate::error::Reason;
-use crate::heap::{Heap, Res, Value};
+use crate::heap::{Res, Value};
 
 /// Goes on with the native frame on top, until it makes a call that takes a frame or has its value. What it does between
 /// two calls can be done again from the start, and the fuel mark says from where.
-pub(crate) type Step = for<'h> fn(&'h Heap, &mut State<'h>) -> Res<Control<'h>>;
+pub(crate) type Step = for<'h> fn(&'h Ctx, &mut State<'h>) -> Res<Control<'h>>;
 
 /// The function on top has returned this value to the native frame below it. When that would store it and call the same
 /// function again, this does both, and the function's frame begins anew. Returns false, with nothing changed, when there
@@ -16,7 +17,7 @@ pub(crate) type NextCall = for<'h> fn(&mut State<'h>, &Value<'h>) -> bool;
 /// Starts a function that calls functions. What stands on the stack stays as it is, so that the call can be made again
 /// after a fault.
 #[derive(Clone, Copy)]
-pub struct Start(pub(crate) for<'h> fn(&'h Heap, &mut State<'h>, Call) -> Res<Control<'h>>);
+pub(crate) struct Start(pub(crate) for<'h> fn(&'h Ctx, &mut State<'h>, Call) -> Res<Control<'h>>);
 
 /// What a native frame runs.
 pub(crate) struct NativeFn {

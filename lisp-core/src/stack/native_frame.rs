@@ -4,8 +4,9 @@
 
 use super::frame::{Code, Frame};
 use super::{Call, Control, NativeFn, State, slot};
+use crate::context::Ctx;
 use crate::cost;
-use crate::heap::{Heap, Res, Value};
+use crate::heap::{Res, Value};
 
 /// The register for the result of a call.
 pub(crate) const RESULT: usize = 0;
@@ -26,7 +27,7 @@ impl<'h> State<'h> {
     /// Pushes a native frame in place of a call, with these registers; the first is for results.
     pub(crate) fn push_native(
         &mut self,
-        h: &'h Heap,
+        h: &'h Ctx,
         native: &'static NativeFn,
         call: Call,
         registers: &[Value<'h>],
@@ -72,7 +73,7 @@ impl<'h> State<'h> {
     /// Calls `f` from the native frame on top. A function of the program that takes this many arguments gets its frame
     /// here; any other call is laid out for the loop, which makes it.
     #[inline]
-    pub(crate) fn call_from_native(&mut self, h: &'h Heap, f: Value<'h>, args: &[Value<'h>]) -> Res<Control<'h>> {
+    pub(crate) fn call_from_native(&mut self, h: &'h Ctx, f: Value<'h>, args: &[Value<'h>]) -> Res<Control<'h>> {
         let Value::Closure(c) = f else { return self.lay_out_call(h, f, args) };
         let Some(unit) = self.units.get(c.program) else { return self.lay_out_call(h, f, args) };
         let Some(&Frame { code: Code::Native { size, .. }, base, .. }) = self.frames.last() else {
@@ -95,7 +96,7 @@ impl<'h> State<'h> {
     }
 
     /// Lays a call out above the native frame on top, which gets its result.
-    fn lay_out_call(&mut self, h: &'h Heap, f: Value<'h>, args: &[Value<'h>]) -> Res<Control<'h>> {
+    fn lay_out_call(&mut self, h: &'h Ctx, f: Value<'h>, args: &[Value<'h>]) -> Res<Control<'h>> {
         let Some(&Frame { code: Code::Native { size, .. }, base, .. }) = self.frames.last() else {
             return Ok(Control::Value(Value::Nil));
         };
@@ -107,7 +108,7 @@ impl<'h> State<'h> {
     }
 
     /// Lays out a call of `f` with the registers of the native frame on top from number `first` on.
-    pub(crate) fn call_with_registers(&mut self, h: &'h Heap, f: Value<'h>, first: usize) -> Res<Control<'h>> {
+    pub(crate) fn call_with_registers(&mut self, h: &'h Ctx, f: Value<'h>, first: usize) -> Res<Control<'h>> {
         let Some(&Frame { code: Code::Native { size, .. }, base, .. }) = self.frames.last() else {
             return Ok(Control::Value(Value::Nil));
         };

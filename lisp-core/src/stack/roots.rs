@@ -1,13 +1,18 @@
 //! The values of a state are the roots of its heap.
 
 use super::{Code, State};
-use crate::heap::{Collector, Rooted, Value};
+use crate::context::Ctx;
+use crate::heap::{Collector, Trace, Value};
 
 /// The family of states, by brand.
 pub(crate) struct Roots;
 
-impl Rooted for Roots {
+#[allow(unsafe_code, reason = "it says where the values are")]
+// SAFETY: the state's lifetime brands values, closures and loaded programs only, and it has no cells outside values;
+// `trace` goes through every field that holds values; a `Ctx` owns its heap.
+unsafe impl Trace for Roots {
     type In<'h> = State<'h>;
+    type Context = Ctx;
 
     fn trace(state: &mut State<'static>, c: &mut Collector, from: usize, count: usize) -> Option<usize> {
         if from == 0 {

@@ -2,8 +2,9 @@
 
 use crate::builtins::{Imp, args, maps};
 use crate::code::Proto;
+use crate::context::Ctx;
 use crate::error::{Error, Reason};
-use crate::heap::{Closure, Fault, Heap, Res, Value};
+use crate::heap::{Closure, Fault, Res, Value};
 use crate::natives;
 use crate::stack::{Call, Code, Control, Effect, Frame, NativeFn, State, Unit, prelude, slot};
 
@@ -12,7 +13,7 @@ impl<'h> State<'h> {
     ///
     /// A function that only calls another lays that call out above and leads to it here, one round each, so a long chain
     /// of them costs no native stack. What stands on the stack stays as it is, so the call can be made again after a fault.
-    pub(super) fn call(&mut self, h: &'h Heap, mut call: Call) -> Res<Control<'h>> {
+    pub(super) fn call(&mut self, h: &'h Ctx, mut call: Call) -> Res<Control<'h>> {
         loop {
             let control = match self.stack[call.at()] {
                 Value::Closure(c) => {
@@ -52,7 +53,7 @@ impl<'h> State<'h> {
 
     /// Goes on with the native frame on top, and makes the call that it leads to. Returns the effect that it waits for, if
     /// it does.
-    pub(super) fn step_native(&mut self, h: &'h Heap, native: &'static NativeFn) -> Res<Option<Effect>> {
+    pub(super) fn step_native(&mut self, h: &'h Ctx, native: &'static NativeFn) -> Res<Option<Effect>> {
         match (native.step)(h, self)? {
             Control::Value(value) => self.finish_frame(value),
             Control::Frame => {}
@@ -62,7 +63,7 @@ impl<'h> State<'h> {
         Ok(None)
     }
 
-    fn call_for_native(&mut self, h: &'h Heap, call: Call) -> Res<Option<Effect>> {
+    fn call_for_native(&mut self, h: &'h Ctx, call: Call) -> Res<Option<Effect>> {
         let caller = self.frames.len() - 1;
         let control = self.call(h, call)?;
         if let Some(Frame { code: Code::Native { called, .. }, .. }) = self.frames.get_mut(caller) {
@@ -79,7 +80,7 @@ impl<'h> State<'h> {
     /// Pushes a frame for a function of a program.
     pub(super) fn enter(
         &mut self,
-        h: &'h Heap,
+        h: &'h Ctx,
         unit: &'h Unit,
         proto: &'h Proto,
         closure: Option<&'h Closure<'h>>,
@@ -102,7 +103,7 @@ impl<'h> State<'h> {
 }
 
 /// Data called as a function: a keyword, a map and a set look something up.
-fn look_up<'h>(h: &'h Heap, data: Value<'h>, args: &[Value<'h>]) -> Res<Value<'h>> {
+fn look_up<'h>(h: &'h Ctx, data: Value<'h>, args: &[Value<'h>]) -> Res<Value<'h>> {
     match (data, args) {
         (Value::Keyword(..), &[coll]) => Ok(maps::key_of(h, coll, data)?.unwrap_or(Value::Nil)),
         (Value::Keyword(..), &[coll, default]) => Ok(maps::key_of(h, coll, data)?.unwrap_or(default)),

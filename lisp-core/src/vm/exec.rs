@@ -3,9 +3,10 @@
 use super::Ending;
 use crate::builtins::{Imp, args, maps, numbers};
 use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Instr};
+use crate::context::Ctx;
 use crate::cost::{self, INSTRUCTION};
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, Heap, Map, Res, Value, Window};
+use crate::heap::{Fault, Map, Res, Value, Window};
 use crate::meter::{Fuel, METERED};
 use crate::stack::{Call, Code, Control, Effect, Frame, State, Unit, slot_on_stack};
 
@@ -19,7 +20,7 @@ pub(super) enum Exit {
 
 impl<'h> State<'h> {
     /// Runs until the program has ended, or there is something that its driver must do, or a fault.
-    pub(super) fn run(&mut self, h: &'h Heap) -> Res<Exit> {
+    pub(super) fn run(&mut self, h: &'h Ctx) -> Res<Exit> {
         'frame: loop {
             let Some(&Frame { code, base, .. }) = self.frames.last() else { return Ok(Exit::Done(Ending::Value)) };
             let (mut unit, mut proto, mut closure, pc) = match code {
@@ -31,13 +32,13 @@ impl<'h> State<'h> {
             };
             let mut base = base as usize;
             let mut constants = unit.program.constants().values();
-            let mut w = Window::open(&mut self.stack, base, &proto.code, pc, h.left());
+            let mut w = Window::open(&mut self.stack, base, &proto.code, pc, h.meter.left());
 
             // Tells the heap what fuel is left. Before anything that may look at it or spend some.
             macro_rules! settle {
                 () => {
                     if METERED {
-                        h.set_left(w.fuel())
+                        h.meter.set_left(w.fuel())
                     }
                 };
             }
@@ -45,10 +46,10 @@ impl<'h> State<'h> {
             macro_rules! attempt {
                 ($work:expr) => {{
                     settle!();
-                    h.set_mark();
+                    h.meter.set_restart();
                     match $work {
                         Ok(value) => {
-                            w.refuel(h.left());
+                            w.refuel(h.meter.left());
                             value
                         }
                         Err(fault) => {
@@ -62,11 +63,11 @@ impl<'h> State<'h> {
             macro_rules! attempt_on_state {
                 ($work:expr) => {{
                     settle!();
-                    h.set_mark();
+                    h.meter.set_restart();
                     let pc = w.pc(&proto.code);
                     match $work {
                         Ok(value) => {
-                            w = Window::open(&mut self.stack, base, &proto.code, pc, h.left());
+                            w = Window::open(&mut self.stack, base, &proto.code, pc, h.meter.left());
                             value
                         }
                         Err(fault) => return Err(self.stopped(h, fault, pc)),
@@ -92,7 +93,7 @@ impl<'h> State<'h> {
             macro_rules! rare {
                 ($dst:expr, $work:expr) => {{
                     settle!();
-                    h.set_mark();
+                    h.meter.set_restart();
                     let (pc, to) = (w.pc(&proto.code), base + $dst as usize);
                     let came_to = $work;
                     self.settle_rare(h, came_to, to, pc)?;
@@ -334,7 +335,7 @@ impl<'h> State<'h> {
                                     w = Window::open(&mut self.stack, base, &proto.code, 0, left);
                                     continue;
                                 }
-                                h.set_left(fuel);
+                                h.meter.set_left(fuel);
                                 self.finish_frame(value);
                                 continue 'frame;
                             }
@@ -351,7 +352,7 @@ impl<'h> State<'h> {
                     }
                     Instr::StopReturn { src } => {
                         settle!();
-                        h.set_mark();
+                        h.meter.set_restart();
                         let (value, pc) = (*w.get(src), w.pc(&proto.code));
                         // The fuel may have run out before it: then this is the place.
                         self.save_pc(pc - 1);
@@ -360,7 +361,7 @@ impl<'h> State<'h> {
                     }
                     Instr::StopFail { src } => {
                         settle!();
-                        h.set_mark();
+                        h.meter.set_restart();
                         let (value, pc) = (*w.get(src), w.pc(&proto.code));
                         // The fuel may have run out before it: then this is the place.
                         self.save_pc(pc - 1);
@@ -477,7 +478,7 @@ impl<'h> State<'h> {
 
     /// Stores what a rare case came to and notes where to go on.
     #[cold]
-    fn settle_rare(&mut self, h: &Heap, came_to: Res<Value<'h>>, to: usize, next: usize) -> Res<()> {
+    fn settle_rare(&mut self, h: &Ctx, came_to: Res<Value<'h>>, to: usize, next: usize) -> Res<()> {
         self.stack[to] = came_to.map_err(|fault| self.stopped(h, fault, next))?;
         self.save_pc(next);
         Ok(())
@@ -485,12 +486,12 @@ impl<'h> State<'h> {
 
     /// At the end of a slice the run pauses, or the instruction before `next` is done again with more fuel.
     #[cold]
-    fn slice_over(&mut self, h: &'h Heap, next: usize) -> Res<()> {
-        h.set_mark();
-        if let Err(fault) = h.pause_or_go_on() {
+    fn slice_over(&mut self, h: &'h Ctx, next: usize) -> Res<()> {
+        h.meter.set_restart();
+        if let Err(fault) = h.meter.pause_or_go_on() {
             return Err(self.stopped(h, fault, next));
         }
-        h.set_spent(h.spent() - INSTRUCTION);
+        h.meter.set_spent(h.spent() - INSTRUCTION);
         self.save_pc(next - 1);
         Ok(())
     }
@@ -498,8 +499,8 @@ impl<'h> State<'h> {
     /// Notes where the run stands after a fault: at the instruction before `next`, with the fuel that it was charged
     /// taken back.
     #[cold]
-    fn stopped(&mut self, h: &Heap, fault: Fault, next: usize) -> Fault {
-        h.move_mark_before(Fuel::ONE);
+    fn stopped(&mut self, h: &Ctx, fault: Fault, next: usize) -> Fault {
+        h.meter.move_restart_before(Fuel::ONE);
         self.save_pc(next - 1);
         fault
     }
@@ -532,7 +533,7 @@ impl<'h> State<'h> {
 
     /// Calls a built-in whose arguments begin at slot `first`. Calls have the function in front of them, so the
     /// arguments are laid out again above.
-    fn call_row(&mut self, h: &'h Heap, id: BuiltinId, first: usize, argc: usize, dst: u32) -> Res<Control<'h>> {
+    fn call_row(&mut self, h: &'h Ctx, id: BuiltinId, first: usize, argc: usize, dst: u32) -> Res<Control<'h>> {
         let Some(&Frame { code: Code::Lisp { proto, .. }, base, .. }) = self.frames.last() else {
             return Ok(Control::Value(Value::Nil));
         };
@@ -546,7 +547,7 @@ impl<'h> State<'h> {
 
 /// A comparison of other things than two integers.
 #[cold]
-fn compare<'h>(h: &'h Heap, op: Cmp, a: Value<'h>, b: Value<'h>) -> Res<bool> {
+fn compare<'h>(h: &'h Ctx, op: Cmp, a: Value<'h>, b: Value<'h>) -> Res<bool> {
     match op {
         Cmp::Eq => h.equal(a, b),
         Cmp::Lt => numbers::less(h, a, b),
@@ -557,7 +558,7 @@ fn compare<'h>(h: &'h Heap, op: Cmp, a: Value<'h>, b: Value<'h>) -> Res<bool> {
 }
 
 #[cold]
-fn add_int<'h>(h: &'h Heap, name: ArithName, a: Value<'h>, imm: i16) -> Res<Value<'h>> {
+fn add_int<'h>(h: &'h Ctx, name: ArithName, a: Value<'h>, imm: i16) -> Res<Value<'h>> {
     match name {
         ArithName::Plus => numbers::add(h, a, Value::Int(i64::from(imm))),
         ArithName::Minus => numbers::sub(h, a, Value::Int(-i64::from(imm))),
@@ -567,7 +568,7 @@ fn add_int<'h>(h: &'h Heap, name: ArithName, a: Value<'h>, imm: i16) -> Res<Valu
 }
 
 /// What `for` and `doseq` walk, as a vector.
-fn walk<'h>(h: &'h Heap, coll: Value<'h>) -> Res<Value<'h>> {
+fn walk<'h>(h: &'h Ctx, coll: Value<'h>) -> Res<Value<'h>> {
     match coll {
         Value::Vector(_) => Ok(coll),
         other => h.vector(args::seq(h, "for", other)?),
@@ -575,7 +576,7 @@ fn walk<'h>(h: &'h Heap, coll: Value<'h>) -> Res<Value<'h>> {
 }
 
 /// A map of the shape of another. It costs what it would with its keys laid out and put in order.
-fn record<'h>(h: &'h Heap, model: &'h Map<'h>, values: &[Value<'h>]) -> Res<Value<'h>> {
+fn record<'h>(h: &'h Ctx, model: &'h Map<'h>, values: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(cost::placed(values.len()))?;
     match model.shape() {
         Some((keys, _)) => h.map_of_shape(keys, values).map(Value::Map),
@@ -583,7 +584,7 @@ fn record<'h>(h: &'h Heap, model: &'h Map<'h>, values: &[Value<'h>]) -> Res<Valu
     }
 }
 
-fn keyword_args<'h>(h: &'h Heap, rest: Value<'h>) -> Res<Value<'h>> {
+fn keyword_args<'h>(h: &'h Ctx, rest: Value<'h>) -> Res<Value<'h>> {
     let Value::Vector(v) = rest else { return Ok(rest) };
     if v.len() % 2 != 0 {
         return Err(Error::new(

@@ -1,5 +1,6 @@
 //! The machine: a run as a value. It computes; what it cannot do by itself it yields.
 
+mod at_rest;
 mod call;
 mod exec;
 mod grant;

@@ -4,9 +4,10 @@
 
 use super::run::{Machine, Settings, Status, Usage, budget_error, is_limit};
 use super::{Effect, Ending};
-use crate::context::Prints;
+use crate::builtins::text_of;
+use crate::context::{Ctx, InheritedPatterns, Prints};
 use crate::error::{Error, Reason};
-use crate::heap::{Heap, Sent, Shared, Store};
+use crate::heap::{ExportedValue, Heap, Store, SuspendedHeap};
 use crate::natives;
 use crate::stack::{NativeFn, ParallelFn, Roots, State};
 use std::sync::Arc;
@@ -25,7 +26,8 @@ pub struct ParallelCall {
 /// A machine at rest, for its workers to read.
 #[derive(Clone)]
 pub struct Branch {
-    shared: Arc<Shared<Roots>>,
+    shared: Arc<SuspendedHeap<Roots>>,
+    patterns: Arc<InheritedPatterns>,
     baseline: usize,
     /// Units of fuel that the caller may still spend.
     fuel: Option<u64>,
@@ -33,7 +35,7 @@ pub struct Branch {
 
 /// How a worker ended.
 pub struct WorkerEnd {
-    result: Result<Sent, Box<Error>>,
+    result: Result<ExportedValue, Box<Error>>,
     usage: Usage,
     prints: Prints,
 }
@@ -51,7 +53,7 @@ impl WorkerEnd {
 
     /// Bytes that it takes until it is joined.
     pub fn bytes(&self) -> usize {
-        self.result.as_ref().map_or(0, Sent::bytes) + self.prints.bytes() + std::mem::size_of::<WorkerEnd>()
+        self.result.as_ref().map_or(0, ExportedValue::bytes) + self.prints.bytes() + std::mem::size_of::<WorkerEnd>()
     }
 
     /// What the worker has used.
@@ -72,10 +74,11 @@ impl Branch {
     /// # Errors
     /// The worker's budget does not allow it to begin.
     pub fn worker(&self, index: usize, settings: &Settings) -> Result<Machine, Error> {
-        let mut store = Machine::store(settings, |limit| self.shared.heap_above(limit));
-        let parent = store.keep(self.shared.clone());
+        let context = |limit| Ctx::of_worker(self.shared.heap_above(limit).showing(text_of), &self.patterns);
+        let mut store = Machine::store(settings, context);
+        let parent = store.pin(self.shared.clone());
         let started = store.enter(|h, state, keep| {
-            let Some(parent) = keep.get::<Shared<Roots>>(parent) else { return Ok(()) };
+            let Some(parent) = keep.get::<SuspendedHeap<Roots>>(parent) else { return Ok(()) };
             state.start_worker(h, parent.roots(), index)
         });
         let mut machine = Machine::over(store, Vec::new(), settings.clone(), self.baseline, Status::Ready);
@@ -88,9 +91,9 @@ impl Branch {
 }
 
 impl<'h> State<'h> {
-    fn start_worker(&mut self, h: &'h Heap, parent: &State<'h>, index: usize) -> crate::heap::Res<()> {
+    fn start_worker(&mut self, h: &'h Ctx, parent: &State<'h>, index: usize) -> crate::heap::Res<()> {
         let definitions = parent.globals.len();
-        h.hold(definitions * std::mem::size_of::<crate::heap::Value<'_>>())?;
+        h.charge_external(definitions * std::mem::size_of::<crate::heap::Value<'_>>())?;
         self.globals.extend_from_slice(&parent.globals);
         self.units = parent.units.clone();
         self.worker = true;
@@ -122,13 +125,14 @@ impl Machine {
     /// Puts the machine to rest, so that workers on any thread can read its heap. Until [`Machine::rejoin`] it can do
     /// nothing else.
     pub fn branch(&mut self) -> Branch {
-        let resting = Store::new(Heap::new(0, 0), State::new(0));
+        let resting = Store::new(Ctx::new(Heap::new(0, 0)), State::new(0));
         let fuel = self.settings.fuel.map(|fuel| {
             let spent = self.store.heap().spent() - self.fuel_at_load;
             fuel.saturating_sub(spent)
         });
-        let shared = std::mem::replace(&mut self.store, resting).share();
-        Branch { shared, baseline: self.baseline, fuel }
+        let patterns = self.store.context().inherited_patterns();
+        let shared = std::mem::replace(&mut self.store, resting).suspend();
+        Branch { shared, patterns, baseline: self.baseline, fuel }
     }
 
     /// Wakes the machine that was put to rest.
@@ -136,24 +140,24 @@ impl Machine {
     /// # Errors
     /// The branch, while a worker or a copy of the branch is still there.
     pub fn rejoin(&mut self, branch: Branch) -> Result<(), Branch> {
-        let Branch { shared, baseline, fuel } = branch;
-        match Store::unshare(shared) {
+        let Branch { shared, patterns, baseline, fuel } = branch;
+        match Store::resume(shared) {
             Ok(store) => {
                 self.store = store;
                 Ok(())
             }
-            Err(shared) => Err(Branch { shared, baseline, fuel }),
+            Err(shared) => Err(Branch { shared, patterns, baseline, fuel }),
         }
     }
 
     /// Ends a worker: its result is copied out of its heap.
     pub fn end_worker(self, ending: Ending) -> WorkerEnd {
         let usage = self.usage();
-        let prints = self.store.heap().prints.take();
+        let prints = self.store.context().prints.take();
         let limit = self.store.heap().account().limit;
         let too_large = |what: &str| Box::new(budget_error(true, self.baseline, limit, what.to_owned()));
         let result = match (ending, &self.parent) {
-            (Ending::Value, Some(parent)) => match self.store.send(parent, limit) {
+            (Ending::Value, Some(parent)) => match self.store.export(parent, limit) {
                 Some(sent) => Ok(sent),
                 None => Err(too_large("answers more than it may hold")),
             },
@@ -172,15 +176,16 @@ impl Machine {
     /// The error that ended the run: the results do not fit the budget, or the workers used up its fuel.
     pub fn join(&mut self, ends: Vec<WorkerEnd>) -> Result<(), Error> {
         let mut arrived = Vec::with_capacity(ends.len());
-        let heap = self.store.heap();
+        let heap = self.store.context();
         for end in ends {
-            heap.add_work(end.usage.fuel, end.usage.allocated_bytes, end.usage.compactions);
+            heap.meter.add_spent(end.usage.fuel);
+            heap.add_work(end.usage.allocated_bytes, end.usage.compactions);
             heap.prints.borrow_mut().absorb(end.prints);
             if let Ok(sent) = end.result {
                 arrived.push(sent);
             }
         }
-        let taken = self.store.take_in(arrived, |h, state, value| {
+        let taken = self.store.import(arrived, |h, state, value| {
             if let Some((_, results)) = natives::waiting(state) {
                 // There is room for every result since the call began.
                 let pushed = results.push(h, value);
@@ -192,7 +197,7 @@ impl Machine {
         }
         let ceiling = self.fuel_ceiling();
         if self.store.heap().spent() > ceiling {
-            self.store.heap().set_spent(ceiling);
+            self.store.heap().meter.set_spent(ceiling);
             let error = self.fuel_error();
             return self.end_with(error);
         }
@@ -201,7 +206,7 @@ impl Machine {
                 let error = self.error_of(stopped);
                 return self.end_with(error);
             }
-            if !self.store.heap().affords(0) {
+            if !self.store.heap().fits(0) {
                 let held = self.store.heap().account().used;
                 let error = self.over_budget(format!("holds {held} bytes with what its workers answered"));
                 return self.end_with(error);
@@ -221,7 +226,7 @@ impl Machine {
 
     /// Keeps what workers printed whose results are of no use any more.
     pub fn keep_prints(&mut self, ends: Vec<WorkerEnd>) {
-        let mut prints = self.store.heap().prints.borrow_mut();
+        let mut prints = self.store.context().prints.borrow_mut();
         ends.into_iter().for_each(|end| prints.absorb(end.prints));
     }
 

@@ -2,6 +2,7 @@
 
 use super::Ending;
 use super::run::{Machine, Status};
+use crate::context::Ctx;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, Value};
 use crate::stack::State;
@@ -16,7 +17,7 @@ impl Machine {
     }
 
     fn reply_with(&mut self, build: impl for<'h> Fn(&'h Heap, &State<'h>) -> Res<Value<'h>>) -> Result<(), Error> {
-        let waits = self.store.visit_roots(|state| state.pending.is_some());
+        let waits = self.at_rest(|state| state.has_pending());
         if !waits || !matches!(self.status, Status::Awaiting(_)) {
             return Err(Error::new(Reason::HostFault, "no tool call is waiting for a reply"));
         }
@@ -70,11 +71,11 @@ impl Machine {
 
     /// Work of the host for the program, between two instructions: its fuel and memory are the program's. When there is
     /// too little memory the heap is compacted and the work done again. Without a flag that ends the run it may spend `unwatched`.
-    fn on_the_bill<T>(&mut self, unwatched: u64, work: impl for<'h> Fn(&'h Heap, &mut State<'h>) -> Res<T>) -> Res<T> {
+    fn on_the_bill<T>(&mut self, unwatched: u64, work: impl for<'h> Fn(&'h Ctx, &mut State<'h>) -> Res<T>) -> Res<T> {
         let ceiling = self.fuel_ceiling();
         let before = self.store.heap().spent();
-        let most = if self.store.heap().is_watched() { 0 } else { unwatched };
-        self.store.heap().set_slice(before.saturating_add(most), ceiling);
+        let most = if self.store.heap().meter.is_watched() { 0 } else { unwatched };
+        self.store.heap().meter.set_slice(before.saturating_add(most), ceiling);
         let mut done = self.store.enter(|h, state, _| work(h, state));
         let mut tries = 0;
         while let Err(Fault::Collect(bytes)) = done {
@@ -87,12 +88,12 @@ impl Machine {
                 break;
             }
             tries += 1;
-            self.store.heap().set_spent(before);
+            self.store.heap().meter.set_spent(before);
             if let Err(stopped) = self.collect_watched() {
                 done = Err(stopped);
                 break;
             }
-            if !self.store.heap().affords(bytes) {
+            if !self.store.heap().fits(bytes) {
                 break;
             }
             done = self.store.enter(|h, state, _| work(h, state));
@@ -100,7 +101,7 @@ impl Machine {
         match &done {
             Ok(_) if self.store.heap().spent() > ceiling => return Err(Fault::Pause(self.store.heap().spent())),
             // How far it came is not the same each time.
-            Err(Fault::Pause(_) | Fault::Collect(_)) => self.store.heap().set_spent(before),
+            Err(Fault::Pause(_) | Fault::Collect(_)) => self.store.heap().meter.set_spent(before),
             _ => {}
         }
         done

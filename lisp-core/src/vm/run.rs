@@ -5,11 +5,12 @@ mod load;
 use super::exec::Exit;
 use super::{Effect, Grant};
 use crate::Table;
-use crate::builtins::near_names;
+use crate::builtins::{near_names, text_of};
 use crate::compile::Program;
+use crate::context::Ctx;
 use crate::cost;
 use crate::error::{CallSite, Error, Reason, Span, Trace};
-use crate::heap::{Fault, Heap, Res, Shared, Store, Value};
+use crate::heap::{Fault, Heap, Res, Store, SuspendedHeap, Value};
 use crate::stack::{Call, Code, Frame, Roots, State, Unit};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -125,7 +126,7 @@ pub struct Machine {
     pub(super) stride: u64,
     pub(super) fuel_at_load: u64,
     /// The machine that a worker works for, at rest.
-    pub(super) parent: Option<Arc<Shared<Roots>>>,
+    pub(super) parent: Option<Arc<SuspendedHeap<Roots>>>,
 }
 
 /// Regions of runs begin here; frozen arenas have region 0.
@@ -137,9 +138,9 @@ const COMPACTED_AT_ONCE: usize = if cfg!(debug_assertions) { 1 << 15 } else { 1 
 impl Machine {
     /// A machine over what the host grants; a later grant's names win.
     pub fn new(grants: Vec<Arc<Grant>>, settings: Settings) -> Machine {
-        let mut store = Machine::store(&settings, |limit| Heap::new(RUN_REGION, limit));
+        let mut store = Machine::store(&settings, |limit| Ctx::new(Heap::new(RUN_REGION, limit).showing(text_of)));
         for grant in &grants {
-            store.keep(grant.clone());
+            store.pin(grant.clone());
         }
         let baseline = grants.iter().map(|g| g.bytes()).sum();
         let mut machine = Machine::over(store, grants, settings, baseline, Status::Idle);
@@ -175,20 +176,20 @@ impl Machine {
     }
 
     /// An empty heap and empty roots, limited as the settings say.
-    pub(super) fn store(settings: &Settings, empty: impl FnOnce(usize) -> Heap) -> Store<Roots> {
-        let heap = empty(if settings.heap_bytes == 0 { usize::MAX } else { settings.heap_bytes });
+    pub(super) fn store(settings: &Settings, empty: impl FnOnce(usize) -> Ctx) -> Store<Roots> {
+        let context = empty(if settings.heap_bytes == 0 { usize::MAX } else { settings.heap_bytes });
         {
-            let mut prints = heap.prints.borrow_mut();
+            let mut prints = context.prints.borrow_mut();
             prints.line_chars = settings.print_chars;
             prints.total_bytes = settings.prints_bytes;
             prints.pauses = settings.print_pauses;
         }
-        heap.now_ms.set(settings.now_ms);
+        context.clock.fix(settings.now_ms);
         if let Some(every) = settings.compact_every {
-            heap.trap_after(every.max(1));
+            context.trap_after(every.max(1));
         }
         let loop_limit = if settings.loop_iterations == 0 { u64::MAX } else { settings.loop_iterations };
-        Store::new(heap, State::new(loop_limit))
+        Store::new(context, State::new(loop_limit))
     }
 
     /// Definitions of earlier turns become definitions of the machine. Data and history are looked up when a program
@@ -235,7 +236,7 @@ impl Machine {
     /// thousand units of fuel. It holds until the next program is loaded. Without a flag a built-in that needs more fuel than a slice holds is begun again with
     /// the next slice; with one it is not cut short.
     pub fn watch(&mut self, interrupt: Arc<AtomicBool>) {
-        self.store.heap().watch(Some(interrupt));
+        self.store.heap().meter.watch(Some(interrupt));
     }
 
     /// Runs until a tool is to be called, the end, or about `slice` more units of fuel.
@@ -254,7 +255,7 @@ impl Machine {
             // By what the host took out or brought in since. The program asks for nothing.
             self.compacting_for.get_or_insert(0);
         }
-        heap.set_slice(heap.spent().max(self.wanted).saturating_add(slice), ceiling);
+        heap.meter.set_slice(heap.spent().max(self.wanted).saturating_add(slice), ceiling);
         let out = loop {
             if let Some(bytes) = self.compacting_for {
                 match self.compact(bytes) {
@@ -275,36 +276,36 @@ impl Machine {
         match out {
             // The last instructions need not have looked at the ceiling.
             Ok(_) if self.store.heap().spent() > ceiling => {
-                self.store.heap().set_spent(ceiling);
+                self.store.heap().meter.set_spent(ceiling);
                 let error = self.fuel_error();
                 self.finish(Ending::Error(Box::new(error)))
             }
             Ok(Exit::Effect(effect)) => self.wait_for(effect),
             Ok(Exit::Done(ending)) => self.finish(ending),
             Err(Fault::Pause(wanted)) if wanted <= ceiling => {
-                let mark = self.store.heap().marked();
-                self.store.heap().set_spent(mark);
+                let mark = self.store.heap().meter.restart_fuel();
+                self.store.heap().meter.set_spent(mark);
                 self.wanted = wanted;
                 self.status = Status::Ready;
                 Step::Paused
             }
             Err(Fault::Pause(_)) => {
-                let mark = self.store.heap().marked();
-                self.store.heap().set_spent(mark.min(ceiling));
+                let mark = self.store.heap().meter.restart_fuel();
+                self.store.heap().meter.set_spent(mark.min(ceiling));
                 let error = self.fuel_error();
                 self.finish(Ending::Error(Box::new(error)))
             }
             Err(Fault::Clock) => {
-                let mark = self.store.heap().marked();
+                let mark = self.store.heap().meter.restart_fuel();
                 self.clock_asked_at = self.store.heap().spent();
-                self.store.heap().set_spent(mark);
+                self.store.heap().meter.set_spent(mark);
                 self.wait_for(Effect::Clock)
             }
             Err(fault) => {
                 if let Fault::Collect(_) = fault {
                     // How far an instruction came for which there is no room is not the same each time.
-                    let mark = self.store.heap().marked();
-                    self.store.heap().set_spent(mark + cost::INSTRUCTION);
+                    let mark = self.store.heap().meter.restart_fuel();
+                    self.store.heap().meter.set_spent(mark + cost::INSTRUCTION);
                 }
                 let error = self.error_of(fault);
                 self.finish(Ending::Error(Box::new(error)))
@@ -321,7 +322,7 @@ impl Machine {
     /// Tells the time that the machine waits for, in milliseconds since 1970-01-01T00:00:00Z.
     pub fn tell_time(&mut self, time: i64) {
         if let Status::Awaiting(Effect::Clock) = self.status {
-            self.store.heap().tell_time(self.clock_asked_at, time);
+            self.store.context().clock.tell(self.clock_asked_at, time);
             self.status = Status::Ready;
         }
     }
@@ -329,7 +330,7 @@ impl Machine {
     /// Is the heap to be compacted for an instruction, which then runs again? Not when that did not help the same
     /// instruction before.
     fn may_compact(&mut self) -> bool {
-        let mark = self.store.heap().marked();
+        let mark = self.store.heap().meter.restart_fuel();
         let again = self.collected_at.replace(mark) == Some(mark);
         let heap = self.store.heap();
         if heap.trapped_early() {
@@ -340,7 +341,7 @@ impl Machine {
         } else if again {
             return false;
         }
-        self.store.heap().set_spent(mark);
+        self.store.heap().meter.set_spent(mark);
         true
     }
 
@@ -354,13 +355,13 @@ impl Machine {
         self.compacting_for = None;
         let heap = self.store.heap();
         // What the host left behind does not choke the program.
-        Some(heap.affords(bytes) && (early || bytes == 0 || !heap.is_choked()))
+        Some(heap.fits(bytes) && (early || bytes == 0 || !heap.is_thrashing()))
     }
 
     /// A whole compaction, between two instructions, unless the run is stopped.
     pub(super) fn collect_watched(&mut self) -> Res<()> {
         while !self.store.collect_some(COMPACTED_AT_ONCE) {
-            self.store.heap().look()?;
+            self.store.heap().poll_interrupt()?;
         }
         Ok(())
     }
@@ -408,7 +409,7 @@ impl Machine {
 
     /// Gives the error the span of the instruction that failed, and the reason that callers of closures give it.
     pub(super) fn place_error(&mut self, error: Error) -> Error {
-        self.store.visit_roots(|state| state.place_error(error))
+        self.at_rest(|state| state.place_error(error))
     }
 
     /// Ends the run; the next [`Machine::resume`] says so.
@@ -429,14 +430,13 @@ impl Machine {
         let (failed, undone) = (matches!(ending, Ending::Error(_)), matches!(ending, Ending::Error(_) | Ending::Fail));
         // A compaction under way ends when somebody looks at the heap again, if anybody does.
         self.compacting_for = None;
-        self.store.visit_roots(|state| {
-            state.frames.clear();
-            state.pending = None;
+        self.at_rest(|mut state| {
+            state.clear_calls();
             if undone {
-                state.globals.clone_from(&state.saved_globals);
+                state.restore_definitions();
             }
             if failed {
-                state.result = Value::Nil;
+                state.clear_result();
             }
         });
     }
@@ -455,9 +455,9 @@ impl Machine {
 
     /// What the program came to is of no use to its host: the definitions are as they were before it.
     pub fn undo(&mut self) {
-        self.store.visit_roots(|state| {
-            state.globals.clone_from(&state.saved_globals);
-            state.result = Value::Nil;
+        self.at_rest(|mut state| {
+            state.restore_definitions();
+            state.clear_result();
         });
     }
 
@@ -466,9 +466,7 @@ impl Machine {
     pub fn hint_of_missing_data(&mut self, program: &Program) -> Option<String> {
         let missing = program.data_names().find(|key| {
             let place = self.places.get(format!("data/{key}").as_str()).copied();
-            place.is_some_and(|place| {
-                self.store.visit_roots(|state| matches!(state.globals.get(place), Some(Value::Unset)))
-            })
+            place.is_some_and(|place| self.at_rest(|state| state.is_undefined(place)))
         })?;
         let names: Vec<&str> = self.grants.iter().flat_map(|grant| grant.data_names()).collect();
         Some(format!("data/{missing} is not given, so it is nil: {}", data_hint(missing, &names)))
@@ -524,27 +522,27 @@ impl Machine {
 
     /// Takes the lines printed since the last call.
     pub fn take_prints(&mut self) -> Vec<String> {
-        self.store.heap().prints.borrow_mut().take()
+        self.store.context().prints.borrow_mut().take()
     }
 
     /// The lines printed and not yet taken, from the one of an index on.
     pub fn prints_from(&self, index: usize) -> Vec<String> {
-        self.store.heap().prints.borrow().lines().get(index..).unwrap_or_default().to_vec()
+        self.store.context().prints.borrow().lines().get(index..).unwrap_or_default().to_vec()
     }
 
     /// How many lines were printed and not yet taken.
     pub fn lines_printed(&self) -> usize {
-        self.store.heap().prints.borrow().lines().len()
+        self.store.context().prints.borrow().lines().len()
     }
 
     /// How many printed lines were not kept since the last call of [`Machine::take_prints`].
     pub fn prints_dropped(&self) -> u64 {
-        self.store.heap().prints.borrow().dropped()
+        self.store.context().prints.borrow().dropped()
     }
 
     /// How many of the lines printed since the last call of [`Machine::take_prints`] are cut.
     pub fn prints_cut(&self) -> u64 {
-        self.store.heap().prints.borrow().cut()
+        self.store.context().prints.borrow().cut()
     }
 
     /// Makes what is held now part of the baseline and gives the programs to come a budget of their own above it; 0
@@ -603,13 +601,13 @@ impl<'h> State<'h> {
     }
 
     /// Pushes the frame of a program's main function.
-    fn start(&mut self, h: &'h Heap, unit: &'h Unit) -> Res<()> {
+    fn start(&mut self, h: &'h Ctx, unit: &'h Unit) -> Res<()> {
         let Some(main) = unit.program.protos().last() else { return Ok(()) };
         self.ensure(h, 1)?;
         self.enter(h, unit, main, None, Call::new(0, 0, 0)).map(drop)
     }
 
-    fn place_error(&self, mut error: Error) -> Error {
+    pub(super) fn place_error(&self, mut error: Error) -> Error {
         use Reason::{ArithmeticError, DestructureError, NotCallable, RuntimeError, UnboundVar};
         let native = self.frames.iter().rposition(|f| match f.code {
             Code::Native { native, .. } => native.names_faults,

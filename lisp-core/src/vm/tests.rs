@@ -310,7 +310,7 @@ fn definitions_of_before_outlive_a_failure_and_compactions() {
             };
             let shown = machine.with_result(|h, v| {
                 let mut text = crate::heap::TextBuf::new(h);
-                crate::builtins::print::pr_str(h, v, &mut text).expect("room");
+                crate::text::pr_str(h, v, &mut text).expect("room");
                 text.into_string()
             });
             (matches!(ending, Ending::Value), shown)

@@ -1,12 +1,12 @@
 //! Calls with very many arguments, through `apply`: every built-in and every function made of others takes them or
 //! refuses them, the same each time, and what it comes to is what another way to compute it comes to.
 
-use lisp_core::builtins::print::pr_str;
 use lisp_core::builtins::{Builtin, all};
 use lisp_core::compile::Program;
 use lisp_core::error::Reason;
 use lisp_core::heap::{Heap, Res, TextBuf, Value};
 use lisp_core::syntax::ReadLimits;
+use lisp_core::text::pr_str;
 use lisp_core::vm::{Ending, Grant, Machine, Settings};
 use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -102,7 +102,7 @@ impl Runner {
 
 fn printed(machine: &mut Machine) -> String {
     let text: Res<String> = machine.with_result(|h, v| {
-        h.off_the_bill(usize::MAX, u64::MAX, || {
+        h.unmetered(usize::MAX, u64::MAX, || {
             let mut out = TextBuf::new(h);
             pr_str(h, v, &mut out)?;
             Ok(out.into_string())

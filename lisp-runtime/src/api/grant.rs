@@ -33,7 +33,7 @@ pub(crate) fn bring_in(
     let given = Given::new(&input.sets, sources);
     let build = |fuel: u64, flag: Option<Arc<AtomicBool>>| {
         Grant::build(limit, |h, builder| {
-            h.ration(fuel, flag);
+            h.set_host_fuel(fuel, flag);
             let built = sources.iter().enumerate().try_for_each(|(index, source)| {
                 given.begin(index);
                 bring_in_one(h, builder, source, &given).map_err(|fault| match fault {
@@ -41,7 +41,7 @@ pub(crate) fn bring_in(
                     other => other,
                 })
             });
-            h.ration(u64::MAX, None);
+            h.set_host_fuel(u64::MAX, None);
             built
         })
     };

@@ -1,9 +1,9 @@
 //! Values across the boundary: JSON text into an arena, values out as JSON and as text.
 
 use crate::tools::tool::Tool;
-use lisp_core::builtins::print::pr_str;
 use lisp_core::heap::{Fault, Heap, Map, Res, TextBuf, Value, Work};
 use lisp_core::json::{Duplicate, ReadLimits, Style, read, write};
+use lisp_core::text::pr_str;
 use lisp_core::{Error, Reason};
 
 /// Room beyond the texts themselves, for the work lists of walks.
@@ -23,7 +23,7 @@ pub(crate) fn read_json<'h>(h: &'h Heap, text: &str) -> Res<Value<'h>> {
 pub(crate) fn with_room<T>(h: &Heap, bytes: usize, work: impl FnOnce() -> Res<T>) -> Result<T, Error> {
     // A text under construction asks for three times its length.
     let room = bytes.saturating_mul(3).saturating_add(SLACK);
-    h.off_the_bill(room, UNWATCHED, work).map_err(|fault| match fault {
+    h.unmetered(room, UNWATCHED, work).map_err(|fault| match fault {
         Fault::Error(error) => *error,
         Fault::Collect(_) => no_room(bytes),
         Fault::Pause(_) | Fault::Clock => {
@@ -219,7 +219,7 @@ fn stringify<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>) -> Res<Value<'h>> {
 /// The last results, in order.
 fn last<'h>(h: &'h Heap, done: &mut Work<'h, Value<'h>>, len: usize) -> Res<Vec<Value<'h>>> {
     h.charge(len as u64)?;
-    h.room(len.saturating_mul(std::mem::size_of::<Value<'h>>()))?;
+    h.check_available(len.saturating_mul(std::mem::size_of::<Value<'h>>()))?;
     let mut items: Vec<_> = std::iter::from_fn(|| done.pop()).take(len).collect();
     items.reverse();
     Ok(items)

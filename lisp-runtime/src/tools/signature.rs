@@ -7,8 +7,9 @@
 //!              | "[" type "]" | "{" fields "}") ["?"]
 //! ```
 
-use lisp_core::builtins::{is_instant_text, near_names};
+use lisp_core::builtins::near_names;
 use lisp_core::heap::{Heap, Map, Res, TimeValue, Value};
+use lisp_core::text::is_instant_text;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -312,7 +313,7 @@ impl<'a, 'h> Check<'a, 'h> {
         /// What the table takes for an entry.
         const ENTRY: usize = 40;
         if self.seen.len() == self.seen.capacity() {
-            self.h.room((self.seen.len() + 1).saturating_mul(2 * ENTRY))?;
+            self.h.check_available((self.seen.len() + 1).saturating_mul(2 * ENTRY))?;
         }
         self.h.charge(4)?;
         Ok(self.seen.insert((object.addr(), std::ptr::from_ref(of).addr())))

@@ -48,7 +48,7 @@ impl Machine {
         }
         self.whole = program.protos().last().and_then(|main| main.spans.last().copied()).map(|span| (span, number));
         let id = self.store.enter(|_, state, _| state.units.next());
-        let unit = self.store.keep(Arc::new(Unit { program, id, number, links, prelude: false }));
+        let unit = self.store.pin(Arc::new(Unit { program, id, number, links, prelude: false }));
         self.loaded.push((number, unit));
         self.wanted = 0;
         let started = self.store.enter(|h, state, keep| {
@@ -74,7 +74,7 @@ impl Machine {
     /// The program that was loaded last under a number.
     pub fn program(&self, number: u64) -> Option<Arc<Program>> {
         let &(_, place) = self.loaded.iter().rev().find(|&&(loaded, _)| loaded == number)?;
-        self.store.kept().get::<Unit>(place).map(|unit| unit.program.clone())
+        self.store.pinned().get::<Unit>(place).map(|unit| unit.program.clone())
     }
 
     /// The program, compiled anew when the definitions give names of built-ins another meaning.
@@ -87,9 +87,9 @@ impl Machine {
     /// Begins the account of fuel of a program with what compiling its regular expressions takes when they are first
     /// used: so it is the same whichever worker does that. Says whether `stop` let it come to its end.
     fn charge_patterns(&mut self, program: &Program, stop: &dyn Fn() -> bool) -> bool {
-        let heap = self.store.heap();
-        heap.watch(None);
-        heap.set_slice(u64::MAX, u64::MAX);
+        let heap = self.store.context();
+        heap.meter.watch(None);
+        heap.meter.set_slice(u64::MAX, u64::MAX);
         self.fuel_at_load = heap.spent();
         for (i, pattern) in program.patterns().iter().enumerate() {
             if i % 64 == 63 && stop() {
@@ -98,7 +98,7 @@ impl Machine {
             // Without room for it in the heap it is charged for when it is used.
             let _ = heap.charge_pattern(pattern, Extent::Part);
         }
-        heap.set_mark();
+        heap.meter.set_restart();
         true
     }
 

@@ -2,10 +2,10 @@
 
 #![allow(dead_code, reason = "every test file takes what it needs")]
 
-use lisp_core::builtins::print::pr_str;
 use lisp_core::compile::Program;
 use lisp_core::heap::{Res, TextBuf};
 use lisp_core::syntax::ReadLimits;
+use lisp_core::text::pr_str;
 use lisp_core::vm::{Ending, Grant, Machine, Settings};
 use lisp_core::{Error, Reason};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(crate) fn answer_with_tools(
         Ending::Error(e) => Err(error(*e)),
         _ => {
             let printed: Res<String> = machine.with_result(|h, v| {
-                h.off_the_bill(20_000_000, u64::MAX, || {
+                h.unmetered(20_000_000, u64::MAX, || {
                     let mut out = TextBuf::new(h);
                     pr_str(h, v, &mut out)?;
                     Ok(out.into_string())

@@ -2,11 +2,11 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary is a crate of its own and uses a part of it")]
 
-use lisp_core::builtins::print::pr_str;
 use lisp_core::compile::Program;
 use lisp_core::heap::{Heap, Map, TextBuf, Value};
 use lisp_core::json::{Duplicate, ReadLimits as JsonLimits, read};
 use lisp_core::syntax::ReadLimits;
+use lisp_core::text::pr_str;
 use lisp_core::vm::{Ending, Grant, Machine, Settings, Usage};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -126,7 +126,7 @@ fn run_machine(program: &Arc<Program>, case: &Case, settings: &Settings, slice: 
     };
     let prints = machine.take_prints();
     let text = machine.with_result(|h, value| {
-        h.off_the_bill(1 << 26, u64::MAX, || {
+        h.unmetered(1 << 26, u64::MAX, || {
             let mut out = TextBuf::new(h);
             match pr_str(h, value, &mut out) {
                 Ok(()) => out.into_string(),

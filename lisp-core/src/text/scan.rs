@@ -8,7 +8,7 @@ use memchr::memmem::{Finder, FinderRev};
 const PIECE: usize = if cfg!(test) { 16 } else { 1 << 16 };
 
 /// The end of the last code point that ends at a byte or before it.
-pub fn floor(text: &str, byte: usize) -> usize {
+pub(crate) fn floor(text: &str, byte: usize) -> usize {
     let mut end = byte.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -17,7 +17,7 @@ pub fn floor(text: &str, byte: usize) -> usize {
 }
 
 /// A text in pieces of whole code points.
-pub fn pieces<'t>(h: &Heap, text: &'t str) -> impl Iterator<Item = Res<&'t str>> {
+pub(crate) fn pieces<'t>(h: &Heap, text: &'t str) -> impl Iterator<Item = Res<&'t str>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let (piece, after) = rest.split_at(floor(rest, PIECE));
@@ -25,23 +25,23 @@ pub fn pieces<'t>(h: &Heap, text: &'t str) -> impl Iterator<Item = Res<&'t str>>
         match piece {
             "" => None,
             piece if after.is_empty() => Some(Ok(piece)),
-            piece => Some(h.look().map(|()| piece)),
+            piece => Some(h.poll_interrupt().map(|()| piece)),
         }
     })
 }
 
 /// A text that is looked for in others. There is work on it before the first search.
-pub struct Search<'p>(Finder<'p>);
+pub(crate) struct Search<'p>(Finder<'p>);
 
 impl<'p> Search<'p> {
     /// Prepares the search for a text.
-    pub fn new(h: &Heap, part: &'p str) -> Res<Self> {
+    pub(crate) fn new(h: &Heap, part: &'p str) -> Res<Self> {
         h.charge(cost::sought(part.len()))?;
         Ok(Search(Finder::new(part)))
     }
 
     /// The byte where the part first stands in a text.
-    pub fn find(&self, h: &Heap, text: &str) -> Res<Option<usize>> {
+    pub(crate) fn find(&self, h: &Heap, text: &str) -> Res<Option<usize>> {
         let part = self.0.needle().len();
         let mut from = 0;
         loop {
@@ -52,7 +52,7 @@ impl<'p> Search<'p> {
             if to == text.len() {
                 return Ok(None);
             }
-            h.look()?;
+            h.poll_interrupt()?;
             // What begins in this piece may end in the next one.
             from = to + 1 - part.max(1);
         }
@@ -60,12 +60,12 @@ impl<'p> Search<'p> {
 }
 
 /// The byte where a part first stands in a text.
-pub fn find(h: &Heap, text: &str, part: &str) -> Res<Option<usize>> {
+pub(crate) fn find(h: &Heap, text: &str, part: &str) -> Res<Option<usize>> {
     if part.len() > text.len() { Ok(None) } else { Search::new(h, part)?.find(h, text) }
 }
 
 /// The byte where a part last stands in a text.
-pub fn rfind(h: &Heap, text: &str, part: &str) -> Res<Option<usize>> {
+pub(crate) fn rfind(h: &Heap, text: &str, part: &str) -> Res<Option<usize>> {
     if part.len() > text.len() {
         return Ok(None);
     }
@@ -80,7 +80,7 @@ pub fn rfind(h: &Heap, text: &str, part: &str) -> Res<Option<usize>> {
         if from == 0 {
             return Ok(None);
         }
-        h.look()?;
+        h.poll_interrupt()?;
         to = from + part.len().max(1) - 1;
     }
 }

@@ -1,11 +1,11 @@
 //! The regular expressions of a run: their compiled forms, which its heaps share, and what each heap has paid for.
 
-use super::Res;
-use super::region::Heap;
+use super::Ctx;
 use crate::Table;
+use crate::heap::Res;
 use crate::regex::{Compiled, Extent, PatternCost, Regexes};
-use std::cell::Cell;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::cell::{Cell, RefCell};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The most bytes of patterns and their compiled forms on the account of one heap. Beyond it they are forgotten, and paid
 /// for anew when they are used again: a program may make any number of patterns. A number of its own and no part of the
@@ -17,10 +17,10 @@ const HELD_BYTES: usize = 4 << 20;
 pub(super) struct Patterns {
     /// The compiled forms, by pattern: those of a run, its workers included.
     compiled: Arc<Mutex<Regexes>>,
-    /// The patterns that this heap was charged for. Several threads may make workers of one heap, each of which takes a copy.
-    paid: Mutex<Arc<PaidPatterns>>,
+    /// The patterns that this heap was charged for.
+    paid: RefCell<Arc<PaidPatterns>>,
     /// Those that the heaps below were charged for before this one began.
-    inherited: Option<Arc<Inherited>>,
+    inherited: Option<Arc<InheritedPatterns>>,
     /// What the patterns that were paid for, and their compiled forms, take of what is held.
     bytes: Cell<usize>,
 }
@@ -28,9 +28,12 @@ pub(super) struct Patterns {
 /// The patterns that were paid for, by what they have to match.
 type PaidPatterns = [Table<Box<str>, Paid>; 2];
 
-struct Inherited {
+/// What workers get from their caller: the compiled forms, and which patterns are paid for.
+pub(crate) struct InheritedPatterns {
+    /// How many share them bounds what they take, and this is none of those.
+    compiled: Weak<Mutex<Regexes>>,
     paid: Arc<PaidPatterns>,
-    below: Option<Arc<Inherited>>,
+    below: Option<Arc<InheritedPatterns>>,
 }
 
 /// What was paid for a pattern.
@@ -50,19 +53,15 @@ const _: () = {
 };
 
 impl Patterns {
-    /// Those of a worker's heap, which reads this one.
-    pub(super) fn above(&self) -> Self {
-        let inherited = Inherited { paid: self.paid_here().clone(), below: self.inherited.clone() };
-        Patterns { compiled: self.compiled.clone(), inherited: Some(Arc::new(inherited)), ..Patterns::default() }
-    }
-
-    fn paid_here(&self) -> MutexGuard<'_, Arc<PaidPatterns>> {
-        self.paid.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Those of a worker.
+    pub(super) fn of_worker(inherited: &Arc<InheritedPatterns>) -> Self {
+        let compiled = inherited.compiled.upgrade().unwrap_or_default();
+        Patterns { compiled, inherited: Some(inherited.clone()), ..Patterns::default() }
     }
 
     fn paid(&self, pattern: &str, extent: Extent) -> Option<Paid> {
         let of = |paid: &PaidPatterns| paid[extent as usize].get(pattern).copied();
-        if let Some(paid) = of(&self.paid_here()) {
+        if let Some(paid) = of(&self.paid.borrow()) {
             return Some(paid);
         }
         let mut below = self.inherited.as_deref();
@@ -77,7 +76,7 @@ impl Patterns {
 
     fn note(&self, pattern: &str, extent: Extent, paid: Paid) {
         // Only workers that were abandoned share it still: then it is copied once.
-        Arc::make_mut(&mut self.paid_here())[extent as usize].insert(pattern.into(), paid);
+        Arc::make_mut(&mut self.paid.borrow_mut())[extent as usize].insert(pattern.into(), paid);
     }
 
     /// A compiled form, compiled now if it is not kept.
@@ -88,7 +87,14 @@ impl Patterns {
     }
 }
 
-impl Heap {
+impl Ctx {
+    /// What this run's workers get. Made before the heap is put to rest: it looks at what only the owner may.
+    pub(crate) fn inherited_patterns(&self) -> Arc<InheritedPatterns> {
+        let paid = self.patterns.paid.borrow().clone();
+        let below = self.patterns.inherited.clone();
+        Arc::new(InheritedPatterns { compiled: Arc::downgrade(&self.patterns.compiled), paid, below })
+    }
+
     /// The compiled form of a regular expression and what it costs. The first use of a pattern is charged for compiling it,
     /// whether another has done that or not.
     pub(crate) fn regex(&self, pattern: &str, extent: Extent) -> Res<(Compiled, PatternCost)> {
@@ -125,10 +131,10 @@ impl Heap {
         let before = self.patterns.bytes.get();
         if before > 0 && before + bytes > HELD_BYTES {
             self.patterns.bytes.set(0);
-            *self.patterns.paid_here() = Arc::default();
-            self.let_go(before);
+            self.patterns.paid.replace(Arc::default());
+            self.release_external(before);
         }
-        self.hold(bytes)?;
+        self.charge_external(bytes)?;
         self.patterns.bytes.set(self.patterns.bytes.get() + bytes);
         Ok(())
     }
@@ -137,8 +143,17 @@ impl Heap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::heap::Heap;
 
-    fn linear(heap: &Heap) -> Arc<crate::regex::Linear> {
+    fn run() -> Ctx {
+        Ctx::new(Heap::new(1, 100_000))
+    }
+
+    fn worker(of: &Ctx) -> Ctx {
+        Ctx::of_worker(Heap::new(2, 100_000), &of.inherited_patterns())
+    }
+
+    fn linear(heap: &Ctx) -> Arc<crate::regex::Linear> {
         match heap.regex("(a+)b", Extent::Part).unwrap().0 {
             Compiled::Linear(linear) => linear,
             other => panic!("{other:?}"),
@@ -147,33 +162,33 @@ mod tests {
 
     #[test]
     fn a_worker_finds_what_its_parent_compiled() {
-        let heap = Heap::new(1, 100_000);
-        let (ours, workers) = (linear(&heap), linear(&heap.above(100_000)));
+        let heap = run();
+        let (ours, workers) = (linear(&heap), linear(&worker(&heap)));
         assert!(Arc::ptr_eq(&ours, &workers));
-        assert!(!Arc::ptr_eq(&ours, &linear(&Heap::new(1, 100_000))), "another run compiles for itself");
+        assert!(!Arc::ptr_eq(&ours, &linear(&run())), "another run compiles for itself");
     }
 
     #[test]
     fn a_worker_pays_for_what_its_parents_have_not_paid() {
-        let heap = Heap::new(1, 100_000);
-        let spent = |heap: &Heap, pattern: &str| {
+        let heap = run();
+        let spent = |heap: &Ctx, pattern: &str| {
             let before = heap.spent();
             heap.regex(pattern, Extent::Part).unwrap();
             heap.charge(1).unwrap();
             heap.spent() - before
         };
         assert!(spent(&heap, "a") > 1);
-        let worker = heap.above(100_000);
-        assert_eq!((spent(&worker, "a"), spent(&worker, "b") > 1, spent(&worker, "b")), (1, true, 1));
-        let workers_worker = worker.above(100_000);
-        assert_eq!((spent(&workers_worker, "a"), spent(&workers_worker, "b")), (1, 1));
+        let first = worker(&heap);
+        assert_eq!((spent(&first, "a"), spent(&first, "b") > 1, spent(&first, "b")), (1, true, 1));
+        let second = worker(&first);
+        assert_eq!((spent(&second, "a"), spent(&second, "b")), (1, 1));
         assert!(spent(&heap, "b") > 1, "the parent has not paid for it");
     }
 
     /// What is kept compiled is bounded by the number of heaps, and so is what is on an account, however many patterns.
     #[test]
     fn patterns_without_number_are_forgotten() {
-        let heap = Heap::new(1, 1 << 30);
+        let heap = Ctx::new(Heap::new(1, 1 << 30));
         let (mut most, mut paid) = (0, 0);
         for i in 0..4_000 {
             let before = heap.spent();

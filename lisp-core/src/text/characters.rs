@@ -13,12 +13,12 @@ const PIECE: usize = if cfg!(test) { 16 } else { 1_024 };
 
 /// Does one byte make one character all through the text?
 #[inline]
-pub fn are_bytes(text: &str) -> bool {
+pub(crate) fn are_bytes(text: &str) -> bool {
     text.is_ascii() && !text.contains('\r')
 }
 
 /// How many characters a text has. The caller has charged for its length.
-pub fn count(h: &Heap, text: &str) -> Res<usize> {
+pub(crate) fn count(h: &Heap, text: &str) -> Res<usize> {
     if are_bytes(text) {
         return Ok(text.len());
     }
@@ -28,7 +28,7 @@ pub fn count(h: &Heap, text: &str) -> Res<usize> {
 }
 
 /// How many bytes the first `count` characters of a text have, or all when there are fewer. The caller has charged.
-pub fn bytes_of_first(h: &Heap, text: &str, count: usize) -> Res<usize> {
+pub(crate) fn bytes_of_first(h: &Heap, text: &str, count: usize) -> Res<usize> {
     if are_bytes(text) {
         return Ok(count.min(text.len()));
     }
@@ -38,23 +38,23 @@ pub fn bytes_of_first(h: &Heap, text: &str, count: usize) -> Res<usize> {
 }
 
 /// The first `count` characters of a text. The caller has charged.
-pub fn first<'t>(h: &Heap, text: &'t str, count: usize) -> Res<&'t str> {
+pub(crate) fn first<'t>(h: &Heap, text: &'t str, count: usize) -> Res<&'t str> {
     Ok(text.get(..bytes_of_first(h, text, count)?).unwrap_or_default())
 }
 
 /// Is a text one character? Charges for it.
-pub fn is_one(h: &Heap, text: &str) -> Res<bool> {
+pub(crate) fn is_one(h: &Heap, text: &str) -> Res<bool> {
     h.charge_copy(text.len())?;
     Ok(Characters::new(h, text).step()?.is_some_and(|first| first.len() == text.len()))
 }
 
 /// The characters of a text that is so short that nobody waits for them.
-pub fn of_short(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn of_short(text: &str) -> impl Iterator<Item = &str> {
     text.graphemes(true)
 }
 
 /// How many characters a short text has.
-pub fn count_short(text: &str) -> usize {
+pub(crate) fn count_short(text: &str) -> usize {
     if are_bytes(text) { text.len() } else { of_short(text).count() }
 }
 
@@ -70,7 +70,7 @@ fn stands_alone(bytes: &[u8]) -> bool {
 }
 
 /// The characters of a text, one after the other.
-pub struct Characters<'h, 't> {
+pub(crate) struct Characters<'h, 't> {
     heap: &'h Heap,
     text: &'t str,
     /// It begins anew after characters of one byte: what stands before a character does not change its end.
@@ -84,7 +84,7 @@ pub struct Characters<'h, 't> {
 impl<'h, 't> Characters<'h, 't> {
     /// From the beginning of a text on. The caller charges for the length of what it goes through; characters that are
     /// not of one byte are charged for besides.
-    pub fn new(heap: &'h Heap, text: &'t str) -> Self {
+    pub(crate) fn new(heap: &'h Heap, text: &'t str) -> Self {
         Characters { heap, text, cursor: GraphemeCursor::new(0, text.len(), true), base: 0, place: 0, seen: 0 }
     }
 
@@ -94,7 +94,7 @@ impl<'h, 't> Characters<'h, 't> {
         if start == self.text.len() {
             return Ok(None);
         }
-        self.heap.look_after(1)?;
+        self.heap.poll_every(1)?;
         self.seen += 1;
         if stands_alone(&self.text.as_bytes()[start..]) {
             self.place = start + 1;

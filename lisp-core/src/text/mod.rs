@@ -1,0 +1,11 @@
+//! Text: values, numbers and dates as text, characters as people count them, searches in long texts.
+
+pub(crate) mod characters;
+pub(crate) mod dates;
+pub(crate) mod number;
+mod print;
+pub(crate) mod scan;
+
+pub use dates::is_instant_text;
+pub use print::pr_str;
+pub(crate) use print::{println_text, separate, to_str};

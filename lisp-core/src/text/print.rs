@@ -1,0 +1,311 @@
+//! Values as text: readable (`pr-str`), as a part of a string (`str`) and for a person (`println`).
+
+use super::characters;
+use super::dates::time_text;
+use super::number::{decimal, float_text, plain_float_text};
+use crate::cost;
+use crate::heap::{Entries, Heap, Res, Str, TextBuf, Time, Value, Work};
+
+/// What differs between the ways to print.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Style {
+    /// To be read back.
+    Readable,
+    /// For a person: floats without an exponent as long as they are short.
+    Line,
+}
+
+/// A collection that is being printed.
+enum Open<'h> {
+    /// The elements that are still to come, and whether one stands before them.
+    Items(&'h [Value<'h>], bool),
+    /// A map's entries and the place of the next; of each entry the key comes before the value.
+    Entries(Entries<'h>, usize),
+    /// The value of the entry before the place of a map's next entry.
+    Value(Value<'h>),
+    /// A set's members and the place of the next.
+    Members(Entries<'h>, usize),
+}
+
+/// Adds a value to a text in a form that can be read back: maps and sets in key order, strings quoted, floats with all
+/// the digits that tell them apart.
+pub fn pr_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
+    show(h, v, out, Style::Readable)
+}
+
+/// Adds what `str` makes of one value: nil is empty, a string is itself, a string inside a collection is quoted. The
+/// caller has charged [`cost::TEXT_PART`] for it.
+#[inline]
+pub(crate) fn to_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
+    match v {
+        Value::Int(i) => show_int(i, out),
+        Value::Str(s) => out.push_str(s.text),
+        other => other_to_str(h, other, out),
+    }
+}
+
+/// The same for what is neither an integer nor a string.
+fn other_to_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
+    match v {
+        Value::Nil => Ok(()),
+        Value::Symbol(s) | Value::Regex(s) => out.push_str(s.text),
+        Value::Float(f) if f.is_nan() => out.push_str("NaN"),
+        Value::Float(f) if f.is_infinite() => out.push_str(if f > 0.0 { "Infinity" } else { "-Infinity" }),
+        Value::Time(t) => out.push_str(&time_text(t.value)),
+        Value::Builtin(id) => out.push_str(&h.builtin_text(id)),
+        other => show(h, other, out, Style::Readable),
+    }
+}
+
+/// Adds the line `println` prints for these values, without its end: strings as they are, a vector of single characters
+/// as a word, all else readable.
+pub(crate) fn println_text<'h>(h: &'h Heap, values: &[Value<'h>], out: &mut TextBuf<'h>) -> Res<()> {
+    for (i, &v) in values.iter().enumerate() {
+        h.charge(1)?;
+        if i > 0 {
+            out.push(' ')?;
+        }
+        match v {
+            Value::Str(s) => out.push_str(s.text)?,
+            Value::Time(t) => out.push_str(&time_text(t.value))?,
+            Value::Builtin(id) => out.push_str(&h.builtin_text(id))?,
+            Value::Vector(items) if is_word(h, items.items())? => {
+                for &item in items.items() {
+                    if let Value::Str(s) = item {
+                        out.push_str(s.text)?;
+                    }
+                }
+            }
+            other => show(h, other, out, Style::Line)?,
+        }
+    }
+    Ok(())
+}
+
+/// Are these strings of one character each, and at least one?
+fn is_word<'h>(h: &'h Heap, items: &[Value<'h>]) -> Res<bool> {
+    for &item in items {
+        let Value::Str(s) = item else { return Ok(false) };
+        if s.text.len() != 1 && !characters::is_one(h, s.text)? {
+            return Ok(false);
+        }
+        h.charge(1)?;
+    }
+    Ok(!items.is_empty())
+}
+
+fn show<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>, style: Style) -> Res<()> {
+    let mut open = Work::new(h);
+    begin(h, v, out, style, &mut open)?;
+    while let Some(top) = open.last_mut() {
+        let next = match top {
+            Open::Items(rest, begun) => match rest.split_first() {
+                Some((&first, tail)) => {
+                    separate(out, *begun)?;
+                    (*rest, *begun) = (tail, true);
+                    first
+                }
+                None => {
+                    out.push(']')?;
+                    open.pop();
+                    continue;
+                }
+            },
+            Open::Members(members, place) if *place < members.len() => {
+                separate(out, *place > 0)?;
+                *place += 1;
+                members.entry(*place - 1).0
+            }
+            Open::Entries(entries, place) if *place < entries.len() => {
+                separate(out, *place > 0)?;
+                *place += 1;
+                let (key, value) = entries.entry(*place - 1);
+                open.push(Open::Value(value))?;
+                key
+            }
+            Open::Members(..) | Open::Entries(..) => {
+                out.push('}')?;
+                open.pop();
+                continue;
+            }
+            Open::Value(value) => {
+                let value = *value;
+                out.push(' ')?;
+                open.pop();
+                value
+            }
+        };
+        begin(h, next, out, style, &mut open)?;
+    }
+    Ok(())
+}
+
+/// A space, unless this is the first.
+pub(crate) fn separate(out: &mut TextBuf<'_>, begun: bool) -> Res<()> {
+    if begun { out.push(' ') } else { Ok(()) }
+}
+
+/// Prints a value that holds no others, or the beginning of a collection, whose rest is then open.
+fn begin<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>, style: Style, open: &mut Work<'h, Open<'h>>) -> Res<()> {
+    h.charge(cost::TEXT_PART)?;
+    match v {
+        Value::Vector(items) => {
+            out.push('[')?;
+            open.push(Open::Items(items.items(), false))
+        }
+        Value::Map(map) => {
+            out.push('{')?;
+            open.push(Open::Entries(map.entries(h)?, 0))
+        }
+        Value::Set(members) => {
+            out.push_str("#{")?;
+            open.push(Open::Members(members.entries(h)?, 0))
+        }
+        leaf => show_leaf(h, leaf, out, style),
+    }
+}
+
+fn show_leaf<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>, style: Style) -> Res<()> {
+    match v {
+        Value::Nil => out.push_str("nil"),
+        Value::Bool(b) => out.push_str(if b { "true" } else { "false" }),
+        Value::Int(i) => show_int(i, out),
+        Value::Float(f) => {
+            h.charge(cost::FLOAT_WRITTEN)?;
+            out.push_str(&if style == Style::Line { plain_float_text(f) } else { float_text(f) })
+        }
+        Value::Big(big) => decimal(h, big, out),
+        Value::Keyword(_, s) => show_after(":", s, out),
+        Value::Symbol(s) => show_after("'", s, out),
+        Value::Var(s) => show_after("#'", s, out),
+        Value::Tool(s) => {
+            show_after("#fn[tool/", s, out)?;
+            out.push(']')
+        }
+        Value::Str(s) => quote(s.text, out),
+        Value::Regex(s) => show_regex(s.text, out),
+        Value::Time(t) => show_time(t, out),
+        Value::Closure(closure) => {
+            out.push_str("#fn[")?;
+            out.push_str(&closure.proto.params)?;
+            out.push(']')
+        }
+        Value::Composed(_) => out.push_str("#fn[...]"),
+        Value::Builtin(id) => match h.builtin_text(id) {
+            text if text.starts_with("#java") => quote(&text, out),
+            text => out.push_str(&text),
+        },
+        Value::VecBuilder(_) | Value::MapBuilder(_) | Value::Unset => out.push_str("#<internal>"),
+        Value::Vector(_) | Value::Map(_) | Value::Set(_) => Ok(()),
+    }
+}
+
+fn show_after(mark: &str, s: &Str<'_>, out: &mut TextBuf<'_>) -> Res<()> {
+    out.push_str(mark)?;
+    out.push_str(s.text)
+}
+
+fn show_time(time: &Time, out: &mut TextBuf<'_>) -> Res<()> {
+    quote(&time_text(time.value), out)
+}
+
+/// An integer without a detour over a string on Rust's heap. It is so short that the charge for a value pays for it.
+fn show_int(i: i64, out: &mut TextBuf<'_>) -> Res<()> {
+    out.push_paid(itoa::Buffer::new().format(i))
+}
+
+/// Adds a string in quotes. Only what the reader understands after a backslash is written with one; all other
+/// characters stand for themselves.
+pub(crate) fn quote(text: &str, out: &mut TextBuf<'_>) -> Res<()> {
+    out.charge_scan(text)?;
+    out.push('"')?;
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|b| matches!(b, b'"' | b'\\' | b'\n' | b'\t' | b'\r')) {
+        let (plain, special) = rest.split_at(at);
+        out.push_str(plain)?;
+        out.push_str(match special.as_bytes().first() {
+            Some(b'"') => "\\\"",
+            Some(b'\\') => "\\\\",
+            Some(b'\n') => "\\n",
+            Some(b'\t') => "\\t",
+            _ => "\\r",
+        })?;
+        rest = special.get(1..).unwrap_or_default();
+    }
+    out.push_str(rest)?;
+    out.push('"')
+}
+
+/// A pattern keeps its backslashes; a bare quote gets one so that the literal can be read back.
+fn show_regex(pattern: &str, out: &mut TextBuf<'_>) -> Res<()> {
+    out.charge_scan(pattern)?;
+    out.push_str("#\"")?;
+    let mut escaped = false;
+    for part in pattern.split_inclusive(['"', '\\']) {
+        let (before, last) = match part.char_indices().next_back() {
+            Some((at, last @ ('"' | '\\'))) => (part.split_at(at).0, Some(last)),
+            _ => (part, None),
+        };
+        out.push_str(before)?;
+        escaped &= before.is_empty();
+        match last {
+            Some('"') if !escaped => out.push_str("\\\"")?,
+            Some(last) => out.push(last)?,
+            None => {}
+        }
+        escaped = last == Some('\\') && !escaped;
+    }
+    out.push('"')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn readable<'h>(h: &'h Heap, v: Value<'h>) -> String {
+        let mut out = TextBuf::new(h);
+        pr_str(h, v, &mut out).expect("there is room");
+        out.into_string()
+    }
+
+    fn line<'h>(h: &'h Heap, values: &[Value<'h>]) -> String {
+        let mut out = TextBuf::new(h);
+        println_text(h, values, &mut out).expect("there is room");
+        out.into_string()
+    }
+
+    #[test]
+    fn collections_are_readable() -> Res<()> {
+        let h = Heap::new(1, usize::MAX / 2);
+        let (a, b, x) = (h.keyword("a")?, h.keyword("b")?, h.str("x\n\"\\")?);
+        let inner = h.map([(b, Value::Nil), (a, x)].into_iter())?;
+        let set = h.set([Value::Int(2), Value::Int(i64::MIN), Value::Float(1.5)].into_iter())?;
+        let empty = h.vector(&[])?;
+        let all = h.vector(&[inner, set, empty, Value::Regex(h.text("\"\\d\\\"")?), Value::Bool(true)])?;
+        let text = r##"[{:a "x\n\"\\" :b nil} #{-9223372036854775808 1.5 2} [] #"\"\d\"" true]"##;
+        assert_eq!(readable(&h, all), text);
+        assert_eq!(line(&h, &[a, x, Value::Nil]), ":a x\n\"\\ nil");
+        Ok(())
+    }
+
+    #[test]
+    fn deep_values_print() -> Res<()> {
+        let h = Heap::new(1, usize::MAX / 2);
+        let mut v = h.vector(&[])?;
+        for _ in 0..200_000 {
+            v = h.vector(&[v])?;
+        }
+        assert_eq!(readable(&h, v).len(), 400_002);
+        Ok(())
+    }
+
+    #[test]
+    fn characters_print_as_a_word() -> Res<()> {
+        let h = Heap::new(1, usize::MAX / 2);
+        let word = h.vector(&[h.str("h")?, h.str("é")?, h.str("🇩🇪")?])?;
+        let words = h.vector(&[h.str("h")?, h.str("ab")?])?;
+        assert_eq!(line(&h, &[word, words]), "hé🇩🇪 [\"h\" \"ab\"]");
+        assert_eq!(line(&h, &[h.vector(&[])?]), "[]");
+        Ok(())
+    }
+}

@@ -1,0 +1,53 @@
+//! What may be done with the state of a run while a compaction is under way: its values may refer to objects that are
+//! incomplete, so none of this looks at an object, and no value comes in from elsewhere.
+
+use super::run::Machine;
+use crate::error::Error;
+use crate::heap::Value;
+use crate::stack::State;
+
+/// The state of a run, but for its values.
+pub(super) struct AtRest<'s, 'h>(&'s mut State<'h>);
+
+impl Machine {
+    /// Works with the state whether a compaction is under way or not.
+    #[allow(unsafe_code, reason = "the methods of AtRest keep to what is allowed")]
+    pub(super) fn at_rest<T>(&mut self, work: impl for<'s, 'h> FnOnce(AtRest<'s, 'h>) -> T) -> T {
+        // SAFETY: the state can be reached through the methods below only. They read no object, and the values that they
+        // put in are nil or definitions, which were among the roots.
+        unsafe { self.store.enter_roots(|state| work(AtRest(state))) }
+    }
+}
+
+impl AtRest<'_, '_> {
+    /// Gives an error its place, by the code and the places of the frames.
+    pub(super) fn place_error(&self, error: Error) -> Error {
+        self.0.place_error(error)
+    }
+
+    /// Is nothing defined at this place of the definitions?
+    pub(super) fn is_undefined(&self, place: usize) -> bool {
+        matches!(self.0.globals.get(place), Some(Value::Unset))
+    }
+
+    /// Does a call wait for the driver?
+    pub(super) fn has_pending(&self) -> bool {
+        self.0.pending.is_some()
+    }
+
+    /// Drops all calls in progress.
+    pub(super) fn clear_calls(&mut self) {
+        self.0.frames.clear();
+        self.0.pending = None;
+    }
+
+    /// Makes the definitions what they were before the program.
+    pub(super) fn restore_definitions(&mut self) {
+        self.0.globals.clone_from(&self.0.saved_globals);
+    }
+
+    /// Makes the result nil.
+    pub(super) fn clear_result(&mut self) {
+        self.0.result = Value::Nil;
+    }
+}
