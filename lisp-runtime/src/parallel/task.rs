@@ -19,7 +19,7 @@ const TURN: u32 = 10;
 /// How long a thread goes from one short worker to the next before others have a turn.
 const TURN_TIME: Duration = Duration::from_millis(2);
 
-/// A worker: its machine, and its guard among the workers of its call.
+/// A worker: its machine, and the guard of its place among the workers of its call.
 pub(crate) struct Task {
     work: Work,
     /// What the tool answered that the worker waits for.
@@ -32,7 +32,7 @@ enum Work {
     GoOn(Box<MachineDriver>),
 }
 
-/// A worker's guard. However the worker is lost, its group hears of it and its slot is free again.
+/// Guards a worker's place in its group: however the worker is lost, the group is told and the slot is free again.
 struct WorkerGuard {
     /// `None` when the group has heard.
     group: Option<Arc<Group>>,
@@ -146,7 +146,7 @@ impl Task {
 }
 
 /// Takes workers on until there is nothing to do for this thread. A panic, which can only be a bug of our own, costs
-/// the worker: its call hears of it by the guard.
+/// the worker: its guard tells the group.
 pub(crate) fn run_task(task: Task) {
     drop(catch_unwind(AssertUnwindSafe(|| run_turns(task))));
 }

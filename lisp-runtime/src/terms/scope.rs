@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// be the one that is reported, but an endless worker must not keep the others' failure back.
 const GRACE: Duration = Duration::from_millis(10);
 
-/// What the workers of one parallel call have in shared.
+/// The workers of one parallel call: the failure of a worker cancels its siblings.
 #[derive(Debug)]
 pub(crate) struct CancelScope {
     /// The deadline of the outermost parallel call.

@@ -1,8 +1,9 @@
 //! Any closure in a process of its own, with a deadline and a ceiling of memory.
 
 use super::bounds::{BoundedError, Bounds, INSIDE, Used, concluded, encoded, failed, nested};
-use crate::guest::layers::{Dressing, Layer, Plan, SetupError, State};
+use crate::guest::layers::{Layer, LayerInstaller, LayerSet, SetupError, State};
 use crate::guest::{filter, layers, lockdown};
+use crate::host::error_output::ErrorOutput;
 use crate::host::verdict::{self, End, Facts, Kill};
 use crate::kernel::sys::{self, Death, Fork};
 use crate::kernel::unix::SETUP_FAILED;
@@ -114,12 +115,12 @@ fn address_space() -> io::Result<u64> {
 /// The child's side, from the fork to its end.
 fn inside<T: Serialize>(bounds: &Bounds, channel: OwnedFd, parent: Pid, in_use: u64, work: impl FnOnce() -> T) -> ! {
     INSIDE.store(true, Ordering::Relaxed);
-    let plan = Plan::without(&bounds.off);
-    let channel = match plan.wants(Layer::FdsClosed) {
+    let wanted = LayerSet::without(&bounds.off);
+    let channel = match wanted.wants(Layer::FdsClosed) {
         true => sys::keep_only(channel, true).unwrap_or_else(|_| sys::exit(SETUP_FAILED)),
         false => channel,
     };
-    if let Err(error) = lock_in(bounds, &plan, parent, in_use) {
+    if let Err(error) = lock_in(bounds, &wanted, parent, in_use) {
         let _ = frames::send(&channel, Kind::Setup, 0, format!("{}: {}", error.step, error.why).as_bytes());
         sys::exit(SETUP_FAILED);
     }
@@ -130,43 +131,35 @@ fn inside<T: Serialize>(bounds: &Bounds, channel: OwnedFd, parent: Pid, in_use: 
     sys::exit(i32::from(sent.is_err()))
 }
 
-fn lock_in(bounds: &Bounds, plan: &Plan, parent: Pid, in_use: u64) -> Result<(), SetupError> {
+fn lock_in(bounds: &Bounds, wanted: &LayerSet, parent: Pid, in_use: u64) -> Result<(), SetupError> {
     const SLACK: u64 = 1 << 20;
     sys::reset_signals();
     sys::one_arena();
-    let mut dressing = Dressing::new(plan);
+    let mut installer = LayerInstaller::new(wanted);
     #[cfg(feature = "testing")]
     {
-        dressing = dressing.failing_at(bounds.fail_at);
+        installer = installer.failing_at(bounds.fail_at);
     }
-    dressing.note(Layer::FdsClosed, State::Active);
+    installer.note(Layer::FdsClosed, State::Active);
     // Without a descriptor of the process the parent kills it before it gets here.
-    dressing.note(Layer::WallKill, State::Active);
-    dressing.try_on(Layer::OomFirst, lockdown::first_to_go);
-    dressing.must(Layer::ParentDeath, || lockdown::die_with_parent(parent))?;
+    installer.note(Layer::WallKill, State::Active);
+    installer.install(Layer::OomFirst, lockdown::first_to_go);
+    installer.must(Layer::ParentDeath, || lockdown::die_with_parent(parent))?;
     // A terminal is left behind with the session.
     let _ = rustix::process::setsid();
-    silence().map_err(|error| SetupError::new("standard streams", error))?;
-    lockdown::fixed_limits(&mut dressing, 16);
+    layers::silence().map_err(|error| SetupError::new("standard streams", error))?;
+    lockdown::fixed_limits(&mut installer, 16);
     let memory = in_use.saturating_add(bounds.memory_bytes).saturating_add(SLACK);
-    dressing.must(Layer::RlimitAs, || layers::limit(Resource::As, memory))?;
+    installer.must(Layer::RlimitAs, || layers::limit(Resource::As, memory))?;
     let cpu = bounds.timeout.as_secs().saturating_add(2).saturating_mul(if bounds.threads { 64 } else { 1 });
-    dressing.must(Layer::RlimitCpu, || layers::limit_cpu(cpu))?;
-    lockdown::give_up(&mut dressing);
+    installer.must(Layer::RlimitCpu, || layers::limit_cpu(cpu))?;
+    lockdown::give_up(&mut installer);
     let pid = rustix::process::getpid().as_raw_nonzero().get();
-    lockdown::restrict(&mut dressing, filter::alone(pid, bounds.threads));
-    match dressing.done().missing(&bounds.required) {
+    lockdown::restrict(&mut installer, filter::alone(pid, bounds.threads));
+    match installer.done().missing(&bounds.required) {
         Some(missing) => Err(missing),
         None => Ok(()),
     }
-}
-
-/// Standard input and output lead nowhere.
-fn silence() -> io::Result<()> {
-    let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())?;
-    rustix::stdio::dup2_stdin(&null)?;
-    rustix::stdio::dup2_stdout(&null)?;
-    Ok(())
 }
 
 /// Kills a child of this process that nobody has reaped: the pid is still its own.
@@ -184,8 +177,7 @@ struct Child {
     result_bytes: usize,
     report: Option<Result<Vec<u8>, String>>,
     setup: Option<String>,
-    said: Vec<u8>,
-    said_bytes: usize,
+    errors: ErrorOutput,
     kill: Option<Kill>,
 }
 
@@ -200,8 +192,7 @@ impl Child {
                 result_bytes: bounds.result_bytes,
                 report: None,
                 setup: None,
-                said: Vec::new(),
-                said_bytes: 0,
+                errors: ErrorOutput::default(),
                 kill: None,
             }),
             Err(error) => {
@@ -261,14 +252,7 @@ impl Child {
             let most = self.result_bytes;
             match assembler.take(&buffer[..read], |_| most)? {
                 Taken::Part => {}
-                Taken::Text => {
-                    self.said_bytes += read;
-                    let room = 4_000_usize.saturating_sub(self.said.len());
-                    self.said.extend_from_slice(&buffer[..read.min(room)]);
-                    if self.said_bytes > 1 << 20 {
-                        return Err(Violation::Flood);
-                    }
-                }
+                Taken::Text => self.errors.take(&buffer[..read])?,
                 Taken::Frame(_) if self.report.is_some() => return Err(Violation::Unexpected),
                 Taken::Frame(frame) => match (frame.kind, frame.id) {
                     (Kind::Report, 0) => self.report = Some(Ok(frame.bytes)),
@@ -288,7 +272,7 @@ impl Child {
 
     /// What it came to.
     fn result<T: DeserializeOwned>(self, death: Death, bounds: &Bounds) -> Result<T, BoundedError> {
-        let said = String::from_utf8_lossy(&self.said);
+        let said = self.errors.text();
         let facts = Facts {
             kill: self.kill,
             end: End::Reaped { death, late: false },

@@ -4,8 +4,9 @@
 //! so, and by default nothing runs. On Linux this is compiled for tests only.
 
 use super::bounds::{BoundedError, Bounds, INSIDE, Used, concluded, encoded, failed, nested};
-use crate::guest::layers::{Dressing, Layer, Layers, Plan, SetupError, State, limit, limit_cpu};
+use crate::guest::layers::{Layer, LayerInstaller, LayerSet, Layers, SetupError, State, limit, limit_cpu, silence};
 use crate::host::capability::{Capabilities, kernel};
+use crate::host::error_output::ErrorOutput;
 use crate::host::verdict::{self, End, Facts, Kill};
 use crate::kernel::unix::{self, Death, Fork, SETUP_FAILED};
 use crate::wire::violation::Violation;
@@ -21,9 +22,6 @@ use std::time::{Duration, Instant};
 
 /// How often it is looked whether the process has ended: there is no descriptor of it to wait for.
 const STEP: Duration = Duration::from_millis(2);
-/// The most bytes of standard error that are kept, and the most that are taken.
-const SAID_KEPT: usize = 4_000;
-const SAID_TAKEN: usize = 1 << 20;
 /// The most bytes in front of a result: the report of the layers, and two headers.
 const FRONT: usize = 64 << 10;
 
@@ -113,9 +111,9 @@ fn watched<T: Serialize>(bounds: &Bounds, work: impl FnOnce() -> T) -> Result<(C
         Fork::Parent(pid) => pid,
     };
     drop((their_result, their_said));
-    let mut child = Child { pid, came: Vec::new(), said: Vec::new(), said_bytes: 0, kill: None };
+    let mut child = Child { pid, came: Vec::new(), errors: ErrorOutput::default(), kill: None };
     child.watch(result, said, deadline, bounds.result_bytes.saturating_add(FRONT));
-    let death = child.bury().map_err(|error| setup("wait", error))?;
+    let death = child.kill_and_reap().map_err(|error| setup("wait", error))?;
     Ok((child, death))
 }
 
@@ -157,33 +155,33 @@ fn send(end: &mut std::fs::File, kind: u8, bytes: &[u8]) -> io::Result<()> {
 /// Puts on what there is, and says of the rest that there is none.
 fn lock_in(bounds: &Bounds) -> Result<Layers, SetupError> {
     const SLACK: u64 = 1 << 20;
-    let plan = Plan::without(&bounds.off);
+    let wanted = LayerSet::without(&bounds.off);
     unix::reset_signals();
     // A terminal is left behind with the session; what the closure starts is in its group.
     let _ = rustix::process::setsid();
     silence().map_err(|error| SetupError::new("standard streams", error))?;
-    let mut dressing = Dressing::new(&plan);
+    let mut installer = LayerInstaller::new(&wanted);
     #[cfg(feature = "testing")]
     {
-        dressing = dressing.failing_at(bounds.fail_at);
+        installer = installer.failing_at(bounds.fail_at);
     }
-    dressing.note(Layer::WallKill, State::Active);
-    dressing.note(Layer::FdsClosed, State::Active);
-    dressing.try_on(Layer::RlimitFsize, || limit(Resource::Fsize, 0));
-    dressing.try_on(Layer::RlimitCore, || limit(Resource::Core, 0));
+    installer.note(Layer::WallKill, State::Active);
+    installer.note(Layer::FdsClosed, State::Active);
+    installer.install(Layer::RlimitFsize, || limit(Resource::Fsize, 0));
+    installer.install(Layer::RlimitCore, || limit(Resource::Core, 0));
     let cpu = bounds.timeout.as_secs().saturating_add(2).saturating_mul(if bounds.threads { 64 } else { 1 });
-    dressing.try_on(Layer::RlimitCpu, || limit_cpu(cpu));
+    installer.install(Layer::RlimitCpu, || limit_cpu(cpu));
     if !bounds.threads {
         // Root may fork all the same: it is no layer.
         let _ = limit(Resource::Nproc, 0);
     }
-    dressing.try_on(Layer::RlimitAs, || {
+    installer.install(Layer::RlimitAs, || {
         let Some(in_use) = unix::address_space()? else {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "the limit can be set and is not kept"));
         };
         limit(Resource::As, in_use.saturating_add(bounds.memory_bytes).saturating_add(SLACK))
     });
-    let mut layers = dressing.done();
+    let mut layers = installer.done();
     for &layer in Layer::ALL {
         if !layers.0.iter().any(|row| row.0 == layer) {
             layers.set(layer, State::Unavailable { why: "there is none in the portable layer".to_owned() });
@@ -192,21 +190,12 @@ fn lock_in(bounds: &Bounds) -> Result<Layers, SetupError> {
     Ok(layers)
 }
 
-/// Standard input and output lead nowhere.
-fn silence() -> io::Result<()> {
-    let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())?;
-    rustix::stdio::dup2_stdin(&null)?;
-    rustix::stdio::dup2_stdout(&null)?;
-    Ok(())
-}
-
 /// The parent's side.
 struct Child {
     pid: i32,
     /// All that came through the pipe for the result.
     came: Vec<u8>,
-    said: Vec<u8>,
-    said_bytes: usize,
+    errors: ErrorOutput,
     kill: Option<Kill>,
 }
 
@@ -229,7 +218,7 @@ impl Child {
             // What came before the end of the process is there when the end is.
             let ended = self.has_ended();
             result_open = result_open && self.take_result(&mut result, most);
-            said_open = said_open && self.take_said(&mut said);
+            said_open = said_open && self.take_errors(&mut said);
             if ended || self.kill.is_some() {
                 return;
             }
@@ -262,7 +251,7 @@ impl Child {
         }
     }
 
-    fn take_said(&mut self, pipe: &mut io::PipeReader) -> bool {
+    fn take_errors(&mut self, pipe: &mut io::PipeReader) -> bool {
         let mut buffer = [0; 4 << 10];
         loop {
             let read = match pipe.read(&mut buffer) {
@@ -270,18 +259,15 @@ impl Child {
                 Ok(read) => read,
                 Err(error) => return matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
             };
-            let room = SAID_KEPT.saturating_sub(self.said.len());
-            self.said.extend_from_slice(&buffer[..read.min(room)]);
-            self.said_bytes += read;
-            if self.said_bytes > SAID_TAKEN {
-                self.kill = Some(Kill::Violation(Violation::Flood));
+            if let Err(violation) = self.errors.take(&buffer[..read]) {
+                self.kill = Some(Kill::Violation(violation));
                 return false;
             }
         }
     }
 
     /// Kills what is left of its group and of itself, and reaps it.
-    fn bury(&self) -> io::Result<Death> {
+    fn kill_and_reap(&self) -> io::Result<Death> {
         if let Some(pid) = Pid::from_raw(self.pid) {
             // It may not have a group of its own yet.
             let _ = rustix::process::kill_process_group(pid, Signal::KILL);
@@ -324,7 +310,7 @@ impl Child {
         let garbage =
             setup.is_none() && report.is_none() && (parts.len() > 1 || parts.iter().any(|part| part.0 != b'L'));
         let kill = self.kill.or(garbage.then_some(Kill::Violation(Violation::Garbage)));
-        let said = String::from_utf8_lossy(&self.said);
+        let said = self.errors.text();
         let facts = Facts {
             kill,
             end: End::Reaped { death, late: false },

@@ -1,6 +1,6 @@
 //! The child of a template: it locks itself in, takes one job, and says what came of it.
 
-use super::layers::{Layer, Plan, limit, limit_cpu};
+use super::layers::{Layer, LayerSet, limit, limit_cpu};
 use super::lockdown;
 use crate::kernel::sys::{self, Key, Processors};
 use crate::kernel::unix::SETUP_FAILED;
@@ -36,7 +36,7 @@ impl Signals {
 
 /// What the children get from the template.
 pub(crate) struct Inherited {
-    pub(crate) plan: Plan,
+    pub(crate) wanted: LayerSet,
     pub(crate) pid: Pid,
     /// Address space of the template, known when that has settled.
     pub(crate) bytes: u64,
@@ -61,8 +61,8 @@ pub(crate) const PLAIN: &str = "(let [x {:a [1 2]}] [nil true (inc (count (:a x)
 /// A job on its way, for the template itself: what is made once is then made before the first fork, and what is touched by
 /// every run is touched.
 pub(crate) struct WarmUp {
-    far: OwnedFd,
-    near: OwnedFd,
+    guest: OwnedFd,
+    host: OwnedFd,
 }
 
 impl WarmUp {
@@ -70,18 +70,18 @@ impl WarmUp {
     pub(crate) fn with(source: &str) -> io::Result<WarmUp> {
         let engine = Engine::default();
         let input = Input::new().json_object(r#"{"a": {"b": [1, null, true, 2.5]}}"#);
-        let (near, far) = frames::pair()?;
+        let (host, guest) = frames::pair()?;
         let (job, _) = engine.split(source, &input, &[], false).map_err(|_| io::ErrorKind::InvalidInput)?;
         let mut frame = sys::monotonic_ns().to_le_bytes().to_vec();
         frame.extend(frames::encode(&job)?);
-        frames::send(&near, Kind::Job, 0, &frame)?;
-        Ok(WarmUp { far, near })
+        frames::send(&host, Kind::Job, 0, &frame)?;
+        Ok(WarmUp { guest, host })
     }
 
     /// Does the job as a child does it.
     pub(crate) fn run(self, signals: &Signals) -> io::Result<()> {
-        serve(self.far, signals, &[])?;
-        drop(self.near);
+        serve(self.guest, signals, &[])?;
+        drop(self.host);
         sys::alarm_in(None);
         signals.alarm.store(false, Ordering::Relaxed);
         Ok(())
@@ -181,25 +181,25 @@ const STEPS: [&str; 4] = ["descriptors", "parent_death", "rlimit_as", "rlimit_cp
 type Locked = Result<OwnedFd, (Option<OwnedFd>, io::Error)>;
 
 fn lock_in(order: Order, run: OwnedFd, inherited: &Inherited, step: &mut usize) -> Locked {
-    let plan = &inherited.plan;
-    let run = match plan.wants(Layer::FdsClosed) {
+    let wanted = &inherited.wanted;
+    let run = match wanted.wants(Layer::FdsClosed) {
         true => sys::keep_only(run, true).map_err(|error| (None, error))?,
         false => run,
     };
     let mut work = || {
         fault(order, 1)?;
         *step = 1;
-        if plan.wants(Layer::ParentDeath) {
+        if wanted.wants(Layer::ParentDeath) {
             lockdown::die_with_parent(inherited.pid)?;
         }
         fault(order, 2)?;
         *step = 2;
-        if order.memory > 0 && plan.wants(Layer::RlimitAs) {
+        if order.memory > 0 && wanted.wants(Layer::RlimitAs) {
             limit(Resource::As, inherited.bytes.saturating_add(order.memory))?;
         }
         fault(order, 3)?;
         *step = 3;
-        if order.cpu_s > 0 && plan.wants(Layer::RlimitCpu) {
+        if order.cpu_s > 0 && wanted.wants(Layer::RlimitCpu) {
             limit_cpu(order.cpu_s)?;
         }
         sys::hold_signals(false);
@@ -221,24 +221,24 @@ fn fault(order: Order, step: u64) -> io::Result<()> {
 
 /// The job, and in a session the turns after it.
 fn serve(run: OwnedFd, signals: &Signals, sets: &[DataSet]) -> io::Result<()> {
-    let line = Arc::new(Line { socket: run, early: Mutex::default() });
-    let Some(frame) = frames::receive(&line.socket)? else { return Ok(()) };
+    let link = Arc::new(HostLink { socket: run, early: Mutex::default() });
+    let Some(frame) = frames::receive(&link.socket)? else { return Ok(()) };
     let (started, job) = split(&frame.bytes)?;
     let job: Job<'_> = frames::decode(job)?;
     let session = job.is_session();
     let time = job.time();
     alarm(signals, started, time);
-    let clock = line.clone();
-    let mut far = GuestHalf::new(job, sets, signals.alarm.clone(), signals.cancel.clone(), move || clock.time());
+    let clock = link.clone();
+    let mut guest = GuestHalf::new(job, sets, signals.alarm.clone(), signals.cancel.clone(), move || clock.time());
     if !session {
-        let report = far.run(started, None, &mut &*line);
-        let sent = frames::send(&line.socket, Kind::Report, 0, &frames::encode(&report)?);
+        let report = guest.run(started, None, &mut &*link);
+        let sent = frames::send(&link.socket, Kind::Report, 0, &frames::encode(&report)?);
         // The process ends: there is no need to take apart what it has.
-        std::mem::forget((far, report));
+        std::mem::forget((guest, report));
         return sent;
     }
     drop(frame);
-    while let Some(frame) = frames::receive(&line.socket)? {
+    while let Some(frame) = frames::receive(&link.socket)? {
         if frame.kind != Kind::Turn {
             // The reply to a call of a turn that is over.
             continue;
@@ -246,13 +246,13 @@ fn serve(run: OwnedFd, signals: &Signals, sets: &[DataSet]) -> io::Result<()> {
         let (started, source) = split(&frame.bytes)?;
         let source = std::str::from_utf8(source).map_err(io::Error::other)?;
         alarm(signals, started, time);
-        line.early().clear();
+        link.early().clear();
         let report = match frame.id {
-            MEMORY => far.memory(started),
-            _ => far.run(started, Some(source), &mut &*line),
+            MEMORY => guest.memory(started),
+            _ => guest.run(started, Some(source), &mut &*link),
         };
         sys::alarm_in(None);
-        frames::send(&line.socket, Kind::Report, 0, &frames::encode(&report)?)?;
+        frames::send(&link.socket, Kind::Report, 0, &frames::encode(&report)?)?;
     }
     Ok(())
 }
@@ -271,13 +271,13 @@ pub(crate) fn split(bytes: &[u8]) -> io::Result<(Instant, &[u8])> {
 }
 
 /// The way to the host. When it breaks there is nobody left to work for.
-struct Line {
+struct HostLink {
     socket: OwnedFd,
     /// Replies that came while the time was waited for.
     early: Mutex<VecDeque<Frame>>,
 }
 
-impl Line {
+impl HostLink {
     fn send(&self, kind: Kind, id: u32, value: &impl Serialize) {
         if frames::encode(value).and_then(|bytes| frames::send(&self.socket, kind, id, &bytes)).is_err() {
             sys::exit(1);
@@ -334,7 +334,7 @@ impl Line {
     }
 }
 
-impl RunHost for &Line {
+impl RunHost for &HostLink {
     fn printed(&mut self, lines: Vec<String>) {
         self.send(Kind::Printed, 0, &lines);
     }

@@ -133,14 +133,14 @@ impl Layers {
 
 /// Which layers are wanted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Plan {
+pub(crate) struct LayerSet {
     off: Vec<Layer>,
 }
 
-impl Plan {
+impl LayerSet {
     /// All of them but these.
     pub(crate) fn without(off: &[Layer]) -> Self {
-        Plan { off: off.to_vec() }
+        LayerSet { off: off.to_vec() }
     }
 
     pub(crate) fn wants(&self, layer: Layer) -> bool {
@@ -165,16 +165,16 @@ impl SetupError {
 }
 
 /// Puts on layers one by one, and keeps the account.
-pub(crate) struct Dressing<'a> {
-    pub(crate) plan: &'a Plan,
+pub(crate) struct LayerInstaller<'a> {
+    pub(crate) wanted: &'a LayerSet,
     pub(crate) layers: Layers,
     /// For tests: this step fails.
     pub(crate) fail_at: Option<Layer>,
 }
 
-impl<'a> Dressing<'a> {
-    pub(crate) fn new(plan: &'a Plan) -> Self {
-        Dressing { plan, layers: Layers(Vec::new()), fail_at: None }
+impl<'a> LayerInstaller<'a> {
+    pub(crate) fn new(wanted: &'a LayerSet) -> Self {
+        LayerInstaller { wanted, layers: Layers(Vec::new()), fail_at: None }
     }
 
     #[cfg(feature = "testing")]
@@ -184,8 +184,8 @@ impl<'a> Dressing<'a> {
     }
 
     /// Puts on one layer; whether a missing one matters is not decided here.
-    pub(crate) fn try_on(&mut self, layer: Layer, work: impl FnOnce() -> io::Result<()>) {
-        let state = if !self.plan.wants(layer) {
+    pub(crate) fn install(&mut self, layer: Layer, work: impl FnOnce() -> io::Result<()>) {
+        let state = if !self.wanted.wants(layer) {
             State::Disabled
         } else if self.fail_at == Some(layer) {
             State::Unavailable { why: "made to fail".to_owned() }
@@ -201,7 +201,7 @@ impl<'a> Dressing<'a> {
     /// Puts on one layer without which the process must not go on.
     #[cfg(target_os = "linux")]
     pub(crate) fn must(&mut self, layer: Layer, work: impl FnOnce() -> io::Result<()>) -> Result<(), SetupError> {
-        self.try_on(layer, work);
+        self.install(layer, work);
         match self.layers.state(layer) {
             State::Unavailable { why } => Err(SetupError::new(layer, why)),
             _ => Ok(()),
@@ -209,7 +209,7 @@ impl<'a> Dressing<'a> {
     }
 
     pub(crate) fn note(&mut self, layer: Layer, state: State) {
-        let state = if self.plan.wants(layer) { state } else { State::Disabled };
+        let state = if self.wanted.wants(layer) { state } else { State::Disabled };
         self.layers.set(layer, state);
     }
 
@@ -234,4 +234,12 @@ pub(crate) fn limit(resource: Resource, wanted: u64) -> io::Result<()> {
 pub(crate) fn limit_cpu(seconds: u64) -> io::Result<()> {
     let hard = unix::hard_limit(Resource::Cpu)?.unwrap_or(u64::MAX).min(seconds.saturating_add(1));
     Ok(setrlimit(Resource::Cpu, Rlimit { current: Some(seconds.min(hard)), maximum: Some(hard) })?)
+}
+
+/// Points standard input and output at `/dev/null`.
+pub(crate) fn silence() -> io::Result<()> {
+    let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    Ok(())
 }

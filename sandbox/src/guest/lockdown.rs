@@ -1,15 +1,15 @@
 //! What a process of this layer does to lock itself in.
 
 use super::filter;
-use super::layers::{Dressing, Layer, State, limit};
+use super::layers::{Layer, LayerInstaller, State, limit};
 use crate::kernel::sys::{self, Key};
 use rustix::process::Resource;
 use std::io;
 
 /// Limits that are the same for every process of the layer.
-pub(crate) fn fixed_limits(dressing: &mut Dressing<'_>, descriptors: u64) {
-    dressing.try_on(Layer::RlimitFsize, || limit(Resource::Fsize, 0));
-    dressing.try_on(Layer::RlimitCore, || limit(Resource::Core, 0));
+pub(crate) fn fixed_limits(installer: &mut LayerInstaller<'_>, descriptors: u64) {
+    installer.install(Layer::RlimitFsize, || limit(Resource::Fsize, 0));
+    installer.install(Layer::RlimitCore, || limit(Resource::Core, 0));
     for resource in [Resource::Memlock, Resource::Msgqueue] {
         // They belong to no layer of their own: the calls that would use them are forbidden besides.
         let _ = limit(resource, 0);
@@ -19,7 +19,7 @@ pub(crate) fn fixed_limits(dressing: &mut Dressing<'_>, descriptors: u64) {
 
 /// Namespaces, together where the system allows it. Says whether there is one of processes: then the caller is not in it
 /// yet, its next child is.
-pub(crate) fn namespaces(dressing: &mut Dressing<'_>) -> bool {
+pub(crate) fn namespaces(installer: &mut LayerInstaller<'_>) -> bool {
     const PARTS: [(Layer, i32); 5] = [
         (Layer::UserNamespace, libc::CLONE_NEWUSER),
         (Layer::PidNamespace, libc::CLONE_NEWPID),
@@ -27,23 +27,23 @@ pub(crate) fn namespaces(dressing: &mut Dressing<'_>) -> bool {
         (Layer::MountNamespace, libc::CLONE_NEWNS),
         (Layer::IpcNamespace, libc::CLONE_NEWIPC | libc::CLONE_NEWUTS),
     ];
-    let wanted = PARTS.iter().filter(|(layer, _)| dressing.plan.wants(*layer) && dressing.fail_at != Some(*layer));
+    let wanted = PARTS.iter().filter(|(layer, _)| installer.wanted.wants(*layer) && installer.fail_at != Some(*layer));
     let flags = wanted.fold(0, |flags, (_, flag)| flags | flag);
     let together = if flags == 0 { Ok(()) } else { sys::unshare(flags) };
     for (layer, flag) in PARTS {
-        dressing.try_on(layer, || match &together {
+        installer.install(layer, || match &together {
             Ok(()) => Ok(()),
             // One by one, a privileged user has them all but that of users.
             Err(_) if layer != Layer::UserNamespace => sys::unshare(flag),
             Err(error) => Err(io::Error::from_raw_os_error(error.raw_os_error().unwrap_or(libc::EPERM))),
         });
     }
-    dressing.layers.is_active(Layer::PidNamespace)
+    installer.layers.is_active(Layer::PidNamespace)
 }
 
 /// Makes the root an empty directory that cannot be written to.
-pub(crate) fn empty_root(dressing: &mut Dressing<'_>) {
-    if !dressing.layers.is_active(Layer::MountNamespace) {
+pub(crate) fn empty_root(installer: &mut LayerInstaller<'_>) {
+    if !installer.layers.is_active(Layer::MountNamespace) {
         return;
     }
     if let Err(error) = pivot() {
@@ -51,7 +51,7 @@ pub(crate) fn empty_root(dressing: &mut Dressing<'_>) {
             why: format!("the root is not empty: {error}"),
             fallback: "landlock and seccomp forbid files".to_owned(),
         };
-        dressing.layers.set(Layer::MountNamespace, state);
+        installer.layers.set(Layer::MountNamespace, state);
     }
 }
 
@@ -69,44 +69,44 @@ fn pivot() -> io::Result<()> {
 }
 
 /// What every process of the layer gives up, but for its system calls.
-pub(crate) fn give_up(dressing: &mut Dressing<'_>) {
-    dressing.try_on(Layer::NoCapabilities, || {
+pub(crate) fn give_up(installer: &mut LayerInstaller<'_>) {
+    installer.install(Layer::NoCapabilities, || {
         let none = rustix::thread::CapabilitySet::empty();
         let sets = rustix::thread::CapabilitySets { effective: none, permitted: none, inheritable: none };
         Ok(rustix::thread::set_capabilities(None, sets)?)
     });
-    dressing.try_on(Layer::NoNewPrivs, || Ok(rustix::thread::set_no_new_privs(true)?));
-    dressing.try_on(Layer::Undumpable, || {
+    installer.install(Layer::NoNewPrivs, || Ok(rustix::thread::set_no_new_privs(true)?));
+    installer.install(Layer::Undumpable, || {
         Ok(rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?)
     });
-    dressing.try_on(Layer::Landlock, || sys::landlock_nothing(sys::landlock_version()?));
-    if dressing.layers.is_active(Layer::Landlock)
+    installer.install(Layer::Landlock, || sys::landlock_nothing(sys::landlock_version()?));
+    if installer.layers.is_active(Layer::Landlock)
         && let Ok(version @ ..6) = sys::landlock_version()
     {
         let state = State::Degraded {
             why: format!("version {version} knows no scopes"),
             fallback: "seccomp forbids signals and sockets".to_owned(),
         };
-        dressing.layers.set(Layer::Landlock, state);
+        installer.layers.set(Layer::Landlock, state);
     }
 }
 
 /// Restricts system calls to a table's.
-pub(crate) fn restrict(dressing: &mut Dressing<'_>, table: filter::Table) {
-    dressing.try_on(Layer::Seccomp, || sys::install_filter(&filter::program(table), false));
+pub(crate) fn restrict(installer: &mut LayerInstaller<'_>, table: filter::Table) {
+    installer.install(Layer::Seccomp, || sys::install_filter(&filter::program(table), false));
 }
 
 /// Restricts a template and its children, and them more than it.
-pub(crate) fn restrict_template(dressing: &mut Dressing<'_>) -> Key {
+pub(crate) fn restrict_template(installer: &mut LayerInstaller<'_>) -> Key {
     let mut key = Key::none();
-    dressing.try_on(Layer::ChildSeccomp, || {
+    installer.install(Layer::ChildSeccomp, || {
         key = Key::draw()?;
         Ok(())
     });
-    let table = filter::template(dressing.layers.is_active(Layer::ChildSeccomp));
-    dressing.try_on(Layer::Seccomp, || key.install(&filter::program(table)));
-    if !dressing.layers.is_active(Layer::Seccomp) {
-        dressing.note(Layer::ChildSeccomp, dressing.state(Layer::Seccomp));
+    let table = filter::template(installer.layers.is_active(Layer::ChildSeccomp));
+    installer.install(Layer::Seccomp, || key.install(&filter::program(table)));
+    if !installer.layers.is_active(Layer::Seccomp) {
+        installer.note(Layer::ChildSeccomp, installer.state(Layer::Seccomp));
     }
     key
 }

@@ -5,7 +5,7 @@
 //! reaps its children and says how they ended, and kills those that are past their time should the host not have done so.
 
 use super::child::{self, Inherited, WarmUp};
-use super::layers::{Dressing, Layer, Layers, Plan, SetupError, State, limit};
+use super::layers::{Layer, LayerInstaller, LayerSet, Layers, SetupError, State, limit};
 use super::lockdown;
 use super::prefault::{self, Hot, Stack, Watch};
 use crate::kernel::sys::{self, Key, Processors};
@@ -54,7 +54,7 @@ const PATIENCE_NS: u64 = 100_000_000;
 /// What the host tells a template when it starts it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Config {
-    pub(crate) plan: Plan,
+    pub(crate) wanted: LayerSet,
     /// For tests: this layer fails.
     #[serde(default)]
     pub(crate) fail_at: Option<Layer>,
@@ -71,16 +71,16 @@ pub(crate) struct Config {
 pub(crate) type Ready = Result<Layers, SetupError>;
 
 /// The template's ends of two sockets that its children use one after the other. This end of `run` is the child's.
-struct Lane {
+struct SocketPair {
     id: u64,
     run: OwnedFd,
     status: OwnedFd,
 }
 
 /// A child that is not reaped.
-struct Running {
+struct Child {
     pid: i32,
-    lane: Lane,
+    pair: SocketPair,
     /// When the host has asked for it.
     process: Option<OwnedFd>,
     kill_at: u64,
@@ -116,18 +116,18 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
     });
     sys::reset_signals();
     let signals = child::Signals::listening().map_err(step("signals"))?;
-    let mut dressing = Dressing::new(&config.plan);
+    let mut installer = LayerInstaller::new(&config.wanted);
     #[cfg(feature = "testing")]
     {
-        dressing = dressing.failing_at(config.fail_at);
+        installer = installer.failing_at(config.fail_at);
     }
-    dressing.try_on(Layer::OomFirst, lockdown::first_to_go);
-    dressing.try_on(Layer::MemoryCgroup, || match &config.group {
+    installer.install(Layer::OomFirst, lockdown::first_to_go);
+    installer.install(Layer::MemoryCgroup, || match &config.group {
         Ok(door) => crate::kernel::cgroup::join(door),
         Err(why) => Err(io::Error::other(why.clone())),
     });
     let told = |ready: Ready| serde_json::to_vec(&ready).map_err(|error| SetupError::new("report", error));
-    if lockdown::namespaces(&mut dressing) {
+    if lockdown::namespaces(&mut installer) {
         if let Err(error) = sys::move_into_namespace().map_err(step("fork into the namespaces")) {
             rustix::net::send(&control, &told(Err(error.clone()))?, SendFlags::NOSIGNAL).map_err(errno("report"))?;
             return Err(error);
@@ -135,15 +135,15 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
         // The launcher is the parent, though it has no name in here.
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(errno("launcher"))?;
     }
-    let locked = lock_down(config, dressing, signals, sets, anywhere);
+    let locked = lock_down(config, installer, signals, sets, anywhere);
     let mut report = told(locked.as_ref().map(|locked| locked.layers.clone()).map_err(Clone::clone))?;
     // It takes some milliseconds, which are not to be those of the first run.
-    let settled = locked.and_then(LockedIn::settle);
-    if let Err(error) = &settled {
+    let prepared = locked.and_then(LockedIn::prepare_memory);
+    if let Err(error) = &prepared {
         report = told(Err(error.clone()))?;
     }
     rustix::net::send(&control, &report, SendFlags::NOSIGNAL).map_err(errno("report"))?;
-    let (tasks, inherited, hot) = settled?;
+    let (tasks, inherited, hot) = prepared?;
     // Whatever is run for the first time from here on is mapped with its neighbours.
     if let Some(hot) = hot {
         hot.keep();
@@ -166,7 +166,7 @@ struct LockedIn {
 
 impl LockedIn {
     /// Maps what children touch and no more, and puts the memory in order, as the last thing before they are made.
-    fn settle(self) -> Result<(OwnedFd, Inherited, Option<Hot>), SetupError> {
+    fn prepare_memory(self) -> Result<(OwnedFd, Inherited, Option<Hot>), SetupError> {
         let LockedIn { tasks, layers, mut inherited, last, statm, stack } = self;
         drop(layers);
         let mut hot = None;
@@ -188,7 +188,7 @@ impl LockedIn {
 
 fn lock_down(
     config: &Config,
-    mut dressing: Dressing<'_>,
+    mut installer: LayerInstaller<'_>,
     signals: child::Signals,
     sets: Option<OwnedFd>,
     anywhere: Option<Processors>,
@@ -215,26 +215,26 @@ fn lock_down(
         .map_err(|error| SetupError::new("/proc/self/statm", error))?;
     #[cfg(feature = "testing")]
     sys::scan::remember_maps();
-    lockdown::empty_root(&mut dressing);
-    lockdown::fixed_limits(&mut dressing, 4 * CHILDREN);
-    dressing.try_on(Layer::WallKill, || {
+    lockdown::empty_root(&mut installer);
+    lockdown::fixed_limits(&mut installer, 4 * CHILDREN);
+    installer.install(Layer::WallKill, || {
         let process = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
         // One that does nothing: it is the call that is tried.
         Ok(rustix::process::pidfd_send_signal(process, Signal::CONT)?)
     });
     // The rest of the limits are each child's own; here it is tried whether they can be set.
-    dressing.try_on(Layer::RlimitAs, || limit(Resource::As, u64::MAX));
-    dressing.try_on(Layer::RlimitCpu, || limit(Resource::Cpu, u64::MAX));
-    dressing.note(Layer::FdsClosed, State::Active);
-    dressing.note(Layer::ParentDeath, State::Active);
-    lockdown::give_up(&mut dressing);
+    installer.install(Layer::RlimitAs, || limit(Resource::As, u64::MAX));
+    installer.install(Layer::RlimitCpu, || limit(Resource::Cpu, u64::MAX));
+    installer.note(Layer::FdsClosed, State::Active);
+    installer.note(Layer::ParentDeath, State::Active);
+    lockdown::give_up(&mut installer);
     if !is_alone(&tasks) {
         return Err(SetupError::new("threads", "the template has more than one; call init() first in main"));
     }
-    let plan = config.plan.clone();
+    let wanted = config.wanted.clone();
     let pid = rustix::process::getpid();
     let ends = sys::ends_of_children().map_err(|error| SetupError::new("signals", error))?;
-    let mut inherited = Inherited { plan, pid, bytes: 0, signals, sets, ends, anywhere, key: Key::none() };
+    let mut inherited = Inherited { wanted, pid, bytes: 0, signals, sets, ends, anywhere, key: Key::none() };
     let rehearse = || Rehearsal::prepare().map_err(|error| SetupError::new("rehearsal", error));
     rehearse()?.run(&tasks, &inherited);
     let last = match watch.map(Watch::choose) {
@@ -243,8 +243,8 @@ fn lock_down(
     };
     // A handler would leave the registers, and in them the key, on a stack that children have too.
     sys::hold_signals(true);
-    inherited.key = lockdown::restrict_template(&mut dressing);
-    Ok(LockedIn { tasks, layers: dressing.done(), inherited, last, statm, stack })
+    inherited.key = lockdown::restrict_template(&mut installer);
+    Ok(LockedIn { tasks, layers: installer.done(), inherited, last, statm, stack })
 }
 
 /// The data sets of the runs to come, each on a line of its own.
@@ -270,7 +270,7 @@ struct Rehearsal {
 impl Rehearsal {
     fn prepare() -> io::Result<Rehearsal> {
         let ((control, host), (run, _), (status, listener)) = (frames::pair()?, frames::pair()?, frames::pair()?);
-        let order = Order { memory: 0, cpu_s: 0, kill_at: 0, entry: 0, fail_step: 0, lane: 1 };
+        let order = Order { memory: 0, cpu_s: 0, kill_at: 0, entry: 0, fail_step: 0, pair: 1 };
         let message = Message { order: Some(order), ..Message::default() };
         messages::send(&host, message, &[run.as_fd(), status.as_fd()])?;
         Ok(Rehearsal { control, _host: [host, listener] })
@@ -299,12 +299,12 @@ fn address_space(statm: &OwnedFd) -> io::Result<u64> {
 /// as its children have the page too.
 fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited, rehearsal: bool) {
     // Room for more would lie on more pages.
-    let mut running: Vec<Running> = Vec::with_capacity(16);
-    let mut idle: Vec<Lane> = Vec::with_capacity(16);
+    let mut running: Vec<Child> = Vec::with_capacity(16);
+    let mut idle: Vec<SocketPair> = Vec::with_capacity(16);
     loop {
         let woken = wait(control, &running, inherited);
         if woken.ended {
-            reap(&mut running, inherited, |lane| idle.push(lane));
+            reap(&mut running, inherited, |pair| idle.push(pair));
             if rehearsal && running.is_empty() {
                 return;
             }
@@ -312,25 +312,25 @@ fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited, rehearsal: b
         if woken.message {
             // Children die with this process.
             let Ok((message, fds)) = receive(control, inherited.key) else { return };
-            if let Some(Deadline { lane, kill_at }) = message.deadline {
-                running.iter_mut().filter(|child| child.lane.id == lane).for_each(|child| child.kill_at = kill_at);
+            if let Some(Deadline { pair, kill_at }) = message.deadline {
+                running.iter_mut().filter(|child| child.pair.id == pair).for_each(|child| child.kill_at = kill_at);
             }
             if let Some(order) = message.order {
-                let lane = match fds {
+                let pair = match fds {
                     Some((run, status)) => {
                         // A host that needs a new one may have given up others.
-                        idle.retain(|lane| !is_given_up(lane));
-                        Some(Lane { id: order.lane, run, status })
+                        idle.retain(|pair| !is_given_up(pair));
+                        Some(SocketPair { id: order.pair, run, status })
                     }
-                    None => idle.iter().position(|lane| lane.id == order.lane).map(|at| idle.swap_remove(at)),
+                    None => idle.iter().position(|pair| pair.id == order.pair).map(|at| idle.swap_remove(at)),
                 };
-                running.extend(lane.and_then(|lane| start(order, lane, tasks, inherited)));
+                running.extend(pair.and_then(|pair| start(order, pair, tasks, inherited)));
                 if rehearsal && running.is_empty() {
                     // The system gives no process now; perhaps it does when there is a run.
                     return;
                 }
             }
-            if let Some(child) = running.iter_mut().find(|child| message.show == Some(child.lane.id)) {
+            if let Some(child) = running.iter_mut().find(|child| message.show == Some(child.pair.id)) {
                 show(child, inherited);
             }
         }
@@ -339,27 +339,27 @@ fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited, rehearsal: b
 }
 
 /// Has the host closed its ends?
-fn is_given_up(lane: &Lane) -> bool {
-    let mut fds = [PollFd::new(&lane.status, PollFlags::empty())];
+fn is_given_up(pair: &SocketPair) -> bool {
+    let mut fds = [PollFd::new(&pair.status, PollFlags::empty())];
     !matches!(rustix::event::poll(&mut fds, Some(&Timespec::default())), Ok(0))
 }
 
-fn kill_late(running: &mut [Running], inherited: &Inherited) {
+fn kill_late(running: &mut [Child], inherited: &Inherited) {
     let now = sys::monotonic_ns();
     for child in running {
-        if inherited.plan.wants(Layer::WallKill) && is_late(child, now) && !child.late {
+        if inherited.wanted.wants(Layer::WallKill) && is_late(child, now) && !child.late {
             child.late = true;
             let _ = open(child, inherited.key).and_then(|process| inherited.key.kill(process));
         }
     }
 }
 
-fn is_late(child: &Running, now: u64) -> bool {
+fn is_late(child: &Child, now: u64) -> bool {
     child.kill_at > 0 && now >= child.kill_at.saturating_add(PATIENCE_NS)
 }
 
 /// A descriptor of a child, made when it is wanted first.
-fn open(child: &mut Running, key: Key) -> io::Result<&OwnedFd> {
+fn open(child: &mut Child, key: Key) -> io::Result<&OwnedFd> {
     match &mut child.process {
         Some(process) => Ok(process),
         none => Ok(none.insert(key.open(child.pid)?)),
@@ -367,9 +367,9 @@ fn open(child: &mut Running, key: Key) -> io::Result<&OwnedFd> {
 }
 
 /// Gives the host a descriptor of a child. It is not one of the short ones, then, and may run where there is room.
-fn show(child: &mut Running, inherited: &Inherited) {
+fn show(child: &mut Child, inherited: &Inherited) {
     let _ = open(child, inherited.key);
-    notify(&child.lane, Notice::Shown, child.process.as_ref().map(AsFd::as_fd), inherited.key);
+    notify(&child.pair, Notice::Shown, child.process.as_ref().map(AsFd::as_fd), inherited.key);
     if let Some(anywhere) = inherited.anywhere {
         let _ = anywhere.let_run(child.pid, inherited.key);
     }
@@ -385,7 +385,7 @@ struct Woken {
 }
 
 /// Waits until there is a message, a child has ended, or one is late.
-fn wait(control: &OwnedFd, running: &[Running], inherited: &Inherited) -> Woken {
+fn wait(control: &OwnedFd, running: &[Child], inherited: &Inherited) -> Woken {
     let mut fds = [PollFd::new(&inherited.ends, PollFlags::IN), PollFd::new(control, PollFlags::IN)];
     // With too many children at once, messages wait.
     let count = if (running.len() as u64) < CHILDREN { 2 } else { 1 };
@@ -400,7 +400,7 @@ fn wait(control: &OwnedFd, running: &[Running], inherited: &Inherited) -> Woken 
     }
 }
 
-/// Takes what the host says, and the two descriptors of a new lane; an error when it is gone.
+/// Takes what the host says, and the two descriptors of a new pair; an error when it is gone.
 fn receive(control: &OwnedFd, key: Key) -> io::Result<(Message, Option<(OwnedFd, OwnedFd)>)> {
     let mut bytes = [0; Message::BYTES];
     let (read, [run, status]) = loop {
@@ -418,40 +418,40 @@ fn receive(control: &OwnedFd, key: Key) -> io::Result<(Message, Option<(OwnedFd,
 }
 
 /// Forks a child for an order.
-fn start(order: Order, lane: Lane, tasks: &OwnedFd, inherited: &Inherited) -> Option<Running> {
+fn start(order: Order, pair: SocketPair, tasks: &OwnedFd, inherited: &Inherited) -> Option<Child> {
     let key = inherited.key;
     if !is_alone(tasks) {
-        notify(&lane, Notice::Refused(libc::EDEADLK), None, key);
+        notify(&pair, Notice::Refused(libc::EDEADLK), None, key);
         return None;
     }
     match key.fork() {
-        Ok(None) => child::main(order, lane.run, inherited),
-        Ok(Some(pid)) => Some(Running { pid, lane, process: None, kill_at: order.kill_at, late: false }),
+        Ok(None) => child::main(order, pair.run, inherited),
+        Ok(Some(pid)) => Some(Child { pid, pair, process: None, kill_at: order.kill_at, late: false }),
         Err(error) => {
-            notify(&lane, Notice::Refused(error.raw_os_error().unwrap_or(libc::EAGAIN)), None, key);
+            notify(&pair, Notice::Refused(error.raw_os_error().unwrap_or(libc::EAGAIN)), None, key);
             None
         }
     }
 }
 
-/// Reaps the children that have ended, says how, and leaves the lanes of those whose hosts listen.
-fn reap(running: &mut Vec<Running>, inherited: &Inherited, mut leave: impl FnMut(Lane)) {
+/// Reaps the children that have ended, says how, and leaves the pairs of those whose hosts listen.
+fn reap(running: &mut Vec<Child>, inherited: &Inherited, mut leave: impl FnMut(SocketPair)) {
     // One signal may stand for several ends; it says nothing else of use.
     let _ = rustix::io::read(&inherited.ends, &mut [0; 128]);
     while let Ok(Some((pid, death))) = inherited.key.reap() {
         if let Some(at) = running.iter().position(|child| child.pid == pid) {
             let child = running.swap_remove(at);
             let notice = Notice::Ended { death, late: child.late };
-            if notify(&child.lane, notice, None, inherited.key) {
-                leave(child.lane);
+            if notify(&child.pair, notice, None, inherited.key) {
+                leave(child.pair);
             }
         }
     }
 }
 
 /// Says something about a child; a host that has stopped listening misses nothing.
-fn notify(lane: &Lane, notice: Notice, process: Option<BorrowedFd<'_>>, key: Key) -> bool {
-    key.send(&lane.status, &notice.to_bytes(), process).is_ok()
+fn notify(pair: &SocketPair, notice: Notice, process: Option<BorrowedFd<'_>>, key: Key) -> bool {
+    key.send(&pair.status, &notice.to_bytes(), process).is_ok()
 }
 
 /// The longest report of a template.

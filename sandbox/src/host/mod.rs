@@ -4,6 +4,9 @@
 pub(crate) mod calls;
 pub(crate) mod capability;
 #[cfg(target_os = "linux")]
+pub(crate) mod conversation;
+pub(crate) mod error_output;
+#[cfg(target_os = "linux")]
 pub(crate) mod pool;
 #[cfg(target_os = "linux")]
 pub(crate) mod running;
@@ -13,4 +16,6 @@ pub(crate) mod sandbox;
 pub(crate) mod scheduling;
 #[cfg(target_os = "linux")]
 pub(crate) mod session;
+#[cfg(target_os = "linux")]
+pub(crate) mod socket_pair;
 pub(crate) mod verdict;

@@ -3,21 +3,21 @@
 //! A child is ordered before there is a job for it, so that it waits for the job and not the job for it. It is like any other
 //! child, but for the time it waits; it serves when its limits are those of the next run.
 
-use super::scheduling::Turns;
-use crate::guest::layers::{Layer, Layers, Plan, SetupError, State};
+use super::scheduling::Scheduler;
+use super::socket_pair::SocketPair;
+use crate::guest::layers::{Layer, LayerSet, Layers, SetupError, State};
 use crate::guest::template::{ARGUMENT, Config, REPORT_BYTES, Ready};
 use crate::kernel::cgroup::Group;
 use crate::kernel::{sys, unix};
-use crate::wire::frames::pair;
-use crate::wire::messages::{Deadline, Message, Notice, Order, send};
+use crate::wire::frames;
+use crate::wire::messages::{Deadline, Message, Order, send};
 use lisp_runtime::DataSet;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::MemfdFlags;
-use rustix::io::Errno;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+use rustix::net::RecvFlags;
 use rustix::process::Resource;
 use std::fs::File;
-use std::io::{self, IoSliceMut, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -44,10 +44,10 @@ pub(crate) struct Template {
     /// It outlives its processes, and then goes.
     pub(crate) group: Option<Arc<Group>>,
     pub(crate) layers: Layers,
-    /// The name of the next lane.
+    /// The name of the next pair.
     next: AtomicU64,
     /// Lanes that no run has.
-    free: Mutex<Vec<Arc<Lane>>>,
+    free: Mutex<Vec<Arc<SocketPair>>>,
     spare: Mutex<Option<Spare>>,
 }
 
@@ -63,55 +63,12 @@ struct Spare {
 /// After so many runs that a spare child did not suit there is to be another one.
 const UNSUITED: u32 = 4;
 
-/// Two sockets, to a run's process and to the template about it. The template keeps its ends, so that one run after the
-/// other can have them.
-#[derive(Debug)]
-pub(crate) struct Lane {
-    id: u64,
-    pub(crate) run: OwnedFd,
-    status: OwnedFd,
-}
-
-/// What a template has said; no notice at all is its end.
-pub(crate) struct Heard {
-    pub(crate) notice: Option<Notice>,
-    pub(crate) process: Option<OwnedFd>,
-}
-
-impl Lane {
-    pub(crate) fn status(&self) -> PollFd<'_> {
-        PollFd::new(&self.status, PollFlags::IN)
-    }
-
-    /// What the template says next, if it has said something.
-    pub(crate) fn hear(&self) -> Option<Heard> {
-        let mut bytes = [0; Notice::BYTES];
-        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-        let read = loop {
-            let mut parts = [IoSliceMut::new(&mut bytes)];
-            match rustix::net::recvmsg(&self.status, &mut parts, &mut ancillary, flags) {
-                Ok(message) => break message.bytes,
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return None,
-                Err(_) => break 0,
-            }
-        };
-        let fds = ancillary.drain().filter_map(|part| match part {
-            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
-            _ => None,
-        });
-        Some(Heard { process: fds.flatten().next(), notice: Notice::of(&bytes[..read]) })
-    }
-}
-
 /// What a run has of its template.
 #[derive(Debug)]
 pub(crate) struct Channels {
-    pub(crate) lane: Arc<Lane>,
+    pub(crate) pair: Arc<SocketPair>,
     /// What the template does not know yet, when the child was there before its job.
-    untold: Option<Deadline>,
+    unsent_deadline: Option<Deadline>,
 }
 
 impl Template {
@@ -121,9 +78,9 @@ impl Template {
         processor: Option<usize>,
     ) -> Result<Template, SetupError> {
         let failed = |error: io::Error| SetupError::new("template", error);
-        let (control, theirs) = pair().map_err(failed)?;
+        let (control, theirs) = frames::pair().map_err(failed)?;
         let config = Config {
-            plan: starter.plan.clone(),
+            wanted: starter.wanted.clone(),
             fail_at: starter.fail_at,
             group: group.as_ref().map(|group| group.door()).map_err(Clone::clone),
             sets: !starter.sets.is_empty(),
@@ -198,44 +155,44 @@ impl Template {
             }
             return None;
         }
-        let Channels { lane, .. } = place.take()?.channels;
+        let Channels { pair, .. } = place.take()?.channels;
         drop(place);
         // It may have died meanwhile, of whatever cause, or never have been made.
-        if lane.hear().is_some() {
+        if pair.receive().is_some() {
             return None;
         }
-        let untold = Some(Deadline { lane: lane.id, kill_at: order.kill_at });
-        Some(Channels { lane, untold })
+        let unsent_deadline = Some(Deadline { pair: pair.id, kill_at: order.kill_at });
+        Some(Channels { pair, unsent_deadline })
     }
 
     /// Tells the template until when a spare child has time, now that it has a job, and orders the next one where there is
     /// to be one, for a run like the one of `order`. A host without descriptors has none: then the next child is made when it
     /// is wanted.
-    fn restock(&self, order: Option<Order>, told: Option<Deadline>) {
+    fn restock(&self, order: Option<Order>, deadline: Option<Deadline>) {
         let mut place = lock(&self.spare);
         if let Some(order) = order.filter(|order| place.is_none() && order.serves(order)) {
             let order = Order { kill_at: 0, ..order };
-            if let Ok(channels) = self.make(order, told) {
+            if let Ok(channels) = self.make(order, deadline) {
                 *place = Some(Spare { order, channels, unsuited: 0 });
                 return;
             }
         }
         drop(place);
-        if told.is_some() {
+        if deadline.is_some() {
             // A template that does not listen is found out when it has to reap.
-            let _ = self.send(Message { deadline: told, ..Message::default() }, &[]);
+            let _ = self.send(Message { deadline, ..Message::default() }, &[]);
         }
     }
 
-    /// Asks for a descriptor of the process in a lane; with `kill` the template is to kill it, too. Of one that is reaped it has
+    /// Asks for a descriptor of the process of a pair; with `kill` the template is to kill it, too. Of one that is reaped it has
     /// said so. Answers whether there was room for the question.
-    pub(crate) fn ask_for(&self, lane: &Lane, kill: bool) -> bool {
+    pub(crate) fn request_pidfd(&self, pair: &SocketPair, kill: bool) -> bool {
         let turn_to = |from, to| self.asked_ns.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         let now = sys::monotonic_ns();
         // Before it can be answered.
         let is_first = turn_to(0, now);
-        let deadline = kill.then_some(Deadline { lane: lane.id, kill_at: 1 });
-        let asked = self.send(Message { deadline, show: Some(lane.id), order: None }, &[]).is_ok();
+        let deadline = kill.then_some(Deadline { pair: pair.id, kill_at: 1 });
+        let asked = self.send(Message { deadline, show: Some(pair.id), order: None }, &[]).is_ok();
         if is_first && !asked {
             turn_to(now, 0);
         }
@@ -264,30 +221,29 @@ impl Template {
     }
 
     /// Orders a child.
-    fn make(&self, order: Order, told: Option<Deadline>) -> io::Result<Channels> {
+    fn make(&self, order: Order, deadline: Option<Deadline>) -> io::Result<Channels> {
         let free = lock(&self.free).pop();
-        let (lane, theirs) = match free {
-            Some(lane) => (lane, None),
+        let (pair, theirs) = match free {
+            Some(pair) => (pair, None),
             None => {
-                let ((run, their_run), (status, their_status)) = (pair()?, pair()?);
-                let id = self.next.fetch_add(1, Ordering::Relaxed);
-                (Arc::new(Lane { id, run, status }), Some([their_run, their_status]))
+                let (pair, theirs) = SocketPair::new(self.next.fetch_add(1, Ordering::Relaxed))?;
+                (Arc::new(pair), Some(theirs))
             }
         };
-        let message = Message { order: Some(Order { lane: lane.id, ..order }), deadline: told, show: None };
+        let message = Message { order: Some(Order { pair: pair.id, ..order }), deadline, show: None };
         match &theirs {
             Some([run, status]) => self.send(message, &[run.as_fd(), status.as_fd()])?,
             None => self.send(message, &[])?,
         }
-        Ok(Channels { lane, untold: None })
+        Ok(Channels { pair, unsent_deadline: None })
     }
 
-    /// Takes back the lane of a run that is reaped and read to its end. The next run has it when nothing is left in it for
+    /// Takes back the pair of a run that is reaped and read to its end. The next run has it when nothing is left in it for
     /// the process that has gone, and no other can be left that this one started.
-    pub(crate) fn take_back(&self, lane: &Arc<Lane>) {
+    pub(crate) fn take_back(&self, pair: &Arc<SocketPair>) {
         let alone = self.layers.is_active(Layer::Seccomp) && self.layers.is_active(Layer::ChildSeccomp);
-        if alone && sys::unread(&lane.run).is_ok_and(|bytes| bytes == 0) {
-            lock(&self.free).push(lane.clone());
+        if alone && sys::unread(&pair.run).is_ok_and(|bytes| bytes == 0) {
+            lock(&self.free).push(pair.clone());
         }
     }
 
@@ -296,7 +252,7 @@ impl Template {
     }
 
     /// It has said something, about whichever run.
-    pub(crate) fn was_heard(&self) {
+    pub(crate) fn mark_responsive(&self) {
         self.asked_ns.store(0, Ordering::Relaxed);
     }
 
@@ -348,7 +304,7 @@ fn started(
 #[derive(Debug)]
 pub(crate) struct Starter {
     pub(crate) program: PathBuf,
-    pub(crate) plan: Plan,
+    pub(crate) wanted: LayerSet,
     pub(crate) fail_at: Option<Layer>,
     pub(crate) sets: Vec<DataSet>,
 }
@@ -383,7 +339,7 @@ pub(crate) struct Pool {
     /// The group that templates join, or why there is none. That is decided when the first has started.
     group: Mutex<Result<Arc<Group>, String>>,
     slots: Vec<Mutex<Option<Arc<Template>>>>,
-    turns: Turns,
+    turns: Scheduler,
 }
 
 impl Pool {
@@ -394,11 +350,11 @@ impl Pool {
         spares: bool,
         total_memory: Option<u64>,
     ) -> Result<Pool, SetupError> {
-        let group = match starter.plan.wants(Layer::MemoryCgroup) {
+        let group = match starter.wanted.wants(Layer::MemoryCgroup) {
             true => Group::new(total_memory).map(Arc::new).map_err(|error| error.to_string()),
             false => Err("it is turned off".to_owned()),
         };
-        let turns = Turns::of(count.max(1));
+        let turns = Scheduler::of(count.max(1));
         let first = started(&starter, &group, turns.processor_of(0))?;
         let group = group.and_then(|group| first.lacks(Layer::MemoryCgroup).map_or(Ok(group), Err));
         let slots = (0..count.max(1)).map(|_| Mutex::new(None)).collect();
@@ -490,7 +446,7 @@ impl Pool {
     /// Tells the template what it has to know of a run that has its job, and orders the next spare child, where spare children
     /// are wanted.
     pub(crate) fn restock(&self, template: &Template, order: Order, channels: &mut Channels) {
-        template.restock(self.spares.then_some(order), channels.untold.take());
+        template.restock(self.spares.then_some(order), channels.unsent_deadline.take());
     }
 
     /// Orders the first spare children.

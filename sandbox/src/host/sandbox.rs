@@ -1,13 +1,13 @@
 //! Programs in processes of their own.
 
 use super::pool::{Pool, Starter};
-use super::running::{Running, Watch, hard_deadline};
+use super::running::{Running, Supervision, hard_deadline};
 use super::verdict;
-use crate::guest::layers::{Layer, Layers, Plan, SetupError};
+use crate::guest::layers::{Layer, LayerSet, Layers, SetupError};
 use crate::guest::template;
 use crate::kernel::sys;
 use crate::wire::frames;
-use crate::wire::guest_message::Most;
+use crate::wire::guest_message::FrameLimits;
 use crate::wire::messages::Order;
 use lisp_runtime::remote::{HostHalf, Job};
 use lisp_runtime::{DataSet, Engine, Error, Input, Limits, Outcome, Reason, Request};
@@ -222,9 +222,9 @@ impl Builder {
             let (grace, most) = (self.grace, Builder::MOST_GRACE);
             return Err(SetupError::new("grace", format!("it is {grace:?}; it may be at most {most:?}")));
         }
-        let plan = Plan::without(&self.off);
+        let wanted = LayerSet::without(&self.off);
         let Builder { engine, grace, memory, answer_bytes, late, sets, .. } = self;
-        let starter = Starter { program: self.program, plan, fail_at: self.fail_at, sets: sets.clone() };
+        let starter = Starter { program: self.program, wanted, fail_at: self.fail_at, sets: sets.clone() };
         let pool = Arc::new(Pool::new(starter, self.required, self.forkers, self.spares, self.total_memory)?);
         let sandbox = Sandbox(Arc::new(Inner { engine, pool, grace, memory, answer_bytes, sets, late }));
         let limits = *sandbox.0.engine.limits();
@@ -262,7 +262,7 @@ impl Sandbox {
     pub fn run(&self, request: &Request<'_>) -> Outcome {
         let mut input = Input::new();
         match self.0.engine.split_request(request, &mut input) {
-            Ok((job, home)) => self.run_job(&job, home),
+            Ok((job, host)) => self.run_job(&job, host),
             Err(outcome) => *outcome,
         }
     }
@@ -270,7 +270,7 @@ impl Sandbox {
     /// Compiles a program and runs it to its end; a fault of the program is the outcome's.
     pub fn eval(&self, source: &str, input: &Input<'_>) -> Outcome {
         match self.split(source, input, false) {
-            Ok((job, home)) => self.run_job(&job, home),
+            Ok((job, host)) => self.run_job(&job, host),
             Err(outcome) => *outcome,
         }
     }
@@ -285,28 +285,28 @@ impl Sandbox {
         self.0.engine.split(source, input, &self.0.sets, session)
     }
 
-    fn run_job(&self, job: &Job<'_>, mut home: HostHalf) -> Outcome {
-        match self.start(job, &mut home) {
-            Ok(mut running) => running.finish(&mut home),
+    fn run_job(&self, job: &Job<'_>, mut host: HostHalf) -> Outcome {
+        match self.start(job, &mut host) {
+            Ok(mut running) => running.finish(&mut host),
             Err(outcome) => *outcome,
         }
     }
 
     /// Starts a run and gives it its job.
-    pub(crate) fn start(&self, job: &Job<'_>, home: &mut HostHalf) -> Result<Running, Box<Outcome>> {
-        if home.limits().timeout_ms == 0 {
-            return Err(Box::new(home.fail(verdict::timeout(0, "no time"), None)));
+    pub(crate) fn start(&self, job: &Job<'_>, host: &mut HostHalf) -> Result<Running, Box<Outcome>> {
+        if host.limits().timeout_ms == 0 {
+            return Err(Box::new(host.fail(verdict::timeout(0, "no time"), None)));
         }
         let bytes = match frames::encode(job) {
             Ok(bytes) => bytes,
-            Err(error) => return Err(Box::new(fault(home, &error.to_string()))),
+            Err(error) => return Err(Box::new(fault(host, &error.to_string()))),
         };
         let session = job.is_session();
-        let mut running = match self.order(home, bytes.len() as u64, session, 0, 0) {
+        let mut running = match self.order(host, bytes.len() as u64, session, 0, 0) {
             Ok(running) => running,
-            Err(error) => return Err(Box::new(fault(home, &error.to_string()))),
+            Err(error) => return Err(Box::new(fault(host, &error.to_string()))),
         };
-        running.give_job(home, &bytes);
+        running.give_job(host, &bytes);
         if !session {
             running.restock();
         }
@@ -315,26 +315,26 @@ impl Sandbox {
 
     pub(crate) fn order(
         &self,
-        home: &HostHalf,
+        host: &HostHalf,
         job_bytes: u64,
         session: bool,
         entry: u64,
         fail_step: u64,
     ) -> Result<Running, SetupError> {
-        let limits = home.limits();
-        let hard = hard_deadline(home, self.0.grace).filter(|_| !session);
+        let limits = host.limits();
+        let hard = hard_deadline(host, self.0.grace).filter(|_| !session);
         let child = self.child(limits, job_bytes, hard.is_some());
         let order = Order { kill_at: hard.map_or(0, monotonic), entry, fail_step, ..child };
         let (template, channels) = self.0.pool.order(order)?;
-        let watch = Watch {
+        let supervision = Supervision {
             hard: hard.map(|hard| hard + self.0.late),
             grace: self.0.grace,
             memory: order.memory,
-            most: Most::of(home, self.0.answer_bytes),
+            most: FrameLimits::of(host, self.0.answer_bytes),
             session,
             pool: self.0.pool.clone(),
         };
-        Ok(Running::new(template, channels, order, watch))
+        Ok(Running::new(template, channels, order, supervision))
     }
 
     /// What a child has to be for a run with these limits; `timed` when it has a deadline.
@@ -346,13 +346,13 @@ impl Sandbox {
             kill_at: 0,
             entry: 0,
             fail_step: 0,
-            lane: 0,
+            pair: 0,
         }
     }
 }
 
-pub(crate) fn fault(home: &mut HostHalf, message: &str) -> Outcome {
-    home.fail(Error::new(Reason::HostFault, message), Some(lisp_runtime::Phase::Setup))
+pub(crate) fn fault(host: &mut HostHalf, message: &str) -> Outcome {
+    host.fail(Error::new(Reason::HostFault, message), Some(lisp_runtime::Phase::Setup))
 }
 
 /// A moment as the monotonic clock has it.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// taken down at its end, does not move from one to another. A pool that is busy then gives a run to the template of the
 /// processor that it comes from.
 #[derive(Debug)]
-pub(crate) struct Turns {
+pub(crate) struct Scheduler {
     templates: usize,
     /// The processors, when each has a template.
     processors: Vec<usize>,
@@ -15,16 +15,16 @@ pub(crate) struct Turns {
     under_way: AtomicUsize,
 }
 
-impl Turns {
-    pub(crate) fn of(templates: usize) -> Turns {
-        Turns::on(templates, Processors::allowed().map_or_else(|_| Vec::new(), |allowed| allowed.numbers()))
+impl Scheduler {
+    pub(crate) fn of(templates: usize) -> Scheduler {
+        Scheduler::on(templates, Processors::allowed().map_or_else(|_| Vec::new(), |allowed| allowed.numbers()))
     }
 
-    fn on(templates: usize, mut processors: Vec<usize>) -> Turns {
+    fn on(templates: usize, mut processors: Vec<usize>) -> Scheduler {
         if processors.len() > templates || processors.len() < 2 {
             processors.clear();
         }
-        Turns { templates, processors, next: AtomicUsize::new(0), under_way: AtomicUsize::new(0) }
+        Scheduler { templates, processors, next: AtomicUsize::new(0), under_way: AtomicUsize::new(0) }
     }
 
     /// The processor that a template stays on.
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn templates_of_a_processor_take_turns() {
-        let turns = Turns::on(5, vec![3, 7]);
+        let turns = Scheduler::on(5, vec![3, 7]);
         assert_eq!((0..5).map(|template| turns.processor_of(template)).collect::<Vec<_>>(), [3, 7, 3, 7, 3].map(Some));
         let all = |processor| (0..6).map(|_| turns.choose(processor)).collect::<Vec<_>>();
         assert_eq!(all(Some(3)), [0, 2, 4, 0, 2, 4]);
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn fewer_templates_than_processors_stay_nowhere() {
         for processors in [vec![], vec![0], vec![0, 1, 2]] {
-            let turns = Turns::on(2, processors);
+            let turns = Scheduler::on(2, processors);
             assert_eq!((turns.processor_of(0), turns.processor_of(1)), (None, None));
             assert_eq!([Some(0), Some(0), None].map(|processor| turns.choose(processor)), [0, 1, 0]);
         }
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_busy_pool_stays_on_the_processor() {
-        let turns = Turns::on(2, vec![Processors::current().unwrap(), usize::MAX]);
+        let turns = Scheduler::on(2, vec![Processors::current().unwrap(), usize::MAX]);
         assert_eq!(turns.begin(), 0);
         Processors::only(turns.processors[0]).stay().unwrap();
         assert_eq!([turns.begin(), turns.begin()], [0, 0]);

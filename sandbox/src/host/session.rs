@@ -33,27 +33,27 @@ impl Session {
     pub fn eval(&mut self, source: &str) -> Outcome {
         let turns_before = self.turns;
         self.turns = turns_before.saturating_add(1);
-        let (mut running, mut home) = match self.under_way.take() {
-            Some((running, mut home)) => {
-                home.next_turn();
-                (running, home)
+        let (mut running, mut host) = match self.under_way.take() {
+            Some((running, mut host)) => {
+                host.next_turn();
+                (running, host)
             }
             None => match self.begin() {
-                Ok((running, home)) => (running, home.after_turns(turns_before)),
+                Ok((running, host)) => (running, host.after_turns(turns_before)),
                 Err(outcome) => return *outcome,
             },
         };
-        running.give_turn(&home, Turn::Program(source));
-        match running.next_report(&mut home) {
+        running.give_turn(&host, Turn::Program(source));
+        match running.next_report(&mut host) {
             Some(report) => {
                 self.names = report.names().to_vec();
-                let outcome = home.finish(report);
-                self.under_way = Some((running, home));
+                let outcome = host.finish(report);
+                self.under_way = Some((running, host));
                 outcome
             }
             None => {
                 self.names = Vec::new();
-                running.finish(&mut home)
+                running.finish(&mut host)
             }
         }
     }
@@ -64,35 +64,35 @@ impl Session {
     /// An outcome with the problem: those of [`lisp_runtime::Session::memory`], and whatever ended the process instead. Then
     /// the definitions are gone.
     pub fn memory(&mut self) -> Result<String, Box<Outcome>> {
-        let (mut running, mut home) = match self.under_way.take() {
-            Some((running, mut home)) => {
-                home.next_turn();
-                (running, home)
+        let (mut running, mut host) = match self.under_way.take() {
+            Some((running, mut host)) => {
+                host.next_turn();
+                (running, host)
             }
             None => match self.begin() {
-                Ok((running, home)) => (running, home.after_turns(self.turns)),
+                Ok((running, host)) => (running, host.after_turns(self.turns)),
                 Err(outcome) => return Err(outcome),
             },
         };
-        running.give_turn(&home, Turn::Memory);
-        let Some(report) = running.next_report(&mut home) else {
+        running.give_turn(&host, Turn::Memory);
+        let Some(report) = running.next_report(&mut host) else {
             self.names = Vec::new();
-            return Err(Box::new(running.finish(&mut home)));
+            return Err(Box::new(running.finish(&mut host)));
         };
-        let memory = home.finish_memory(report);
-        self.under_way = Some((running, home));
+        let memory = host.finish_memory(report);
+        self.under_way = Some((running, host));
         memory
     }
 
     fn begin(&self) -> Result<(Running, HostHalf), Box<Outcome>> {
-        let (job, mut home) = self.sandbox.split("", &self.input, true)?;
-        let bytes = frames::encode(&job).map_err(|error| Box::new(fault(&mut home, &error.to_string())))?;
+        let (job, mut host) = self.sandbox.split("", &self.input, true)?;
+        let bytes = frames::encode(&job).map_err(|error| Box::new(fault(&mut host, &error.to_string())))?;
         let mut running = self
             .sandbox
-            .order(&home, bytes.len() as u64, true, 0, 0)
-            .map_err(|error| Box::new(fault(&mut home, &error.to_string())))?;
-        running.give_job(&home, &bytes);
-        Ok((running, home))
+            .order(&host, bytes.len() as u64, true, 0, 0)
+            .map_err(|error| Box::new(fault(&mut host, &error.to_string())))?;
+        running.give_job(&host, &bytes);
+        Ok((running, host))
     }
 
     /// The handle that ends the turn that runs. It stays used until it is reset.

@@ -78,7 +78,7 @@ impl Managed {
         let sandbox = sandbox.clone();
         Managed::start_with(dir, move |shared| {
             let input = Input::new().cancel_with(&shared.cancel);
-            let outcome = sandbox.with_payload(payload, &input, |running, home| shared.finish(running, home));
+            let outcome = sandbox.with_payload(payload, &input, |running, host| shared.finish(running, host));
             *lock(&shared.outcome) = Some(outcome);
             shared.ended.notify_all();
         })
@@ -222,19 +222,19 @@ impl Shared {
     fn run(&self, sandbox: &Sandbox, source: &str, input: &Input<'_>) {
         let outcome = match sandbox.split(source, input, false) {
             Err(outcome) => *outcome,
-            Ok((job, mut home)) => match sandbox.start(&job, &mut home) {
+            Ok((job, mut host)) => match sandbox.start(&job, &mut host) {
                 Err(outcome) => *outcome,
-                Ok(running) => self.finish(running, &mut home),
+                Ok(running) => self.finish(running, &mut host),
             },
         };
         *lock(&self.outcome) = Some(outcome);
         self.ended.notify_all();
     }
 
-    fn finish(&self, mut running: Running, home: &mut HostHalf) -> Outcome {
+    fn finish(&self, mut running: Running, host: &mut HostHalf) -> Outcome {
         let _ = self.process.set(running.process());
         running.identify();
-        running.finish(home)
+        running.finish(host)
     }
 
     fn stop(&self) {

@@ -2,14 +2,18 @@
 
 use crate::guest::child;
 use crate::guest::template::Config;
+use crate::host::conversation::Conversation;
+use crate::host::socket_pair::SocketPair;
 use crate::host::verdict;
-use crate::wire::frames::{Assembler, Frame, Kind, Taken, decode, encode, packets, time_bytes, time_of};
-use crate::wire::guest_message::{Most, Said};
+use crate::wire::frames::{Assembler, Frame, Kind, PACKET, Taken, decode, encode, packets, time_bytes, time_of};
+use crate::wire::guest_message::FrameLimits;
 use crate::wire::messages::{Message, Notice};
 use crate::wire::violation::Violation;
-use lisp_runtime::remote::{CallReply, CallStarted, HostHalf, Job, Report};
+use lisp_runtime::remote::{CallReply, Job};
 use lisp_runtime::{Engine, Input};
-use std::collections::VecDeque;
+use rustix::net::RecvFlags;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 /// The longest frame that the fuzzed host takes.
 const MOST: usize = 1 << 16;
@@ -52,29 +56,29 @@ fn framed(bytes: &[u8]) -> Vec<(Kind, u32, &[u8])> {
     frames.collect()
 }
 
-/// The host's side of a run.
+/// The host's side of a run, with a process that takes nothing that it is sent.
 fn host(engine: &Engine, packets: impl Iterator<Item = Vec<u8>>) -> Result<(), Violation> {
-    let Ok((_, mut home)) = engine.split("", &Input::new(), &[], false) else { return Ok(()) };
-    let (mut assembler, mut report) = (Assembler::default(), None);
-    let most = Most::of(&home, MOST);
+    let Ok((_, mut host)) = engine.split("", &Input::new(), &[], false) else { return Ok(()) };
+    let Ok((pair, [process, _status])) = SocketPair::new(1) else { return Ok(()) };
+    let limits = FrameLimits::of(&host, MOST);
+    let (mut talk, mut again) = (Conversation::new(Arc::new(pair), limits, false), Assembler::default());
     for packet in packets {
-        match assembler.take(&packet, |kind| most.frame(kind))? {
-            Taken::Part => {}
-            Taken::Text => {
-                let text = String::from_utf8_lossy(&packet);
-                let _ = verdict::allocation(&text);
-                let clean = verdict::clean(&text, 300);
-                assert!(clean.len() <= 303 && !clean.chars().any(char::is_control));
-            }
-            Taken::Frame(_) if report.is_some() => return Err(Violation::Unexpected),
-            Taken::Frame(frame) => {
-                again(&frame);
-                take(&mut home, &frame, &most, &mut report)?;
-            }
+        if let Ok(Taken::Frame(frame)) = again.take(&packet, |kind| limits.frame(kind)) {
+            read_again(&frame);
         }
+        talk.take(&mut host, &packet, false)?;
+        talk.take_ended(&mut host);
+        sent(&process);
     }
-    if let Some(report) = report {
-        let outcome = home.finish(report);
+    let text = talk.errors.text();
+    let _ = verdict::allocation(&text);
+    let clean = verdict::clean(&text, 300);
+    assert!(clean.len() <= 303 && !clean.chars().any(char::is_control));
+    if let Some(setup) = &talk.setup {
+        assert!(verdict::clean(setup, 300).len() <= 303);
+    }
+    if let Some(report) = talk.report.take() {
+        let outcome = host.finish(report);
         let answer = lisp_runtime::Answer::new(None, &outcome).to_json();
         let read: Result<serde_json::Value, _> = serde_json::from_str(&answer);
         assert!(read.is_ok() && !answer.contains('\n'), "{answer}");
@@ -82,37 +86,23 @@ fn host(engine: &Engine, packets: impl Iterator<Item = Vec<u8>>) -> Result<(), V
     Ok(())
 }
 
-fn take(home: &mut HostHalf, frame: &Frame, most: &Most, report: &mut Option<Report>) -> Result<(), Violation> {
-    match Said::of(frame, most)? {
-        Said::Printed(lines) => home.printed(lines),
-        Said::Call(call) => {
-            let mut todo = VecDeque::from([home.begin(call)]);
-            while let Some(begun) = todo.pop_front() {
-                match begun {
-                    CallStarted::Ready(reply) => {
-                        let bytes = encode(&reply).unwrap_or_default();
-                        assert!(decode::<CallReply>(&bytes).is_ok());
-                    }
-                    CallStarted::Later => {}
-                    CallStarted::Call(pending) => {
-                        todo.extend(home.end(pending.make()).into_iter().map(|(_, begun)| begun))
-                    }
-                }
+/// Takes the packets that the process was sent: whole replies, and times.
+fn sent(process: &OwnedFd) {
+    let (mut buffer, mut assembler) = (vec![0; PACKET], Assembler::default());
+    while let Ok((read, _)) = rustix::net::recv(process, &mut buffer[..], RecvFlags::DONTWAIT) {
+        match assembler.take(&buffer[..read], |_| usize::MAX) {
+            Ok(Taken::Part) => {}
+            Ok(Taken::Frame(Frame { kind: Kind::Reply, bytes, .. })) => assert!(decode::<CallReply>(&bytes).is_ok()),
+            Ok(Taken::Frame(Frame { kind: Kind::Time, bytes, .. })) => {
+                assert!(bytes.is_empty() || time_of(&bytes).is_some());
             }
-        }
-        Said::Report(said) => *report = Some(*said),
-        Said::Figures(figures) => home.figures(figures),
-        Said::Setup(text) => assert!(verdict::clean(&text, 300).len() <= 303),
-        Said::Clock => {
-            let time = home.time();
-            assert_eq!(time_of(&time_bytes(time)), time);
+            other => panic!("the host sent {other:?}"),
         }
     }
-    Ok(())
 }
 
 /// What was read can be sent again, and is read as the same.
-fn again(frame: &Frame) {
+fn read_again(frame: &Frame) {
     assert!(frame.bytes.len() <= MOST);
     let mut assembler = Assembler::default();
     let mut last = Taken::Part;

@@ -98,7 +98,7 @@ impl Sandbox {
     /// Runs a payload in the place of a program. Answers the outcome, and how late the signal to kill was.
     pub fn run_payload(&self, name: &str, input: &Input<'_>, fail_step: u64) -> (Outcome, Option<Duration>) {
         match self.start_payload(name, input, fail_step) {
-            Ok((mut running, mut home)) => (running.finish(&mut home), running.overshoot()),
+            Ok((mut running, mut host)) => (running.finish(&mut host), running.overshoot()),
             Err(outcome) => (*outcome, None),
         }
     }
@@ -111,10 +111,10 @@ impl Sandbox {
     ) -> Result<(Running, HostHalf), Box<Outcome>> {
         let payloads = PAYLOADS.get().copied().unwrap_or_default();
         let entry = payloads.iter().position(|row| row.0 == name).map_or(u64::MAX, |at| at as u64 + 1);
-        let (_, mut home) = self.split("", input, false)?;
-        match self.order(&home, 0, false, entry, fail_step) {
-            Ok(running) => Ok((running, home)),
-            Err(error) => Err(Box::new(fault(&mut home, &error.to_string()))),
+        let (_, mut host) = self.split("", input, false)?;
+        match self.order(&host, 0, false, entry, fail_step) {
+            Ok(running) => Ok((running, host)),
+            Err(error) => Err(Box::new(fault(&mut host, &error.to_string()))),
         }
     }
 
@@ -125,7 +125,7 @@ impl Sandbox {
         finish: impl FnOnce(Running, &mut HostHalf) -> Outcome,
     ) -> Outcome {
         match self.start_payload(name, input, 0) {
-            Ok((running, mut home)) => finish(running, &mut home),
+            Ok((running, mut host)) => finish(running, &mut host),
             Err(outcome) => *outcome,
         }
     }

@@ -9,25 +9,25 @@ use serde::Deserialize;
 /// What the frames of a run may be, in bytes: as they come, and decoded. That is found out before they are decoded, because a
 /// byte may stand for a value of many.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Most {
+pub(crate) struct FrameLimits {
     printed: usize,
     call: usize,
     report: usize,
     report_decoded: usize,
 }
 
-impl Most {
+impl FrameLimits {
     /// The longest frame of a step of the set-up: a sentence.
     const SETUP: usize = 4_000;
     /// Five numbers.
     const FIGURES: usize = 50;
 
     /// For a run within its limits; `most` where those set none.
-    pub(crate) fn of(home: &HostHalf, most: usize) -> Self {
+    pub(crate) fn of(host: &HostHalf, most: usize) -> Self {
         /// Two numbers of 64 bits, seven bits to a byte.
         const READING: u64 = 20;
         const REST: u64 = 1 << 20;
-        let limits = home.limits();
+        let limits = host.limits();
         let least = |bytes: u64| usize::try_from(bytes.saturating_add(REST)).unwrap_or(most).min(most);
         let (result, prints) = (limits.result_bytes, limits.prints_bytes);
         let call = if result == 0 { most } else { least(result) };
@@ -35,14 +35,14 @@ impl Most {
         let sources = limits.parallel_workers.saturating_add(2);
         let printed = if prints == 0 { most } else { least(prints.saturating_mul(sources)) };
         if result == 0 || prints == 0 {
-            return Most { printed, call, report: most, report_decoded: most };
+            return FrameLimits { printed, call, report: most, report_decoded: most };
         }
         // Three texts of the result's size and the prints, and what the clock told.
-        let clock = (home.most_readings() as u64).saturating_mul(READING);
+        let clock = (host.most_readings() as u64).saturating_mul(READING);
         let report = result.saturating_mul(4).saturating_add(prints).saturating_add(clock);
         // A session's names are in its memory's text too, where each takes five bytes more than its length.
         let names = result.saturating_mul(5);
-        Most { printed, call, report: least(report), report_decoded: least(report.saturating_add(names)) }
+        FrameLimits { printed, call, report: least(report), report_decoded: least(report.saturating_add(names)) }
     }
 
     /// The longest frame of a kind.
@@ -59,7 +59,7 @@ impl Most {
 
 /// A frame that has been read.
 #[derive(Debug)]
-pub(crate) enum Said<'a> {
+pub(crate) enum GuestMessage<'a> {
     /// Lines.
     Printed(Vec<String>),
     /// A tool to call.
@@ -74,29 +74,29 @@ pub(crate) enum Said<'a> {
     Figures(Figures),
 }
 
-impl<'a> Said<'a> {
-    pub(crate) fn of(frame: &'a Frame, most: &Most) -> Result<Said<'a>, Violation> {
+impl<'a> GuestMessage<'a> {
+    pub(crate) fn of(frame: &'a Frame, most: &FrameLimits) -> Result<GuestMessage<'a>, Violation> {
         let bytes = &frame.bytes[..];
         match frame.kind {
             Kind::Printed => {
                 fits(read::<LinesFootprint<'_>>(bytes)?.bytes(), most.printed)?;
-                read(bytes).map(Said::Printed)
+                read(bytes).map(GuestMessage::Printed)
             }
             Kind::Call => {
                 fits(read::<CallFootprint<'_>>(bytes)?.bytes(), most.call)?;
                 let call: GuestCall<'_> = read(bytes)?;
                 match call.number == u64::from(frame.id) {
-                    true => Ok(Said::Call(call)),
+                    true => Ok(GuestMessage::Call(call)),
                     false => Err(Violation::OutOfPlace),
                 }
             }
             Kind::Report => {
                 fits(read::<ReportFootprint<'_>>(bytes)?.bytes(), most.report_decoded)?;
-                read(bytes).map(Said::Report)
+                read(bytes).map(GuestMessage::Report)
             }
-            Kind::Setup => Ok(Said::Setup(String::from_utf8_lossy(bytes).into_owned())),
-            Kind::Figures => read(bytes).map(Said::Figures),
-            Kind::Clock if bytes.is_empty() => Ok(Said::Clock),
+            Kind::Setup => Ok(GuestMessage::Setup(String::from_utf8_lossy(bytes).into_owned())),
+            Kind::Figures => read(bytes).map(GuestMessage::Figures),
+            Kind::Clock if bytes.is_empty() => Ok(GuestMessage::Clock),
             Kind::Clock => Err(Violation::Unreadable),
             Kind::Job | Kind::Reply | Kind::Turn | Kind::Time => Err(Violation::Unexpected),
         }
@@ -117,11 +117,11 @@ mod tests {
     use lisp_runtime::{Engine, Input};
 
     fn of(kind: Kind, bytes: Vec<u8>) -> Result<(), Violation> {
-        let (_, home) = Engine::default().split("", &Input::new(), &[], false).unwrap();
-        let most = Most::of(&home, 256 << 20);
+        let (_, host) = Engine::default().split("", &Input::new(), &[], false).unwrap();
+        let most = FrameLimits::of(&host, 256 << 20);
         assert!(bytes.len() <= most.frame(kind), "it would be refused for its length");
         let frame = Frame { kind, id: 1, bytes };
-        Said::of(&frame, &most).map(drop)
+        GuestMessage::of(&frame, &most).map(drop)
     }
 
     /// What is small as it comes and large when it is decoded is refused by its size, before anything is wrong with it.

@@ -19,26 +19,26 @@ pub(crate) struct Order {
     pub(crate) entry: u64,
     /// For tests: the step of the set-up that fails, counted from 1.
     pub(crate) fail_step: u64,
-    /// Whose two sockets it gets. No lane has the name 0.
-    pub(crate) lane: u64,
+    /// Whose two sockets it gets. No pair has the name 0.
+    pub(crate) pair: u64,
 }
 
 /// What the host tells a template: of a child that has got its job meanwhile, of one that it wants, and of one whose process
 /// it wants to have a descriptor of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Message {
-    /// With the first order for a lane come its two descriptors: the child's end of the channel to the host, and the
+    /// With the first order for a pair come its two descriptors: the child's end of the channel to the host, and the
     /// socket for notices.
     pub(crate) order: Option<Order>,
     pub(crate) deadline: Option<Deadline>,
-    /// The lane of the process.
+    /// The pair of the process.
     pub(crate) show: Option<u64>,
 }
 
-/// The child in this lane got its job, and is to be dead by then.
+/// The child in this pair got its job, and is to be dead by then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Deadline {
-    pub(crate) lane: u64,
+    pub(crate) pair: u64,
     pub(crate) kill_at: u64,
 }
 
@@ -48,14 +48,14 @@ const WORDS: usize = 9;
 impl Message {
     pub(crate) const BYTES: usize = 8 * WORDS;
 
-    /// A lane of the name 0 stands for nothing.
+    /// A pair of the name 0 stands for nothing.
     pub(crate) fn to_bytes(self) -> [u8; Message::BYTES] {
         let mut numbers = [0; WORDS];
-        if let Some(Order { memory, cpu_s, kill_at, entry, fail_step, lane }) = self.order {
-            numbers[..6].copy_from_slice(&[memory, cpu_s, kill_at, entry, fail_step, lane]);
+        if let Some(Order { memory, cpu_s, kill_at, entry, fail_step, pair }) = self.order {
+            numbers[..6].copy_from_slice(&[memory, cpu_s, kill_at, entry, fail_step, pair]);
         }
-        if let Some(Deadline { lane, kill_at }) = self.deadline {
-            numbers[6..8].copy_from_slice(&[lane, kill_at]);
+        if let Some(Deadline { pair, kill_at }) = self.deadline {
+            numbers[6..8].copy_from_slice(&[pair, kill_at]);
         }
         numbers[8] = self.show.unwrap_or(0);
         let mut bytes = [0; Message::BYTES];
@@ -66,9 +66,9 @@ impl Message {
     }
 
     pub(crate) fn of(bytes: &[u8]) -> Option<Message> {
-        let [memory, cpu_s, kill_at, entry, fail_step, lane, other, until, third] = words(bytes)?;
-        let order = (lane > 0).then_some(Order { memory, cpu_s, kill_at, entry, fail_step, lane });
-        let deadline = (other > 0).then_some(Deadline { lane: other, kill_at: until });
+        let [memory, cpu_s, kill_at, entry, fail_step, pair, other, until, third] = words(bytes)?;
+        let order = (pair > 0).then_some(Order { memory, cpu_s, kill_at, entry, fail_step, pair });
+        let deadline = (other > 0).then_some(Deadline { pair: other, kill_at: until });
         Some(Message { order, deadline, show: (third > 0).then_some(third) })
     }
 }
@@ -76,7 +76,7 @@ impl Message {
 impl Order {
     /// Is a child made for this order as good for the other?
     pub(crate) fn serves(&self, other: &Order) -> bool {
-        let order = |order: &Order| Order { kill_at: 0, lane: 0, ..*order };
+        let order = |order: &Order| Order { kill_at: 0, pair: 0, ..*order };
         self.entry == 0 && order(self) == order(other)
     }
 }
@@ -158,9 +158,9 @@ mod tests {
 
     #[test]
     fn orders_and_notices_survive_the_way() {
-        let order = Order { memory: 1, cpu_s: u64::MAX, kill_at: 3, entry: 4, fail_step: 5, lane: 6 };
+        let order = Order { memory: 1, cpu_s: u64::MAX, kill_at: 3, entry: 4, fail_step: 5, pair: 6 };
         for order in [None, Some(order)] {
-            for deadline in [None, Some(Deadline { lane: 7, kill_at: 8 })] {
+            for deadline in [None, Some(Deadline { pair: 7, kill_at: 8 })] {
                 for show in [None, Some(9)] {
                     let message = Message { order, deadline, show };
                     assert_eq!(Message::of(&message.to_bytes()), Some(message));

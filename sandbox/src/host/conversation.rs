@@ -1,0 +1,225 @@
+//! The conversation with a run's process: what its packets say, and what is sent in return. This is all that native code in a
+//! process can reach of the host; it knows nothing of templates, deadlines and signals.
+
+use super::calls::Calls;
+use super::error_output::ErrorOutput;
+use super::socket_pair::SocketPair;
+use crate::wire::frames::{self, Assembler, Frame, Kind, Taken};
+use crate::wire::guest_message::{FrameLimits, GuestMessage};
+use crate::wire::violation::Violation;
+use lisp_runtime::remote::{CallReply, CallStarted, HostHalf, Report};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A conversation under way.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    pair: Arc<SocketPair>,
+    limits: FrameLimits,
+    /// The process lives on after a report.
+    session: bool,
+    assembler: Assembler,
+    out: VecDeque<Outgoing>,
+    /// Calls that the process has made and whose replies it has not taken.
+    unanswered: usize,
+    /// Calls on other threads.
+    calls: Option<Calls>,
+    pub(crate) errors: ErrorOutput,
+    /// The step of the set-up that failed, by what the process says.
+    pub(crate) setup: Option<String>,
+    pub(crate) report: Option<Report>,
+    /// When the report came after which the process is to end.
+    pub(crate) reported_at: Option<Instant>,
+}
+
+/// A packet to be sent.
+#[derive(Debug)]
+struct Outgoing {
+    packet: Vec<u8>,
+    /// It is the last one of the reply to a call.
+    ends_reply: bool,
+}
+
+impl Conversation {
+    pub(crate) fn new(pair: Arc<SocketPair>, limits: FrameLimits, session: bool) -> Conversation {
+        Conversation {
+            pair,
+            limits,
+            session,
+            assembler: Assembler::default(),
+            out: VecDeque::new(),
+            unanswered: 0,
+            calls: None,
+            errors: ErrorOutput::default(),
+            setup: None,
+            report: None,
+            reported_at: None,
+        }
+    }
+
+    /// Forgets the last turn of a session. Calls that are still made are dropped when they end; calls that no thread has begun
+    /// are not made.
+    pub(crate) fn begin_turn(&mut self) {
+        (self.report, self.reported_at, self.calls) = (None, None, None);
+        self.unanswered = self.out.iter().filter(|out| out.ends_reply).count();
+    }
+
+    /// Is there a packet that the process has not taken?
+    pub(crate) fn has_output(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    /// Drops the packets that the process has not taken.
+    pub(crate) fn clear_output(&mut self) {
+        self.out.clear();
+    }
+
+    /// The calls on other threads, if there has been one.
+    pub(crate) fn calls_under_way(&self) -> Option<&Calls> {
+        self.calls.as_ref()
+    }
+
+    /// Queues a frame and sends as much as there is room for.
+    pub(crate) fn queue(&mut self, kind: Kind, id: u32, bytes: &[u8]) {
+        self.out.extend(frames::packets(kind, id, bytes).map(|packet| Outgoing { packet, ends_reply: false }));
+        if let Some(last) = self.out.back_mut() {
+            last.ends_reply = kind == Kind::Reply;
+        }
+        self.write();
+    }
+
+    /// Sends the queued packets that there is room for.
+    pub(crate) fn write(&mut self) {
+        while let Some(Outgoing { packet, ends_reply }) = self.out.front() {
+            match rustix::net::send(&self.pair.run, packet, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Ok(_) => {
+                    self.unanswered = self.unanswered.saturating_sub(usize::from(*ends_reply));
+                    self.out.pop_front();
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                // Nobody reads any more: the end of the process says why.
+                Err(_) => return self.out.clear(),
+            }
+        }
+    }
+
+    /// Takes a packet of the process. `is_over` when the run has ended or was killed: then nothing is called or sent any more.
+    pub(crate) fn take(&mut self, host: &mut HostHalf, packet: &[u8], is_over: bool) -> Result<(), Violation> {
+        match self.assembler.take(packet, |kind| self.limits.frame(kind))? {
+            Taken::Part => Ok(()),
+            Taken::Text => self.errors.take(packet),
+            Taken::Frame(_) if self.reported_at.is_some() => Err(Violation::Unexpected),
+            Taken::Frame(frame) => self.take_frame(host, &frame, is_over),
+        }
+    }
+
+    fn take_frame(&mut self, host: &mut HostHalf, frame: &Frame, is_over: bool) -> Result<(), Violation> {
+        match GuestMessage::of(frame, &self.limits)? {
+            GuestMessage::Printed(lines) => {
+                host.printed(lines);
+                Ok(())
+            }
+            GuestMessage::Call(call) => {
+                // A run that is over calls nothing any more.
+                if !is_over {
+                    if self.unanswered >= host.most_calls() {
+                        return Err(Violation::Calls);
+                    }
+                    self.unanswered += 1;
+                    // While a worker waits others go on, and may call more.
+                    let along = !call.worker.is_empty();
+                    let begun = host.begin(call);
+                    self.go_on(host, frame.id.into(), begun, along);
+                }
+                Ok(())
+            }
+            GuestMessage::Report(report) => {
+                self.report = Some(*report);
+                if !self.session {
+                    self.reported_at = Some(Instant::now());
+                }
+                Ok(())
+            }
+            GuestMessage::Setup(text) => {
+                self.setup = Some(text);
+                Ok(())
+            }
+            GuestMessage::Clock => self.tell_time(host, is_over),
+            GuestMessage::Figures(figures) => {
+                host.figures(figures);
+                Ok(())
+            }
+        }
+    }
+
+    /// A process that has asked for the time waits for it. One that goes on asking has the host hold answers for it that it
+    /// does not take.
+    fn tell_time(&mut self, host: &HostHalf, is_over: bool) -> Result<(), Violation> {
+        if self.out.iter().any(|out| out.packet.first() == Some(&(Kind::Time as u8))) {
+            return Err(Violation::Unexpected);
+        }
+        if !is_over {
+            self.queue(Kind::Time, 0, &frames::time_bytes(host.time()));
+        }
+        Ok(())
+    }
+
+    /// Goes on with a call that has begun, and with those that waited for it. `along` makes it on another thread.
+    fn go_on(&mut self, host: &mut HostHalf, number: u64, begun: CallStarted, along: bool) {
+        let mut todo = VecDeque::from([(number, begun)]);
+        while let Some((number, begun)) = todo.pop_front() {
+            let pending = match begun {
+                CallStarted::Ready(reply) => {
+                    self.reply(number, &reply);
+                    continue;
+                }
+                CallStarted::Later => continue,
+                CallStarted::Call(pending) => pending,
+            };
+            let pending = match self.calls().filter(|_| along) {
+                Some(calls) => match calls.start(number, pending) {
+                    Ok(()) => continue,
+                    // Better on this thread than not at all.
+                    Err(pending) => *pending,
+                },
+                None => pending,
+            };
+            todo.extend(host.end(pending.make()));
+        }
+    }
+
+    /// The calls on other threads; `None` when there is no descriptor for them.
+    fn calls(&mut self) -> Option<&mut Calls> {
+        if self.calls.is_none() {
+            self.calls = Calls::new().ok();
+        }
+        self.calls.as_mut()
+    }
+
+    /// Takes the calls that have ended on other threads.
+    pub(crate) fn take_ended(&mut self, host: &mut HostHalf) {
+        let Some(ended) = self.calls.as_mut().map(Calls::ended) else { return };
+        for (number, begun) in ended.into_iter().flat_map(|ended| host.end(ended)).collect::<Vec<_>>() {
+            self.go_on(host, number, begun, true);
+        }
+    }
+
+    /// Takes back the calls that no thread has begun. With `reply` the process is told, and ends with an error that says so.
+    pub(crate) fn withdraw_calls(&mut self, host: &mut HostHalf, reply: bool) {
+        let Some(ended) = self.calls.as_mut().map(Calls::withdraw) else { return };
+        for (number, begun) in ended.into_iter().flat_map(|ended| host.end(ended)).collect::<Vec<_>>() {
+            if reply {
+                self.go_on(host, number, begun, true);
+            }
+        }
+    }
+
+    fn reply(&mut self, number: u64, reply: &CallReply) {
+        let bytes = frames::encode(reply).unwrap_or_default();
+        self.queue(Kind::Reply, u32::try_from(number).unwrap_or(0), &bytes);
+    }
+}

@@ -1,0 +1,31 @@
+//! The standard error of a process, as its parent keeps it.
+
+use crate::wire::violation::Violation;
+use std::borrow::Cow;
+
+/// The beginning of a process's standard error; what it writes beyond a ceiling is a violation.
+#[derive(Debug, Default)]
+pub(crate) struct ErrorOutput {
+    kept: Vec<u8>,
+    bytes: usize,
+}
+
+impl ErrorOutput {
+    /// The most bytes that are kept.
+    const KEPT: usize = 4_000;
+    /// The most bytes that are taken.
+    const TAKEN: usize = 1 << 20;
+
+    /// Takes the next part of the output.
+    pub(crate) fn take(&mut self, part: &[u8]) -> Result<(), Violation> {
+        let room = Self::KEPT - self.kept.len();
+        self.kept.extend_from_slice(&part[..part.len().min(room)]);
+        self.bytes += part.len();
+        if self.bytes > Self::TAKEN { Err(Violation::Flood) } else { Ok(()) }
+    }
+
+    /// The part of the output that was kept.
+    pub(crate) fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.kept)
+    }
+}
