@@ -206,7 +206,7 @@ impl Heap {
 
     /// Fuel spent so far.
     #[inline]
-    pub fn spent(&self) -> u64 {
+    pub(crate) fn spent(&self) -> u64 {
         self.meter.spent()
     }
 
@@ -230,7 +230,7 @@ impl Heap {
     /// # Errors
     /// [`Fault::Pause`]
     #[inline]
-    pub fn poll_interrupt(&self) -> Res<()> {
+    pub(crate) fn poll_interrupt(&self) -> Res<()> {
         self.meter.poll_interrupt()
     }
 
@@ -239,7 +239,7 @@ impl Heap {
     /// # Errors
     /// [`Fault::Pause`]
     #[inline]
-    pub fn poll_every(&self, steps: usize) -> Res<()> {
+    pub(crate) fn poll_every(&self, steps: usize) -> Res<()> {
         self.meter.poll_every(steps)
     }
 
@@ -489,14 +489,14 @@ impl Heap {
     }
 
     /// A function made of others.
-    pub fn composed<'h>(&'h self, kind: Compose, parts: &[Value<'h>]) -> Res<Value<'h>> {
+    pub(crate) fn composed<'h>(&'h self, kind: Compose, parts: &[Value<'h>]) -> Res<Value<'h>> {
         let head = self.header();
         let composed = |parts| Composed { head, kind, parts };
         self.alloc_with(parts.len(), parts.iter().copied(), composed).map(Value::Composed)
     }
 
     /// A time value.
-    pub fn time(&self, value: TimeValue) -> Res<Value<'_>> {
+    pub(crate) fn time(&self, value: TimeValue) -> Res<Value<'_>> {
         Ok(Value::Time(self.alloc(Time { head: self.header(), value })?))
     }
 }

@@ -10,14 +10,14 @@ use std::cmp::Ordering;
 pub struct Big<'h> {
     pub(super) head: Header,
     /// Below zero?
-    pub negative: bool,
+    pub(crate) negative: bool,
     /// The magnitude, least significant limb first.
-    pub limbs: &'h [u32],
+    pub(crate) limbs: &'h [u32],
 }
 
 impl Big<'_> {
     /// A copy for arithmetic. The caller has made sure that there is room ([`Heap::check_available`]).
-    pub fn to_bigint(&self) -> BigInt {
+    pub(crate) fn to_bigint(&self) -> BigInt {
         BigInt::from_slice(if self.negative { Sign::Minus } else { Sign::Plus }, self.limbs)
     }
 
@@ -40,7 +40,7 @@ impl Big<'_> {
     }
 
     /// The nearest float; infinite beyond the range of floats.
-    pub fn to_f64(&self) -> f64 {
+    pub(crate) fn to_f64(&self) -> f64 {
         /// More limbs are beyond the range of floats.
         const MOST: usize = 32;
         if self.limbs.len() > MOST {

@@ -95,7 +95,7 @@ struct Seen {
 }
 
 /// A compaction under way, or the copying of a value out of its arena.
-pub struct Collector {
+pub(crate) struct Collector {
     to: Bump,
     /// Objects of this region are copied.
     from: u32,

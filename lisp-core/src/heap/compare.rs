@@ -108,7 +108,7 @@ fn equal_leaf<'h>(a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Option<bool> 
 }
 
 /// Compares two numbers by value, exactly; `None` with NaN or what is no number.
-pub fn compare_numbers(a: Value<'_>, b: Value<'_>) -> Option<Ordering> {
+pub(crate) fn compare_numbers(a: Value<'_>, b: Value<'_>) -> Option<Ordering> {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => Some(a.cmp(&b)),
         (Value::Float(a), Value::Float(b)) => a.partial_cmp(&b),
@@ -145,7 +145,7 @@ fn compare_int_float(a: i64, b: f64) -> Option<Ordering> {
 impl Heap {
     /// `(= a b)`
     #[inline]
-    pub fn equal<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<bool> {
+    pub(crate) fn equal<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<bool> {
         match equal_leaf(a, b, Numbers::ByValue) {
             Some(same) => Ok(same),
             None => self.equal_deep(a, b, Numbers::ByValue),
@@ -154,7 +154,7 @@ impl Heap {
 
     /// The same map key?
     #[inline]
-    pub fn same_key<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<bool> {
+    pub(crate) fn same_key<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<bool> {
         match equal_leaf(a, b, Numbers::ByKind) {
             Some(same) => Ok(same),
             None => self.equal_deep(a, b, Numbers::ByKind),
@@ -215,7 +215,7 @@ impl Heap {
 
     /// The hash of a key: equal keys have equal hashes.
     #[inline]
-    pub fn hash<'h>(&'h self, v: Value<'h>) -> Res<u32> {
+    pub(crate) fn hash<'h>(&'h self, v: Value<'h>) -> Res<u32> {
         match v {
             // The usual keys, which cost nothing.
             Value::Str(s) if s.text.len() <= SHORT_TEXT => Ok(hash_text(s.text, false)),
@@ -268,7 +268,7 @@ impl Heap {
     }
 
     /// The total order of values by kind, then by value: the order in which maps and sets are walked.
-    pub fn order<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
+    pub(crate) fn order<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
         if let (Value::Int(a), Value::Int(b)) = (a, b) {
             return Ok(a.cmp(&b));
         }

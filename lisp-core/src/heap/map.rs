@@ -7,7 +7,7 @@ use crate::cost;
 use std::cmp::Ordering;
 
 /// The most entries of an array map.
-pub const SMALL: usize = 16;
+pub(crate) const SMALL: usize = 16;
 /// Bits of the hash that one level of the tree uses. In the tests of this crate one, so that small maps are deep.
 pub(super) const BITS: u32 = if cfg!(test) { 1 } else { 5 };
 /// The bits of a hash that choose the way at one level.
@@ -31,7 +31,7 @@ pub(super) enum Rep<'h> {
 }
 
 /// The keys of an array map, in order; shared between maps of one shape.
-pub struct Keys<'h> {
+pub(crate) struct Keys<'h> {
     pub(super) head: Header,
     pub(super) keys: &'h [Value<'h>],
 }
@@ -140,7 +140,7 @@ impl<'h> Map<'h> {
     /// The value at this key; without one, where a keyword and a string of the same text meet: `:user-id` also finds
     /// `"user-id"`, `:user_id` and `"user_id"`, and `"id"` also finds `:id`.
     #[inline]
-    pub fn get_flexible(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
+    pub(crate) fn get_flexible(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
         if let (Rep::Small(keys, values), Value::Keyword(_, name)) = (self.rep, key) {
             // Records of one shape have one key array: where a name stands in it is found once.
             if name.text.len() > super::compare::SHORT_TEXT {
@@ -213,11 +213,6 @@ impl<'h> Map<'h> {
                 }
             }
         }
-    }
-
-    /// The key as it stands in the map, when it is there.
-    pub fn find(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Entry<'h>>> {
-        Ok(self.get(h, key)?.map(|value| (key, value)))
     }
 
     /// The entries in key order. A tree is collected and sorted first.
@@ -371,7 +366,7 @@ impl Heap {
     }
 
     /// The map with `key` at `value`.
-    pub fn assoc<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>, value: Value<'h>) -> Res<&'h Map<'h>> {
+    pub(crate) fn assoc<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>, value: Value<'h>) -> Res<&'h Map<'h>> {
         match map.rep {
             Rep::Small(keys, values) => {
                 if let Value::Keyword(_, name) = key
@@ -534,7 +529,7 @@ impl Heap {
     }
 
     /// The map without `key`.
-    pub fn dissoc<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>) -> Res<&'h Map<'h>> {
+    pub(crate) fn dissoc<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>) -> Res<&'h Map<'h>> {
         match map.rep {
             Rep::Small(keys, values) => {
                 let Some(at) = find_small(self, keys.keys, key)? else { return Ok(map) };

@@ -2,7 +2,7 @@
 
 use super::header::Header;
 use super::map::{BITS, Entry, Map, Node, Rep, SMALL, WAY};
-use super::{Heap, Res, Value};
+use super::{Fault, Heap, Res, Value};
 use crate::cost;
 use crate::error::{Error, Reason};
 use std::cell::Cell;
@@ -10,11 +10,32 @@ use std::cmp::Ordering;
 
 impl Heap {
     /// A map under construction, with room for `room` entries.
-    pub fn map_builder<'h>(&'h self, room: usize) -> Res<&'h MapBuilder<'h>> {
+    pub(crate) fn map_builder<'h>(&'h self, room: usize) -> Res<&'h MapBuilder<'h>> {
         let room = room.max(SMALL);
         let head = self.header();
         let builder = |cells| MapBuilder { head, cells: Cell::new(cells), len: Cell::new(0), index: Cell::new(&[]) };
         self.alloc_with_cells(room.saturating_mul(2), std::iter::empty(), builder)
+    }
+
+    /// A map of about `len` entries whose keys must differ.
+    ///
+    /// # Errors
+    /// What `repeated` makes of a key that comes twice, errors of the entries, and the faults of an allocation.
+    pub fn distinct_map<'h>(
+        &'h self,
+        len: usize,
+        entries: impl Iterator<Item = Res<Entry<'h>>>,
+        repeated: impl FnOnce(Value<'h>) -> Fault,
+    ) -> Res<Value<'h>> {
+        let builder = self.map_builder(len)?;
+        for entry in entries {
+            let (key, value) = entry?;
+            if builder.place(self, key)?.is_some() {
+                return Err(repeated(key));
+            }
+            builder.insert(self, key, value)?;
+        }
+        Ok(Value::Map(builder.finish(self)?))
     }
 }
 
@@ -41,28 +62,23 @@ fn ordinal(place: usize) -> Res<u32> {
 
 impl<'h> MapBuilder<'h> {
     /// How many entries so far.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len.get()
     }
 
-    /// No entries so far?
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The key and value that came in at a place.
-    pub fn entry(&self, i: usize) -> Entry<'h> {
+    pub(crate) fn entry(&self, i: usize) -> Entry<'h> {
         let cells = self.cells.get();
         (cells[2 * i].get(), cells[2 * i + 1].get())
     }
 
     /// Gives the entry at a place another value.
-    pub fn set_value(&self, i: usize, value: Value<'h>) {
+    pub(crate) fn set_value(&self, i: usize, value: Value<'h>) {
         self.cells.get()[2 * i + 1].set(value);
     }
 
     /// The place of a key, if it is there.
-    pub fn place(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<usize>> {
+    pub(crate) fn place(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<usize>> {
         if self.index.get().is_empty() {
             h.charge(self.len() as u64 / cost::COMPARED_PER_UNIT)?;
             for i in 0..self.len() {
@@ -95,7 +111,7 @@ impl<'h> MapBuilder<'h> {
 
     /// Puts `value` at `key`: a new entry, or the old one with another value. Nothing is changed when there is no
     /// memory for it. Answers the entry's place.
-    pub fn insert(&self, h: &'h Heap, key: Value<'h>, value: Value<'h>) -> Res<usize> {
+    pub(crate) fn insert(&self, h: &'h Heap, key: Value<'h>, value: Value<'h>) -> Res<usize> {
         let len = self.len();
         // A grown index counts only when all that can fail is done: what is done again must cost the same again.
         let mut index = self.index.get();
@@ -156,7 +172,7 @@ impl<'h> MapBuilder<'h> {
     }
 
     /// The finished map. The builder must not be used again.
-    pub fn finish(&self, h: &'h Heap) -> Res<&'h Map<'h>> {
+    pub(crate) fn finish(&self, h: &'h Heap) -> Res<&'h Map<'h>> {
         let n = self.len();
         h.charge(n as u64)?;
         if n > SMALL {

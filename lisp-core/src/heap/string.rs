@@ -49,7 +49,7 @@ impl Heap {
     }
 
     /// A string that shares bytes already in an arena.
-    pub fn str_view<'h>(&'h self, text: &'h str) -> Res<Value<'h>> {
+    pub(crate) fn str_view<'h>(&'h self, text: &'h str) -> Res<Value<'h>> {
         self.charge_share(text.len())?;
         Ok(Value::Str(self.alloc(Str { head: self.header(), text })?))
     }
@@ -60,7 +60,7 @@ impl Heap {
     }
 
     /// A string object with a copy of `text`.
-    pub fn text<'h>(&'h self, text: &str) -> Res<&'h Str<'h>> {
+    pub(crate) fn text<'h>(&'h self, text: &str) -> Res<&'h Str<'h>> {
         let head = self.header();
         self.alloc_with_text(text, |text| Str { head, text })
     }

@@ -73,7 +73,7 @@ pub struct Closure<'h> {
 
 /// How a composed function calls its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compose {
+pub(crate) enum Compose {
     /// `(partial f a ...)`: parts are f and the first arguments
     Partial,
     /// `(comp f g ...)`
@@ -96,9 +96,9 @@ pub enum Compose {
 pub struct Composed<'h> {
     pub(super) head: Header,
     /// How the parts are called.
-    pub kind: Compose,
+    pub(crate) kind: Compose,
     /// The parts.
-    pub parts: &'h [Value<'h>],
+    pub(crate) parts: &'h [Value<'h>],
 }
 
 /// A point or span of time.
@@ -166,7 +166,7 @@ impl<'h> Value<'h> {
     }
 
     /// Something that can be called with arguments. Vectors, strings, numbers and nil cannot.
-    pub fn is_callable(self) -> bool {
+    pub(crate) fn is_callable(self) -> bool {
         matches!(
             self,
             Value::Keyword(..)

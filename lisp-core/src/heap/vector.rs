@@ -24,7 +24,7 @@ pub(super) struct Buffer<'h> {
 }
 
 /// The most elements a vector can have.
-pub const MAX_LEN: usize = u32::MAX as usize;
+pub(crate) const MAX_LEN: usize = u32::MAX as usize;
 
 impl Buffer<'_> {
     /// Where a view of these cells begins.
@@ -78,7 +78,7 @@ impl Heap {
     }
 
     /// The elements from `from` up to `to` as a view. The bounds are clipped to the vector's.
-    pub fn slice<'h>(&'h self, v: &'h Vector<'h>, from: usize, to: usize) -> Res<Value<'h>> {
+    pub(crate) fn slice<'h>(&'h self, v: &'h Vector<'h>, from: usize, to: usize) -> Res<Value<'h>> {
         let to = to.min(v.len());
         let from = from.min(to);
         let items = &v.items[from..to];
@@ -95,13 +95,13 @@ impl Heap {
     }
 
     /// The vector with one more element at its end: O(1) amortised for the newest version of a vector.
-    pub fn conj<'h>(&'h self, v: &'h Vector<'h>, item: Value<'h>) -> Res<Value<'h>> {
+    pub(crate) fn conj<'h>(&'h self, v: &'h Vector<'h>, item: Value<'h>) -> Res<Value<'h>> {
         self.conj_all(v, &[item])
     }
 
     /// The vector with more elements at its end: O(1) amortised for each, for the newest version of a vector. All are
     /// added at once: were they added one by one, what a compaction in between undoes would leave its traces.
-    pub fn conj_all<'h>(&'h self, v: &'h Vector<'h>, more: &[Value<'h>]) -> Res<Value<'h>> {
+    pub(crate) fn conj_all<'h>(&'h self, v: &'h Vector<'h>, more: &[Value<'h>]) -> Res<Value<'h>> {
         // A compaction does not keep where an empty view stands, so it never grows in place.
         if let Some(b) = v.buffer.get()
             && !v.is_empty()
@@ -123,7 +123,7 @@ impl Heap {
     }
 
     /// The vector with one more element in front: O(1) amortised for the newest version of a vector.
-    pub fn cons<'h>(&'h self, item: Value<'h>, v: &'h Vector<'h>) -> Res<Value<'h>> {
+    pub(crate) fn cons<'h>(&'h self, item: Value<'h>, v: &'h Vector<'h>) -> Res<Value<'h>> {
         if let Some(b) = v.buffer.get()
             && !v.is_empty()
             && b.head.region() == self.region()
@@ -160,7 +160,7 @@ impl Heap {
     }
 
     /// The vector with another element at `index`, which lies inside it.
-    pub fn vector_assoc<'h>(&'h self, v: &'h Vector<'h>, index: usize, item: Value<'h>) -> Res<Value<'h>> {
+    pub(crate) fn vector_assoc<'h>(&'h self, v: &'h Vector<'h>, index: usize, item: Value<'h>) -> Res<Value<'h>> {
         self.charge(cost::moved(v.len()))?;
         self.vector_from(v.len(), v.items().iter().enumerate().map(|(i, &old)| if i == index { item } else { old }))
     }
@@ -171,7 +171,7 @@ impl Heap {
     }
 
     /// A vector under construction, with room for `room` elements.
-    pub fn vec_builder<'h>(&'h self, room: usize) -> Res<&'h VecBuilder<'h>> {
+    pub(crate) fn vec_builder<'h>(&'h self, room: usize) -> Res<&'h VecBuilder<'h>> {
         let head = self.header();
         let builder = |cells| VecBuilder { head, cells: Cell::new(cells), len: Cell::new(0) };
         self.alloc_with_cells(room, std::iter::empty(), builder)
@@ -188,12 +188,12 @@ pub struct VecBuilder<'h> {
 impl<'h> VecBuilder<'h> {
     /// How many elements so far.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len.get()
     }
 
     /// No elements so far?
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
@@ -204,7 +204,7 @@ impl<'h> VecBuilder<'h> {
     }
 
     /// Makes sure that `more` elements can be pushed without an allocation.
-    pub fn reserve(&self, h: &'h Heap, more: usize) -> Res<()> {
+    pub(crate) fn reserve(&self, h: &'h Heap, more: usize) -> Res<()> {
         let (old, len) = (self.cells.get(), self.len.get());
         if len + more > old.len() {
             let room = (old.len() * 2).max(len + more).max(8);
@@ -215,7 +215,7 @@ impl<'h> VecBuilder<'h> {
 
     /// Adds one element; nothing is changed when there is no memory for it.
     #[inline]
-    pub fn push(&self, h: &'h Heap, item: Value<'h>) -> Res<()> {
+    pub(crate) fn push(&self, h: &'h Heap, item: Value<'h>) -> Res<()> {
         if !self.push_in_place(&item) {
             self.reserve(h, 1)?;
             self.push_in_place(&item);
@@ -234,7 +234,7 @@ impl<'h> VecBuilder<'h> {
     }
 
     /// Adds several elements, all or none.
-    pub fn extend(&self, h: &'h Heap, items: &[Value<'h>]) -> Res<()> {
+    pub(crate) fn extend(&self, h: &'h Heap, items: &[Value<'h>]) -> Res<()> {
         self.reserve(h, items.len())?;
         for &item in items {
             self.push(h, item)?;
@@ -244,12 +244,12 @@ impl<'h> VecBuilder<'h> {
 
     /// The elements so far.
     #[inline]
-    pub fn items(&self) -> &'h [Value<'h>] {
+    pub(crate) fn items(&self) -> &'h [Value<'h>] {
         super::arena::cells_as_values(&self.cells.get()[..self.len.get()])
     }
 
     /// The finished vector. The builder must not be used again.
-    pub fn finish(&self, h: &'h Heap) -> Res<Value<'h>> {
+    pub(crate) fn finish(&self, h: &'h Heap) -> Res<Value<'h>> {
         let (cells, len) = (self.cells.get(), self.len.get());
         let done = h.vector_of(&cells[..len], None)?;
         // The vector owns the cells now; the builder lets go of them, so that a compaction copies them once.
@@ -259,7 +259,7 @@ impl<'h> VecBuilder<'h> {
     }
 
     /// The element at an index so far; nil beyond the end.
-    pub fn get(&self, index: usize) -> Value<'h> {
+    pub(crate) fn get(&self, index: usize) -> Value<'h> {
         if index < self.len() { self.cells.get()[index].get() } else { Value::Nil }
     }
 

@@ -10,6 +10,7 @@ mod documents;
 mod examples;
 mod limits;
 mod many_arguments;
+mod misuse;
 mod modes;
 mod oracle;
 mod orders;

@@ -231,24 +231,19 @@ fn string_keyed<'h>(h: &'h Heap, tool: &Tool, map: &'h Map<'h>, values: &[Value<
     const MAP: u64 = 16;
     const KEY: u64 = 8;
     h.charge(MAP + KEY * map.len() as u64)?;
-    let builder = h.map_builder(map.len())?;
-    for ((key, _), &value) in map.entries(h)?.iter().zip(values) {
-        let name = match key {
-            Value::Str(_) => key,
-            Value::Keyword(_, s) if named && s.text.contains('-') && !tool.has_parameter(s.text) => {
-                h.str(&s.text.replace('-', "_"))?
-            }
-            Value::Keyword(_, s) => h.str(s.text)?,
-            other => {
-                let mut out = TextBuf::new(h);
-                pr_str(h, other, &mut out)?;
-                out.finish()?
-            }
-        };
-        if builder.place(h, name)?.is_some() {
-            return Err(ambiguous(&tool.name, name.as_str().unwrap_or_default()));
+    let name_of = |key: Value<'h>| match key {
+        Value::Str(_) => Ok(key),
+        Value::Keyword(_, s) if named && s.text.contains('-') && !tool.has_parameter(s.text) => {
+            h.str(&s.text.replace('-', "_"))
         }
-        builder.insert(h, name, value)?;
-    }
-    Ok(Value::Map(builder.finish(h)?))
+        Value::Keyword(_, s) => h.str(s.text),
+        other => {
+            let mut out = TextBuf::new(h);
+            pr_str(h, other, &mut out)?;
+            out.finish()
+        }
+    };
+    let keys = map.entries(h)?;
+    let entries = keys.iter().zip(values).map(|((key, _), &value)| Ok((name_of(key)?, value)));
+    h.distinct_map(map.len(), entries, |name| ambiguous(&tool.name, name.as_str().unwrap_or_default()))
 }

@@ -83,7 +83,7 @@ pub(crate) fn no_time() -> Duration {
     let reserve = || {
         let heap = Heap::new(1, usize::MAX / 2);
         let start = Instant::now();
-        std::hint::black_box(heap.vec_builder(LARGE).expect("room"));
+        std::hint::black_box(heap.vector_from(LARGE, std::iter::repeat(Value::Nil)).expect("room"));
         start.elapsed()
     };
     (0..20).map(|_| reserve()).min().unwrap_or_default() * 3
