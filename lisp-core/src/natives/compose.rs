@@ -103,7 +103,7 @@ trait Composition: Sized {
         Ok(Value::Nil)
     }
 
-    /// The number of calls of so many parts with so many arguments.
+    /// The number of calls that a number of parts makes with a number of arguments.
     fn calls(parts: usize, _argc: usize) -> usize {
         parts
     }

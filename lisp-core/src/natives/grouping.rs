@@ -119,7 +119,7 @@ struct DistinctBy;
 
 impl PerElement for DistinctBy {
     const ROW: Builtin = row::<Self>("distinct-by", "(distinct-by f coll)").doc(
-        "The first element for each answer of f.",
+        "The first element for each result of f.",
         &[("(distinct-by odd? [1 2 3])", "[1 2]"), ("(distinct-by 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::READERS;

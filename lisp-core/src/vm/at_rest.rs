@@ -1,7 +1,7 @@
 //! What may be done with the state of a run while a compaction is under way: its values may refer to objects that are
 //! incomplete, so none of this looks at an object, and no value comes in from elsewhere.
 
-use super::run::Machine;
+use super::machine::Machine;
 use crate::error::Error;
 use crate::heap::Value;
 use crate::stack::State;

@@ -2,16 +2,24 @@
 
 mod at_rest;
 mod call;
+mod compaction;
+mod definitions;
+mod errors;
 mod exec;
 mod grant;
+mod load;
+mod machine;
+mod output;
 mod parallel;
 mod reply;
-mod run;
+mod resume;
+mod settings;
 
 pub use crate::stack::Effect;
 pub use grant::{Grant, GrantBuilder};
+pub use machine::{Ending, Machine, Step, Usage};
 pub use parallel::{Branch, ParallelCall, WorkerEnd};
-pub use run::{Ending, Machine, Settings, Step, Usage};
+pub use settings::Settings;
 
 #[cfg(test)]
 mod tests;

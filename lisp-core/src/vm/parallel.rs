@@ -2,8 +2,10 @@
 //! it, and has a heap of its own for what it makes. Its result is copied out once, by the worker, and taken in by the
 //! caller without copying.
 
-use super::run::{Machine, Settings, Status, Usage, budget_error, is_limit};
-use super::{Effect, Ending};
+use super::Effect;
+use super::errors::{budget_error, is_limit};
+use super::machine::{Ending, Machine, Status, Usage};
+use super::settings::Settings;
 use crate::builtins::text_of;
 use crate::context::{Ctx, InheritedPatterns, Prints};
 use crate::error::{Error, Reason};

@@ -1,17 +1,21 @@
-//! What tools answered: it is built in the run's own heap, between two instructions.
+//! Replies: the values of calls that the driver makes, built in the run's own heap between two instructions.
 
-use super::Ending;
-use super::run::{Machine, Status};
+use super::machine::{Ending, Machine, Status};
 use crate::context::Ctx;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, Value};
 use crate::stack::State;
 
 impl Machine {
-    /// The tool's result, built in the run's own heap and charged to it.
+    /// Looks at the call whose value the machine waits for: the name of the tool or built-in function, and the arguments.
+    pub fn with_call<T>(&mut self, look: impl for<'h> FnOnce(&'h Heap, &str, &[Value<'h>]) -> T) -> Option<T> {
+        self.store.enter(|h, state, _| state.awaited_call().map(|(name, args)| look(h, name, args)))
+    }
+
+    /// Gives the call that the machine waits for its value, which is built in the run's own heap and charged to it.
     ///
     /// # Errors
-    /// The error that ended the run, when the result does not fit.
+    /// The error that ended the run, when the value does not fit.
     pub fn reply(&mut self, build: impl for<'h> Fn(&'h Heap) -> Res<Value<'h>>) -> Result<(), Error> {
         self.reply_with(|h, _| build(h))
     }
@@ -19,9 +23,9 @@ impl Machine {
     fn reply_with(&mut self, build: impl for<'h> Fn(&'h Heap, &State<'h>) -> Res<Value<'h>>) -> Result<(), Error> {
         let waits = self.at_rest(|state| state.has_pending());
         if !waits || !matches!(self.status, Status::Awaiting(_)) {
-            return Err(Error::new(Reason::HostFault, "no tool call is waiting for a reply"));
+            return Err(Error::new(Reason::HostFault, "no call is waiting for a reply"));
         }
-        let built = self.on_the_bill(u64::MAX, |h, state| {
+        let built = self.metered(u64::MAX, |h, state| {
             let value = build(h, state)?;
             if let Some(pending) = state.pending.take() {
                 state.stack[pending.dst as usize] = value;
@@ -46,8 +50,8 @@ impl Machine {
         }
     }
 
-    /// Makes something of the tool call that the machine waits for, such as the JSON text of its arguments: what is built in the
-    /// heap on the way is on the program's bill, and so is the fuel. Without a flag it may do what costs `unwatched`.
+    /// Makes something of the call that the machine waits for, such as the JSON text of its arguments. What is built in the
+    /// heap on the way is charged to the run, and so is the fuel. Without an interrupt it may spend `unwatched`.
     ///
     /// # Errors
     /// `None` when the run is to end, or when that was not enough without a flag: then nothing has been spent, and it can
@@ -57,9 +61,9 @@ impl Machine {
         unwatched: u64,
         take: impl for<'h> Fn(&'h Heap, &str, &[Value<'h>]) -> Res<T>,
     ) -> Result<T, Option<Error>> {
-        let taken = self.on_the_bill(unwatched, |h, state| {
+        let taken = self.metered(unwatched, |h, state| {
             let (name, args) =
-                state.awaited_call().ok_or_else(|| Error::new(Reason::HostFault, "no tool call is waiting"))?;
+                state.awaited_call().ok_or_else(|| Error::new(Reason::HostFault, "no call is waiting"))?;
             take(h, name, args)
         });
         taken.map_err(|fault| match fault {
@@ -69,9 +73,9 @@ impl Machine {
         })
     }
 
-    /// Work of the host for the program, between two instructions: its fuel and memory are the program's. When there is
-    /// too little memory the heap is compacted and the work done again. Without a flag that ends the run it may spend `unwatched`.
-    fn on_the_bill<T>(&mut self, unwatched: u64, work: impl for<'h> Fn(&'h Ctx, &mut State<'h>) -> Res<T>) -> Res<T> {
+    /// Does work of the host for the program, between two instructions: its fuel and memory are charged to the run. When there
+    /// is too little memory the heap is compacted and the work done again. Without an interrupt it may spend `unwatched`.
+    fn metered<T>(&mut self, unwatched: u64, work: impl for<'h> Fn(&'h Ctx, &mut State<'h>) -> Res<T>) -> Res<T> {
         let ceiling = self.fuel_ceiling();
         let before = self.store.heap().spent();
         let most = if self.store.heap().meter.is_watched() { 0 } else { unwatched };
@@ -107,10 +111,10 @@ impl Machine {
         done
     }
 
-    /// The tool's result, built from its own arguments.
+    /// Gives the call that the machine waits for its value, which is built from its own arguments.
     ///
     /// # Errors
-    /// The error that ended the run, when the result does not fit.
+    /// The error that ended the run, when the value does not fit.
     pub fn reply_from_call(
         &mut self,
         build: impl for<'h> Fn(&'h Heap, &str, &[Value<'h>]) -> Res<Value<'h>>,
@@ -121,9 +125,22 @@ impl Machine {
         })
     }
 
-    /// The tool failed: the run ends with this error.
+    /// Ends the run with the error of the call that the machine waits for.
     pub fn reply_error(&mut self, error: Error) {
         let error = self.place_error(error);
         self.end(Ending::Error(Box::new(error)));
+    }
+}
+
+impl<'h> State<'h> {
+    /// The call whose value the driver is to reply with: the name of the tool or built-in function, and the arguments.
+    pub(super) fn awaited_call(&self) -> Option<(&'h str, &[Value<'h>])> {
+        let call = self.pending?;
+        let name = match self.stack[call.at()] {
+            Value::Tool(name) => name.text,
+            Value::Builtin(id) => id.row().name,
+            _ => return None,
+        };
+        Some((name, &self.stack[call.args()]))
     }
 }

@@ -1,12 +1,13 @@
 //! Loading programs: their names are linked with definitions and what the host grants.
 
-use super::{Ending, Machine, Status, data_hint};
+use super::definitions::data_hint;
+use super::machine::{Ending, Machine, Status};
 use crate::compile::Program;
+use crate::context::Ctx;
 use crate::error::{Error, Reason};
-use crate::heap::Value;
+use crate::heap::{Res, Value};
 use crate::regex::Extent;
-use crate::stack::Unit;
-use crate::vm::Grant;
+use crate::stack::{Call, State, Unit};
 use std::sync::Arc;
 
 impl Machine {
@@ -102,21 +103,6 @@ impl Machine {
         true
     }
 
-    pub(super) fn link_granted(&mut self, name: &str, place: usize) {
-        self.store.enter(|_, state, keep| {
-            if !matches!(state.globals[place], Value::Unset) {
-                return;
-            }
-            let mut i = 0;
-            while let Some(grant) = keep.get::<Grant>(i) {
-                if let Some(value) = grant.get(name) {
-                    state.globals[place] = value;
-                }
-                i += 1;
-            }
-        });
-    }
-
     fn check_names(&mut self, program: &Program, links: &[usize]) -> Result<(), Error> {
         let unset: Vec<bool> =
             self.store.enter(|_, state, _| links.iter().map(|&l| matches!(state.globals[l], Value::Unset)).collect());
@@ -151,6 +137,15 @@ impl Machine {
             self.places.remove(&name);
         }
         self.store.enter(|_, state, _| state.globals.truncate(count));
+    }
+}
+
+impl<'h> State<'h> {
+    /// Pushes the frame of a program's main function.
+    fn start(&mut self, h: &'h Ctx, unit: &'h Unit) -> Res<()> {
+        let Some(main) = unit.program.protos().last() else { return Ok(()) };
+        self.ensure(h, 1)?;
+        self.enter(h, unit, main, None, Call::new(0, 0, 0)).map(drop)
     }
 }
 

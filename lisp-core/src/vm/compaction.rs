@@ -1,0 +1,61 @@
+//! When the heap of a run is compacted, and when that is of no use any more.
+
+use super::machine::Machine;
+use crate::heap::Res;
+
+/// What a compaction copies between two looks at whether to go on: little with debug assertions, so that tests come to it.
+const COMPACTED_AT_ONCE: usize = if cfg!(debug_assertions) { 1 << 15 } else { 1 << 19 };
+
+impl Machine {
+    /// Is the heap to be compacted for an instruction, which then runs again? Not when that did not help the same
+    /// instruction before.
+    pub(super) fn may_compact(&mut self) -> bool {
+        let mark = self.store.heap().meter.restart_fuel();
+        let again = self.collected_at.replace(mark) == Some(mark);
+        let heap = self.store.heap();
+        if heap.trapped_early() {
+            // The instruction must get through some time: each time it gets one step further, twice as far.
+            let every = self.settings.compact_every.unwrap_or_default().max(1);
+            self.stride = if again { self.stride.saturating_mul(2) } else { every };
+            heap.trap_after(self.stride);
+        } else if again {
+            return false;
+        }
+        self.store.heap().meter.set_spent(mark);
+        true
+    }
+
+    /// Goes on with the compaction for an instruction that needs `bytes`, for less than a millisecond. Returns whether
+    /// that helped; `None` when it is not at its end.
+    pub(super) fn compact(&mut self, bytes: usize) -> Option<bool> {
+        let early = self.settings.compact_every.is_some();
+        if !self.store.collect_some(if early { 256 } else { COMPACTED_AT_ONCE }) {
+            return None;
+        }
+        self.compacting_for = None;
+        let heap = self.store.heap();
+        // What the host left behind does not choke the program.
+        Some(heap.fits(bytes) && (early || bytes == 0 || !heap.is_thrashing()))
+    }
+
+    /// A whole compaction, between two instructions, unless the run is stopped.
+    pub(super) fn collect_watched(&mut self) -> Res<()> {
+        while !self.store.collect_some(COMPACTED_AT_ONCE) {
+            self.store.heap().poll_interrupt()?;
+        }
+        Ok(())
+    }
+
+    /// The bytes held now, garbage not counted, after a compaction that copies about `most` bytes. `None` when there
+    /// is more to be copied.
+    pub fn live_bytes(&mut self, most: usize) -> Option<usize> {
+        let mut copied = 0;
+        while !self.store.collect_some(COMPACTED_AT_ONCE) {
+            copied += COMPACTED_AT_ONCE;
+            if copied > most {
+                return None;
+            }
+        }
+        Some(self.store.heap().account().used)
+    }
+}

@@ -1,0 +1,114 @@
+//! Definitions by name: those of the program, of earlier turns, and what the host grants as data and history.
+
+use super::Grant;
+use super::machine::Machine;
+use crate::builtins::near_names;
+use crate::compile::Program;
+use crate::heap::{Heap, Value};
+
+impl Machine {
+    /// Definitions of earlier turns become definitions of the machine. Data and history are looked up when a program
+    /// that names them is loaded.
+    pub(super) fn adopt_grants(&mut self) {
+        for (i, grant) in self.grants.clone().iter().enumerate() {
+            for (j, (name, _)) in grant.entries().enumerate() {
+                if !name.contains('/') && !name.starts_with('*') {
+                    self.adopt(i, j, name);
+                }
+            }
+        }
+    }
+
+    pub(super) fn place_of(&mut self, name: &str) -> usize {
+        if let Some(&place) = self.places.get(name) {
+            return place;
+        }
+        let place = self.names.len();
+        self.names.push(name.into());
+        self.places.insert(name.into(), place);
+        self.store.enter(|_, state, _| state.globals.push(Value::Unset));
+        place
+    }
+
+    /// Gives a definition the value at place `entry` of grant number `grant`.
+    pub(super) fn adopt(&mut self, grant: usize, entry: usize, name: &str) {
+        let place = self.place_of(name);
+        self.store.enter(|_, state, keep| {
+            if let Some(grant) = keep.get::<Grant>(grant)
+                && let Some(value) = grant.value(entry)
+            {
+                state.globals[place] = value;
+            }
+        });
+    }
+
+    /// Gives a definition that has no value the last of this name that the host grants.
+    pub(super) fn link_granted(&mut self, name: &str, place: usize) {
+        self.store.enter(|_, state, keep| {
+            if !matches!(state.globals[place], Value::Unset) {
+                return;
+            }
+            let mut i = 0;
+            while let Some(grant) = keep.get::<Grant>(i) {
+                if let Some(value) = grant.get(name) {
+                    state.globals[place] = value;
+                }
+                i += 1;
+            }
+        });
+    }
+
+    /// Looks at the definitions, in the order in which they were first named.
+    pub fn with_definitions<T>(&mut self, look: impl for<'h> FnOnce(&'h Heap, &[(&str, Value<'h>)]) -> T) -> T {
+        let names = &self.names;
+        self.store.enter(|h, state, _| {
+            let defined: Vec<(&str, Value<'_>)> = names
+                .iter()
+                .map(|n| &**n)
+                .zip(state.globals.iter().copied())
+                .filter(|(name, value)| {
+                    !matches!(value, Value::Unset) && !name.starts_with("data/") && !name.starts_with('*')
+                })
+                .collect();
+            look(h, &defined)
+        })
+    }
+
+    /// Sets what `*1`, `*2` and `*3` read in the next program: the result becomes `*1`.
+    pub fn push_history(&mut self) {
+        let places = ["*1", "*2", "*3"].map(|name| (name, self.place_of(name)));
+        for (name, place) in places {
+            self.link_granted(name, place);
+        }
+        let places = places.map(|(_, place)| place);
+        self.store.enter(|_, state, _| {
+            state.globals[places[2]] = state.globals[places[1]];
+            state.globals[places[1]] = state.globals[places[0]];
+            state.globals[places[0]] = state.result;
+        });
+    }
+
+    /// What to say of an error that a name of data which is not given may have led to: nil stands for it. The first of the
+    /// program's.
+    pub fn hint_of_missing_data(&mut self, program: &Program) -> Option<String> {
+        let missing = program.data_names().find(|key| {
+            let place = self.places.get(format!("data/{key}").as_str()).copied();
+            place.is_some_and(|place| self.at_rest(|state| state.is_undefined(place)))
+        })?;
+        let names: Vec<&str> = self.grants.iter().flat_map(|grant| grant.data_names()).collect();
+        Some(format!("data/{missing} is not given, so it is nil: {}", data_hint(missing, &names)))
+    }
+}
+
+/// The data that may have been meant by a name that is not given.
+pub(super) fn data_hint(name: &str, names: &[&str]) -> String {
+    const SHOWN: usize = 5;
+    let listed = |names: &[&str]| names.iter().map(|name| format!("data/{name}")).collect::<Vec<_>>().join(", ");
+    let near = near_names(name, names.iter().copied(), SHOWN);
+    match (names.len(), near.len()) {
+        (0, _) => "the host gives no data here".to_owned(),
+        (_, 1..) => format!("did you mean {}?", listed(&near)),
+        (count, 0) if count <= SHOWN => format!("there are {}", listed(names)),
+        (count, 0) => format!("none of the {count} names of the data is like it; {} is the first", listed(&names[..1])),
+    }
+}

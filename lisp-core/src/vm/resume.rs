@@ -1,0 +1,159 @@
+//! Going on with a run, until its end or something that its driver must do.
+
+use super::Effect;
+use super::exec::Exit;
+use super::machine::{Ending, Machine, Status, Step};
+use crate::cost;
+use crate::error::{Error, Reason};
+use crate::heap::{Fault, Res};
+
+impl Machine {
+    /// Runs until the end, an effect, or about `slice` more units of fuel.
+    pub fn resume(&mut self, slice: u64) -> Step {
+        match std::mem::replace(&mut self.status, Status::Idle) {
+            Status::Ready => {}
+            Status::Awaiting(effect) => return self.wait_for(effect),
+            Status::Ended(ending) => return Step::Done(ending),
+            Status::Idle => {
+                return Step::Done(Ending::Error(Box::new(Error::new(Reason::HostFault, "no program is loaded"))));
+            }
+        }
+        match self.compute(slice) {
+            Some(out) => self.conclude(out),
+            None => {
+                self.status = Status::Ready;
+                Step::Paused
+            }
+        }
+    }
+
+    /// Runs the dispatch loop, and compacts the heap for it. `None` when a compaction takes longer than one step.
+    fn compute(&mut self, slice: u64) -> Option<Res<Exit>> {
+        let heap = self.store.heap();
+        if heap.is_over() {
+            // By what the host took out or brought in since. The program asks for nothing.
+            self.compacting_for.get_or_insert(0);
+        }
+        heap.meter.set_slice(heap.spent().max(self.wanted).saturating_add(slice), self.fuel_ceiling());
+        let out = loop {
+            if let Some(bytes) = self.compacting_for
+                && !self.compact(bytes)?
+            {
+                break Err(Fault::Collect(bytes));
+            }
+            match self.store.enter(|h, state, _| state.run(h)) {
+                Err(Fault::Collect(bytes)) if self.may_compact() => self.compacting_for = Some(bytes),
+                out => break out,
+            }
+        };
+        self.collected_at = None;
+        Some(out)
+    }
+
+    /// What the driver is told of how the dispatch loop was left. A fault takes the fuel back to where its instruction
+    /// began.
+    fn conclude(&mut self, out: Res<Exit>) -> Step {
+        let ceiling = self.fuel_ceiling();
+        match out {
+            // The last instructions need not have looked at the ceiling.
+            Ok(_) if self.store.heap().spent() > ceiling => {
+                self.store.heap().meter.set_spent(ceiling);
+                let error = self.fuel_error();
+                self.finish(Ending::Error(Box::new(error)))
+            }
+            Ok(Exit::Effect(effect)) => self.wait_for(effect),
+            Ok(Exit::Done(ending)) => self.finish(ending),
+            Err(Fault::Pause(wanted)) if wanted <= ceiling => {
+                let mark = self.store.heap().meter.restart_fuel();
+                self.store.heap().meter.set_spent(mark);
+                self.wanted = wanted;
+                self.status = Status::Ready;
+                Step::Paused
+            }
+            Err(Fault::Pause(_)) => {
+                let mark = self.store.heap().meter.restart_fuel();
+                self.store.heap().meter.set_spent(mark.min(ceiling));
+                let error = self.fuel_error();
+                self.finish(Ending::Error(Box::new(error)))
+            }
+            Err(Fault::Clock) => {
+                let mark = self.store.heap().meter.restart_fuel();
+                self.clock_asked_at = self.store.heap().spent();
+                self.store.heap().meter.set_spent(mark);
+                self.wait_for(Effect::Clock)
+            }
+            Err(fault) => {
+                if let Fault::Collect(_) = fault {
+                    // How far an instruction came for which there is no room is not the same each time.
+                    let mark = self.store.heap().meter.restart_fuel();
+                    self.store.heap().meter.set_spent(mark + cost::INSTRUCTION);
+                }
+                let error = self.error_of(fault);
+                self.finish(Ending::Error(Box::new(error)))
+            }
+        }
+    }
+
+    /// Stops for an effect, until its driver has told the machine what came of it.
+    fn wait_for(&mut self, effect: Effect) -> Step {
+        self.status = Status::Awaiting(effect);
+        Step::Effect(effect)
+    }
+
+    /// Tells the time that the machine waits for, in milliseconds since 1970-01-01T00:00:00Z.
+    pub fn tell_time(&mut self, time: i64) {
+        if let Status::Awaiting(Effect::Clock) = self.status {
+            self.store.context().clock.tell(self.clock_asked_at, time);
+            self.status = Status::Ready;
+        }
+    }
+
+    /// How far the account of fuel may go.
+    pub(super) fn fuel_ceiling(&self) -> u64 {
+        self.settings.fuel.map_or(u64::MAX, |fuel| self.fuel_at_load.saturating_add(fuel))
+    }
+
+    /// Ends the run; the next [`Machine::resume`] says so.
+    pub(super) fn end(&mut self, ending: Ending) {
+        self.leave(&ending);
+        self.status = Status::Ended(ending);
+    }
+
+    /// Ends the run that is resumed.
+    fn finish(&mut self, ending: Ending) -> Step {
+        self.leave(&ending);
+        self.status = Status::Idle;
+        Step::Done(ending)
+    }
+
+    /// Leaves the program: a failed one changes nothing.
+    fn leave(&mut self, ending: &Ending) {
+        let (failed, undone) = (matches!(ending, Ending::Error(_)), matches!(ending, Ending::Error(_) | Ending::Fail));
+        // A compaction under way ends when somebody looks at the heap again, if anybody does.
+        self.compacting_for = None;
+        self.at_rest(|mut state| {
+            state.clear_calls();
+            if undone {
+                state.restore_definitions();
+            }
+            if failed {
+                state.clear_result();
+            }
+        });
+    }
+
+    /// The driver ends the run: deadline, cancelled. A run that has just ended well has failed then, and its
+    /// definitions are as they were before it.
+    pub fn stop(&mut self, error: Error) {
+        let error = self.place_error(error);
+        self.end(Ending::Error(Box::new(error)));
+    }
+
+    /// What the program came to is of no use to its host: the definitions are as they were before it.
+    pub fn undo(&mut self) {
+        self.at_rest(|mut state| {
+            state.restore_definitions();
+            state.clear_result();
+        });
+    }
+}
