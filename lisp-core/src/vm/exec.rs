@@ -1,14 +1,14 @@
 //! The dispatch loop. An instruction that fails has changed nothing: it can be run again.
 
-use super::Ending;
+use super::machine::Ending;
 use crate::builtins::{Imp, args, maps, numbers};
 use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Instr};
 use crate::context::Ctx;
 use crate::cost::{self, INSTRUCTION};
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, Map, Res, Value, Window};
+use crate::heap::{Fault, Heap, Map, Res, Value, Window};
 use crate::meter::{Fuel, METERED};
-use crate::stack::{Call, Code, Control, Effect, Frame, State, Unit, slot_on_stack};
+use crate::stack::{Call, Code, Control, Effect, Frame, NativeFn, State, Unit, slot_on_stack};
 
 /// Why the dispatch loop was left.
 pub(super) enum Exit {
@@ -34,18 +34,18 @@ impl<'h> State<'h> {
             let mut constants = unit.program.constants().values();
             let mut w = Window::open(&mut self.stack, base, &proto.code, pc, h.meter.left());
 
-            // Tells the heap what fuel is left. Before anything that may look at it or spend some.
-            macro_rules! settle {
+            // Tells the heap what fuel is left, before anything that may look at it or spend some.
+            macro_rules! sync_fuel {
                 () => {
                     if METERED {
                         h.meter.set_left(w.fuel())
                     }
                 };
             }
-            // What can fail goes through here: the instruction will be run again, from the same fuel.
-            macro_rules! attempt {
+            // For work that can fail: the instruction will be run again, from the same fuel.
+            macro_rules! fallible {
                 ($work:expr) => {{
-                    settle!();
+                    sync_fuel!();
                     h.meter.set_restart();
                     match $work {
                         Ok(value) => {
@@ -59,96 +59,17 @@ impl<'h> State<'h> {
                     }
                 }};
             }
-            // For work on the state itself: the window is closed meanwhile.
-            macro_rules! attempt_on_state {
-                ($work:expr) => {{
-                    settle!();
-                    h.meter.set_restart();
-                    let pc = w.pc(&proto.code);
-                    match $work {
-                        Ok(value) => {
-                            w = Window::open(&mut self.stack, base, &proto.code, pc, h.meter.left());
-                            value
-                        }
-                        Err(fault) => return Err(self.stopped(h, fault, pc)),
-                    }
-                }};
-            }
-            macro_rules! check_slice {
-                () => {
-                    if METERED && w.is_over() {
-                        settle!();
-                        let pc = w.pc(&proto.code);
-                        self.slice_over(h, pc)?;
-                        continue 'frame;
-                    }
-                };
-            }
-            macro_rules! jump {
-                ($off:expr) => {
-                    w.skip($off)
-                };
-            }
             // For what is rare: the loop is entered anew, so that it need not keep anything ready for the way back.
-            macro_rules! rare {
-                ($dst:expr, $work:expr) => {{
-                    settle!();
+            macro_rules! slow_path {
+                (|$next:ident| $work:expr) => {{
+                    sync_fuel!();
                     h.meter.set_restart();
-                    let (pc, to) = (w.pc(&proto.code), base + $dst as usize);
-                    let came_to = $work;
-                    self.settle_rare(h, came_to, to, pc)?;
-                    continue 'frame;
+                    let $next = w.pc(&proto.code);
+                    match $work? {
+                        Some(effect) => return Ok(Exit::Effect(effect)),
+                        None => continue 'frame,
+                    }
                 }};
-            }
-            // Integers that fit and floats here, everything else in the built-in.
-            macro_rules! arithmetic {
-                ($dst:expr, $a:expr, $b:expr, $checked:ident, $float:tt, $slow:path) => {
-                    match (w.get($a), w.get($b)) {
-                        (&Value::Int(x), &Value::Int(y)) => match x.$checked(y) {
-                            Some(value) => w.set($dst, Value::Int(value)),
-                            None => rare!($dst, $slow(h, Value::Int(x), Value::Int(y))),
-                        },
-                        (&Value::Float(x), &Value::Float(y)) => w.set($dst, Value::Float(x $float y)),
-                        (&Value::Int(x), &Value::Float(y)) => w.set($dst, Value::Float(x as f64 $float y)),
-                        (&Value::Float(x), &Value::Int(y)) => w.set($dst, Value::Float(x $float y as f64)),
-                        (&a, &b) => rare!($dst, $slow(h, a, b)),
-                    }
-                };
-            }
-            macro_rules! holds_int {
-                ($op:expr, $a:expr, $imm:expr) => {
-                    match *w.get($a) {
-                        Value::Int(a) => $op.holds(a.cmp(&i64::from($imm))),
-                        a => attempt!(compare(h, $op, a, Value::Int(i64::from($imm)))),
-                    }
-                };
-            }
-            macro_rules! holds {
-                ($op:expr, $a:expr, $b:expr) => {
-                    match (w.get($a), w.get($b)) {
-                        (&Value::Int(a), &Value::Int(b)) => $op.holds(a.cmp(&b)),
-                        (&Value::Float(a), &Value::Float(b)) => a.partial_cmp(&b).is_some_and(|order| $op.holds(order)),
-                        (&a, &b) => attempt!(compare(h, $op, a, b)),
-                    }
-                };
-            }
-            // Where a call that has been made leads.
-            macro_rules! follow {
-                ($called:expr, $dst:expr) => {
-                    match $called {
-                        Control::Value(value) => w.set($dst, value),
-                        Control::Frame | Control::Call(_) => {
-                            let pc = w.pc(&proto.code);
-                            self.save_caller_pc(pc);
-                            continue 'frame;
-                        }
-                        Control::Effect(effect) => {
-                            let pc = w.pc(&proto.code);
-                            self.save_pc(pc);
-                            return Ok(Exit::Effect(effect));
-                        }
-                    }
-                };
             }
             loop {
                 let instr = w.fetch();
@@ -169,7 +90,7 @@ impl<'h> State<'h> {
                     Instr::SelfFn { dst } => {
                         let value = match closure {
                             Some(c) => Value::Closure(c),
-                            None => attempt!(h.closure(unit.id, proto, std::iter::empty())),
+                            None => fallible!(h.closure(unit.id, proto, std::iter::empty())),
                         };
                         w.set(dst, value);
                     }
@@ -181,7 +102,7 @@ impl<'h> State<'h> {
                     Instr::Global { dst, g } => {
                         let value = &self.globals[unit.links[g as usize]];
                         if let Value::Unset = value {
-                            attempt!(Err(unbound(unit, g)));
+                            fallible!(Err(unbound(unit, g)));
                         }
                         w.set(dst, *value);
                     }
@@ -192,106 +113,131 @@ impl<'h> State<'h> {
                     Instr::Define { src, g } => self.globals[unit.links[g as usize]] = *w.get(src),
                     Instr::JumpDefined { g, off } => {
                         if !matches!(self.globals[unit.links[g as usize]], Value::Unset) {
-                            jump!(off);
+                            w.skip(off);
                         }
                     }
                     Instr::VarName { dst, g } => {
-                        let name = attempt!(h.text(&unit.program.globals()[g as usize]));
+                        let name = fallible!(h.text(&unit.program.globals()[g as usize]));
                         w.set(dst, Value::Var(name));
                     }
-                    Instr::Jump { off } => jump!(off),
+                    Instr::Jump { off } => w.skip(off),
                     Instr::Repeat { off } => {
-                        check_slice!();
-                        jump!(off);
+                        if METERED && w.is_over() {
+                            slow_path!(|next| self.slice_over(h, next));
+                        }
+                        w.skip(off);
                     }
                     Instr::Loop { counter, off } => {
-                        check_slice!();
+                        if METERED && w.is_over() {
+                            slow_path!(|next| self.slice_over(h, next));
+                        }
                         let round = match *w.get(counter) {
                             Value::Int(n) => n + 1,
                             _ => 1,
                         };
                         if round.cast_unsigned() > self.loop_limit && !unit.prelude {
-                            attempt!(Err(loop_limit(self.loop_limit)));
+                            fallible!(Err(loop_limit(self.loop_limit)));
                         }
                         w.set(counter, Value::Int(round));
-                        jump!(off);
+                        w.skip(off);
                     }
                     Instr::JumpFalse { src, off } => {
                         if !w.get(src).truthy() {
-                            jump!(off);
+                            w.skip(off);
                         }
                     }
                     Instr::JumpTrue { src, off } => {
                         if w.get(src).truthy() {
-                            jump!(off);
+                            w.skip(off);
                         }
                     }
                     Instr::JumpSome { src, off } => {
                         if !w.get(src).is_nil() {
-                            jump!(off);
+                            w.skip(off);
                         }
                     }
                     Instr::JumpSet { src, off } => {
                         if !matches!(w.get(src), Value::Unset) {
-                            jump!(off);
+                            w.skip(off);
                         }
                     }
                     Instr::JumpUnless { op, a, b, off } => {
-                        if !holds!(op, a, b) {
-                            jump!(i32::from(off));
+                        let holds = match fast_compare(op, w.get(a), w.get(b)) {
+                            Some(holds) => holds,
+                            None => fallible!(compare(h, op, *w.get(a), *w.get(b))),
+                        };
+                        if !holds {
+                            w.skip(off.into());
                         }
                     }
                     Instr::JumpUnlessInt { op, a, imm, off } => {
-                        if !holds_int!(op, a, imm) {
-                            jump!(i32::from(off));
+                        let holds = match *w.get(a) {
+                            Value::Int(a) => op.holds(a.cmp(&imm.into())),
+                            a => fallible!(compare(h, op, a, Value::Int(imm.into()))),
+                        };
+                        if !holds {
+                            w.skip(off.into());
                         }
                     }
                     Instr::Compare { op, dst, a, b } => {
-                        let holds = holds!(op, a, b);
+                        let holds = match fast_compare(op, w.get(a), w.get(b)) {
+                            Some(holds) => holds,
+                            None => fallible!(compare(h, op, *w.get(a), *w.get(b))),
+                        };
                         w.set(dst, Value::Bool(holds));
                     }
                     Instr::CompareInt { op, dst, a, imm } => {
-                        let holds = holds_int!(op, a, imm);
+                        let holds = match *w.get(a) {
+                            Value::Int(a) => op.holds(a.cmp(&imm.into())),
+                            a => fallible!(compare(h, op, a, Value::Int(imm.into()))),
+                        };
                         w.set(dst, Value::Bool(holds));
                     }
-                    Instr::Add { dst, a, b } => arithmetic!(dst, a, b, checked_add, +, numbers::add),
-                    Instr::Sub { dst, a, b } => arithmetic!(dst, a, b, checked_sub, -, numbers::sub),
-                    Instr::Mul { dst, a, b } => arithmetic!(dst, a, b, checked_mul, *, numbers::mul),
-                    Instr::AddInt { name, dst, a, imm } => {
-                        let a = w.get(a);
-                        if let Value::Int(x) = *a
-                            && let Some(sum) = x.checked_add(i64::from(imm))
-                        {
-                            w.set(dst, Value::Int(sum));
-                        } else {
-                            let a = *a;
-                            rare!(dst, add_int(h, name, a, imm));
+                    Instr::Add { dst, a, b } => {
+                        if !fast_arithmetic(&mut w, [dst, a, b], i64::checked_add, |x, y| x + y) {
+                            slow_path!(|next| self.arithmetic(h, numbers::add, base, [dst, a, b], next));
                         }
                     }
+                    Instr::Sub { dst, a, b } => {
+                        if !fast_arithmetic(&mut w, [dst, a, b], i64::checked_sub, |x, y| x - y) {
+                            slow_path!(|next| self.arithmetic(h, numbers::sub, base, [dst, a, b], next));
+                        }
+                    }
+                    Instr::Mul { dst, a, b } => {
+                        if !fast_arithmetic(&mut w, [dst, a, b], i64::checked_mul, |x, y| x * y) {
+                            slow_path!(|next| self.arithmetic(h, numbers::mul, base, [dst, a, b], next));
+                        }
+                    }
+                    Instr::AddInt { name, dst, a, imm } => match *w.get(a) {
+                        Value::Int(x) if let Some(sum) = x.checked_add(imm.into()) => w.set(dst, Value::Int(sum)),
+                        _ => slow_path!(|next| self.add_int(h, name, base, [dst, a], imm, next)),
+                    },
                     Instr::Key { dst, src, k } => {
-                        let found = attempt!(maps::key_of(h, *w.get(src), constants[k as usize]));
+                        let found = fallible!(maps::key_of(h, *w.get(src), constants[k as usize]));
                         w.set(dst, found.unwrap_or(Value::Nil));
                     }
                     Instr::KeyUnset { dst, src, k } => {
-                        let found = attempt!(maps::key_of(h, *w.get(src), constants[k as usize]));
+                        let found = fallible!(maps::key_of(h, *w.get(src), constants[k as usize]));
                         w.set(dst, found.unwrap_or(Value::Unset));
                     }
                     Instr::CallBuiltin { argc, dst, base: row, id } => {
-                        check_slice!();
+                        if METERED && w.is_over() {
+                            slow_path!(|next| self.slice_over(h, next));
+                        }
                         match id.row().imp {
                             Imp::Native(f) => {
-                                let value = attempt!(f(h, w.row(row, argc as usize)));
+                                let value = fallible!(f(h, w.row(row, argc as usize)));
                                 w.set(dst, value);
                             }
                             Imp::Calling(_) | Imp::Prelude => {
-                                let (at, ret) = (base + row as usize, slot_on_stack(base + dst as usize));
-                                let called = attempt_on_state!(self.call_row(h, id, at, argc.into(), ret));
-                                follow!(called, dst);
+                                slow_path!(|next| self.call_builtin(h, id, base, [dst, row], argc.into(), next))
                             }
                         }
                     }
                     Instr::Call { dst, base: row, argc } => {
-                        check_slice!();
+                        if METERED && w.is_over() {
+                            slow_path!(|next| self.slice_over(h, next));
+                        }
                         let (at, ret) = (base + row as usize, slot_on_stack(base + dst as usize));
                         // The usual call, of a function of the program with as many arguments as it takes.
                         if let Value::Closure(c) = *w.get(row)
@@ -313,93 +259,76 @@ impl<'h> State<'h> {
                             w = Window::open(&mut self.stack, base, &proto.code, 0, fuel);
                             continue;
                         }
-                        let call = Call::new(at, argc as usize, ret);
-                        follow!(attempt_on_state!(self.call(h, call)), dst);
+                        slow_path!(|next| self.make_call(h, Call::new(at, argc as usize, ret), next));
                     }
                     Instr::Return { src } => {
                         let value = *w.get(src);
                         let [.., below, done] = self.frames.as_slice() else {
-                            settle!();
-                            self.frames.clear();
-                            self.result = value;
-                            return Ok(Exit::Done(Ending::Value));
+                            sync_fuel!();
+                            return Ok(self.finish_run(value));
                         };
-                        let (&Frame { code, base: caller, .. }, dst) = (below, done.dst);
-                        let (u, p, c, pc) = match code {
-                            Code::Lisp { unit, proto, closure, pc } => (unit, proto, closure, pc),
-                            Code::Native { native, .. } => {
-                                let fuel = w.fuel();
-                                if let Some(left) = fuel.less(Fuel::ONE)
-                                    && (native.next_call)(self, &value)
-                                {
-                                    w = Window::open(&mut self.stack, base, &proto.code, 0, left);
-                                    continue;
+                        let (&Frame { code, base: caller, .. }, dst, fuel) = (below, done.dst, w.fuel());
+                        match code {
+                            Code::Lisp { unit: u, proto: p, closure: c, pc } => {
+                                self.frames.pop();
+                                self.stack[dst as usize] = value;
+                                if !std::ptr::eq(unit, u) {
+                                    unit = u;
+                                    constants = unit.program.constants().values();
                                 }
-                                h.meter.set_left(fuel);
-                                self.finish_frame(value);
-                                continue 'frame;
+                                (proto, closure, base) = (p, c, caller as usize);
+                                w = Window::open(&mut self.stack, base, &proto.code, pc as usize, fuel);
                             }
-                        };
-                        let fuel = w.fuel();
-                        self.frames.pop();
-                        self.stack[dst as usize] = value;
-                        if !std::ptr::eq(unit, u) {
-                            unit = u;
-                            constants = unit.program.constants().values();
+                            Code::Native { native, .. } => match self.return_to_native(h, native, value, fuel) {
+                                Some(left) => w = Window::open(&mut self.stack, base, &proto.code, 0, left),
+                                None => continue 'frame,
+                            },
                         }
-                        (proto, closure, base) = (p, c, caller as usize);
-                        w = Window::open(&mut self.stack, base, &proto.code, pc as usize, fuel);
                     }
                     Instr::StopReturn { src } => {
-                        settle!();
-                        h.meter.set_restart();
-                        let (value, pc) = (*w.get(src), w.pc(&proto.code));
-                        // The fuel may have run out before it: then this is the place.
-                        self.save_pc(pc - 1);
-                        let left = self.leave("return", value).map(|()| Exit::Done(Ending::Return));
-                        return left.map_err(|fault| self.stopped(h, fault, pc));
+                        sync_fuel!();
+                        let (value, next) = (*w.get(src), w.pc(&proto.code));
+                        return self.stop(h, Ending::Return, value, next);
                     }
                     Instr::StopFail { src } => {
-                        settle!();
-                        h.meter.set_restart();
-                        let (value, pc) = (*w.get(src), w.pc(&proto.code));
-                        // The fuel may have run out before it: then this is the place.
-                        self.save_pc(pc - 1);
-                        let left = self.leave("fail", value).map(|()| Exit::Done(Ending::Fail));
-                        return left.map_err(|fault| self.stopped(h, fault, pc));
+                        sync_fuel!();
+                        let (value, next) = (*w.get(src), w.pc(&proto.code));
+                        return self.stop(h, Ending::Fail, value, next);
                     }
                     Instr::Closure { dst, proto: inner, base: row } => {
                         let inner = &unit.program.protos()[inner as usize];
                         let captured = w.row_of(row, inner.captures as usize).iter().copied();
-                        let value = attempt!(h.closure(unit.id, inner, captured));
+                        let value = fallible!(h.closure(unit.id, inner, captured));
                         w.set(dst, value);
                     }
                     Instr::Vector { dst, base: row, n } => {
-                        let value = attempt!(h.vector(w.row(row, n as usize)));
+                        let value = fallible!(h.vector(w.row(row, n as usize)));
                         w.set(dst, value);
                     }
                     Instr::Map { dst, base: row, n } => {
                         let pairs = w.row(row, n as usize).chunks_exact(2).map(|p| (p[0], p[1]));
-                        let value = attempt!(h.map(pairs));
+                        let value = fallible!(h.map(pairs));
                         w.set(dst, value);
                     }
                     Instr::Record { dst, base: row, k } => {
                         if let Value::Map(model) = constants[k as usize] {
-                            let value = attempt!(record(h, model, w.row_of(row, model.len())));
+                            let value = fallible!(record(h, model, w.row_of(row, model.len())));
                             w.set(dst, value);
                         }
                     }
                     Instr::Set { dst, base: row, n } => {
-                        let value = attempt!(h.set(w.row(row, n as usize).iter().copied()));
+                        let value = fallible!(h.set(w.row(row, n as usize).iter().copied()));
                         w.set(dst, value);
                     }
                     Instr::Walk { base: row, src } => {
-                        let items = attempt!(walk(h, *w.get(src)));
+                        let items = fallible!(walk(h, *w.get(src)));
                         w.set(row, items);
                         w.set(row + 1, Value::Int(0));
                     }
                     Instr::Next { base: row, off } => {
-                        check_slice!();
+                        if METERED && w.is_over() {
+                            slow_path!(|next| self.slice_over(h, next));
+                        }
                         let next = match (w.get(row), w.get(row + 1)) {
                             (Value::Vector(items), &Value::Int(i)) => {
                                 let item = usize::try_from(i).ok().and_then(|i| items.get(i));
@@ -412,35 +341,35 @@ impl<'h> State<'h> {
                                 w.set(row + 1, Value::Int(i));
                                 w.set(row + 2, item);
                             }
-                            None => jump!(off),
+                            None => w.skip(off),
                         }
                     }
                     Instr::Collect { dst } => {
-                        let builder = attempt!(h.vec_builder(8));
+                        let builder = fallible!(h.vec_builder(8));
                         w.set(dst, Value::VecBuilder(builder));
                     }
                     Instr::Push { builder, src } => {
                         if let Value::VecBuilder(builder) = *w.get(builder) {
-                            attempt!(builder.push(h, *w.get(src)));
+                            fallible!(builder.push(h, *w.get(src)));
                         }
                     }
                     Instr::Finish { dst, builder } => {
                         if let Value::VecBuilder(builder) = *w.get(builder) {
-                            let value = attempt!(builder.finish(h));
+                            let value = fallible!(builder.finish(h));
                             w.set(dst, value);
                         }
                     }
                     Instr::SeqArg { dst, src } => {
                         let value = *w.get(src);
                         if !matches!(value, Value::Vector(_) | Value::Nil) {
-                            attempt!(Err(destructure("a vector or nil", value)));
+                            fallible!(Err(destructure("a vector or nil", value)));
                         }
                         w.set(dst, value);
                     }
                     Instr::MapArg { dst, src } => {
                         let value = *w.get(src);
                         if !matches!(value, Value::Map(_) | Value::Nil) {
-                            attempt!(Err(destructure("a map or nil", value)));
+                            fallible!(Err(destructure("a map or nil", value)));
                         }
                         w.set(dst, value);
                     }
@@ -453,22 +382,22 @@ impl<'h> State<'h> {
                     }
                     Instr::Rest { dst, src, index } => {
                         let value = match *w.get(src) {
-                            Value::Vector(v) => attempt!(h.slice(v, index as usize, v.len())),
-                            _ => attempt!(h.vector(&[])),
+                            Value::Vector(v) => fallible!(h.slice(v, index as usize, v.len())),
+                            _ => fallible!(h.vector(&[])),
                         };
                         w.set(dst, value);
                     }
-                    Instr::Seq { dst, src } => match attempt!(walk(h, *w.get(src))) {
+                    Instr::Seq { dst, src } => match fallible!(walk(h, *w.get(src))) {
                         Value::Vector(v) if !v.is_empty() => w.set(dst, Value::Vector(v)),
                         _ => w.set(dst, Value::Nil),
                     },
                     Instr::KeywordArgs { dst, src } => {
-                        let value = attempt!(keyword_args(h, *w.get(src)));
+                        let value = fallible!(keyword_args(h, *w.get(src)));
                         w.set(dst, value);
                     }
                     Instr::IsNil { dst, src } => w.set(dst, Value::Bool(w.get(src).is_nil())),
                     Instr::IsCase { dst, src, k } => {
-                        let same = attempt!(h.equal(*w.get(src), constants[k as usize]));
+                        let same = fallible!(h.equal(*w.get(src), constants[k as usize]));
                         w.set(dst, Value::Bool(same));
                     }
                 }
@@ -476,24 +405,131 @@ impl<'h> State<'h> {
         }
     }
 
-    /// Stores what a rare case came to and notes where to go on.
+    /// Stores the value of the instruction before `next`.
     #[cold]
-    fn settle_rare(&mut self, h: &Ctx, came_to: Res<Value<'h>>, to: usize, next: usize) -> Res<()> {
-        self.stack[to] = came_to.map_err(|fault| self.stopped(h, fault, next))?;
+    fn finish_slow(&mut self, h: &Ctx, value: Res<Value<'h>>, to: usize, next: usize) -> Res<Option<Effect>> {
+        self.stack[to] = value.map_err(|fault| self.stopped(h, fault, next))?;
         self.save_pc(next);
-        Ok(())
+        Ok(None)
+    }
+
+    /// Arithmetic with other numbers than the loop knows.
+    #[cold]
+    fn arithmetic(
+        &mut self,
+        h: &'h Ctx,
+        f: fn(&'h Heap, Value<'h>, Value<'h>) -> Res<Value<'h>>,
+        base: usize,
+        [dst, a, b]: [u16; 3],
+        next: usize,
+    ) -> Res<Option<Effect>> {
+        let [dst, a, b] = [dst, a, b].map(|register| base + register as usize);
+        self.finish_slow(h, f(h, self.stack[a], self.stack[b]), dst, next)
+    }
+
+    /// `(+ a n)` and its like with another number than the loop knows.
+    #[cold]
+    fn add_int(
+        &mut self,
+        h: &'h Ctx,
+        name: ArithName,
+        base: usize,
+        [dst, a]: [u16; 2],
+        imm: i16,
+        next: usize,
+    ) -> Res<Option<Effect>> {
+        let (a, n) = (self.stack[base + a as usize], i64::from(imm));
+        let sum = match name {
+            ArithName::Plus => numbers::add(h, a, Value::Int(n)),
+            ArithName::Minus => numbers::sub(h, a, Value::Int(-n)),
+            ArithName::Inc => numbers::inc(h, a),
+            ArithName::Dec => numbers::dec(h, a),
+        };
+        self.finish_slow(h, sum, base + dst as usize, next)
+    }
+
+    /// Makes the call of the instruction before `next`.
+    fn make_call(&mut self, h: &'h Ctx, call: Call, next: usize) -> Res<Option<Effect>> {
+        match self.call(h, call).map_err(|fault| self.stopped(h, fault, next))? {
+            Control::Value(value) => {
+                self.stack[call.dst as usize] = value;
+                self.save_pc(next);
+            }
+            Control::Frame | Control::Call(_) => self.save_caller_pc(next),
+            Control::Effect(effect) => {
+                self.save_pc(next);
+                return Ok(Some(effect));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Calls a built-in with the arguments in the registers from `row` on. Calls have the function in front of the
+    /// arguments, so these are laid out again above the frame.
+    fn call_builtin(
+        &mut self,
+        h: &'h Ctx,
+        id: BuiltinId,
+        base: usize,
+        [dst, row]: [u16; 2],
+        argc: usize,
+        next: usize,
+    ) -> Res<Option<Effect>> {
+        let Some(&Frame { code: Code::Lisp { proto, .. }, .. }) = self.frames.last() else { return Ok(None) };
+        let (first, at) = (base + row as usize, base + proto.code.registers());
+        self.ensure(h, at + 1 + argc).map_err(|fault| self.stopped(h, fault, next))?;
+        self.stack[at] = Value::Builtin(id);
+        self.stack.copy_within(first..first + argc, at + 1);
+        self.make_call(h, Call::new(at, argc, slot_on_stack(base + dst as usize)), next)
     }
 
     /// At the end of a slice the run pauses, or the instruction before `next` is done again with more fuel.
     #[cold]
-    fn slice_over(&mut self, h: &'h Ctx, next: usize) -> Res<()> {
-        h.meter.set_restart();
+    fn slice_over(&mut self, h: &'h Ctx, next: usize) -> Res<Option<Effect>> {
         if let Err(fault) = h.meter.pause_or_go_on() {
             return Err(self.stopped(h, fault, next));
         }
         h.meter.set_spent(h.spent() - INSTRUCTION);
         self.save_pc(next - 1);
-        Ok(())
+        Ok(None)
+    }
+
+    /// A function has returned to a native one. Returns the fuel that is left when its frame begins anew, with the next call
+    /// of the native function; otherwise the frame is gone.
+    #[inline(never)]
+    fn return_to_native(&mut self, h: &Ctx, native: &'static NativeFn, value: Value<'h>, fuel: Fuel) -> Option<Fuel> {
+        let left = fuel.less(Fuel::ONE);
+        if left.is_some() && (native.next_call)(self, &value) {
+            return left;
+        }
+        h.meter.set_left(fuel);
+        self.finish_frame(value);
+        None
+    }
+
+    /// The outermost function has returned.
+    #[cold]
+    fn finish_run(&mut self, value: Value<'h>) -> Exit {
+        self.frames.clear();
+        self.result = value;
+        Exit::Done(Ending::Value)
+    }
+
+    /// Ends the program with a value, at the instruction before `next`. A worker has to return one: it cannot end the
+    /// program.
+    #[cold]
+    fn stop(&mut self, h: &'h Ctx, ending: Ending, value: Value<'h>, next: usize) -> Res<Exit> {
+        h.meter.set_restart();
+        // The fuel may have run out before it: then this is the place.
+        self.save_pc(next - 1);
+        if self.worker {
+            let name = if let Ending::Return = ending { "return" } else { "fail" };
+            let error = Error::new(Reason::RuntimeError, format!("{name} cannot stand inside pmap or pcalls"))
+                .hint("answer a value, and return after the parallel call");
+            return Err(self.stopped(h, error.into(), next));
+        }
+        self.result = value;
+        Ok(Exit::Done(ending))
     }
 
     /// Notes where the run stands after a fault: at the instruction before `next`, with the fuel that it was charged
@@ -512,17 +548,6 @@ impl<'h> State<'h> {
         }
     }
 
-    /// Ends the program with a value. A parallel call must answer: it cannot end the program.
-    fn leave(&mut self, name: &str, value: Value<'h>) -> Res<()> {
-        if self.worker {
-            return Err(Error::new(Reason::RuntimeError, format!("{name} cannot stand inside pmap or pcalls"))
-                .hint("answer a value, and return after the parallel call")
-                .into());
-        }
-        self.result = value;
-        Ok(())
-    }
-
     /// Notes where the caller goes on, beneath the frame that was just pushed.
     fn save_caller_pc(&mut self, at: usize) {
         let below = self.frames.len().wrapping_sub(2);
@@ -530,22 +555,46 @@ impl<'h> State<'h> {
             *pc = Bytecode::place(at);
         }
     }
+}
 
-    /// Calls a built-in whose arguments begin at slot `first`. Calls have the function in front of them, so the
-    /// arguments are laid out again above.
-    fn call_row(&mut self, h: &'h Ctx, id: BuiltinId, first: usize, argc: usize, dst: u32) -> Res<Control<'h>> {
-        let Some(&Frame { code: Code::Lisp { proto, .. }, base, .. }) = self.frames.last() else {
-            return Ok(Control::Value(Value::Nil));
-        };
-        let at = base as usize + proto.code.registers();
-        self.ensure(h, at + 1 + argc)?;
-        self.stack[at] = Value::Builtin(id);
-        self.stack.copy_within(first..first + argc, at + 1);
-        self.call(h, Call::new(at, argc, dst))
+/// Does a comparison of two integers or two floats hold? `None` for anything else.
+#[inline(always)]
+fn fast_compare(op: Cmp, a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
+    match (a, b) {
+        (Value::Int(a), Value::Int(b)) => Some(op.holds(a.cmp(b))),
+        (Value::Float(a), Value::Float(b)) => Some(a.partial_cmp(b).is_some_and(|order| op.holds(order))),
+        _ => None,
     }
 }
 
-/// A comparison of other things than two integers.
+/// R[dst] = R[a] op R[b] for integers, when the result fits, and floats. Returns false, with nothing changed, for anything
+/// else.
+#[inline(always)]
+#[expect(clippy::cast_precision_loss, reason = "an integer is the float next to it where it meets one")]
+fn fast_arithmetic(
+    w: &mut Window<'_, '_>,
+    [dst, a, b]: [u16; 3],
+    int: impl FnOnce(i64, i64) -> Option<i64>,
+    float: impl FnOnce(f64, f64) -> f64,
+) -> bool {
+    let value = match (w.get(a), w.get(b)) {
+        (&Value::Int(x), &Value::Int(y)) => match int(x, y) {
+            Some(value) => {
+                w.set(dst, Value::Int(value));
+                return true;
+            }
+            None => return false,
+        },
+        (&Value::Float(x), &Value::Float(y)) => float(x, y),
+        (&Value::Int(x), &Value::Float(y)) => float(x as f64, y),
+        (&Value::Float(x), &Value::Int(y)) => float(x, y as f64),
+        _ => return false,
+    };
+    w.set(dst, Value::Float(value));
+    true
+}
+
+/// A comparison of anything.
 #[cold]
 fn compare<'h>(h: &'h Ctx, op: Cmp, a: Value<'h>, b: Value<'h>) -> Res<bool> {
     match op {
@@ -554,16 +603,6 @@ fn compare<'h>(h: &'h Ctx, op: Cmp, a: Value<'h>, b: Value<'h>) -> Res<bool> {
         Cmp::Le => numbers::less_eq(h, a, b),
         Cmp::Gt => numbers::greater(h, a, b),
         Cmp::Ge => numbers::greater_eq(h, a, b),
-    }
-}
-
-#[cold]
-fn add_int<'h>(h: &'h Ctx, name: ArithName, a: Value<'h>, imm: i16) -> Res<Value<'h>> {
-    match name {
-        ArithName::Plus => numbers::add(h, a, Value::Int(i64::from(imm))),
-        ArithName::Minus => numbers::sub(h, a, Value::Int(-i64::from(imm))),
-        ArithName::Inc => numbers::inc(h, a),
-        ArithName::Dec => numbers::dec(h, a),
     }
 }
 
