@@ -4,17 +4,16 @@ use super::analyze::{self, Free};
 use super::codegen;
 use crate::code::{Instr, Proto};
 use crate::error::{Error, Span};
-use crate::heap::Frozen;
+use crate::stack::Compiled;
 use crate::syntax::{self, Pace, ReadLimits};
+use std::sync::Arc;
 
 /// A compiled program. Compiled once, run many times, on any thread.
 #[derive(Debug)]
 pub struct Program {
     source: Box<str>,
     limits: ReadLimits,
-    protos: Vec<Proto>,
-    constants: Frozen,
-    globals: Vec<Box<str>>,
+    code: Arc<Compiled>,
     free: Vec<Free>,
     tools: Vec<Box<str>>,
     patterns: Vec<Box<str>>,
@@ -60,9 +59,7 @@ impl Program {
         Ok(Program {
             source: source.into(),
             limits: *limits,
-            protos: code.protos,
-            constants: code.constants,
-            globals: analysis.globals,
+            code: Arc::new(Compiled { protos: code.protos, constants: code.constants, globals: analysis.globals }),
             free: analysis.free,
             tools: analysis.tools,
             patterns: analysis.patterns,
@@ -81,12 +78,12 @@ impl Program {
 
     /// The data that the program names as `data/name`, without the prefix.
     pub fn data_names(&self) -> impl Iterator<Item = &str> {
-        self.globals.iter().filter_map(|g| g.strip_prefix("data/"))
+        self.code.globals.iter().filter_map(|g| g.strip_prefix("data/"))
     }
 
     /// Where the data of a number among the definitions is read first.
     pub(crate) fn place_of_data(&self, global: usize) -> Option<Span> {
-        self.protos.iter().find_map(|proto| {
+        self.code.protos.iter().find_map(|proto| {
             let reads = |instr: &Instr| matches!(*instr, Instr::Data { g, .. } if g as usize == global);
             proto.spans.get(proto.code.instrs().iter().position(reads)?).copied()
         })
@@ -94,21 +91,16 @@ impl Program {
 
     /// About how many bytes the compiled program takes.
     pub fn bytes(&self) -> usize {
-        let code: usize = self.protos.iter().map(|p| p.code.instrs().len() * 16 + std::mem::size_of::<Proto>()).sum();
-        let names: usize = self.globals.iter().chain(&self.tools).chain(&self.patterns).map(|n| n.len() + 16).sum();
-        self.source.len() + code + names + self.constants.bytes()
+        let code: usize =
+            self.code.protos.iter().map(|p| p.code.instrs().len() * 16 + std::mem::size_of::<Proto>()).sum();
+        let names: usize =
+            self.code.globals.iter().chain(&self.tools).chain(&self.patterns).map(|n| n.len() + 16).sum();
+        self.source.len() + code + names + self.code.constants.bytes()
     }
 
-    pub(crate) fn protos(&self) -> &[Proto] {
-        &self.protos
-    }
-
-    pub(crate) fn constants(&self) -> &Frozen {
-        &self.constants
-    }
-
-    pub(crate) fn globals(&self) -> &[Box<str>] {
-        &self.globals
+    /// What its runs work with.
+    pub(crate) fn code(&self) -> &Arc<Compiled> {
+        &self.code
     }
 
     /// The regular expressions that are written in the program.

@@ -75,11 +75,6 @@ impl<R: Trace> Store<R> {
         self.pinned.len() - 1
     }
 
-    /// The things that are kept alive.
-    pub(crate) fn pinned(&self) -> Pinned<'_> {
-        Pinned(&self.pinned)
-    }
-
     /// The context, from outside: it gives no values.
     pub(crate) fn context(&self) -> &R::Context {
         &self.context

@@ -1,16 +1,17 @@
 //! The state of a run while it computes: the value stack, the frames, the definitions. The rooms above it, `vm` and
 //! `natives`, push frames here and take values off; this one knows neither.
 
+mod compiled;
 mod control;
 mod frame;
 mod native_fn;
 mod native_frame;
-pub(crate) mod prelude;
 mod roots;
 mod slots;
 mod unit;
 mod units;
 
+pub(crate) use compiled::Compiled;
 pub use control::Effect;
 pub(crate) use control::{Call, Control};
 pub(crate) use frame::{Code, Frame};
@@ -44,12 +45,12 @@ pub(crate) struct State<'h> {
 }
 
 impl<'h> State<'h> {
-    pub(crate) fn new(loop_limit: u64) -> Self {
+    pub(crate) fn new(loop_limit: u64, units: Units<'h>) -> Self {
         State {
             stack: Vec::new(),
             frames: Vec::new(),
             globals: Vec::new(),
-            units: Units::default(),
+            units,
             saved_globals: Vec::new(),
             pending: None,
             result: Value::Nil,

@@ -1,13 +1,13 @@
 //! A program that a machine has loaded.
 
+use super::compiled::Compiled;
 use crate::code::ProgramId;
-use crate::compile::Program;
 use std::sync::Arc;
 
 /// A program loaded into a machine: its definitions are linked to the machine's.
 #[derive(Debug)]
 pub(crate) struct Unit {
-    pub(crate) program: Arc<Program>,
+    pub(crate) code: Arc<Compiled>,
     /// What closures over its functions call it by.
     pub(crate) id: ProgramId,
     /// What errors in it call it by.

@@ -1,24 +1,32 @@
 //! The programs that a machine has loaded.
 
-use super::prelude;
 use super::unit::Unit;
 use crate::code::ProgramId;
 
 /// The programs that a machine has loaded, by number. Workers have a copy of their caller's.
-#[derive(Clone, Default)]
-pub(crate) struct Units<'h>(Vec<&'h Unit>);
+#[derive(Clone)]
+pub(crate) struct Units<'h> {
+    loaded: Vec<&'h Unit>,
+    /// Finds a program that every machine has.
+    shared: fn(ProgramId) -> Option<&'static Unit>,
+}
 
 impl<'h> Units<'h> {
+    /// No programs but those that every machine has, which `shared` finds.
+    pub(crate) fn new(shared: fn(ProgramId) -> Option<&'static Unit>) -> Self {
+        Units { loaded: Vec::new(), shared }
+    }
+
     /// The number for the next program.
     pub(crate) fn next(&self) -> ProgramId {
         // Each takes far more than one byte of memory.
-        ProgramId(u32::try_from(self.0.len()).unwrap_or(u32::MAX - 1))
+        ProgramId(u32::try_from(self.loaded.len()).unwrap_or(u32::MAX - 1))
     }
 
     /// Adds the program that has the next number.
     pub(crate) fn add(&mut self, unit: &'h Unit) {
         debug_assert_eq!(unit.id, self.next());
-        self.0.push(unit);
+        self.loaded.push(unit);
     }
 
     /// The program of a number, which is most often the one that is `running`. `None` for a number that no closure has.
@@ -30,9 +38,9 @@ impl<'h> Units<'h> {
     /// The program of a number; `None` for a number that no closure has.
     #[inline]
     pub(crate) fn get(&self, id: ProgramId) -> Option<&'h Unit> {
-        match self.0.get(id.0 as usize) {
+        match self.loaded.get(id.0 as usize) {
             Some(unit) => Some(unit),
-            None => prelude::unit(id),
+            None => (self.shared)(id),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Calling any value that can be called.
 
+use super::prelude;
 use crate::builtins::{Imp, args, maps};
 use crate::code::Proto;
 use crate::context::Ctx;
 use crate::error::{Error, Reason};
 use crate::heap::{Closure, Fault, Res, Value};
 use crate::natives;
-use crate::stack::{Call, Code, Control, Effect, Frame, NativeFn, State, Unit, prelude, slot};
+use crate::stack::{Call, Code, Control, Effect, Frame, NativeFn, State, Unit, slot};
 
 impl<'h> State<'h> {
     /// Makes a call. A value that is known at once is returned and not stored.

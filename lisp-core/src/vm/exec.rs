@@ -8,7 +8,7 @@ use crate::cost::{self, INSTRUCTION};
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Map, Res, Value, Window};
 use crate::meter::{Fuel, METERED};
-use crate::stack::{Call, Code, Control, Effect, Frame, NativeFn, State, Unit, slot_on_stack};
+use crate::stack::{Call, Code, Control, Effect, Frame, State, Unit, slot_on_stack};
 
 /// Why the dispatch loop was left.
 pub(super) enum Exit {
@@ -31,7 +31,7 @@ impl<'h> State<'h> {
                 },
             };
             let mut base = base as usize;
-            let mut constants = unit.program.constants().values();
+            let mut constants = unit.code.constants.values();
             let mut w = Window::open(&mut self.stack, base, &proto.code, pc, h.meter.left());
 
             // Tells the heap what fuel is left, before anything that may look at it or spend some.
@@ -117,7 +117,7 @@ impl<'h> State<'h> {
                         }
                     }
                     Instr::VarName { dst, g } => {
-                        let name = fallible!(h.text(&unit.program.globals()[g as usize]));
+                        let name = fallible!(h.text(&unit.code.globals[g as usize]));
                         w.set(dst, Value::Var(name));
                     }
                     Instr::Jump { off } => w.skip(off),
@@ -251,7 +251,7 @@ impl<'h> State<'h> {
                             self.save_pc(pc);
                             if !std::ptr::eq(unit, callee) {
                                 unit = callee;
-                                constants = unit.program.constants().values();
+                                constants = unit.code.constants.values();
                             }
                             (proto, closure, base) = (c.proto, Some(c), at + 1);
                             let code = Code::Lisp { unit, proto, closure, pc: 0 };
@@ -267,23 +267,32 @@ impl<'h> State<'h> {
                             sync_fuel!();
                             return Ok(self.finish_run(value));
                         };
-                        let (&Frame { code, base: caller, .. }, dst, fuel) = (below, done.dst, w.fuel());
-                        match code {
-                            Code::Lisp { unit: u, proto: p, closure: c, pc } => {
-                                self.frames.pop();
-                                self.stack[dst as usize] = value;
-                                if !std::ptr::eq(unit, u) {
-                                    unit = u;
-                                    constants = unit.program.constants().values();
+                        let (&Frame { code, base: caller, .. }, dst) = (below, done.dst);
+                        let (u, p, c, pc) = match code {
+                            Code::Lisp { unit, proto, closure, pc } => (unit, proto, closure, pc),
+                            Code::Native { native, .. } => {
+                                let fuel = w.fuel();
+                                // It may lay out its next call in the frame of the function that returns.
+                                if let Some(left) = fuel.less(Fuel::ONE)
+                                    && (native.next_call)(self, &value)
+                                {
+                                    w = Window::open(&mut self.stack, base, &proto.code, 0, left);
+                                    continue;
                                 }
-                                (proto, closure, base) = (p, c, caller as usize);
-                                w = Window::open(&mut self.stack, base, &proto.code, pc as usize, fuel);
+                                h.meter.set_left(fuel);
+                                self.finish_frame(value);
+                                continue 'frame;
                             }
-                            Code::Native { native, .. } => match self.return_to_native(h, native, value, fuel) {
-                                Some(left) => w = Window::open(&mut self.stack, base, &proto.code, 0, left),
-                                None => continue 'frame,
-                            },
+                        };
+                        let fuel = w.fuel();
+                        self.frames.pop();
+                        self.stack[dst as usize] = value;
+                        if !std::ptr::eq(unit, u) {
+                            unit = u;
+                            constants = unit.code.constants.values();
                         }
+                        (proto, closure, base) = (p, c, caller as usize);
+                        w = Window::open(&mut self.stack, base, &proto.code, pc as usize, fuel);
                     }
                     Instr::StopReturn { src } => {
                         sync_fuel!();
@@ -296,7 +305,7 @@ impl<'h> State<'h> {
                         return self.stop(h, Ending::Fail, value, next);
                     }
                     Instr::Closure { dst, proto: inner, base: row } => {
-                        let inner = &unit.program.protos()[inner as usize];
+                        let inner = &unit.code.protos[inner as usize];
                         let captured = w.row_of(row, inner.captures as usize).iter().copied();
                         let value = fallible!(h.closure(unit.id, inner, captured));
                         w.set(dst, value);
@@ -494,19 +503,6 @@ impl<'h> State<'h> {
         Ok(None)
     }
 
-    /// A function has returned to a native one. Returns the fuel that is left when its frame begins anew, with the next call
-    /// of the native function; otherwise the frame is gone.
-    #[inline(never)]
-    fn return_to_native(&mut self, h: &Ctx, native: &'static NativeFn, value: Value<'h>, fuel: Fuel) -> Option<Fuel> {
-        let left = fuel.less(Fuel::ONE);
-        if left.is_some() && (native.next_call)(self, &value) {
-            return left;
-        }
-        h.meter.set_left(fuel);
-        self.finish_frame(value);
-        None
-    }
-
     /// The outermost function has returned.
     #[cold]
     fn finish_run(&mut self, value: Value<'h>) -> Exit {
@@ -643,7 +639,7 @@ fn destructure(expects: &str, got: Value<'_>) -> crate::heap::Fault {
 
 #[cold]
 fn unbound(unit: &Unit, g: u32) -> crate::heap::Fault {
-    let name = unit.program.globals().get(g as usize).map_or("", |n| n);
+    let name = unit.code.globals.get(g as usize).map_or("", |n| n);
     Error::new(Reason::UnboundVar, format!("{name} is not defined yet")).hint("define it before it is used").into()
 }
 

@@ -29,8 +29,8 @@ impl Machine {
     pub fn load_unless(&mut self, program: Arc<Program>, number: u64, stop: &dyn Fn() -> bool) -> Result<(), Error> {
         let program = self.shadow(program, stop)?;
         let defined = self.names.len();
-        let links: Box<[usize]> = program.globals().iter().map(|name| self.place_of(name)).collect();
-        for (i, name) in program.globals().iter().enumerate() {
+        let links: Box<[usize]> = program.code().globals.iter().map(|name| self.place_of(name)).collect();
+        for (i, name) in program.code().globals.iter().enumerate() {
             if i % 64 == 63 && stop() {
                 self.forget(defined);
                 return Err(not_linked());
@@ -47,10 +47,11 @@ impl Machine {
             self.forget(defined);
             return Err(not_linked());
         }
-        self.whole = program.protos().last().and_then(|main| main.spans.last().copied()).map(|span| (span, number));
+        self.whole =
+            program.code().protos.last().and_then(|main| main.spans.last().copied()).map(|span| (span, number));
         let id = self.store.enter(|_, state, _| state.units.next());
-        let unit = self.store.pin(Arc::new(Unit { program, id, number, links, prelude: false }));
-        self.loaded.push((number, unit));
+        let unit = self.store.pin(Arc::new(Unit { code: program.code().clone(), id, number, links, prelude: false }));
+        self.loaded.push((number, program));
         self.wanted = 0;
         let started = self.store.enter(|h, state, keep| {
             state.saved_globals.clone_from(&state.globals);
@@ -74,8 +75,7 @@ impl Machine {
 
     /// The program that was loaded last under a number.
     pub fn program(&self, number: u64) -> Option<Arc<Program>> {
-        let &(_, place) = self.loaded.iter().rev().find(|&&(loaded, _)| loaded == number)?;
-        self.store.pinned().get::<Unit>(place).map(|unit| unit.program.clone())
+        self.loaded.iter().rev().find(|(loaded, _)| *loaded == number).map(|(_, program)| program.clone())
     }
 
     /// The program, compiled anew when the definitions give names of built-ins another meaning.
@@ -108,13 +108,13 @@ impl Machine {
             self.store.enter(|_, state, _| links.iter().map(|&l| matches!(state.globals[l], Value::Unset)).collect());
         for free in program.free() {
             if unset[free.global as usize] {
-                let name = &program.globals()[free.global as usize];
+                let name = &program.code().globals[free.global as usize];
                 let known = self.names.iter().map(|n| &**n);
                 return Err(crate::builtins::unknown_name(name, known).at(free.span));
             }
         }
         if self.settings.strict_data {
-            for (i, name) in program.globals().iter().enumerate() {
+            for (i, name) in program.code().globals.iter().enumerate() {
                 if let Some(key) = name.strip_prefix("data/")
                     && unset[i]
                 {
@@ -143,7 +143,7 @@ impl Machine {
 impl<'h> State<'h> {
     /// Pushes the frame of a program's main function.
     fn start(&mut self, h: &'h Ctx, unit: &'h Unit) -> Res<()> {
-        let Some(main) = unit.program.protos().last() else { return Ok(()) };
+        let Some(main) = unit.code.protos.last() else { return Ok(()) };
         self.ensure(h, 1)?;
         self.enter(h, unit, main, None, Call::new(0, 0, 0)).map(drop)
     }

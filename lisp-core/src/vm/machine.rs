@@ -1,13 +1,15 @@
 //! A run as a value, and what one has used.
 
+use super::prelude;
 use super::settings::Settings;
 use super::{Effect, Grant};
 use crate::Table;
 use crate::builtins::text_of;
+use crate::compile::Program;
 use crate::context::Ctx;
 use crate::error::{Error, Span};
 use crate::heap::{Heap, Store, SuspendedHeap};
-use crate::stack::{Roots, State};
+use crate::stack::{Roots, State, Units};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -73,8 +75,8 @@ pub struct Machine {
     pub(super) clock_asked_at: u64,
     /// Where the last expression of the program stands, and the number of the program.
     pub(super) whole: Option<(Span, u64)>,
-    /// The programs that were loaded: their numbers, and where the store keeps them.
-    pub(super) loaded: Vec<(u64, usize)>,
+    /// The programs that were loaded, with their numbers.
+    pub(super) loaded: Vec<(u64, Arc<Program>)>,
     /// The fuel at which the instruction began for which the heap was compacted last, if it has not got through yet.
     pub(super) collected_at: Option<u64>,
     /// A compaction is under way for an instruction that needs this many bytes.
@@ -143,7 +145,7 @@ impl Machine {
             context.trap_after(every.max(1));
         }
         let loop_limit = if settings.loop_iterations == 0 { u64::MAX } else { settings.loop_iterations };
-        Store::new(context, State::new(loop_limit))
+        Store::new(context, State::new(loop_limit, Units::new(prelude::unit)))
     }
 
     /// Bytes of what the host granted: the baseline that the budget stands on.

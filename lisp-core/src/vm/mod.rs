@@ -11,6 +11,7 @@ mod load;
 mod machine;
 mod output;
 mod parallel;
+mod prelude;
 mod reply;
 mod resume;
 mod settings;

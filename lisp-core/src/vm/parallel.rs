@@ -11,7 +11,7 @@ use crate::context::{Ctx, InheritedPatterns, Prints};
 use crate::error::{Error, Reason};
 use crate::heap::{ExportedValue, Heap, Store, SuspendedHeap};
 use crate::natives;
-use crate::stack::{NativeFn, ParallelFn, Roots, State};
+use crate::stack::{NativeFn, ParallelFn, Roots, State, Units};
 use std::sync::Arc;
 
 /// A parallel call that waits for its driver.
@@ -127,7 +127,7 @@ impl Machine {
     /// Puts the machine to rest, so that workers on any thread can read its heap. Until [`Machine::rejoin`] it can do
     /// nothing else.
     pub fn branch(&mut self) -> Branch {
-        let resting = Store::new(Ctx::new(Heap::new(0, 0)), State::new(0));
+        let resting = Store::new(Ctx::new(Heap::new(0, 0)), State::new(0, Units::new(|_| None)));
         let fuel = self.settings.fuel.map(|fuel| {
             let spent = self.store.heap().spent() - self.fuel_at_load;
             fuel.saturating_sub(spent)

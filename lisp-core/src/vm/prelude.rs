@@ -1,12 +1,12 @@
 //! Functions of the language written in the language: compiled once per process.
 
-use super::unit::Unit;
 use crate::Table;
 use crate::code::{BuiltinId, ProgramId, Proto};
 use crate::compile::Program;
 use crate::error::{Error, Reason};
 use crate::heap::Res;
-use std::sync::{Arc, LazyLock};
+use crate::stack::Unit;
+use std::sync::LazyLock;
 
 /// The number that the prelude has in every machine.
 const ID: ProgramId = ProgramId(u32::MAX);
@@ -21,14 +21,15 @@ struct Prelude {
 static PRELUDE: LazyLock<Result<Prelude, Error>> = LazyLock::new(|| {
     let program = Program::compile_prelude(SOURCE)?;
     let by_name = program
-        .protos()
+        .code()
+        .protos
         .iter()
         .enumerate()
         .filter(|(_, p)| p.captures == 0)
         .filter_map(|(i, p)| Some((p.name.clone()?, i)))
         .collect();
-    let program = Arc::new(program);
-    let unit = Unit { program, id: ID, number: 0, links: Box::default(), prelude: true };
+    let code = program.code().clone();
+    let unit = Unit { code, id: ID, number: 0, links: Box::default(), prelude: true };
     Ok(Prelude { unit, by_name })
 });
 
@@ -38,7 +39,7 @@ pub(crate) fn function(id: BuiltinId) -> Res<(&'static Unit, &'static Proto)> {
     let prelude = PRELUDE.as_ref().map_err(Clone::clone)?;
     let missing = || Error::new(Reason::HostFault, format!("the prelude does not define {name}"));
     let place = *prelude.by_name.get(name).ok_or_else(missing)?;
-    let proto = prelude.unit.program.protos().get(place).ok_or_else(missing)?;
+    let proto = prelude.unit.code.protos.get(place).ok_or_else(missing)?;
     Ok((&prelude.unit, proto))
 }
 

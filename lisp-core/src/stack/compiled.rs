@@ -1,0 +1,14 @@
+//! The part of a compiled program that a run works with.
+
+use crate::code::Proto;
+use crate::heap::Frozen;
+
+/// What the compiler makes of a program for its runs: functions, constants, and the names of definitions.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    /// The functions; the last is the program itself.
+    pub(crate) protos: Vec<Proto>,
+    pub(crate) constants: Frozen,
+    /// The names of the definitions that it reads or makes.
+    pub(crate) globals: Vec<Box<str>>,
+}
