@@ -147,7 +147,7 @@ fn compare<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Comparison.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::native("=", 1, MANY, "(= x y ...)", equal).aliases(&["=="]).doc(
+    Builtin::direct("=", 1, MANY, "(= x y ...)", equal).aliases(&["=="]).doc(
         "Are all values equal? Numbers by value, so 1 equals 1.0; NaN equals nothing.",
         &[
             ("(= 1 1)", "true"),
@@ -157,21 +157,21 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(=)", "!arity_error"),
         ],
     ),
-    Builtin::native("not=", 1, MANY, "(not= x y ...)", not_equal).doc(
+    Builtin::direct("not=", 1, MANY, "(not= x y ...)", not_equal).doc(
         "Is one value different from the first?",
         &[("(not= 1 2)", "true"), ("(not= 1 1.0)", "false"), ("(not=)", "!arity_error")],
     ),
-    Builtin::native("<", 1, MANY, "(< x y ...)", less_chain).doc(
+    Builtin::direct("<", 1, MANY, "(< x y ...)", less_chain).doc(
         "Do the numbers increase?",
         &[("(< 1 2 3)", "true"), ("(< 1 3 2)", "false"), ("(< ##NaN 0)", "false"), ("(< 1 nil)", "!type_error")],
     ),
-    Builtin::native("<=", 1, MANY, "(<= x y ...)", less_eq_chain)
+    Builtin::direct("<=", 1, MANY, "(<= x y ...)", less_eq_chain)
         .doc("Do the numbers never decrease?", &[("(<= 1 1 2)", "true"), ("(<= nil nil)", "!type_error")]),
-    Builtin::native(">", 1, MANY, "(> x y ...)", greater_chain)
+    Builtin::direct(">", 1, MANY, "(> x y ...)", greater_chain)
         .doc("Do the numbers decrease?", &[("(> 3 2 1)", "true"), ("(> \"b\" \"a\")", "!type_error")]),
-    Builtin::native(">=", 1, MANY, "(>= x y ...)", greater_eq_chain)
+    Builtin::direct(">=", 1, MANY, "(>= x y ...)", greater_eq_chain)
         .doc("Do the numbers never increase?", &[("(>= 3 3 1)", "true"), ("(>= :b :a)", "!type_error")]),
-    Builtin::native("compare", 2, 2, "(compare x y)", compare).doc(
+    Builtin::direct("compare", 2, 2, "(compare x y)", compare).doc(
         "-1, 0 or 1 as x stands before, with or after y in the order of sort; nil stands first.",
         &[
             ("(compare 1 2)", "-1"),

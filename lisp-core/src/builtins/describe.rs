@@ -11,7 +11,7 @@ use crate::text::characters;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) const TABLE: &[Builtin] = &[Builtin::native("describe", 1, 2, "(describe x), (describe x opts)", describe)
+pub(super) const TABLE: &[Builtin] = &[Builtin::direct("describe", 1, 2, "(describe x), (describe x opts)", describe)
     .doc(
         "The shape of a value: types, counts, keys with examples and ranges. Options: :sample 1 to 3 examples, :paths true \
          for nested keys, :depth 1 to 5 for how deep.",

@@ -10,7 +10,7 @@ use crate::text::characters;
 use crate::text::{number, to_str};
 
 /// The rows of this area.
-pub(super) const TABLE: &[Builtin] = &[Builtin::native("format", 1, MANY, "(format text & values)", format).doc(
+pub(super) const TABLE: &[Builtin] = &[Builtin::direct("format", 1, MANY, "(format text & values)", format).doc(
     "The text with %s, %d, %f, %e, %x, %o replaced by the values; %% is a percent sign. Width, precision and the \
      flags - and 0 are understood.",
     &[

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 /// The rows of this area.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::native("apropos", 1, 1, "(apropos text)", apropos).doc(
+    Builtin::direct("apropos", 1, 1, "(apropos text)", apropos).doc(
         "The names of functions and forms whose name or description contains the text, as a sorted vector.",
         &[
             ("(apropos \"upper-case\")", "[\"upper-case\"]"),
@@ -23,19 +23,19 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(apropos 1)", "!type_error"),
         ],
     ),
-    Builtin::native("doc", 1, 1, "(doc name)", doc).doc(
+    Builtin::direct("doc", 1, 1, "(doc name)", doc).doc(
         "Prints how a function or form is called and what it does.",
         &[("(doc map)", "nil"), ("(doc \"no such name\")", "nil"), ("(doc 1)", "!type_error")],
     ),
-    Builtin::native("dir", 0, 1, "(dir), (dir namespace)", dir).doc(
+    Builtin::direct("dir", 0, 1, "(dir), (dir namespace)", dir).doc(
         "The namespaces of attached components, or the names in one of them; apropos finds functions.",
         &[("(dir)", "[]"), ("(dir \"alpha\")", "[]"), ("(dir 1)", "!type_error")],
     ),
-    Builtin::native("export-meta", 1, 1, "(export-meta name)", export_meta).doc(
+    Builtin::direct("export-meta", 1, 1, "(export-meta name)", export_meta).doc(
         "What an attached component says of one of its functions, as a map, or nil.",
         &[("(export-meta alpha/search)", "nil"), ("(export-meta 1)", "!type_error")],
     ),
-    Builtin::native("source", 1, 1, "(source name)", source).doc(
+    Builtin::direct("source", 1, 1, "(source name)", source).doc(
         "Prints the text of an attached component's function.",
         &[("(source alpha/search)", "nil"), ("(source 1)", "!type_error")],
     ),

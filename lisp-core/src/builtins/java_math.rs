@@ -9,10 +9,10 @@ const fn function(
     name: &'static str,
     args: u8,
     usage: &'static str,
-    imp: super::Native,
+    imp: super::DirectImp,
     alias: &'static [&'static str],
 ) -> Builtin {
-    Builtin::native(name, args, args, usage, imp).aliases(alias).namespace("java")
+    Builtin::direct(name, args, args, usage, imp).aliases(alias).namespace("java")
 }
 
 pub(super) const TABLE: &[Builtin] = &[

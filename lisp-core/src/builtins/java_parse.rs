@@ -10,10 +10,10 @@ use crate::heap::{Heap, Res, Value};
 const fn parser(
     name: &'static str,
     usage: &'static str,
-    imp: super::Native,
+    imp: super::DirectImp,
     alias: &'static [&'static str],
 ) -> Builtin {
-    Builtin::native(name, 1, 1, usage, imp).aliases(alias).namespace("java")
+    Builtin::direct(name, 1, 1, usage, imp).aliases(alias).namespace("java")
 }
 
 pub(super) const TABLE: &[Builtin] = &[

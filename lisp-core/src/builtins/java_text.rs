@@ -14,10 +14,10 @@ const fn method(
     min: u8,
     max: u8,
     usage: &'static str,
-    imp: super::Native,
+    imp: super::DirectImp,
     alias: &'static [&'static str],
 ) -> Builtin {
-    Builtin::native(name, min, max, usage, imp).aliases(alias).namespace("java")
+    Builtin::direct(name, min, max, usage, imp).aliases(alias).namespace("java")
 }
 
 pub(super) const TABLE: &[Builtin] = &[

@@ -1,7 +1,7 @@
 //! `java.time.LocalDate`, `Instant` and `Duration`, and `java.util.Date`: their bounded grammars and arithmetic.
 
 use super::java::{long, null, out_of_domain, text, wrong_type};
-use super::{Builtin, Native};
+use super::{Builtin, DirectImp};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
@@ -16,10 +16,10 @@ const fn row(
     min: u8,
     max: u8,
     usage: &'static str,
-    imp: Native,
+    imp: DirectImp,
     alias: &'static [&'static str],
 ) -> Builtin {
-    Builtin::native(name, min, max, usage, imp).aliases(alias).namespace("java")
+    Builtin::direct(name, min, max, usage, imp).aliases(alias).namespace("java")
 }
 
 pub(super) const TABLE: &[Builtin] = &[

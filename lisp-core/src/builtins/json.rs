@@ -7,7 +7,7 @@ use crate::heap::{Fault, Res, TextBuf, Value};
 use crate::json::{Duplicate, ReadError, ReadLimits, Reader, Style, write};
 
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::native("json/parse-string", 1, 1, "(json/parse-string s)", parse_string).namespace("json").doc(
+    Builtin::direct("json/parse-string", 1, 1, "(json/parse-string s)", parse_string).namespace("json").doc(
         "The value that a JSON text says, with strings as keys; nil for anything that is not JSON.",
         &[
             ("(json/parse-string \"{\\\"a\\\": [1, 2.5, null]}\")", "{\"a\" [1 2.5 nil]}"),
@@ -16,7 +16,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(json/parse-string)", "!arity_error"),
         ],
     ),
-    Builtin::native("json/parse-lines", 1, 1, "(json/parse-lines s)", parse_lines).namespace("json").doc(
+    Builtin::direct("json/parse-lines", 1, 1, "(json/parse-lines s)", parse_lines).namespace("json").doc(
         "The values of a text with one JSON value in each line; empty lines are skipped, nil stands for bad ones.",
         &[
             ("(json/parse-lines \"{\\\"a\\\":1}\\n\\n[2]\\nx\")", "[{\"a\" 1} [2] nil]"),
@@ -24,7 +24,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(json/parse-lines)", "!arity_error"),
         ],
     ),
-    Builtin::native("json/generate-string", 1, 1, "(json/generate-string v)", generate_string).namespace("json").doc(
+    Builtin::direct("json/generate-string", 1, 1, "(json/generate-string v)", generate_string).namespace("json").doc(
         "The value as a JSON text. Keyword keys become their names; keywords and sets as values are errors.",
         &[
             ("(json/generate-string {:a [1 nil \"x\"]})", "\"{\\\"a\\\":[1,null,\\\"x\\\"]}\""),

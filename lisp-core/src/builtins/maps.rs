@@ -418,7 +418,7 @@ fn zipmap<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Maps.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::native("get", 2, 3, "(get coll key default?)", get_of).doc(
+    Builtin::direct("get", 2, 3, "(get coll key default?)", get_of).doc(
         "The value at a key of a map, or the element at an index of a vector; the default, or nil, without one. A \
          keyword also finds the string of its name and the other way round.",
         &[
@@ -430,7 +430,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(get #{1} 1)", "!type_error"),
         ],
     ),
-    Builtin::native("get-in", 2, 3, "(get-in coll path default?)", get_in).doc(
+    Builtin::direct("get-in", 2, 3, "(get-in coll path default?)", get_in).doc(
         "The value at the end of a path of keys and indices; the default, or nil, without one.",
         &[
             ("(get-in {:a [{:b 1}]} [:a 0 :b])", "1"),
@@ -439,11 +439,11 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(get-in 5 [:a])", "!type_error"),
         ],
     ),
-    Builtin::native("find", 2, 2, "(find coll key)", find).doc(
+    Builtin::direct("find", 2, 2, "(find coll key)", find).doc(
         "The entry [key value] of a map, or [index element] of a vector; nil without one.",
         &[("(find {:a nil} :a)", "[:a nil]"), ("(find {:a 1} :b)", "nil"), ("(find #{1} 1)", "!type_error")],
     ),
-    Builtin::native("contains?", 2, 2, "(contains? coll x)", contains).namespace("clojure.set").doc(
+    Builtin::direct("contains?", 2, 2, "(contains? coll x)", contains).namespace("clojure.set").doc(
         "Is x a key of the map, a member of the set, or an element of the vector?",
         &[
             ("(contains? {:a nil} :a)", "true"),
@@ -452,7 +452,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(contains? \"abc\" \"a\")", "!type_error"),
         ],
     ),
-    Builtin::native("assoc", 1, MANY, "(assoc coll key value ...)", assoc).doc(
+    Builtin::direct("assoc", 1, MANY, "(assoc coll key value ...)", assoc).doc(
         "The map or vector with other values at keys; a vector may grow by one at its end.",
         &[
             ("(assoc {:a 1} :b 2)", "{:a 1 :b 2}"),
@@ -462,7 +462,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(assoc {} :a)", "!arity_error"),
         ],
     ),
-    Builtin::native("assoc-in", 3, 3, "(assoc-in coll path value)", assoc_in).doc(
+    Builtin::direct("assoc-in", 3, 3, "(assoc-in coll path value)", assoc_in).doc(
         "The collection with another value at the end of a path; missing steps become maps.",
         &[
             ("(assoc-in {} [:a :b] 1)", "{:a {:b 1}}"),
@@ -470,11 +470,11 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(assoc-in {:a 1} [:a :b] 2)", "!runtime_error"),
         ],
     ),
-    Builtin::native("dissoc", 1, MANY, "(dissoc m key ...)", dissoc).doc(
+    Builtin::direct("dissoc", 1, MANY, "(dissoc m key ...)", dissoc).doc(
         "The map without keys.",
         &[("(dissoc {:a 1 :b 2} :b)", "{:a 1}"), ("(dissoc {:a 1} :x)", "{:a 1}"), ("(dissoc [1] 0)", "!type_error")],
     ),
-    Builtin::native("merge", 0, MANY, "(merge m ...)", merge).doc(
+    Builtin::direct("merge", 0, MANY, "(merge m ...)", merge).doc(
         "All entries of maps in one; later maps win. nil counts as empty.",
         &[
             ("(merge {:a 1} {:b 2} {:a 3})", "{:a 3 :b 2}"),
@@ -483,7 +483,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(merge {:a 1} [1])", "!type_error"),
         ],
     ),
-    Builtin::native("select-keys", 2, 2, "(select-keys m keys)", select_keys).doc(
+    Builtin::direct("select-keys", 2, 2, "(select-keys m keys)", select_keys).doc(
         "The map of only these keys, written as asked for.",
         &[
             ("(select-keys {:a 1 :b 2 :c 3} [:a :c])", "{:a 1 :c 3}"),
@@ -491,27 +491,27 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(select-keys [1 2] [0])", "!type_error"),
         ],
     ),
-    Builtin::native("keys", 1, 1, "(keys m)", keys).doc(
+    Builtin::direct("keys", 1, 1, "(keys m)", keys).doc(
         "The keys of a map, in their order.",
         &[("(keys {:b 1 :a 2})", "[:a :b]"), ("(keys nil)", "nil"), ("(keys [1])", "!type_error")],
     ),
-    Builtin::native("vals", 1, 1, "(vals m)", vals).doc(
+    Builtin::direct("vals", 1, 1, "(vals m)", vals).doc(
         "The values of a map in the order of its keys.",
         &[("(vals {:b 1 :a 2})", "[2 1]"), ("(vals nil)", "nil"), ("(vals #{1})", "!type_error")],
     ),
-    Builtin::native("entries", 1, 1, "(entries m)", entries).doc(
+    Builtin::direct("entries", 1, 1, "(entries m)", entries).doc(
         "The entries of a map as vectors [key value], in the order of the keys.",
         &[("(entries {:b 1 :a 2})", "[[:a 2] [:b 1]]"), ("(entries [1])", "!type_error")],
     ),
-    Builtin::native("key", 1, 1, "(key entry)", key)
+    Builtin::direct("key", 1, 1, "(key entry)", key)
         .doc("The key of a map entry.", &[("(key [:a 1])", ":a"), ("(key [1 2 3])", "!type_error")]),
-    Builtin::native("val", 1, 1, "(val entry)", val)
+    Builtin::direct("val", 1, 1, "(val entry)", val)
         .doc("The value of a map entry.", &[("(val [:a 1])", "1"), ("(val :a)", "!type_error")]),
-    Builtin::native("hash-map", 0, MANY, "(hash-map key value ...)", hash_map).aliases(&["array-map"]).doc(
+    Builtin::direct("hash-map", 0, MANY, "(hash-map key value ...)", hash_map).aliases(&["array-map"]).doc(
         "A map of keys and values.",
         &[("(hash-map :a 1 :b 2)", "{:a 1 :b 2}"), ("(hash-map :a)", "!arity_error")],
     ),
-    Builtin::native("zipmap", 2, 2, "(zipmap keys vals)", zipmap).doc(
+    Builtin::direct("zipmap", 2, 2, "(zipmap keys vals)", zipmap).doc(
         "A map of keys with the values at the same places; as long as the shorter of the two.",
         &[("(zipmap [:a :b] [1 2 3])", "{:a 1 :b 2}"), ("(zipmap 5 [1])", "!type_error")],
     ),

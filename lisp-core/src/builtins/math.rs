@@ -96,7 +96,7 @@ fn avg<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Rounding, roots and powers.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::native("floor", 1, 1, "(floor x)", floor).doc(
+    Builtin::direct("floor", 1, 1, "(floor x)", floor).doc(
         "The largest integer not above the number.",
         &[
             ("(floor 3.7)", "3"),
@@ -105,27 +105,27 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(floor nil)", "!type_error"),
         ],
     ),
-    Builtin::native("ceil", 1, 1, "(ceil x)", ceil).doc(
+    Builtin::direct("ceil", 1, 1, "(ceil x)", ceil).doc(
         "The smallest integer not below the number.",
         &[("(ceil 3.2)", "4"), ("(ceil -3.2)", "-3"), ("(ceil \"3\")", "!type_error")],
     ),
-    Builtin::native("round", 1, 1, "(round x)", round).doc(
+    Builtin::direct("round", 1, 1, "(round x)", round).doc(
         "The nearest integer; halves go away from zero.",
         &[("(round 3.5)", "4"), ("(round -2.5)", "-3"), ("(round \"a\")", "!type_error")],
     ),
-    Builtin::native("trunc", 1, 1, "(trunc x)", trunc).doc(
+    Builtin::direct("trunc", 1, 1, "(trunc x)", trunc).doc(
         "The number without its fraction, as an integer.",
         &[("(trunc 3.9)", "3"), ("(trunc -3.9)", "-3"), ("(trunc {})", "!type_error")],
     ),
-    Builtin::native("sqrt", 1, 1, "(sqrt x)", sqrt).doc(
+    Builtin::direct("sqrt", 1, 1, "(sqrt x)", sqrt).doc(
         "The square root, a float; NaN of negative numbers.",
         &[("(sqrt 16)", "4.0"), ("(sqrt -1)", "##NaN"), ("(sqrt nil)", "!type_error")],
     ),
-    Builtin::native("pow", 2, 2, "(pow x y)", pow).doc(
+    Builtin::direct("pow", 2, 2, "(pow x y)", pow).doc(
         "x to the power of y, a float.",
         &[("(pow 2 3)", "8.0"), ("(pow 2 1024)", "##Inf"), ("(pow -1 0.5)", "##NaN"), ("(pow 2 [1])", "!type_error")],
     ),
-    Builtin::native("sum", 1, 1, "(sum coll)", sum).doc(
+    Builtin::direct("sum", 1, 1, "(sum coll)", sum).doc(
         "The sum of a vector's numbers; nil is passed over.",
         &[
             ("(sum [1 2 nil 3])", "6"),
@@ -134,7 +134,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(sum 5)", "!type_error"),
         ],
     ),
-    Builtin::native("avg", 1, 1, "(avg coll)", avg).doc(
+    Builtin::direct("avg", 1, 1, "(avg coll)", avg).doc(
         "The mean of a vector's numbers, a float; nil is passed over, and nil the answer of none.",
         &[("(avg [1 2])", "1.5"), ("(avg [nil])", "nil"), ("(avg #{1})", "!type_error")],
     ),

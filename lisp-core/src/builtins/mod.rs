@@ -45,13 +45,13 @@ pub(crate) mod strings;
 
 /// A first-order function. It must allocate everything before its first visible effect: when it fails with
 /// [`Fault::Collect`] or [`Fault::Pause`] it is run again from the start.
-pub(crate) type Native = for<'h> fn(&'h Ctx, &[Value<'h>]) -> Res<Value<'h>>;
+pub(crate) type DirectImp = for<'h> fn(&'h Ctx, &[Value<'h>]) -> Res<Value<'h>>;
 
 /// How a built-in is done.
 #[derive(Clone, Copy)]
 pub(crate) enum Imp {
-    /// By a leaf in Rust.
-    Native(Native),
+    /// By a function in Rust that calls no other.
+    Direct(DirectImp),
     /// By a function that calls functions, which this starts.
     Calling(Start),
     /// By a function of the prelude with the same name.
@@ -85,9 +85,9 @@ pub struct Builtin {
 pub const MANY: u8 = u8::MAX;
 
 impl Builtin {
-    /// A row for a leaf in the core namespace; the other fields have setters.
-    pub(crate) const fn native(name: &'static str, min: u8, max: u8, usage: &'static str, imp: Native) -> Self {
-        Builtin { name, aliases: &[], namespace: "", min, max, usage, doc: "", examples: &[], imp: Imp::Native(imp) }
+    /// A row for a function in Rust that calls no other, in the core namespace; the other fields have setters.
+    pub(crate) const fn direct(name: &'static str, min: u8, max: u8, usage: &'static str, imp: DirectImp) -> Self {
+        Builtin { name, aliases: &[], namespace: "", min, max, usage, doc: "", examples: &[], imp: Imp::Direct(imp) }
     }
 
     /// A row for a function that calls functions, in the core namespace.

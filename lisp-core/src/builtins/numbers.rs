@@ -539,7 +539,7 @@ fn double<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Arithmetic.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::native("+", 0, MANY, "(+ x ...)", sum_of).aliases(&["+'"]).doc(
+    Builtin::direct("+", 0, MANY, "(+ x ...)", sum_of).aliases(&["+'"]).doc(
         "The sum of numbers; 0 of none. Integers never overflow.",
         &[
             ("(+ 1 2 3)", "6"),
@@ -549,45 +549,45 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(+ 1 nil)", "!type_error"),
         ],
     ),
-    Builtin::native("-", 1, MANY, "(- x ...)", difference_of).aliases(&["-'"]).doc(
+    Builtin::direct("-", 1, MANY, "(- x ...)", difference_of).aliases(&["-'"]).doc(
         "The first number less the others; of one number its negative.",
         &[("(- 10 3 2)", "5"), ("(- 5)", "-5"), ("(- nil)", "!type_error"), ("(-)", "!arity_error")],
     ),
-    Builtin::native("*", 0, MANY, "(* x ...)", product_of).aliases(&["*'"]).doc(
+    Builtin::direct("*", 0, MANY, "(* x ...)", product_of).aliases(&["*'"]).doc(
         "The product of numbers; 1 of none. Integers never overflow.",
         &[("(* 2 3 4)", "24"), ("(*)", "1"), ("(* ##Inf 0)", "##NaN"), ("(* 5 nil)", "!type_error")],
     ),
-    Builtin::native("/", 1, MANY, "(/ x ...)", quotient_of).doc(
+    Builtin::direct("/", 1, MANY, "(/ x ...)", quotient_of).doc(
         "The first number divided by the others, always a float; of one number its reciprocal.",
         &[("(/ 10 5)", "2.0"), ("(/ 4)", "0.25"), ("(/ 1.0 0.0)", "##Inf"), ("(/ 1 0)", "!arithmetic_error")],
     ),
-    Builtin::native("inc", 1, 1, "(inc x)", inc_of)
+    Builtin::direct("inc", 1, 1, "(inc x)", inc_of)
         .aliases(&["inc'"])
         .doc("The number plus one.", &[("(inc 5)", "6"), ("(inc nil)", "!arithmetic_error")]),
-    Builtin::native("dec", 1, 1, "(dec x)", dec_of)
+    Builtin::direct("dec", 1, 1, "(dec x)", dec_of)
         .aliases(&["dec'"])
         .doc("The number less one.", &[("(dec 5)", "4"), ("(dec \"5\")", "!arithmetic_error")]),
-    Builtin::native("quot", 2, 2, "(quot x y)", quot).doc(
+    Builtin::direct("quot", 2, 2, "(quot x y)", quot).doc(
         "The integer quotient, rounded towards zero.",
         &[("(quot 7 2)", "3"), ("(quot -7 2)", "-3"), ("(quot 7.5 2)", "3"), ("(quot 7 0)", "!arithmetic_error")],
     ),
-    Builtin::native("rem", 2, 2, "(rem x y)", rem).doc(
+    Builtin::direct("rem", 2, 2, "(rem x y)", rem).doc(
         "The remainder of quot: it has the sign of x.",
         &[("(rem 10 3)", "1"), ("(rem -10 3)", "-1"), ("(rem 1 0)", "!arithmetic_error")],
     ),
-    Builtin::native("mod", 2, 2, "(mod x y)", modulo).doc(
+    Builtin::direct("mod", 2, 2, "(mod x y)", modulo).doc(
         "The remainder of the division rounded down: it has the sign of y.",
         &[("(mod 10 3)", "1"), ("(mod -10 3)", "2"), ("(mod 10 -3)", "-2"), ("(mod 1 0)", "!arithmetic_error")],
     ),
-    Builtin::native("abs", 1, 1, "(abs x)", abs)
+    Builtin::direct("abs", 1, 1, "(abs x)", abs)
         .doc("The number without its sign.", &[("(abs -5)", "5"), ("(abs -1.5)", "1.5"), ("(abs nil)", "!type_error")]),
-    Builtin::native("max", 1, MANY, "(max x ...)", max).doc(
+    Builtin::direct("max", 1, MANY, "(max x ...)", max).doc(
         "The largest of numbers; NaN if one is NaN.",
         &[("(max 1 5 3)", "5"), ("(max 1 ##NaN)", "##NaN"), ("(max \"a\" 1)", "!type_error")],
     ),
-    Builtin::native("min", 1, MANY, "(min x ...)", min)
+    Builtin::direct("min", 1, MANY, "(min x ...)", min)
         .doc("The smallest of numbers; NaN if one is NaN.", &[("(min 1 5 3)", "1"), ("(min nil 1)", "!type_error")]),
-    Builtin::native("int", 1, 1, "(int x)", int).doc(
+    Builtin::direct("int", 1, 1, "(int x)", int).doc(
         "The number cut to an integer of 32 bits; of one character its code.",
         &[
             ("(int 3.7)", "3"),
@@ -596,7 +596,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(int nil)", "!type_error"),
         ],
     ),
-    Builtin::native("double", 1, 1, "(double x)", double)
+    Builtin::direct("double", 1, 1, "(double x)", double)
         .aliases(&["float"])
         .doc("The number as a float.", &[("(double 5)", "5.0"), ("(double \"1\")", "!type_error")]),
 ];

@@ -7,7 +7,7 @@ use crate::heap::{Res, Value};
 
 /// The rows of this area.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::native("parse-long", 1, 1, "(parse-long s)", parse_long).aliases(&["parse-int"]).doc(
+    Builtin::direct("parse-long", 1, 1, "(parse-long s)", parse_long).aliases(&["parse-int"]).doc(
         "The integer of 64 bits that a string is, else nil.",
         &[
             ("(parse-long \"42\")", "42"),
@@ -17,7 +17,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(parse-long)", "!arity_error"),
         ],
     ),
-    Builtin::native("parse-double", 1, 1, "(parse-double s)", parse_double).doc(
+    Builtin::direct("parse-double", 1, 1, "(parse-double s)", parse_double).doc(
         "The float that a string is, else nil.",
         &[
             ("(parse-double \"1e3\")", "1000.0"),
@@ -27,7 +27,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(parse-double)", "!arity_error"),
         ],
     ),
-    Builtin::native("parse-boolean", 1, 1, "(parse-boolean s)", parse_boolean).doc(
+    Builtin::direct("parse-boolean", 1, 1, "(parse-boolean s)", parse_boolean).doc(
         "true for \"true\", false for \"false\", else nil.",
         &[
             ("(parse-boolean \"true\")", "true"),

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 /// The rows of this area.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::native("pr-str", 0, MANY, "(pr-str & values)", pr_str_native).doc(
+    Builtin::direct("pr-str", 0, MANY, "(pr-str & values)", pr_str_native).doc(
         "The values as text that can be read back, with spaces between them.",
         &[
             ("(pr-str \"z\" {:b {:c 2}} 1)", "\"\\\"z\\\" {:b {:c 2}} 1\""),
@@ -17,7 +17,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(pr-str [1 2.5 nil :k])", "\"[1 2.5 nil :k]\""),
         ],
     ),
-    Builtin::native("str", 0, MANY, "(str & values)", str_native).doc(
+    Builtin::direct("str", 0, MANY, "(str & values)", str_native).doc(
         "The values' texts, one after the other; nil is empty.",
         &[
             ("(str \"a\" 1 nil :b)", "\"a1:b\""),
@@ -25,7 +25,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(str 1e16)", "\"1.0e16\""),
         ],
     ),
-    Builtin::native("println", 0, MANY, "(println & values)", println_native)
+    Builtin::direct("println", 0, MANY, "(println & values)", println_native)
         .doc("Prints a line: the values with spaces between them. Answers nil.", &[("(println \"a\" 1 :b)", "nil")]),
 ];
 

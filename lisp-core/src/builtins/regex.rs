@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// The rows of this area.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::native("re-find", 2, 2, "(re-find re s)", re_find).doc(
+    Builtin::direct("re-find", 2, 2, "(re-find re s)", re_find).doc(
         "The first match in the string, or nil; with groups [match group ...].",
         &[
             ("(re-find #\"\\d+\" \"a12b\")", "\"12\""),
@@ -22,7 +22,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(re-find \"a\" \"abc\")", "!type_error"),
         ],
     ),
-    Builtin::native("re-matches", 2, 2, "(re-matches re s)", re_matches).doc(
+    Builtin::direct("re-matches", 2, 2, "(re-matches re s)", re_matches).doc(
         "The match when the whole string matches, else nil; with groups [match group ...].",
         &[
             ("(re-matches #\"(\\d+)-(\\d+)\" \"10-20\")", "[\"10-20\" \"10\" \"20\"]"),
@@ -30,7 +30,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(re-matches #\"a\" nil)", "!type_error"),
         ],
     ),
-    Builtin::native("re-seq", 2, 2, "(re-seq re s)", re_seq).doc(
+    Builtin::direct("re-seq", 2, 2, "(re-seq re s)", re_seq).doc(
         "All matches in the string, each like that of re-find.",
         &[
             ("(re-seq #\"\\d+\" \"a1b22\")", "[\"1\" \"22\"]"),
@@ -38,11 +38,11 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(re-seq true \"b\")", "!type_error"),
         ],
     ),
-    Builtin::native("re-split", 2, 2, "(re-split re s)", re_split).doc(
+    Builtin::direct("re-split", 2, 2, "(re-split re s)", re_split).doc(
         "The parts of the string between the matches.",
         &[("(re-split #\"\\s+\" \"a  b c\")", "[\"a\" \"b\" \"c\"]"), ("(re-split \",\" \"a,b\")", "!type_error")],
     ),
-    Builtin::native("re-pattern", 1, 1, "(re-pattern s)", re_pattern).doc(
+    Builtin::direct("re-pattern", 1, 1, "(re-pattern s)", re_pattern).doc(
         "The regular expression that a string writes.",
         &[
             ("(re-pattern \"\\\\d+\")", "#\"\\d+\""),
@@ -50,11 +50,11 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(re-pattern #\"a\")", "!type_error"),
         ],
     ),
-    Builtin::native("regex?", 1, 1, "(regex? x)", is_regex).doc(
+    Builtin::direct("regex?", 1, 1, "(regex? x)", is_regex).doc(
         "Is it a regular expression?",
         &[("(regex? #\"a\")", "true"), ("(regex? \"a\")", "false"), ("(regex?)", "!arity_error")],
     ),
-    Builtin::native("extract", 2, 3, "(extract pattern s n)", extract).doc(
+    Builtin::direct("extract", 2, 3, "(extract pattern s n)", extract).doc(
         "Group n (1 when not given, 0 is the whole match) of the first match, or nil. The pattern may be a string.",
         &[
             ("(extract \"ID:(\\\\d+)\" \"ID:42\")", "\"42\""),
@@ -63,7 +63,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(extract \"a\" 5)", "!type_error"),
         ],
     ),
-    Builtin::native("extract-int", 2, 4, "(extract-int pattern s n default)", extract_int).doc(
+    Builtin::direct("extract-int", 2, 4, "(extract-int pattern s n default)", extract_int).doc(
         "The integer in group n (1 when not given) of the first match, else the default or nil.",
         &[
             ("(extract-int \"age=(\\\\d+)\" \"age=25\")", "25"),
@@ -409,7 +409,7 @@ mod tests {
     use crate::error::Reason;
     use crate::text::pr_str;
 
-    fn shown<'h>(h: &'h Ctx, f: super::super::Native, args: &[Value<'h>]) -> Result<String, Reason> {
+    fn shown<'h>(h: &'h Ctx, f: super::super::DirectImp, args: &[Value<'h>]) -> Result<String, Reason> {
         let value = match f(h, args) {
             Ok(value) => value,
             Err(Fault::Error(error)) => return Err(error.reason),
@@ -420,7 +420,7 @@ mod tests {
         Ok(out.into_string())
     }
 
-    fn call(f: super::super::Native, pattern: &str, text: &str) -> Result<String, Reason> {
+    fn call(f: super::super::DirectImp, pattern: &str, text: &str) -> Result<String, Reason> {
         let h = Ctx::new(Heap::new(1, usize::MAX / 2));
         let re = Value::Regex(h.text(pattern).expect("there is room"));
         let text = h.str(text).expect("there is room");
@@ -430,7 +430,7 @@ mod tests {
     #[test]
     fn searches_in_both_engines() {
         for (f, pattern, text, answer) in [
-            (re_find as super::super::Native, r"a(\d+)?", "xa", r#""a""#),
+            (re_find as super::super::DirectImp, r"a(\d+)?", "xa", r#""a""#),
             (re_find, r"(a)?(b)?(c)", "c", r#"["c" "" "" "c"]"#),
             (re_seq, r"a(\d+)?", "a a2", r#"["a" ["a2" "2"]]"#),
             (re_seq, r"x*", "xab", r#"["x" "" "" ""]"#),

@@ -418,27 +418,27 @@ fn range_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Sequences made of others.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::native("reverse", 1, 1, "(reverse coll)", reverse).doc(
+    Builtin::direct("reverse", 1, 1, "(reverse coll)", reverse).doc(
         "The elements from the last to the first.",
         &[("(reverse [1 2 3])", "[3 2 1]"), ("(reverse \"ab\")", "[\"b\" \"a\"]"), ("(reverse {:a 1})", "!type_error")],
     ),
-    Builtin::native("distinct", 1, 1, "(distinct coll)", distinct).doc(
+    Builtin::direct("distinct", 1, 1, "(distinct coll)", distinct).doc(
         "The elements without those that came before.",
         &[("(distinct [1 2 1 3 2])", "[1 2 3]"), ("(distinct nil)", "[]"), ("(distinct {:a 1})", "!type_error")],
     ),
-    Builtin::native("dedupe", 1, 1, "(dedupe coll)", dedupe).doc(
+    Builtin::direct("dedupe", 1, 1, "(dedupe coll)", dedupe).doc(
         "The elements without those equal to the one just before.",
         &[("(dedupe [1 1 2 1])", "[1 2 1]"), ("(dedupe true)", "!type_error")],
     ),
-    Builtin::native("concat", 0, MANY, "(concat coll ...)", concat).doc(
+    Builtin::direct("concat", 0, MANY, "(concat coll ...)", concat).doc(
         "The elements of collections, one after the other.",
         &[("(concat [1 2] [3])", "[1 2 3]"), ("(concat)", "[]"), ("(concat \"ab\" \"cd\")", "!type_error")],
     ),
-    Builtin::native("cons", 2, 2, "(cons x coll)", cons).doc(
+    Builtin::direct("cons", 2, 2, "(cons x coll)", cons).doc(
         "The elements with one more in front.",
         &[("(cons 1 [2 3])", "[1 2 3]"), ("(cons 1 nil)", "[1]"), ("(cons 1 2)", "!type_error")],
     ),
-    Builtin::native("conj", 0, MANY, "(conj coll x ...)", conj).doc(
+    Builtin::direct("conj", 0, MANY, "(conj coll x ...)", conj).doc(
         "The collection with more elements: at the end of a vector, as members of a set, as entries of a map.",
         &[
             ("(conj [1 2] 3)", "[1 2 3]"),
@@ -448,7 +448,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(conj \"a\" \"b\")", "!runtime_error"),
         ],
     ),
-    Builtin::native("into", 2, 2, "(into to from)", into).doc(
+    Builtin::direct("into", 2, 2, "(into to from)", into).doc(
         "The first collection with all elements of the second.",
         &[
             ("(into [1] [2 3])", "[1 2 3]"),
@@ -457,7 +457,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(into nil [1])", "!type_error"),
         ],
     ),
-    Builtin::native("interleave", 0, MANY, "(interleave coll ...)", interleave).doc(
+    Builtin::direct("interleave", 0, MANY, "(interleave coll ...)", interleave).doc(
         "The first elements of all, then the second ones, as long as the shortest lasts.",
         &[
             ("(interleave [1 2] [:a :b])", "[1 :a 2 :b]"),
@@ -465,15 +465,15 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(interleave #{1} [2])", "!type_error"),
         ],
     ),
-    Builtin::native("interpose", 2, 2, "(interpose sep coll)", interpose).doc(
+    Builtin::direct("interpose", 2, 2, "(interpose sep coll)", interpose).doc(
         "The elements with a separator between them.",
         &[("(interpose 0 [1 2 3])", "[1 0 2 0 3]"), ("(interpose 0 nil)", "[]"), ("(interpose 0 #{1})", "!type_error")],
     ),
-    Builtin::native("flatten", 1, 1, "(flatten coll)", flatten).doc(
+    Builtin::direct("flatten", 1, 1, "(flatten coll)", flatten).doc(
         "The elements of vectors inside vectors, all on one level.",
         &[("(flatten [1 [2 [3]]])", "[1 2 3]"), ("(flatten nil)", "[]"), ("(flatten \"ab\")", "!type_error")],
     ),
-    Builtin::native("partition", 2, 4, "(partition n step? pad? coll)", partition).doc(
+    Builtin::direct("partition", 2, 4, "(partition n step? pad? coll)", partition).doc(
         "Pieces of n elements, each step elements after the one before; a last short piece is dropped, or padded.",
         &[
             ("(partition 2 [1 2 3 4 5])", "[[1 2] [3 4]]"),
@@ -482,15 +482,15 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(partition 0 [1])", "!type_error"),
         ],
     ),
-    Builtin::native("partition-all", 2, 3, "(partition-all n step? coll)", partition_all).doc(
+    Builtin::direct("partition-all", 2, 3, "(partition-all n step? coll)", partition_all).doc(
         "Pieces of n elements, each step elements after the one before; the last may be shorter.",
         &[("(partition-all 2 [1 2 3])", "[[1 2] [3]]"), ("(partition-all 2.0 [1])", "!type_error")],
     ),
-    Builtin::native("zip", 2, 2, "(zip a b)", zip).doc(
+    Builtin::direct("zip", 2, 2, "(zip a b)", zip).doc(
         "Pairs of the elements at the same places, as long as the shorter vector lasts.",
         &[("(zip [1 2] [:a :b])", "[[1 :a] [2 :b]]"), ("(zip \"ab\" [1])", "!type_error")],
     ),
-    Builtin::native("frequencies", 1, 1, "(frequencies coll)", frequencies).doc(
+    Builtin::direct("frequencies", 1, 1, "(frequencies coll)", frequencies).doc(
         "How often each element occurs.",
         &[
             ("(frequencies [:a :b :a])", "{:a 2 :b 1}"),
@@ -498,7 +498,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(frequencies #{1})", "!type_error"),
         ],
     ),
-    Builtin::native("combinations", 2, 2, "(combinations coll n)", combinations).doc(
+    Builtin::direct("combinations", 2, 2, "(combinations coll n)", combinations).doc(
         "All choices of n elements, in order.",
         &[
             ("(combinations [1 2 3] 2)", "[[1 2] [1 3] [2 3]]"),
@@ -506,7 +506,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(combinations inc 2)", "!type_error"),
         ],
     ),
-    Builtin::native("range", 1, 3, "(range start? end step?)", range_of).doc(
+    Builtin::direct("range", 1, 3, "(range start? end step?)", range_of).doc(
         "The numbers from start, 0 unless given, up to, not including, end.",
         &[
             ("(range 5)", "[0 1 2 3 4]"),

@@ -125,16 +125,16 @@ fn vector<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Sets, and the constructors of vectors.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::native("set", 1, 1, "(set coll)", set)
+    Builtin::direct("set", 1, 1, "(set coll)", set)
         .namespace("clojure.set")
         .doc("The set of a vector's elements.", &[("(set [1 2 1])", "#{1 2}"), ("(set nil)", "!type_error")]),
-    Builtin::native("hash-set", 0, MANY, "(hash-set x ...)", hash_set)
+    Builtin::direct("hash-set", 0, MANY, "(hash-set x ...)", hash_set)
         .doc("A set of values.", &[("(hash-set 1 2 1)", "#{1 2}"), ("(hash-set)", "#{}")]),
-    Builtin::native("disj", 1, MANY, "(disj set x ...)", disj).doc(
+    Builtin::direct("disj", 1, MANY, "(disj set x ...)", disj).doc(
         "The set without members.",
         &[("(disj #{1 2 3} 2)", "#{1 3}"), ("(disj nil 1)", "nil"), ("(disj [1 2] 1)", "!runtime_error")],
     ),
-    Builtin::native("union", 0, MANY, "(union set ...)", union).namespace("clojure.set").doc(
+    Builtin::direct("union", 0, MANY, "(union set ...)", union).namespace("clojure.set").doc(
         "The set of all members of sets.",
         &[
             ("(clojure.set/union #{1} #{2} #{3})", "#{1 2 3}"),
@@ -142,21 +142,21 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(clojure.set/union #{1} [2])", "!runtime_error"),
         ],
     ),
-    Builtin::native("intersection", 1, MANY, "(intersection set ...)", intersection).namespace("clojure.set").doc(
+    Builtin::direct("intersection", 1, MANY, "(intersection set ...)", intersection).namespace("clojure.set").doc(
         "The set of the members that all sets have.",
         &[
             ("(clojure.set/intersection #{1 2} #{2 3})", "#{2}"),
             ("(clojure.set/intersection #{1} nil)", "!runtime_error"),
         ],
     ),
-    Builtin::native("difference", 1, MANY, "(difference set ...)", difference).namespace("clojure.set").doc(
+    Builtin::direct("difference", 1, MANY, "(difference set ...)", difference).namespace("clojure.set").doc(
         "The members of the first set that no other set has.",
         &[
             ("(clojure.set/difference #{1 2 3} #{2} #{3})", "#{1}"),
             ("(clojure.set/difference #{1} [1])", "!runtime_error"),
         ],
     ),
-    Builtin::native("vec", 1, 1, "(vec coll)", vec).doc(
+    Builtin::direct("vec", 1, 1, "(vec coll)", vec).doc(
         "The elements of a collection as a vector.",
         &[
             ("(vec #{2 1})", "[1 2]"),
@@ -165,7 +165,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(vec 5)", "!type_error"),
         ],
     ),
-    Builtin::native("vector", 0, MANY, "(vector x ...)", vector)
+    Builtin::direct("vector", 0, MANY, "(vector x ...)", vector)
         .aliases(&["list"])
         .doc("A vector of values.", &[("(vector 1 2)", "[1 2]"), ("(list)", "[]")]),
 ];

@@ -350,11 +350,11 @@ fn empty<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Parts of sequences.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::native("count", 1, 1, "(count coll)", count).doc(
+    Builtin::direct("count", 1, 1, "(count coll)", count).doc(
         "How many elements, entries, members or characters.",
         &[("(count [1 2 3])", "3"), ("(count \"café\")", "4"), ("(count nil)", "0"), ("(count 42)", "!type_error")],
     ),
-    Builtin::native("empty?", 1, 1, "(empty? coll)", empty_of).doc(
+    Builtin::direct("empty?", 1, 1, "(empty? coll)", empty_of).doc(
         "Has it no elements?",
         &[
             ("(empty? [])", "true"),
@@ -363,15 +363,15 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(empty? 5)", "!type_error"),
         ],
     ),
-    Builtin::native("not-empty", 1, 1, "(not-empty coll)", not_empty).doc(
+    Builtin::direct("not-empty", 1, 1, "(not-empty coll)", not_empty).doc(
         "The collection; nil when it is empty.",
         &[("(not-empty [1])", "[1]"), ("(not-empty \"\")", "nil"), ("(not-empty 5)", "!type_error")],
     ),
-    Builtin::native("empty", 1, 1, "(empty coll)", empty).doc(
+    Builtin::direct("empty", 1, 1, "(empty coll)", empty).doc(
         "An empty collection of the same kind.",
         &[("(empty [1 2])", "[]"), ("(empty {:a 1})", "{}"), ("(empty 1)", "!type_error")],
     ),
-    Builtin::native("seq", 1, 1, "(seq coll)", seq_of).doc(
+    Builtin::direct("seq", 1, 1, "(seq coll)", seq_of).doc(
         "The elements as a vector, in key order for maps and sets; nil when there are none.",
         &[
             ("(seq {:b 2 :a 1})", "[[:a 1] [:b 2]]"),
@@ -380,7 +380,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(seq 5)", "!type_error"),
         ],
     ),
-    Builtin::native("first", 1, 1, "(first coll)", first_of).doc(
+    Builtin::direct("first", 1, 1, "(first coll)", first_of).doc(
         "The first element of a vector or string; nil of an empty one.",
         &[
             ("(first [1 2])", "1"),
@@ -389,31 +389,31 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(first {:a 1})", "!type_error"),
         ],
     ),
-    Builtin::native("second", 1, 1, "(second coll)", second)
+    Builtin::direct("second", 1, 1, "(second coll)", second)
         .doc("The second element.", &[("(second [1 2])", "2"), ("(second [1])", "nil"), ("(second 1)", "!type_error")]),
-    Builtin::native("last", 1, 1, "(last coll)", last)
+    Builtin::direct("last", 1, 1, "(last coll)", last)
         .doc("The last element.", &[("(last [1 2 3])", "3"), ("(last [])", "nil"), ("(last #{1})", "!type_error")]),
-    Builtin::native("rest", 1, 1, "(rest coll)", rest_of).doc(
+    Builtin::direct("rest", 1, 1, "(rest coll)", rest_of).doc(
         "All but the first element.",
         &[("(rest [1 2 3])", "[2 3]"), ("(rest nil)", "[]"), ("(rest 5)", "!type_error")],
     ),
-    Builtin::native("next", 1, 1, "(next coll)", next_of).doc(
+    Builtin::direct("next", 1, 1, "(next coll)", next_of).doc(
         "All but the first element; nil when there are no others.",
         &[("(next [1 2 3])", "[2 3]"), ("(next [1])", "nil"), ("(next {:a 1})", "!type_error")],
     ),
-    Builtin::native("butlast", 1, 1, "(butlast coll)", butlast).doc(
+    Builtin::direct("butlast", 1, 1, "(butlast coll)", butlast).doc(
         "All but the last element; nil when there are no others.",
         &[("(butlast [1 2 3])", "[1 2]"), ("(butlast [1])", "nil"), ("(butlast :k)", "!type_error")],
     ),
-    Builtin::native("ffirst", 1, 1, "(ffirst coll)", ffirst)
+    Builtin::direct("ffirst", 1, 1, "(ffirst coll)", ffirst)
         .doc("The first of the first.", &[("(ffirst [[1 2] [3]])", "1"), ("(ffirst [1 2])", "!type_error")]),
-    Builtin::native("fnext", 1, 1, "(fnext coll)", fnext)
+    Builtin::direct("fnext", 1, 1, "(fnext coll)", fnext)
         .doc("The first of the next.", &[("(fnext [1 2 3])", "2"), ("(fnext {})", "!type_error")]),
-    Builtin::native("nfirst", 1, 1, "(nfirst coll)", nfirst)
+    Builtin::direct("nfirst", 1, 1, "(nfirst coll)", nfirst)
         .doc("The next of the first.", &[("(nfirst [[1 2] [3]])", "[2]"), ("(nfirst {:a 1})", "!type_error")]),
-    Builtin::native("nnext", 1, 1, "(nnext coll)", nnext)
+    Builtin::direct("nnext", 1, 1, "(nnext coll)", nnext)
         .doc("The next of the next.", &[("(nnext [1 2 3])", "[3]"), ("(nnext \"abc\")", "!type_error")]),
-    Builtin::native("nth", 2, 3, "(nth coll index default?)", nth).doc(
+    Builtin::direct("nth", 2, 3, "(nth coll index default?)", nth).doc(
         "The element at an index; the default, or nil, beyond the ends.",
         &[
             ("(nth [10 20] 1)", "20"),
@@ -422,15 +422,15 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(nth [1] 1.0)", "!type_error"),
         ],
     ),
-    Builtin::native("nthrest", 2, 2, "(nthrest coll n)", nthrest).doc(
+    Builtin::direct("nthrest", 2, 2, "(nthrest coll n)", nthrest).doc(
         "All but the first n elements.",
         &[("(nthrest [1 2 3] 2)", "[3]"), ("(nthrest [1 2 3] 1.0)", "!type_error")],
     ),
-    Builtin::native("nthnext", 2, 2, "(nthnext coll n)", nthnext).doc(
+    Builtin::direct("nthnext", 2, 2, "(nthnext coll n)", nthnext).doc(
         "All but the first n elements; nil when there are no others.",
         &[("(nthnext [1 2 3] 2)", "[3]"), ("(nthnext [1 2 3] 5)", "nil"), ("(nthnext [1] 1.0)", "!type_error")],
     ),
-    Builtin::native("take", 2, 2, "(take n coll)", take).doc(
+    Builtin::direct("take", 2, 2, "(take n coll)", take).doc(
         "The first n elements; with a negative n the last.",
         &[
             ("(take 2 [1 2 3])", "[1 2]"),
@@ -439,15 +439,15 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(take 2 #{1})", "!type_error"),
         ],
     ),
-    Builtin::native("drop", 2, 2, "(drop n coll)", drop).doc(
+    Builtin::direct("drop", 2, 2, "(drop n coll)", drop).doc(
         "All but the first n elements; with a negative n all but the last.",
         &[("(drop 2 [1 2 3])", "[3]"), ("(drop -1 [1 2])", "[1]"), ("(drop 1.0 [1])", "!type_error")],
     ),
-    Builtin::native("take-last", 2, 2, "(take-last n coll)", take_last).doc(
+    Builtin::direct("take-last", 2, 2, "(take-last n coll)", take_last).doc(
         "The last n elements; nil of an empty collection.",
         &[("(take-last 2 [1 2 3])", "[2 3]"), ("(take-last 2 [])", "nil"), ("(take-last 1 #{1})", "!type_error")],
     ),
-    Builtin::native("drop-last", 1, 2, "(drop-last n? coll)", drop_last).doc(
+    Builtin::direct("drop-last", 1, 2, "(drop-last n? coll)", drop_last).doc(
         "All but the last n elements; n is 1 unless given.",
         &[
             ("(drop-last [1 2 3])", "[1 2]"),
@@ -455,19 +455,19 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(drop-last 1 #{1})", "!type_error"),
         ],
     ),
-    Builtin::native("split-at", 2, 2, "(split-at n coll)", split_at).doc(
+    Builtin::direct("split-at", 2, 2, "(split-at n coll)", split_at).doc(
         "The first n elements and the others.",
         &[("(split-at 2 [1 2 3])", "[[1 2] [3]]"), ("(split-at 1.0 [1 2])", "!type_error")],
     ),
-    Builtin::native("subvec", 2, 3, "(subvec v start end?)", subvec).doc(
+    Builtin::direct("subvec", 2, 3, "(subvec v start end?)", subvec).doc(
         "The elements from start up to, not including, end; bounds are clipped.",
         &[("(subvec [0 1 2 3] 1 3)", "[1 2]"), ("(subvec [0 1 2] 1)", "[1 2]"), ("(subvec \"abc\" 1)", "!type_error")],
     ),
-    Builtin::native("peek", 1, 1, "(peek v)", peek).doc(
+    Builtin::direct("peek", 1, 1, "(peek v)", peek).doc(
         "The last element of a vector.",
         &[("(peek [1 2])", "2"), ("(peek nil)", "nil"), ("(peek 5)", "!type_error")],
     ),
-    Builtin::native("pop", 1, 1, "(pop v)", pop).doc(
+    Builtin::direct("pop", 1, 1, "(pop v)", pop).doc(
         "The vector without its last element; nil of an empty one.",
         &[("(pop [1 2])", "[1]"), ("(pop [])", "nil"), ("(pop #{1})", "!type_error")],
     ),

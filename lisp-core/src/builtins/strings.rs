@@ -14,31 +14,31 @@ const NAMESPACE: &str = "clojure.string";
 
 /// The rows of this area.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::native("blank?", 1, 1, "(blank? s)", is_blank).namespace(NAMESPACE).doc(
+    Builtin::direct("blank?", 1, 1, "(blank? s)", is_blank).namespace(NAMESPACE).doc(
         "Is the string empty or only white space? Also true of nil.",
         &[("(blank? \" \\t\\n\")", "true"), ("(blank? nil)", "true"), ("(blank? 1)", "!type_error")],
     ),
-    Builtin::native("lower-case", 1, 1, "(lower-case s)", lower_case).namespace(NAMESPACE).aliases(&["downcase"]).doc(
+    Builtin::direct("lower-case", 1, 1, "(lower-case s)", lower_case).namespace(NAMESPACE).aliases(&["downcase"]).doc(
         "The string in small letters.",
         &[("(lower-case \" A b \")", "\" a b \""), ("(lower-case nil)", "!type_error")],
     ),
-    Builtin::native("upper-case", 1, 1, "(upper-case s)", upper_case).namespace(NAMESPACE).aliases(&["upcase"]).doc(
+    Builtin::direct("upper-case", 1, 1, "(upper-case s)", upper_case).namespace(NAMESPACE).aliases(&["upcase"]).doc(
         "The string in capital letters.",
         &[("(upper-case \"straße\")", "\"STRASSE\""), ("(upper-case 1)", "!type_error")],
     ),
-    Builtin::native("starts-with?", 2, 2, "(starts-with? s prefix)", starts_with).namespace(NAMESPACE).doc(
+    Builtin::direct("starts-with?", 2, 2, "(starts-with? s prefix)", starts_with).namespace(NAMESPACE).doc(
         "Does the string begin with the other?",
         &[("(starts-with? \"hello\" \"he\")", "true"), ("(starts-with? \"hello\" :he)", "!type_error")],
     ),
-    Builtin::native("ends-with?", 2, 2, "(ends-with? s suffix)", ends_with).namespace(NAMESPACE).doc(
+    Builtin::direct("ends-with?", 2, 2, "(ends-with? s suffix)", ends_with).namespace(NAMESPACE).doc(
         "Does the string end with the other?",
         &[("(ends-with? \"hello\" \"lo\")", "true"), ("(ends-with? nil \"lo\")", "!type_error")],
     ),
-    Builtin::native("includes?", 2, 2, "(includes? s substring)", includes).namespace(NAMESPACE).doc(
+    Builtin::direct("includes?", 2, 2, "(includes? s substring)", includes).namespace(NAMESPACE).doc(
         "Is the other string a part of this one?",
         &[("(includes? \"hello\" \"ll\")", "true"), ("(includes? [1 2] 1)", "!type_error")],
     ),
-    Builtin::native("index-of", 2, 3, "(index-of s value from-index)", index_of).namespace(NAMESPACE).doc(
+    Builtin::direct("index-of", 2, 3, "(index-of s value from-index)", index_of).namespace(NAMESPACE).doc(
         "The index at which a part first begins, from an index on, or nil.",
         &[
             ("(index-of \"hello\" \"l\")", "2"),
@@ -47,7 +47,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(index-of nil \"a\")", "!type_error"),
         ],
     ),
-    Builtin::native("last-index-of", 2, 3, "(last-index-of s value from-index)", last_index_of)
+    Builtin::direct("last-index-of", 2, 3, "(last-index-of s value from-index)", last_index_of)
         .namespace(NAMESPACE)
         .doc(
             "The index at which a part last begins, up to an index, or nil.",
@@ -57,7 +57,7 @@ pub(super) const TABLE: &[Builtin] = &[
                 ("(last-index-of :a \"a\")", "!type_error"),
             ],
         ),
-    Builtin::native("join", 1, 2, "(join separator coll)", join).namespace(NAMESPACE).doc(
+    Builtin::direct("join", 1, 2, "(join separator coll)", join).namespace(NAMESPACE).doc(
         "The texts of a vector's or set's elements, with the separator between them.",
         &[
             ("(join \", \" [1 nil :a \"b\"])", "\"1, , :a, b\""),
@@ -65,7 +65,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(join \",\" nil)", "!type_error"),
         ],
     ),
-    Builtin::native("split", 2, 2, "(split s re-or-char)", split).namespace(NAMESPACE).doc(
+    Builtin::direct("split", 2, 2, "(split s re-or-char)", split).namespace(NAMESPACE).doc(
         "The parts of the string between the matches of a regular expression or between a character.",
         &[
             ("(split \"a--b--c\" #\"--\")", "[\"a\" \"b\" \"c\"]"),
@@ -74,11 +74,11 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(split \"a--b\" \"--\")", "!type_error"),
         ],
     ),
-    Builtin::native("split-lines", 1, 1, "(split-lines s)", split_lines).namespace(NAMESPACE).doc(
+    Builtin::direct("split-lines", 1, 1, "(split-lines s)", split_lines).namespace(NAMESPACE).doc(
         "The lines of the string, without empty ones at its end.",
         &[("(split-lines \"a\\r\\nb\\n\\n\")", "[\"a\" \"b\"]"), ("(split-lines 1)", "!type_error")],
     ),
-    Builtin::native("replace", 2, 3, "(replace s pattern replacement)", replace).namespace(NAMESPACE).doc(
+    Builtin::direct("replace", 2, 3, "(replace s pattern replacement)", replace).namespace(NAMESPACE).doc(
         "The string with all matches of a string or regular expression replaced; or (replace smap coll): the collection \
          with its elements replaced by what the map, or vector by index, holds for them.",
         &[
@@ -88,23 +88,23 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(replace \"a\" \"a\" 1)", "!type_error"),
         ],
     ),
-    Builtin::native("trim", 1, 1, "(trim s)", trim).namespace(NAMESPACE).doc(
+    Builtin::direct("trim", 1, 1, "(trim s)", trim).namespace(NAMESPACE).doc(
         "The string without white space at its ends.",
         &[("(trim \" \\n a b \")", "\"a b\""), ("(trim nil)", "!type_error")],
     ),
-    Builtin::native("triml", 1, 1, "(triml s)", triml).namespace(NAMESPACE).doc(
+    Builtin::direct("triml", 1, 1, "(triml s)", triml).namespace(NAMESPACE).doc(
         "The string without white space at its beginning.",
         &[("(triml \" a \")", "\"a \""), ("(triml 2)", "!type_error")],
     ),
-    Builtin::native("trimr", 1, 1, "(trimr s)", trimr).namespace(NAMESPACE).doc(
+    Builtin::direct("trimr", 1, 1, "(trimr s)", trimr).namespace(NAMESPACE).doc(
         "The string without white space at its end.",
         &[("(trimr \" a \")", "\" a\""), ("(trimr :k)", "!type_error")],
     ),
-    Builtin::native("trim-newline", 1, 1, "(trim-newline s)", trim_newline).namespace(NAMESPACE).doc(
+    Builtin::direct("trim-newline", 1, 1, "(trim-newline s)", trim_newline).namespace(NAMESPACE).doc(
         "The string without newlines and carriage returns at its end.",
         &[("(trim-newline \"a \\r\\n\")", "\"a \""), ("(trim-newline true)", "!type_error")],
     ),
-    Builtin::native("subs", 2, 3, "(subs s start end)", subs).doc(
+    Builtin::direct("subs", 2, 3, "(subs s start end)", subs).doc(
         "The part of the string from an index up to, not including, another. What lies outside is left out; before 0 \
          there is nothing.",
         &[
@@ -114,11 +114,11 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(subs \"abc\" nil)", "!type_error"),
         ],
     ),
-    Builtin::native("name", 1, 1, "(name x)", name).doc(
+    Builtin::direct("name", 1, 1, "(name x)", name).doc(
         "The name of a keyword, without its colon; a string is its own.",
         &[("(name :foo)", "\"foo\""), ("(name \"bar\")", "\"bar\""), ("(name nil)", "!runtime_error")],
     ),
-    Builtin::native("keyword", 1, 1, "(keyword x)", keyword).doc(
+    Builtin::direct("keyword", 1, 1, "(keyword x)", keyword).doc(
         "The keyword with this name; nil for nil.",
         &[("(keyword \"foo\")", ":foo"), ("(keyword :bar)", ":bar"), ("(keyword \"a b\")", "!runtime_error")],
     ),
@@ -480,10 +480,10 @@ fn keyword<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::builtins::Native;
+    use crate::builtins::DirectImp;
     use crate::text::pr_str;
 
-    fn shown<'h>(h: &'h Ctx, f: Native, args: &[Value<'h>]) -> Result<String, Reason> {
+    fn shown<'h>(h: &'h Ctx, f: DirectImp, args: &[Value<'h>]) -> Result<String, Reason> {
         let value = match f(h, args) {
             Ok(value) => value,
             Err(Fault::Error(error)) => return Err(error.reason),
@@ -501,7 +501,7 @@ mod tests {
         let (a, aa, smile, empty) = (h.str("a")?, h.str("aa")?, h.str("😀")?, h.str("")?);
         let int = Value::Int;
         for (f, args, answer) in [
-            (index_of as Native, &[face, a] as &[_], "1"),
+            (index_of as DirectImp, &[face, a] as &[_], "1"),
             (index_of, &[face, smile, int(1)], "2"),
             (index_of, &[face, a, int(9)], "nil"),
             (index_of, &[aaa, empty, int(9)], "3"),
@@ -530,7 +530,7 @@ mod tests {
         let map = h.map([(h.keyword("b")?, Value::Int(2))].into_iter())?;
         let path = h.vector(&[h.vector(&[h.keyword("b")?])?])?;
         for (f, args, answer) in [
-            (split as Native, vec![s("a,b,")?, s(",")?], r#"["a" "b" ""]"#),
+            (split as DirectImp, vec![s("a,b,")?, s(",")?], r#"["a" "b" ""]"#),
             (split, vec![s("")?, s(",")?], r#"[""]"#),
             (split, vec![s("")?, s("")?], "[]"),
             (split, vec![s("aéa")?, s("é")?], r#"["a" "a"]"#),
@@ -549,7 +549,7 @@ mod tests {
             assert_eq!(shown(&h, f, &args).as_deref(), Ok(answer));
         }
         for (f, args, reason) in [
-            (split as Native, vec![s("a")?, s("--")?], Reason::TypeError),
+            (split as DirectImp, vec![s("a")?, s("--")?], Reason::TypeError),
             (replace, vec![Value::Int(1), path], Reason::TypeError),
             (keyword, vec![s("1a")?], Reason::RuntimeError),
             (keyword, vec![Value::Bool(true)], Reason::RuntimeError),

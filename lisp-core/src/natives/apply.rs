@@ -3,9 +3,9 @@
 use crate::builtins::{Builtin, MANY, args};
 use crate::context::Ctx;
 use crate::heap::{Res, Value};
-use crate::stack::{Call, Control, Start, State};
+use crate::stack::{Call, Control, State};
 
-pub(super) const TABLE: &[Builtin] = &[Builtin::calling("apply", 2, MANY, "(apply f a b coll)", Start(apply)).doc(
+pub(super) const TABLE: &[Builtin] = &[Builtin::calling("apply", 2, MANY, "(apply f a b coll)", apply).doc(
     "Calls f with the elements of coll as its last arguments.",
     &[("(apply + 1 [2 3])", "6"), ("(apply + 1)", "!type_error")],
 )];

@@ -8,33 +8,33 @@ use crate::heap::{Compose, Composed, Res, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::native("partial", 1, MANY, "(partial f arg1 ...)", partial).doc(
+    Builtin::direct("partial", 1, MANY, "(partial f arg1 ...)", partial).doc(
         "A function that calls f with these arguments in front.",
         &[("((partial + 1) 2)", "3"), ("((partial 1) 2)", "!not_callable")],
     ),
-    Builtin::native("comp", 0, MANY, "(comp f g ...)", comp).doc(
+    Builtin::direct("comp", 0, MANY, "(comp f g ...)", comp).doc(
         "A function that calls the last, and each other with the result of the one behind it.",
         &[("((comp inc #(* 2 %)) 5)", "11"), ("((comp inc 1) 2)", "!not_callable")],
     ),
-    Builtin::native("juxt", 1, MANY, "(juxt f g ...)", juxt).doc(
+    Builtin::direct("juxt", 1, MANY, "(juxt f g ...)", juxt).doc(
         "A function that returns a vector of what each function returns.",
         &[("((juxt inc dec) 5)", "[6 4]"), ("((juxt 1) 2)", "!not_callable")],
     ),
-    Builtin::native("complement", 1, 1, "(complement f)", complement).doc(
+    Builtin::direct("complement", 1, 1, "(complement f)", complement).doc(
         "A function that returns the opposite of f.",
         &[("((complement odd?) 2)", "true"), ("(complement 1)", "!type_error")],
     ),
-    Builtin::native("constantly", 1, 1, "(constantly x)", constantly)
+    Builtin::direct("constantly", 1, 1, "(constantly x)", constantly)
         .doc("A function that always returns x.", &[("((constantly 7) 1 2)", "7"), ("(constantly)", "!arity_error")]),
-    Builtin::native("fnil", 2, 2, "(fnil f default)", fnil).doc(
+    Builtin::direct("fnil", 2, 2, "(fnil f default)", fnil).doc(
         "A function that calls f with a default in place of a nil first argument.",
         &[("((fnil inc 0) nil)", "1"), ("(fnil 1 0)", "!type_error")],
     ),
-    Builtin::native("every-pred", 1, MANY, "(every-pred p1 p2 ...)", every_pred).doc(
+    Builtin::direct("every-pred", 1, MANY, "(every-pred p1 p2 ...)", every_pred).doc(
         "A function that asks whether all predicates are true for all arguments.",
         &[("((every-pred odd? pos?) 3)", "true"), ("(every-pred 1)", "!type_error")],
     ),
-    Builtin::native("some-fn", 1, MANY, "(some-fn f1 f2 ...)", some_fn).doc(
+    Builtin::direct("some-fn", 1, MANY, "(some-fn f1 f2 ...)", some_fn).doc(
         "A function that returns the first true result.",
         &[("((some-fn :a :b) {:b 2})", "2"), ("(some-fn 1)", "!type_error")],
     ),

@@ -1,6 +1,6 @@
 //! Functions that are called without a frame.
 
-use crate::builtins::{Imp, Native, maps};
+use crate::builtins::{DirectImp, Imp, maps};
 use crate::context::Ctx;
 use crate::heap::{Res, Value};
 
@@ -10,7 +10,7 @@ pub(super) enum DirectFn<'h> {
     /// a keyword, which reads of one argument
     Key(Value<'h>),
     /// a built-in that calls nothing
-    Builtin(Native),
+    Builtin(DirectImp),
 }
 
 impl<'h> DirectFn<'h> {
@@ -20,7 +20,7 @@ impl<'h> DirectFn<'h> {
         match f {
             Value::Keyword(..) if argc == 1 => Some(DirectFn::Key(f)),
             Value::Builtin(id) => match id.row().imp {
-                Imp::Native(imp) if id.row().takes(argc) => Some(DirectFn::Builtin(imp)),
+                Imp::Direct(imp) if id.row().takes(argc) => Some(DirectFn::Builtin(imp)),
                 _ => None,
             },
             _ => None,

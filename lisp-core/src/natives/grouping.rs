@@ -7,7 +7,7 @@ use crate::builtins::{Builtin, MANY, args, comparison, numbers};
 use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{Res, Value};
-use crate::stack::{Call, Control, Start, State};
+use crate::stack::{Call, Control, State};
 use std::cmp::Ordering;
 
 pub(super) const TABLE: &[Builtin] =
@@ -31,11 +31,10 @@ impl PartitionBy {
 }
 
 impl PerElement for PartitionBy {
-    const ROW: Builtin = Builtin::calling("partition-by", 2, 2, "(partition-by f coll)", Start(PartitionBy::start))
-        .doc(
-            "Runs of elements for which f returns the same.",
-            &[("(partition-by odd? [1 3 2 5])", "[[1 3] [2] [5]]"), ("(partition-by 1 [1])", "!type_error")],
-        );
+    const ROW: Builtin = Builtin::calling("partition-by", 2, 2, "(partition-by f coll)", PartitionBy::start).doc(
+        "Runs of elements for which f returns the same.",
+        &[("(partition-by odd? [1 3 2 5])", "[[1 3] [2] [5]]"), ("(partition-by 1 [1])", "!type_error")],
+    );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
 
     fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
@@ -250,7 +249,7 @@ fn start_choice<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call) ->
 struct MinBy;
 
 impl PerElement for MinBy {
-    const ROW: Builtin = Builtin::calling("min-by", 2, MANY, "(min-by f coll)", Start(start_choice::<MinBy>)).doc(
+    const ROW: Builtin = Builtin::calling("min-by", 2, MANY, "(min-by f coll)", start_choice::<MinBy>).doc(
         "The element for which f returns the least.",
         &[("(min-by :n [{:n 2} {:n 1}])", "{:n 1}"), ("(min-by 1 [1])", "!type_error")],
     );
@@ -268,7 +267,7 @@ impl PerElement for MinBy {
 struct MaxBy;
 
 impl PerElement for MaxBy {
-    const ROW: Builtin = Builtin::calling("max-by", 2, MANY, "(max-by f coll)", Start(start_choice::<MaxBy>)).doc(
+    const ROW: Builtin = Builtin::calling("max-by", 2, MANY, "(max-by f coll)", start_choice::<MaxBy>).doc(
         "The element for which f returns the most.",
         &[("(max-by :n [{:n 2} {:n 1}])", "{:n 2}"), ("(max-by 1 [1])", "!type_error")],
     );

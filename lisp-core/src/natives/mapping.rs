@@ -9,7 +9,7 @@ use crate::builtins::{Builtin, args};
 use crate::context::Ctx;
 use crate::error::{Error, Reason};
 use crate::heap::{Res, Value};
-use crate::stack::{Call, Control, Start, State};
+use crate::stack::{Call, Control, State};
 
 pub(super) const TABLE: &[Builtin] = &[
     Map::ROW,
@@ -54,13 +54,12 @@ impl Map {
 }
 
 impl PerElement for Map {
-    const ROW: Builtin =
-        Builtin::calling("map", 2, 4, "(map f coll) (map f c1 c2) (map f c1 c2 c3)", Start(Map::start))
-            .aliases(&["mapv"])
-            .doc(
-                "The results of f for each element.",
-                &[("(map inc [1 2])", "[2 3]"), ("(map + [1 2] [10 20])", "[11 22]"), ("(map 1 [1])", "!type_error")],
-            );
+    const ROW: Builtin = Builtin::calling("map", 2, 4, "(map f coll) (map f c1 c2) (map f c1 c2 c3)", Map::start)
+        .aliases(&["mapv"])
+        .doc(
+            "The results of f for each element.",
+            &[("(map inc [1 2])", "[2 3]"), ("(map + [1 2] [10 20])", "[11 22]"), ("(map 1 [1])", "!type_error")],
+        );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
 
     fn accumulator<'h>(h: &'h Ctx, count: usize) -> Res<Value<'h>> {
@@ -328,11 +327,10 @@ fn finish_map<'h>(h: &'h Ctx, own: &[Value<'h>]) -> Res<Value<'h>> {
 struct UpdateVals;
 
 impl PerElement for UpdateVals {
-    const ROW: Builtin = Builtin::calling("update-vals", 2, 2, "(update-vals m f)", Start(start_entries::<UpdateVals>))
-        .doc(
-            "The map with f applied to every value.",
-            &[("(update-vals {:a 1} inc)", "{:a 2}"), ("(update-vals {:a 1} 1)", "!type_error")],
-        );
+    const ROW: Builtin = Builtin::calling("update-vals", 2, 2, "(update-vals m f)", start_entries::<UpdateVals>).doc(
+        "The map with f applied to every value.",
+        &[("(update-vals {:a 1} inc)", "{:a 2}"), ("(update-vals {:a 1} 1)", "!type_error")],
+    );
     const ACCEPTS: Accepts = OF_ENTRIES;
 
     fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
@@ -356,11 +354,10 @@ impl PerElement for UpdateVals {
 struct UpdateKeys;
 
 impl PerElement for UpdateKeys {
-    const ROW: Builtin = Builtin::calling("update-keys", 2, 2, "(update-keys m f)", Start(start_entries::<UpdateKeys>))
-        .doc(
-            "The map with f applied to every key.",
-            &[("(update-keys {:a 1} name)", "{\"a\" 1}"), ("(update-keys {:a 1} 1)", "!type_error")],
-        );
+    const ROW: Builtin = Builtin::calling("update-keys", 2, 2, "(update-keys m f)", start_entries::<UpdateKeys>).doc(
+        "The map with f applied to every key.",
+        &[("(update-keys {:a 1} name)", "{\"a\" 1}"), ("(update-keys {:a 1} 1)", "!type_error")],
+    );
     const ACCEPTS: Accepts = OF_ENTRIES;
 
     fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {

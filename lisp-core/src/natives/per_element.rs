@@ -6,7 +6,7 @@ use super::registers::{FUNCTION, ITEMS, RESULT, items, vector};
 use crate::builtins::Builtin;
 use crate::context::Ctx;
 use crate::heap::{Res, Value};
-use crate::stack::{Call, Control, NativeFn, NativeFrame, Start, State};
+use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
 /// A function that calls one function for each element. Its frame has the registers [`RESULT`], [`FUNCTION`], [`ITEMS`],
 /// [`ACC`](super::registers::ACC) and two more, which are its own.
@@ -63,7 +63,7 @@ pub(super) enum After<'h> {
 
 /// A row for a function whose first argument is the function and whose second is the collection.
 pub(super) const fn row<F: PerElement>(name: &'static str, usage: &'static str) -> Builtin {
-    Builtin::calling(name, 2, 2, usage, Start(start::<F>))
+    Builtin::calling(name, 2, 2, usage, start::<F>)
 }
 
 /// Starts a function whose first argument is the function and whose second is the collection.

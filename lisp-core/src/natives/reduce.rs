@@ -7,7 +7,7 @@ use super::registers::{ACC, FUNCTION, ITEMS, RESULT, items, vector};
 use crate::builtins::{Builtin, MANY, args};
 use crate::context::Ctx;
 use crate::heap::{Res, Value};
-use crate::stack::{Call, Control, NativeFn, NativeFrame, Start, State};
+use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
 pub(super) const TABLE: &[Builtin] = &[Reduce::ROW, ReduceKv::ROW, MergeWith::ROW];
 
@@ -120,11 +120,10 @@ impl Reduce {
 }
 
 impl Fold for Reduce {
-    const ROW: Builtin = Builtin::calling("reduce", 2, 3, "(reduce f coll) (reduce f init coll)", Start(Reduce::start))
-        .doc(
-            "Combines the elements from the left.",
-            &[("(reduce + [1 2 3])", "6"), ("(reduce conj [] [1 2])", "[1 2]"), ("(reduce 1 [1 2])", "!type_error")],
-        );
+    const ROW: Builtin = Builtin::calling("reduce", 2, 3, "(reduce f coll) (reduce f init coll)", Reduce::start).doc(
+        "Combines the elements from the left.",
+        &[("(reduce + [1 2 3])", "6"), ("(reduce conj [] [1 2])", "[1 2]"), ("(reduce 1 [1 2])", "!type_error")],
+    );
     const ARGC: usize = 2;
 
     #[inline(always)]
@@ -179,7 +178,7 @@ impl ReduceKv {
 }
 
 impl Fold for ReduceKv {
-    const ROW: Builtin = Builtin::calling("reduce-kv", 3, 3, "(reduce-kv f init m)", Start(ReduceKv::start)).doc(
+    const ROW: Builtin = Builtin::calling("reduce-kv", 3, 3, "(reduce-kv f init m)", ReduceKv::start).doc(
         "Combines the entries of a map: f gets what is combined, a key and a value.",
         &[("(reduce-kv (fn [a k v] (+ a v)) 0 {:a 1 :b 2})", "3"), ("(reduce-kv 1 0 {})", "!type_error")],
     );
@@ -236,15 +235,14 @@ impl MergeWith {
 }
 
 impl Fold for MergeWith {
-    const ROW: Builtin = Builtin::calling("merge-with", 1, MANY, "(merge-with f m1 m2 ...)", Start(MergeWith::start))
-        .doc(
-            "Merges maps; f combines the values of a key that several have. nil counts as empty.",
-            &[
-                ("(merge-with + {:a 1} {:a 2 :b 3})", "{:a 3 :b 3}"),
-                ("(merge-with + nil {:a 1})", "{:a 1}"),
-                ("(merge-with + nil [1])", "!type_error"),
-            ],
-        );
+    const ROW: Builtin = Builtin::calling("merge-with", 1, MANY, "(merge-with f m1 m2 ...)", MergeWith::start).doc(
+        "Merges maps; f combines the values of a key that several have. nil counts as empty.",
+        &[
+            ("(merge-with + {:a 1} {:a 2 :b 3})", "{:a 3 :b 3}"),
+            ("(merge-with + nil {:a 1})", "{:a 1}"),
+            ("(merge-with + nil [1])", "!type_error"),
+        ],
+    );
     const ARGC: usize = 2;
 
     fn take<'h>(h: &'h Ctx, own: &mut [Value<'h>], entry: Value<'h>) -> Res<Take<'h>> {

@@ -12,14 +12,14 @@ use crate::builtins::{Builtin, BuiltinId, args, comparison, id_of};
 use crate::context::Ctx;
 use crate::error::{Error, Reason};
 use crate::heap::{Res, Value, VecBuilder};
-use crate::stack::{Call, Control, NativeFn, NativeFrame, Start, State};
+use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::calling("sort", 1, 2, "(sort coll) (sort comparator coll)", Start(start_sort)).doc(
+    Builtin::calling("sort", 1, 2, "(sort coll) (sort comparator coll)", start_sort).doc(
         "The elements in order.",
         &[("(sort [3 1 2])", "[1 2 3]"), ("(sort > [3 1 2])", "[3 2 1]"), ("(sort [1 \"a\"])", "!type_error")],
     ),
-    Builtin::calling("sort-by", 2, 3, "(sort-by f coll) (sort-by f comparator coll)", Start(start_sort_by)).doc(
+    Builtin::calling("sort-by", 2, 3, "(sort-by f coll) (sort-by f comparator coll)", start_sort_by).doc(
         "The elements in the order of what f returns for them.",
         &[("(sort-by :n [{:n 2} {:n 1}])", "[{:n 1} {:n 2}]"), ("(sort-by 1 [1])", "!type_error")],
     ),

@@ -14,10 +14,9 @@ pub(crate) type Step = for<'h> fn(&'h Ctx, &mut State<'h>) -> Res<Control<'h>>;
 /// is anything else to do. The caller pays for it as for an instruction.
 pub(crate) type NextCall = for<'h> fn(&mut State<'h>, &Value<'h>) -> bool;
 
-/// Starts a function that calls functions. What stands on the stack stays as it is, so that the call can be made again
-/// after a fault.
-#[derive(Clone, Copy)]
-pub(crate) struct Start(pub(crate) for<'h> fn(&'h Ctx, &mut State<'h>, Call) -> Res<Control<'h>>);
+/// Starts a function that calls functions, in place of its call. What stands on the stack stays as it is, so that the call
+/// can be made again after a fault.
+pub(crate) type Start = for<'h> fn(&'h Ctx, &mut State<'h>, Call) -> Res<Control<'h>>;
 
 /// What a native frame runs.
 pub(crate) struct NativeFn {

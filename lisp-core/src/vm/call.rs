@@ -27,11 +27,11 @@ impl<'h> State<'h> {
                         return Err(row.arity_error(call.argc()));
                     }
                     match row.imp {
-                        Imp::Native(f) => {
+                        Imp::Direct(f) => {
                             h.charge(1)?;
                             Control::Value(f(h, &self.stack[call.args()])?)
                         }
-                        Imp::Calling(start) => (start.0)(h, self, call)?,
+                        Imp::Calling(start) => start(h, self, call)?,
                         Imp::Prelude => {
                             let (unit, proto) = prelude::function(id)?;
                             self.enter(h, unit, proto, None, call)?

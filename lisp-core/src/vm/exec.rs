@@ -225,7 +225,7 @@ impl<'h> State<'h> {
                             slow_path!(|next| self.slice_over(h, next));
                         }
                         match id.row().imp {
-                            Imp::Native(f) => {
+                            Imp::Direct(f) => {
                                 let value = fallible!(f(h, w.row(row, argc as usize)));
                                 w.set(dst, value);
                             }
