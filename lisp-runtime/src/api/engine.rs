@@ -356,7 +356,7 @@ impl fmt::Debug for Waiting {
 }
 
 impl Waiting {
-    /// The call to answer; of several, the one that waits longest.
+    /// The call that waits for a reply; of several, the oldest.
     pub fn call(&self) -> &ToolCall {
         &self.calls[0].1
     }
@@ -366,19 +366,19 @@ impl Waiting {
         self.calls.iter().map(|(id, call)| (*id, call))
     }
 
-    /// Answers [`Waiting::call`] with a result and goes on.
+    /// Replies to [`Waiting::call`] with a result and goes on.
     pub fn reply(self, result: &impl Serialize) -> Progress {
         let id = self.calls[0].0;
         self.reply_to(id, result)
     }
 
-    /// Answers [`Waiting::call`] with an error, with which the program ends.
+    /// Replies to [`Waiting::call`] with an error, with which the program ends.
     pub fn fail(self, error: ToolError) -> Progress {
         let id = self.calls[0].0;
         self.fail_call(id, error)
     }
 
-    /// Answers one of the calls with a result and goes on. A reply to a call that does not wait any more, because its
+    /// Replies to one of the calls with a result and goes on. A reply to a call that does not wait any more, because its
     /// worker has ended, is dropped.
     pub fn reply_to(self, call: CallId, result: &impl Serialize) -> Progress {
         match serde_json::to_string(result) {
@@ -387,7 +387,7 @@ impl Waiting {
         }
     }
 
-    /// Answers one of the calls with an error.
+    /// Replies to one of the calls with an error.
     pub fn fail_call(self, call: CallId, error: ToolError) -> Progress {
         self.go_on(call, Reply::Error(error))
     }
@@ -401,7 +401,7 @@ impl Waiting {
         [self.run.ends_at(), workers].into_iter().flatten().min()
     }
 
-    /// Answers no call, and looks whether the time of the run, or of a worker that waits, is over.
+    /// Replies to no call, and checks whether the time of the run, or of a worker that waits, is over.
     pub fn poll(mut self) -> Progress {
         if self.run.is_back(Duration::ZERO) && !self.run.driver.stop_if_over() {
             return Progress::ToolCall(self);

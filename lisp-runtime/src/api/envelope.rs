@@ -35,24 +35,24 @@ pub enum Isolation {
     Process,
 }
 
-/// A tool that answers from a script, for batches and tests.
+/// A tool with scripted replies, for batches and tests.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object that describes a tool")]
 #[non_exhaustive]
 pub struct ScriptedTool {
-    /// Answers this.
+    /// The result of every call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub returns: Option<Box<RawValue>>,
     /// Fails with this text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Answers its arguments.
+    /// The result of a call is its arguments.
     #[serde(default)]
     pub echo: bool,
     /// What it takes and gives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// Answers the same call from the first one's result.
+    /// A repeated call has the result of the first.
     #[serde(default)]
     pub cache: bool,
     /// Waits so long before it answers.
@@ -210,7 +210,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Answers one line of a batch. A line that is no request gets an answer that says why.
+/// Returns the answer to one line of a batch. For a line that is no request the answer says why.
 pub fn answer_line(engine: &Engine, line: &str) -> Answer {
     answer_line_by(engine, line, |request| request.outcome(engine))
 }
@@ -463,7 +463,7 @@ fn raw(json: String) -> Box<RawValue> {
     RawValue::from_string(json).unwrap_or_default()
 }
 
-/// An answer: what came of a request.
+/// The answer to a request: the outcome of its run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Answer {

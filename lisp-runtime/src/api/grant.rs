@@ -133,7 +133,7 @@ pub(crate) fn setup_exceeded(ceiling: usize) -> Error {
 }
 
 impl DataSet {
-    /// Makes the values, in at most so many bytes, and does not keep the text.
+    /// Makes the values, in at most `ceiling` bytes, and does not keep the text.
     pub(crate) fn import(source: &Source<'_>, ceiling: usize) -> Result<Self, Box<Problem>> {
         let given = Given::default();
         match Grant::build(ceiling, |h, builder| bring_in_one(h, builder, source, &given)) {

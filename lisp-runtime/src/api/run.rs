@@ -305,7 +305,7 @@ impl Run {
         }
     }
 
-    /// Sends workers to work for the program. Answers the first, to be taken on by this thread.
+    /// Starts the workers of the parallel call that the program waits for. Returns the worker that this thread is to run.
     pub(crate) fn send_workers(&mut self, executor: Executor) -> Option<Task> {
         let stand_in = Box::new(MachineDriver::stand_in(&self.shared));
         let (sender, away) = channel();

@@ -29,7 +29,7 @@ pub struct Session {
     cancel: Cancel,
     /// For runs in a process without threads: see [`crate::api::run::Setting::alarm`].
     pub(crate) alarm: Option<Arc<AtomicBool>>,
-    /// Absent until the first turn, and again after one that broke the machine.
+    /// Absent until the first turn, and again after a turn that broke the machine.
     run: Option<Run>,
     /// The turns so far.
     turns: u64,

@@ -13,7 +13,7 @@ pub struct ParallelBudget {
 }
 
 impl ParallelBudget {
-    /// A budget of so many slots, all free.
+    /// A budget of `capacity` slots, all free.
     pub fn new(capacity: usize) -> Self {
         ParallelBudget { capacity, held: AtomicUsize::new(0), peak: AtomicUsize::new(0) }
     }

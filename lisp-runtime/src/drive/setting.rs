@@ -75,7 +75,7 @@ impl Setting {
         self.alarm.clone().or_else(watched).unwrap_or_else(|| cancel.flag())
     }
 
-    /// The first tool of a program's that nobody has granted.
+    /// The error for the first tool of a program that was not granted; `None` when all were.
     pub(crate) fn missing_tool(&self, program: &Program) -> Option<Error> {
         let name = program.tool_names().find(|name| !self.any_tool && self.tool(name).is_none())?;
         let error = self.unknown_tool(name);

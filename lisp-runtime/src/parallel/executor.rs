@@ -1,4 +1,4 @@
-//! Where workers run: on the threads of a pool, or on the thread of whoever drives the run.
+//! Executors of workers: the threads of a pool, or the thread that drives the run.
 
 use super::pool::Pool;
 use super::task::{Task, run_task};
@@ -111,7 +111,7 @@ impl PoolExecutor {
         }
     }
 
-    /// Makes a call whose turn has come, unless nobody waits for it any more.
+    /// Makes a call whose turn has come, unless its worker does not wait any more.
     fn make(&self, number: u64, tool: &Tool, call: &ToolCall) {
         let mut parked = self.parked();
         let Some(it) = parked.get_mut(&number) else { return };
@@ -141,7 +141,7 @@ impl PoolExecutor {
         for Parked { task, queued, .. } in over {
             let reply = match queued {
                 Some(ticket) => {
-                    // One that a thread has just taken finds nobody waiting, and is not made either.
+                    // A call that a thread has just taken finds no worker that waits, and is not made either.
                     self.tools.withdraw(ticket);
                     self.not_made(ticket.waits)
                 }
@@ -155,7 +155,7 @@ impl PoolExecutor {
 /// The workers of a run that go on one after the other, on one thread.
 #[derive(Default)]
 pub(crate) struct LocalExecutor {
-    /// Where detached tools are called; `None` in a run that is driven by hand: whoever drives it answers the calls.
+    /// Where detached tools are called; `None` in a run that is driven by hand: its driver replies to the calls.
     tools: Option<ToolThreads>,
     state: Mutex<State>,
     abandoned: AtomicBool,
@@ -186,12 +186,12 @@ impl LocalExecutor {
         self.lock().parked.insert(call.number, (call, task));
     }
 
-    /// Takes workers on until all wait for the host or none is left.
+    /// Runs workers until all wait for the host or none is left.
     pub(crate) fn run(&self) {
         self.run_showing(&mut drop);
     }
 
-    /// The same; `show` gets the lines that workers print, as they happen.
+    /// Runs workers until all wait for the host or none is left; `show` gets the lines that they print, as they happen.
     pub(crate) fn run_showing(&self, show: &mut dyn FnMut(Vec<String>)) {
         loop {
             let next = self.lock().ready.pop_front();
@@ -209,7 +209,7 @@ impl LocalExecutor {
         }
     }
 
-    /// Workers whose time is over do not wait for the host any more. Answers whether there was one.
+    /// Workers whose time is over do not wait for the host any more. Returns whether there was one.
     fn end_those_that_are_over(&self) -> bool {
         let mut state = self.lock();
         let mut over = Vec::new();
@@ -240,7 +240,7 @@ impl LocalExecutor {
         self.lock().parked.values().map(|(call, _)| call.clone()).collect()
     }
 
-    /// The host's reply to a call. Answers false when the call does not wait any more.
+    /// Gives the host's reply to the worker that made a call. Returns false when the call does not wait any more.
     pub(crate) fn reply(&self, number: u64, reply: Reply) -> bool {
         let parked = self.lock().parked.remove(&number);
         match parked {

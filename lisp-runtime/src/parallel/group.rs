@@ -22,7 +22,7 @@ const WAITING: usize = 4_096;
 
 /// Who made the call, and goes on when it is done.
 pub(crate) enum Owner {
-    /// The program; whoever drives it waits at the other end.
+    /// The program; its driver waits at the other end of the channel.
     Program(Box<MachineDriver>, Sender<Box<MachineDriver>>),
     Worker(Box<Task>),
 }
@@ -121,7 +121,7 @@ impl Group {
         &self.settings
     }
 
-    /// Begins the parallel call that the owner's machine waits for. Answers who goes on on this thread.
+    /// Begins the parallel call that the owner's machine waits for. Returns the task that this thread is to run.
     pub(crate) fn begin(executor: Executor, mut owner: Owner) -> Option<Task> {
         let driver = owner.driver()?;
         let Some(call) = driver.machine.parallel_call() else { return owner.go_on() };
@@ -162,7 +162,7 @@ impl Group {
         group.clone().go_on(group.state.lock().unwrap_or_else(PoisonError::into_inner), None)
     }
 
-    /// A worker is over. Answers who goes on on this thread.
+    /// Takes the result of a worker that has ended. Returns the task that this thread is to run.
     pub(super) fn ended(self: Arc<Self>, index: usize, ended: WorkerResult, slot: Option<Slot>) -> Option<Task> {
         if ended.failed() {
             self.scope.fail(index);
@@ -219,7 +219,7 @@ impl Group {
         tasks
     }
 
-    /// All workers have ended: joins what they came to. Answers the owner when it goes on, with the results or the
+    /// Joins the results when all workers have ended. Returns the owner when it goes on, with the results or the
     /// failure; `None` when there are calls left to begin.
     fn join_results(&self, state: &mut State) -> Option<Owner> {
         let mut owner = state.owner.take()?;
@@ -241,7 +241,7 @@ impl Group {
         }
         let over = match failure {
             Some(Failure { index, error, cause }) => {
-                // What came of the calls behind the one that failed is not on the bill: in sequence they would not
+                // The results of the calls behind the failed one are not charged: in sequence they would not
                 // have begun. What they printed is kept.
                 let rest = joined.split_off((index + 1 - first).min(joined.len()));
                 if driver.machine.join(joined).is_ok() {

@@ -30,7 +30,7 @@ pub struct PoolError {
 }
 
 impl Pool {
-    /// A pool of so many threads for computing, at least one.
+    /// A pool of `threads` threads for computing, at least one.
     ///
     /// # Errors
     /// The system gives no threads.

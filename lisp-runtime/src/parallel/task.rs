@@ -22,7 +22,7 @@ const TURN_TIME: Duration = Duration::from_millis(2);
 /// A worker: its machine, and the guard of its place among the workers of its call.
 pub(crate) struct Task {
     work: Work,
-    /// What the tool answered that the worker waits for.
+    /// The reply of the tool that the worker waits for.
     reply: Option<Reply>,
     guard: WorkerGuard,
 }
@@ -71,12 +71,12 @@ impl Task {
         }
     }
 
-    /// The same, with the answer of the tool it waits for.
+    /// Lets the worker go on, with the reply of the tool that it waits for.
     pub(super) fn go_on_with(self, reply: Reply) {
         self.with(reply).go_on();
     }
 
-    /// The worker with the answer of the tool it waits for.
+    /// The worker with the reply of the tool that it waits for.
     pub(super) fn with(mut self, reply: Reply) -> Self {
         self.reply = Some(reply);
         self
@@ -104,7 +104,7 @@ impl Task {
         }
     }
 
-    /// What the worker needs next, after a turn.
+    /// Gives the worker a turn; returns why the turn ended.
     fn turn(&mut self) -> DriverEvent {
         let reply = self.reply.take();
         match self.begin() {
@@ -113,7 +113,7 @@ impl Task {
         }
     }
 
-    /// The worker is over. Answers who goes on in its place.
+    /// Ends the worker. Returns the task that goes on in its place.
     fn end(mut self, ending: Ending) -> Option<Task> {
         if let Some(group) = &self.guard.group {
             group.shared().fault_point(Stage::End, self.guard.index);
@@ -145,7 +145,7 @@ impl Task {
     }
 }
 
-/// Takes workers on until there is nothing to do for this thread. A panic, which can only be a bug of our own, costs
+/// Runs workers until there is nothing to do for this thread. A panic, which can only be a bug of our own, costs
 /// the worker: its guard tells the group.
 pub(crate) fn run_task(task: Task) {
     drop(catch_unwind(AssertUnwindSafe(|| run_turns(task))));

@@ -50,7 +50,7 @@ const BODIES: &[&str] = &[
     "(pmap (fn [j] (if (= j i) (loop [] (recur)) (tool/same {:i j}))) (range 3))",
 ];
 
-/// An engine whose parallel calls end after so many milliseconds.
+/// An engine with a deadline for parallel calls.
 fn engine(pool: Option<Pool>, parallel_timeout_ms: u64) -> Engine {
     let builder = Engine::builder()
         .limits(
@@ -71,7 +71,7 @@ fn engine(pool: Option<Pool>, parallel_timeout_ms: u64) -> Engine {
     builder.build().unwrap()
 }
 
-/// Runs a program with a fault; answers whether it succeeded.
+/// Runs a program with a fault; returns whether it succeeded.
 fn round(engine: &Engine, program: &Program, fault: Option<(Stage, usize)>, cancel_after: Option<Duration>) -> bool {
     let cancel = Cancel::new();
     let input = Input::new().cancel_with(&cancel);

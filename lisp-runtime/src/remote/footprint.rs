@@ -1,4 +1,4 @@
-//! What a message takes once it is decoded, found out without decoding it: a byte of it may stand for a value of many.
+//! The size of a message once it is decoded, without decoding it: one byte of it may stand for a value of many bytes.
 //!
 //! Each of these types reads what its namesake reads, keeps nothing, and counts.
 

@@ -1,4 +1,4 @@
-//! The half that drives the machine.
+//! The guest half of a run, which drives the machine.
 
 use super::job::Job;
 use super::report::{CallReply, GuestCall, PrintsSent, Report};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// What a far half asks of the one that sent it.
+/// The host as the guest half sees it.
 pub trait RunHost {
     /// The program has printed these lines.
     fn printed(&mut self, lines: Vec<String>);
@@ -55,7 +55,7 @@ impl std::fmt::Debug for GuestHalf {
 
 impl GuestHalf {
     /// Takes a job up: what can be wrong with it is in the first report. `alarm` is to be set at the deadline by
-    /// whoever has no watchdog thread, and when `cancel` is used. `clock` asks the other half what its clock says
+    /// a process without a watchdog thread, and when `cancel` is used. `clock` asks the other half what its clock says
     /// ([`HostHalf::time`](crate::HostHalf::time)), where that is one of its own. `sets` are the data sets that are here already, in
     /// the order in which the other half knows them.
     pub fn new(

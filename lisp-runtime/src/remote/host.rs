@@ -1,4 +1,4 @@
-//! The half that keeps what must outlive the other.
+//! The host half of a run: tools, ledger, prints and clock, which outlive the guest half.
 
 use super::report::{CallReply, GuestCall, RefusedCall, Report};
 use crate::api::engine::Engine;
@@ -25,7 +25,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The half of a run that stays: tools, ledger, prints so far, clock.
+/// The half of a run that stays with the host: tools, ledger, prints so far, clock.
 pub struct HostHalf {
     started: Instant,
     deadline: Option<Instant>,
@@ -37,7 +37,7 @@ pub struct HostHalf {
     threads: ToolThreads,
     ledger: Ledger,
     in_tools: Duration,
-    /// What was told last, and when.
+    /// The figures that were told last, and when.
     figures: Option<(Figures, Instant)>,
     prints: Vec<String>,
     print_bytes: u64,
@@ -59,21 +59,21 @@ impl std::fmt::Debug for HostHalf {
     }
 }
 
-/// A call that waits for the same one to end.
+/// A call that waits for an equal call to end.
 struct DuplicateCall {
     tool: Arc<Tool>,
     call: GuestCall<'static>,
 }
 
-/// What a call of a tool began with.
+/// The beginning of a tool call.
 #[allow(clippy::large_enum_variant, reason = "it is taken apart at once")]
 #[derive(Debug)]
 pub enum CallStarted {
-    /// It has its reply already.
+    /// The call has its reply already.
     Ready(CallReply),
-    /// It is in the ledger, and to be made.
+    /// The call is in the ledger, and has to be made.
     Call(HostCall),
-    /// The same call is under way: what becomes of it comes with that one's end.
+    /// An equal call is in progress: the decision comes when that ends.
     Later,
 }
 
@@ -229,7 +229,7 @@ impl HostHalf {
         self.hooked = 0;
     }
 
-    /// Says that the session had so many turns before the first one of this other half: places in earlier turns are told by
+    /// Says that the session had `turns` turns before the first turn of this guest half: places in earlier turns are told by
     /// the number of the turn in the session.
     #[must_use]
     pub fn after_turns(mut self, turns: u64) -> Self {
@@ -272,7 +272,7 @@ impl HostHalf {
         usize::try_from(RunShared::slots(&self.limits)).unwrap_or(usize::MAX).saturating_add(1)
     }
 
-    /// Has anybody but this half the handle?
+    /// Is there a handle outside this half that can cancel the run?
     pub fn is_cancellable(&self) -> bool {
         self.cancellable
     }
@@ -284,7 +284,7 @@ impl HostHalf {
             let bytes = (line.len() + Prints::LINE_BYTES) as u64;
             let full =
                 self.limits.prints_bytes > 0 && self.print_bytes.saturating_add(bytes) > self.limits.prints_bytes;
-            // After one that has no room no other is kept, or the lines would seem to follow each other.
+            // After a line that has no room no other is kept, or the lines would seem to follow each other.
             if full || self.prints_dropped > 0 {
                 self.prints_dropped = self.prints_dropped.saturating_add(1);
                 continue;
@@ -323,7 +323,7 @@ impl HostHalf {
         self.hooked = self.hooked.max(self.prints.len());
     }
 
-    /// Begins a call: answers it from the cache, refuses it, or enters it into the ledger.
+    /// Begins a call: the gate serves it from the cache, refuses it, or enters it into the ledger.
     pub fn begin(&mut self, call: GuestCall<'_>) -> CallStarted {
         let Some(tool) = self.tools.get(&*call.name).cloned() else {
             let error = Error::new(Reason::UnknownTool, format!("there is no tool/{}", call.name));
@@ -375,7 +375,7 @@ impl HostHalf {
         }
     }
 
-    /// Records how a call ended. Answers its number and reply, and what becomes of calls that waited for it.
+    /// Records how a call ended. Returns its number and reply, and the decision on each call that waited for it.
     pub fn end(&mut self, ended: CallDone) -> Vec<(u64, CallStarted)> {
         self.in_tools += ended.spent;
         let waited = self.gate.complete(&mut self.ledger, ended.pending, &ended.reply, ended.spent);
@@ -431,12 +431,12 @@ impl HostHalf {
         }
     }
 
-    /// Takes what the far half says of where it stands.
+    /// Takes the figures that the guest half tells.
     pub fn figures(&mut self, figures: Figures) {
         self.figures = Some((figures, Instant::now()));
     }
 
-    /// The outcome of a far half that broke or was killed: with the prints and the ledger up to then, and the figures that it
+    /// The outcome of a run whose guest half broke or was killed: with the prints and the ledger up to then, and the figures that it
     /// told last.
     pub fn fail(&mut self, error: Error, phase: Option<Phase>) -> Outcome {
         let problem = Box::new(Problem::new(error, phase.unwrap_or(Phase::Eval)));

@@ -39,7 +39,7 @@ pub struct Job<'a> {
     pub(super) makes: Makes,
 }
 
-/// What the far half knows of a tool.
+/// A tool as the guest half knows it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ToolSpec<'a> {
     pub(super) name: Cow<'a, str>,
@@ -75,7 +75,7 @@ impl Engine {
         Ok((job, home))
     }
 
-    /// As [`Engine::split`], for a request. Nothing of it is compiled on this side.
+    /// Splits the run of a request, like [`Engine::split`]. Nothing of it is compiled on this side.
     ///
     /// # Errors
     /// The outcome of a request whose tools are at fault.

@@ -1,4 +1,4 @@
-//! What the halves tell each other: replies, errors, and what came of a run.
+//! The messages between the halves: calls, replies, errors, and the report of a run.
 
 use crate::terms::clock::Reading;
 use crate::terms::outcome::{
@@ -141,7 +141,7 @@ impl From<ErrorData> for Error {
     }
 }
 
-/// What came of a far half, as data.
+/// The outcome of a guest half, as data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     end: Result<ReportedValue, ReportedProblem>,
@@ -218,7 +218,7 @@ struct ReportedProblem {
     calls: Vec<Call>,
 }
 
-/// What of the prints has been sent.
+/// The part of the prints that has been sent.
 #[derive(Clone, Copy, Default)]
 pub(super) struct PrintsSent {
     pub(super) lines: usize,

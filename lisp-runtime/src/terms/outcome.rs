@@ -463,7 +463,7 @@ pub enum ValueError {
     Type(String),
 }
 
-/// Where a run stands, as it goes on: what is left of the figures of one that is killed.
+/// The figures of a run while it goes on: those of a run that is killed are the last that were told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
     /// As [`Usage`] has it, like the others

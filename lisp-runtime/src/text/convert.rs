@@ -9,7 +9,7 @@ use lisp_core::{Error, Reason};
 /// Room beyond the texts themselves, for the work lists of walks.
 const SLACK: usize = 1 << 20;
 
-/// Units of fuel that values may cost on their way out of a run nobody looks after: about a millisecond.
+/// Units of fuel that values may cost on their way out of a run that is not watched: about a millisecond.
 pub(crate) const UNWATCHED: u64 = 100_000;
 
 /// Reads JSON text into an arena. The last of equal keys wins.
@@ -19,7 +19,7 @@ pub(crate) fn read_json<'h>(h: &'h Heap, text: &str) -> Res<Value<'h>> {
 
 /// Lets the host's own work take up to `bytes` beyond the program's budget: what is left on the program's account
 /// says nothing about how large a result may be. Fails with the reason `timeout` when there is no time left for it, or
-/// when it takes longer than a moment and nobody looks after the run.
+/// when it takes longer than a moment and the run is not watched.
 pub(crate) fn with_room<T>(h: &Heap, bytes: usize, work: impl FnOnce() -> Res<T>) -> Result<T, Error> {
     // A text under construction asks for three times its length.
     let room = bytes.saturating_mul(3).saturating_add(SLACK);

@@ -40,7 +40,7 @@ impl Entry {
 }
 
 impl Ledger {
-    /// Records a call before it is made: whatever happens then, the record knows of it. Answers its place.
+    /// Records a call before it is made: whatever happens then, the record knows of it. Returns its place.
     pub(crate) fn begin(
         &mut self,
         tool: &str,

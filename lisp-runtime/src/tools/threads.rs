@@ -23,7 +23,7 @@ impl ToolThreads {
     /// The most a host may ask for.
     pub(crate) const MOST: usize = 1_024;
 
-    /// At most so many threads, none of which is started yet.
+    /// At most `most` threads, none of which is started yet.
     pub(crate) fn new(most: usize) -> Self {
         ToolThreads(Arc::new(Owner(BoundedThreads::new(most))))
     }

@@ -87,7 +87,7 @@ impl ToolCall {
         self.cancel.is_cancelled()
     }
 
-    /// Is the time over of whoever makes the call?
+    /// Is the time of the caller over?
     pub(crate) fn is_over(&self) -> bool {
         self.is_cancelled() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
@@ -152,18 +152,18 @@ impl<E: std::error::Error> From<E> for ToolError {
 
 type Function = Arc<dyn Fn(&ToolCall) -> Result<String, ToolError> + Send + Sync>;
 
-/// What answers a call.
+/// How a call is served.
 #[derive(Clone)]
 pub(crate) enum Body {
-    /// A closure of the host's; it answers JSON text
+    /// A closure of the host's, which returns JSON text
     Function(Function),
     /// Its own arguments
     Echo,
-    /// Whoever drives the run by hand
+    /// The reply of a run that is driven by hand
     External,
 }
 
-/// A tool: a name, what answers its calls, and how calls are treated.
+/// A tool: its name, its function, and how its calls are treated.
 #[derive(Clone)]
 pub struct Tool {
     pub(crate) name: String,
@@ -195,13 +195,13 @@ impl Tool {
         Tool::from_body(name, Body::Function(Arc::new(function)))
     }
 
-    /// A tool whose calls [`crate::Engine::start`] hands to whoever drives the run. Under [`crate::Engine::run`] it
+    /// A tool whose calls [`crate::Engine::start`] hands to the caller that drives the run. Under [`crate::Engine::run`] it
     /// fails.
     pub fn external(name: impl Into<String>) -> Self {
         Tool::from_body(name, Body::External)
     }
 
-    /// A tool that answers its arguments, sets and all.
+    /// A tool that returns its arguments, sets and all.
     pub fn echo(name: impl Into<String>) -> Self {
         Tool::from_body(name, Body::Echo)
     }
@@ -245,7 +245,7 @@ impl Tool {
         self
     }
 
-    /// Answers a second call with the same arguments in the same run from the first one's result.
+    /// Serves a repeated call with equal arguments in one run from the result of the first.
     #[must_use]
     pub fn cached(mut self) -> Self {
         self.cached = true;

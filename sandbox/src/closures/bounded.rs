@@ -44,7 +44,7 @@ pub fn run_bounded<T: Serialize + DeserializeOwned>(
     run_bounded_measured(bounds, work).0
 }
 
-/// As [`run_bounded`], and what it used: nothing, when there was no process.
+/// [`run_bounded`] that returns the use of resources, too: zero when there was no process.
 pub fn run_bounded_measured<T: Serialize + DeserializeOwned>(
     bounds: &Bounds,
     work: impl FnOnce() -> T,
@@ -60,7 +60,7 @@ pub fn run_bounded_measured<T: Serialize + DeserializeOwned>(
     (Err(refused), Used::default())
 }
 
-/// As [`run_bounded`], in a process that may have more threads. In the copy the others stand still for ever, with whatever
+/// [`run_bounded`] in a process that may have more threads. In the copy the others stand still for ever, with whatever
 /// locks they hold: a closure that takes one of those (that of standard output, of an allocator other than the system's)
 /// waits until its deadline.
 ///
@@ -73,7 +73,7 @@ pub fn run_bounded_despite_threads<T: Serialize + DeserializeOwned>(
     call(bounds, work).0
 }
 
-/// Forks, watches, reaps, and reads what came.
+/// Forks, watches, reaps, and reads the result.
 fn call<T: Serialize + DeserializeOwned>(bounds: &Bounds, work: impl FnOnce() -> T) -> (Result<T, BoundedError>, Used) {
     let begun = Instant::now();
     match watched(bounds, work) {
@@ -226,7 +226,7 @@ impl Child {
             if ended && self.kill.is_none() {
                 return;
             }
-            // Whatever it sends meanwhile: one that never stops sending is not to outlive its time.
+            // Whatever it sends meanwhile: a process that never stops sending is not to outlive its time.
             if deadline.is_some_and(|at| Instant::now() >= at) {
                 self.kill = Some(Kill::Deadline);
             }
@@ -270,7 +270,7 @@ impl Child {
         sys::reap(self.pid, true)?.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// What it came to.
+    /// The result of the closure.
     fn result<T: DeserializeOwned>(self, death: Death, bounds: &Bounds) -> Result<T, BoundedError> {
         let said = self.errors.text();
         let facts = Facts {

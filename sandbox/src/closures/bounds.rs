@@ -25,14 +25,14 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// The least memory that can be asked for, in bytes: the process needs some to say what came of it.
+    /// The least memory that can be asked for, in bytes: the process needs some to report its result.
     pub const LEAST_BYTES: u64 = 1 << 20;
 
     /// The layers without which a closure is not called, unless the caller says otherwise.
     pub const REQUIRED: &'static [Layer] =
         &[Layer::WallKill, Layer::FdsClosed, Layer::RlimitAs, Layer::RlimitCpu, Layer::NoNewPrivs, Layer::Seccomp];
 
-    /// So much wall time, and so many bytes of address space beyond what the process has when it is forked.
+    /// Bounds of wall time, and of address space beyond that of the process when it is forked, in bytes.
     pub fn new(timeout: Duration, memory_bytes: u64) -> Self {
         Bounds {
             timeout,
@@ -97,10 +97,10 @@ impl Default for Bounds {
 /// Why a closure gave no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum BoundedError {
-    /// It took longer than so many milliseconds.
+    /// The closure took longer than this many milliseconds.
     #[error("took longer than {0} ms")]
     Timeout(u64),
-    /// It asked for more than so many bytes.
+    /// The closure asked for more than this many bytes.
     #[error("asked for more than {0} bytes")]
     MemoryExceeded(u64),
     /// It, or setting it up, failed.
@@ -131,7 +131,7 @@ pub(crate) fn nested() -> BoundedError {
     failed("refused: a bounded closure cannot start another")
 }
 
-/// What a closure's end is on the wire: a mark, 0 for a value, and the value or else the text of a panic.
+/// The end of a closure on the wire: a mark, 0 for a value, and the value or else the text of a panic.
 pub(crate) fn encoded<T: Serialize>(result: &Result<T, Box<dyn Any + Send>>) -> (u32, Vec<u8>) {
     match result {
         Ok(value) => match postcard::to_allocvec(value) {
@@ -154,7 +154,7 @@ pub(crate) fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BoundedErr
     }
 }
 
-/// What a closure came to, from the facts and from what it sent: a value, or the text of a panic.
+/// The result of a closure, from the facts and from its report: a value, or the text of a panic.
 pub(crate) fn concluded<T: DeserializeOwned>(
     facts: &Facts<'_>,
     report: Option<Result<Vec<u8>, String>>,

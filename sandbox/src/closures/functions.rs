@@ -47,7 +47,7 @@ impl fmt::Debug for Function {
 
 /// What the started process is told, besides the argument.
 #[derive(Debug, Serialize, Deserialize)]
-struct Order {
+struct FunctionOrder {
     name: String,
     parent: i32,
     timeout: Duration,
@@ -62,7 +62,7 @@ type Answer = Result<(Result<Vec<u8>, String>, Used), BoundedError>;
 /// number of threads. It costs the start of the host's program besides the fork: some milliseconds.
 ///
 /// # Errors
-/// [`BoundedError`]: its bounds, a function nobody has registered, a host whose `main` does not call `init_with`.
+/// [`BoundedError`]: its bounds, a function that was not registered, a host whose `main` does not call `init_with`.
 pub fn run_function<A: Serialize, R: DeserializeOwned>(
     bounds: &Bounds,
     name: &str,
@@ -87,7 +87,7 @@ pub fn run_function_measured<A: Serialize, R: DeserializeOwned>(
         return Err(failed("refused: main must call lisp_sandbox::init_with() first"));
     }
     let argument = postcard::to_allocvec(argument).map_err(|error| failed(format!("the argument: {error}")))?;
-    let order = Order {
+    let order = FunctionOrder {
         name: name.to_owned(),
         parent: rustix::process::getpid().as_raw_nonzero().get(),
         timeout: bounds.timeout,
@@ -105,7 +105,7 @@ pub fn run_function_measured<A: Serialize, R: DeserializeOwned>(
 }
 
 /// Starts the process, gives it the argument, and returns all it writes.
-fn started(order: &Order, argument: &[u8]) -> Result<Vec<u8>, BoundedError> {
+fn started(order: &FunctionOrder, argument: &[u8]) -> Result<Vec<u8>, BoundedError> {
     let told = serde_json::to_string(order).map_err(failed)?;
     let mut command = Command::new("/proc/self/exe");
     command.arg(ARGUMENT).arg(told).env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -193,7 +193,7 @@ pub(crate) fn main(told: &str, functions: &[Function]) -> ! {
 }
 
 fn answered(told: &str, functions: &[Function]) -> Answer {
-    let order: Order = serde_json::from_str(told).map_err(|error| failed(format!("the order: {error}")))?;
+    let order: FunctionOrder = serde_json::from_str(told).map_err(|error| failed(format!("the order: {error}")))?;
     // A host that ends takes it along, and with it the function's process.
     let parent = rustix::process::Pid::from_raw(order.parent).ok_or_else(|| failed("the parent is gone"))?;
     lockdown::die_with_parent(parent).map_err(failed)?;

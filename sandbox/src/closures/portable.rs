@@ -56,7 +56,7 @@ pub fn run_bounded<T: Serialize + DeserializeOwned>(
     run_bounded_measured(bounds, work).0
 }
 
-/// As [`run_bounded`], and what it used: nothing, when there was no process.
+/// [`run_bounded`] that returns the use of resources, too: zero when there was no process.
 pub fn run_bounded_measured<T: Serialize + DeserializeOwned>(
     bounds: &Bounds,
     work: impl FnOnce() -> T,
@@ -72,7 +72,7 @@ pub fn run_bounded_measured<T: Serialize + DeserializeOwned>(
     (Err(refused), Used::default())
 }
 
-/// As [`run_bounded`], in a process that may have more threads. In the copy the others stand still for ever, with whatever
+/// [`run_bounded`] in a process that may have more threads. In the copy the others stand still for ever, with whatever
 /// locks they hold.
 ///
 /// # Errors
@@ -144,7 +144,7 @@ fn inside<T: Serialize>(bounds: &Bounds, result_end: OwnedFd, said: OwnedFd, wor
     unix::exit(i32::from(sent.is_err()))
 }
 
-/// A kind, a length of four bytes, and so many bytes.
+/// Sends a part: a kind, a length of four bytes, and the bytes.
 fn send(end: &mut std::fs::File, kind: u8, bytes: &[u8]) -> io::Result<()> {
     let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
     end.write_all(&[kind])?;
@@ -278,7 +278,7 @@ impl Child {
         unix::reap(self.pid, true)?.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// What came, cut into its parts; false when it cannot be.
+    /// The received bytes, cut into their parts; false when there is a rest.
     fn parts(&self) -> (Vec<(u8, &[u8])>, bool) {
         let (mut parts, mut rest) = (Vec::new(), self.came.as_slice());
         while let Some((&[kind, a, b, c, d], after)) = rest.split_first_chunk::<5>() {
@@ -290,13 +290,13 @@ impl Child {
         (parts, rest.is_empty())
     }
 
-    /// What it says of its layers.
+    /// The layers as the process reports them.
     fn layers(&self) -> Option<Layers> {
         let (parts, _) = self.parts();
         parts.iter().find(|part| part.0 == b'L').and_then(|part| serde_json::from_slice(part.1).ok())
     }
 
-    /// What it came to.
+    /// The result of the closure.
     fn result<T: DeserializeOwned>(&self, death: Death, bounds: &Bounds) -> Result<T, BoundedError> {
         let (parts, whole) = self.parts();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

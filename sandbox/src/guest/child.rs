@@ -1,4 +1,4 @@
-//! The child of a template: it locks itself in, takes one job, and says what came of it.
+//! The child of a template: it locks itself in, takes one job, and reports the outcome.
 
 use super::layers::{Layer, LayerSet, limit, limit_cpu};
 use super::lockdown;
@@ -146,13 +146,11 @@ pub(crate) fn main(order: Order, run: OwnedFd, inherited: &Inherited) -> ! {
         }
         Err((None, _)) => sys::exit(SETUP_FAILED),
     };
-    let code = match order.entry {
-        0 => i32::from(serve(run, &inherited.signals, &inherited.sets).is_err()),
-        #[cfg(feature = "testing")]
-        n => PAYLOAD.get().map_or(SETUP_FAILED, |payload| payload(n, run)),
-        #[cfg(not(feature = "testing"))]
-        _ => SETUP_FAILED,
-    };
+    #[cfg(feature = "testing")]
+    if order.test.payload > 0 {
+        sys::exit(PAYLOAD.get().map_or(SETUP_FAILED, |payload| payload(order.test.payload, run)));
+    }
+    let code = i32::from(serve(run, &inherited.signals, &inherited.sets).is_err());
     sys::exit(code)
 }
 
@@ -212,11 +210,18 @@ fn lock_in(order: Order, run: OwnedFd, inherited: &Inherited, step: &mut usize) 
 }
 
 /// Fails where a test wants it to.
+#[cfg(feature = "testing")]
 fn fault(order: Order, step: u64) -> io::Result<()> {
-    match cfg!(feature = "testing") && order.fail_step == step {
+    match order.test.fail_step == step {
         true => Err(io::Error::other("made to fail")),
         false => Ok(()),
     }
+}
+
+#[cfg(not(feature = "testing"))]
+#[expect(clippy::unnecessary_wraps, reason = "tests make it fail")]
+fn fault(_: Order, _: u64) -> io::Result<()> {
+    Ok(())
 }
 
 /// The job, and in a session the turns after it.
@@ -270,7 +275,7 @@ pub(crate) fn split(bytes: &[u8]) -> io::Result<(Instant, &[u8])> {
     Ok((now.checked_sub(Duration::from_nanos(ago)).unwrap_or(now), rest))
 }
 
-/// The way to the host. When it breaks there is nobody left to work for.
+/// The channel to the host. When it breaks the process ends.
 struct HostLink {
     socket: OwnedFd,
     /// Replies that came while the time was waited for.

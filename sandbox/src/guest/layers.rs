@@ -1,4 +1,4 @@
-//! The layers a process puts on, in their order, and what became of each.
+//! The layers of protection, in the order in which a process installs them, and the state of each.
 
 use crate::kernel::unix;
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -8,14 +8,14 @@ use std::io;
 
 macro_rules! layers {
     ($($(#[$doc:meta])* $variant:ident => $name:literal,)*) => {
-        /// One thing that keeps a program in.
+        /// A layer of protection around a program.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         #[non_exhaustive]
         pub enum Layer { $($(#[$doc])* $variant,)* }
 
         impl Layer {
-            /// All layers, in the order they are put on.
+            /// All layers, in the order in which they are installed.
             pub const ALL: &'static [Layer] = &[$(Layer::$variant),*];
 
             /// Its name in a report.
@@ -61,7 +61,7 @@ layers! {
     NoNewPrivs => "no_new_privs",
     /// Landlock: no file, no port, no signal beyond.
     Landlock => "landlock",
-    /// The process dies with the one that forked it.
+    /// The process dies with the process that forked it.
     ParentDeath => "parent_death",
     /// Seccomp: few system calls are let through.
     Seccomp => "seccomp",
@@ -75,7 +75,7 @@ impl fmt::Display for Layer {
     }
 }
 
-/// What became of a layer.
+/// The state of a layer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -98,12 +98,12 @@ pub enum State {
     Disabled,
 }
 
-/// What became of every layer.
+/// The state of every layer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layers(pub Vec<(Layer, State)>);
 
 impl Layers {
-    /// What became of one.
+    /// The state of a layer.
     pub fn state(&self, layer: Layer) -> &State {
         self.0.iter().find(|row| row.0 == layer).map_or(&State::Disabled, |row| &row.1)
     }
@@ -131,7 +131,7 @@ impl Layers {
     }
 }
 
-/// Which layers are wanted.
+/// The layers that are wanted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LayerSet {
     off: Vec<Layer>,
@@ -164,7 +164,7 @@ impl SetupError {
     }
 }
 
-/// Puts on layers one by one, and keeps the account.
+/// Installs layers one by one, and keeps their states.
 pub(crate) struct LayerInstaller<'a> {
     pub(crate) wanted: &'a LayerSet,
     pub(crate) layers: Layers,
@@ -183,7 +183,7 @@ impl<'a> LayerInstaller<'a> {
         self
     }
 
-    /// Puts on one layer; whether a missing one matters is not decided here.
+    /// Installs a layer; whether a missing layer matters is not decided here.
     pub(crate) fn install(&mut self, layer: Layer, work: impl FnOnce() -> io::Result<()>) {
         let state = if !self.wanted.wants(layer) {
             State::Disabled
@@ -198,7 +198,7 @@ impl<'a> LayerInstaller<'a> {
         self.layers.set(layer, state);
     }
 
-    /// Puts on one layer without which the process must not go on.
+    /// Installs a layer without which the process must not go on.
     #[cfg(target_os = "linux")]
     pub(crate) fn must(&mut self, layer: Layer, work: impl FnOnce() -> io::Result<()>) -> Result<(), SetupError> {
         self.install(layer, work);

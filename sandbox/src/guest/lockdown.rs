@@ -120,7 +120,7 @@ pub(crate) fn first_to_go() -> io::Result<()> {
     if now < RAISED { std::fs::write(PATH, RAISED.to_string()) } else { Ok(()) }
 }
 
-/// Binds this process's life to that of the one that forked it, which had the pid `parent`.
+/// Has this process die with the process that forked it, which had the pid `parent`.
 pub(crate) fn die_with_parent(parent: rustix::process::Pid) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     match rustix::process::getppid() {

@@ -270,7 +270,7 @@ struct Rehearsal {
 impl Rehearsal {
     fn prepare() -> io::Result<Rehearsal> {
         let ((control, host), (run, _), (status, listener)) = (frames::pair()?, frames::pair()?, frames::pair()?);
-        let order = Order { memory: 0, cpu_s: 0, kill_at: 0, entry: 0, fail_step: 0, pair: 1 };
+        let order = Order { pair: 1, ..Order::new(0, 0) };
         let message = Message { order: Some(order), ..Message::default() };
         messages::send(&host, message, &[run.as_fd(), status.as_fd()])?;
         Ok(Rehearsal { control, _host: [host, listener] })
@@ -411,7 +411,7 @@ fn receive(control: &OwnedFd, key: Key) -> io::Result<(Message, Option<(OwnedFd,
     };
     let message = match read {
         Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-        Some(read) => Message::of(&bytes[..read]),
+        Some(read) => Message::read(&bytes[..read]),
         None => None,
     };
     Ok((message.unwrap_or_default(), run.zip(status)))
@@ -451,7 +451,8 @@ fn reap(running: &mut Vec<Child>, inherited: &Inherited, mut leave: impl FnMut(S
 
 /// Says something about a child; a host that has stopped listening misses nothing.
 fn notify(pair: &SocketPair, notice: Notice, process: Option<BorrowedFd<'_>>, key: Key) -> bool {
-    key.send(&pair.status, &notice.to_bytes(), process).is_ok()
+    let mut buffer = [0; Notice::BYTES];
+    key.send(&pair.status, notice.write(&mut buffer), process).is_ok()
 }
 
 /// The longest report of a template.

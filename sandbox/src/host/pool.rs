@@ -60,7 +60,7 @@ struct Spare {
     unsuited: u32,
 }
 
-/// After so many runs that a spare child did not suit there is to be another one.
+/// The number of runs in a row that a spare child may not suit before another takes its place.
 const UNSUITED: u32 = 4;
 
 /// What a run has of its template.
@@ -185,7 +185,7 @@ impl Template {
     }
 
     /// Asks for a descriptor of the process of a pair; with `kill` the template is to kill it, too. Of one that is reaped it has
-    /// said so. Answers whether there was room for the question.
+    /// said so. Returns whether there was room for the request.
     pub(crate) fn request_pidfd(&self, pair: &SocketPair, kill: bool) -> bool {
         let turn_to = |from, to| self.asked_ns.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         let now = sys::monotonic_ns();
@@ -251,12 +251,12 @@ impl Template {
         send(&self.control, message, fds)
     }
 
-    /// It has said something, about whichever run.
+    /// Notes that the template has sent something, about whichever run.
     pub(crate) fn mark_responsive(&self) {
         self.asked_ns.store(0, Ordering::Relaxed);
     }
 
-    /// Has it said nothing at all for too long, though it was asked?
+    /// Has the template sent nothing for too long after a request?
     pub(crate) fn is_silent(&self) -> bool {
         let asked = self.asked_ns.load(Ordering::Relaxed);
         asked > 0 && sys::monotonic_ns().saturating_sub(asked) >= SILENT_NS
@@ -310,7 +310,7 @@ pub(crate) struct Starter {
 }
 
 impl Starter {
-    /// The data sets for one template, a line each, in a file without a name: a template that does not read holds up nobody.
+    /// The data sets for one template, a line each, in a file without a name: a template that does not read holds up no host.
     fn sets_file(&self) -> io::Result<Option<File>> {
         if self.sets.is_empty() {
             return Ok(None);

@@ -29,12 +29,12 @@ const REAPING_DEAD: Duration = Duration::from_secs(1);
 const DEAD_STEP: Duration = Duration::from_millis(20);
 /// How long it may take to say anything of a process that is to be killed: on a busy machine it is still to be forked.
 const FORKING: Duration = Duration::from_millis(250);
-/// After so long a run is worth a descriptor of its process. Most are over by then.
+/// The time after which a run is worth a descriptor of its process. Most are over by then.
 const SHORT: Duration = Duration::from_millis(2);
-/// So long before it is killed at the latest: a template that is woken beside a run which spins may wait for a turn.
+/// The time before the kill at which it is requested at the latest: a template that is woken beside a run which spins may wait for a turn.
 const AHEAD: Duration = Duration::from_millis(20);
 
-/// What a run is watched for.
+/// The limits under which a run is watched.
 #[derive(Clone, Debug)]
 pub(crate) struct Supervision {
     /// When it is killed; `None` is never.
@@ -68,7 +68,7 @@ pub(crate) struct Running {
     talk: Conversation,
     buffer: Vec<u8>,
     kill: Option<(Kill, Instant)>,
-    /// When it was seen that the process is dead, though nobody has said so.
+    /// When it was seen that the process is dead, though no notice has said so.
     dead_at: Option<Instant>,
     /// When the run was asked to end because somebody cancelled it.
     asked: Option<Instant>,
@@ -186,7 +186,7 @@ impl Running {
         self.overshoot
     }
 
-    /// Waits for what comes next and sees to it.
+    /// Waits for the next event and handles it.
     fn step(&mut self, host: &mut HostHalf) {
         let wanted = PollFlags::IN | if self.talk.has_output() { PollFlags::OUT } else { PollFlags::empty() };
         let wake = self.next_look(host).map(|at| at.saturating_duration_since(Instant::now()));
@@ -378,7 +378,7 @@ impl Running {
         }
     }
 
-    /// Takes what the process says, up to its report. Of one that lives only so much at once, and nothing once it is time to
+    /// Takes the packets of the process, up to its report. While it lives, a limited number at once, and none once it is time to
     /// kill it: it may talk faster than this side listens, each packet may be a call that takes its time, and there are others
     /// to hear.
     fn read(&mut self, host: &mut HostHalf) {
@@ -407,7 +407,7 @@ impl Running {
                 if self.end.is_some() && !matches!(self.kill, Some((Kill::Deadline | Kill::Cancelled, _))) {
                     self.kill = Some((Kill::Violation(violation), Instant::now()));
                 }
-                // What it says from here on is nobody's concern.
+                // Later packets do not matter.
                 self.closed = true;
             }
         }
@@ -436,7 +436,7 @@ impl Running {
         group.take_kill().then(|| group.limit())
     }
 
-    /// What the run came to. For one that has ended.
+    /// The outcome of a run that has ended.
     fn outcome(&mut self, host: &mut HostHalf) -> Outcome {
         let end = self.end.unwrap_or(End::TemplateGone);
         let said = self.talk.errors.text();
@@ -466,7 +466,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // A run that nobody waits for ends here; the template reaps it.
+        // A run that is dropped ends here; the template reaps it.
         if self.end.is_none() && !self.signal(Signal::KILL) {
             let _ = self.request_pidfd(true);
         }

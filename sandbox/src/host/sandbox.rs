@@ -302,7 +302,7 @@ impl Sandbox {
             Err(error) => return Err(Box::new(fault(host, &error.to_string()))),
         };
         let session = job.is_session();
-        let mut running = match self.order(host, bytes.len() as u64, session, 0, 0) {
+        let mut running = match self.order(host, bytes.len() as u64, session) {
             Ok(running) => running,
             Err(error) => return Err(Box::new(fault(host, &error.to_string()))),
         };
@@ -313,18 +313,16 @@ impl Sandbox {
         Ok(running)
     }
 
-    pub(crate) fn order(
-        &self,
-        host: &HostHalf,
-        job_bytes: u64,
-        session: bool,
-        entry: u64,
-        fail_step: u64,
-    ) -> Result<Running, SetupError> {
-        let limits = host.limits();
+    /// Orders a child for a run.
+    pub(crate) fn order(&self, host: &HostHalf, job_bytes: u64, session: bool) -> Result<Running, SetupError> {
         let hard = hard_deadline(host, self.0.grace).filter(|_| !session);
-        let child = self.child(limits, job_bytes, hard.is_some());
-        let order = Order { kill_at: hard.map_or(0, monotonic), entry, fail_step, ..child };
+        self.order_child(host, self.child(host.limits(), job_bytes, hard.is_some()), session)
+    }
+
+    /// Orders a child for a run: `order` without its deadline.
+    pub(crate) fn order_child(&self, host: &HostHalf, order: Order, session: bool) -> Result<Running, SetupError> {
+        let hard = hard_deadline(host, self.0.grace).filter(|_| !session);
+        let order = Order { kill_at: hard.map_or(0, monotonic), ..order };
         let (template, channels) = self.0.pool.order(order)?;
         let supervision = Supervision {
             hard: hard.map(|hard| hard + self.0.late),
@@ -338,16 +336,12 @@ impl Sandbox {
     }
 
     /// What a child has to be for a run with these limits; `timed` when it has a deadline.
-    fn child(&self, limits: &Limits, job_bytes: u64, timed: bool) -> Order {
+    pub(crate) fn child(&self, limits: &Limits, job_bytes: u64, timed: bool) -> Order {
         let time = limits.timeout_ms.saturating_add(millis(self.0.grace)).div_ceil(1000) + 1;
-        Order {
-            memory: self.0.memory.unwrap_or_else(|| allowance(limits, job_bytes)),
-            cpu_s: if timed && limits.timeout_ms < u64::MAX { time } else { 0 },
-            kill_at: 0,
-            entry: 0,
-            fail_step: 0,
-            pair: 0,
-        }
+        Order::new(
+            self.0.memory.unwrap_or_else(|| allowance(limits, job_bytes)),
+            if timed && limits.timeout_ms < u64::MAX { time } else { 0 },
+        )
     }
 }
 

@@ -89,7 +89,7 @@ impl Session {
         let bytes = frames::encode(&job).map_err(|error| Box::new(fault(&mut host, &error.to_string())))?;
         let mut running = self
             .sandbox
-            .order(&host, bytes.len() as u64, true, 0, 0)
+            .order(&host, bytes.len() as u64, true)
             .map_err(|error| Box::new(fault(&mut host, &error.to_string())))?;
         running.give_job(&host, &bytes);
         Ok((running, host))

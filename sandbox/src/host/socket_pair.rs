@@ -53,6 +53,6 @@ impl SocketPair {
             RecvAncillaryMessage::ScmRights(fds) => Some(fds),
             _ => None,
         });
-        Some(TemplateMessage { process: fds.flatten().next(), notice: Notice::of(&bytes[..read]) })
+        Some(TemplateMessage { process: fds.flatten().next(), notice: Notice::read(&bytes[..read]) })
     }
 }

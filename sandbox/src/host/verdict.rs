@@ -152,7 +152,7 @@ fn said(facts: &Facts<'_>) -> String {
     }
 }
 
-/// Text of a process that nobody trusts: no control characters, at most so many bytes.
+/// Text of a process that is not trusted: without control characters, cut at `most` bytes.
 pub(crate) fn clean(text: &str, bytes: usize) -> String {
     let mut clean = String::new();
     for c in text.trim().chars() {

@@ -146,7 +146,7 @@ fn own() -> io::Result<(PathBuf, &'static Files)> {
     find(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?)
 }
 
-/// The same, from what the kernel says: the groups of the process, and the mounts.
+/// Finds the group from the kernel's texts: the groups of the process, and the mounts.
 fn find(groups: &str, mounts: &str) -> io::Result<(PathBuf, &'static Files)> {
     // A line is `number:controllers:path`; the one without controllers is that of version 2.
     let line = |wanted: fn(&str) -> bool| {

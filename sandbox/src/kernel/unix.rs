@@ -5,6 +5,7 @@
 #[cfg(any(not(target_os = "linux"), feature = "testing"))]
 mod by_trial;
 
+use serde::{Deserialize, Serialize};
 use std::io;
 
 #[cfg(any(not(target_os = "linux"), feature = "testing"))]
@@ -63,7 +64,7 @@ pub(crate) fn exit(code: i32) -> ! {
 }
 
 /// How a process ended and what it used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Death {
     /// The wait status.
     pub(crate) status: i32,

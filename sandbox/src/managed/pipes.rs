@@ -84,7 +84,7 @@ impl Managed {
         })
     }
 
-    /// Makes the pipes, and two threads: one that runs the program, one that answers clients.
+    /// Makes the pipes, and two threads: the first runs the program, the second serves clients.
     fn start_with(dir: &Path, run: impl FnOnce(&Shared) + Send + 'static) -> io::Result<Managed> {
         make_pipes(dir)?;
         let started = Managed::start_threads(dir, run);
@@ -113,7 +113,7 @@ impl Managed {
         Ok(managed)
     }
 
-    /// Waits until a client has terminated it, and gives what came of the program.
+    /// Waits until a client has terminated it, and returns the outcome of the program.
     pub fn wait(mut self) -> Option<Outcome> {
         self.join();
         lock(&self.shared.outcome).take()
@@ -124,7 +124,7 @@ impl Managed {
         self.shared.stop();
     }
 
-    /// [`Managed::stop`] for another thread, one that waits for signals for example.
+    /// [`Managed::stop`] for another thread, such as a thread that waits for signals.
     pub fn stop_handle(&self) -> impl Fn() + Send + Sync + 'static {
         let shared = self.shared.clone();
         move || shared.stop()
@@ -242,7 +242,7 @@ impl Shared {
         let _ = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
     }
 
-    /// Answers clients until one terminates the process, then removes the pipes. It never waits for one client alone: a
+    /// Serves clients until one terminates the process, then removes the pipes. It never waits for one client alone: a
     /// client that goes away between its two steps, or does not read, holds up neither the others nor the end.
     fn serve(&self, wait: OwnedFd) {
         let mut wait = Questions { pipe: wait, heard: false };
@@ -260,7 +260,7 @@ impl Shared {
                 if ask == Ask::Terminate && terminated.is_none() {
                     self.terminate();
                     terminated = Some(Instant::now());
-                    // Whoever comes later finds no pipe.
+                    // A later client finds no pipe.
                     let _ = rustix::fs::unlink(self.dir.join("wait"));
                 }
                 answers.owe(ask);

@@ -115,14 +115,14 @@ fn read_again(frame: &Frame) {
 }
 
 fn order(bytes: &[u8]) {
-    if let Some(message) = Message::of(bytes) {
-        assert_eq!(Message::of(&message.to_bytes()), Some(message));
+    if let Some(message) = Message::read(bytes) {
+        assert_eq!(Message::read(message.write(&mut [0; Message::BYTES])), Some(message));
     }
 }
 
 fn notice(bytes: &[u8]) {
-    if let Some(notice) = Notice::of(bytes) {
-        assert_eq!(Notice::of(&notice.to_bytes()), Some(notice));
+    if let Some(notice) = Notice::read(bytes) {
+        assert_eq!(Notice::read(notice.write(&mut [0; Notice::BYTES])), Some(notice));
         if let Notice::Ended { death, late } = notice {
             // Whatever the status is, it comes to something.
             let _ = verdict::error(&verdict::Facts {
@@ -187,7 +187,8 @@ mod tests {
         let job: Job<'_> = decode(&job[1..]).unwrap();
         assert!(!job.is_session());
         assert!(decode::<CallReply>(&seed("reply")[1..]).is_ok());
-        assert!(Message::of(&seed("order")[1..]).is_some());
+        assert!(Message::read(&seed("order")[1..]).is_some());
+        assert!(Notice::read(&seed("notice")[1..]).is_some());
         assert_eq!(time_of(&seed("time")[1..]), Some(0x0807_0605_0403_0201));
         let frames = seed("clock")[1..].to_vec();
         let packets = |frames: Vec<(Kind, u32, &[u8])>| -> Vec<Vec<u8>> {

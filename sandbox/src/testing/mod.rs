@@ -9,6 +9,7 @@ use crate::host::running::Running;
 use crate::host::sandbox::{Builder, Sandbox, fault};
 use crate::kernel::sys;
 use crate::wire::frames::{self, Kind};
+use crate::wire::messages::{Order, TestOrder};
 use lisp_runtime::remote::{GuestCall, HostHalf, Report};
 use lisp_runtime::{Input, Outcome};
 use serde::{Deserialize, Serialize};
@@ -20,17 +21,17 @@ use std::time::Duration;
 pub use fuzzed::wire as read_wire;
 
 /// A payload: what a program cannot do, done in its place. It has the channel to the host.
-/// What it answers is the exit code.
+/// Its return value is the exit code.
 pub type Payload = fn(&OwnedFd) -> i32;
 
 static PAYLOADS: OnceLock<&'static [(&'static str, Payload)]> = OnceLock::new();
 
-/// As [`crate::init`], with payloads by name.
+/// [`crate::init`] with payloads by name.
 pub fn init(payloads: &'static [(&'static str, Payload)]) {
     init_with(payloads, &[]);
 }
 
-/// As [`crate::init_with`], with payloads by name.
+/// [`crate::init_with`] with payloads by name.
 pub fn init_with(payloads: &'static [(&'static str, Payload)], functions: &[crate::Function]) {
     let _ = PAYLOADS.set(payloads);
     let _ = child::PAYLOAD.set(run_payload);
@@ -95,7 +96,7 @@ impl Bounds {
 }
 
 impl Sandbox {
-    /// Runs a payload in the place of a program. Answers the outcome, and how late the signal to kill was.
+    /// Runs a payload in the place of a program. Returns the outcome, and how late the signal to kill was.
     pub fn run_payload(&self, name: &str, input: &Input<'_>, fail_step: u64) -> (Outcome, Option<Duration>) {
         match self.start_payload(name, input, fail_step) {
             Ok((mut running, mut host)) => (running.finish(&mut host), running.overshoot()),
@@ -110,9 +111,10 @@ impl Sandbox {
         fail_step: u64,
     ) -> Result<(Running, HostHalf), Box<Outcome>> {
         let payloads = PAYLOADS.get().copied().unwrap_or_default();
-        let entry = payloads.iter().position(|row| row.0 == name).map_or(u64::MAX, |at| at as u64 + 1);
+        let payload = payloads.iter().position(|row| row.0 == name).map_or(u64::MAX, |at| at as u64 + 1);
         let (_, mut host) = self.split("", input, false)?;
-        match self.order(&host, 0, false, entry, fail_step) {
+        let order = Order { test: TestOrder { payload, fail_step }, ..self.child(host.limits(), 0, true) };
+        match self.order_child(&host, order, false) {
             Ok(running) => Ok((running, host)),
             Err(error) => Err(Box::new(fault(&mut host, &error.to_string()))),
         }

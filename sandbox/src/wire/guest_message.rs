@@ -1,4 +1,4 @@
-//! What a run's process says, as the host reads it: a frame becomes one of few things, or is a violation. This and the
+//! The messages of a run's process, as the host reads them: a frame becomes a message, or is a violation. This and the
 //! assembling of frames are all that native code in a run can reach of the host.
 
 use super::frames::{self, Frame, Kind};
@@ -6,7 +6,7 @@ use super::violation::Violation;
 use lisp_runtime::remote::{CallFootprint, Figures, GuestCall, HostHalf, LinesFootprint, Report, ReportFootprint};
 use serde::Deserialize;
 
-/// What the frames of a run may be, in bytes: as they come, and decoded. That is found out before they are decoded, because a
+/// The limits on the frames of a run, in bytes: as they are sent, and decoded. That is found out before they are decoded, because a
 /// byte may stand for a value of many.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrameLimits {
@@ -57,7 +57,7 @@ impl FrameLimits {
     }
 }
 
-/// A frame that has been read.
+/// A message of a run's process.
 #[derive(Debug)]
 pub(crate) enum GuestMessage<'a> {
     /// Lines.
