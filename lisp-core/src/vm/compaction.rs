@@ -1,9 +1,9 @@
-//! When the heap of a run is compacted, and when that is of no use any more.
+//! Compaction of the heap of a run: when it is due, and when it does not help any more.
 
 use super::machine::Machine;
 use crate::heap::Res;
 
-/// What a compaction copies between two looks at whether to go on: little with debug assertions, so that tests come to it.
+/// The bytes that a compaction copies before it asks whether to go on: few with debug assertions, so that tests get there.
 const COMPACTED_AT_ONCE: usize = if cfg!(debug_assertions) { 1 << 15 } else { 1 << 19 };
 
 impl Machine {

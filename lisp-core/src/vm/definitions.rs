@@ -88,8 +88,8 @@ impl Machine {
         });
     }
 
-    /// What to say of an error that a name of data which is not given may have led to: nil stands for it. The first of the
-    /// program's.
+    /// A hint for an error that missing data may have led to, because nil stands for it: the first name of data in the program
+    /// that is not granted.
     pub fn hint_of_missing_data(&mut self, program: &Program) -> Option<String> {
         let missing = program.data_names().find(|key| {
             let place = self.places.get(format!("data/{key}").as_str()).copied();
@@ -100,7 +100,7 @@ impl Machine {
     }
 }
 
-/// The data that may have been meant by a name that is not given.
+/// The names of data that may have been meant by one that is not granted.
 pub(super) fn data_hint(name: &str, names: &[&str]) -> String {
     const SHOWN: usize = 5;
     let listed = |names: &[&str]| names.iter().map(|name| format!("data/{name}")).collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! What a host gives a run: data, definitions and history, frozen, measured, shared by many runs.
+//! Grants: data, definitions and history that a host gives its runs, frozen, measured, shared by many of them.
 
 use crate::heap::{Frozen, Heap, Res, Value};
 
@@ -19,17 +19,17 @@ pub struct GrantBuilder<'b, 'h> {
 }
 
 impl<'h> GrantBuilder<'_, 'h> {
-    /// What `data/name` reads.
+    /// Adds the value of `data/name`.
     pub fn data(&mut self, name: &str, value: Value<'h>) {
         self.add(format!("data/{name}"), value);
     }
 
-    /// A definition of an earlier turn.
+    /// Adds a definition of an earlier turn.
     pub fn define(&mut self, name: &str, value: Value<'h>) {
         self.add(name.to_owned(), value);
     }
 
-    /// A result of an earlier turn, oldest first: the last is `*1`.
+    /// Adds a result of an earlier turn, oldest first: the last is `*1`.
     pub fn history(&mut self, value: Value<'h>) {
         self.history.push(value);
     }
@@ -44,7 +44,7 @@ impl Grant {
     /// Builds a grant in an arena that may hold `limit` bytes.
     ///
     /// # Errors
-    /// Whatever `build` fails with; [`crate::heap::Fault::Collect`] when the values do not fit.
+    /// Those of `build`; [`crate::heap::Fault::Collect`] when the values do not fit.
     pub fn build(
         limit: usize,
         build: impl for<'h> FnOnce(&'h Heap, &mut GrantBuilder<'_, 'h>) -> Res<()>,
@@ -92,7 +92,7 @@ impl Grant {
         self.frozen.values().get(place).copied()
     }
 
-    /// Bytes that the values and their names take.
+    /// The bytes that the values and their names take.
     pub fn bytes(&self) -> usize {
         self.frozen.bytes() + self.names.iter().map(|n| n.len() + 20).sum::<usize>()
     }

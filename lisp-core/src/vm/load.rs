@@ -20,9 +20,9 @@ impl Machine {
         self.load_unless(program, 0, &|| false)
     }
 
-    /// Loads a program unless `stop` says yes while its names are looked up, or while it is compiled anew, because
-    /// definitions have the names of built-ins. Errors in its functions, in later programs too, say that they are in the
-    /// program of this number (`Trace::program`).
+    /// Loads a program unless `stop` returns true while its names are looked up, or while it is compiled anew because
+    /// definitions have the names of built-ins. Errors in its functions, in later programs too, carry its number
+    /// (`Trace::program`).
     ///
     /// # Errors
     /// Those of [`Machine::load`], and `timeout`.
@@ -86,7 +86,7 @@ impl Machine {
     }
 
     /// Begins the account of fuel of a program with what compiling its regular expressions takes when they are first
-    /// used: so it is the same whichever worker does that. Says whether `stop` let it come to its end.
+    /// used, so it is the same whichever worker does that. Returns false when `stop` ended it.
     fn charge_patterns(&mut self, program: &Program, stop: &dyn Fn() -> bool) -> bool {
         let heap = self.store.context();
         heap.meter.watch(None);
@@ -131,7 +131,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Forgets names that a program which could not be loaded brought.
+    /// Forgets the names of a program that could not be loaded: those behind the first `count`.
     fn forget(&mut self, count: usize) {
         for name in self.names.drain(count..) {
             self.places.remove(&name);

@@ -1,4 +1,4 @@
-//! A run as a value, and what one has used.
+//! A run as a value: its parts, its beginning, its account.
 
 use super::prelude;
 use super::settings::Settings;
@@ -13,7 +13,7 @@ use crate::stack::{Roots, State, Units};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What a call of [`Machine::resume`] came to.
+/// Why [`Machine::resume`] has returned.
 #[derive(Debug)]
 pub enum Step {
     /// The slice of fuel is used up; resume again.
@@ -37,7 +37,7 @@ pub enum Ending {
     Error(Box<Error>),
 }
 
-/// What a run has used.
+/// The fuel and memory that a run has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Units of fuel.
@@ -48,7 +48,7 @@ pub struct Usage {
     pub heap_live_bytes: usize,
     /// Bytes allocated in all.
     pub allocated_bytes: u64,
-    /// How often the heap was compacted.
+    /// The number of compactions of the heap.
     pub compactions: u64,
 }
 
@@ -69,15 +69,15 @@ pub struct Machine {
     pub(super) places: Table<Box<str>, usize>,
     pub(super) status: Status,
     pub(super) baseline: usize,
-    /// Fuel that the instruction that paused asked for.
+    /// The fuel that the instruction needs at which the run has paused.
     pub(super) wanted: u64,
-    /// Fuel that was spent when the time was asked for.
+    /// The fuel that was spent when the time was asked for.
     pub(super) clock_asked_at: u64,
     /// Where the last expression of the program stands, and the number of the program.
     pub(super) whole: Option<(Span, u64)>,
     /// The programs that were loaded, with their numbers.
     pub(super) loaded: Vec<(u64, Arc<Program>)>,
-    /// The fuel at which the instruction began for which the heap was compacted last, if it has not got through yet.
+    /// The fuel at which the instruction began for which the heap was compacted last, while it has not succeeded.
     pub(super) collected_at: Option<u64>,
     /// A compaction is under way for an instruction that needs this many bytes.
     pub(super) compacting_for: Option<usize>,
@@ -148,14 +148,14 @@ impl Machine {
         Store::new(context, State::new(loop_limit, Units::new(prelude::unit)))
     }
 
-    /// Bytes of what the host granted: the baseline that the budget stands on.
+    /// The bytes that the host has granted: the baseline, above which the budget begins.
     pub fn baseline_bytes(&self) -> usize {
         self.baseline
     }
 
-    /// Gives the machine a flag that ends the run from outside: set, the run pauses at the next look, within a few
-    /// thousand units of fuel. It holds until the next program is loaded. Without a flag a built-in that needs more fuel than a slice holds is begun again with
-    /// the next slice; with one it is not cut short.
+    /// Gives the machine a flag that interrupts the run from outside: when it is set, the run pauses within a few thousand
+    /// units of fuel. It stays until the next program is loaded. Without a flag a built-in that needs more fuel than a slice
+    /// has begins again with the next slice; with one it goes on.
     pub fn watch(&mut self, interrupt: Arc<AtomicBool>) {
         self.store.heap().meter.watch(Some(interrupt));
     }
@@ -170,7 +170,7 @@ impl Machine {
         used
     }
 
-    /// What has been used so far.
+    /// The fuel and memory that have been used so far.
     pub fn usage(&self) -> Usage {
         let account = self.store.heap().account();
         Usage {

@@ -1,4 +1,4 @@
-//! What a run has come to: its result and its printed lines.
+//! The result of a run and its printed lines.
 
 use super::machine::Machine;
 use crate::heap::{Heap, Value};
@@ -14,22 +14,22 @@ impl Machine {
         self.store.context().prints.borrow_mut().take()
     }
 
-    /// The lines printed and not yet taken, from the one of an index on.
+    /// The lines printed and not yet taken, from number `index` on.
     pub fn prints_from(&self, index: usize) -> Vec<String> {
         self.store.context().prints.borrow().lines().get(index..).unwrap_or_default().to_vec()
     }
 
-    /// How many lines were printed and not yet taken.
+    /// The number of lines printed and not yet taken.
     pub fn lines_printed(&self) -> usize {
         self.store.context().prints.borrow().lines().len()
     }
 
-    /// How many printed lines were not kept since the last call of [`Machine::take_prints`].
+    /// The number of printed lines that were not kept since the last call of [`Machine::take_prints`].
     pub fn prints_dropped(&self) -> u64 {
         self.store.context().prints.borrow().dropped()
     }
 
-    /// How many of the lines printed since the last call of [`Machine::take_prints`] are cut.
+    /// The number of lines printed since the last call of [`Machine::take_prints`] that are cut.
     pub fn prints_cut(&self) -> u64 {
         self.store.context().prints.borrow().cut()
     }

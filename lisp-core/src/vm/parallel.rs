@@ -19,9 +19,9 @@ use std::sync::Arc;
 pub struct ParallelCall {
     /// The function's name: `pmap` or `pcalls`.
     pub name: &'static str,
-    /// How many calls it comes to.
+    /// The number of its calls.
     pub count: usize,
-    /// How many of them have been joined.
+    /// The number of calls that have been joined.
     pub joined: usize,
 }
 
@@ -53,12 +53,12 @@ impl WorkerEnd {
         self.result.as_ref().err().map(|error| &**error)
     }
 
-    /// Bytes that it takes until it is joined.
+    /// The bytes that it holds until it is joined.
     pub fn bytes(&self) -> usize {
         self.result.as_ref().map_or(0, ExportedValue::bytes) + self.prints.bytes() + std::mem::size_of::<WorkerEnd>()
     }
 
-    /// What the worker has used.
+    /// The fuel and memory that the worker has used.
     pub fn usage(&self) -> Usage {
         self.usage
     }
@@ -171,8 +171,8 @@ impl Machine {
         WorkerEnd { result, usage, prints }
     }
 
-    /// Takes in what the next workers came to, in the order of their calls: prints and figures of all, and the results
-    /// of those that have one. With the last result the machine can be resumed.
+    /// Joins the next workers, in the order of their calls: the prints and the usage of all, and the results of those that
+    /// have one. After the last result the machine can be resumed.
     ///
     /// # Errors
     /// The error that ended the run: the results do not fit the budget, or the workers used up its fuel.
@@ -226,14 +226,14 @@ impl Machine {
         Err(error)
     }
 
-    /// Keeps what workers printed whose results are of no use any more.
+    /// Keeps the prints of workers whose results are not needed any more.
     pub fn keep_prints(&mut self, ends: Vec<WorkerEnd>) {
         let mut prints = self.store.context().prints.borrow_mut();
         ends.into_iter().for_each(|end| prints.absorb(end.prints));
     }
 
-    /// A worker failed: the run ends with its error, under the name of the parallel call unless it is a limit's or is to
-    /// stay `as_it_is`.
+    /// Ends the run with the error of a worker. It gets the reason of the parallel call, unless it is the error of a limit or
+    /// is to stay `as_it_is`.
     pub fn fail_parallel(&mut self, mut error: Error, as_it_is: bool) {
         let reason = self.store.enter(|_, state, _| state.parallel().map(|(_, parallel)| parallel.reason));
         if let Some(reason) = reason

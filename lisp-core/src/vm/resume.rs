@@ -108,7 +108,7 @@ impl Machine {
         }
     }
 
-    /// How far the account of fuel may go.
+    /// The fuel, as the account counts it, at which the limit is reached.
     pub(super) fn fuel_ceiling(&self) -> u64 {
         self.settings.fuel.map_or(u64::MAX, |fuel| self.fuel_at_load.saturating_add(fuel))
     }
@@ -142,14 +142,14 @@ impl Machine {
         });
     }
 
-    /// The driver ends the run: deadline, cancelled. A run that has just ended well has failed then, and its
+    /// Ends the run with an error of its driver, such as a deadline. A run that has just ended well has failed then, and its
     /// definitions are as they were before it.
     pub fn stop(&mut self, error: Error) {
         let error = self.place_error(error);
         self.end(Ending::Error(Box::new(error)));
     }
 
-    /// What the program came to is of no use to its host: the definitions are as they were before it.
+    /// Takes back a program that has ended: the definitions are as they were before it.
     pub fn undo(&mut self) {
         self.at_rest(|mut state| {
             state.restore_definitions();

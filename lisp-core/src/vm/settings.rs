@@ -7,7 +7,7 @@ pub struct Settings {
     pub heap_bytes: usize,
     /// Rounds of one loop or recursive function by `recur`; 0 is no limit.
     pub loop_iterations: u64,
-    /// Units of fuel.
+    /// Units of fuel; `None` is no limit.
     pub fuel: Option<u64>,
     /// Characters of one printed line; 0 is no limit.
     pub print_chars: usize,
@@ -19,7 +19,7 @@ pub struct Settings {
     pub strict_data: bool,
     /// For tests: after every n-th allocation the heap is compacted, needed or not.
     pub compact_every: Option<u64>,
-    /// What the clock says, in milliseconds since 1970; without it asking for the time is an error.
+    /// A fixed time, in milliseconds since 1970; without it the driver is asked ([`Effect::Clock`](super::Effect)).
     pub now_ms: Option<i64>,
 }
 
