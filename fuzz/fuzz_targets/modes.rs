@@ -4,11 +4,11 @@
 mod shared;
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use lisp_core::text::pr_str;
 use lisp_core::compile::Program;
 use lisp_core::heap::TextBuf;
-use lisp_core::vm::{Effect, Ending, Grant, Machine, Settings, Step};
 use lisp_core::syntax::ReadLimits;
+use lisp_core::text::pr_str;
+use lisp_core::vm::{Effect, Ending, Grant, Machine, Settings, Step};
 use lisp_core::{Error, Reason};
 use shared::Source;
 use std::sync::Arc;

@@ -107,7 +107,7 @@ mod linux {
         println!(
             "descriptors, processes, resident bytes, memory cgroups: {first:?} after a tenth, {last:?} at the end"
         );
-        // A lane or two more or less is there at any moment, and a child that waits; a leak would be of thousands.
+        // A pair of sockets or two more or less is there at any moment, and a child that waits; a leak would be of thousands.
         const LANES: usize = 16;
         const CHILDREN: usize = 2;
         assert!(

@@ -56,7 +56,7 @@ impl std::fmt::Debug for GuestHalf {
 impl GuestHalf {
     /// Takes a job up: what can be wrong with it is in the first report. `alarm` is to be set at the deadline by
     /// a process without a watchdog thread, and when `cancel` is used. `clock` asks the other half what its clock says
-    /// ([`HostHalf::time`](crate::HostHalf::time)), where that is one of its own. `sets` are the data sets that are here already, in
+    /// ([`HostHalf::time`](crate::remote::HostHalf::time)), where that is one of its own. `sets` are the data sets that are here already, in
     /// the order in which the other half knows them.
     pub fn new(
         job: Job<'_>,

@@ -49,8 +49,8 @@ pub(super) struct ToolSpec<'a> {
 }
 
 impl Engine {
-    /// Makes a job of a program and its input, and the half of the run that stays here. `session` keeps the far half
-    /// for further turns. Of data sets in `known`, which the far half has, nothing is sent; of others the text goes with the
+    /// Makes a job of a program and its input, and the half of the run that stays here. `session` keeps the guest half
+    /// for further turns. Of data sets in `known`, which the guest half has, nothing is sent; of others the text goes with the
     /// job.
     ///
     /// # Errors
@@ -124,7 +124,7 @@ impl Engine {
 }
 
 impl Job<'_> {
-    /// Is the far half kept for further turns? Then their programs come later, the first one's too.
+    /// Is the guest half kept for further turns? Then the programs of all turns come later.
     pub fn is_session(&self) -> bool {
         self.session
     }

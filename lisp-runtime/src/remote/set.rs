@@ -1,4 +1,4 @@
-//! Data sets for a far half.
+//! Data sets for a guest half.
 
 use crate::api::input::{DataSet, Source};
 use crate::terms::outcome::Problem;
@@ -34,14 +34,14 @@ impl SentSet<'_> {
 /// A data set of a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum SetOfJob<'a> {
-    /// The far half has it already, at this place
+    /// The guest half has it already, at this place
     Known(usize),
     /// It goes with the job
     Sent(SentSet<'a>),
 }
 
 impl<'a> SetOfJob<'a> {
-    /// A set as it goes to a far half that has those of `known`.
+    /// A set as it goes to a guest half that has those of `known`.
     pub(super) fn of(set: &'a DataSet, known: &[DataSet]) -> Option<Self> {
         match known.iter().position(|known| known.is(set)) {
             Some(at) => Some(SetOfJob::Known(at)),

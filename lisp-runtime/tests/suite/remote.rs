@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// The near half on the same thread, and what came through.
+/// The host half on the same thread, and what came through.
 struct Near {
     home: HostHalf,
     replies: Vec<(u64, CallReply)>,
@@ -288,7 +288,7 @@ fn set_up_programs_print_for_nobody() {
     assert_eq!((lines.len(), answer.prints), (0, vec!["2".to_owned()]));
 }
 
-/// A far half tells where it stands as it goes on; what the near half heard last is what it knows of one that breaks.
+/// A guest half tells where it stands as it goes on; what the host half heard last is what it knows of one that breaks.
 #[test]
 fn a_run_tells_its_figures_as_it_goes_on() {
     let engine = Engine::builder()
