@@ -25,8 +25,8 @@ pub(crate) fn describe(v: Value<'_>) -> String {
         Value::Bool(b) => format!("the boolean {b}"),
         Value::Int(i) => format!("the integer {i}"),
         Value::Float(f) => format!("the float {}", float_text(f)),
-        Value::Keyword(_, s) if s.text.len() <= 40 => format!("the keyword :{}", s.text),
-        Value::Str(s) if s.text.len() <= 40 => format!("the string {:?}", s.text),
+        Value::Keyword(_, s) if s.text().len() <= 40 => format!("the keyword :{}", s.text()),
+        Value::Str(s) if s.text().len() <= 40 => format!("the string {:?}", s.text()),
         Value::Map(m) => format!("a map of {} entries", m.len()),
         Value::Set(m) => format!("a set of {} members", m.len()),
         Value::Vector(v) => format!("a vector of {} elements", v.len()),
@@ -44,7 +44,7 @@ pub(crate) fn with_article(noun: &str) -> String {
 #[inline]
 pub(crate) fn string<'h>(name: &str, v: Value<'h>) -> Res<&'h str> {
     match v {
-        Value::Str(s) => Ok(s.text),
+        Value::Str(s) => Ok(s.text()),
         other => Err(type_error(name, "a string", other)),
     }
 }
@@ -108,9 +108,9 @@ fn seq_slow<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h [Value<'h>]> {
             Ok(out.items())
         }
         Value::Str(s) => {
-            h.charge(s.text.len() as u64)?;
-            let out = h.vec_builder(s.text.len().min(16))?;
-            for character in Characters::new(h, s.text) {
+            h.charge(s.text().len() as u64)?;
+            let out = h.vec_builder(s.text().len().min(16))?;
+            for character in Characters::new(h, s.text()) {
                 h.charge(cost::CHARACTER)?;
                 out.push(h, h.str_view(character?)?)?;
             }

@@ -54,8 +54,8 @@ fn compare_leaves<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Ordering> 
         (Value::Nil, _) => Ok(Ordering::Less),
         (_, Value::Nil) => Ok(Ordering::Greater),
         (Value::Str(a), Value::Str(b)) | (Value::Keyword(_, a), Value::Keyword(_, b)) => {
-            h.charge(1 + cost::copied(a.text.len().min(b.text.len())))?;
-            Ok(compare_texts(a.text, b.text))
+            h.charge(1 + cost::copied(a.text().len().min(b.text().len())))?;
+            Ok(compare_texts(a.text(), b.text()))
         }
         (Value::Bool(a), Value::Bool(b)) => Ok(a.cmp(&b)),
         (Value::Time(x), Value::Time(y)) => match (x.value, y.value) {

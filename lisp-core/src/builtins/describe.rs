@@ -283,7 +283,7 @@ fn sorted_entries<'h>(h: &'h Heap, map: &'h Map<'h>, caps: &mut BTreeSet<&'stati
 
 fn show_key<'h>(h: &'h Heap, key: Value<'h>) -> Res<String> {
     match key {
-        Value::Str(s) => short(h, s.text),
+        Value::Str(s) => short(h, s.text()),
         other => preview(h, other),
     }
 }
@@ -361,7 +361,7 @@ fn field<'h>(summary: &mut Summary<'h>, values: &[Value<'h>], options: &Options)
 /// Is it empty? `None` for what cannot be.
 fn is_empty(value: Value<'_>) -> Option<bool> {
     match value {
-        Value::Str(s) => Some(s.text.is_empty()),
+        Value::Str(s) => Some(s.text().is_empty()),
         Value::Vector(v) => Some(v.is_empty()),
         Value::Map(m) | Value::Set(m) => Some(m.is_empty()),
         _ => None,
@@ -388,8 +388,8 @@ fn examples<'h>(h: &'h Heap, values: &[Value<'h>], most: usize) -> Res<Value<'h>
 fn example<'h>(h: &'h Heap, value: Value<'h>) -> Res<Value<'h>> {
     match value {
         Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Big(_) | Value::Float(_) | Value::Keyword(..) => Ok(value),
-        Value::Str(s) if s.text.len() <= CHARS => Ok(value),
-        Value::Str(s) => h.str(&short(h, s.text)?),
+        Value::Str(s) if s.text().len() <= CHARS => Ok(value),
+        Value::Str(s) => h.str(&short(h, s.text())?),
         other => h.str(&preview(h, other)?),
     }
 }
@@ -399,8 +399,8 @@ fn measure<'h>(value: Value<'h>) -> Option<Value<'h>> {
     match value {
         Value::Int(_) | Value::Big(_) => Some(value),
         Value::Float(f) if f.is_finite() => Some(value),
-        Value::Str(s) if s.text.len() <= NUMERIC => {
-            let unsigned = s.text.strip_prefix(['+', '-']).unwrap_or(s.text);
+        Value::Str(s) if s.text().len() <= NUMERIC => {
+            let unsigned = s.text().strip_prefix(['+', '-']).unwrap_or(s.text());
             let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
             let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
             let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -408,7 +408,7 @@ fn measure<'h>(value: Value<'h>) -> Option<Value<'h>> {
             if !digits(whole) || !digits(fraction) || !digits(exponent) {
                 return None;
             }
-            s.text.parse::<f64>().ok().filter(|f| f.is_finite()).map(Value::Float)
+            s.text().parse::<f64>().ok().filter(|f| f.is_finite()).map(Value::Float)
         }
         _ => None,
     }

@@ -105,7 +105,7 @@ fn usages(usage: &str) -> Vec<&str> {
 
 fn name_arg<'h>(function: &str, v: Value<'h>) -> Res<&'h str> {
     match v {
-        Value::Str(s) | Value::Symbol(s) => Ok(s.text),
+        Value::Str(s) | Value::Symbol(s) => Ok(s.text()),
         other => Err(type_error(function, "a name as a string or symbol", other)),
     }
 }

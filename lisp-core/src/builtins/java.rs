@@ -100,7 +100,7 @@ pub(super) fn null(name: &str) -> Fault {
 /// A string argument; `None` for nil, which is looked at when all types have been.
 pub(super) fn text<'h>(name: &str, v: Value<'h>) -> Res<Option<&'h str>> {
     match v {
-        Value::Str(s) => Ok(Some(s.text)),
+        Value::Str(s) => Ok(Some(s.text())),
         Value::Nil => Ok(None),
         other => Err(wrong_type(name, "a string", other)),
     }

@@ -296,12 +296,11 @@ fn date_new<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         Some(Value::Int(ms)) => *ms,
         Some(Value::Nil) => return Err(null(name)),
         Some(Value::Str(s)) => {
-            h.charge(s.text.len().min(LONGEST_DATE) as u64 + cost::OLD_DATE_READ)?;
-            h.check_available(s.text.len().min(LONGEST_DATE) * 4)?;
-            Some(s.text)
-                .filter(|text| text.len() <= LONGEST_DATE)
-                .and_then(parse_legacy)
-                .ok_or_else(|| unreadable(name, s.text, "a date such as 8 Jan 2026 14:30:00 UTC, from 1582-10-15 on"))?
+            h.charge(s.text().len().min(LONGEST_DATE) as u64 + cost::OLD_DATE_READ)?;
+            h.check_available(s.text().len().min(LONGEST_DATE) * 4)?;
+            Some(s.text()).filter(|text| text.len() <= LONGEST_DATE).and_then(parse_legacy).ok_or_else(|| {
+                unreadable(name, s.text(), "a date such as 8 Jan 2026 14:30:00 UTC, from 1582-10-15 on")
+            })?
         }
         Some(&other) => return Err(wrong_type(name, "milliseconds as an integer of 64 bits, or a string", other)),
     };

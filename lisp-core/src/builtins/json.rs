@@ -45,17 +45,17 @@ fn lenient<'h>(result: Result<Value<'h>, ReadError>) -> Res<Value<'h>> {
 
 fn parse_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
-        Value::Str(s) => lenient(Reader::new(h, ReadLimits::default(), Duplicate::First).read(s.text)),
+        Value::Str(s) => lenient(Reader::new(h, ReadLimits::default(), Duplicate::First).read(s.text())),
         _ => Ok(Value::Nil),
     }
 }
 
 fn parse_lines<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let Value::Str(s) = args[0] else { return Ok(Value::Nil) };
-    h.charge(cost::scanned(s.text.len()) + 1)?;
+    h.charge(cost::scanned(s.text().len()) + 1)?;
     let values = h.vec_builder(16)?;
     let mut reader = Reader::new(h, ReadLimits::default(), Duplicate::First);
-    for line in s.text.split(['\n', '\r']) {
+    for line in s.text().split(['\n', '\r']) {
         if !line.trim().is_empty() {
             values.push(h, lenient(reader.read(line))?)?;
         }

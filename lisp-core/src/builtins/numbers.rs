@@ -512,7 +512,7 @@ fn int<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         Value::Float(x) => return Err(beyond(&x).into()),
         Value::Big(_) => return Err(beyond(&"the integer").into()),
         Value::Str(s) => {
-            let mut chars = s.text.chars();
+            let mut chars = s.text().chars();
             match (chars.next(), chars.next()) {
                 (Some(c), None) => return Ok(Value::Int(i64::from(u32::from(c)))),
                 _ => {

@@ -72,14 +72,14 @@ fn after_digits(text: &str) -> Option<&str> {
 
 fn parse_long<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let &[Value::Str(s)] = args else { return Ok(Value::Nil) };
-    h.charge(cost::scanned(s.text.len()))?;
-    Ok(long(s.text).map_or(Value::Nil, Value::Int))
+    h.charge(cost::scanned(s.text().len()))?;
+    Ok(long(s.text()).map_or(Value::Nil, Value::Int))
 }
 
 fn parse_double<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let &[Value::Str(s)] = args else { return Ok(Value::Nil) };
-    h.charge(cost::parsed(s.text.len()))?;
-    Ok(double(s.text).map_or(Value::Nil, Value::Float))
+    h.charge(cost::parsed(s.text().len()))?;
+    Ok(double(s.text()).map_or(Value::Nil, Value::Float))
 }
 
 fn parse_boolean<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

@@ -44,7 +44,7 @@ fn is_function(v: Value<'_>) -> bool {
 
 fn is_char<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let Value::Str(s) = args[0] else { return answer(false) };
-    answer(characters::is_one(h, s.text)?)
+    answer(characters::is_one(h, s.text())?)
 }
 
 fn all_distinct<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

@@ -57,7 +57,7 @@ fn render<'h>(h: &'h Heap, value: Value<'h>, depth: usize, room: Room, nodes: &m
     h.charge(cost::PREVIEW_PART)?;
     let deep = depth >= DEPTH;
     Ok(match value {
-        Value::Str(s) => quoted(h, s.text, room)?,
+        Value::Str(s) => quoted(h, s.text(), room)?,
         Value::Vector(_) if deep => leaf("[...]", room),
         Value::Set(_) if deep => leaf("#{...}", room),
         Value::Map(_) if deep => leaf("{...}", room),
@@ -90,7 +90,7 @@ fn render_key<'h>(h: &'h Heap, key: Value<'h>, room: Room, nodes: &mut usize) ->
     const MOST: usize = 68;
     let room = Room { chars: (room.chars / 3).clamp(8, MOST), bytes: (room.bytes / 3).clamp(8, MOST * 4) };
     match key {
-        Value::Str(s) => quoted(h, s.text, room),
+        Value::Str(s) => quoted(h, s.text(), room),
         Value::Keyword(..) => Ok(leaf(&scalar(h, key)?, room)),
         // A key counts as deep enough for its own elements to be left out.
         other => render(h, other, DEPTH - 1, room, nodes),
@@ -205,7 +205,7 @@ fn scalar<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
         Value::Big(b) if b.limbs.len() <= 11 => b.to_bigint().to_string(),
         Value::Big(_) => "#<large-integer>".to_owned(),
         Value::Float(f) => float_text(f),
-        Value::Keyword(_, s) => format!(":{}", cut(s.text)),
+        Value::Keyword(_, s) => format!(":{}", cut(s.text())),
         Value::Time(t) => {
             let class = match value.type_name() {
                 name @ "java.util.Date" => name.to_owned(),

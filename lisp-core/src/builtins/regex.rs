@@ -264,7 +264,7 @@ fn charge_compiled(h: &Heap, cost: PatternCost) -> Res<()> {
 /// The pattern of a regular expression.
 fn pattern<'h>(name: &str, v: Value<'h>) -> Res<&'h str> {
     match v {
-        Value::Regex(s) => Ok(s.text),
+        Value::Regex(s) => Ok(s.text()),
         other => Err(expects_regex(name, other)),
     }
 }
@@ -352,8 +352,8 @@ pub(super) fn replace<'h>(h: &'h Ctx, pattern: &str, text: &'h str, by: &str) ->
 fn re_pattern<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args.first() {
         Some(&Value::Str(s)) => {
-            h.charge(s.text.len() as u64 + cost::PATTERN_READ)?;
-            let (_, cost) = h.regex(s.text, Extent::Part)?;
+            h.charge(s.text().len() as u64 + cost::PATTERN_READ)?;
+            let (_, cost) = h.regex(s.text(), Extent::Part)?;
             charge_compiled(h, cost)?;
             Ok(Value::Regex(s))
         }
@@ -369,7 +369,7 @@ fn is_regex<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn group<'h>(h: &'h Ctx, name: &str, args: &[Value<'h>]) -> Res<Option<&'h str>> {
     let (re, text) = two(args);
     let re = match re {
-        Value::Str(s) | Value::Regex(s) => s.text,
+        Value::Str(s) | Value::Regex(s) => s.text(),
         other => return Err(type_error(name, "a regular expression or a string", other)),
     };
     let text = string(name, text)?;

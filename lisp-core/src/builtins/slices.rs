@@ -110,7 +110,7 @@ fn last_character<'h>(h: &'h Heap, text: &'h str) -> Res<Option<&'h str>> {
 fn element<'h>(h: &'h Heap, name: &str, v: Value<'h>, index: usize) -> Res<Option<Value<'h>>> {
     match v {
         Value::Vector(v) => Ok(v.get(index)),
-        Value::Str(s) => char_at(h, s.text, index),
+        Value::Str(s) => char_at(h, s.text(), index),
         other => Ok(items(h, name, other, Accept::Ordered)?.get(index).copied()),
     }
 }
@@ -142,8 +142,8 @@ fn last<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
         Value::Vector(v) => Ok(v.items().last().copied().unwrap_or(Value::Nil)),
         Value::Str(s) => {
-            h.charge(cost::copied(s.text.len()))?;
-            match last_character(h, s.text)? {
+            h.charge(cost::copied(s.text().len()))?;
+            match last_character(h, s.text())? {
                 Some(c) => h.str_view(c),
                 None => Ok(Value::Nil),
             }
@@ -292,8 +292,8 @@ fn length<'h>(h: &'h Heap, v: Value<'h>) -> Res<Option<usize>> {
         Value::Vector(v) => v.len(),
         Value::Map(m) | Value::Set(m) => m.len(),
         Value::Str(s) => {
-            h.charge(cost::parsed(s.text.len()))?;
-            characters::count(h, s.text)?
+            h.charge(cost::parsed(s.text().len()))?;
+            characters::count(h, s.text())?
         }
         _ => return Ok(None),
     }))
@@ -305,7 +305,7 @@ fn is_empty(name: &str, v: Value<'_>) -> Res<bool> {
         Value::Nil => Ok(true),
         Value::Vector(v) => Ok(v.is_empty()),
         Value::Map(m) | Value::Set(m) => Ok(m.is_empty()),
-        Value::Str(s) => Ok(s.text.is_empty()),
+        Value::Str(s) => Ok(s.text().is_empty()),
         other => Err(type_error(name, "a collection", other)),
     }
 }

@@ -315,7 +315,7 @@ fn split<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let whole = arg(args, 0);
     let text = string("split", whole)?;
     let separator = match arg(args, 1) {
-        Value::Regex(pattern) => return regex::split(h, pattern.text, text),
+        Value::Regex(pattern) => return regex::split(h, pattern.text(), text),
         other => string("split", other)?,
     };
     if separator.is_empty() {
@@ -376,12 +376,12 @@ fn replace<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let &[whole, pattern, by] = args else { return replace_elements(h, arg(args, 0), arg(args, 1)) };
     let text = string("replace", whole)?;
     let by = match by {
-        Value::Str(s) => s.text,
+        Value::Str(s) => s.text(),
         other => return Err(replacement_error(other)),
     };
     let pattern = match pattern {
-        Value::Regex(pattern) => return regex::replace(h, pattern.text, text, by),
-        Value::Str(s) => s.text,
+        Value::Regex(pattern) => return regex::replace(h, pattern.text(), text, by),
+        Value::Str(s) => s.text(),
         other => return Err(type_error("replace", "a string or a regular expression to look for", other)),
     };
     // A search begins with work on the pattern, which may be the longer one.
@@ -458,11 +458,11 @@ fn name<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn keyword<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match arg(args, 0) {
         Value::Str(s) => {
-            h.charge(cost::copied(s.text.len()))?;
-            let mut bytes = s.text.bytes();
+            h.charge(cost::copied(s.text().len()))?;
+            let mut bytes = s.text().bytes();
             let first = bytes.next().is_some_and(|b| b.is_ascii_alphabetic());
             if first && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'?' | b'!')) {
-                return h.keyword(s.text);
+                return h.keyword(s.text());
             }
             let got = args::describe(Value::Str(s));
             Err(Error::new(Reason::RuntimeError, format!("{got} is no name for a keyword"))

@@ -485,13 +485,14 @@ impl Heap {
     ) -> Res<Value<'h>> {
         let head = self.header();
         let count = captures.len();
-        self.alloc_with(count, captures, |captures| Closure { head, program, proto, captures }).map(Value::Closure)
+        self.alloc_with(count, captures, |captures| Closure { head, program, proto, captures: Cell::new(captures) })
+            .map(Value::Closure)
     }
 
     /// A function made of others.
     pub(crate) fn composed<'h>(&'h self, kind: Compose, parts: &[Value<'h>]) -> Res<Value<'h>> {
         let head = self.header();
-        let composed = |parts| Composed { head, kind, parts };
+        let composed = |parts| Composed { head, kind, parts: Cell::new(parts) };
         self.alloc_with(parts.len(), parts.iter().copied(), composed).map(Value::Composed)
     }
 

@@ -7,6 +7,9 @@
 //!
 //! It can stop after every piece of work and go on later. What is large is copied in pieces, and until the last of them
 //! the object that it belongs to is empty.
+//!
+//! An object gets its address, and references to it are stored, before its parts are complete. So what is set later is a
+//! `Cell` in each object, and the slices that it refers to are lent only after the last write to them.
 
 use super::big::Big;
 use super::header::Header;
@@ -22,16 +25,16 @@ use std::cell::Cell;
 
 type V = Value<'static>;
 
-/// What has been copied and is still to be looked through.
-enum Todo {
-    Vector(*mut Vector<'static>),
-    VecBuilder(*mut VecBuilder<'static>),
-    Map(*mut Map<'static>, Part<V>),
-    MapBuilder(*mut MapBuilder<'static>),
-    Keys(*mut Keys<'static>, Part<V>),
-    Node(*mut Node<'static>, Part<Entry<'static>>, Part<&'static Node<'static>>),
-    Closure(*mut Closure<'static>, Part<V>),
-    Composed(*mut Composed<'static>, Part<V>),
+/// An object that has been copied and whose parts are still to be seen to.
+enum GrayItem {
+    Vector(&'static Vector<'static>),
+    VecBuilder(&'static VecBuilder<'static>),
+    Map(&'static Map<'static>, PendingSlice<V>),
+    MapBuilder(&'static MapBuilder<'static>),
+    Keys(&'static Keys<'static>, PendingSlice<V>),
+    Node(&'static Node<'static>, PendingSlice<Entry<'static>>, PendingSlice<&'static Node<'static>>),
+    Closure(&'static Closure<'static>, PendingSlice<V>),
+    Composed(&'static Composed<'static>, PendingSlice<V>),
     /// Cells of buffer number `.0` from `.1` up to `.2`
     Cells(usize, usize, usize),
     /// The rest of the cells of something.
@@ -39,7 +42,7 @@ enum Todo {
     /// A copy to go on with.
     Large(Box<Large>),
     /// The vectors that see a buffer, from this one on, and where its cells began in the old one.
-    Views(Seen, *const Buffer<'static>, usize),
+    Views(LiveRange, &'static Buffer<'static>, usize),
 }
 
 /// A large copy under way.
@@ -48,33 +51,33 @@ struct Large {
     to: *mut u8,
     bytes: usize,
     done: usize,
-    owner: Owner,
+    target: CopyTarget,
 }
 
 /// What the bytes of a large copy are, in the object that they are for.
-enum Owner {
-    Items(*mut Vector<'static>),
-    Elements(*mut VecBuilder<'static>),
-    Entries(*mut MapBuilder<'static>),
-    Index(*mut MapBuilder<'static>),
-    Text(*mut Str<'static>),
+enum CopyTarget {
+    Items(&'static Vector<'static>),
+    Elements(&'static VecBuilder<'static>),
+    Entries(&'static MapBuilder<'static>),
+    Index(&'static MapBuilder<'static>),
+    Text(&'static Str<'static>),
     /// The cells that some vectors see.
-    SuspendedHeap(*mut Buffer<'static>),
+    Cells(&'static Buffer<'static>),
 }
 
-/// More bytes than this are copied in pieces, each of so many: few with debug assertions, so that tests come to it.
+/// More bytes than this are copied in pieces, each as long as this: short with debug assertions, so that tests come to it.
 const PIECE: usize = if cfg!(debug_assertions) { 1 << 7 } else { 1 << 16 };
 /// What an object costs beside its bytes, in bytes copied in the same time.
 const OBJECT: usize = 64;
 
-/// A slice in the new arena that is part of an object and still to be seen to. It is written through the pointer the
-/// arena gave, and only then lent out: the reference inside the object is made anew after the last write.
-struct Part<T> {
+/// A slice in the new arena that is part of an object and still to be seen to. It is written through the pointer that the
+/// arena gave, and lent to the object after the last write.
+struct PendingSlice<T> {
     start: *mut T,
     len: usize,
 }
 
-impl<T> Part<T> {
+impl<T> PendingSlice<T> {
     /// The finished slice.
     ///
     /// # Safety
@@ -86,12 +89,12 @@ impl<T> Part<T> {
     }
 }
 
-/// A buffer that some vector sees.
-struct Seen {
-    old: *const Buffer<'static>,
+/// A buffer that some vector sees, and the part of it that is seen.
+struct LiveRange {
+    old: &'static Buffer<'static>,
     low: usize,
     high: usize,
-    views: Vec<*mut Vector<'static>>,
+    views: Vec<&'static Vector<'static>>,
 }
 
 /// A compaction under way, or the copying of a value out of its arena.
@@ -104,8 +107,8 @@ pub(crate) struct Collector {
     bytes: usize,
     /// More bytes than this are not copied.
     limit: usize,
-    todo: Vec<Todo>,
-    buffers: Vec<Seen>,
+    gray: Vec<GrayItem>,
+    buffers: Vec<LiveRange>,
     /// Work done so far, in bytes copied.
     work: usize,
 }
@@ -122,7 +125,7 @@ impl Collector {
             region,
             bytes: 0,
             limit: usize::MAX,
-            todo: Vec::new(),
+            gray: Vec::new(),
             buffers: Vec::new(),
             work: 0,
         }
@@ -143,9 +146,12 @@ impl Collector {
         self.bytes > self.limit
     }
 
-    fn put<T>(&mut self, object: T) -> *mut T {
+    /// Puts an object into the new arena, whose lifetime the caller vouches for.
+    fn put<T>(&mut self, object: T) -> &'static T {
         self.bytes += (std::mem::size_of::<T>() + 7) & !7;
-        std::ptr::from_mut(self.to.alloc(object))
+        let new: *const T = self.to.alloc(object);
+        // SAFETY: the new arena becomes the store's and outlives every value that refers to it.
+        unsafe { &*new }
     }
 
     /// A copy of a slice in the new arena, whose lifetime the caller vouches for.
@@ -157,9 +163,9 @@ impl Collector {
     }
 
     /// A copy of a slice in the new arena, to be written to.
-    fn part<T: Copy>(&mut self, slice: &[T]) -> Part<T> {
+    fn part<T: Copy>(&mut self, slice: &[T]) -> PendingSlice<T> {
         self.bytes += size_of_slice(slice);
-        Part { start: self.to.alloc_slice_copy(slice).as_mut_ptr(), len: slice.len() }
+        PendingSlice { start: self.to.alloc_slice_copy(slice).as_mut_ptr(), len: slice.len() }
     }
 
     /// A copy of cells in the new arena; `None` when they are too many to be copied at once.
@@ -174,14 +180,14 @@ impl Collector {
     }
 
     /// Begins a copy of what is too large to be copied at once.
-    fn put_large<T>(&mut self, slice: &[T], owner: Owner) {
+    fn put_large<T>(&mut self, slice: &[T], target: CopyTarget) {
         self.bytes = self.bytes.saturating_add(size_of_slice(slice));
         if self.is_over() {
             return;
         }
         let (from, bytes) = (slice.as_ptr().cast(), std::mem::size_of_val(slice));
         let to = self.to.alloc_layout(Layout::for_value(slice)).as_ptr();
-        self.todo.push(Todo::Large(Box::new(Large { from, to, bytes, done: 0, owner })));
+        self.gray.push(GrayItem::Large(Box::new(Large { from, to, bytes, done: 0, target })));
     }
 
     /// Copies one more piece; after the last one the copy gets its place in the object, which is seen to next.
@@ -193,81 +199,72 @@ impl Collector {
         self.work += piece;
         large.done += piece;
         if large.done < large.bytes {
-            return self.todo.push(Todo::Large(large));
+            return self.gray.push(GrayItem::Large(large));
         }
-        let Large { to, bytes, ref owner, .. } = *large;
+        let Large { to, bytes, ref target, .. } = *large;
         // SAFETY: all bytes are there, copies of what `put_large` was given: cells, or for `Text` a str. The block is part of the
-        // new arena, which outlives every value that refers to it. The objects are in the new arena, reached by no reference
-        // in use.
+        // new arena, which outlives every value that refers to it, and nobody writes to it through `to` any more.
         unsafe {
             let cells = || std::slice::from_raw_parts(to.cast::<Cell<V>>(), bytes / size_of::<V>());
-            match *owner {
-                Owner::Items(o) => {
-                    (*o).items = cells();
-                    self.todo.push(Todo::Vector(o));
+            match *target {
+                CopyTarget::Items(o) => {
+                    o.items.set(cells());
+                    self.gray.push(GrayItem::Vector(o));
                 }
-                Owner::Elements(o) => {
-                    (*o).cells.set(cells());
-                    self.todo.push(Todo::VecBuilder(o));
+                CopyTarget::Elements(o) => {
+                    o.cells.set(cells());
+                    self.gray.push(GrayItem::VecBuilder(o));
                 }
-                Owner::Entries(o) => {
-                    (*o).cells.set(cells());
-                    self.todo.push(Todo::MapBuilder(o));
+                CopyTarget::Entries(o) => {
+                    o.cells.set(cells());
+                    self.gray.push(GrayItem::MapBuilder(o));
                 }
-                Owner::Index(o) => {
+                CopyTarget::Index(o) => {
                     let slots = to.cast::<Cell<(u32, u32)>>();
-                    (*o).index.set(std::slice::from_raw_parts(slots, bytes / size_of::<(u32, u32)>()));
+                    o.index.set(std::slice::from_raw_parts(slots, bytes / size_of::<(u32, u32)>()));
                 }
-                Owner::Text(o) => (*o).text = std::str::from_utf8_unchecked(std::slice::from_raw_parts(to, bytes)),
-                Owner::SuspendedHeap(o) => (*o).cells = cells(),
+                CopyTarget::Text(o) => o.set_text(std::str::from_utf8_unchecked(std::slice::from_raw_parts(to, bytes))),
+                CopyTarget::Cells(o) => o.cells.set(cells()),
             }
         }
     }
 
-    /// Where an object of this region has gone; `Err` when it has not been reached yet, `None` when it is not ours.
-    fn find<T>(&self, head: &Header) -> Option<Result<*mut T, ()>> {
-        if let Some(copy) = head.moved() {
-            return Some(Ok(copy.cast::<T>().cast_mut()));
-        }
-        (head.region() == self.from).then_some(Err(()))
-    }
-
-    /// The object's copy, made by `copy` when it is first reached.
+    /// The object's copy, made by `copy` when it is first reached; the object itself when it is of another region.
     fn forward<T>(
         &mut self,
         old: &'static T,
         head: &Header,
-        copy: impl FnOnce(&mut Self, &'static T) -> *mut T,
+        copy: impl FnOnce(&mut Self, &'static T) -> &'static T,
     ) -> &'static T {
-        let new = match self.find::<T>(head) {
-            None => return old,
-            Some(Ok(new)) => new,
-            Some(Err(())) => {
-                let new = copy(self, old);
-                head.set_moved(new.cast_const().cast());
-                new
-            }
-        };
-        // SAFETY: `new` is an object in the new arena, which outlives every value that refers to it.
-        unsafe { &*new }
+        if let Some(copy) = head.moved() {
+            // SAFETY: the header of a moved object holds the address of its copy, of the same type, in the new arena, which
+            // outlives every value that refers to it.
+            return unsafe { &*copy.cast::<T>() };
+        }
+        if head.region() != self.from {
+            return old;
+        }
+        let new = copy(self, old);
+        head.set_moved(std::ptr::from_ref(new).cast());
+        new
     }
 
     fn text(&mut self, old: &'static Str<'static>) -> &'static Str<'static> {
         self.forward(old, &old.head, |c, old| {
             let head = Header::new(c.region);
-            if old.text.len() > PIECE {
-                let new = c.put(Str { head, text: "" });
-                c.put_large(old.text.as_bytes(), Owner::Text(new));
+            if old.text().len() > PIECE {
+                let new = c.put(Str::new(head, ""));
+                c.put_large(old.text().as_bytes(), CopyTarget::Text(new));
                 return new;
             }
-            let bytes = c.put_slice(old.text.as_bytes());
+            let bytes = c.put_slice(old.text().as_bytes());
             // SAFETY: a copy of the bytes of a str.
             let text = unsafe { std::str::from_utf8_unchecked(bytes) };
-            c.put(Str { head, text })
+            c.put(Str::new(head, text))
         })
     }
 
-    /// Where a value is from now on.
+    /// The value that takes the place of `v`: it refers to the copy of its object.
     pub(crate) fn value(&mut self, v: V) -> V {
         match v {
             Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Builtin(_) | Value::Unset => v,
@@ -286,9 +283,9 @@ impl Collector {
             })),
             Value::Closure(o) => Value::Closure(self.closure(o)),
             Value::Composed(o) => Value::Composed(self.forward(o, &o.head, |c, o| {
-                let parts = c.part(o.parts);
-                let new = c.put(Composed { head: Header::new(c.region), kind: o.kind, parts: &[] });
-                c.todo.push(Todo::Composed(new, parts));
+                let parts = c.part(o.parts());
+                let new = c.put(Composed { head: Header::new(c.region), kind: o.kind, parts: Cell::new(&[]) });
+                c.gray.push(GrayItem::Composed(new, parts));
                 new
             })),
             Value::Time(o) => Value::Time(
@@ -302,8 +299,8 @@ impl Collector {
                     len: Cell::new(o.len.get()),
                 });
                 match cells {
-                    Some(_) => c.todo.push(Todo::VecBuilder(new)),
-                    None => c.put_large(o.cells.get(), Owner::Elements(new)),
+                    Some(_) => c.gray.push(GrayItem::VecBuilder(new)),
+                    None => c.put_large(o.cells.get(), CopyTarget::Elements(new)),
                 }
                 new
             })),
@@ -316,11 +313,11 @@ impl Collector {
                     index: Cell::new(index.unwrap_or_default()),
                 });
                 match cells {
-                    Some(_) => c.todo.push(Todo::MapBuilder(new)),
-                    None => c.put_large(o.cells.get(), Owner::Entries(new)),
+                    Some(_) => c.gray.push(GrayItem::MapBuilder(new)),
+                    None => c.put_large(o.cells.get(), CopyTarget::Entries(new)),
                 }
                 if index.is_none() {
-                    c.put_large(o.index.get(), Owner::Index(new));
+                    c.put_large(o.index.get(), CopyTarget::Index(new));
                 }
                 new
             })),
@@ -329,57 +326,62 @@ impl Collector {
 
     pub(crate) fn closure(&mut self, old: &'static Closure<'static>) -> &'static Closure<'static> {
         self.forward(old, &old.head, |c, o| {
-            let captures = c.part(o.captures);
-            let new = c.put(Closure { head: Header::new(c.region), program: o.program, proto: o.proto, captures: &[] });
-            c.todo.push(Todo::Closure(new, captures));
+            let captures = c.part(o.captures());
+            let new = c.put(Closure {
+                head: Header::new(c.region),
+                program: o.program,
+                proto: o.proto,
+                captures: Cell::new(&[]),
+            });
+            c.gray.push(GrayItem::Closure(new, captures));
             new
         })
     }
 
-    fn copy_vector(&mut self, old: &'static Vector<'static>) -> *mut Vector<'static> {
+    fn copy_vector(&mut self, old: &'static Vector<'static>) -> &'static Vector<'static> {
         let head = Header::new(self.region);
         // In another arena than this one's, cells of a third arena could not be told from its own.
         if old.head.sees_foreign() && !self.leaves() {
             let head = head.seeing_foreign();
-            return self.put(Vector { head, items: old.items, buffer: Cell::new(None) });
+            return self.put(Vector { head, items: old.items.clone(), buffer: Cell::new(None) });
         }
-        let buffer = old.buffer.get().filter(|_| !old.items.is_empty());
+        let buffer = old.buffer.get().filter(|_| !old.cells().is_empty());
         let Some(buffer) = buffer else {
-            let items = self.put_cells(old.items);
-            let new = self.put(Vector { head, items: items.unwrap_or_default(), buffer: Cell::new(None) });
+            let items = self.put_cells(old.cells());
+            let new = self.put(Vector { head, items: Cell::new(items.unwrap_or_default()), buffer: Cell::new(None) });
             match items {
-                Some(_) => self.todo.push(Todo::Vector(new)),
-                None => self.put_large(old.items, Owner::Items(new)),
+                Some(_) => self.gray.push(GrayItem::Vector(new)),
+                None => self.put_large(old.cells(), CopyTarget::Items(new)),
             }
             return new;
         };
         // Until the cells are laid out, the copy sees the old ones.
-        let new = self.put(Vector { head, items: old.items, buffer: Cell::new(Some(buffer)) });
-        let start = buffer.place(old.items);
-        let end = start + old.items.len();
+        let new = self.put(Vector { head, items: old.items.clone(), buffer: Cell::new(Some(buffer)) });
+        let start = buffer.place(old.cells());
+        let end = start + old.cells().len();
         let number = match buffer.head.moved() {
             // The header of a buffer holds its number in the list, times four.
             Some(number) => number as usize / 4,
             None => {
-                self.buffers.push(Seen { old: buffer, low: start, high: start, views: Vec::new() });
+                self.buffers.push(LiveRange { old: buffer, low: start, high: start, views: Vec::new() });
                 let number = self.buffers.len() - 1;
                 buffer.head.set_moved((number * 4) as *const ());
                 number
             }
         };
-        let seen = &mut self.buffers[number];
-        seen.views.push(new);
-        if seen.low == seen.high {
-            (seen.low, seen.high) = (start, end);
-            self.todo.push(Todo::Cells(number, start, end));
+        let live = &mut self.buffers[number];
+        live.views.push(new);
+        if live.low == live.high {
+            (live.low, live.high) = (start, end);
+            self.gray.push(GrayItem::Cells(number, start, end));
         } else {
-            let (low, high) = (seen.low, seen.high);
-            (seen.low, seen.high) = (low.min(start), high.max(end));
+            let (low, high) = (live.low, live.high);
+            (live.low, live.high) = (low.min(start), high.max(end));
             if start < low {
-                self.todo.push(Todo::Cells(number, start, low));
+                self.gray.push(GrayItem::Cells(number, start, low));
             }
             if end > high {
-                self.todo.push(Todo::Cells(number, high, end));
+                self.gray.push(GrayItem::Cells(number, high, end));
             }
         }
         new
@@ -387,36 +389,36 @@ impl Collector {
 
     fn map(&mut self, old: &'static Map<'static>) -> &'static Map<'static> {
         self.forward(old, &old.head, |c, o| {
-            let values = match o.rep {
+            let values = match o.rep() {
                 Rep::Small(_, values) => c.part(values),
                 Rep::Tree(..) => c.part(&[]),
             };
-            let new = c.put(Map { head: Header::new(c.region), rep: o.rep });
-            c.todo.push(Todo::Map(new, values));
+            let new = c.put(Map { head: Header::new(c.region), rep: o.rep.clone() });
+            c.gray.push(GrayItem::Map(new, values));
             new
         })
     }
 
     fn keys(&mut self, old: &'static Keys<'static>) -> &'static Keys<'static> {
         self.forward(old, &old.head, |c, o| {
-            let keys = c.part(o.keys);
-            let new = c.put(Keys { head: Header::new(c.region), keys: &[] });
-            c.todo.push(Todo::Keys(new, keys));
+            let keys = c.part(o.keys());
+            let new = c.put(Keys { head: Header::new(c.region), keys: Cell::new(&[]) });
+            c.gray.push(GrayItem::Keys(new, keys));
             new
         })
     }
 
     fn node(&mut self, old: &'static Node<'static>) -> &'static Node<'static> {
         self.forward(old, &old.head, |c, o| {
-            let (entries, children) = (c.part(o.entries), c.part(o.children));
+            let (entries, children) = (c.part(o.entries()), c.part(o.children()));
             let new = c.put(Node {
                 head: Header::new(c.region),
                 entry_bits: o.entry_bits,
                 child_bits: o.child_bits,
-                entries: &[],
-                children: &[],
+                entries: Cell::new(&[]),
+                children: Cell::new(&[]),
             });
-            c.todo.push(Todo::Node(new, entries, children));
+            c.gray.push(GrayItem::Node(new, entries, children));
             new
         })
     }
@@ -426,7 +428,7 @@ impl Collector {
         const AT_ONCE: usize = 64;
         let (now, rest) = cells.split_at(cells.len().min(AT_ONCE));
         if !rest.is_empty() {
-            self.todo.push(Todo::Rest(rest));
+            self.gray.push(GrayItem::Rest(rest));
         }
         for cell in now {
             cell.set(self.value(cell.get()));
@@ -434,7 +436,7 @@ impl Collector {
     }
 
     /// Sees to a slice that was just copied; it is finished afterwards.
-    fn finished<T: Copy>(&mut self, part: &Part<T>, mut f: impl FnMut(&mut Self, T) -> T) -> &'static [T] {
+    fn finished<T: Copy>(&mut self, part: &PendingSlice<T>, mut f: impl FnMut(&mut Self, T) -> T) -> &'static [T] {
         for i in 0..part.len {
             // SAFETY: the place lies inside the part, which only this list of things to do knows: no reference to it
             // exists before it is lent below.
@@ -447,56 +449,44 @@ impl Collector {
         unsafe { part.lend() }
     }
 
-    /// Works the list off, for about as long as it takes to copy so many bytes. Answers whether all is done.
+    /// Works the list off, for about as long as it takes to copy `work` bytes. Returns whether all is done.
     pub(super) fn run(&mut self, work: usize) -> bool {
         let end = (self.work + self.bytes).saturating_add(work);
         while self.work + self.bytes < end {
             if self.is_over() {
                 return true;
             }
-            let Some(todo) = self.todo.pop() else {
+            let Some(item) = self.gray.pop() else {
                 // All is traced. Buffers are laid out from the last one on, so that the numbers of the others stay.
                 match self.buffers.pop() {
                     None => return true,
-                    Some(seen) => self.lay_out(seen),
+                    Some(live) => self.lay_out(live),
                 }
                 continue;
             };
             self.work += OBJECT;
-            // SAFETY: every pointer on the list is an object in the new arena, reached by no reference in use.
-            unsafe {
-                match todo {
-                    Todo::Vector(o) => self.cells((*o).items),
-                    Todo::VecBuilder(o) => {
-                        let len = (*o).len.get();
-                        self.cells(&(*o).cells.get()[..len]);
+            match item {
+                GrayItem::Vector(o) => self.cells(o.cells()),
+                GrayItem::VecBuilder(o) => self.cells(&o.cells.get()[..o.len.get()]),
+                GrayItem::MapBuilder(o) => self.cells(&o.cells.get()[..2 * o.len.get()]),
+                GrayItem::Map(o, values) => match o.rep() {
+                    Rep::Small(keys, _) => {
+                        let values = self.finished(&values, Self::value);
+                        o.rep.set(Rep::Small(self.keys(keys), values));
                     }
-                    Todo::MapBuilder(o) => {
-                        let len = 2 * (*o).len.get();
-                        self.cells(&(*o).cells.get()[..len]);
-                    }
-                    Todo::Map(o, values) => match (*o).rep {
-                        Rep::Small(keys, _) => {
-                            let values = self.finished(&values, Self::value);
-                            (*o).rep = Rep::Small(self.keys(keys), values);
-                        }
-                        Rep::Tree(len, root) => (*o).rep = Rep::Tree(len, self.node(root)),
-                    },
-                    Todo::Keys(o, keys) => (*o).keys = self.finished(&keys, Self::value),
-                    Todo::Node(o, entries, children) => {
-                        (*o).entries = self.finished(&entries, |c, (k, v): Entry<'static>| (c.value(k), c.value(v)));
-                        (*o).children = self.finished(&children, Self::node);
-                    }
-                    Todo::Closure(o, captures) => (*o).captures = self.finished(&captures, Self::value),
-                    Todo::Composed(o, parts) => (*o).parts = self.finished(&parts, Self::value),
-                    Todo::Rest(cells) => self.cells(cells),
-                    Todo::Cells(number, from, to) => {
-                        let cells = (*self.buffers[number].old).cells;
-                        self.cells(&cells[from..to]);
-                    }
-                    Todo::Large(large) => self.copy_on(large),
-                    Todo::Views(seen, buffer, from) => self.place_views(seen, buffer, from),
+                    Rep::Tree(len, root) => o.rep.set(Rep::Tree(len, self.node(root))),
+                },
+                GrayItem::Keys(o, keys) => o.keys.set(self.finished(&keys, Self::value)),
+                GrayItem::Node(o, entries, children) => {
+                    o.entries.set(self.finished(&entries, |c, (k, v): Entry<'static>| (c.value(k), c.value(v))));
+                    o.children.set(self.finished(&children, Self::node));
                 }
+                GrayItem::Closure(o, captures) => o.captures.set(self.finished(&captures, Self::value)),
+                GrayItem::Composed(o, parts) => o.parts.set(self.finished(&parts, Self::value)),
+                GrayItem::Rest(cells) => self.cells(cells),
+                GrayItem::Cells(number, from, to) => self.cells(&self.buffers[number].old.cells.get()[from..to]),
+                GrayItem::Large(large) => self.copy_on(large),
+                GrayItem::Views(live, buffer, from) => self.place_views(live, buffer, from),
             }
         }
         false
@@ -504,43 +494,38 @@ impl Collector {
 
     /// Gives shared cells their place in the new arena. An end that still grows keeps its room, and one that had grown
     /// further for a version nobody sees any more has none: appending costs the same as without a compaction.
-    fn lay_out(&mut self, seen: Seen) {
-        // SAFETY: the old arena is still there, and nobody else looks at it.
-        let old = unsafe { &*seen.old };
-        let from = if seen.low == old.low.get() { 0 } else { seen.low };
-        let to = if seen.high == old.high.get() { old.cells.len() } else { seen.high };
-        let cells = self.put_cells(&old.cells[from..to]);
+    fn lay_out(&mut self, live: LiveRange) {
+        let old = live.old;
+        let all = old.cells.get();
+        let from = if live.low == old.low.get() { 0 } else { live.low };
+        let to = if live.high == old.high.get() { all.len() } else { live.high };
+        let cells = self.put_cells(&all[from..to]);
         let buffer = self.put(Buffer {
             head: Header::new(self.region),
-            cells: cells.unwrap_or_default(),
-            low: Cell::new(seen.low - from),
-            high: Cell::new(seen.high - from),
+            cells: Cell::new(cells.unwrap_or_default()),
+            low: Cell::new(live.low - from),
+            high: Cell::new(live.high - from),
         });
         // The list is worked off from its end: the cells are there before the views are.
-        self.todo.push(Todo::Views(seen, buffer, from));
+        self.gray.push(GrayItem::Views(live, buffer, from));
         if cells.is_none() {
-            self.put_large(&old.cells[from..to], Owner::SuspendedHeap(buffer));
+            self.put_large(&all[from..to], CopyTarget::Cells(buffer));
         }
     }
 
     /// Lets some of the vectors see the cells at their new place.
-    fn place_views(&mut self, mut seen: Seen, buffer: *const Buffer<'static>, from: usize) {
+    fn place_views(&mut self, mut live: LiveRange, buffer: &'static Buffer<'static>, from: usize) {
         const AT_ONCE: usize = 1_024;
-        let rest = seen.views.len().saturating_sub(AT_ONCE);
-        // SAFETY: the old arena is still there, and the buffer is one of the new arena, whose cells are complete.
-        let (old, buffer) = unsafe { (&*seen.old, &*buffer) };
-        for view in seen.views.drain(rest..) {
-            // SAFETY: views are objects in the new arena; their items still point into the old cells.
-            unsafe {
-                let view = &mut *view;
-                let start = old.place(view.items) - from;
-                view.items = &buffer.cells[start..start + view.items.len()];
-                view.buffer = Cell::new(Some(buffer));
-            }
+        let rest = live.views.len().saturating_sub(AT_ONCE);
+        for view in live.views.drain(rest..) {
+            // Its items still point into the old cells.
+            let start = live.old.place(view.cells()) - from;
+            view.items.set(&buffer.cells.get()[start..start + view.cells().len()]);
+            view.buffer.set(Some(buffer));
             self.work += OBJECT;
         }
         if rest > 0 {
-            self.todo.push(Todo::Views(seen, buffer, from));
+            self.gray.push(GrayItem::Views(live, buffer, from));
         }
     }
 

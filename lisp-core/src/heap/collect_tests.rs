@@ -94,12 +94,12 @@ fn graph<'h>(h: &'h Heap, roots: &[Value<'h>]) -> Vec<String> {
     while let Some(v) = waiting.pop() {
         let parts = match v {
             Value::Vector(v) => list(v.items(), &mut waiting, &mut name),
-            Value::Composed(c) => list(c.parts, &mut waiting, &mut name),
+            Value::Composed(c) => list(c.parts(), &mut waiting, &mut name),
             Value::Map(m) => {
                 let entries: Vec<Value<'h>> = m.entries(h).expect("room").iter().flat_map(|(k, v)| [k, v]).collect();
                 list(&entries, &mut waiting, &mut name)
             }
-            Value::Str(s) => s.text.to_owned(),
+            Value::Str(s) => s.text().to_owned(),
             _ => String::new(),
         };
         out.push(format!("{}: {parts}", v.type_name()));

@@ -32,11 +32,11 @@ pub(super) fn text_cost(text: &str) -> u64 {
 
 /// Are two texts the same? `None` when that is not to be said for nothing.
 #[inline]
-fn equal_texts(a: &Str<'_>, b: &Str<'_>) -> Option<bool> {
+fn equal_texts<'h>(a: &'h Str<'h>, b: &'h Str<'h>) -> Option<bool> {
     if std::ptr::eq(a, b) {
         return Some(true);
     }
-    if a.text.len() > SHORT_TEXT && a.text.len() == b.text.len() { None } else { Some(a.text == b.text) }
+    if a.text().len() > SHORT_TEXT && a.text().len() == b.text().len() { None } else { Some(a.text() == b.text()) }
 }
 
 /// Are two integers the same? `None` when that is not to be said for nothing.
@@ -55,7 +55,7 @@ fn equal_bigs(a: &Big<'_>, b: &Big<'_>) -> Option<bool> {
 fn text_of<'h>(v: Value<'h>) -> Option<&'h str> {
     match v {
         Value::Str(s) | Value::Keyword(_, s) | Value::Symbol(s) | Value::Var(s) | Value::Regex(s) | Value::Tool(s) => {
-            Some(s.text)
+            Some(s.text())
         }
         _ => None,
     }
@@ -65,7 +65,7 @@ fn text_of<'h>(v: Value<'h>) -> Option<&'h str> {
 #[inline]
 fn hash_cost(v: Value<'_>) -> u64 {
     match v {
-        Value::Str(s) | Value::Symbol(s) | Value::Var(s) | Value::Regex(s) | Value::Tool(s) => text_cost(s.text),
+        Value::Str(s) | Value::Symbol(s) | Value::Var(s) | Value::Regex(s) | Value::Tool(s) => text_cost(s.text()),
         Value::Big(b) => b.limbs.len() as u64 / 4,
         _ => 0,
     }
@@ -218,7 +218,7 @@ impl Heap {
     pub(crate) fn hash<'h>(&'h self, v: Value<'h>) -> Res<u32> {
         match v {
             // The usual keys, which cost nothing.
-            Value::Str(s) if s.text.len() <= SHORT_TEXT => Ok(hash_text(s.text, false)),
+            Value::Str(s) if s.text().len() <= SHORT_TEXT => Ok(hash_text(s.text(), false)),
             Value::Keyword(hash, _) => Ok(hash),
             other => self.hash_any(other),
         }
@@ -335,7 +335,7 @@ fn hash_leaf(v: Value<'_>) -> Option<u32> {
     let word = |tag: u64, w: u64| folded(mix(w ^ tag << 56));
     Some(match v {
         Value::Keyword(hash, _) => hash,
-        Value::Str(s) => hash_text(s.text, false),
+        Value::Str(s) => hash_text(s.text(), false),
         Value::Int(i) => word(1, i.cast_unsigned()),
         Value::Nil => word(2, 0),
         Value::Bool(b) => word(3, u64::from(b)),
@@ -343,7 +343,7 @@ fn hash_leaf(v: Value<'_>) -> Option<u32> {
         Value::Float(0.0) => word(4, 0),
         Value::Float(f) => word(4, if f.is_nan() { f64::NAN } else { f }.to_bits()),
         Value::Big(b) => word(5, b.limbs.iter().fold(u64::from(b.negative), |h, &limb| mix(h ^ u64::from(limb)))),
-        Value::Symbol(s) | Value::Var(s) | Value::Regex(s) | Value::Tool(s) => hash_bytes(s.text.as_bytes()) ^ 0x77,
+        Value::Symbol(s) | Value::Var(s) | Value::Regex(s) | Value::Tool(s) => hash_bytes(s.text().as_bytes()) ^ 0x77,
         Value::Builtin(id) => word(6, u64::from(id.0)),
         Value::Time(t) => match t.value {
             TimeValue::LocalDate(d) => word(7, d.cast_unsigned()),
@@ -391,8 +391,8 @@ fn order_leaf<'h>(a: Value<'h>, b: Value<'h>) -> Option<Ordering> {
         | (Value::Keyword(_, a), Value::Keyword(_, b))
         | (Value::Symbol(a) | Value::Var(a), Value::Symbol(b) | Value::Var(b))
         | (Value::Regex(a), Value::Regex(b)) => {
-            let long = a.text.len().min(b.text.len()) > SHORT_TEXT && !std::ptr::eq(a, b);
-            if long { None } else { Some(a.text.cmp(b.text)) }
+            let long = a.text().len().min(b.text().len()) > SHORT_TEXT && !std::ptr::eq(a, b);
+            if long { None } else { Some(a.text().cmp(b.text())) }
         }
         (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(&b)),
         (Value::Time(a), Value::Time(b)) => {

@@ -4,6 +4,7 @@
 use super::header::Header;
 use super::{Heap, Res, Value};
 use crate::cost;
+use std::cell::Cell;
 use std::cmp::Ordering;
 
 /// The most entries of an array map.
@@ -19,7 +20,7 @@ pub type Entry<'h> = (Value<'h>, Value<'h>);
 /// A persistent map; as a set, every value is `true`.
 pub struct Map<'h> {
     pub(super) head: Header,
-    pub(super) rep: Rep<'h>,
+    pub(super) rep: Cell<Rep<'h>>,
 }
 
 #[derive(Clone, Copy)]
@@ -33,28 +34,33 @@ pub(super) enum Rep<'h> {
 /// The keys of an array map, in order; shared between maps of one shape.
 pub(crate) struct Keys<'h> {
     pub(super) head: Header,
-    pub(super) keys: &'h [Value<'h>],
+    pub(super) keys: Cell<&'h [Value<'h>]>,
 }
 
 impl<'h> Keys<'h> {
+    #[inline(always)]
+    pub(super) fn keys(&self) -> &'h [Value<'h>] {
+        self.keys.get()
+    }
+
     /// Where a keyword stands, or what it also finds: its string, its spelling with underscores.
     fn place_of(&self, key: Value<'h>) -> Option<usize> {
         let Value::Keyword(hash, name) = key else { return None };
-        let exact = |k: &Value<'h>| matches!(k, Value::Keyword(h, s) if *h == hash && s.text == name.text);
-        let string = |k: &Value<'h>| matches!(k, Value::Str(s) if s.text == name.text);
-        let position = |same: &dyn Fn(&Value<'h>) -> bool| self.keys.iter().position(same);
+        let exact = |k: &Value<'h>| matches!(k, Value::Keyword(h, s) if *h == hash && s.text() == name.text());
+        let string = |k: &Value<'h>| matches!(k, Value::Str(s) if s.text() == name.text());
+        let position = |same: &dyn Fn(&Value<'h>) -> bool| self.keys().iter().position(same);
         if let Some(place) = position(&exact).or_else(|| position(&string)) {
             return Some(place);
         }
-        if !name.text.contains('-') {
+        if !name.text().contains('-') {
             return None;
         }
         let spelt = |text: &str| {
             let same = |(a, b): (u8, u8)| a == if b == b'-' { b'_' } else { b };
-            text.len() == name.text.len() && text.bytes().zip(name.text.bytes()).all(same)
+            text.len() == name.text().len() && text.bytes().zip(name.text().bytes()).all(same)
         };
-        let keyword = |k: &Value<'h>| matches!(k, Value::Keyword(_, s) if spelt(s.text));
-        let string = |k: &Value<'h>| matches!(k, Value::Str(s) if spelt(s.text));
+        let keyword = |k: &Value<'h>| matches!(k, Value::Keyword(_, s) if spelt(s.text()));
+        let string = |k: &Value<'h>| matches!(k, Value::Str(s) if spelt(s.text()));
         position(&keyword).or_else(|| position(&string))
     }
 }
@@ -65,8 +71,20 @@ pub(super) struct Node<'h> {
     pub(super) head: Header,
     pub(super) entry_bits: u32,
     pub(super) child_bits: u32,
-    pub(super) entries: &'h [Entry<'h>],
-    pub(super) children: &'h [&'h Node<'h>],
+    pub(super) entries: Cell<&'h [Entry<'h>]>,
+    pub(super) children: Cell<&'h [&'h Node<'h>]>,
+}
+
+impl<'h> Node<'h> {
+    #[inline(always)]
+    pub(super) fn entries(&self) -> &'h [Entry<'h>] {
+        self.entries.get()
+    }
+
+    #[inline(always)]
+    pub(super) fn children(&self) -> &'h [&'h Node<'h>] {
+        self.children.get()
+    }
 }
 
 /// The entries of a map in key order.
@@ -106,11 +124,16 @@ impl<'h> Entries<'h> {
 }
 
 impl<'h> Map<'h> {
+    #[inline(always)]
+    pub(super) fn rep(&self) -> Rep<'h> {
+        self.rep.get()
+    }
+
     /// How many entries.
     #[inline]
     pub fn len(&self) -> usize {
-        match self.rep {
-            Rep::Small(keys, _) => keys.keys.len(),
+        match self.rep() {
+            Rep::Small(keys, _) => keys.keys().len(),
             Rep::Tree(len, _) => len,
         }
     }
@@ -123,8 +146,8 @@ impl<'h> Map<'h> {
     /// The value at exactly this key.
     #[inline]
     pub fn get(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
-        match self.rep {
-            Rep::Small(keys, values) => Ok(find_small(h, keys.keys, key)?.map(|i| values[i])),
+        match self.rep() {
+            Rep::Small(keys, values) => Ok(find_small(h, keys.keys(), key)?.map(|i| values[i])),
             Rep::Tree(_, root) => {
                 let hash = h.hash(key)?;
                 find_tree(h, root, key, hash)
@@ -141,10 +164,10 @@ impl<'h> Map<'h> {
     /// `"user-id"`, `:user_id` and `"user_id"`, and `"id"` also finds `:id`.
     #[inline]
     pub(crate) fn get_flexible(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
-        if let (Rep::Small(keys, values), Value::Keyword(_, name)) = (self.rep, key) {
+        if let (Rep::Small(keys, values), Value::Keyword(_, name)) = (self.rep(), key) {
             // Records of one shape have one key array: where a name stands in it is found once.
-            if name.text.len() > super::compare::SHORT_TEXT {
-                h.charge(super::compare::text_cost(name.text).saturating_mul(keys.keys.len() as u64))?;
+            if name.text().len() > super::compare::SHORT_TEXT {
+                h.charge(super::compare::text_cost(name.text()).saturating_mul(keys.keys().len() as u64))?;
             }
             let place = h.shapes.find(keys, name, || keys.place_of(key));
             return Ok(place.map(|i| values[i]));
@@ -160,8 +183,8 @@ impl<'h> Map<'h> {
             return Ok(None);
         }
         let (text, keyword) = match key {
-            Value::Keyword(_, s) => (s.text, true),
-            Value::Str(s) => (s.text, false),
+            Value::Keyword(_, s) => (s.text(), true),
+            Value::Str(s) => (s.text(), false),
             _ => return Ok(None),
         };
         h.charge(1)?;
@@ -185,14 +208,14 @@ impl<'h> Map<'h> {
     /// The value at the keyword, or string, with this text.
     pub fn get_text(&self, h: &'h Heap, text: &str, keyword: bool) -> Res<Option<Value<'h>>> {
         let same = |key: Value<'h>| match key {
-            Value::Keyword(_, s) => keyword && s.text == text,
-            Value::Str(s) => !keyword && s.text == text,
+            Value::Keyword(_, s) => keyword && s.text() == text,
+            Value::Str(s) => !keyword && s.text() == text,
             _ => false,
         };
-        match self.rep {
+        match self.rep() {
             Rep::Small(keys, values) => {
-                h.charge(super::compare::text_cost(text).saturating_mul(keys.keys.len() as u64))?;
-                Ok(keys.keys.iter().position(|&k| same(k)).map(|i| values[i]))
+                h.charge(super::compare::text_cost(text).saturating_mul(keys.keys().len() as u64))?;
+                Ok(keys.keys().iter().position(|&k| same(k)).map(|i| values[i]))
             }
             Rep::Tree(_, root) => {
                 h.charge(super::compare::text_cost(text))?;
@@ -201,13 +224,13 @@ impl<'h> Map<'h> {
                 loop {
                     h.charge(1)?;
                     match node.step(hash, shift) {
-                        Step::Entry(i) => return Ok(same(node.entries[i].0).then(|| node.entries[i].1)),
-                        Step::Child(i) => (node, shift) = (node.children[i], shift + BITS),
+                        Step::Entry(i) => return Ok(same(node.entries()[i].0).then(|| node.entries()[i].1)),
+                        Step::Child(i) => (node, shift) = (node.children()[i], shift + BITS),
                         Step::Nothing => return Ok(None),
                         Step::Collisions => {
                             let each = 1 + super::compare::text_cost(text);
-                            h.charge(each.saturating_mul(node.entries.len() as u64))?;
-                            return Ok(node.entries.iter().find(|e| same(e.0)).map(|e| e.1));
+                            h.charge(each.saturating_mul(node.entries().len() as u64))?;
+                            return Ok(node.entries().iter().find(|e| same(e.0)).map(|e| e.1));
                         }
                     }
                 }
@@ -217,8 +240,8 @@ impl<'h> Map<'h> {
 
     /// The entries in key order. A tree is collected and sorted first.
     pub fn entries(&self, h: &'h Heap) -> Res<Entries<'h>> {
-        match self.rep {
-            Rep::Small(keys, values) => Ok(Entries::Small(keys.keys, values)),
+        match self.rep() {
+            Rep::Small(keys, values) => Ok(Entries::Small(keys.keys(), values)),
             Rep::Tree(len, root) => {
                 h.charge(cost::sorted(len) + cost::placed(len))?;
                 h.check_available(len * 64)?;
@@ -232,7 +255,7 @@ impl<'h> Map<'h> {
 
     /// The keys in order, when this is an array map.
     pub(crate) fn shape(&self) -> Option<(&'h Keys<'h>, &'h [Value<'h>])> {
-        match self.rep {
+        match self.rep() {
             Rep::Small(keys, values) => Some((keys, values)),
             Rep::Tree(..) => None,
         }
@@ -253,12 +276,12 @@ fn inserted<'h>(items: &[Value<'h>], at: usize, item: Value<'h>) -> [Value<'h>; 
 fn find_small<'h>(h: &'h Heap, keys: &'h [Value<'h>], key: Value<'h>) -> Res<Option<usize>> {
     match key {
         Value::Keyword(hash, name) => {
-            if name.text.len() > super::compare::SHORT_TEXT {
-                h.charge(super::compare::text_cost(name.text))?;
+            if name.text().len() > super::compare::SHORT_TEXT {
+                h.charge(super::compare::text_cost(name.text()))?;
             }
             for (i, &k) in keys.iter().enumerate() {
                 if let Value::Keyword(other, text) = k
-                    && (std::ptr::eq(name, text) || (hash == other && name.text == text.text))
+                    && (std::ptr::eq(name, text) || (hash == other && name.text() == text.text()))
                 {
                     return Ok(Some(i));
                 }
@@ -266,10 +289,10 @@ fn find_small<'h>(h: &'h Heap, keys: &'h [Value<'h>], key: Value<'h>) -> Res<Opt
             Ok(None)
         }
         Value::Str(s) => {
-            h.charge(super::compare::text_cost(s.text).saturating_mul(keys.len() as u64))?;
+            h.charge(super::compare::text_cost(s.text()).saturating_mul(keys.len() as u64))?;
             for (i, &k) in keys.iter().enumerate() {
                 if let Value::Str(other) = k
-                    && (std::ptr::eq(s, other) || s.text == other.text)
+                    && (std::ptr::eq(s, other) || s.text() == other.text())
                 {
                     return Ok(Some(i));
                 }
@@ -313,9 +336,9 @@ impl<'h> Node<'h> {
 
     /// All entries below. The tree is at most eight levels deep, so the recursion is bounded.
     fn collect(&self, h: &Heap, out: &mut Vec<Entry<'h>>) -> Res<()> {
-        h.poll_every(1 + self.entries.len())?;
-        out.extend_from_slice(self.entries);
-        self.children.iter().try_for_each(|child| child.collect(h, out))
+        h.poll_every(1 + self.entries().len())?;
+        out.extend_from_slice(self.entries());
+        self.children().iter().try_for_each(|child| child.collect(h, out))
     }
 }
 
@@ -325,14 +348,14 @@ fn find_tree<'h>(h: &'h Heap, root: &'h Node<'h>, key: Value<'h>, hash: u32) -> 
     loop {
         match node.step(hash, shift) {
             Step::Entry(i) => {
-                let (k, v) = node.entries[i];
+                let (k, v) = node.entries()[i];
                 return Ok(h.same_key(k, key)?.then_some(v));
             }
-            Step::Child(i) => (node, shift) = (node.children[i], shift + BITS),
+            Step::Child(i) => (node, shift) = (node.children()[i], shift + BITS),
             Step::Nothing => return Ok(None),
             Step::Collisions => {
-                h.charge(node.entries.len() as u64)?;
-                for &(k, v) in node.entries {
+                h.charge(node.entries().len() as u64)?;
+                for &(k, v) in node.entries() {
                     if h.same_key(k, key)? {
                         return Ok(Some(v));
                     }
@@ -353,21 +376,21 @@ impl Heap {
         let words = (keys.len() + values.len()) * 16;
         self.reserve(words + std::mem::size_of::<Keys<'_>>() + std::mem::size_of::<Map<'_>>())?;
         let head = self.header();
-        let keys = self.alloc_with(keys.len(), keys.iter().copied(), |keys| Keys { head, keys })?;
+        let keys = self.alloc_with(keys.len(), keys.iter().copied(), |keys| Keys { head, keys: Cell::new(keys) })?;
         self.map_of_shape(keys, values)
     }
 
     /// A map with the keys of another and these values, in the order of the keys.
     pub(crate) fn map_of_shape<'h>(&'h self, keys: &'h Keys<'h>, values: &[Value<'h>]) -> Res<&'h Map<'h>> {
-        debug_assert_eq!(keys.keys.len(), values.len());
+        debug_assert_eq!(keys.keys().len(), values.len());
         let head = self.header();
-        let map = |values| Map { head, rep: Rep::Small(keys, values) };
+        let map = |values| Map { head, rep: Cell::new(Rep::Small(keys, values)) };
         self.alloc_with(values.len(), values.iter().copied(), map)
     }
 
     /// The map with `key` at `value`.
     pub(crate) fn assoc<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>, value: Value<'h>) -> Res<&'h Map<'h>> {
-        match map.rep {
+        match map.rep() {
             Rep::Small(keys, values) => {
                 if let Value::Keyword(_, name) = key
                     && let Some((grown, at)) = self.shapes.grown(keys, name)
@@ -375,29 +398,29 @@ impl Heap {
                     return self.map_of_shape(grown, &inserted(values, at, value)[..=values.len()]);
                 }
                 let before = self.spent();
-                if let Some(i) = find_small(self, keys.keys, key)? {
+                if let Some(i) = find_small(self, keys.keys(), key)? {
                     let mut copy = [Value::Nil; SMALL];
                     copy[..values.len()].copy_from_slice(values);
                     copy[i] = value;
                     return self.map_of_shape(keys, &copy[..values.len()]);
                 }
-                let n = keys.keys.len();
+                let n = keys.keys().len();
                 if n == SMALL {
                     let builder = self.map_builder(n + 1)?;
-                    for (&k, &v) in keys.keys.iter().zip(values) {
+                    for (&k, &v) in keys.keys().iter().zip(values) {
                         builder.insert(self, k, v)?;
                     }
                     builder.insert(self, key, value)?;
                     return builder.finish(self);
                 }
                 let mut at = n;
-                while at > 0 && self.order(keys.keys[at - 1], key)? == Ordering::Greater {
+                while at > 0 && self.order(keys.keys()[at - 1], key)? == Ordering::Greater {
                     at -= 1;
                 }
-                let (new_keys, new_values) = (inserted(keys.keys, at, key), inserted(values, at, value));
+                let (new_keys, new_values) = (inserted(keys.keys(), at, key), inserted(values, at, value));
                 let map = self.small_map(&new_keys[..=n], &new_values[..=n])?;
                 // Only steps that cost nothing: taking one from memory must cost the same.
-                if let (Value::Keyword(_, name), Rep::Small(grown, _)) = (key, map.rep)
+                if let (Value::Keyword(_, name), Rep::Small(grown, _)) = (key, map.rep())
                     && self.spent() == before
                 {
                     self.shapes.note_grown(keys, name, grown, at);
@@ -407,7 +430,7 @@ impl Heap {
             Rep::Tree(len, root) => {
                 let hash = self.hash(key)?;
                 let (root, added) = self.tree_assoc(root, key, value, hash, 0)?;
-                self.alloc(Map { head: self.header(), rep: Rep::Tree(len + usize::from(added), root) })
+                self.alloc(Map { head: self.header(), rep: Cell::new(Rep::Tree(len + usize::from(added), root)) })
             }
         }
     }
@@ -421,10 +444,10 @@ impl Heap {
         hash: u32,
         shift: u32,
     ) -> Res<(&'h Node<'h>, bool)> {
-        self.charge(cost::node(node.entries.len() + node.children.len()))?;
+        self.charge(cost::node(node.entries().len() + node.children().len()))?;
         match node.step(hash, shift) {
             Step::Entry(i) => {
-                let (old_key, old_value) = node.entries[i];
+                let (old_key, old_value) = node.entries()[i];
                 if self.same_key(old_key, key)? {
                     return Ok((self.replace_entry(node, i, (old_key, value))?, false));
                 }
@@ -432,40 +455,40 @@ impl Heap {
                 let below = self.join_two((old_key, old_value, old_hash), (key, value, hash), shift + BITS)?;
                 let bit = 1u32 << (hash >> shift & WAY);
                 let entries = self.alloc_slice(
-                    node.entries.len() - 1,
-                    node.entries.iter().enumerate().filter(|e| e.0 != i).map(|e| *e.1),
+                    node.entries().len() - 1,
+                    node.entries().iter().enumerate().filter(|e| e.0 != i).map(|e| *e.1),
                 )?;
                 let at = (node.child_bits & (bit - 1)).count_ones() as usize;
                 let children = self.alloc_slice(
-                    node.children.len() + 1,
-                    node.children[..at].iter().copied().chain([below]).chain(node.children[at..].iter().copied()),
+                    node.children().len() + 1,
+                    node.children()[..at].iter().copied().chain([below]).chain(node.children()[at..].iter().copied()),
                 )?;
                 Ok((self.node(node.entry_bits & !bit, node.child_bits | bit, entries, children)?, true))
             }
             Step::Child(i) => {
-                let (child, added) = self.tree_assoc(node.children[i], key, value, hash, shift + BITS)?;
+                let (child, added) = self.tree_assoc(node.children()[i], key, value, hash, shift + BITS)?;
                 let children = self.alloc_slice(
-                    node.children.len(),
-                    node.children.iter().enumerate().map(|(j, &c)| if j == i { child } else { c }),
+                    node.children().len(),
+                    node.children().iter().enumerate().map(|(j, &c)| if j == i { child } else { c }),
                 )?;
-                let shared = std::mem::size_of_val(node.entries);
-                Ok((self.sharing_node(node.entry_bits, node.child_bits, node.entries, children, shared)?, added))
+                let shared = std::mem::size_of_val(node.entries());
+                Ok((self.sharing_node(node.entry_bits, node.child_bits, node.entries(), children, shared)?, added))
             }
             Step::Nothing => {
                 let bit = 1u32 << (hash >> shift & WAY);
                 let at = (node.entry_bits & (bit - 1)).count_ones() as usize;
-                let entries = self.insert_entry(node.entries, at, (key, value))?;
-                let shared = std::mem::size_of_val(node.children);
-                Ok((self.sharing_node(node.entry_bits | bit, node.child_bits, entries, node.children, shared)?, true))
+                let entries = self.insert_entry(node.entries(), at, (key, value))?;
+                let shared = std::mem::size_of_val(node.children());
+                Ok((self.sharing_node(node.entry_bits | bit, node.child_bits, entries, node.children(), shared)?, true))
             }
             Step::Collisions => {
-                self.charge(node.entries.len() as u64)?;
-                for (i, &(k, _)) in node.entries.iter().enumerate() {
+                self.charge(node.entries().len() as u64)?;
+                for (i, &(k, _)) in node.entries().iter().enumerate() {
                     if self.same_key(k, key)? {
                         return Ok((self.replace_entry(node, i, (k, value))?, false));
                     }
                 }
-                let entries = self.insert_entry(node.entries, node.entries.len(), (key, value))?;
+                let entries = self.insert_entry(node.entries(), node.entries().len(), (key, value))?;
                 Ok((self.node(0, 0, entries, &[])?, true))
             }
         }
@@ -491,6 +514,7 @@ impl Heap {
         entries: &'h [Entry<'h>],
         children: &'h [&'h Node<'h>],
     ) -> Res<&'h Node<'h>> {
+        let (entries, children) = (Cell::new(entries), Cell::new(children));
         self.alloc(Node { head: self.header(), entry_bits, child_bits, entries, children })
     }
 
@@ -500,10 +524,10 @@ impl Heap {
     }
 
     fn replace_entry<'h>(&'h self, node: &'h Node<'h>, i: usize, entry: Entry<'h>) -> Res<&'h Node<'h>> {
-        let all = node.entries.iter().enumerate().map(|(j, &e)| if j == i { entry } else { e });
-        let entries = self.alloc_slice(node.entries.len(), all)?;
-        let shared = std::mem::size_of_val(node.children);
-        self.sharing_node(node.entry_bits, node.child_bits, entries, node.children, shared)
+        let all = node.entries().iter().enumerate().map(|(j, &e)| if j == i { entry } else { e });
+        let entries = self.alloc_slice(node.entries().len(), all)?;
+        let shared = std::mem::size_of_val(node.children());
+        self.sharing_node(node.entry_bits, node.child_bits, entries, node.children(), shared)
     }
 
     /// The node that tells two entries apart, `shift` bits into their hashes.
@@ -530,14 +554,14 @@ impl Heap {
 
     /// The map without `key`.
     pub(crate) fn dissoc<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>) -> Res<&'h Map<'h>> {
-        match map.rep {
+        match map.rep() {
             Rep::Small(keys, values) => {
-                let Some(at) = find_small(self, keys.keys, key)? else { return Ok(map) };
-                let n = keys.keys.len() - 1;
+                let Some(at) = find_small(self, keys.keys(), key)? else { return Ok(map) };
+                let n = keys.keys().len() - 1;
                 let (mut new_keys, mut new_values) = ([Value::Nil; SMALL], [Value::Nil; SMALL]);
-                new_keys[..at].copy_from_slice(&keys.keys[..at]);
+                new_keys[..at].copy_from_slice(&keys.keys()[..at]);
                 new_values[..at].copy_from_slice(&values[..at]);
-                new_keys[at..n].copy_from_slice(&keys.keys[at + 1..]);
+                new_keys[at..n].copy_from_slice(&keys.keys()[at + 1..]);
                 new_values[at..n].copy_from_slice(&values[at + 1..]);
                 self.small_map(&new_keys[..n], &new_values[..n])
             }
@@ -545,7 +569,7 @@ impl Heap {
                 let hash = self.hash(key)?;
                 let Some(root) = self.tree_dissoc(root, key, hash, 0)? else { return Ok(map) };
                 if len - 1 > SMALL {
-                    return self.alloc(Map { head: self.header(), rep: Rep::Tree(len - 1, root) });
+                    return self.alloc(Map { head: self.header(), rep: Cell::new(Rep::Tree(len - 1, root)) });
                 }
                 let mut left = Vec::with_capacity(SMALL);
                 root.collect(self, &mut left)?;
@@ -566,47 +590,47 @@ impl Heap {
         hash: u32,
         shift: u32,
     ) -> Res<Option<&'h Node<'h>>> {
-        self.charge(cost::node(node.entries.len() + node.children.len()))?;
+        self.charge(cost::node(node.entries().len() + node.children().len()))?;
         let without = |i: usize| {
-            let rest = node.entries.iter().enumerate().filter(move |e| e.0 != i).map(|e| *e.1);
-            self.alloc_slice(node.entries.len() - 1, rest)
+            let rest = node.entries().iter().enumerate().filter(move |e| e.0 != i).map(|e| *e.1);
+            self.alloc_slice(node.entries().len() - 1, rest)
         };
         match node.step(hash, shift) {
             Step::Entry(i) => {
-                if !self.same_key(node.entries[i].0, key)? {
+                if !self.same_key(node.entries()[i].0, key)? {
                     return Ok(None);
                 }
                 let bit = 1u32 << (hash >> shift & WAY);
-                let shared = std::mem::size_of_val(node.children);
+                let shared = std::mem::size_of_val(node.children());
                 let bits = node.entry_bits & !bit;
-                Ok(Some(self.sharing_node(bits, node.child_bits, without(i)?, node.children, shared)?))
+                Ok(Some(self.sharing_node(bits, node.child_bits, without(i)?, node.children(), shared)?))
             }
             Step::Child(i) => {
-                let Some(child) = self.tree_dissoc(node.children[i], key, hash, shift + BITS)? else {
+                let Some(child) = self.tree_dissoc(node.children()[i], key, hash, shift + BITS)? else {
                     return Ok(None);
                 };
                 let bit = 1u32 << (hash >> shift & WAY);
-                if child.children.is_empty() && child.entries.len() == 1 {
+                if child.children().is_empty() && child.entries().len() == 1 {
                     // A child with a single entry is drawn up, so that equal maps stay compact.
                     let at = (node.entry_bits & (bit - 1)).count_ones() as usize;
-                    let entries = self.insert_entry(node.entries, at, child.entries[0])?;
+                    let entries = self.insert_entry(node.entries(), at, child.entries()[0])?;
                     let children = self.alloc_slice(
-                        node.children.len() - 1,
-                        node.children.iter().enumerate().filter(|c| c.0 != i).map(|c| *c.1),
+                        node.children().len() - 1,
+                        node.children().iter().enumerate().filter(|c| c.0 != i).map(|c| *c.1),
                     )?;
                     return Ok(Some(self.node(node.entry_bits | bit, node.child_bits & !bit, entries, children)?));
                 }
                 let children = self.alloc_slice(
-                    node.children.len(),
-                    node.children.iter().enumerate().map(|(j, &c)| if j == i { child } else { c }),
+                    node.children().len(),
+                    node.children().iter().enumerate().map(|(j, &c)| if j == i { child } else { c }),
                 )?;
-                let shared = std::mem::size_of_val(node.entries);
-                Ok(Some(self.sharing_node(node.entry_bits, node.child_bits, node.entries, children, shared)?))
+                let shared = std::mem::size_of_val(node.entries());
+                Ok(Some(self.sharing_node(node.entry_bits, node.child_bits, node.entries(), children, shared)?))
             }
             Step::Nothing => Ok(None),
             Step::Collisions => {
-                self.charge(node.entries.len() as u64)?;
-                for (i, &(k, _)) in node.entries.iter().enumerate() {
+                self.charge(node.entries().len() as u64)?;
+                for (i, &(k, _)) in node.entries().iter().enumerate() {
                     if self.same_key(k, key)? {
                         return Ok(Some(self.node(0, 0, without(i)?, &[])?));
                     }

@@ -201,7 +201,7 @@ impl<'h> MapBuilder<'h> {
             order.push((h.hash(self.entry(i).0)?, ordinal(i)?));
         }
         let root = self.subtree(h, &in_tree_order(h, order)?, 0)?;
-        h.alloc(Map { head: h.header(), rep: Rep::Tree(n, root) })
+        h.alloc(Map { head: h.header(), rep: Cell::new(Rep::Tree(n, root)) })
     }
 
     /// The node over entries whose hashes agree below `shift`. Recursion is bounded by the levels of the hash.

@@ -2,12 +2,29 @@
 
 use super::header::Header;
 use super::{Heap, Res, Value};
+use std::cell::Cell;
 
 /// A string in an arena, or a view of a part of one.
 pub struct Str<'h> {
     pub(super) head: Header,
+    text: Cell<&'h str>,
+}
+
+impl<'h> Str<'h> {
+    pub(super) fn new(head: Header, text: &'h str) -> Self {
+        Str { head, text: Cell::new(text) }
+    }
+
     /// The text.
-    pub text: &'h str,
+    #[inline(always)]
+    pub fn text(&self) -> &'h str {
+        self.text.get()
+    }
+
+    /// Gives a copy its text, which came in pieces.
+    pub(super) fn set_text(&self, text: &'h str) {
+        self.text.set(text);
+    }
 }
 
 /// A fixed, fast hash of bytes: the same on every machine, so that fuel is.
@@ -51,7 +68,7 @@ impl Heap {
     /// A string that shares bytes already in an arena.
     pub(crate) fn str_view<'h>(&'h self, text: &'h str) -> Res<Value<'h>> {
         self.charge_share(text.len())?;
-        Ok(Value::Str(self.alloc(Str { head: self.header(), text })?))
+        Ok(Value::Str(self.alloc(Str::new(self.header(), text))?))
     }
 
     /// A keyword with a copy of `text` (without the colon) as its name.
@@ -62,6 +79,6 @@ impl Heap {
     /// A string object with a copy of `text`.
     pub(crate) fn text<'h>(&'h self, text: &str) -> Res<&'h Str<'h>> {
         let head = self.header();
-        self.alloc_with_text(text, |text| Str { head, text })
+        self.alloc_with_text(text, |text| Str::new(head, text))
     }
 }

@@ -6,6 +6,7 @@ use super::map::Map;
 use super::string::Str;
 use super::vector::{VecBuilder, Vector};
 use crate::code::{BuiltinId, ProgramId, Proto};
+use std::cell::Cell;
 
 /// One value of a program. `'h` is the brand of the heap that was entered: no safe code can keep a value across a
 /// point where the heap may move.
@@ -68,7 +69,15 @@ pub struct Closure<'h> {
     /// Its code.
     pub(crate) proto: &'h Proto,
     /// What it captured, in the order of `Proto::captures`.
-    pub(crate) captures: &'h [Value<'h>],
+    pub(super) captures: Cell<&'h [Value<'h>]>,
+}
+
+impl<'h> Closure<'h> {
+    /// What it captured, in the order of `Proto::captures`.
+    #[inline(always)]
+    pub(crate) fn captures(&self) -> &'h [Value<'h>] {
+        self.captures.get()
+    }
 }
 
 /// How a composed function calls its parts.
@@ -98,7 +107,15 @@ pub struct Composed<'h> {
     /// How the parts are called.
     pub(crate) kind: Compose,
     /// The parts.
-    pub(crate) parts: &'h [Value<'h>],
+    pub(super) parts: Cell<&'h [Value<'h>]>,
+}
+
+impl<'h> Composed<'h> {
+    /// The parts.
+    #[inline(always)]
+    pub(crate) fn parts(&self) -> &'h [Value<'h>] {
+        self.parts.get()
+    }
 }
 
 /// A point or span of time.
@@ -145,7 +162,7 @@ impl<'h> Value<'h> {
     #[inline]
     pub fn as_str(self) -> Option<&'h str> {
         match self {
-            Value::Str(s) => Some(s.text),
+            Value::Str(s) => Some(s.text()),
             _ => None,
         }
     }

@@ -9,7 +9,7 @@ use std::cell::Cell;
 pub struct Vector<'h> {
     pub(super) head: Header,
     /// The elements.
-    pub(super) items: &'h [Cell<Value<'h>>],
+    pub(super) items: Cell<&'h [Cell<Value<'h>>]>,
     /// The run of cells that the elements are part of, when others may see it too. A vector without one owns its
     /// cells alone, or (by a flag of its header) sees cells of another region, which never move.
     pub(super) buffer: Cell<Option<&'h Buffer<'h>>>,
@@ -18,7 +18,7 @@ pub struct Vector<'h> {
 /// Cells with room at the ends; those from `low` up to `high` belong to some vector and never change again.
 pub(super) struct Buffer<'h> {
     pub(super) head: Header,
-    pub(super) cells: &'h [Cell<Value<'h>>],
+    pub(super) cells: Cell<&'h [Cell<Value<'h>>]>,
     pub(super) low: Cell<usize>,
     pub(super) high: Cell<usize>,
 }
@@ -29,32 +29,38 @@ pub(crate) const MAX_LEN: usize = u32::MAX as usize;
 impl Buffer<'_> {
     /// Where a view of these cells begins.
     pub(super) fn place(&self, items: &[Cell<Value<'_>>]) -> usize {
-        (items.as_ptr() as usize - self.cells.as_ptr() as usize) / std::mem::size_of::<Value<'_>>()
+        (items.as_ptr() as usize - self.cells.get().as_ptr() as usize) / std::mem::size_of::<Value<'_>>()
     }
 }
 
 impl<'h> Vector<'h> {
+    /// The cells of the elements.
+    #[inline(always)]
+    pub(super) fn cells(&self) -> &'h [Cell<Value<'h>>] {
+        self.items.get()
+    }
+
     /// How many elements.
     #[inline]
     pub fn len(&self) -> usize {
-        self.items.len()
+        self.cells().len()
     }
 
     /// No elements?
     pub fn is_empty(&self) -> bool {
-        self.items.is_empty()
+        self.cells().is_empty()
     }
 
     /// The elements.
     #[inline]
     pub fn items(&self) -> &'h [Value<'h>] {
-        super::arena::cells_as_values(self.items)
+        super::arena::cells_as_values(self.cells())
     }
 
     /// The element at an index.
     #[inline]
     pub fn get(&self, index: usize) -> Option<Value<'h>> {
-        self.items.get(index).map(Cell::get)
+        self.cells().get(index).map(Cell::get)
     }
 }
 
@@ -62,34 +68,38 @@ impl Heap {
     /// A vector with these elements.
     pub fn vector<'h>(&'h self, items: &[Value<'h>]) -> Res<Value<'h>> {
         let head = self.header();
-        let vector = |items| Vector { head, items, buffer: Cell::new(None) };
+        let vector = |items| Vector { head, items: Cell::new(items), buffer: Cell::new(None) };
         self.alloc_with(items.len(), items.iter().copied().map(Cell::new), vector).map(Value::Vector)
     }
 
     /// A vector with the first `len` elements of an iterator, `nil` where it is shorter.
     pub fn vector_from<'h>(&'h self, len: usize, items: impl Iterator<Item = Value<'h>>) -> Res<Value<'h>> {
         let head = self.header();
-        let vector = |items| Vector { head, items, buffer: Cell::new(None) };
+        let vector = |items| Vector { head, items: Cell::new(items), buffer: Cell::new(None) };
         self.alloc_with_cells(len, items, vector).map(Value::Vector)
     }
 
     fn vector_of<'h>(&'h self, items: &'h [Cell<Value<'h>>], buffer: Option<&'h Buffer<'h>>) -> Res<Value<'h>> {
-        Ok(Value::Vector(self.alloc(Vector { head: self.header(), items, buffer: Cell::new(buffer) })?))
+        Ok(Value::Vector(self.alloc(Vector {
+            head: self.header(),
+            items: Cell::new(items),
+            buffer: Cell::new(buffer),
+        })?))
     }
 
     /// The elements from `from` up to `to` as a view. The bounds are clipped to the vector's.
     pub(crate) fn slice<'h>(&'h self, v: &'h Vector<'h>, from: usize, to: usize) -> Res<Value<'h>> {
         let to = to.min(v.len());
         let from = from.min(to);
-        let items = &v.items[from..to];
+        let items = &v.cells()[from..to];
         if v.head.region() != self.region() || v.head.sees_foreign() {
             let head = self.header().seeing_foreign();
-            return Ok(Value::Vector(self.alloc(Vector { head, items, buffer: Cell::new(None) })?));
+            return Ok(Value::Vector(self.alloc(Vector { head, items: Cell::new(items), buffer: Cell::new(None) })?));
         }
         if v.buffer.get().is_none() {
             // From now on two vectors see the cells, so they get an owner that a compaction moves once.
             let (low, high) = (Cell::new(0), Cell::new(v.len()));
-            v.buffer.set(Some(self.alloc(Buffer { head: self.header(), cells: v.items, low, high })?));
+            v.buffer.set(Some(self.alloc(Buffer { head: self.header(), cells: Cell::new(v.cells()), low, high })?));
         }
         self.vector_of(items, v.buffer.get())
     }
@@ -106,13 +116,13 @@ impl Heap {
         if let Some(b) = v.buffer.get()
             && !v.is_empty()
             && b.head.region() == self.region()
-            && let start = b.place(v.items)
+            && let start = b.place(v.cells())
             && let end = start + v.len()
             && end == b.high.get()
-            && more.len() <= b.cells.len() - end
+            && more.len() <= b.cells.get().len() - end
         {
-            let grown = self.vector_of(&b.cells[start..end + more.len()], Some(b))?;
-            for (cell, &item) in b.cells[end..].iter().zip(more) {
+            let grown = self.vector_of(&b.cells.get()[start..end + more.len()], Some(b))?;
+            for (cell, &item) in b.cells.get()[end..].iter().zip(more) {
                 cell.set(item);
             }
             b.high.set(end + more.len());
@@ -127,12 +137,12 @@ impl Heap {
         if let Some(b) = v.buffer.get()
             && !v.is_empty()
             && b.head.region() == self.region()
-            && let old = b.place(v.items)
+            && let old = b.place(v.cells())
             && old == b.low.get()
             && let Some(start) = old.checked_sub(1)
         {
-            let grown = self.vector_of(&b.cells[start..old + v.len()], Some(b))?;
-            b.cells[start].set(item);
+            let grown = self.vector_of(&b.cells.get()[start..old + v.len()], Some(b))?;
+            b.cells.get()[start].set(item);
             b.low.set(start);
             return Ok(grown);
         }
@@ -154,8 +164,12 @@ impl Heap {
         self.reserve(room * 16 + std::mem::size_of::<Vector<'_>>() + std::mem::size_of::<Buffer<'_>>())?;
         let items = front.into_iter().chain(v.items().iter().chain(behind).copied());
         let cells = self.alloc_cells(room, std::iter::repeat_n(Value::Nil, start).chain(items))?;
-        let buffer =
-            self.alloc(Buffer { head: self.header(), cells, low: Cell::new(start), high: Cell::new(start + len) })?;
+        let buffer = self.alloc(Buffer {
+            head: self.header(),
+            cells: Cell::new(cells),
+            low: Cell::new(start),
+            high: Cell::new(start + len),
+        })?;
         self.vector_of(&cells[start..start + len], Some(buffer))
     }
 

@@ -348,7 +348,7 @@ impl<'h> Reader<'h> {
         {
             let (came, count) = self.path(node);
             let place = |key: Value<'_>| {
-                let at = came[..count].iter().position(|k| k.is_some_and(|k| key.as_str() == Some(k.text)))?;
+                let at = came[..count].iter().position(|k| k.is_some_and(|k| key.as_str() == Some(k.text())))?;
                 u8::try_from(at).ok()
             };
             let mut places = [0; SMALL];
@@ -397,7 +397,7 @@ impl<'h> Reader<'h> {
         let mut next = self.nodes[from as usize].first_child;
         while next != NONE {
             let node = &self.nodes[next as usize];
-            if node.key.is_some_and(|k| k.text == key) {
+            if node.key.is_some_and(|k| k.text() == key) {
                 return Ok(Some(next));
             }
             next = node.next_sibling;
@@ -440,7 +440,7 @@ impl<'h> Reader<'h> {
         let text = self.h.text(key)?;
         if self.shared.len() < MAX_SHARED {
             self.h.check_available((self.shared.len() + 1) * 64)?;
-            self.shared.insert(text.text, text);
+            self.shared.insert(text.text(), text);
         }
         Ok(text)
     }

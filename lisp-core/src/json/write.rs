@@ -55,7 +55,7 @@ pub fn write<'h>(h: &'h Heap, value: Value<'h>, style: Style, out: &mut TextBuf<
             Some((place, key, item)) => {
                 let comma = if place > 0 { "," } else { "" };
                 match key {
-                    Some(Value::Str(key) | Value::Keyword(_, key)) => quoted(comma, key.text, ":", out)?,
+                    Some(Value::Str(key) | Value::Keyword(_, key)) => quoted(comma, key.text(), ":", out)?,
                     _ => out.push_str(comma)?,
                 }
                 writer.begin(item, out)?;
@@ -85,7 +85,7 @@ impl<'h> Writer<'h> {
             Value::Bool(b) => out.push_str(if b { "true" } else { "false" }),
             Value::Int(i) => int_text(i, out),
             Value::Big(_) => integer_text(h, value, out),
-            Value::Str(s) => quoted("", s.text, "", out),
+            Value::Str(s) => quoted("", s.text(), "", out),
             Value::Float(f) if f.is_finite() => {
                 h.charge(cost::FLOAT_WRITTEN)?;
                 float_text(f, self.style, out)
@@ -100,7 +100,7 @@ impl<'h> Writer<'h> {
                 push(h, &mut self.open, Open::Object(entries, 0))
             }
             _ if self.style == Style::Strict => Err(self.refuse(value)),
-            Value::Keyword(_, name) => quoted("", name.text, "", out),
+            Value::Keyword(_, name) => quoted("", name.text(), "", out),
             Value::Set(members) => {
                 out.push('[')?;
                 push(h, &mut self.open, Open::Set(members.entries(h)?, 0))
@@ -148,7 +148,7 @@ impl<'h> Writer<'h> {
     /// The text of a key.
     fn own_text(&self, key: Value<'h>) -> Res<&'h str> {
         match key {
-            Value::Str(s) | Value::Keyword(_, s) => return Ok(s.text),
+            Value::Str(s) | Value::Keyword(_, s) => return Ok(s.text()),
             Value::Int(_) | Value::Big(_) => {}
             _ if self.style == Style::Strict => {
                 let message = format!(
@@ -209,11 +209,11 @@ impl<'h> Writer<'h> {
                 Open::Set(..) => place.push_str("#{}"),
                 Open::Object(entries, next) => match entries.entry(next.saturating_sub(1)).0 {
                     Value::Str(s) => {
-                        let _ = write!(place, "{:?}", s.text.chars().take(SHOWN).collect::<String>());
+                        let _ = write!(place, "{:?}", s.text().chars().take(SHOWN).collect::<String>());
                     }
                     Value::Keyword(_, s) => {
                         place.push(':');
-                        place.extend(s.text.chars().take(SHOWN));
+                        place.extend(s.text().chars().take(SHOWN));
                     }
                     other => place.push_str(&describe(other)),
                 },
@@ -313,7 +313,7 @@ fn escape(byte: u8, out: &mut TextBuf<'_>) -> Res<()> {
 /// The text of a value that JSON has no form for: time values as ISO-8601, symbols by name, the others as they print.
 fn printed<'h>(h: &'h Heap, value: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     match value {
-        Value::Str(s) | Value::Keyword(_, s) | Value::Symbol(s) => out.push_str(s.text),
+        Value::Str(s) | Value::Keyword(_, s) | Value::Symbol(s) => out.push_str(s.text()),
         Value::Time(t) => out.push_str(&time_text(t.value)),
         other => pr_str(h, other, out),
     }

@@ -44,10 +44,10 @@ pub(super) const TABLE: &[Builtin] = &[
 /// no frame.
 pub(crate) fn call<'h>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     match c.kind {
-        Compose::Constantly => Ok(Control::Value(c.parts.first().copied().unwrap_or(Value::Nil))),
+        Compose::Constantly => Ok(Control::Value(c.parts().first().copied().unwrap_or(Value::Nil))),
         Compose::Partial => call_partial(c, h, s, call),
         Compose::Fnil => call_fnil(c, h, s, call),
-        Compose::Comp if c.parts.is_empty() => {
+        Compose::Comp if c.parts().is_empty() => {
             Ok(Control::Value(s.stack[call.args()].first().copied().unwrap_or(Value::Nil)))
         }
         Compose::Comp => start::<Comp>(c, h, s, call),
@@ -61,12 +61,12 @@ pub(crate) fn call<'h>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call:
 fn call_partial<'h>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let argc = call.argc();
     let above = call.args().end;
-    let given = above + c.parts.len();
-    h.charge((argc + c.parts.len()) as u64)?;
+    let given = above + c.parts().len();
+    h.charge((argc + c.parts().len()) as u64)?;
     s.ensure(h, given + argc)?;
-    s.stack[above..given].copy_from_slice(c.parts);
+    s.stack[above..given].copy_from_slice(c.parts());
     s.stack.copy_within(call.args(), given);
-    Ok(Control::Call(Call::new(above, argc + c.parts.len() - 1, call.dst)))
+    Ok(Control::Call(Call::new(above, argc + c.parts().len() - 1, call.dst)))
 }
 
 fn call_fnil<'h>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
@@ -75,8 +75,8 @@ fn call_fnil<'h>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call: Call)
     h.charge(argc as u64)?;
     s.ensure(h, above + 1 + argc)?;
     s.stack.copy_within(call.at()..above, above);
-    s.stack[above] = c.parts.first().copied().unwrap_or(Value::Nil);
-    for (slot, &default) in s.stack[above + 1..above + 1 + argc].iter_mut().zip(&c.parts[1..]) {
+    s.stack[above] = c.parts().first().copied().unwrap_or(Value::Nil);
+    for (slot, &default) in s.stack[above + 1..above + 1 + argc].iter_mut().zip(&c.parts()[1..]) {
         if slot.is_nil() {
             *slot = default;
         }
@@ -125,11 +125,11 @@ trait Composition: Sized {
 }
 
 fn start<'h, F: Composition>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
-    let built = F::built(h, c.parts.len())?;
+    let built = F::built(h, c.parts().len())?;
     let argc = call.argc();
     h.charge(argc as u64)?;
     h.check_available((argc + ARGS) * 16)?;
-    let mut registers = vec![Value::Nil, h.vector(c.parts)?, built];
+    let mut registers = vec![Value::Nil, h.vector(c.parts())?, built];
     registers.extend_from_slice(&s.stack[call.args()]);
     s.push_native(h, F::NATIVE, call, &registers)
 }

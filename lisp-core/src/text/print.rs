@@ -39,7 +39,7 @@ pub fn pr_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
 pub(crate) fn to_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     match v {
         Value::Int(i) => show_int(i, out),
-        Value::Str(s) => out.push_str(s.text),
+        Value::Str(s) => out.push_str(s.text()),
         other => other_to_str(h, other, out),
     }
 }
@@ -48,7 +48,7 @@ pub(crate) fn to_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Re
 fn other_to_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     match v {
         Value::Nil => Ok(()),
-        Value::Symbol(s) | Value::Regex(s) => out.push_str(s.text),
+        Value::Symbol(s) | Value::Regex(s) => out.push_str(s.text()),
         Value::Float(f) if f.is_nan() => out.push_str("NaN"),
         Value::Float(f) if f.is_infinite() => out.push_str(if f > 0.0 { "Infinity" } else { "-Infinity" }),
         Value::Time(t) => out.push_str(&time_text(t.value)),
@@ -66,13 +66,13 @@ pub(crate) fn println_text<'h>(h: &'h Heap, values: &[Value<'h>], out: &mut Text
             out.push(' ')?;
         }
         match v {
-            Value::Str(s) => out.push_str(s.text)?,
+            Value::Str(s) => out.push_str(s.text())?,
             Value::Time(t) => out.push_str(&time_text(t.value))?,
             Value::Builtin(id) => out.push_str(&h.builtin_text(id))?,
             Value::Vector(items) if is_word(h, items.items())? => {
                 for &item in items.items() {
                     if let Value::Str(s) = item {
-                        out.push_str(s.text)?;
+                        out.push_str(s.text())?;
                     }
                 }
             }
@@ -86,7 +86,7 @@ pub(crate) fn println_text<'h>(h: &'h Heap, values: &[Value<'h>], out: &mut Text
 fn is_word<'h>(h: &'h Heap, items: &[Value<'h>]) -> Res<bool> {
     for &item in items {
         let Value::Str(s) = item else { return Ok(false) };
-        if s.text.len() != 1 && !characters::is_one(h, s.text)? {
+        if s.text().len() != 1 && !characters::is_one(h, s.text())? {
             return Ok(false);
         }
         h.charge(1)?;
@@ -182,8 +182,8 @@ fn show_leaf<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>, style: Style)
             show_after("#fn[tool/", s, out)?;
             out.push(']')
         }
-        Value::Str(s) => quote(s.text, out),
-        Value::Regex(s) => show_regex(s.text, out),
+        Value::Str(s) => quote(s.text(), out),
+        Value::Regex(s) => show_regex(s.text(), out),
         Value::Time(t) => show_time(t, out),
         Value::Closure(closure) => {
             out.push_str("#fn[")?;
@@ -202,7 +202,7 @@ fn show_leaf<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>, style: Style)
 
 fn show_after(mark: &str, s: &Str<'_>, out: &mut TextBuf<'_>) -> Res<()> {
     out.push_str(mark)?;
-    out.push_str(s.text)
+    out.push_str(s.text())
 }
 
 fn show_time(time: &Time, out: &mut TextBuf<'_>) -> Res<()> {

@@ -125,7 +125,7 @@ fn not_loaded() -> Fault {
 fn not_callable(data: Value<'_>, argc: usize) -> Fault {
     let arity = |message: String| Error::new(Reason::ArityError, format!("{message}, got {argc} argument(s)")).into();
     match data {
-        Value::Keyword(_, name) => arity(format!("the keyword :{} takes a map and a default", name.text)),
+        Value::Keyword(_, name) => arity(format!("the keyword :{} takes a map and a default", name.text())),
         Value::Map(_) => arity("a map called as a function takes a key and a default".to_owned()),
         Value::Set(_) => arity("a set called as a function takes one value".to_owned()),
         other => Error::new(Reason::NotCallable, format!("{} is not a function", args::describe(other)))

@@ -85,7 +85,7 @@ impl<'h> State<'h> {
                     Instr::Bool { value, dst } => w.set(dst, Value::Bool(value)),
                     Instr::Builtin { dst, id } => w.set(dst, Value::Builtin(id)),
                     Instr::Capture { dst, index } => {
-                        w.set(dst, closure.map_or(Value::Nil, |c| c.captures[index as usize]));
+                        w.set(dst, closure.map_or(Value::Nil, |c| c.captures()[index as usize]));
                     }
                     Instr::SelfFn { dst } => {
                         let value = match closure {

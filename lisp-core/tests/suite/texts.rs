@@ -30,7 +30,7 @@ impl Plain {
             Value::Nil => Nil,
             Value::Bool(b) => Bool(b),
             Value::Int(i) => Int(i),
-            Value::Str(s) => Text(s.text.to_owned()),
+            Value::Str(s) => Text(s.text().to_owned()),
             Value::Vector(v) => List(v.items().iter().map(|&item| Plain::of(item)).collect()),
             other => Plain::Other(other.type_name()),
         }

@@ -173,7 +173,7 @@ fn stringify<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>) -> Res<Value<'h>> {
     while let Some(task) = tasks.pop() {
         h.charge(1)?;
         match task {
-            Task::Visit(Value::Keyword(_, name)) => done.push(h.str(name.text)?)?,
+            Task::Visit(Value::Keyword(_, name)) => done.push(h.str(name.text())?)?,
             Task::Visit(Value::Vector(items)) => {
                 tasks.push(Task::Vector(items.len()))?;
                 for &item in items.items().iter().rev() {
@@ -233,10 +233,10 @@ fn string_keyed<'h>(h: &'h Heap, tool: &Tool, map: &'h Map<'h>, values: &[Value<
     h.charge(MAP + KEY * map.len() as u64)?;
     let name_of = |key: Value<'h>| match key {
         Value::Str(_) => Ok(key),
-        Value::Keyword(_, s) if named && s.text.contains('-') && !tool.has_parameter(s.text) => {
-            h.str(&s.text.replace('-', "_"))
+        Value::Keyword(_, s) if named && s.text().contains('-') && !tool.has_parameter(s.text()) => {
+            h.str(&s.text().replace('-', "_"))
         }
-        Value::Keyword(_, s) => h.str(s.text),
+        Value::Keyword(_, s) => h.str(s.text()),
         other => {
             let mut out = TextBuf::new(h);
             pr_str(h, other, &mut out)?;

@@ -353,8 +353,8 @@ impl<'a, 'h> Check<'a, 'h> {
             Type::Datetime => match (self.of, value) {
                 (Of::Arguments | Of::Reply, Value::Str(text)) => {
                     let shown = "a datetime, or a string such as \"2024-01-31T12:00:00Z\"";
-                    if !is_instant_text(text.text) {
-                        let shape = if text.text.len() > 40 { "a longer text" } else { text.text };
+                    if !is_instant_text(text.text()) {
+                        let shape = if text.text().len() > 40 { "a longer text" } else { text.text() };
                         self.mismatch(format!("expected {shown}, got the string {shape:?}"));
                         return Ok(());
                     }
@@ -461,7 +461,7 @@ fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
 /// Does a key mean a field? Hyphens and underscores are the same, and so are keywords and strings.
 fn names(key: Value<'_>, field: &str) -> bool {
     let text = match key {
-        Value::Str(s) | Value::Keyword(_, s) => s.text,
+        Value::Str(s) | Value::Keyword(_, s) => s.text(),
         _ => return false,
     };
     same_name(text, field)

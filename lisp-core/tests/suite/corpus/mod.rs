@@ -197,7 +197,7 @@ pub fn conformance_cases() -> Vec<Case> {
                 read(&heap, line, &JsonLimits::default(), Duplicate::Last).unwrap_or_else(|_| panic!("a case is JSON"));
             let part = |name| field(&heap, case, name);
             let text = |name| match part(name) {
-                Some(Value::Str(s)) => s.text.to_owned(),
+                Some(Value::Str(s)) => s.text().to_owned(),
                 _ => String::new(),
             };
             let given = part("context").or(part("memory")).is_some();
