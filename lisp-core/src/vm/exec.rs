@@ -6,7 +6,7 @@ use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Instr};
 use crate::context::Ctx;
 use crate::cost::{self, INSTRUCTION};
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, Heap, Map, Res, Value, Window};
+use crate::heap::{Fault, FrameRegs, Heap, Map, Res, Value};
 use crate::meter::{Fuel, METERED};
 use crate::stack::{Call, Code, Control, Effect, Frame, State, Unit, slot_on_stack};
 
@@ -32,7 +32,7 @@ impl<'h> State<'h> {
             };
             let mut base = base as usize;
             let mut constants = unit.code.constants.values();
-            let mut w = Window::open(&mut self.stack, base, &proto.code, pc, h.meter.left());
+            let mut w = frame_regs(&mut self.stack, base, &proto.code, pc, h.meter.left());
 
             // Tells the heap what fuel is left, before anything that may look at it or spend some.
             macro_rules! sync_fuel {
@@ -256,7 +256,7 @@ impl<'h> State<'h> {
                             (proto, closure, base) = (c.proto, Some(c), at + 1);
                             let code = Code::Lisp { unit, proto, closure, pc: 0 };
                             self.frames.push(Frame { code, base: slot_on_stack(base), dst: ret });
-                            w = Window::open(&mut self.stack, base, &proto.code, 0, fuel);
+                            w = frame_regs(&mut self.stack, base, &proto.code, 0, fuel);
                             continue;
                         }
                         slow_path!(|next| self.make_call(h, Call::new(at, argc as usize, ret), next));
@@ -276,7 +276,7 @@ impl<'h> State<'h> {
                                 if let Some(left) = fuel.less(Fuel::ONE)
                                     && (native.next_call)(self, &value)
                                 {
-                                    w = Window::open(&mut self.stack, base, &proto.code, 0, left);
+                                    w = frame_regs(&mut self.stack, base, &proto.code, 0, left);
                                     continue;
                                 }
                                 h.meter.set_left(fuel);
@@ -292,7 +292,7 @@ impl<'h> State<'h> {
                             constants = unit.code.constants.values();
                         }
                         (proto, closure, base) = (p, c, caller as usize);
-                        w = Window::open(&mut self.stack, base, &proto.code, pc as usize, fuel);
+                        w = frame_regs(&mut self.stack, base, &proto.code, pc as usize, fuel);
                     }
                     Instr::StopReturn { src } => {
                         sync_fuel!();
@@ -563,12 +563,26 @@ fn fast_compare(op: Cmp, a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
     }
 }
 
+/// The registers of a frame, for [`State::run`] and what it calls: they name operands of the instruction fetched last.
+#[allow(unsafe_code, reason = "each access is checked when the code is made, not when it is done")]
+#[inline(always)]
+fn frame_regs<'w, 'h>(
+    stack: &'w mut [Value<'h>],
+    base: usize,
+    code: &'h Bytecode,
+    pc: usize,
+    fuel: Fuel,
+) -> FrameRegs<'w, 'h> {
+    // SAFETY: `run` matches on the instruction it has fetched, and gives what it finds there.
+    unsafe { FrameRegs::open(stack, base, code, pc, fuel) }
+}
+
 /// R[dst] = R[a] op R[b] for integers, when the result fits, and floats. Returns false, with nothing changed, for anything
 /// else.
 #[inline(always)]
 #[expect(clippy::cast_precision_loss, reason = "an integer is the float next to it where it meets one")]
 fn fast_arithmetic(
-    w: &mut Window<'_, '_>,
+    w: &mut FrameRegs<'_, '_>,
     [dst, a, b]: [u16; 3],
     int: impl FnOnce(i64, i64) -> Option<i64>,
     float: impl FnOnce(f64, f64) -> f64,

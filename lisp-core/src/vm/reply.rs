@@ -137,7 +137,7 @@ impl<'h> State<'h> {
     pub(super) fn awaited_call(&self) -> Option<(&'h str, &[Value<'h>])> {
         let call = self.pending?;
         let name = match self.stack[call.at()] {
-            Value::Tool(name) => name.text,
+            Value::Tool(name) => name.text(),
             Value::Builtin(id) => id.row().name,
             _ => return None,
         };

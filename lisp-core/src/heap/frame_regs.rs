@@ -7,9 +7,7 @@ use crate::meter::Fuel;
 use std::marker::PhantomData;
 
 /// The registers of one frame and where in its code it stands. While it is in use nothing else can reach the stack.
-///
-/// The registers and distances given to its methods must be operands of the instruction it fetched last.
-pub(crate) struct Window<'w, 'h> {
+pub(crate) struct FrameRegs<'w, 'h> {
     registers: *mut Value<'h>,
     room: usize,
     next: *const Instr,
@@ -18,15 +16,27 @@ pub(crate) struct Window<'w, 'h> {
     borrows: PhantomData<(&'w mut [Value<'h>], &'h Bytecode)>,
 }
 
-impl<'w, 'h> Window<'w, 'h> {
-    /// Over the registers from `base` on, at instruction `pc`, with so much fuel. The caller has made sure that the
-    /// registers are on the stack.
+impl<'w, 'h> FrameRegs<'w, 'h> {
+    /// The registers from `base` on, at instruction `pc`, with `fuel` for the slice.
+    ///
+    /// # Panics
+    /// When the registers of the code are not on the stack, or the code has no such instruction.
+    ///
+    /// # Safety
+    /// As long as it is used, the registers, rows and distances given to [`FrameRegs::get`], [`FrameRegs::set`],
+    /// [`FrameRegs::row`] and [`FrameRegs::skip`] are operands of the instruction that it fetched last.
     #[inline(always)]
-    pub(crate) fn open(stack: &'w mut [Value<'h>], base: usize, code: &'h Bytecode, pc: usize, fuel: Fuel) -> Self {
+    pub(crate) unsafe fn open(
+        stack: &'w mut [Value<'h>],
+        base: usize,
+        code: &'h Bytecode,
+        pc: usize,
+        fuel: Fuel,
+    ) -> Self {
         let registers = &mut stack[base..];
         assert!(code.registers() <= registers.len(), "the registers of a frame are on the stack");
         let next: *const Instr = &raw const code.instrs()[pc];
-        Window {
+        FrameRegs {
             registers: registers.as_mut_ptr(),
             room: registers.len(),
             next,
@@ -65,7 +75,7 @@ impl<'w, 'h> Window<'w, 'h> {
         (self.next as usize).cast_signed() > self.end.cast_signed()
     }
 
-    /// Goes on with so much fuel: a built-in was paid from it too.
+    /// Sets the fuel that is left, after a built-in was paid from it too.
     #[inline(always)]
     pub(crate) fn refuel(&mut self, fuel: Fuel) {
         self.end = (self.next as usize).wrapping_add_signed(fuel.bytes());
@@ -90,7 +100,7 @@ impl<'w, 'h> Window<'w, 'h> {
     pub(crate) fn get(&self, r: u16) -> &Value<'h> {
         debug_assert!((r as usize) < self.room);
         // SAFETY: `r` is an operand of the code, so below the number of registers by `Bytecode::new`, and `open` checked that
-        // so many are on the stack, which is borrowed for 'w.
+        // they are on the stack, which is borrowed for 'w.
         unsafe { &*self.registers.add(r as usize) }
     }
 
@@ -102,16 +112,16 @@ impl<'w, 'h> Window<'w, 'h> {
         unsafe { *self.registers.add(r as usize) = value }
     }
 
-    /// `n` registers in a row, which must be an operand of the instruction fetched last, as `base` is.
+    /// `n` registers in a row from `base` on. Both are operands of the instruction fetched last.
     #[inline(always)]
     pub(crate) fn row(&self, base: u16, n: usize) -> &[Value<'h>] {
         debug_assert!(base as usize + n <= self.room);
         // SAFETY: an instruction that names a row has been checked by `Bytecode::new` to keep it inside the registers, and
-        // `open` that so many are on the stack, which is borrowed for 'w.
+        // `open` that they are on the stack, which is borrowed for 'w.
         unsafe { std::slice::from_raw_parts(self.registers.add(base as usize), n) }
     }
 
-    /// The same for a row whose length the instruction does not name.
+    /// `n` registers in a row from `base` on, which is checked: the instruction does not name the length.
     #[inline(always)]
     pub(crate) fn row_of(&self, base: u16, n: usize) -> &[Value<'h>] {
         assert!(base as usize + n <= self.room, "a row of registers is on the stack");
