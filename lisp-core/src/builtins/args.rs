@@ -4,7 +4,7 @@ use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Map, Res, Value, Vector};
 use crate::text::characters::Characters;
-use crate::text::number::float_text;
+use crate::text::describe;
 
 /// The error for an argument of the wrong type: `take expects a number, got nil`.
 #[cold]
@@ -16,28 +16,6 @@ pub(crate) fn type_error(name: &str, expects: &str, got: Value<'_>) -> Fault {
 #[cold]
 pub(crate) fn fault(reason: Reason, message: impl Into<String>) -> Fault {
     Error::new(reason, message).into()
-}
-
-/// A short text for a value in a message: its kind, and a scalar's text.
-pub(crate) fn describe(v: Value<'_>) -> String {
-    match v {
-        Value::Nil => "nil".to_owned(),
-        Value::Bool(b) => format!("the boolean {b}"),
-        Value::Int(i) => format!("the integer {i}"),
-        Value::Float(f) => format!("the float {}", float_text(f)),
-        Value::Keyword(_, s) if s.text().len() <= 40 => format!("the keyword :{}", s.text()),
-        Value::Str(s) if s.text().len() <= 40 => format!("the string {:?}", s.text()),
-        Value::Map(m) => format!("a map of {} entries", m.len()),
-        Value::Set(m) => format!("a set of {} members", m.len()),
-        Value::Vector(v) => format!("a vector of {} elements", v.len()),
-        other => with_article(other.type_name()),
-    }
-}
-
-/// A noun with the article that goes before it.
-pub(crate) fn with_article(noun: &str) -> String {
-    let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    format!("{article} {noun}")
 }
 
 /// The text of a string argument.

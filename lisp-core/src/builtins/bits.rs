@@ -1,11 +1,11 @@
 //! Operations on the bits of integers, seen as two's complement without bounds.
 
-use super::args::describe;
 use super::numbers::{MAX_LIMBS, limbs, prepare, to_bigint};
 use super::{Builtin, MANY};
 use crate::context::Ctx;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, Value};
+use crate::text::describe;
 use num_bigint::BigInt;
 
 #[cold]

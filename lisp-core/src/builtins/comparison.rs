@@ -1,12 +1,13 @@
 //! Equality, numeric order and the language's natural order.
 
-use super::args::{describe, fault};
+use super::args::fault;
 use super::numbers::{charge_comparison, greater, greater_eq, less, less_eq};
 use super::{Builtin, MANY};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, TimeValue, Value, Work, compare_numbers};
+use crate::text::describe;
 use std::cmp::Ordering;
 
 /// `(compare a b)`: nil before everything else; numbers, strings, keywords, booleans, times among themselves; vectors by

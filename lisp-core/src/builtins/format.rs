@@ -7,6 +7,7 @@ use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, TextBuf, Value};
 use crate::text::characters;
+use crate::text::describe;
 use crate::text::{number, to_str};
 
 /// The rows of this area.
@@ -136,7 +137,7 @@ fn unsupported(place: &str) -> Fault {
 
 #[cold]
 fn wrong(letter: char, expects: &str, got: Value<'_>) -> Fault {
-    let got = super::args::describe(got);
+    let got = describe(got);
     fault(Reason::RuntimeError, format!("format's %{letter} expects {expects}, got {got}"))
 }
 

@@ -1,9 +1,9 @@
 //! What the Java-named built-ins share: which classes there are, the constants, the errors for names that Java has and
 //! this language has not, and how arguments are taken.
 
-use super::args::describe;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Res, Value};
+use crate::text::describe;
 
 /// The classes: the name as it is usually written, the full name, and whether the short name may be used.
 const CLASSES: &[(&str, &str, bool)] = &[

@@ -7,6 +7,7 @@ use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, TimeValue, Value};
 use crate::text::dates::{DAY, DAYS, NANOS, days_of, is_date, parse_date, parse_instant};
+use crate::text::describe;
 use regex::Regex;
 use std::cmp::Ordering;
 use std::sync::LazyLock;
@@ -238,7 +239,7 @@ fn ordered<'h>(name: &str, args: &[Value<'h>], wanted: Ordering) -> Res<Value<'h
 
 #[cold]
 fn no_order(name: &str, receiver: Value<'_>) -> crate::heap::Fault {
-    let got = super::args::describe(receiver);
+    let got = describe(receiver);
     Error::new(Reason::UnsupportedJavaMember, format!("{name} is a method of LocalDate and Instant, not of {got}"))
         .hint("java.util.Date has .before and .after; use < and > for numbers, compare for strings")
         .into()

@@ -1,11 +1,12 @@
 //! Maps: reading, with the flexible meeting of keyword and string keys, and writing, which is exact.
 
-use super::args::{self, describe, fault, type_error};
+use super::args::{self, fault, type_error};
 use super::{Builtin, MANY};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Entry, Fault, Heap, Map, Res, Value, Vector, Work};
+use crate::text::describe;
 
 /// What `coll` holds at `key`: a map's value, found flexibly, or a vector's element; `None` for everything else. A
 /// vector as the key of a map is a path into it. Calls of keywords and maps, and destructuring, read by this.

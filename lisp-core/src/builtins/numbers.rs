@@ -1,12 +1,13 @@
 //! Arithmetic. The machine's instructions call `add`, `less` and their kin directly: small integers and floats are
 //! done inline, everything else out of line. Integers grow without bound up to [`MAX_LIMBS`].
 
-use super::args::{describe, fault, type_error};
+use super::args::{fault, type_error};
 use super::{Builtin, MANY, long_division};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, Value, compare_numbers};
+use crate::text::describe;
 use num_bigint::BigInt;
 use num_traits::{FromPrimitive, Signed, ToPrimitive, Zero};
 use std::cmp::Ordering;

@@ -1,6 +1,6 @@
 //! Sequences made of others: joined, extended, counted, cut into pieces, and ranges.
 
-use super::args::{self, describe, fault, type_error};
+use super::args::{self, fault, type_error};
 use super::numbers::{add, greater, less};
 use super::slices::{Accept, amount, as_vector, items};
 use super::{Builtin, MANY, maps};
@@ -8,6 +8,7 @@ use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Entry, Fault, Heap, MAX_LEN, Res, Value, Vector, Work};
+use crate::text::describe;
 
 /// The vector with more elements at its end: where they are few, so that a growing vector grows in place.
 pub(crate) fn append<'h>(h: &'h Heap, v: &'h Vector<'h>, more: &[Value<'h>]) -> Res<Value<'h>> {

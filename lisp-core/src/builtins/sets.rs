@@ -1,11 +1,12 @@
 //! Sets.
 
-use super::args::{self, describe, fault, type_error};
+use super::args::{self, fault, type_error};
 use super::{Builtin, MANY, maps};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Map, Res, Value};
+use crate::text::describe;
 
 /// The error of the set operations for what is no set.
 #[cold]

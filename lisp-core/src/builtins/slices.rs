@@ -1,12 +1,13 @@
 //! Parts of sequences: first and last, rest and next, take and drop. Parts of a vector are views of it.
 
 use super::Builtin;
-use super::args::{self, describe, type_error};
+use super::args::{self, type_error};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, Value, Vector};
 use crate::text::characters::{self, Characters};
+use crate::text::describe;
 
 /// Which collections a function takes besides vectors, strings and nil.
 #[derive(Clone, Copy, PartialEq, Eq)]

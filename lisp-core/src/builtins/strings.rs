@@ -7,6 +7,7 @@ use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, TextBuf, Value};
 use crate::text::characters::{self, Characters};
+use crate::text::describe;
 use crate::text::scan::{self, Search};
 use crate::text::to_str;
 
@@ -449,7 +450,7 @@ fn name<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match arg(args, 0) {
         Value::Keyword(_, s) | Value::Str(s) => Ok(Value::Str(s)),
         other => {
-            let got = args::describe(other);
+            let got = describe(other);
             Err(fault(Reason::RuntimeError, format!("name expects a keyword or a string, got {got}")))
         }
     }
@@ -464,14 +465,14 @@ fn keyword<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
             if first && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'?' | b'!')) {
                 return h.keyword(s.text());
             }
-            let got = args::describe(Value::Str(s));
+            let got = describe(Value::Str(s));
             Err(Error::new(Reason::RuntimeError, format!("{got} is no name for a keyword"))
                 .hint("a keyword begins with a letter; letters, digits and - _ ? ! follow. Use the string as the key")
                 .into())
         }
         same @ (Value::Nil | Value::Keyword(..)) => Ok(same),
         other => {
-            let got = args::describe(other);
+            let got = describe(other);
             Err(fault(Reason::RuntimeError, format!("keyword expects a string or a keyword, got {got}")))
         }
     }

@@ -1,11 +1,11 @@
 //! Writes values as JSON. Nothing here recurses: open arrays and objects wait on a list.
 
 use super::push;
-use crate::builtins::args::describe;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Entries, Fault, Heap, Map, Res, TextBuf, Value};
 use crate::text::dates::time_text;
+use crate::text::describe;
 use crate::text::number::decimal;
 use crate::text::pr_str;
 use std::fmt::Write as _;

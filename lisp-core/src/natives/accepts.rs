@@ -1,10 +1,11 @@
 //! What a function takes in the place of the function that it calls.
 
-use crate::builtins::{args, maps};
+use crate::builtins::maps;
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Res, Value};
+use crate::text::describe;
 
 /// What a function takes in the place of the function that it calls. All take functions and keywords.
 #[derive(Clone, Copy)]
@@ -55,7 +56,7 @@ pub(super) fn function<'h>(name: &str, f: Value<'h>) -> Res<Value<'h>> {
 
 #[cold]
 pub(super) fn not_function(name: &str, f: Value<'_>, hint: &str) -> Fault {
-    Error::new(Reason::TypeError, format!("{name} expects a function, got {}", args::describe(f))).hint(hint).into()
+    Error::new(Reason::TypeError, format!("{name} expects a function, got {}", describe(f))).hint(hint).into()
 }
 
 /// What `f` reads of an element, when it is no function: nil and booleans read nothing, a string is a key, a vector is a
@@ -93,7 +94,7 @@ fn readable(name: &str, key: Value<'_>, item: Value<'_>, numbers: bool) -> Res<(
     if !plain {
         return Ok(());
     }
-    let (key, item) = (args::describe(key), args::describe(item));
+    let (key, item) = (describe(key), describe(item));
     Err(Error::new(Reason::TypeError, format!("{name} cannot read {key} of {item}"))
         .hint(format!("{name} takes a function: write (fn [x] ...)"))
         .into())

@@ -10,6 +10,7 @@ use crate::context::Ctx;
 use crate::error::{Error, Reason};
 use crate::heap::{Res, Value};
 use crate::stack::{Call, Control, State};
+use crate::text::describe;
 
 pub(super) const TABLE: &[Builtin] = &[
     Map::ROW,
@@ -164,7 +165,7 @@ impl PerElement for Mapcat {
             (Value::Nil, Value::Keyword(..)) => &[],
             (_, Value::Keyword(..)) => h.vec_single(result)?,
             _ => {
-                let what = format!("mapcat expects collections from its function, got {}", args::describe(result));
+                let what = format!("mapcat expects collections from its function, got {}", describe(result));
                 return Err(Error::new(Reason::RuntimeError, what).hint("use map, or answer a vector").into());
             }
         };

@@ -1,13 +1,14 @@
 //! Calling any value that can be called.
 
 use super::prelude;
-use crate::builtins::{Imp, args, maps};
+use crate::builtins::{Imp, maps};
 use crate::code::Proto;
 use crate::context::Ctx;
 use crate::error::{Error, Reason};
 use crate::heap::{Closure, Fault, Res, Value};
 use crate::natives;
 use crate::stack::{Call, Code, Control, Effect, Frame, NativeFn, State, Unit, slot};
+use crate::text::describe;
 
 impl<'h> State<'h> {
     /// Makes a call. A value that is known at once is returned and not stored.
@@ -128,7 +129,7 @@ fn not_callable(data: Value<'_>, argc: usize) -> Fault {
         Value::Keyword(_, name) => arity(format!("the keyword :{} takes a map and a default", name.text())),
         Value::Map(_) => arity("a map called as a function takes a key and a default".to_owned()),
         Value::Set(_) => arity("a set called as a function takes one value".to_owned()),
-        other => Error::new(Reason::NotCallable, format!("{} is not a function", args::describe(other)))
+        other => Error::new(Reason::NotCallable, format!("{} is not a function", describe(other)))
             .hint("call a function, a keyword, a map or a set; a vector's element is (nth v i)")
             .into(),
     }

@@ -9,6 +9,7 @@ use crate::error::{Error, Reason};
 use crate::heap::{Fault, FrameRegs, Heap, Map, Res, Value};
 use crate::meter::{Fuel, METERED};
 use crate::stack::{Call, Code, Control, Effect, Frame, State, Unit, slot_on_stack};
+use crate::text::describe;
 
 /// Why the dispatch loop was left.
 pub(super) enum Exit {
@@ -648,7 +649,7 @@ fn keyword_args<'h>(h: &'h Ctx, rest: Value<'h>) -> Res<Value<'h>> {
 
 #[cold]
 fn destructure(expects: &str, got: Value<'_>) -> crate::heap::Fault {
-    Error::new(Reason::DestructureError, format!("the pattern expects {expects}, got {}", args::describe(got))).into()
+    Error::new(Reason::DestructureError, format!("the pattern expects {expects}, got {}", describe(got))).into()
 }
 
 #[cold]

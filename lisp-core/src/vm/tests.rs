@@ -5,6 +5,7 @@ use crate::compile::Program;
 use crate::error::Reason;
 use crate::heap::{Heap, Res, Value};
 use crate::syntax::ReadLimits;
+use crate::text::describe;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -20,7 +21,7 @@ fn int(source: &str, settings: Settings) -> Result<i64, String> {
             Step::Done(_) => {
                 return machine.with_result(|_, v| match v {
                     Value::Int(i) => Ok(i),
-                    other => Err(crate::builtins::args::describe(other)),
+                    other => Err(describe(other)),
                 });
             }
         }

@@ -1,0 +1,26 @@
+//! Values in error messages.
+
+use super::number::float_text;
+use crate::heap::Value;
+
+/// A short text for a value in a message: its kind, and a scalar's text.
+pub(crate) fn describe(v: Value<'_>) -> String {
+    match v {
+        Value::Nil => "nil".to_owned(),
+        Value::Bool(b) => format!("the boolean {b}"),
+        Value::Int(i) => format!("the integer {i}"),
+        Value::Float(f) => format!("the float {}", float_text(f)),
+        Value::Keyword(_, s) if s.text().len() <= 40 => format!("the keyword :{}", s.text()),
+        Value::Str(s) if s.text().len() <= 40 => format!("the string {:?}", s.text()),
+        Value::Map(m) => format!("a map of {} entries", m.len()),
+        Value::Set(m) => format!("a set of {} members", m.len()),
+        Value::Vector(v) => format!("a vector of {} elements", v.len()),
+        other => with_article(other.type_name()),
+    }
+}
+
+/// A noun with the article that goes before it.
+fn with_article(noun: &str) -> String {
+    let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {noun}")
+}
