@@ -2,7 +2,8 @@
 
 use super::args::fault;
 use super::numbers::{charge_comparison, greater, greater_eq, less, less_eq};
-use super::{Builtin, MANY};
+use super::{Builtin, Lowering, MANY};
+use crate::code::Cmp;
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
@@ -148,7 +149,7 @@ fn compare<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Comparison.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::direct("=", 1, MANY, "(= x y ...)", equal).aliases(&["=="]).doc(
+    Builtin::direct("=", 1, MANY, "(= x y ...)", equal).lowered(Lowering::Compare(Cmp::Eq)).aliases(&["=="]).doc(
         "Are all values equal? Numbers by value, so 1 equals 1.0; NaN equals nothing.",
         &[
             ("(= 1 1)", "true"),
@@ -162,15 +163,18 @@ pub(super) const TABLE: &[Builtin] = &[
         "Is one value different from the first?",
         &[("(not= 1 2)", "true"), ("(not= 1 1.0)", "false"), ("(not=)", "!arity_error")],
     ),
-    Builtin::direct("<", 1, MANY, "(< x y ...)", less_chain).doc(
+    Builtin::direct("<", 1, MANY, "(< x y ...)", less_chain).lowered(Lowering::Compare(Cmp::Lt)).doc(
         "Do the numbers increase?",
         &[("(< 1 2 3)", "true"), ("(< 1 3 2)", "false"), ("(< ##NaN 0)", "false"), ("(< 1 nil)", "!type_error")],
     ),
     Builtin::direct("<=", 1, MANY, "(<= x y ...)", less_eq_chain)
+        .lowered(Lowering::Compare(Cmp::Le))
         .doc("Do the numbers never decrease?", &[("(<= 1 1 2)", "true"), ("(<= nil nil)", "!type_error")]),
     Builtin::direct(">", 1, MANY, "(> x y ...)", greater_chain)
+        .lowered(Lowering::Compare(Cmp::Gt))
         .doc("Do the numbers decrease?", &[("(> 3 2 1)", "true"), ("(> \"b\" \"a\")", "!type_error")]),
     Builtin::direct(">=", 1, MANY, "(>= x y ...)", greater_eq_chain)
+        .lowered(Lowering::Compare(Cmp::Ge))
         .doc("Do the numbers never increase?", &[("(>= 3 3 1)", "true"), ("(>= :b :a)", "!type_error")]),
     Builtin::direct("compare", 2, 2, "(compare x y)", compare).doc(
         "-1, 0 or 1 as x stands before, with or after y in the order of sort; nil stands first.",

@@ -5,7 +5,7 @@
 
 use super::args::type_error;
 use super::special::{CONSTANTS, SPECIAL_FORMS};
-use super::{Builtin, BuiltinId};
+use super::{Builtin, BuiltinId, Lowering};
 use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{Res, TextBuf, Value};
@@ -23,26 +23,23 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(apropos 1)", "!type_error"),
         ],
     ),
-    Builtin::direct("doc", 1, 1, "(doc name)", doc).doc(
+    Builtin::direct("doc", 1, 1, "(doc name)", doc).lowered(Lowering::TakesNames).doc(
         "Prints how a function or form is called and what it does.",
         &[("(doc map)", "nil"), ("(doc \"no such name\")", "nil"), ("(doc 1)", "!type_error")],
     ),
-    Builtin::direct("dir", 0, 1, "(dir), (dir namespace)", dir).doc(
+    Builtin::direct("dir", 0, 1, "(dir), (dir namespace)", dir).lowered(Lowering::TakesNames).doc(
         "The namespaces of attached components, or the names in one of them; apropos finds functions.",
         &[("(dir)", "[]"), ("(dir \"alpha\")", "[]"), ("(dir 1)", "!type_error")],
     ),
-    Builtin::direct("export-meta", 1, 1, "(export-meta name)", export_meta).doc(
+    Builtin::direct("export-meta", 1, 1, "(export-meta name)", export_meta).lowered(Lowering::TakesNames).doc(
         "What an attached component says of one of its functions, as a map, or nil.",
         &[("(export-meta alpha/search)", "nil"), ("(export-meta 1)", "!type_error")],
     ),
-    Builtin::direct("source", 1, 1, "(source name)", source).doc(
+    Builtin::direct("source", 1, 1, "(source name)", source).lowered(Lowering::TakesNames).doc(
         "Prints the text of an attached component's function.",
         &[("(source alpha/search)", "nil"), ("(source 1)", "!type_error")],
     ),
 ];
-
-/// The forms whose argument, a bare name, stands for itself.
-pub(crate) const TAKES_NAMES: &[&str] = &["doc", "dir", "export-meta", "source"];
 
 /// What there is to say of one name.
 struct Page {

@@ -4,6 +4,7 @@
 pub use crate::code::BuiltinId;
 
 use crate::Table;
+use crate::code::Cmp;
 use crate::context::Ctx;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Res, Value};
@@ -33,7 +34,6 @@ pub(crate) mod slices;
 pub mod special;
 mod unknown;
 
-pub(crate) use introspect::TAKES_NAMES;
 pub(crate) use unknown::unknown_name;
 pub use unknown::{near_names, repair};
 mod format;
@@ -58,6 +58,31 @@ pub(crate) enum Imp {
     Prelude,
 }
 
+/// What the compiler knows of a built-in, besides how it is called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lowering {
+    /// Nothing.
+    Call,
+    /// With two arguments it is a comparison.
+    Compare(Cmp),
+    /// With two arguments it is an addition.
+    Add,
+    /// With two arguments it is a subtraction.
+    Sub,
+    /// With two arguments it is a multiplication.
+    Mul,
+    /// It adds one.
+    Inc,
+    /// It takes one away.
+    Dec,
+    /// As a test it is a jump on the opposite.
+    Not,
+    /// An argument that is a bare name stands for itself.
+    TakesNames,
+    /// A wrong number of arguments is an error of the form.
+    ChecksArity,
+}
+
 /// One built-in function.
 #[derive(Clone, Copy)]
 pub struct Builtin {
@@ -79,25 +104,40 @@ pub struct Builtin {
     pub examples: &'static [(&'static str, &'static str)],
     /// How it is done.
     pub(crate) imp: Imp,
+    /// What the compiler makes of a call.
+    pub(crate) lowering: Lowering,
 }
 
 /// No upper limit to the number of arguments.
 pub const MANY: u8 = u8::MAX;
 
 impl Builtin {
-    /// A row for a function in Rust that calls no other, in the core namespace; the other fields have setters.
-    pub(crate) const fn direct(name: &'static str, min: u8, max: u8, usage: &'static str, imp: DirectImp) -> Self {
-        Builtin { name, aliases: &[], namespace: "", min, max, usage, doc: "", examples: &[], imp: Imp::Direct(imp) }
+    /// A row in the core namespace; the other fields have setters.
+    const fn row(name: &'static str, min: u8, max: u8, usage: &'static str, imp: Imp) -> Self {
+        let (aliases, namespace, doc, examples) = (&[], "", "", &[]);
+        Builtin { name, aliases, namespace, min, max, usage, doc, examples, imp, lowering: Lowering::Call }
     }
 
-    /// A row for a function that calls functions, in the core namespace.
+    /// A row for a function in Rust that calls no other.
+    pub(crate) const fn direct(name: &'static str, min: u8, max: u8, usage: &'static str, imp: DirectImp) -> Self {
+        Self::row(name, min, max, usage, Imp::Direct(imp))
+    }
+
+    /// A row for a function that calls functions.
     pub(crate) const fn calling(name: &'static str, min: u8, max: u8, usage: &'static str, start: Start) -> Self {
-        Builtin { name, aliases: &[], namespace: "", min, max, usage, doc: "", examples: &[], imp: Imp::Calling(start) }
+        Self::row(name, min, max, usage, Imp::Calling(start))
     }
 
     /// A row for a function of the prelude.
     pub(crate) const fn prelude(name: &'static str, min: u8, max: u8, usage: &'static str) -> Self {
-        Builtin { name, aliases: &[], namespace: "", min, max, usage, doc: "", examples: &[], imp: Imp::Prelude }
+        Self::row(name, min, max, usage, Imp::Prelude)
+    }
+
+    /// Says what the compiler makes of a call.
+    #[must_use]
+    pub(crate) const fn lowered(mut self, lowering: Lowering) -> Self {
+        self.lowering = lowering;
+        self
     }
 
     /// Adds other names.

@@ -2,7 +2,7 @@
 //! done inline, everything else out of line. Integers grow without bound up to [`MAX_LIMBS`].
 
 use super::args::{fault, type_error};
-use super::{Builtin, MANY, long_division};
+use super::{Builtin, Lowering, MANY, long_division};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
@@ -540,7 +540,7 @@ fn double<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Arithmetic.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::direct("+", 0, MANY, "(+ x ...)", sum_of).aliases(&["+'"]).doc(
+    Builtin::direct("+", 0, MANY, "(+ x ...)", sum_of).lowered(Lowering::Add).aliases(&["+'"]).doc(
         "The sum of numbers; 0 of none. Integers never overflow.",
         &[
             ("(+ 1 2 3)", "6"),
@@ -550,11 +550,11 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(+ 1 nil)", "!type_error"),
         ],
     ),
-    Builtin::direct("-", 1, MANY, "(- x ...)", difference_of).aliases(&["-'"]).doc(
+    Builtin::direct("-", 1, MANY, "(- x ...)", difference_of).lowered(Lowering::Sub).aliases(&["-'"]).doc(
         "The first number less the others; of one number its negative.",
         &[("(- 10 3 2)", "5"), ("(- 5)", "-5"), ("(- nil)", "!type_error"), ("(-)", "!arity_error")],
     ),
-    Builtin::direct("*", 0, MANY, "(* x ...)", product_of).aliases(&["*'"]).doc(
+    Builtin::direct("*", 0, MANY, "(* x ...)", product_of).lowered(Lowering::Mul).aliases(&["*'"]).doc(
         "The product of numbers; 1 of none. Integers never overflow.",
         &[("(* 2 3 4)", "24"), ("(*)", "1"), ("(* ##Inf 0)", "##NaN"), ("(* 5 nil)", "!type_error")],
     ),
@@ -563,9 +563,11 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(/ 10 5)", "2.0"), ("(/ 4)", "0.25"), ("(/ 1.0 0.0)", "##Inf"), ("(/ 1 0)", "!arithmetic_error")],
     ),
     Builtin::direct("inc", 1, 1, "(inc x)", inc_of)
+        .lowered(Lowering::Inc)
         .aliases(&["inc'"])
         .doc("The number plus one.", &[("(inc 5)", "6"), ("(inc nil)", "!arithmetic_error")]),
     Builtin::direct("dec", 1, 1, "(dec x)", dec_of)
+        .lowered(Lowering::Dec)
         .aliases(&["dec'"])
         .doc("The number less one.", &[("(dec 5)", "4"), ("(dec \"5\")", "!arithmetic_error")]),
     Builtin::direct("quot", 2, 2, "(quot x y)", quot).doc(

@@ -1,6 +1,6 @@
 //! Questions about values, and `boolean`, `not`, `type`, `identity`.
 
-use super::{Builtin, MANY};
+use super::{Builtin, Lowering, MANY};
 use crate::context::Ctx;
 use crate::heap::{Res, Value};
 use crate::text::characters;
@@ -84,6 +84,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(some? false)", "true"), ("(some? nil)", "false"), ("(some?)", "!arity_error")],
     ),
     Builtin::direct("not", 1, 1, "(not x)", |_, a| answer(!a[0].truthy()))
+        .lowered(Lowering::Not)
         .doc("true of nil and false.", &[("(not nil)", "true"), ("(not 0)", "false"), ("(not)", "!arity_error")]),
     Builtin::direct("boolean", 1, 1, "(boolean x)", |_, a| answer(a[0].truthy())).doc(
         "false of nil and false, true of all else.",

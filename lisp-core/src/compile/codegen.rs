@@ -3,10 +3,11 @@
 
 use super::constants::Pool;
 use super::core::{Bind, Clause, Constant, FnNode, Kind, Node, Prim, Var};
+use crate::builtins::Lowering;
 use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Instr, Proto};
 use crate::error::{Error, Reason, Span};
 use crate::heap::{Frozen, SMALL};
-use crate::syntax::Pace;
+use crate::syntax::Interrupt;
 
 type Res<T> = Result<T, Error>;
 type Reg = u16;
@@ -36,9 +37,9 @@ pub(super) struct Code {
     pub(super) constants: Frozen,
 }
 
-pub(super) fn generate(body: Node, vars: usize, pace: &Pace<'_>) -> Res<Code> {
-    let places = vec![Place::Nowhere; vars];
-    let mut unit = Unit { protos: Vec::new(), pool: Pool::default(), places, pace };
+pub(super) fn generate(body: Node, vars: usize, interrupt: &Interrupt<'_>) -> Res<Code> {
+    let places = vec![Location::Unassigned; vars];
+    let mut generator = Generator { protos: Vec::new(), pool: Pool::default(), places, interrupt };
     let main = FnNode {
         name: None,
         display: "".into(),
@@ -49,33 +50,33 @@ pub(super) fn generate(body: Node, vars: usize, pace: &Pace<'_>) -> Res<Code> {
         body,
         recurs: false,
     };
-    unit.function(main)?;
-    Ok(Code { protos: unit.protos, constants: unit.pool.freeze()? })
+    generator.function(main)?;
+    Ok(Code { protos: generator.protos, constants: generator.pool.freeze()? })
 }
 
 /// Where a variable's value is, in the function being compiled.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
-    Nowhere,
+enum Location {
+    Unassigned,
     Register(Reg),
     Captured(u16),
 }
 
-struct Unit<'p> {
+struct Generator<'p> {
     protos: Vec<Proto>,
     pool: Pool,
-    places: Vec<Place>,
-    pace: &'p Pace<'p>,
+    places: Vec<Location>,
+    interrupt: &'p Interrupt<'p>,
 }
 
-impl Unit<'_> {
+impl Generator<'_> {
     fn function(&mut self, node: FnNode) -> Res<usize> {
         let end = node.body.span;
         // Captured variables are elsewhere inside; afterwards they are where they were.
-        let outside: Vec<(Var, Place)> = node.captures.iter().map(|&v| (v, self.places[v.0])).collect();
+        let outside: Vec<(Var, Location)> = node.captures.iter().map(|&v| (v, self.places[v.0])).collect();
         let (arity, captures) = (short(node.params.len(), end)?, short(node.captures.len(), end)?);
         for (index, &var) in (0..captures).zip(&node.captures) {
-            self.places[var.0] = Place::Captured(index);
+            self.places[var.0] = Location::Captured(index);
         }
         let mut f = Function::new(self);
         for &var in node.params.iter().chain(&node.rest) {
@@ -122,7 +123,7 @@ struct Recur {
 }
 
 struct Function<'u, 'p> {
-    unit: &'u mut Unit<'p>,
+    generator: &'u mut Generator<'p>,
     code: Vec<Instr>,
     spans: Vec<Span>,
     top: Reg,
@@ -131,11 +132,11 @@ struct Function<'u, 'p> {
 }
 
 impl<'u, 'p> Function<'u, 'p> {
-    fn new(unit: &'u mut Unit<'p>) -> Self {
+    fn new(generator: &'u mut Generator<'p>) -> Self {
         // Most functions are no longer than this.
         const USUAL: usize = 24;
         let (code, spans) = (Vec::with_capacity(USUAL), Vec::with_capacity(USUAL));
-        Function { unit, code, spans, top: 0, max: 0, recur: Vec::new() }
+        Function { generator, code, spans, top: 0, max: 0, recur: Vec::new() }
     }
 
     fn emit(&mut self, instr: Instr, span: Span) -> usize {
@@ -158,7 +159,7 @@ impl<'u, 'p> Function<'u, 'p> {
     }
 
     fn set_place(&mut self, var: Var, reg: Reg) {
-        self.unit.places[var.0] = Place::Register(reg);
+        self.generator.places[var.0] = Location::Register(reg);
     }
 
     /// Points the jump at `at` to here.
@@ -189,7 +190,7 @@ impl<'u, 'p> Function<'u, 'p> {
     /// The value in any register: a local's own, or a new one on top.
     fn any(&mut self, node: Node) -> Res<Reg> {
         if let Kind::Local(var) = node.kind
-            && let Place::Register(reg) = self.unit.places[var.0]
+            && let Location::Register(reg) = self.generator.places[var.0]
         {
             return Ok(reg);
         }
@@ -222,7 +223,7 @@ impl<'u, 'p> Function<'u, 'p> {
 
     /// The value into register `dst`.
     fn into(&mut self, node: Node, dst: Reg) -> Res<()> {
-        self.unit.pace.step()?;
+        self.generator.interrupt.tick()?;
         let saved = self.top;
         self.kind_into(node.kind, node.span, dst)?;
         self.top = saved;
@@ -232,17 +233,17 @@ impl<'u, 'p> Function<'u, 'p> {
     fn kind_into(&mut self, kind: Kind, span: Span, dst: Reg) -> Res<()> {
         match kind {
             Kind::Const(constant) => self.constant(constant, span, dst),
-            Kind::Local(var) => match self.unit.places[var.0] {
-                Place::Register(src) if src == dst => {}
-                Place::Register(src) => drop(self.emit(Instr::Move { dst, src }, span)),
-                Place::Captured(index) => drop(self.emit(Instr::Capture { dst, index }, span)),
-                Place::Nowhere => drop(self.emit(Instr::Nil { dst }, span)),
+            Kind::Local(var) => match self.generator.places[var.0] {
+                Location::Register(src) if src == dst => {}
+                Location::Register(src) => drop(self.emit(Instr::Move { dst, src }, span)),
+                Location::Captured(index) => drop(self.emit(Instr::Capture { dst, index }, span)),
+                Location::Unassigned => drop(self.emit(Instr::Nil { dst }, span)),
             },
             Kind::Global(g) => drop(self.emit(Instr::Global { dst, g }, span)),
             Kind::Data(g) => drop(self.emit(Instr::Data { dst, g }, span)),
             Kind::Builtin(id) => drop(self.emit(Instr::Builtin { dst, id }, span)),
             Kind::Tool(name) => {
-                let k = self.unit.pool.add(Constant::Str(name));
+                let k = self.generator.pool.add(Constant::Str(name));
                 self.emit(Instr::Tool { dst, k }, span);
             }
             Kind::Vector(nodes) => self.collection(nodes, span, |base, n| Instr::Vector { dst, base, n })?,
@@ -297,9 +298,9 @@ impl<'u, 'p> Function<'u, 'p> {
             Constant::Bool(value) => Instr::Bool { value, dst },
             Constant::Int(i) => match i32::try_from(i) {
                 Ok(value) => Instr::Int { dst, value },
-                Err(_) => Instr::Const { dst, k: self.unit.pool.add(constant) },
+                Err(_) => Instr::Const { dst, k: self.generator.pool.add(constant) },
             },
-            other => Instr::Const { dst, k: self.unit.pool.add(other) },
+            other => Instr::Const { dst, k: self.generator.pool.add(other) },
         };
         self.emit(instr, span);
     }
@@ -332,7 +333,7 @@ impl<'u, 'p> Function<'u, 'p> {
 
     /// The place of a constant that an instruction names with sixteen bits.
     fn short_constant(&mut self, constant: Constant, span: Span) -> Res<u16> {
-        u16::try_from(self.unit.pool.add(constant))
+        u16::try_from(self.generator.pool.add(constant))
             .map_err(|_| Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 constants").at(span))
     }
 
@@ -357,7 +358,7 @@ impl<'u, 'p> Function<'u, 'p> {
                     }
                 }
             }
-            Kind::CallBuiltin(id, args) if args.len() == 1 && id.row().name == "not" => {
+            Kind::CallBuiltin(id, args) if args.len() == 1 && id.row().lowering == Lowering::Not => {
                 let src = self.first(args)?;
                 self.emit(Instr::JumpTrue { src, off: 0 }, span)
             }
@@ -459,7 +460,7 @@ impl<'u, 'p> Function<'u, 'p> {
         for (node, dst) in args.into_iter().zip(vars) {
             // A value that stays where it is needs no move.
             if let Kind::Local(var) = node.kind
-                && self.unit.places[var.0] == Place::Register(dst)
+                && self.generator.places[var.0] == Location::Register(dst)
             {
                 continue;
             }
@@ -487,7 +488,7 @@ impl<'u, 'p> Function<'u, 'p> {
     fn closure(&mut self, node: FnNode, span: Span, dst: Reg) -> Res<()> {
         let captures = node.captures.iter().map(|&v| Node::local(v, span)).collect();
         let base = self.row(captures, span)?;
-        let proto = self.unit.function(node)?;
+        let proto = self.generator.function(node)?;
         let Ok(proto) = u16::try_from(proto) else {
             return Err(Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 functions").at(span));
         };
@@ -505,7 +506,7 @@ impl<'u, 'p> Function<'u, 'p> {
     }
 
     fn call_builtin(&mut self, id: BuiltinId, args: Vec<Node>, span: Span, dst: Reg) -> Res<()> {
-        let name = id.row().name;
+        let lowering = id.row().lowering;
         if args.len() == 2
             && let Some(op) = comparison(id)
         {
@@ -519,11 +520,11 @@ impl<'u, 'p> Function<'u, 'p> {
             self.emit(instr, span);
             return Ok(());
         }
-        let add_int = match (name, args.len()) {
-            ("inc", 1) => Some((ArithName::Inc, 1)),
-            ("dec", 1) => Some((ArithName::Dec, -1)),
-            ("+", 2) => small_int(&args[1]).map(|imm| (ArithName::Plus, imm)),
-            ("-", 2) => small_int(&args[1]).and_then(i16::checked_neg).map(|imm| (ArithName::Minus, imm)),
+        let add_int = match (lowering, args.len()) {
+            (Lowering::Inc, 1) => Some((ArithName::Inc, 1)),
+            (Lowering::Dec, 1) => Some((ArithName::Dec, -1)),
+            (Lowering::Add, 2) => small_int(&args[1]).map(|imm| (ArithName::Plus, imm)),
+            (Lowering::Sub, 2) => small_int(&args[1]).and_then(i16::checked_neg).map(|imm| (ArithName::Minus, imm)),
             _ => None,
         };
         if let Some((name, imm)) = add_int {
@@ -531,11 +532,11 @@ impl<'u, 'p> Function<'u, 'p> {
             self.emit(Instr::AddInt { name, dst, a, imm }, span);
             return Ok(());
         }
-        if args.len() == 2 && matches!(name, "+" | "-" | "*") {
+        if args.len() == 2 && matches!(lowering, Lowering::Add | Lowering::Sub | Lowering::Mul) {
             let (a, b) = self.two(args)?;
-            let instr = match name {
-                "+" => Instr::Add { dst, a, b },
-                "-" => Instr::Sub { dst, a, b },
+            let instr = match lowering {
+                Lowering::Add => Instr::Add { dst, a, b },
+                Lowering::Sub => Instr::Sub { dst, a, b },
                 _ => Instr::Mul { dst, a, b },
             };
             self.emit(instr, span);
@@ -683,16 +684,12 @@ impl<'u, 'p> Function<'u, 'p> {
     }
 }
 
-/// The comparison a built-in does, when there is an instruction for it.
+/// The comparison that a built-in is, when there is an instruction for it.
 fn comparison(id: BuiltinId) -> Option<Cmp> {
-    Some(match id.row().name {
-        "<" => Cmp::Lt,
-        "<=" => Cmp::Le,
-        ">" => Cmp::Gt,
-        ">=" => Cmp::Ge,
-        "=" => Cmp::Eq,
-        _ => return None,
-    })
+    match id.row().lowering {
+        Lowering::Compare(op) => Some(op),
+        _ => None,
+    }
 }
 
 /// For the keys of a map literal in turn, where they stand in the order of keys; `None` unless they are a few different

@@ -5,7 +5,7 @@ use super::codegen;
 use crate::code::{Instr, Proto};
 use crate::error::{Error, Span};
 use crate::stack::Compiled;
-use crate::syntax::{self, Pace, ReadLimits};
+use crate::syntax::{self, Interrupt, ReadLimits};
 use std::sync::Arc;
 
 /// A compiled program. Compiled once, run many times, on any thread.
@@ -25,7 +25,7 @@ impl Program {
     /// # Errors
     /// `parse_error`, `program_too_large`, `symbol_limit_exceeded`, or any error of form, with the place in the text.
     pub fn compile(source: &str, limits: &ReadLimits) -> Result<Program, Error> {
-        Self::build(source, limits, &[], false, &Pace::to_the_end())
+        Self::build(source, limits, &[], false, &Interrupt::never())
     }
 
     /// The same, unless `stop` says yes: it is asked about every tenth of a millisecond.
@@ -33,17 +33,17 @@ impl Program {
     /// # Errors
     /// Those of [`Program::compile`], and `timeout`.
     pub fn compile_unless(source: &str, limits: &ReadLimits, stop: &dyn Fn() -> bool) -> Result<Program, Error> {
-        Self::build(source, limits, &[], false, &Pace::new(stop))
+        Self::build(source, limits, &[], false, &Interrupt::new(stop))
     }
 
     /// Compiles the same text again for a run whose memory defines names that built-ins have.
     pub(crate) fn shadowed_by(&self, names: &[Box<str>], stop: &dyn Fn() -> bool) -> Result<Program, Error> {
-        Self::build(&self.source, &self.limits, names, false, &Pace::new(stop))
+        Self::build(&self.source, &self.limits, names, false, &Interrupt::new(stop))
     }
 
     /// Compiles the part of the language that is written in the language.
     pub(crate) fn compile_prelude(source: &str) -> Result<Program, Error> {
-        Self::build(source, &ReadLimits::default(), &[], true, &Pace::to_the_end())
+        Self::build(source, &ReadLimits::default(), &[], true, &Interrupt::never())
     }
 
     fn build(
@@ -51,11 +51,11 @@ impl Program {
         limits: &ReadLimits,
         shadowed: &[Box<str>],
         prelude: bool,
-        pace: &Pace<'_>,
+        interrupt: &Interrupt<'_>,
     ) -> Result<Program, Error> {
-        let read = syntax::read_at(source, limits, pace)?;
-        let analysis = analyze::analyze(read.forms, &read.names, shadowed, prelude, pace)?;
-        let code = codegen::generate(analysis.body, analysis.vars, pace)?;
+        let read = syntax::read_at(source, limits, interrupt)?;
+        let analysis = analyze::analyze(read.forms, &read.names, shadowed, prelude, interrupt)?;
+        let code = codegen::generate(analysis.body, analysis.vars, interrupt)?;
         Ok(Program {
             source: source.into(),
             limits: *limits,

@@ -2,7 +2,7 @@
 
 use super::accepts::{function, not_function};
 use super::registers::RESULT;
-use crate::builtins::{Builtin, BuiltinId, MANY, id_of};
+use crate::builtins::{Builtin, BuiltinId, Lowering, MANY, id_of};
 use crate::context::Ctx;
 use crate::heap::{Compose, Composed, Res, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
@@ -16,7 +16,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "A function that calls the last, and each other with the result of the one behind it.",
         &[("((comp inc #(* 2 %)) 5)", "11"), ("((comp inc 1) 2)", "!not_callable")],
     ),
-    Builtin::direct("juxt", 1, MANY, "(juxt f g ...)", juxt).doc(
+    Builtin::direct("juxt", 1, MANY, "(juxt f g ...)", juxt).lowered(Lowering::ChecksArity).doc(
         "A function that returns a vector of what each function returns.",
         &[("((juxt inc dec) 5)", "[6 4]"), ("((juxt 1) 2)", "!not_callable")],
     ),

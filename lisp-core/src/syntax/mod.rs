@@ -15,18 +15,18 @@
 
 mod diagnostics;
 mod form;
+mod interrupt;
 pub mod lexer;
 mod literals;
 mod names;
-mod pace;
 mod position;
 pub mod reader;
 mod shapes;
 
 pub use form::{Form, FormKind, NameId};
+pub(crate) use interrupt::Interrupt;
 pub use lexer::is_name_part;
 pub use names::Names;
-pub(crate) use pace::Pace;
 pub use position::LineIndex;
 pub(crate) use reader::read_at;
 pub use reader::{Completeness, ReadLimits, Source, completeness, read};

@@ -1,6 +1,6 @@
 //! From tokens to forms.
 
-use super::Pace;
+use super::Interrupt;
 use super::diagnostics;
 use super::form::{Form, FormKind, NameId};
 use super::lexer::{self, Closer, Delimiter, LexError, Token};
@@ -58,17 +58,17 @@ pub enum Completeness {
 /// `parse_error`, `program_too_large`, `symbol_limit_exceeded`, or, for a text that can be read otherwise,
 /// `duplicate_key`.
 pub fn read(text: &str, limits: &ReadLimits) -> Result<Source, Error> {
-    read_at(text, limits, &Pace::to_the_end())
+    read_at(text, limits, &Interrupt::never())
 }
 
 /// The same, as long as it may go on.
-pub(crate) fn read_at(text: &str, limits: &ReadLimits, pace: &Pace<'_>) -> Result<Source, Error> {
-    Reader::new(text, limits, pace).run().map_err(|stop| stop.error)
+pub(crate) fn read_at(text: &str, limits: &ReadLimits, interrupt: &Interrupt<'_>) -> Result<Source, Error> {
+    Reader::new(text, limits, interrupt).run().map_err(|stop| stop.error)
 }
 
 /// Whether a text, read with the default limits, is a program, could become one by more text, or cannot.
 pub fn completeness(text: &str) -> Completeness {
-    match Reader::new(text, &ReadLimits::default(), &Pace::to_the_end()).run() {
+    match Reader::new(text, &ReadLimits::default(), &Interrupt::never()).run() {
         Ok(_) => Completeness::Complete,
         Err(Stop { unfinished: true, .. }) => Completeness::Incomplete,
         Err(Stop { error, .. }) => Completeness::Invalid(error),
@@ -134,7 +134,7 @@ struct Surplus {
 struct Reader<'a> {
     text: &'a str,
     limits: ReadLimits,
-    pace: &'a Pace<'a>,
+    interrupt: &'a Interrupt<'a>,
     names: Names,
     shapes: Shapes,
     /// The forms at the top level, and above them those of the collections that are open.
@@ -148,11 +148,11 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(text: &'a str, limits: &ReadLimits, pace: &'a Pace<'a>) -> Self {
+    fn new(text: &'a str, limits: &ReadLimits, interrupt: &'a Interrupt<'a>) -> Self {
         Reader {
             text,
             limits: *limits,
-            pace,
+            interrupt,
             names: Names::new(),
             shapes: Shapes::default(),
             forms: Vec::with_capacity(16),
@@ -171,7 +171,7 @@ impl<'a> Reader<'a> {
             return Err(diagnostics::too_large_for_spans(reached).into());
         }
         for (token, span) in lexer::tokens(self.text) {
-            self.pace.step()?;
+            self.interrupt.tick()?;
             match token {
                 Ok(token) => self.token(token, span)?,
                 Err(error) => return Err(self.lexical(error, span)),

@@ -133,7 +133,7 @@ impl Analyzer<'_> {
             Node::new(Kind::Key(Box::new(Node::local(whole, span)), key, default), span)
         };
         for name in keys.unwrap_or_default() {
-            self.pace.step()?;
+            self.interrupt.tick()?;
             let init = key(Constant::Keyword(self.text(name).into()), default_of(name), span);
             let var = self.fresh();
             out.push(Bind { var: Some(var), init });
@@ -155,7 +155,7 @@ impl Analyzer<'_> {
             self.pattern(pattern, key(source, default, pattern.span), out)?;
         }
         for name in strs.unwrap_or_default() {
-            self.pace.step()?;
+            self.interrupt.tick()?;
             let init = key(Constant::Str(self.text(name).into()), default_of(name), span);
             let var = self.fresh();
             out.push(Bind { var: Some(var), init });
@@ -179,7 +179,7 @@ impl Analyzer<'_> {
         };
         let mut names = Vec::with_capacity(items.len());
         for item in items {
-            self.pace.step()?;
+            self.interrupt.tick()?;
             match item.kind {
                 FormKind::Symbol(name) | FormKind::Keyword(name) => {
                     self.check_name(name, item.span)?;
@@ -201,7 +201,7 @@ impl Analyzer<'_> {
         };
         let mut out = Table::default();
         for pair in items.chunks_exact(2) {
-            self.pace.step()?;
+            self.interrupt.tick()?;
             let FormKind::Symbol(name) = pair[0].kind else {
                 return Err(invalid(pair[0].span, "the keys of :or are names").hint("write :or {a 0}"));
             };

@@ -14,10 +14,10 @@ mod threading;
 
 use super::core::{Bind, Constant, Kind, Node, Prim, Var};
 use crate::Table;
-use crate::builtins::{BuiltinId, TAKES_NAMES};
+use crate::builtins::{BuiltinId, Lowering};
 use crate::error::{Error, Reason, Span};
 use crate::regex::Regexes;
-use crate::syntax::{Form, FormKind, NameId, Names, Pace};
+use crate::syntax::{Form, FormKind, Interrupt, NameId, Names};
 use function::FnScope;
 use scope::Scope;
 
@@ -57,7 +57,7 @@ struct Owned {
 
 pub(crate) struct Analyzer<'a> {
     names: &'a Names,
-    pace: &'a Pace<'a>,
+    interrupt: &'a Interrupt<'a>,
     /// Names that the run's memory defines although a built-in has them too.
     shadowed: &'a [Box<str>],
     scope: Scope,
@@ -92,11 +92,11 @@ pub(crate) fn analyze(
     names: &Names,
     shadowed: &[Box<str>],
     prelude: bool,
-    pace: &Pace<'_>,
+    interrupt: &Interrupt<'_>,
 ) -> Result<Analysis, Error> {
     let mut a = Analyzer {
         names,
-        pace,
+        interrupt,
         shadowed,
         scope: Scope::default(),
         fns: vec![FnScope::default()],
@@ -184,7 +184,7 @@ impl<'a> Analyzer<'a> {
 
     /// One form. `tail` says that its value is the value of the loop or function around it.
     fn node(&mut self, form: &Form, tail: bool) -> Res<Node> {
-        self.pace.step()?;
+        self.interrupt.tick()?;
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(Error::new(
@@ -213,7 +213,7 @@ impl<'a> Analyzer<'a> {
             FormKind::Regex(s) => {
                 // Beyond the limit a pattern is checked when it is used, where it costs fuel.
                 if self.regex_effort < Regexes::CHECKED {
-                    self.pace.ask()?;
+                    self.interrupt.check()?;
                     match Regexes::check(s) {
                         Ok(effort) => self.regex_effort += effort,
                         Err(mut error) => {
@@ -286,15 +286,15 @@ impl<'a> Analyzer<'a> {
         }
         let head = self.node(head, false)?;
         let args = match head.kind {
-            Kind::Builtin(id) if TAKES_NAMES.contains(&id.row().name) => self.names_or_nodes(args)?,
+            Kind::Builtin(id) if id.row().lowering == Lowering::TakesNames => self.names_or_nodes(args)?,
             _ => self.nodes(args)?,
         };
         match head.kind {
             Kind::Builtin(id) if id.row().takes(args.len()) && args.len() < 250 => {
                 Ok(Node::new(Kind::CallBuiltin(id, args), span))
             }
-            Kind::Builtin(id) if !id.row().takes(args.len()) && id.row().name == "juxt" => {
-                Err(arity(span, "juxt", id.row().usage))
+            Kind::Builtin(id) if !id.row().takes(args.len()) && id.row().lowering == Lowering::ChecksArity => {
+                Err(arity(span, id.row().name, id.row().usage))
             }
             _ => Ok(Node::new(Kind::Call(Box::new(head), args), span)),
         }
