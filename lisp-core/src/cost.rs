@@ -1,7 +1,7 @@
 //! The cost schedule: how much fuel work costs. Everything is charged before it is done.
 //!
-//! One instruction of the machine costs [`INSTRUCTION`]; a built-in costs what its work comes to, by the functions
-//! here, and where nothing else is said one unit for each element, entry, character or step it goes through. A unit is
+//! One instruction of the machine costs [`INSTRUCTION`]; a built-in costs in proportion to its work, by the functions
+//! here, and where nothing else is said one unit for each element, entry, character or step. A unit is
 //! about ten nanoseconds at most. The cost of a program depends on the program and its data alone: not on the machine,
 //! the memory that is left, compactions, or the slices in which a driver lets it run.
 
@@ -36,7 +36,7 @@ pub const COMPARED: u64 = 2;
 pub const COMPARED_PER_UNIT: u64 = 2;
 /// Units for an entry that is described: its name, its type, its place.
 pub const DESCRIBED: u64 = 4;
-/// A value that is made a part of a text.
+/// Units for a value written as a part of a text.
 pub const TEXT_PART: u64 = 2;
 /// The way to an entry of a large map, and to where one might be.
 pub const LOOK_UP: u64 = 3;
@@ -58,9 +58,9 @@ pub const OLD_DATE_READ: u64 = 32;
 pub const PATTERN_READ: u64 = 1_000;
 /// Units for a part of the estimated effort of compiling a pattern. A class of Unicode's has 64 of them.
 pub const PATTERN_EFFORT: u64 = 50;
-/// A part of a text that is made a value.
+/// Units for a part of a text that becomes a value.
 pub const PART: u64 = 3;
-/// A text that is made ready to be looked for in others.
+/// Units for a text prepared for searches in others.
 pub const SOUGHT: u64 = 8;
 /// A search for the next match, whatever it finds.
 pub const SEARCH: u64 = 8;
@@ -72,11 +72,11 @@ pub const LIMBS_PER_UNIT: u64 = 8;
 pub const LIMB_WRITTEN: u64 = 8;
 /// Bytes of a number read for one unit.
 pub const NUMBER_BYTES_PER_UNIT: u64 = 2;
-/// Pairs of limbs (of 32 bits) multiplied or divided for one unit.
+/// Pairs of limbs (of 32 bits) of a division, or of the digits of an integer, for one unit.
 pub const LIMB_PAIRS_PER_UNIT: u64 = 16;
 /// Bytes of text searched by a regular expression for one unit; a pattern of many places costs more.
 pub const SEARCHED_BYTES_PER_UNIT: u64 = 4;
-/// The same for the groups of a match, which are found more slowly.
+/// Bytes of text gone through for the groups of a match for one unit: they are found more slowly.
 pub const GROUP_BYTES_PER_UNIT: u64 = 2;
 /// Steps of the backtracking machine for one unit.
 pub const BACKTRACKED_STEPS_PER_UNIT: u64 = 2;

@@ -227,21 +227,21 @@ impl Error {
         Error { reason, message, span: None, hint: None, details: Vec::new(), trace: None }
     }
 
-    /// The same error at a place.
+    /// Adds the place.
     #[must_use]
     pub fn at(mut self, span: Span) -> Self {
         self.span = Some(span);
         self
     }
 
-    /// The same error with a next step.
+    /// Adds a next step.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same error with one more figure.
+    /// Adds a figure.
     #[must_use]
     pub fn detail(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Detail>) -> Self {
         self.details.push((name.into(), value.into()));

@@ -39,7 +39,7 @@ pub(super) fn items<'h>(h: &'h Heap, name: &str, v: Value<'h>, accept: Accept) -
     args::seq(h, name, v)
 }
 
-/// The same as a vector, of which views can be made.
+/// The elements as a vector, of which views can be made.
 pub(super) fn as_vector<'h>(h: &'h Heap, name: &str, v: Value<'h>, accept: Accept) -> Res<&'h Vector<'h>> {
     if let Value::Vector(v) = v {
         return Ok(v);
@@ -57,7 +57,7 @@ fn cut<'h>(h: &'h Heap, v: &'h Vector<'h>, from: usize, to: usize) -> Res<Value<
     if from == 0 && to >= v.len() { Ok(Value::Vector(v)) } else { h.slice(v, from, to) }
 }
 
-/// The same, but nil instead of no elements.
+/// The elements from there on; nil instead of none.
 fn cut_or_nil<'h>(h: &'h Heap, v: &'h Vector<'h>, from: usize, to: usize) -> Res<Value<'h>> {
     if from >= to.min(v.len()) { Ok(Value::Nil) } else { cut(h, v, from, to) }
 }

@@ -199,7 +199,7 @@ impl<'u, 'p> Function<'u, 'p> {
         Ok(dst)
     }
 
-    /// The values in a row of new registers on top; answers the first.
+    /// The values in a row of new registers on top; returns the first.
     fn row(&mut self, nodes: Vec<Node>, span: Span) -> Res<Reg> {
         let base = self.top;
         for node in nodes {

@@ -28,7 +28,7 @@ impl Program {
         Self::build(source, limits, &[], false, &Interrupt::never())
     }
 
-    /// The same, unless `stop` says yes: it is asked about every tenth of a millisecond.
+    /// Compiles as [`Program::compile`] does, unless `stop` returns true: it is asked about every tenth of a millisecond.
     ///
     /// # Errors
     /// Those of [`Program::compile`], and `timeout`.

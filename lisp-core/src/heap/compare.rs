@@ -152,7 +152,7 @@ impl Heap {
         }
     }
 
-    /// The same map key?
+    /// Are two values one map key?
     #[inline]
     pub(crate) fn same_key<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<bool> {
         match equal_leaf(a, b, Numbers::ByKind) {

@@ -21,7 +21,7 @@ impl Header {
         (self.0.get() >> 2) as u32
     }
 
-    /// The same header for a vector whose cells belong to another region.
+    /// This header for a vector whose cells belong to another region.
     pub(super) fn seeing_foreign(self) -> Self {
         Header(Cell::new(self.0.get() | 2))
     }

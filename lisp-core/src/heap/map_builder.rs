@@ -110,7 +110,7 @@ impl<'h> MapBuilder<'h> {
     }
 
     /// Puts `value` at `key`: a new entry, or the old one with another value. Nothing is changed when there is no
-    /// memory for it. Answers the entry's place.
+    /// memory for it. Returns the entry's place.
     pub(crate) fn insert(&self, h: &'h Heap, key: Value<'h>, value: Value<'h>) -> Res<usize> {
         let len = self.len();
         // A grown index counts only when all that can fail is done: what is done again must cost the same again.

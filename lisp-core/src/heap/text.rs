@@ -7,12 +7,12 @@ use crate::cost;
 pub struct TextBuf<'h> {
     heap: &'h Heap,
     text: String,
-    /// For how many bytes there was room when they were asked for. The buffer may be larger: it was used before.
+    /// Bytes that fitted the budget when they were asked for. The buffer may be larger: it was used before.
     granted: usize,
 }
 
 impl<'h> TextBuf<'h> {
-    /// So many bytes are not asked for: an idle heap keeps a larger buffer, and the finished text is asked for.
+    /// Bytes that are not asked for: an idle heap keeps a larger buffer, and the finished text is asked for.
     const FREE: usize = 64;
 
     /// An empty text.
@@ -31,7 +31,7 @@ impl<'h> TextBuf<'h> {
         if need > self.granted { self.grow(need) } else { Ok(()) }
     }
 
-    /// The same, and charges for them.
+    /// Makes sure there is memory for `more` bytes, and charges for them.
     #[inline(always)]
     pub fn reserve(&mut self, more: usize) -> Res<()> {
         self.make_room(more)?;

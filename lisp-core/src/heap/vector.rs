@@ -237,7 +237,7 @@ impl<'h> VecBuilder<'h> {
         Ok(())
     }
 
-    /// Adds one element when that takes no allocation; answers whether it did.
+    /// Adds one element when that takes no allocation; returns whether it did.
     #[inline]
     pub(crate) fn push_in_place(&self, item: &Value<'h>) -> bool {
         let Some(cell) = self.cells.get().get(self.len.get()) else { return false };

@@ -77,7 +77,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         })
     }
 
-    /// Looks for the first match; answers whether there is one.
+    /// Looks for the first match; returns whether there is one.
     pub(crate) fn search(&mut self) -> Res<bool> {
         let mut start = self.origin;
         loop {

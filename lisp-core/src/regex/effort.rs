@@ -2,7 +2,7 @@
 
 /// A character class of Unicode's, such as `\w`: some 20 microseconds.
 const WIDE: u64 = 64;
-/// The same when both cases of each of its characters are added.
+/// The effort when both cases of each of its characters are added.
 const FOLDED: u64 = 10 * WIDE;
 /// A range whose ends cannot be told from the text, when both cases of each of its characters are added.
 const UNKNOWN_RANGE: u64 = 100 * WIDE;

@@ -152,7 +152,7 @@ impl Regexes {
         self.bytes
     }
 
-    /// Compiles a pattern to see whether it is one; answers an estimate of the effort.
+    /// Compiles a pattern to see whether it is one; returns an estimate of the effort.
     pub(crate) fn check(pattern: &str) -> Result<u64, Error> {
         compile(pattern, Extent::Part)?;
         Ok(effort::CHECK + effort::effort(&translate(pattern).text).any)

@@ -38,7 +38,7 @@ pub(super) enum Insn {
     Open(u32),
     /// Forgets the choices since `Open`.
     Commit(u32),
-    /// The same, and goes back to the place it had.
+    /// As the one before, and goes back to the place it had.
     CommitAndReturn(u32),
     /// Keeps the height, and goes on elsewhere when what follows fails.
     Not(u32, u32),

@@ -29,7 +29,7 @@ fn backtracked(pattern: &str, text: &str) -> Vec<Groups> {
     all
 }
 
-/// The same by the fancy-regex crate.
+/// The match that the fancy-regex crate finds.
 fn expected(pattern: &str, text: &str) -> Vec<Groups> {
     let regex = fancy_regex::Regex::new(&translate(pattern).text).unwrap_or_else(|e| panic!("{pattern}: {e}"));
     let mut all = Vec::new();

@@ -61,7 +61,7 @@ pub fn read(text: &str, limits: &ReadLimits) -> Result<Source, Error> {
     read_at(text, limits, &Interrupt::never())
 }
 
-/// The same, as long as it may go on.
+/// Reads a text as [`read`] does, unless it is interrupted.
 pub(crate) fn read_at(text: &str, limits: &ReadLimits, interrupt: &Interrupt<'_>) -> Result<Source, Error> {
     Reader::new(text, limits, interrupt).run().map_err(|stop| stop.error)
 }

@@ -44,7 +44,7 @@ pub(crate) fn to_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Re
     }
 }
 
-/// The same for what is neither an integer nor a string.
+/// [`to_str`] of what is neither an integer nor a string.
 fn other_to_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     match v {
         Value::Nil => Ok(()),
