@@ -72,7 +72,7 @@ pub const LIMBS_PER_UNIT: u64 = 8;
 pub const LIMB_WRITTEN: u64 = 8;
 /// Bytes of a number read for one unit.
 pub const NUMBER_BYTES_PER_UNIT: u64 = 2;
-/// Pairs of limbs (of 32 bits) of a division, or of the digits of an integer, for one unit.
+/// Pairs of limbs (of 32 bits) multiplied or divided for one unit.
 pub const LIMB_PAIRS_PER_UNIT: u64 = 16;
 /// Bytes of text searched by a regular expression for one unit; a pattern of many places costs more.
 pub const SEARCHED_BYTES_PER_UNIT: u64 = 4;
