@@ -215,7 +215,7 @@ pub fn answer_line(engine: &Engine, line: &str) -> Answer {
     answer_line_by(engine, line, |request| request.outcome(engine))
 }
 
-/// As [`answer_line`], with requests run by `door`.
+/// [`answer_line`] with requests run by `door`.
 pub fn answer_line_by(engine: &Engine, line: &str, door: impl FnOnce(&Request<'_>) -> Outcome) -> Answer {
     if line.trim_start().starts_with('[') {
         return no_request(engine, None, "expected a JSON object, got an array");
@@ -233,12 +233,12 @@ pub fn answer_line_by(engine: &Engine, line: &str, door: impl FnOnce(&Request<'_
     }
 }
 
-/// As [`answer_line`], for bytes that may be no text.
+/// [`answer_line`] for bytes that may be no text.
 pub fn answer_bytes(engine: &Engine, line: &[u8]) -> Answer {
     answer_bytes_by(engine, line, |request| request.outcome(engine))
 }
 
-/// As [`answer_bytes`], with requests run by `door`.
+/// [`answer_bytes`] with requests run by `door`.
 pub fn answer_bytes_by(engine: &Engine, line: &[u8], door: impl FnOnce(&Request<'_>) -> Outcome) -> Answer {
     match std::str::from_utf8(line) {
         Ok(line) => answer_line_by(engine, line, door),
@@ -331,7 +331,7 @@ fn truncated(outcome: &Outcome) -> BTreeMap<String, Cut> {
 pub struct ErrorReport {
     /// The stable name of the fault.
     pub reason: String,
-    /// What was expected and what came.
+    /// The expected and the actual value.
     pub message: String,
     /// The line it begins on, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -476,7 +476,7 @@ pub struct Answer {
     pub run_id: String,
     /// How the run ended, in one word.
     pub verdict: Verdict,
-    /// Which end of its own the program came to.
+    /// The way in which the program ended by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<OutcomeKind>,
     /// The value.

@@ -95,7 +95,7 @@ struct State {
     /// The next call to begin.
     next: usize,
     alive: usize,
-    /// What came of the calls from `joined` on.
+    /// The results of the calls from `joined` on.
     ends: Vec<Option<WorkerResult>>,
     bytes: usize,
 }
@@ -177,7 +177,7 @@ impl Group {
         self.clone().go_on(state, slot)
     }
 
-    /// Starts what workers can be started, or, when none is left, joins what they came to. `slot` is that of a worker
+    /// Starts what workers can be started, or, when none is left, joins their results. `slot` is that of a worker
     /// that has just ended: the next one takes it over, so that a call which has begun is not refused in the middle.
     fn go_on(self: Arc<Self>, mut state: std::sync::MutexGuard<'_, State>, slot: Option<Slot>) -> Option<Task> {
         let mut slot = slot;

@@ -102,8 +102,8 @@ impl HostCall {
         CallDone { reply, number: self.number, pending: self.pending, spent: self.since.elapsed() }
     }
 
-    /// Has the call made on one of the engine's tool threads, when its turn comes; `done` is called there with what came of
-    /// it.
+    /// Has the call made on one of the engine's tool threads, when its turn comes; `done` is called there with the
+    /// ended call.
     ///
     /// # Errors
     /// The call, when there is no thread for it.

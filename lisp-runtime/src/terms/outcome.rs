@@ -1,4 +1,4 @@
-//! What came of a run: always there, failure included.
+//! The outcome of a run: always there, failure included.
 
 use crate::terms::clock::Reading;
 use crate::terms::limits::Limits;
@@ -58,7 +58,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Which end of its own a program came to.
+/// The way in which a program ended by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeKind {
@@ -293,7 +293,7 @@ impl Preview {
     }
 }
 
-/// The result of a run that came to an end of its own.
+/// The result of a run that ended by itself.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) kind: OutcomeKind,
@@ -306,7 +306,7 @@ pub(crate) struct Answer {
     pub(crate) memory: Option<Result<String, Error>>,
 }
 
-/// What came of a run. It is always there: a failed run has its prints, its figures and its ledger too.
+/// The outcome of a run. It is always there: a failed run has its prints, its figures and its ledger too.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Outcome {
@@ -371,7 +371,7 @@ impl Outcome {
         }
     }
 
-    /// Which end of its own the program came to.
+    /// The way in which the program ended by itself.
     pub fn kind(&self) -> Option<OutcomeKind> {
         self.answer.as_ref().ok().map(|answer| answer.kind)
     }
@@ -466,7 +466,7 @@ pub enum ValueError {
 /// The figures of a run while it goes on: those of a run that is killed are the last that were told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
-    /// As [`Usage`] has it, like the others
+    /// Fuel spent, as in [`Usage`]
     pub fuel: u64,
     /// Of the run's grant, set-up programs included
     pub baseline_bytes: u64,

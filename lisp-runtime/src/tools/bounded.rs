@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a thread does.
+/// The work of a thread.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
 /// How long a thread without a job waits for one before it ends.

@@ -74,7 +74,7 @@ pub struct SignatureError {
     at: usize,
 }
 
-/// What a value lacks: where, and what was expected and came.
+/// A misfit of a value: the place in it, the expected type, and the actual one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mismatch {
     path: String,

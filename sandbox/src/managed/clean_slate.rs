@@ -25,7 +25,7 @@ pub struct CleanSlate {
     timeout: Duration,
 }
 
-/// What came of a program on a clean slate.
+/// The result of a program on a clean slate.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SlateRun {

@@ -69,10 +69,10 @@ impl Managed {
         Managed::start_with(dir, move |shared| shared.run(&sandbox, &source, &input.cancel_with(&shared.cancel)))
     }
 
-    /// The same for a payload in the place of a program.
+    /// [`Managed::start`] with a payload in the place of a program.
     ///
     /// # Errors
-    /// As [`Managed::start`].
+    /// Those of [`Managed::start`].
     #[cfg(feature = "testing")]
     pub fn start_payload(sandbox: &Sandbox, dir: &Path, payload: &'static str) -> io::Result<Managed> {
         let sandbox = sandbox.clone();
