@@ -46,7 +46,7 @@ pub const PREVIEW: u64 = 16;
 pub const PREVIEW_PART: u64 = 8;
 /// A float that is written, with its own digits or with a number of them that is asked for.
 pub const FLOAT_WRITTEN: u64 = 12;
-/// Digits that a float has: so many are found at once.
+/// Digits of a float that are found at once.
 pub const FLOAT_DIGITS: usize = 17;
 /// Units for each digit beyond them.
 pub const FLOAT_DIGIT: u64 = 8;
@@ -112,19 +112,19 @@ pub const fn moved(elements: usize) -> u64 {
     elements as u64 / MOVED_PER_UNIT
 }
 
-/// So many workers, each with its own copy of the places of the definitions.
+/// `workers` workers, each with its own copy of the places of the definitions.
 #[inline]
 pub const fn workers(calls: usize, definitions: usize) -> u64 {
     (calls as u64).saturating_mul(WORKER.saturating_add(moved(definitions)))
 }
 
-/// A text of so many bytes made ready to be looked for.
+/// A text made ready to be searched for, by its bytes.
 #[inline]
 pub const fn sought(bytes: usize) -> u64 {
     SOUGHT + parsed(bytes)
 }
 
-/// A float written with so many digits.
+/// A float written, by its digits.
 #[inline]
 pub const fn float_written(digits: usize) -> u64 {
     FLOAT_WRITTEN + digits.saturating_sub(FLOAT_DIGITS) as u64 * FLOAT_DIGIT
@@ -142,32 +142,32 @@ pub const fn backtracked(steps: u64) -> u64 {
     steps / BACKTRACKED_STEPS_PER_UNIT
 }
 
-/// So many elements looked up or put among others.
+/// Elements looked up, or put among others, by their number.
 #[inline]
 pub const fn placed(elements: usize) -> u64 {
     (elements as u64).saturating_mul(PLACED)
 }
 
-/// So many entries described.
+/// Entries described, by their number.
 #[inline]
 pub const fn described(entries: usize) -> u64 {
     (entries as u64).saturating_mul(DESCRIBED)
 }
 
-/// Integers compared, the shorter one of so many limbs.
+/// Integers compared, by the limbs of the shorter one.
 #[inline]
 pub const fn limbs_compared(limbs: usize) -> u64 {
     limbs as u64 / LIMBS_PER_UNIT
 }
 
-/// Sorting so many elements by a comparison that is charged for, or cheap.
+/// Sorting, by the number of elements, with a comparison that is charged for, or cheap.
 #[inline]
 pub const fn sorted(elements: usize) -> u64 {
     let n = elements as u64;
     n.saturating_mul((usize::BITS.saturating_sub(elements.leading_zeros())) as u64)
 }
 
-/// Integers of so many limbs multiplied, or divided, the one by the other.
+/// Integers multiplied, or divided, by the limbs of the two.
 #[inline]
 pub const fn limb_pairs(a: usize, b: usize) -> u64 {
     let pairs = (a as u64).saturating_mul(b as u64) / LIMB_PAIRS_PER_UNIT;

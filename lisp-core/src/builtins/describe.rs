@@ -488,7 +488,7 @@ impl<'h> Walk<'h> {
         Walk { h, depth, root: 0, found: BTreeMap::new(), values: 0, caps: BTreeSet::new() }
     }
 
-    /// Walks the elements of a vector; answers how many.
+    /// Walks the elements of a vector; returns their number.
     fn roots(&mut self, items: &'h [Value<'h>]) -> Res<usize> {
         let items = self.first(items);
         for (i, &item) in items.iter().enumerate() {

@@ -246,7 +246,7 @@ fn big_text<'h>(h: &'h Heap, value: Value<'h>, radix: u32) -> Res<String> {
     Ok(out.into_string())
 }
 
-/// A float with so many digits after the point. The fraction is scaled, then rounded half away from zero, so that
+/// A float with a fixed number of digits after the point. The fraction is scaled, then rounded half away from zero, so that
 /// `%.2f` of 0.125 is 0.13; where floats have no fraction or the digits exceed them, the exact expansion.
 #[expect(
     clippy::cast_possible_truncation,
@@ -265,7 +265,7 @@ fn fixed(f: f64, precision: usize) -> String {
     if precision == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction:0precision$}") }
 }
 
-/// A float with one digit before the point, so many after it, and an exponent of at least two digits.
+/// A float with one digit before the point, a fixed number after it, and an exponent of at least two digits.
 fn scientific(f: f64, precision: usize) -> String {
     let text = format!("{f:.precision$e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));

@@ -207,7 +207,7 @@ fn is_integer(v: Value<'_>) -> bool {
     matches!(v, Value::Int(_) | Value::Big(_))
 }
 
-/// Makes sure that an integer of so many limbs may come to be, that there is room for it and for the copies made on
+/// Makes sure that an integer of this number of limbs may come to be, that there is room for it and for the copies made on
 /// the way, and charges for the work.
 pub(super) fn prepare(h: &Heap, name: &str, result_limbs: usize, work: u64) -> Res<()> {
     if result_limbs > MAX_LIMBS {

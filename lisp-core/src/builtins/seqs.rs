@@ -320,7 +320,7 @@ fn combinations<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if n > items.len() {
         return out.finish(h);
     }
-    // So many that there is no memory for them are not begun.
+    // More elements than there is memory for are not begun.
     h.check_available(binomial(items.len(), n).saturating_mul(n.saturating_mul(16)))?;
     // The places of the elements of one combination, in ascending order.
     h.check_available(n.saturating_mul(8))?;

@@ -74,7 +74,7 @@ pub(crate) fn unknown_name<'a>(name: &'a str, defined: impl Iterator<Item = &'a 
     }
 }
 
-/// Of the names of a run, which may be very many, so many are compared: a few milliseconds at worst.
+/// The most names of a run that are compared, of which there may be very many: a few milliseconds at worst.
 const MOST: usize = 400;
 
 /// The name most like one that is not there, if any is like it at all.

@@ -229,7 +229,7 @@ impl Instr {
         }
     }
 
-    /// Does what comes behind it run only when something jumps there?
+    /// Does the next instruction run only when something jumps there?
     pub(crate) fn leaves(&self) -> bool {
         use Instr::*;
         matches!(self, Jump { .. } | Repeat { .. } | Loop { .. } | Return { .. } | StopReturn { .. } | StopFail { .. })

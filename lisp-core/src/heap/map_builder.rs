@@ -239,7 +239,7 @@ impl<'h> MapBuilder<'h> {
 fn in_tree_order(h: &Heap, mut order: Vec<(u32, u32)>) -> Res<Vec<(u32, u32)>> {
     /// Two groups are sorted by at once, the deepest levels first.
     const PAIR: u32 = 2 * BITS;
-    /// Below so many, comparing is faster than counting. Tests count sooner.
+    /// Below this number of entries, comparing is faster than counting. Tests count sooner.
     const FEW: usize = if cfg!(test) { 8 } else { 256 };
     if order.len() < FEW {
         order.sort_by_key(|&(hash, _)| reverse_groups(hash));

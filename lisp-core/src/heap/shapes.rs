@@ -4,10 +4,10 @@ use super::map::Keys;
 use super::string::Str;
 use std::cell::{Cell, OnceCell};
 
-/// Remembers where names stand in key arrays, and what comes of a key array with one more name. It holds addresses, so
+/// Remembers where names stand in key arrays, and which key array has one more name than another. It holds addresses, so
 /// a compaction empties it.
 pub(super) struct Shapes {
-    /// By the addresses; what it answers does not depend on what it holds. Many runs read no record.
+    /// By the addresses; its results do not depend on what it holds. Many runs read no record.
     known: OnceCell<Box<[Cell<Known>; Shapes::SIZE]>>,
     /// The last few steps from shape to shape. What a program holds depends on them, so which are kept must not depend on
     /// the addresses.

@@ -46,7 +46,7 @@ pub enum Value<'h> {
     Regex(&'h Str<'h>),
     /// A quoted symbol
     Symbol(&'h Str<'h>),
-    /// What `def` answers: the name of a definition
+    /// What `def` returns: the name of a definition
     Var(&'h Str<'h>),
     /// A date, instant, duration or legacy date
     Time(&'h Time),

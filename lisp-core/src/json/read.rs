@@ -194,7 +194,7 @@ impl<'h> Reader<'h> {
     }
 
     /// Reads a value, or the beginning of an array or object that is not empty: then there is no value yet, and `peek`
-    /// is what comes first in it.
+    /// is the first in it.
     #[inline]
     fn begin(&mut self, text: &str, parser: &mut Jiter<'_>, peek: &mut Peek) -> Result<Option<Value<'h>>, ReadError> {
         let h = self.h;

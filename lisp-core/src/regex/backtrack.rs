@@ -303,7 +303,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         Ok(Some((pc + 1, end)))
     }
 
-    /// Where a run of at most so many characters of a class ends, and how many there are.
+    /// Where a run of characters of a class ends, which has at most `most`, and their number.
     fn run_of(&mut self, mut pos: usize, class: u32, most: u32) -> Res<(usize, u32)> {
         const PIECE: u32 = 128;
         let (program, text) = (self.program, self.text);

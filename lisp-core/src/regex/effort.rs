@@ -12,7 +12,7 @@ const FOLDED_RANGE_PER_WIDE: u64 = 2_048;
 /// What a character takes in an automaton when both cases of it are added.
 const FOLDED_CHAR: u64 = 8;
 
-/// What checking a pattern takes besides: automata that turn out to be too large are given up after so much.
+/// What checking a pattern takes besides: automata that turn out to be too large are given up after this effort.
 pub(super) const CHECK: u64 = 8 * WIDE;
 
 /// The most effort: about two milliseconds for the backtracking machine, which takes each class apart but once.

@@ -44,7 +44,7 @@ pub(super) enum Insn {
     Not(u32, u32),
     /// What followed `Not` has matched: that is a failure.
     Refuse(u32),
-    /// So many characters back.
+    /// This number of characters back.
     Back(u32),
     /// The place is the one in the slot.
     At(u32),

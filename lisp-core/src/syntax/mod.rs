@@ -6,7 +6,7 @@
 //! Invariants that the rest of the crate builds on:
 //!
 //! - No input makes the reader panic, and its native stack does not grow with the nesting of the text.
-//! - No form is nested deeper than [`ReadLimits::NESTING_CEILING`], so what comes after may drop, clone and compare
+//! - No form is nested deeper than [`ReadLimits::NESTING_CEILING`], so the later passes may drop, clone and compare
 //!   forms recursively.
 //! - Every span lies in the text, on character boundaries.
 //! - The number of forms in a [`FormKind::Map`] is even, and no literal map or set repeats a key.

@@ -102,7 +102,7 @@ struct Open {
 }
 
 impl Open {
-    /// Whether the next form needs a shape, when there are so many already.
+    /// Whether the next form needs a shape, when there are many already.
     fn compares_next(&self, forms: usize) -> bool {
         match self.delimiter {
             Delimiter::List | Delimiter::Vector => self.compared,

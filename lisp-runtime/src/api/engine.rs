@@ -507,7 +507,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Grants a tool that a closure answers.
+    /// Grants a tool: a closure.
     #[must_use]
     pub fn tool<R: Serialize>(
         self,

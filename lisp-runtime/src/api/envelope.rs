@@ -55,7 +55,7 @@ pub struct ScriptedTool {
     /// A repeated call has the result of the first.
     #[serde(default)]
     pub cache: bool,
-    /// Waits so long before it answers.
+    /// The time it waits before it returns.
     #[serde(default)]
     pub delay_ms: u64,
 }

@@ -23,7 +23,7 @@ impl Program {
         Self::of(source, lisp_core::compile::Program::compile(source, &read_limits(limits)))
     }
 
-    /// The same as a part of a run that began at `started`: until its deadline, or until it is cancelled.
+    /// Compiles as a part of a run that began at `started`: until its deadline, or until it is cancelled.
     pub(crate) fn compile_since(
         started: Instant,
         source: &str,

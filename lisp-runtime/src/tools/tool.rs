@@ -183,7 +183,7 @@ impl fmt::Debug for Tool {
 }
 
 impl Tool {
-    /// A tool that a closure answers. The result may be anything that serde can write as JSON.
+    /// A tool: a closure. The result may be anything that serde can write as JSON.
     pub fn new<R: Serialize>(
         name: impl Into<String>,
         function: impl Fn(&ToolCall) -> Result<R, ToolError> + Send + Sync + 'static,

@@ -268,7 +268,7 @@ mod tests {
 
     const KEY: u64 = HALVES[1] as u64 * (1 << 32) + HALVES[0] as u64;
 
-    /// What a program answers, step by step.
+    /// What a program returns, step by step.
     fn run(program: &[Instruction], arch: u32, number: u32, args: [u64; 6]) -> u32 {
         let (mut at, mut a) = (0, 0);
         loop {

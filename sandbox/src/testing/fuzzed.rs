@@ -34,7 +34,7 @@ pub fn wire(engine: &Engine, bytes: &[u8]) {
     }
 }
 
-/// Packets: two bytes of length, then so many.
+/// Packets: two bytes of length, then that number of bytes.
 fn split(mut bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     std::iter::from_fn(move || {
         let (length, rest) = bytes.split_first_chunk::<2>()?;

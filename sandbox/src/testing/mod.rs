@@ -45,7 +45,7 @@ fn run_payload(entry: u64, run: OwnedFd) -> i32 {
 }
 
 impl Builder {
-    /// Kills so much later than it must.
+    /// Kills later than it must, by this time.
     #[must_use]
     pub fn late(mut self, late: Duration) -> Self {
         self.late = late;
