@@ -64,8 +64,9 @@ pub struct Heap {
 }
 
 impl Heap {
-    /// An empty arena that may hold `limit` bytes. `region` tells its objects from those of other arenas.
-    pub fn new(region: u32, limit: usize) -> Self {
+    /// An empty arena that may hold `limit` bytes. `region` tells its objects from those of other arenas: who makes it sees to
+    /// it that no two arenas whose objects meet have the same, which is why nobody outside the crate may.
+    pub(crate) fn new(region: u32, limit: usize) -> Self {
         Heap {
             bump: Bump::new(),
             adopted: Vec::new(),

@@ -220,6 +220,11 @@ pub(crate) struct SuspendedHeap<R: Trace> {
 }
 
 impl<R: Trace> SuspendedHeap<R> {
+    /// What tells this suspension from any other, as long as somebody holds it.
+    pub(crate) fn epoch(&self) -> Arc<()> {
+        self.epoch.clone()
+    }
+
     /// The roots, for as long as the store is borrowed.
     pub(crate) fn roots(&self) -> &R::In<'_> {
         let roots: *const R::In<'static> = &self.store.roots;

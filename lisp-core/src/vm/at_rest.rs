@@ -1,10 +1,10 @@
 //! What may be done with the state of a run while a compaction is under way: its values may refer to objects that are
 //! incomplete, so none of this looks at an object, and no value comes in from elsewhere.
 
-use super::machine::Machine;
+use super::machine::{Machine, Position};
 use crate::error::Error;
 use crate::heap::Value;
-use crate::stack::State;
+use crate::stack::{Code, State};
 
 /// The state of a run, but for its values.
 pub(super) struct AtRest<'s, 'h>(&'s mut State<'h>);
@@ -28,6 +28,16 @@ impl AtRest<'_, '_> {
     /// Is nothing defined at this place of the definitions?
     pub(super) fn is_undefined(&self, place: usize) -> bool {
         matches!(self.0.globals.get(place), Some(Value::Unset))
+    }
+
+    /// Where the work stands.
+    pub(super) fn position(&self) -> Position {
+        let (at, called) = match self.0.frames.last().map(|frame| frame.code) {
+            Some(Code::Lisp { pc, .. }) => (pc as usize, false),
+            Some(Code::Native { called, index, .. }) => (index, called),
+            None => (0, false),
+        };
+        Position { frames: self.0.frames.len(), at, called }
     }
 
     /// Does a call wait for the driver?

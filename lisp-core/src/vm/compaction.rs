@@ -11,7 +11,9 @@ impl Machine {
     /// instruction before.
     pub(super) fn may_compact(&mut self) -> bool {
         let mark = self.store.heap().meter.restart_fuel();
-        let again = self.collected_at.replace(mark) == Some(mark);
+        // Several steps of a native function may be free, and begin at the same fuel.
+        let position = self.at_rest(|state| state.position());
+        let again = self.collected_at.replace((mark, position)) == Some((mark, position));
         let heap = self.store.heap();
         if heap.trapped_early() {
             // The instruction must get through some time: each time it gets one step further, twice as far.

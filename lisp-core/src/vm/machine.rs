@@ -59,6 +59,15 @@ pub(super) enum Status {
     Ended(Ending),
 }
 
+/// Where the work of a run stands: the number of frames, and in the last one the instruction, or the element and whether its
+/// call has been made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Position {
+    pub(super) frames: usize,
+    pub(super) at: usize,
+    pub(super) called: bool,
+}
+
 /// A run, or a series of them over the same definitions: a pure state machine that owns all its state.
 pub struct Machine {
     pub(super) store: Store<Roots>,
@@ -77,8 +86,10 @@ pub struct Machine {
     pub(super) whole: Option<(Span, u64)>,
     /// The programs that were loaded, with their numbers.
     pub(super) loaded: Vec<(u64, Arc<Program>)>,
-    /// The fuel at which the instruction began for which the heap was compacted last, while it has not succeeded.
-    pub(super) collected_at: Option<u64>,
+    /// The fuel at which the work began for which the heap was compacted last, and where it stands, while it has not succeeded.
+    pub(super) collected_at: Option<(u64, Position)>,
+    /// The epoch of its heap while that is with workers.
+    pub(super) branched: Option<Arc<()>>,
     /// A compaction is under way for an instruction that needs this many bytes.
     pub(super) compacting_for: Option<usize>,
     /// Allocations until the heap is compacted without need.
@@ -124,6 +135,7 @@ impl Machine {
             whole: None,
             loaded: Vec::new(),
             collected_at: None,
+            branched: None,
             compacting_for: None,
             stride: 0,
             fuel_at_load: 0,

@@ -25,6 +25,9 @@ pub struct ParallelCall {
     pub joined: usize,
 }
 
+/// The region of the empty heap that a machine has while its own is with workers: neither a run's, nor that of frozen arenas.
+const RESTING_REGION: u32 = 1 << 31;
+
 /// A machine at rest, for its workers to read.
 #[derive(Clone)]
 pub struct Branch {
@@ -127,24 +130,29 @@ impl Machine {
     /// Puts the machine to rest, so that workers on any thread can read its heap. Until [`Machine::rejoin`] it can do
     /// nothing else.
     pub fn branch(&mut self) -> Branch {
-        let resting = Store::new(Ctx::new(Heap::new(0, 0)), State::new(0, Units::new(|_| None)));
+        let resting = Store::new(Ctx::new(Heap::new(RESTING_REGION, 0)), State::new(0, Units::new(|_| None)));
         let fuel = self.settings.fuel.map(|fuel| {
             let spent = self.store.heap().spent() - self.fuel_at_load;
             fuel.saturating_sub(spent)
         });
         let patterns = self.store.context().inherited_patterns();
         let shared = std::mem::replace(&mut self.store, resting).suspend();
+        self.branched = Some(shared.epoch());
         Branch { shared, patterns, baseline: self.baseline, fuel }
     }
 
     /// Wakes the machine that was put to rest.
     ///
     /// # Errors
-    /// The branch, while a worker or a copy of the branch is still there.
+    /// The branch, while a worker or a copy of the branch is still there, or when it is another machine's.
     pub fn rejoin(&mut self, branch: Branch) -> Result<(), Branch> {
+        if !self.branched.as_ref().is_some_and(|epoch| Arc::ptr_eq(epoch, &branch.shared.epoch())) {
+            return Err(branch);
+        }
         let Branch { shared, patterns, baseline, fuel } = branch;
         match Store::resume(shared) {
             Ok(store) => {
+                self.branched = None;
                 self.store = store;
                 Ok(())
             }

@@ -327,3 +327,22 @@ fn definitions_of_before_outlive_a_failure_and_compactions() {
         }
     }
 }
+
+/// A machine takes back its own heap only, and can do nothing with the empty one that it has meanwhile but run without memory.
+#[test]
+fn a_branch_goes_back_to_its_machine_only() {
+    let waiting = || {
+        let program = Program::compile("(pmap identity [[1] [2]])", &ReadLimits::default()).expect("a program");
+        let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), Settings::default());
+        machine.load(Arc::new(program)).expect("it can be loaded");
+        assert!(matches!(machine.resume(100_000), Step::Effect(Effect::Parallel)));
+        machine
+    };
+    let (mut one, mut other) = (waiting(), waiting());
+    let (first, second) = (one.branch(), other.branch());
+    let Err(second) = one.rejoin(second) else { panic!("it is another machine's") };
+    assert!(other.rejoin(second).is_ok());
+    assert!(one.rejoin(first).is_ok());
+    let late = one.branch();
+    assert!(other.rejoin(late).is_err(), "it has its own already");
+}

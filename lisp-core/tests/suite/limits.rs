@@ -153,3 +153,18 @@ fn the_place_where_the_fuel_ran_out_is_the_same_in_every_rhythm() {
         }
     }
 }
+
+/// Whether there is room does not depend on the slices: steps of one native function that cost nothing begin at the same fuel,
+/// and a compaction that helped one of them says nothing of the next.
+#[test]
+fn the_edge_of_the_heap_budget_is_the_same_in_every_slice() {
+    let case = Case::new("", "(count (reverse (keep identity (range 65537))))");
+    let (mut values, mut errors) = (0, 0);
+    for heap_bytes in (3_000_000..6_500_000).step_by(50_000) {
+        let settings = Settings { heap_bytes, ..unlimited() };
+        let whole = crate::corpus::run(&case, &settings, WHOLE).0;
+        assert_eq!(crate::corpus::run(&case, &settings, 1_000).0, whole, "in {heap_bytes} bytes");
+        if whole.succeeded() { values += 1 } else { errors += 1 }
+    }
+    assert!(values > 5 && errors > 5, "{values} values, {errors} errors");
+}

@@ -192,16 +192,19 @@ pub fn conformance_cases() -> Vec<Case> {
     for path in folders.iter().flat_map(|folder| files(folder, "jsonl")) {
         let text = fs::read_to_string(&path).expect("a file of cases");
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
-            let heap = Heap::new(9, usize::MAX);
-            let case =
-                read(&heap, line, &JsonLimits::default(), Duplicate::Last).unwrap_or_else(|_| panic!("a case is JSON"));
-            let part = |name| field(&heap, case, name);
-            let text = |name| match part(name) {
-                Some(Value::Str(s)) => s.text().to_owned(),
-                _ => String::new(),
-            };
-            let given = part("context").or(part("memory")).is_some();
-            cases.push(Case { name: text("id"), source: text("src"), given: given.then(|| line.to_owned()) });
+            let built = Grant::build(usize::MAX, |heap, _| {
+                let case = read(heap, line, &JsonLimits::default(), Duplicate::Last)
+                    .unwrap_or_else(|_| panic!("a case is JSON"));
+                let part = |name| field(heap, case, name);
+                let text = |name| match part(name) {
+                    Some(Value::Str(s)) => s.text().to_owned(),
+                    _ => String::new(),
+                };
+                let given = part("context").or(part("memory")).is_some();
+                cases.push(Case { name: text("id"), source: text("src"), given: given.then(|| line.to_owned()) });
+                Ok(())
+            });
+            assert!(built.is_ok());
         }
     }
     cases
