@@ -4,6 +4,7 @@
 use super::*;
 use crate::heap::{Store, Trace};
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 struct Roots;
 
@@ -133,6 +134,62 @@ fn random_graphs_are_the_same_afterwards() {
             assert_eq!(store.heap().account().used, live, "seed {seed}, round {round}: garbage was copied");
         }
     }
+}
+
+/// Roots that once cannot be shown from the first string on: as when there is no memory for its copy.
+struct Failing;
+
+thread_local! {
+    static FAILS: Cell<bool> = const { Cell::new(false) };
+}
+
+// SAFETY: as for `Roots`; a panic ends the compaction.
+unsafe impl Trace for Failing {
+    type Context = Box<Heap>;
+    type In<'h> = Vec<Value<'h>>;
+
+    fn trace(roots: &mut Vec<Value<'static>>, collector: &mut Collector, from: usize, count: usize) -> Option<usize> {
+        let text = roots.iter().position(|value| matches!(value, Value::Str(_)));
+        if FAILS.get() && text.is_some_and(|text| (from..from.saturating_add(count)).contains(&text)) {
+            FAILS.set(false);
+            panic!("no memory");
+        }
+        Roots::trace(roots, collector, from, count)
+    }
+
+    fn result(roots: &Vec<Value<'static>>) -> Value<'static> {
+        roots[0]
+    }
+}
+
+/// What a compaction that panicked has left half done is not gone on with, and nobody looks at it.
+#[test]
+fn a_heap_is_not_entered_again_after_a_panic_of_its_compaction() {
+    let broken = || {
+        let mut store: Store<Failing> = Store::new(Box::new(Heap::new(1, usize::MAX)), Vec::new());
+        store.enter(|h, roots, _| {
+            let item = h.vector(&[Value::Int(1)]).expect("room");
+            *roots = vec![item, item, h.str("text").expect("room")];
+        });
+        // The first root has its new place when the last one fails.
+        assert!(!store.collect_some(0));
+        FAILS.set(true);
+        assert!(catch_unwind(AssertUnwindSafe(|| store.collect())).is_err());
+        store
+    };
+    let is_refused = |work: &mut dyn FnMut()| {
+        let panic = catch_unwind(AssertUnwindSafe(work)).expect_err("the heap is lost");
+        assert_eq!(panic.downcast_ref::<&str>(), Some(&"the heap is lost: a compaction of it has panicked"));
+    };
+    let mut store = broken();
+    is_refused(&mut || store.enter(|_, _, _| ()));
+    is_refused(&mut || store.collect());
+    is_refused(&mut || assert!(store.import(Vec::new(), |_, _, _| ())));
+    let mut lost = Some(store);
+    is_refused(&mut || drop(lost.take().map(Store::suspend)));
+    let above: Store<Roots> = Store::new(Box::new(Heap::new(1, usize::MAX)), Vec::new());
+    let (above, mut lost) = (above.suspend(), Some(broken()));
+    is_refused(&mut || drop(lost.take().map(|lost| lost.export(&above, usize::MAX))));
 }
 
 /// Bytes that are left when what `build` leaves in the roots is compacted.

@@ -61,6 +61,10 @@ struct Compaction {
     collector: Collector,
     /// Roots from this one on have not been seen to; `None` when all have.
     roots_from: Option<usize>,
+    /// A piece of its work is being done. A panic, such as the allocator's when there is no memory, leaves it so: roots and
+    /// objects may then be seen to in part, which nothing tells from whole. The compaction stays with the store, as roots refer
+    /// to both arenas, but neither goes on nor ends, and the heap is not entered again.
+    at_work: bool,
 }
 
 impl<R: Trace> Store<R> {
@@ -92,6 +96,9 @@ impl<R: Trace> Store<R> {
 
     /// Works with the heap; a compaction under way is brought to its end before. The values that `work` sees carry the
     /// brand `'h` and cannot leave it.
+    ///
+    /// # Panics
+    /// After a panic in the middle of a compaction, as does all that looks at values: the heap is lost.
     pub(crate) fn enter<T>(&mut self, work: impl for<'h> FnOnce(&'h R::Context, &mut R::In<'h>, Pinned<'h>) -> T) -> T {
         self.finish_compaction();
         let roots: *mut R::In<'static> = &mut self.roots;
@@ -125,18 +132,29 @@ impl<R: Trace> Store<R> {
 
     /// Begins a compaction or goes on with it, for about as long as it takes to copy `work` bytes. Returns whether it has
     /// come to its end.
+    ///
+    /// # Panics
+    /// After a panic in the middle of a compaction.
     pub(crate) fn collect_some(&mut self, work: usize) -> bool {
         /// The work that a root takes.
         const ROOT: usize = 16;
         let region = self.context.region();
-        let compaction = self
-            .compaction
-            .get_or_insert_with(|| Compaction { collector: Collector::new(region), roots_from: Some(0) });
-        if let Some(from) = compaction.roots_from {
-            compaction.roots_from = R::trace(&mut self.roots, &mut compaction.collector, from, work / ROOT + 1);
-            return false;
-        }
-        if !compaction.collector.run(work) {
+        let compaction = self.compaction.get_or_insert_with(|| Compaction {
+            collector: Collector::new(region),
+            roots_from: Some(0),
+            at_work: false,
+        });
+        assert!(!compaction.at_work, "the heap is lost: a compaction of it has panicked");
+        compaction.at_work = true;
+        let done = match compaction.roots_from {
+            Some(from) => {
+                compaction.roots_from = R::trace(&mut self.roots, &mut compaction.collector, from, work / ROOT + 1);
+                false
+            }
+            None => compaction.collector.run(work),
+        };
+        compaction.at_work = false;
+        if !done {
             return false;
         }
         if let Some(done) = self.compaction.take() {
