@@ -2,9 +2,8 @@
 
 use super::header::Header;
 use super::shapes::Shapes;
-use super::value::{Closure, Compose, Composed, Time, TimeValue};
-use super::{Fault, Res, Value};
-use crate::code::{BuiltinId, ProgramId, Proto};
+use super::{Fault, Res};
+use crate::code::BuiltinId;
 use crate::meter::{METERED, Meter};
 use bumpalo::Bump;
 use std::alloc::Layout;
@@ -452,66 +451,8 @@ impl Heap {
         }
     }
 
-    /// Puts an object and cells for `len` values (the items, then `nil`), which it refers to, into the arena at one go.
-    #[inline]
-    pub(super) fn alloc_with_cells<'h, T>(
-        &'h self,
-        len: usize,
-        items: impl Iterator<Item = Value<'h>>,
-        object: impl FnOnce(&'h [Cell<Value<'h>>]) -> T,
-    ) -> Res<&'h T> {
-        self.alloc_with(len, cells(items), object)
-    }
-
     /// `len` cells that hold the default.
     pub(super) fn alloc_slots<T: Copy + Default>(&self, len: usize) -> Res<&[Cell<T>]> {
         self.alloc_slice(len, std::iter::repeat_with(Cell::default))
     }
-
-    /// Cells for `len` values: the items, then `nil`.
-    pub(super) fn alloc_cells<'h>(
-        &'h self,
-        len: usize,
-        items: impl Iterator<Item = Value<'h>>,
-    ) -> Res<&'h [Cell<Value<'h>>]> {
-        self.alloc_slice(len, cells(items))
-    }
-
-    /// A function of the program.
-    pub(crate) fn closure<'h>(
-        &'h self,
-        program: ProgramId,
-        proto: &'h Proto,
-        captures: impl ExactSizeIterator<Item = Value<'h>>,
-    ) -> Res<Value<'h>> {
-        let head = self.header();
-        let count = captures.len();
-        self.alloc_with(count, captures, |captures| Closure { head, program, proto, captures: Cell::new(captures) })
-            .map(Value::Closure)
-    }
-
-    /// A function made of others.
-    pub(crate) fn composed<'h>(&'h self, kind: Compose, parts: &[Value<'h>]) -> Res<Value<'h>> {
-        let head = self.header();
-        let composed = |parts| Composed { head, kind, parts: Cell::new(parts) };
-        self.alloc_with(parts.len(), parts.iter().copied(), composed).map(Value::Composed)
-    }
-
-    /// A time value.
-    pub(crate) fn time(&self, value: TimeValue) -> Res<Value<'_>> {
-        Ok(Value::Time(self.alloc(Time { head: self.header(), value })?))
-    }
-}
-
-/// The items, then `nil` without end, each in a cell.
-fn cells<'h>(items: impl Iterator<Item = Value<'h>>) -> impl Iterator<Item = Cell<Value<'h>>> {
-    items.chain(std::iter::repeat(Value::Nil)).map(Cell::new)
-}
-
-/// Reads cells that no one will write again: those of a finished vector.
-pub(crate) fn cells_as_values<'h>(cells: &'h [Cell<Value<'h>>]) -> &'h [Value<'h>] {
-    // SAFETY: `Cell<T>` has the layout of `T`. The cells between a buffer's `low` and `high`, and those of a builder
-    // below its length, are written once before any view of them is made and never afterwards; a builder's cells may
-    // be set again by `MapBuilder::set_value` only, which lends no views.
-    unsafe { std::slice::from_raw_parts(cells.as_ptr().cast(), cells.len()) }
 }

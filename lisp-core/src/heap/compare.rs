@@ -3,7 +3,7 @@
 
 use super::big::{Big, compare_big_float};
 use super::map::Map;
-use super::string::{Str, folded, hash_bytes, mix};
+use super::string::{SHORT_TEXT, Str, folded, hash_bytes, hash_text, mix, text_cost};
 use super::value::TimeValue;
 use super::{Heap, Res, Value, Work};
 use crate::cost;
@@ -18,17 +18,8 @@ enum Numbers {
     ByKind,
 }
 
-/// Texts up to this length are hashed and compared within the cost of the instruction; longer ones cost fuel.
-pub(super) const SHORT_TEXT: usize = 64;
-
 /// Integers of up to this number of 32-bit limbs are hashed and compared within the cost of the instruction.
 const SHORT_BIG: usize = SHORT_TEXT / 4;
-
-/// Fuel for going through a text once, hashing it or comparing it.
-#[inline]
-pub(super) fn text_cost(text: &str) -> u64 {
-    if text.len() <= SHORT_TEXT { 0 } else { cost::copied(text.len()) }
-}
 
 /// Are two texts the same? `None` when that is not to be said for nothing.
 #[inline]
@@ -323,12 +314,6 @@ impl Heap {
         }
         Ok(Ordering::Equal)
     }
-}
-
-/// The hash of the keyword, or string, with this text.
-pub(super) fn hash_text(text: &str, keyword: bool) -> u32 {
-    let hash = hash_bytes(text.as_bytes());
-    if keyword { hash } else { hash ^ 0x5151_5151 }
 }
 
 fn hash_leaf(v: Value<'_>) -> Option<u32> {

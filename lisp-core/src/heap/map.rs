@@ -2,6 +2,7 @@
 //! beyond that a compressed hash-array-mapped prefix tree (CHAMP). Walks are in key order.
 
 use super::header::Header;
+use super::string::{SHORT_TEXT, Str, hash_text, text_cost};
 use super::{Heap, Res, Value};
 use crate::cost;
 use std::cell::Cell;
@@ -166,10 +167,10 @@ impl<'h> Map<'h> {
     pub(crate) fn get_flexible(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
         if let (Rep::Small(keys, values), Value::Keyword(_, name)) = (self.rep(), key) {
             // Records of one shape have one key array: where a name stands in it is found once.
-            if name.text().len() > super::compare::SHORT_TEXT {
-                h.charge(super::compare::text_cost(name.text()).saturating_mul(keys.keys().len() as u64))?;
+            if name.text().len() > SHORT_TEXT {
+                h.charge(text_cost(name.text()).saturating_mul(keys.keys().len() as u64))?;
             }
-            let place = h.shapes.find(keys, name, || keys.place_of(key));
+            let place = h.shapes.find(address(keys), address(name), || keys.place_of(key));
             return Ok(place.map(|i| values[i]));
         }
         match self.get(h, key)? {
@@ -214,12 +215,12 @@ impl<'h> Map<'h> {
         };
         match self.rep() {
             Rep::Small(keys, values) => {
-                h.charge(super::compare::text_cost(text).saturating_mul(keys.keys().len() as u64))?;
+                h.charge(text_cost(text).saturating_mul(keys.keys().len() as u64))?;
                 Ok(keys.keys().iter().position(|&k| same(k)).map(|i| values[i]))
             }
             Rep::Tree(_, root) => {
-                h.charge(super::compare::text_cost(text))?;
-                let hash = super::compare::hash_text(text, keyword);
+                h.charge(text_cost(text))?;
+                let hash = hash_text(text, keyword);
                 let (mut node, mut shift) = (root, 0);
                 loop {
                     h.charge(1)?;
@@ -228,7 +229,7 @@ impl<'h> Map<'h> {
                         Step::Child(i) => (node, shift) = (node.children()[i], shift + BITS),
                         Step::Nothing => return Ok(None),
                         Step::Collisions => {
-                            let each = 1 + super::compare::text_cost(text);
+                            let each = 1 + text_cost(text);
                             h.charge(each.saturating_mul(node.entries().len() as u64))?;
                             return Ok(node.entries().iter().find(|e| same(e.0)).map(|e| e.1));
                         }
@@ -262,6 +263,10 @@ impl<'h> Map<'h> {
     }
 }
 
+fn address<T>(object: &T) -> *const () {
+    std::ptr::from_ref(object).cast()
+}
+
 /// The items with one more at `at`; there are fewer than [`SMALL`].
 #[inline]
 fn inserted<'h>(items: &[Value<'h>], at: usize, item: Value<'h>) -> [Value<'h>; SMALL] {
@@ -276,8 +281,8 @@ fn inserted<'h>(items: &[Value<'h>], at: usize, item: Value<'h>) -> [Value<'h>; 
 fn find_small<'h>(h: &'h Heap, keys: &'h [Value<'h>], key: Value<'h>) -> Res<Option<usize>> {
     match key {
         Value::Keyword(hash, name) => {
-            if name.text().len() > super::compare::SHORT_TEXT {
-                h.charge(super::compare::text_cost(name.text()))?;
+            if name.text().len() > SHORT_TEXT {
+                h.charge(text_cost(name.text()))?;
             }
             for (i, &k) in keys.iter().enumerate() {
                 if let Value::Keyword(other, text) = k
@@ -289,7 +294,7 @@ fn find_small<'h>(h: &'h Heap, keys: &'h [Value<'h>], key: Value<'h>) -> Res<Opt
             Ok(None)
         }
         Value::Str(s) => {
-            h.charge(super::compare::text_cost(s.text()).saturating_mul(keys.len() as u64))?;
+            h.charge(text_cost(s.text()).saturating_mul(keys.len() as u64))?;
             for (i, &k) in keys.iter().enumerate() {
                 if let Value::Str(other) = k
                     && (std::ptr::eq(s, other) || s.text() == other.text())
@@ -388,12 +393,21 @@ impl Heap {
         self.alloc_with(values.len(), values.iter().copied(), map)
     }
 
+    /// The key array that came of adding this name to these keys, and the name's place in it, when that was done lately.
+    #[inline]
+    fn grown_keys<'h>(&'h self, keys: &'h Keys<'h>, name: &'h Str<'h>) -> Option<(&'h Keys<'h>, usize)> {
+        let (grown, at) = self.shapes.grown(address(keys), address(name))?;
+        // SAFETY: only `assoc` notes steps, and `grown` is the key array of a map it has made in this heap's arena. The arena
+        // frees nothing until it is replaced, and then the steps are forgotten.
+        Some((unsafe { &*grown.cast::<Keys<'h>>() }, at))
+    }
+
     /// The map with `key` at `value`.
     pub(crate) fn assoc<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>, value: Value<'h>) -> Res<&'h Map<'h>> {
         match map.rep() {
             Rep::Small(keys, values) => {
                 if let Value::Keyword(_, name) = key
-                    && let Some((grown, at)) = self.shapes.grown(keys, name)
+                    && let Some((grown, at)) = self.grown_keys(keys, name)
                 {
                     return self.map_of_shape(grown, &inserted(values, at, value)[..=values.len()]);
                 }
@@ -423,7 +437,7 @@ impl Heap {
                 if let (Value::Keyword(_, name), Rep::Small(grown, _)) = (key, map.rep())
                     && self.spent() == before
                 {
-                    self.shapes.note_grown(keys, name, grown, at);
+                    self.shapes.note_grown(address(keys), address(name), address(grown), at);
                 }
                 Ok(map)
             }

@@ -1,7 +1,6 @@
-//! Where names stand in the key arrays of records: looked for once, remembered by address.
+//! Where names stand in the key arrays of records: looked for once, remembered by address. What is at the addresses is known
+//! to those who ask.
 
-use super::map::Keys;
-use super::string::Str;
 use std::cell::{Cell, OnceCell};
 
 /// Remembers where names stand in key arrays, and which key array has one more name than another. It holds addresses, so
@@ -15,20 +14,27 @@ pub(super) struct Shapes {
     oldest: Cell<usize>,
 }
 
+/// Where a key array, or a name, lies.
+type Address = *const ();
+
 /// A key array, a name, and where the name stands in it.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Known {
-    keys: usize,
-    name: usize,
+    keys: Address,
+    name: Address,
     place: u8,
+}
+
+impl Known {
+    const NONE: Known = Known { keys: std::ptr::null(), name: std::ptr::null(), place: 0 };
 }
 
 /// The key array `keys` with the name as one more key, at `place`, is `to`.
 #[derive(Clone, Copy)]
 struct Grown {
-    keys: *const (),
-    name: *const (),
-    to: *const (),
+    keys: Address,
+    name: Address,
+    to: Address,
     place: usize,
 }
 
@@ -45,15 +51,11 @@ impl Shapes {
         Shapes { known: OnceCell::new(), grown: [const { Cell::new(Grown::NONE) }; Self::STEPS], oldest: Cell::new(0) }
     }
 
+    /// Where the name stands in the key array, by `search` the first time.
     #[inline]
-    pub(super) fn find<'h>(
-        &self,
-        keys: &'h Keys<'h>,
-        name: &'h Str<'h>,
-        search: impl FnOnce() -> Option<usize>,
-    ) -> Option<usize> {
-        let (keys, name) = (std::ptr::from_ref(keys) as usize, std::ptr::from_ref(name) as usize);
-        let slot = &self.known.get_or_init(Self::none_known)[((keys >> 4) ^ (name >> 3)) % Self::SIZE];
+    pub(super) fn find(&self, keys: Address, name: Address, search: impl FnOnce() -> Option<usize>) -> Option<usize> {
+        let slot =
+            &self.known.get_or_init(Self::none_known)[((keys as usize >> 4) ^ (name as usize >> 3)) % Self::SIZE];
         let known = slot.get();
         let place = if known.keys == keys && known.name == name {
             known.place
@@ -65,32 +67,29 @@ impl Shapes {
         (place != Self::ABSENT).then_some(place as usize)
     }
 
-    /// The key array that came of adding this name to these keys, and the name's place in it, when that was done lately.
+    /// The key array that came of adding this name to these keys, as [`Shapes::note_grown`] was told, and the name's place in
+    /// it, when that was done lately and since the arena was replaced.
     #[inline]
-    pub(super) fn grown<'h>(&self, keys: &'h Keys<'h>, name: &'h Str<'h>) -> Option<(&'h Keys<'h>, usize)> {
-        let (keys, name) = (std::ptr::from_ref(keys).cast(), std::ptr::from_ref(name).cast());
+    pub(super) fn grown(&self, keys: Address, name: Address) -> Option<(Address, usize)> {
         let step = self.grown.iter().map(Cell::get).find(|g| g.keys == keys && g.name == name)?;
-        // SAFETY: `note_grown` got the address from a key array of this heap's arena. The arena frees nothing until it is
-        // replaced, and then this is emptied.
-        Some((unsafe { &*step.to.cast::<Keys<'h>>() }, step.place))
+        Some((step.to, step.place))
     }
 
-    /// Remembers a step. `to` must be a key array of the arena that these shapes belong to.
-    pub(super) fn note_grown<'h>(&self, keys: &'h Keys<'h>, name: &'h Str<'h>, to: &'h Keys<'h>, place: usize) {
-        let (keys, name) = (std::ptr::from_ref(keys).cast(), std::ptr::from_ref(name).cast());
+    /// Remembers a step.
+    pub(super) fn note_grown(&self, keys: Address, name: Address, to: Address, place: usize) {
         let oldest = self.oldest.get() % Self::STEPS;
-        self.grown[oldest].set(Grown { keys, name, to: std::ptr::from_ref(to).cast(), place });
+        self.grown[oldest].set(Grown { keys, name, to, place });
         self.oldest.set(oldest + 1);
     }
 
     #[cold]
     fn none_known() -> Box<[Cell<Known>; Self::SIZE]> {
-        Box::new([const { Cell::new(Known { keys: 0, name: 0, place: 0 }) }; Self::SIZE])
+        Box::new([const { Cell::new(Known::NONE) }; Self::SIZE])
     }
 
     pub(super) fn clear(&self) {
         for slot in self.known.get().into_iter().flat_map(|known| known.iter()) {
-            slot.set(Known::default());
+            slot.set(Known::NONE);
         }
         for step in &self.grown {
             step.set(Grown::NONE);

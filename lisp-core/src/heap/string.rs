@@ -2,7 +2,11 @@
 
 use super::header::Header;
 use super::{Heap, Res, Value};
+use crate::cost;
 use std::cell::Cell;
+
+/// Texts up to this length are hashed and compared within the cost of the instruction; longer ones cost fuel.
+pub(super) const SHORT_TEXT: usize = 64;
 
 /// A string in an arena, or a view of a part of one.
 pub struct Str<'h> {
@@ -42,6 +46,18 @@ pub(crate) fn hash_bytes(bytes: &[u8]) -> u32 {
         last |= u64::from(b) << (8 * i);
     }
     folded(mix(h ^ last))
+}
+
+/// The hash of the keyword, or string, with this text.
+pub(super) fn hash_text(text: &str, keyword: bool) -> u32 {
+    let hash = hash_bytes(text.as_bytes());
+    if keyword { hash } else { hash ^ 0x5151_5151 }
+}
+
+/// Fuel for going through a text once, hashing it or comparing it.
+#[inline]
+pub(super) fn text_cost(text: &str) -> u64 {
+    if text.len() <= SHORT_TEXT { 0 } else { cost::copied(text.len()) }
 }
 
 /// The two halves of a hash in one.

@@ -5,6 +5,7 @@ use super::header::Header;
 use super::map::Map;
 use super::string::Str;
 use super::vector::{VecBuilder, Vector};
+use super::{Heap, Res};
 use crate::code::{BuiltinId, ProgramId, Proto};
 use std::cell::Cell;
 
@@ -220,5 +221,32 @@ impl<'h> Value<'h> {
             },
             Value::VecBuilder(_) | Value::MapBuilder(_) | Value::Unset => "internal",
         }
+    }
+}
+
+impl Heap {
+    /// A function of the program.
+    pub(crate) fn closure<'h>(
+        &'h self,
+        program: ProgramId,
+        proto: &'h Proto,
+        captures: impl ExactSizeIterator<Item = Value<'h>>,
+    ) -> Res<Value<'h>> {
+        let head = self.header();
+        let count = captures.len();
+        self.alloc_with(count, captures, |captures| Closure { head, program, proto, captures: Cell::new(captures) })
+            .map(Value::Closure)
+    }
+
+    /// A function made of others.
+    pub(crate) fn composed<'h>(&'h self, kind: Compose, parts: &[Value<'h>]) -> Res<Value<'h>> {
+        let head = self.header();
+        let composed = |parts| Composed { head, kind, parts: Cell::new(parts) };
+        self.alloc_with(parts.len(), parts.iter().copied(), composed).map(Value::Composed)
+    }
+
+    /// A time value.
+    pub(crate) fn time(&self, value: TimeValue) -> Res<Value<'_>> {
+        Ok(Value::Time(self.alloc(Time { head: self.header(), value })?))
     }
 }

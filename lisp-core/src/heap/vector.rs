@@ -54,7 +54,7 @@ impl<'h> Vector<'h> {
     /// The elements.
     #[inline]
     pub fn items(&self) -> &'h [Value<'h>] {
-        super::arena::cells_as_values(self.cells())
+        cells_as_values(self.cells())
     }
 
     /// The element at an index.
@@ -64,7 +64,40 @@ impl<'h> Vector<'h> {
     }
 }
 
+/// The items, then `nil` without end, each in a cell.
+fn cells<'h>(items: impl Iterator<Item = Value<'h>>) -> impl Iterator<Item = Cell<Value<'h>>> {
+    items.chain(std::iter::repeat(Value::Nil)).map(Cell::new)
+}
+
+/// Reads cells that no one will write again: those of a finished vector.
+fn cells_as_values<'h>(cells: &'h [Cell<Value<'h>>]) -> &'h [Value<'h>] {
+    // SAFETY: `Cell<T>` has the layout of `T`. The cells between a buffer's `low` and `high`, and those of a builder
+    // below its length, are written once before any view of them is made and never afterwards; a builder's cells may
+    // be set again by `MapBuilder::set_value` only, which lends no views.
+    unsafe { std::slice::from_raw_parts(cells.as_ptr().cast(), cells.len()) }
+}
+
 impl Heap {
+    /// Puts an object and cells for `len` values (the items, then `nil`), which it refers to, into the arena at one go.
+    #[inline]
+    pub(super) fn alloc_with_cells<'h, T>(
+        &'h self,
+        len: usize,
+        items: impl Iterator<Item = Value<'h>>,
+        object: impl FnOnce(&'h [Cell<Value<'h>>]) -> T,
+    ) -> Res<&'h T> {
+        self.alloc_with(len, cells(items), object)
+    }
+
+    /// Cells for `len` values: the items, then `nil`.
+    pub(super) fn alloc_cells<'h>(
+        &'h self,
+        len: usize,
+        items: impl Iterator<Item = Value<'h>>,
+    ) -> Res<&'h [Cell<Value<'h>>]> {
+        self.alloc_slice(len, cells(items))
+    }
+
     /// A vector with these elements.
     pub fn vector<'h>(&'h self, items: &[Value<'h>]) -> Res<Value<'h>> {
         let head = self.header();
@@ -259,7 +292,7 @@ impl<'h> VecBuilder<'h> {
     /// The elements so far.
     #[inline]
     pub(crate) fn items(&self) -> &'h [Value<'h>] {
-        super::arena::cells_as_values(&self.cells.get()[..self.len.get()])
+        cells_as_values(&self.cells.get()[..self.len.get()])
     }
 
     /// The finished vector. The builder must not be used again.
