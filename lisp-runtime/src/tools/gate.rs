@@ -113,3 +113,39 @@ impl<W> ToolGate<W> {
         self.calls.load(Ordering::Relaxed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+    use std::thread::scope;
+
+    /// Two threads make the same call of a cached tool again and again. It is refused, but one may find it in progress with the
+    /// other and wait: as many waiters come back as have begun to wait.
+    #[test]
+    fn who_waits_for_a_refused_call_comes_back() {
+        const CALLS: usize = 50_000;
+        let tool = Tool::new("t", |_| Ok(())).cached();
+        let gate: ToolGate<()> = ToolGate::new(1);
+        assert!(matches!(gate.admit(&mut Ledger::default(), &tool, "[]", Vec::new()), Decision::Admitted(_)));
+        let (start, arguments) = (Barrier::new(2), "x".repeat(1_000));
+        let call = || {
+            let (mut ledger, mut waits, mut woken) = (Ledger::default(), 0, 0);
+            start.wait();
+            for _ in 0..CALLS {
+                match gate.admit(&mut ledger, &tool, &arguments, Vec::new()) {
+                    Decision::Refused(_, waiters) => woken += waiters.len(),
+                    Decision::InProgress(key) => waits += usize::from(gate.wait(&key, ()).is_none()),
+                    _ => panic!("the run may make no more calls"),
+                }
+            }
+            (waits, woken)
+        };
+        let (one, other) = scope(|threads| {
+            let one = threads.spawn(call);
+            let other = call();
+            (one.join().expect("a thread"), other)
+        });
+        assert_eq!(one.0 + other.0, one.1 + other.1);
+    }
+}
