@@ -58,7 +58,6 @@ impl Exit {
                 Reason::LoopLimitExceeded
                 | Reason::ToolCallLimitExceeded
                 | Reason::ParallelCapacityExceeded
-                | Reason::PrintLimitExceeded
                 | Reason::ResultLimitExceeded,
             ) => Exit::Limit,
             _ if problem.phase == Phase::Compile => Exit::Compile,

@@ -94,8 +94,6 @@ reasons! {
     FuelExhausted => "fuel_exhausted",
     /// The host cancelled the run.
     Cancelled => "cancelled",
-    /// The program printed more than the limit.
-    PrintLimitExceeded => "print_limit_exceeded",
     /// The result is larger than the limit.
     ResultLimitExceeded => "result_limit_exceeded",
     /// The program called tools more often than the limit.
