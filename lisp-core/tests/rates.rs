@@ -3,9 +3,12 @@
 //! Each call is made over and over for a moment, so that a cheap one that is charged for too little shows as well as a
 //! long one. `RATES_ONLY=name` measures one built-in, `RATES_TIMES=1` prints the slowest.
 
+#[path = "suite/extremes.rs"]
+mod extremes;
 #[path = "suite/workers/mod.rs"]
 mod workers;
 
+use extremes::{colliding, nested};
 use lisp_core::builtins::{Builtin, MANY, all};
 use lisp_core::compile::Program;
 use lisp_core::error::Reason;
@@ -82,24 +85,6 @@ const WRITTEN: &[&str] = &[
 /// Values for the other places.
 const USUAL: &[&str] = &["2", "identity", "\"a\"", "[1 2]"];
 
-/// Strings whose hashes are all the same, as their word 2 undoes word 1.
-fn colliding(count: usize) -> Vec<String> {
-    let mix = |word: u64| {
-        let wide = u128::from(word ^ 0xA076_1D64_78BD_642F) * 0xE703_7ED1_A0B4_28DB;
-        (wide as u64) ^ ((wide >> 64) as u64)
-    };
-    let words = (0u64..).filter_map(|i| {
-        let first = (0..8).fold(0, |word, place| word << 8 | (0x30 + i / 10u64.pow(place) % 10));
-        let second = mix(16u64.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ first) ^ 0xA076_1D64_78BD_642F;
-        String::from_utf8([first.to_le_bytes(), second.to_le_bytes()].concat()).ok()
-    });
-    words.take(count).collect()
-}
-
-fn nested<'h>(h: &'h Heap, depth: usize, level: impl Fn(&'h Heap, Value<'h>) -> Res<Value<'h>>) -> Res<Value<'h>> {
-    (0..depth).try_fold(Value::Int(1), |v, _| level(h, v))
-}
-
 /// An integer of so many bits.
 fn number(h: &Heap, bits: u32) -> Res<Value<'_>> {
     h.integer(&(BigInt::from(7).pow(bits / 3)))
@@ -146,7 +131,7 @@ fn vectors_of<'h>(h: &'h Heap, kind: &str) -> Option<Res<Value<'h>>> {
         "pairs" => many(4_000, &|i| h.vector(&[Value::Int(i as i64), Value::Int(-(i as i64))])),
         "rows" => many(2_000, &id),
         "vectors" => many(4_000, &|i| h.vector(&[h.str("a-b")?, Value::Int((i % 2) as i64), Value::Nil])),
-        "colliding_keys" => many(500, &|i| h.str(&colliding(i + 1)[i])),
+        "colliding_keys" => many(500, &|i| h.str(&colliding().nth(i).unwrap_or_default())),
         "path" => many(1_000, &|i| h.keyword(&format!("p{}", i % 10))),
         "deep" => nested(h, 5_000, |h, v| h.vector(&[v])),
         "shared" => nested(h, 30, |h, v| h.vector(&[v, v])),
@@ -160,7 +145,7 @@ fn maps_of<'h>(h: &'h Heap, kind: &str) -> Res<Value<'h>> {
         "map" => h.map((0..5_000).map(|i| (Value::Int(i), Value::Int(i))).collect::<Vec<_>>().into_iter()),
         "set" => h.set((0..5_000).map(Value::Int).collect::<Vec<_>>().into_iter()),
         "colliding" => {
-            let keys = colliding(500).iter().map(|k| Ok((h.str(k)?, Value::Nil))).collect::<Res<Vec<_>>>()?;
+            let keys = colliding().take(500).map(|k| Ok((h.str(&k)?, Value::Nil))).collect::<Res<Vec<_>>>()?;
             h.map(keys.into_iter())
         }
         "wide_keys" => {

@@ -8,6 +8,7 @@ mod common;
 mod corpus;
 mod documents;
 mod examples;
+mod extremes;
 mod limits;
 mod many_arguments;
 mod misuse;

@@ -1,6 +1,7 @@
 //! Sorting and grouping against the plainest ways to do them, at the sizes where the ways they are done change, with
 //! keys whose hashes collide, comparators that contradict themselves, and compactions in the middle.
 
+use super::extremes;
 use crate::corpus::{Came, Case};
 use lisp_core::vm::Settings;
 use proptest::prelude::*;
@@ -68,21 +69,12 @@ impl Random {
     }
 }
 
-/// Strings of one hash, in order: their second word undoes what the first did.
+/// Strings of one hash, in order, that can be written as they are.
 fn colliding() -> &'static [String] {
     static ALL: OnceLock<Vec<String>> = OnceLock::new();
     ALL.get_or_init(|| {
-        let mix = |word: u64| {
-            let wide = u128::from(word ^ 0xA076_1D64_78BD_642F) * 0xE703_7ED1_A0B4_28DB;
-            (wide as u64) ^ ((wide >> 64) as u64)
-        };
-        let words = (0u64..).filter_map(|i| {
-            let first = (0..8).fold(0, |word, place| word << 8 | (0x30 + i / 10u64.pow(place) % 10));
-            let second = mix(16u64.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ first) ^ 0xA076_1D64_78BD_642F;
-            let word = String::from_utf8([first.to_le_bytes(), second.to_le_bytes()].concat()).ok()?;
-            word.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'"' | b'\\')).then_some(word)
-        });
-        let mut all: Vec<String> = words.take(300).collect();
+        let is_plain = |word: &String| word.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'"' | b'\\'));
+        let mut all: Vec<String> = extremes::colliding().filter(is_plain).take(300).collect();
         all.sort();
         all
     })

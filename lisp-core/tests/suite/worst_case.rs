@@ -1,9 +1,10 @@
 //! Every built-in on the worst arguments there are, under tight limits: each call ends, with a value or an error, soon.
 
+use super::extremes::{colliding, nested};
 use lisp_core::builtins::{Builtin, MANY, all};
 use lisp_core::compile::Program;
 use lisp_core::error::Reason;
-use lisp_core::heap::{Fault, Heap, Res, Value};
+use lisp_core::heap::{Fault, Res, Value};
 use lisp_core::json::{Duplicate, ReadLimits as JsonLimits, read};
 use lisp_core::syntax::ReadLimits;
 use lisp_core::vm::{Ending, Grant, Machine, Settings};
@@ -54,24 +55,6 @@ const GRANTED: &[&str] = &[
     "data/letters",
 ];
 
-/// Strings whose hashes are all the same, as their word 2 undoes word 1.
-fn colliding(count: usize) -> Vec<String> {
-    let mix = |word: u64| {
-        let wide = u128::from(word ^ 0xA076_1D64_78BD_642F) * 0xE703_7ED1_A0B4_28DB;
-        (wide as u64) ^ ((wide >> 64) as u64)
-    };
-    let words = (0u64..).filter_map(|i| {
-        let first = (0..8).fold(0, |word, place| word << 8 | (0x30 + i / 10u64.pow(place) % 10));
-        let second = mix(16u64.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ first) ^ 0xA076_1D64_78BD_642F;
-        String::from_utf8([first.to_le_bytes(), second.to_le_bytes()].concat()).ok()
-    });
-    words.take(count).collect()
-}
-
-fn nested<'h>(h: &'h Heap, depth: usize, level: impl Fn(&'h Heap, Value<'h>) -> Res<Value<'h>>) -> Res<Value<'h>> {
-    (0..depth).try_fold(Value::Int(1), |v, _| level(h, v))
-}
-
 fn worst_values() -> Arc<Grant> {
     let grant = Grant::build(usize::MAX, |h, b| {
         b.data("text", h.str(&"a".repeat(4_000_000))?);
@@ -100,7 +83,7 @@ fn worst_values() -> Arc<Grant> {
         b.data("shared", nested(h, 30, |h, v| h.vector(&[v, v]))?);
         b.data("map", h.map((0..20_000).map(|i| (Value::Int(i), Value::Int(i))).collect::<Vec<_>>().into_iter())?);
         b.data("set", h.set((0..20_000).map(Value::Int).collect::<Vec<_>>().into_iter())?);
-        let keys = colliding(500).iter().map(|k| Ok((h.str(k)?, Value::Nil))).collect::<Res<Vec<_>>>()?;
+        let keys = colliding().take(500).map(|k| Ok((h.str(&k)?, Value::Nil))).collect::<Res<Vec<_>>>()?;
         b.data("colliding", h.map(keys.into_iter())?);
         Ok::<(), Fault>(())
     });

@@ -57,43 +57,33 @@ impl Builder {
     pub fn requiring_none(self) -> Self {
         self.requiring_nothing()
     }
-
-    /// Does without a layer. Without the kill at the deadline there is one half a second later: tests must end.
-    #[must_use]
-    pub fn without(mut self, layer: Layer) -> Self {
-        self.off.push(layer);
-        if layer == Layer::WallKill {
-            self.late = Duration::from_millis(500);
-        }
-        self
-    }
-
-    /// Makes a layer fail as if the system did not give it.
-    #[must_use]
-    pub fn failing_at(mut self, layer: Layer) -> Self {
-        self.fail_at = Some(layer);
-        self
-    }
 }
 
-impl Bounds {
-    /// Does without a layer. Without the kill at the deadline there is one half a second later: tests must end.
-    #[must_use]
-    pub fn without(mut self, layer: Layer) -> Self {
-        self.off.push(layer);
-        if layer == Layer::WallKill {
-            self.late = Duration::from_millis(500);
-        }
-        self
-    }
+/// Layers are taken away from sandboxes and from calls of closures alike.
+macro_rules! impair {
+    ($($of:ty),*) => {
+        $(impl $of {
+            /// Does without a layer. Without the kill at the deadline there is one half a second later: tests must end.
+            #[must_use]
+            pub fn without(mut self, layer: Layer) -> Self {
+                self.off.push(layer);
+                if layer == Layer::WallKill {
+                    self.late = Duration::from_millis(500);
+                }
+                self
+            }
 
-    /// Makes a layer fail as if the system did not give it.
-    #[must_use]
-    pub fn failing_at(mut self, layer: Layer) -> Self {
-        self.fail_at = Some(layer);
-        self
-    }
+            /// Makes a layer fail as if the system did not give it.
+            #[must_use]
+            pub fn failing_at(mut self, layer: Layer) -> Self {
+                self.fail_at = Some(layer);
+                self
+            }
+        })*
+    };
 }
+
+impair!(Builder, Bounds);
 
 impl Sandbox {
     /// Runs a payload in the place of a program. Returns the outcome, and how late the signal to kill was.
