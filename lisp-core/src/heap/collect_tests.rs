@@ -48,7 +48,10 @@ fn grow<'h>(h: &'h Heap, random: &mut Random, all: &[Value<'h>]) -> Value<'h> {
         (0..=2, Value::Map(m)) => h.assoc(m, Value::Int(random.below(60) as i64), pick(random)).map(Value::Map),
         (3, _) => h.str(&"text ".repeat(random.below(if seldom { 200 } else { 4 }))),
         (4, _) => h.map(
-            (0..random.below(50)).map(|i| (Value::Int(i as i64), all[i % all.len()])).collect::<Vec<_>>().into_iter(),
+            (0..random.below(if cfg!(miri) { 20 } else { 50 }))
+                .map(|i| (Value::Int(i as i64), all[i % all.len()]))
+                .collect::<Vec<_>>()
+                .into_iter(),
         ),
         (5, _) => h.composed(crate::heap::Compose::Comp, &items),
         (6, _) => Ok(Value::Int(random.below(1_000) as i64)),
@@ -110,7 +113,8 @@ fn graph<'h>(h: &'h Heap, roots: &[Value<'h>]) -> Vec<String> {
 
 #[test]
 fn random_graphs_are_the_same_afterwards() {
-    for seed in 0..60 {
+    let (seeds, steps) = if cfg!(miri) { (2, 10) } else { (60, 120) };
+    for seed in 0..seeds {
         let mut random = Random(seed);
         let mut store: Store<Roots> = Store::new(Box::new(Heap::new(1, usize::MAX)), Vec::new());
         for round in 0..4 {
@@ -118,7 +122,7 @@ fn random_graphs_are_the_same_afterwards() {
             let before = store.enter(|h, roots, _| {
                 let mut all = std::mem::take(roots);
                 all.push(Value::Int(round));
-                for _ in 0..120 {
+                for _ in 0..steps {
                     let value = grow(h, &mut random, &all);
                     all.push(value);
                 }
@@ -204,7 +208,7 @@ fn live_after(build: impl for<'h> FnOnce(&'h Heap) -> Vec<Value<'h>>) -> usize {
 /// tree's versions, the cells of a vector's views, the text of a keyword.
 #[test]
 fn what_is_shared_is_copied_once() {
-    const MANY: i64 = 1_000;
+    const MANY: i64 = if cfg!(miri) { 200 } else { 1_000 };
     let of_a_shape = |count: i64| {
         live_after(|h| {
             let keys: Vec<_> = (0..8).map(|k| (Value::Int(k), Value::Nil)).collect();
