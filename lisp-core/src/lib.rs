@@ -24,6 +24,7 @@ pub mod error;
 #[allow(unsafe_code, reason = "arenas, values and compaction: the one room for it")]
 pub mod heap;
 pub mod json;
+pub mod library;
 mod meter;
 mod natives;
 pub mod regex;

@@ -5,8 +5,8 @@
 mod calls;
 
 use calls::{ATTEMPTS, LARGE, calls, no_time, report, settings, values};
-use lisp_core::builtins::all;
 use lisp_core::compile::Program;
+use lisp_core::library::all;
 use lisp_core::syntax::ReadLimits;
 use lisp_core::vm::{Grant, Machine, Settings, Step};
 use std::sync::Arc;

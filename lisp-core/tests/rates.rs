@@ -9,10 +9,11 @@ mod extremes;
 mod workers;
 
 use extremes::{colliding, nested};
-use lisp_core::builtins::{Builtin, MANY, all};
+use lisp_core::builtins::{Builtin, MANY};
 use lisp_core::compile::Program;
 use lisp_core::error::Reason;
 use lisp_core::heap::{Heap, Res, Value};
+use lisp_core::library::all;
 use lisp_core::syntax::ReadLimits;
 use lisp_core::vm::{Ending, Grant, Machine, Settings};
 use num_bigint::BigInt;

@@ -1,7 +1,7 @@
 //! Programs made of the language's own parts: special forms, the built-ins of the real table, and literals.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use lisp_core::builtins;
+use lisp_core::library;
 
 /// Special forms, with what stands in them; `$` is a form.
 const FORMS: &[&str] = &[
@@ -94,7 +94,7 @@ fn form(u: &mut Unstructured<'_>, text: &mut String, depth: usize) -> Result<()>
 
 /// A call of a built-in, mostly with as many arguments as it takes.
 fn call(u: &mut Unstructured<'_>, text: &mut String, depth: usize) -> Result<()> {
-    let row = u.choose(builtins::all())?;
+    let row = u.choose(library::all())?;
     text.push('(');
     text.push_str(row.name);
     text.push(' ');

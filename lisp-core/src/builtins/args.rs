@@ -97,3 +97,17 @@ fn seq_slow<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h [Value<'h>]> {
         other => Err(type_error(name, "a collection", other)),
     }
 }
+
+/// An argument that must be a function. A map is none here: it is a value in most such calls, by mistake.
+pub(crate) fn function<'h>(name: &str, f: Value<'h>) -> Res<Value<'h>> {
+    match f {
+        Value::Map(_) => Err(not_function(name, f, "wrap the look-up: #(get m %)")),
+        f if f.is_callable() => Ok(f),
+        other => Err(not_function(name, other, "a function, a keyword or a set comes first")),
+    }
+}
+
+#[cold]
+pub(crate) fn not_function(name: &str, f: Value<'_>, hint: &str) -> Fault {
+    Error::new(Reason::TypeError, format!("{name} expects a function, got {}", describe(f))).hint(hint).into()
+}

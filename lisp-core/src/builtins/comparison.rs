@@ -149,31 +149,38 @@ fn compare<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Comparison.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::direct("=", 1, MANY, "(= x y ...)", equal).lowered(Lowering::Compare(Cmp::Eq)).aliases(&["=="]).doc(
-        "Are all values equal? Numbers by value, so 1 equals 1.0; NaN equals nothing.",
-        &[
-            ("(= 1 1)", "true"),
-            ("(= 1 1.0)", "true"),
-            ("(= [1 {:a 2}] [1 {:a 2}])", "true"),
-            ("(= :a \"a\")", "false"),
-            ("(=)", "!arity_error"),
-        ],
-    ),
-    Builtin::direct("not=", 1, MANY, "(not= x y ...)", not_equal).doc(
+    Builtin::direct("=", 1, MANY, "(= x y ...)", equal)
+        .shown_as_fn()
+        .lowered(Lowering::Compare(Cmp::Eq))
+        .aliases(&["=="])
+        .doc(
+            "Are all values equal? Numbers by value, so 1 equals 1.0; NaN equals nothing.",
+            &[
+                ("(= 1 1)", "true"),
+                ("(= 1 1.0)", "true"),
+                ("(= [1 {:a 2}] [1 {:a 2}])", "true"),
+                ("(= :a \"a\")", "false"),
+                ("(=)", "!arity_error"),
+            ],
+        ),
+    Builtin::direct("not=", 1, MANY, "(not= x y ...)", not_equal).shown_as_fn().doc(
         "Is one value different from the first?",
         &[("(not= 1 2)", "true"), ("(not= 1 1.0)", "false"), ("(not=)", "!arity_error")],
     ),
-    Builtin::direct("<", 1, MANY, "(< x y ...)", less_chain).lowered(Lowering::Compare(Cmp::Lt)).doc(
+    Builtin::direct("<", 1, MANY, "(< x y ...)", less_chain).shown_as_fn().lowered(Lowering::Compare(Cmp::Lt)).doc(
         "Do the numbers increase?",
         &[("(< 1 2 3)", "true"), ("(< 1 3 2)", "false"), ("(< ##NaN 0)", "false"), ("(< 1 nil)", "!type_error")],
     ),
     Builtin::direct("<=", 1, MANY, "(<= x y ...)", less_eq_chain)
+        .shown_as_fn()
         .lowered(Lowering::Compare(Cmp::Le))
         .doc("Do the numbers never decrease?", &[("(<= 1 1 2)", "true"), ("(<= nil nil)", "!type_error")]),
     Builtin::direct(">", 1, MANY, "(> x y ...)", greater_chain)
+        .shown_as_fn()
         .lowered(Lowering::Compare(Cmp::Gt))
         .doc("Do the numbers decrease?", &[("(> 3 2 1)", "true"), ("(> \"b\" \"a\")", "!type_error")]),
     Builtin::direct(">=", 1, MANY, "(>= x y ...)", greater_eq_chain)
+        .shown_as_fn()
         .lowered(Lowering::Compare(Cmp::Ge))
         .doc("Do the numbers never increase?", &[("(>= 3 3 1)", "true"), ("(>= :b :a)", "!type_error")]),
     Builtin::direct("compare", 2, 2, "(compare x y)", compare).doc(

@@ -11,18 +11,19 @@ use crate::text::describe;
 use crate::text::{number, to_str};
 
 /// The rows of this area.
-pub(super) const TABLE: &[Builtin] = &[Builtin::direct("format", 1, MANY, "(format text & values)", format).doc(
-    "The text with %s, %d, %f, %e, %x, %o replaced by the values; %% is a percent sign. Width, precision and the \
+pub(super) const TABLE: &[Builtin] =
+    &[Builtin::direct("format", 1, MANY, "(format text & values)", format).shown_as_fn().doc(
+        "The text with %s, %d, %f, %e, %x, %o replaced by the values; %% is a percent sign. Width, precision and the \
      flags - and 0 are understood.",
-    &[
-        ("(format \"%s has %d items\" \"cart\" 3)", "\"cart has 3 items\""),
-        ("(format \"%05.2f|%-4s|%04x\" 3.1 \"x\" 15)", "\"03.10|x   |000f\""),
-        ("(format \"%.2e\" 1500.0)", "\"1.50e+03\""),
-        ("(format \"100%%\")", "\"100%\""),
-        ("(format \"%d\" \"x\")", "!runtime_error"),
-        ("(format nil)", "!type_error"),
-    ],
-)];
+        &[
+            ("(format \"%s has %d items\" \"cart\" 3)", "\"cart has 3 items\""),
+            ("(format \"%05.2f|%-4s|%04x\" 3.1 \"x\" 15)", "\"03.10|x   |000f\""),
+            ("(format \"%.2e\" 1500.0)", "\"1.50e+03\""),
+            ("(format \"100%%\")", "\"100%\""),
+            ("(format \"%d\" \"x\")", "!runtime_error"),
+            ("(format nil)", "!type_error"),
+        ],
+    )];
 
 /// The widest field, in characters.
 const WIDTH: u64 = 1_000_000;

@@ -28,17 +28,52 @@ pub(super) const INSTANT: &str = "java.time.Instant";
 pub(super) const DURATION: &str = "java.time.Duration";
 pub(super) const DATE: &str = "java.util.Date";
 
-/// The constants, by short name.
-const CONSTANTS: &[(&str, f64)] = &[
-    ("Double/POSITIVE_INFINITY", f64::INFINITY),
-    ("Double/NEGATIVE_INFINITY", f64::NEG_INFINITY),
-    ("Double/NaN", f64::NAN),
+/// A constant.
+pub struct Constant {
+    /// Its short name.
+    pub name: &'static str,
+    /// What it is.
+    pub doc: &'static str,
+    /// Programs and what they return.
+    pub examples: &'static [(&'static str, &'static str)],
+    value: f64,
+}
+
+const fn constant_row(
+    name: &'static str,
+    value: f64,
+    doc: &'static str,
+    examples: &'static [(&'static str, &'static str)],
+) -> Constant {
+    Constant { name, doc, examples, value }
+}
+
+/// The constants.
+pub const CONSTANTS: &[Constant] = &[
+    constant_row(
+        "Double/POSITIVE_INFINITY",
+        f64::INFINITY,
+        "More than every number, ##Inf.",
+        &[("(< 1e300 Double/POSITIVE_INFINITY)", "true")],
+    ),
+    constant_row(
+        "Double/NEGATIVE_INFINITY",
+        f64::NEG_INFINITY,
+        "Less than every number, ##-Inf.",
+        &[("(> -1e300 Double/NEGATIVE_INFINITY)", "true")],
+    ),
+    constant_row(
+        "Double/NaN",
+        f64::NAN,
+        "What is not a number, ##NaN; equal to nothing.",
+        &[("(NaN? Double/NaN)", "true")],
+    ),
 ];
 
 /// The value of a Java constant: `Double/NaN`, also with its full name.
 pub(crate) fn constant(name: &str) -> Option<Value<'static>> {
     let name = name.strip_prefix("java.lang.").unwrap_or(name);
-    CONSTANTS.iter().find(|c| c.0 == name).map(|c| Value::Float(c.1))
+    CONSTANTS.iter().find(|constant| constant.name == name).map(|constant| Value::Float(constant.value))
 }
 
 /// The error for a name that looks like Java and is not one of the built-ins or constants; `None` for other names.
@@ -72,8 +107,9 @@ pub(crate) fn unsupported(name: &str) -> Option<Error> {
 
 /// The names of the rows and constants that pass, with commas between.
 fn names(wanted: impl Fn(&str) -> bool) -> String {
-    let rows = super::all().iter().filter(|row| row.namespace == "java").map(|row| row.name);
-    let found: Vec<&str> = rows.chain(CONSTANTS.iter().map(|c| c.0)).filter(|&name| wanted(name)).collect();
+    let rows = super::FIRST_ORDER.iter().filter(|row| row.namespace == "java").map(|row| row.name);
+    let found: Vec<&str> =
+        rows.chain(CONSTANTS.iter().map(|constant| constant.name)).filter(|&name| wanted(name)).collect();
     found.join(", ")
 }
 

@@ -453,7 +453,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(contains? \"abc\" \"a\")", "!type_error"),
         ],
     ),
-    Builtin::direct("assoc", 1, MANY, "(assoc coll key value ...)", assoc).doc(
+    Builtin::direct("assoc", 1, MANY, "(assoc coll key value ...)", assoc).shown_as_fn().doc(
         "The map or vector with other values at keys; a vector may grow by one at its end.",
         &[
             ("(assoc {:a 1} :b 2)", "{:a 1 :b 2}"),
@@ -471,11 +471,11 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(assoc-in {:a 1} [:a :b] 2)", "!runtime_error"),
         ],
     ),
-    Builtin::direct("dissoc", 1, MANY, "(dissoc m key ...)", dissoc).doc(
+    Builtin::direct("dissoc", 1, MANY, "(dissoc m key ...)", dissoc).shown_as_fn().doc(
         "The map without keys.",
         &[("(dissoc {:a 1 :b 2} :b)", "{:a 1}"), ("(dissoc {:a 1} :x)", "{:a 1}"), ("(dissoc [1] 0)", "!type_error")],
     ),
-    Builtin::direct("merge", 0, MANY, "(merge m ...)", merge).doc(
+    Builtin::direct("merge", 0, MANY, "(merge m ...)", merge).shown_as_fn().doc(
         "All entries of maps in one; later maps win. nil counts as empty.",
         &[
             ("(merge {:a 1} {:b 2} {:a 3})", "{:a 3 :b 2}"),
@@ -508,10 +508,13 @@ pub(super) const TABLE: &[Builtin] = &[
         .doc("The key of a map entry.", &[("(key [:a 1])", ":a"), ("(key [1 2 3])", "!type_error")]),
     Builtin::direct("val", 1, 1, "(val entry)", val)
         .doc("The value of a map entry.", &[("(val [:a 1])", "1"), ("(val :a)", "!type_error")]),
-    Builtin::direct("hash-map", 0, MANY, "(hash-map key value ...)", hash_map).aliases(&["array-map"]).doc(
-        "A map of keys and values.",
-        &[("(hash-map :a 1 :b 2)", "{:a 1 :b 2}"), ("(hash-map :a)", "!arity_error")],
-    ),
+    Builtin::direct("hash-map", 0, MANY, "(hash-map key value ...)", hash_map)
+        .shown_as_fn()
+        .aliases(&["array-map"])
+        .doc(
+            "A map of keys and values.",
+            &[("(hash-map :a 1 :b 2)", "{:a 1 :b 2}"), ("(hash-map :a)", "!arity_error")],
+        ),
     Builtin::direct("zipmap", 2, 2, "(zipmap keys vals)", zipmap).doc(
         "A map of keys with the values at the same places; as long as the shorter of the two.",
         &[("(zipmap [:a :b] [1 2 3])", "{:a 1 :b 2}"), ("(zipmap 5 [1])", "!type_error")],

@@ -1,47 +1,42 @@
 //! Built-in functions: one row each, in one table per area. From the rows come name resolution, arity errors, `doc`,
-//! "did you mean", completion and the example tests.
+//! "did you mean", completion and the example tests. The tables here are of the functions that call no others; the room
+//! `library` has all.
 
-pub use crate::code::BuiltinId;
-
-use crate::Table;
-use crate::code::Cmp;
+use crate::code::{BuiltinId, Cmp};
 use crate::context::Ctx;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Res, Value};
 use crate::stack::Start;
-use std::sync::LazyLock;
 
 pub(crate) mod args;
 pub(crate) mod bits;
 pub(crate) mod comparison;
+mod composed;
 mod describe;
-mod introspect;
-pub(crate) mod java;
+mod format;
+pub mod java;
 mod java_math;
 mod java_parse;
 mod java_text;
 pub(crate) mod java_time;
 mod json;
+pub(crate) mod long_division;
 pub(crate) mod maps;
 pub(crate) mod math;
 pub(crate) mod numbers;
+mod parse;
 pub(crate) mod predicates;
+mod preview;
 mod print;
-pub(crate) use print::text_of;
+pub(crate) mod regex;
+mod rows;
 pub(crate) mod seqs;
 pub(crate) mod sets;
 pub(crate) mod slices;
-pub mod special;
-mod unknown;
-
-pub(crate) use unknown::unknown_name;
-pub use unknown::{near_names, repair};
-mod format;
-pub(crate) mod long_division;
-mod parse;
-mod preview;
-pub(crate) mod regex;
 pub(crate) mod strings;
+
+pub(crate) use print::text_of;
+pub(crate) use rows::{Rows, concat, count, namespace_of};
 
 /// A first-order function. It must allocate everything before its first visible effect: when it fails with
 /// [`Fault::Collect`] or [`Fault::Pause`] it is run again from the start.
@@ -106,6 +101,8 @@ pub struct Builtin {
     pub(crate) imp: Imp,
     /// What the compiler makes of a call.
     pub(crate) lowering: Lowering,
+    /// It shows as `#fn[...]`, as what is composed of functions does.
+    pub(crate) shows_as_fn: bool,
 }
 
 /// No upper limit to the number of arguments.
@@ -115,7 +112,19 @@ impl Builtin {
     /// A row in the core namespace; the other fields have setters.
     const fn row(name: &'static str, min: u8, max: u8, usage: &'static str, imp: Imp) -> Self {
         let (aliases, namespace, doc, examples) = (&[], "", "", &[]);
-        Builtin { name, aliases, namespace, min, max, usage, doc, examples, imp, lowering: Lowering::Call }
+        Builtin {
+            name,
+            aliases,
+            namespace,
+            min,
+            max,
+            usage,
+            doc,
+            examples,
+            imp,
+            lowering: Lowering::Call,
+            shows_as_fn: false,
+        }
     }
 
     /// A row for a function in Rust that calls no other.
@@ -137,6 +146,13 @@ impl Builtin {
     #[must_use]
     pub(crate) const fn lowered(mut self, lowering: Lowering) -> Self {
         self.lowering = lowering;
+        self
+    }
+
+    /// It shows as `#fn[...]`: functions that take any number of values do.
+    #[must_use]
+    pub(crate) const fn shown_as_fn(mut self) -> Self {
+        self.shows_as_fn = true;
         self
     }
 
@@ -182,9 +198,9 @@ impl Builtin {
     }
 }
 
-/// All built-ins, area by area, each with its title.
-const AREAS: &[(&str, &[Builtin])] = &[
-    ("Functions that call functions", crate::natives::TABLE),
+/// The functions that call no others, area by area, each with its title.
+pub(crate) const AREAS: &[(&str, &[Builtin])] = &[
+    ("Functions made of functions", composed::TABLE),
     ("Comparison", comparison::TABLE),
     ("Numbers", numbers::TABLE),
     ("Maps", maps::TABLE),
@@ -205,19 +221,40 @@ const AREAS: &[(&str, &[Builtin])] = &[
     ("Formatting", format::TABLE),
     ("Regular expressions", regex::TABLE),
     ("Parsing", parse::TABLE),
-    ("Help", introspect::TABLE),
 ];
 
-/// The number of the built-in of this name, found when the interpreter is compiled.
-pub(crate) const fn id_of(name: &str) -> BuiltinId {
-    let (mut area, mut row, mut id) = (0, 0, 0);
+/// Their rows. They have the lowest numbers.
+pub(crate) static FIRST_ORDER: [Builtin; count(TABLES)] = concat(TABLES);
+
+const TABLES: &[&[Builtin]] = &{
+    let mut tables: [&[Builtin]; AREAS.len()] = [&[]; AREAS.len()];
+    let mut area = 0;
     while area < AREAS.len() {
-        let rows = AREAS[area].1;
-        if row == rows.len() {
-            (area, row) = (area + 1, 0);
+        tables[area] = AREAS[area].1;
+        area += 1;
+    }
+    tables
+};
+
+/// What one of them does with this many arguments; `None` for another function, and for a number that it does not take.
+#[inline]
+pub(crate) fn first_order(id: BuiltinId, argc: usize) -> Option<DirectImp> {
+    let row = FIRST_ORDER.get(id.0 as usize).filter(|row| row.takes(argc))?;
+    match row.imp {
+        Imp::Direct(imp) => Some(imp),
+        _ => None,
+    }
+}
+
+/// The number of one of them, found by its name when the interpreter is compiled.
+pub(crate) const fn id_of(name: &str) -> BuiltinId {
+    let (mut table, mut row, mut id) = (0, 0, 0);
+    while table < TABLES.len() {
+        if row == TABLES[table].len() {
+            (table, row) = (table + 1, 0);
             continue;
         }
-        if same(rows[row].name.as_bytes(), name.as_bytes()) {
+        if same(TABLES[table][row].name.as_bytes(), name.as_bytes()) {
             return BuiltinId(id);
         }
         (row, id) = (row + 1, id + 1);
@@ -234,71 +271,4 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
         i += 1;
     }
     i == a.len()
-}
-
-struct Index {
-    rows: Vec<&'static Builtin>,
-    by_name: Table<&'static str, BuiltinId>,
-}
-
-static INDEX: LazyLock<Index> = LazyLock::new(|| {
-    let rows: Vec<&'static Builtin> = AREAS.iter().flat_map(|(_, area)| area.iter()).collect();
-    let mut by_name = Table::default();
-    for (i, row) in (0..u16::MAX).zip(&rows) {
-        let id = BuiltinId(i);
-        for &name in std::iter::once(&row.name).chain(row.aliases) {
-            let other = by_name.insert(name, id);
-            debug_assert!(other.is_none(), "two built-ins are called {name}");
-        }
-    }
-    Index { rows, by_name }
-});
-
-/// All built-ins in the order of their ids.
-pub fn all() -> &'static [&'static Builtin] {
-    &INDEX.rows
-}
-
-/// The built-ins by area: a title and its rows.
-pub fn areas() -> &'static [(&'static str, &'static [Builtin])] {
-    AREAS
-}
-
-/// Namespaces of Clojure and the rows' name for them; the core's is empty.
-const NAMESPACES: &[(&str, &str)] = &[
-    ("clojure.core", ""),
-    ("core", ""),
-    ("clojure.string", "clojure.string"),
-    ("str", "clojure.string"),
-    ("string", "clojure.string"),
-    ("clojure.set", "clojure.set"),
-    ("set", "clojure.set"),
-    ("clojure.walk", "clojure.walk"),
-    ("walk", "clojure.walk"),
-    ("regex", "regex"),
-];
-
-/// The rows' name for a namespace of Clojure.
-pub(crate) fn home(namespace: &str) -> Option<&'static str> {
-    NAMESPACES.iter().find(|(name, _)| *name == namespace).map(|found| found.1)
-}
-
-impl BuiltinId {
-    /// The built-in with this name, core or alias.
-    pub fn by_name(name: &str) -> Option<BuiltinId> {
-        INDEX.by_name.get(name).copied()
-    }
-
-    /// The built-in with this name in a namespace of Clojure: `join` in `clojure.string` or `str`.
-    pub fn in_namespace(namespace: &str, name: &str) -> Option<BuiltinId> {
-        let id = Self::by_name(name)?;
-        let home = home(namespace)?;
-        (home.is_empty() || id.row().namespace == home).then_some(id)
-    }
-
-    /// Its row.
-    #[inline]
-    pub fn row(self) -> &'static Builtin {
-        INDEX.rows[self.0 as usize]
-    }
 }

@@ -1,6 +1,6 @@
 //! Functions that make text of values.
 
-use super::{Builtin, BuiltinId, MANY};
+use super::{Builtin, MANY};
 use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{Res, TextBuf, Value};
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 /// The rows of this area.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::direct("pr-str", 0, MANY, "(pr-str & values)", pr_str_native).doc(
+    Builtin::direct("pr-str", 0, MANY, "(pr-str & values)", pr_str_native).shown_as_fn().doc(
         "The values as text that can be read back, with spaces between them.",
         &[
             ("(pr-str \"z\" {:b {:c 2}} 1)", "\"\\\"z\\\" {:b {:c 2}} 1\""),
@@ -17,7 +17,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(pr-str [1 2.5 nil :k])", "\"[1 2.5 nil :k]\""),
         ],
     ),
-    Builtin::direct("str", 0, MANY, "(str & values)", str_native).doc(
+    Builtin::direct("str", 0, MANY, "(str & values)", str_native).shown_as_fn().doc(
         "The values' texts, one after the other; nil is empty.",
         &[
             ("(str \"a\" 1 nil :b)", "\"a1:b\""),
@@ -29,32 +29,8 @@ pub(super) const TABLE: &[Builtin] = &[
         .doc("Prints a line: the values with spaces between them. Answers nil.", &[("(println \"a\" 1 :b)", "nil")]),
 ];
 
-/// Functions that take any number of values show as `#fn[...]`, as what is composed of functions does.
-const SHOWN_AS_FN: &[&str] = &[
-    "str",
-    "pr-str",
-    "format",
-    "=",
-    "==",
-    "not=",
-    "<",
-    ">",
-    "<=",
-    ">=",
-    "vector",
-    "list",
-    "hash-map",
-    "hash-set",
-    "assoc",
-    "dissoc",
-    "merge",
-    "update",
-    "update-in",
-];
-
 /// How a built-in function shows as text.
-pub(crate) fn text_of(id: BuiltinId) -> Cow<'static, str> {
-    let row = id.row();
+pub(crate) fn text_of(row: &Builtin) -> Cow<'static, str> {
     if row.namespace == "java"
         && let Some((class, member)) = row.name.split_once('/')
     {
@@ -65,7 +41,7 @@ pub(crate) fn text_of(id: BuiltinId) -> Cow<'static, str> {
         };
         return format!("#java[{package}{class}/{member}]").into();
     }
-    if SHOWN_AS_FN.contains(&row.name) { "#fn[...]" } else { "#<builtin>" }.into()
+    if row.shows_as_fn { "#fn[...]" } else { "#<builtin>" }.into()
 }
 
 fn pr_str_native<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

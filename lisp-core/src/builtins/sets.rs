@@ -130,6 +130,7 @@ pub(super) const TABLE: &[Builtin] = &[
         .namespace("clojure.set")
         .doc("The set of a vector's elements.", &[("(set [1 2 1])", "#{1 2}"), ("(set nil)", "!type_error")]),
     Builtin::direct("hash-set", 0, MANY, "(hash-set x ...)", hash_set)
+        .shown_as_fn()
         .doc("A set of values.", &[("(hash-set 1 2 1)", "#{1 2}"), ("(hash-set)", "#{}")]),
     Builtin::direct("disj", 1, MANY, "(disj set x ...)", disj).doc(
         "The set without members.",
@@ -167,6 +168,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("vector", 0, MANY, "(vector x ...)", vector)
+        .shown_as_fn()
         .aliases(&["list"])
         .doc("A vector of values.", &[("(vector 1 2)", "[1 2]"), ("(list)", "[]")]),
 ];

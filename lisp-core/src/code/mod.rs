@@ -8,7 +8,7 @@ pub(crate) use bytecode::Bytecode;
 pub(crate) use instr::{ArithName, Cmp, Instr};
 pub(crate) use proto::Proto;
 
-/// The number of a built-in function: its place in the table of them all, which `builtins` holds.
+/// The number of a built-in function: its place in the table of them all, which `library` holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BuiltinId(pub(crate) u16);
 

@@ -3,7 +3,7 @@
 
 use super::constants::Pool;
 use super::core::{Bind, Clause, Constant, FnNode, Kind, Node, Prim, Var};
-use crate::builtins::Lowering;
+use crate::builtins::{Lowering, Rows};
 use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Instr, Proto};
 use crate::error::{Error, Reason, Span};
 use crate::heap::{Frozen, SMALL};
@@ -37,9 +37,9 @@ pub(super) struct Code {
     pub(super) constants: Frozen,
 }
 
-pub(super) fn generate(body: Node, vars: usize, interrupt: &Interrupt<'_>) -> Res<Code> {
+pub(super) fn generate(body: Node, vars: usize, rows: &Rows, interrupt: &Interrupt<'_>) -> Res<Code> {
     let places = vec![Location::Unassigned; vars];
-    let mut generator = Generator { protos: Vec::new(), pool: Pool::default(), places, interrupt };
+    let mut generator = Generator { protos: Vec::new(), pool: Pool::default(), places, rows, interrupt };
     let main = FnNode {
         name: None,
         display: "".into(),
@@ -66,6 +66,7 @@ struct Generator<'p> {
     protos: Vec<Proto>,
     pool: Pool,
     places: Vec<Location>,
+    rows: &'p Rows,
     interrupt: &'p Interrupt<'p>,
 }
 
@@ -345,8 +346,8 @@ impl<'u, 'p> Function<'u, 'p> {
         const NEAR_TEXT: u32 = 4_000;
         let near = test.span.end.saturating_sub(test.span.start) < NEAR_TEXT;
         let at = match test.kind {
-            Kind::CallBuiltin(id, args) if near && args.len() == 2 && comparison(id).is_some() => {
-                let op = comparison(id).unwrap_or(Cmp::Eq);
+            Kind::CallBuiltin(id, args) if near && args.len() == 2 && self.comparison(id).is_some() => {
+                let op = self.comparison(id).unwrap_or(Cmp::Eq);
                 match small_int(&args[1]) {
                     Some(imm) => {
                         let a = self.first(args)?;
@@ -358,7 +359,7 @@ impl<'u, 'p> Function<'u, 'p> {
                     }
                 }
             }
-            Kind::CallBuiltin(id, args) if args.len() == 1 && id.row().lowering == Lowering::Not => {
+            Kind::CallBuiltin(id, args) if args.len() == 1 && self.lowering(id) == Lowering::Not => {
                 let src = self.first(args)?;
                 self.emit(Instr::JumpTrue { src, off: 0 }, span)
             }
@@ -505,10 +506,22 @@ impl<'u, 'p> Function<'u, 'p> {
         Ok(())
     }
 
+    /// The comparison that a built-in is, when there is an instruction for it.
+    fn comparison(&self, id: BuiltinId) -> Option<Cmp> {
+        match self.lowering(id) {
+            Lowering::Compare(op) => Some(op),
+            _ => None,
+        }
+    }
+
+    fn lowering(&self, id: BuiltinId) -> Lowering {
+        self.generator.rows.row(id).lowering
+    }
+
     fn call_builtin(&mut self, id: BuiltinId, args: Vec<Node>, span: Span, dst: Reg) -> Res<()> {
-        let lowering = id.row().lowering;
+        let lowering = self.lowering(id);
         if args.len() == 2
-            && let Some(op) = comparison(id)
+            && let Some(op) = self.comparison(id)
         {
             let instr = match small_int(&args[1]) {
                 Some(imm) => Instr::CompareInt { op, dst, a: self.first(args)?, imm },
@@ -681,14 +694,6 @@ impl<'u, 'p> Function<'u, 'p> {
         }
         self.emit(if collects { Instr::Finish { dst, builder } } else { Instr::Nil { dst } }, span);
         Ok(())
-    }
-}
-
-/// The comparison that a built-in is, when there is an instruction for it.
-fn comparison(id: BuiltinId) -> Option<Cmp> {
-    match id.row().lowering {
-        Lowering::Compare(op) => Some(op),
-        _ => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The core forms: what the analyzer makes of source forms. Names are resolved, patterns taken apart, macros gone.
 
-use crate::builtins::BuiltinId;
+use crate::code::BuiltinId;
 use crate::error::Span;
 use num_bigint::BigInt;
 

@@ -2,6 +2,7 @@
 
 use super::analyze::{self, Free};
 use super::codegen;
+use crate::builtins::Rows;
 use crate::code::{Instr, Proto};
 use crate::error::{Error, Span};
 use crate::stack::Compiled;
@@ -20,42 +21,19 @@ pub struct Program {
 }
 
 impl Program {
-    /// Reads, analyzes and compiles a program.
-    ///
-    /// # Errors
-    /// `parse_error`, `program_too_large`, `symbol_limit_exceeded`, or any error of form, with the place in the text.
-    pub fn compile(source: &str, limits: &ReadLimits) -> Result<Program, Error> {
-        Self::build(source, limits, &[], false, &Interrupt::never())
-    }
-
-    /// Compiles as [`Program::compile`] does, unless `stop` returns true: it is asked about every tenth of a millisecond.
-    ///
-    /// # Errors
-    /// Those of [`Program::compile`], and `timeout`.
-    pub fn compile_unless(source: &str, limits: &ReadLimits, stop: &dyn Fn() -> bool) -> Result<Program, Error> {
-        Self::build(source, limits, &[], false, &Interrupt::new(stop))
-    }
-
-    /// Compiles the same text again for a run whose memory defines names that built-ins have.
-    pub(crate) fn shadowed_by(&self, names: &[Box<str>], stop: &dyn Fn() -> bool) -> Result<Program, Error> {
-        Self::build(&self.source, &self.limits, names, false, &Interrupt::new(stop))
-    }
-
-    /// Compiles the part of the language that is written in the language.
-    pub(crate) fn compile_prelude(source: &str) -> Result<Program, Error> {
-        Self::build(source, &ReadLimits::default(), &[], true, &Interrupt::never())
-    }
-
-    fn build(
+    /// Reads, analyzes and compiles a program with the functions that there are. The names in `shadowed` are those of
+    /// built-ins that the run's memory defines.
+    pub(crate) fn build(
         source: &str,
         limits: &ReadLimits,
+        rows: &Rows,
         shadowed: &[Box<str>],
         prelude: bool,
         interrupt: &Interrupt<'_>,
     ) -> Result<Program, Error> {
         let read = syntax::read_at(source, limits, interrupt)?;
-        let analysis = analyze::analyze(read.forms, &read.names, shadowed, prelude, interrupt)?;
-        let code = codegen::generate(analysis.body, analysis.vars, interrupt)?;
+        let analysis = analyze::analyze(read.forms, &read.names, rows, shadowed, prelude, interrupt)?;
+        let code = codegen::generate(analysis.body, analysis.vars, rows, interrupt)?;
         Ok(Program {
             source: source.into(),
             limits: *limits,
@@ -69,6 +47,11 @@ impl Program {
     /// The source text.
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// How much the reader was allowed to take of it.
+    pub(crate) fn limits(&self) -> &ReadLimits {
+        &self.limits
     }
 
     /// The tools that the program names.

@@ -1,10 +1,11 @@
 //! What a function takes in the place of the function that it calls.
 
+use crate::builtins::args::{function, not_function};
 use crate::builtins::maps;
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, Res, Value};
+use crate::heap::{Res, Value};
 use crate::text::describe;
 
 /// What a function takes in the place of the function that it calls. All take functions and keywords.
@@ -43,20 +44,6 @@ impl Accepts {
             f => function(name, f).map(|_| ()),
         }
     }
-}
-
-/// An argument that must be a function. A map is none here: it is a value in most such calls, by mistake.
-pub(super) fn function<'h>(name: &str, f: Value<'h>) -> Res<Value<'h>> {
-    match f {
-        Value::Map(_) => Err(not_function(name, f, "wrap the look-up: #(get m %)")),
-        f if f.is_callable() => Ok(f),
-        other => Err(not_function(name, other, "a function, a keyword or a set comes first")),
-    }
-}
-
-#[cold]
-pub(super) fn not_function(name: &str, f: Value<'_>, hint: &str) -> Fault {
-    Error::new(Reason::TypeError, format!("{name} expects a function, got {}", describe(f))).hint(hint).into()
 }
 
 /// What `f` reads of an element, when it is no function: nil and booleans read nothing, a string is a key, a vector is a

@@ -1,6 +1,6 @@
 //! Functions that are called without a frame.
 
-use crate::builtins::{DirectImp, Imp, maps};
+use crate::builtins::{DirectImp, first_order, maps};
 use crate::context::Ctx;
 use crate::heap::{Res, Value};
 
@@ -19,10 +19,7 @@ impl<'h> DirectFn<'h> {
     pub(super) fn of(f: Value<'h>, argc: usize) -> Option<DirectFn<'h>> {
         match f {
             Value::Keyword(..) if argc == 1 => Some(DirectFn::Key(f)),
-            Value::Builtin(id) => match id.row().imp {
-                Imp::Direct(imp) if id.row().takes(argc) => Some(DirectFn::Builtin(imp)),
-                _ => None,
-            },
+            Value::Builtin(id) => first_order(id, argc).map(DirectFn::Builtin),
             _ => None,
         }
     }

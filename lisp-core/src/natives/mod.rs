@@ -25,39 +25,21 @@ mod walk;
 pub(crate) use compose::call as call_composed;
 pub(crate) use parallel::{push_worker, waiting};
 
-use crate::builtins::Builtin;
+use crate::builtins::{Builtin, concat, count};
 
-/// The rows of all these functions, and of those that make functions.
-pub(crate) const TABLE: &[Builtin] = &{
-    const TABLES: &[&[Builtin]] = &[
-        apply::TABLE,
-        mapping::TABLE,
-        predicates::TABLE,
-        grouping::TABLE,
-        reduce::TABLE,
-        sort::TABLE,
-        update::TABLE,
-        parallel::TABLE,
-        compose::TABLE,
-        walk::TABLE,
-    ];
-    const COUNT: usize = {
-        let (mut count, mut i) = (0, 0);
-        while i < TABLES.len() {
-            count += TABLES[i].len();
-            i += 1;
-        }
-        count
-    };
-    let mut rows = [TABLES[0][0]; COUNT];
-    let (mut table, mut at, mut to) = (0, 0, 0);
-    while to < COUNT {
-        if at == TABLES[table].len() {
-            (table, at) = (table + 1, 0);
-            continue;
-        }
-        rows[to] = TABLES[table][at];
-        (at, to) = (at + 1, to + 1);
-    }
-    rows
-};
+/// The rows of all these functions.
+pub(crate) const TABLE: &[Builtin] = &ROWS;
+
+const TABLES: &[&[Builtin]] = &[
+    apply::TABLE,
+    mapping::TABLE,
+    predicates::TABLE,
+    grouping::TABLE,
+    reduce::TABLE,
+    sort::TABLE,
+    update::TABLE,
+    parallel::TABLE,
+    walk::TABLE,
+];
+
+const ROWS: [Builtin; count(TABLES)] = concat(TABLES);

@@ -1,7 +1,8 @@
 //! `pmap` and `pcalls`: the frame that waits for its workers, and the frame at the bottom of a worker.
 
-use super::accepts::{Accepts, function};
+use super::accepts::Accepts;
 use super::registers::{ACC, FUNCTION, ITEMS, RESULT, collections, vector};
+use crate::builtins::args::function;
 use crate::builtins::{Builtin, MANY};
 use crate::context::Ctx;
 use crate::cost;

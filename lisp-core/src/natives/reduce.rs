@@ -1,9 +1,9 @@
 //! `reduce`, `reduce-kv`, `merge-with`: functions that combine elements, and the loop that they share.
 
-use super::accepts::function;
 use super::direct::DirectFn;
 use super::fast_return::Returned;
 use super::registers::{ACC, FUNCTION, ITEMS, RESULT, items, vector};
+use crate::builtins::args::function;
 use crate::builtins::{Builtin, MANY, args};
 use crate::context::Ctx;
 use crate::heap::{Res, Value};

@@ -4,11 +4,13 @@
 //! Registers: the result, the key function, the elements, the keys, the comparator, two rows of indexes to merge from
 //! and to, how long the runs are, and of the two under way where each begins to be unmerged and where it ends.
 
-use super::accepts::{self, function, not_function};
+use super::accepts;
 use super::direct::DirectFn;
 use super::fast_return::Returned;
 use super::registers::{FUNCTION, ITEMS, RESULT, items, vector};
-use crate::builtins::{Builtin, BuiltinId, args, comparison, id_of};
+use crate::builtins::args::{function, not_function};
+use crate::builtins::{Builtin, args, comparison, id_of};
+use crate::code::BuiltinId;
 use crate::context::Ctx;
 use crate::error::{Error, Reason};
 use crate::heap::{Res, Value, VecBuilder};

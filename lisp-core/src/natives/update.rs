@@ -1,18 +1,18 @@
 //! `update` and `update-in`: one call, then the maps around the place are made anew.
 
-use super::accepts::function;
 use super::registers::{RESULT, vector};
+use crate::builtins::args::function;
 use crate::builtins::{Builtin, MANY, args, maps};
 use crate::context::Ctx;
 use crate::heap::{Res, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::calling("update", 3, MANY, "(update m k f & args)", start_update).doc(
+    Builtin::calling("update", 3, MANY, "(update m k f & args)", start_update).shown_as_fn().doc(
         "The map with f applied to the value at a key.",
         &[("(update {:a 1} :a + 10)", "{:a 11}"), ("(update {:a 1} :a 1)", "!type_error")],
     ),
-    Builtin::calling("update-in", 3, MANY, "(update-in m path f & args)", start_update_in).doc(
+    Builtin::calling("update-in", 3, MANY, "(update-in m path f & args)", start_update_in).shown_as_fn().doc(
         "The map with f applied to the value at a path of keys.",
         &[("(update-in {:a {:b 1}} [:a :b] inc)", "{:a {:b 2}}"), ("(update-in {:a 1} [:a] 1)", "!type_error")],
     ),

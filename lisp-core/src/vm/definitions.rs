@@ -2,9 +2,9 @@
 
 use super::Grant;
 use super::machine::Machine;
-use crate::builtins::near_names;
 use crate::compile::Program;
 use crate::heap::{Heap, Value};
+use crate::library::near_names;
 
 impl Machine {
     /// Definitions of earlier turns become definitions of the machine. Data and history are looked up when a program

@@ -80,7 +80,7 @@ impl Machine {
 
     /// The program, compiled anew when the definitions give names of built-ins another meaning.
     fn shadow(&self, program: Arc<Program>, stop: &dyn Fn() -> bool) -> Result<Arc<Program>, Error> {
-        let is_builtin = |name: &str| crate::builtins::BuiltinId::by_name(name).is_some();
+        let is_builtin = |name: &str| crate::code::BuiltinId::by_name(name).is_some();
         let shadowed: Vec<Box<str>> = self.names.iter().filter(|name| is_builtin(name)).cloned().collect();
         if shadowed.is_empty() { Ok(program) } else { program.shadowed_by(&shadowed, stop).map(Arc::new) }
     }
@@ -110,7 +110,7 @@ impl Machine {
             if unset[free.global as usize] {
                 let name = &program.code().globals[free.global as usize];
                 let known = self.names.iter().map(|n| &**n);
-                return Err(crate::builtins::unknown_name(name, known).at(free.span));
+                return Err(crate::library::unknown_name(name, known).at(free.span));
             }
         }
         if self.settings.strict_data {

@@ -1,9 +1,9 @@
 //! What built-ins charge: for all of their work, before they do it, and the same whatever memory is left.
 
 use crate::calls::{ATTEMPTS, LARGE, USUAL, calls, no_time, report, settings, values};
-use lisp_core::builtins::all;
 use lisp_core::compile::Program;
 use lisp_core::heap::Value;
+use lisp_core::library::all;
 use lisp_core::syntax::ReadLimits;
 use lisp_core::vm::{Ending, Grant, Machine, Settings, Usage};
 use std::collections::BTreeSet;

@@ -1,7 +1,8 @@
 //! Every example of every built-in is run; every name of the language is there.
 
-use lisp_core::builtins::special::{CONSTANTS, SPECIAL_FORMS};
-use lisp_core::builtins::{self, BuiltinId};
+use lisp_core::builtins::java::CONSTANTS;
+use lisp_core::compile::{SPECIAL_FORMS, SpecialForm};
+use lisp_core::library::{self, BuiltinId};
 
 fn answer(source: &str) -> crate::common::Answer {
     crate::common::run(source, 10_000).0
@@ -10,7 +11,7 @@ fn answer(source: &str) -> crate::common::Answer {
 #[test]
 fn examples_answer_what_they_say() {
     let mut wrong = Vec::new();
-    for (source, want) in builtins::all().iter().flat_map(|row| row.examples) {
+    for (source, want) in library::all().iter().flat_map(|row| row.examples) {
         wrong.extend(
             crate::common::difference(&answer(source), want).map(|difference| format!("{source}\n{difference}")),
         );
@@ -20,15 +21,16 @@ fn examples_answer_what_they_say() {
 
 #[test]
 fn rows_are_complete() {
-    for row in builtins::all() {
+    for row in library::all() {
         assert!(row.doc.ends_with(['.', '?']), "{} has no line that says what it does", row.name);
         assert!(row.doc.len() <= 200, "what is said of {} is too long", row.name);
         assert!(row.usage.contains(row.name), "the usage of {} does not name it", row.name);
         assert!(row.examples.iter().any(|(_, want)| !want.starts_with('!')), "{} has no good example", row.name);
     }
-    for form in SPECIAL_FORMS.iter().chain(CONSTANTS) {
+    for form in SPECIAL_FORMS {
         assert!(form.doc.ends_with('.') && form.usage.contains(form.name), "{}", form.name);
     }
+    assert!(CONSTANTS.iter().all(|constant| constant.doc.ends_with('.')));
 }
 
 #[test]
@@ -47,7 +49,9 @@ fn special_forms_are_no_functions() {
 #[test]
 fn every_name_of_the_language_is_there() {
     let there = |name: &str| {
-        BuiltinId::by_name(name).is_some() || SPECIAL_FORMS.iter().chain(CONSTANTS).any(|form| form.name == name)
+        BuiltinId::by_name(name).is_some()
+            || SpecialForm::by_name(name).is_some()
+            || CONSTANTS.iter().any(|constant| constant.name == name)
     };
     let missing: Vec<&str> = NAMES.iter().copied().filter(|name| !there(name)).collect();
     assert!(missing.is_empty(), "these are missing: {missing:?}");

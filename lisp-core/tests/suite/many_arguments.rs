@@ -1,10 +1,11 @@
 //! Calls with very many arguments, through `apply`: every built-in and every function made of others takes them or
 //! refuses them, the same each time, and what it comes to is what another way to compute it comes to.
 
-use lisp_core::builtins::{Builtin, all};
+use lisp_core::builtins::Builtin;
 use lisp_core::compile::Program;
 use lisp_core::error::Reason;
 use lisp_core::heap::{Heap, Res, TextBuf, Value};
+use lisp_core::library::{BuiltinId, all};
 use lisp_core::syntax::ReadLimits;
 use lisp_core::text::pr_str;
 use lisp_core::vm::{Ending, Grant, Machine, Settings};
@@ -30,7 +31,7 @@ fn given() -> Arc<Grant> {
         let texts = (0..MOST).map(|i| h.str(&format!("t{i}"))).collect::<Res<Vec<_>>>()?;
         b.data("texts", h.vector(&texts)?);
         b.data("nils", h.vector_from(MOST, std::iter::repeat(Value::Nil))?);
-        let inc = lisp_core::builtins::BuiltinId::by_name("inc").map_or(Value::Nil, Value::Builtin);
+        let inc = BuiltinId::by_name("inc").map_or(Value::Nil, Value::Builtin);
         b.data("functions", h.vector_from(MOST, std::iter::repeat(inc))?);
         let one = h.vector(&[Value::Int(1)])?;
         b.data("vectors", h.vector_from(MOST, std::iter::repeat(one))?);
@@ -156,7 +157,7 @@ fn calls(row: &Builtin) -> Vec<(String, usize)> {
 #[test]
 fn every_built_in_takes_or_refuses_many_arguments() {
     let runner = Runner::new();
-    let rows: Vec<&Builtin> = all().to_vec();
+    let rows: Vec<&Builtin> = all().iter().collect();
     each(&rows, |row| {
         for (source, count) in calls(row) {
             let run = runner.run(&source, u64::MAX / 2)?;

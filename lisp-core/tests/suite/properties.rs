@@ -2,8 +2,8 @@
 //! agree with the standard library's and num-bigint's.
 
 use crate::common::Answer;
-use lisp_core::builtins;
-use lisp_core::builtins::special::SPECIAL_FORMS;
+use lisp_core::compile::SPECIAL_FORMS;
+use lisp_core::library;
 use lisp_core::vm::{Grant, Machine, Settings};
 use num_bigint::BigInt;
 use proptest::prelude::*;
@@ -77,7 +77,7 @@ fn quoted(text: &str) -> String {
 
 /// Names and literals to make programs of.
 fn token() -> impl Strategy<Value = String> {
-    let rows = builtins::all().iter().flat_map(|row| std::iter::once(row.name).chain(row.aliases.iter().copied()));
+    let rows = library::all().iter().flat_map(|row| std::iter::once(row.name).chain(row.aliases.iter().copied()));
     let names: Vec<&'static str> = rows.chain(SPECIAL_FORMS.iter().map(|form| form.name)).collect();
     let literals = [
         "nil",
@@ -197,9 +197,9 @@ fn calls() -> impl Strategy<Value = String> {
     ];
     let leaf = prop::sample::select(values.to_vec()).prop_map(str::to_owned);
     leaf.prop_recursive(3, 12, 4, |inner| {
-        let row = 0..builtins::all().len();
+        let row = 0..library::all().len();
         (row, 0usize..3, prop::collection::vec(inner, 8)).prop_map(|(row, more, args)| {
-            let row = builtins::all()[row];
+            let row = library::all()[row];
             let count = (row.min as usize + more).min(row.max as usize).min(args.len());
             format!("({} {})", row.name, args[..count].join(" "))
         })

@@ -1,11 +1,12 @@
 //! Every built-in on the worst arguments there are, under tight limits: each call ends, with a value or an error, soon.
 
 use super::extremes::{colliding, nested};
-use lisp_core::builtins::{Builtin, MANY, all};
+use lisp_core::builtins::{Builtin, MANY};
 use lisp_core::compile::Program;
 use lisp_core::error::Reason;
 use lisp_core::heap::{Fault, Res, Value};
 use lisp_core::json::{Duplicate, ReadLimits as JsonLimits, read};
+use lisp_core::library::all;
 use lisp_core::syntax::ReadLimits;
 use lisp_core::vm::{Ending, Grant, Machine, Settings};
 use std::fmt::Write as _;

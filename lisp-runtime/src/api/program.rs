@@ -83,7 +83,7 @@ pub fn is_incomplete(source: &str) -> bool {
 
 /// The names of all built-in functions, aliases included.
 pub fn builtin_names() -> impl Iterator<Item = &'static str> {
-    lisp_core::builtins::all().iter().flat_map(|row| std::iter::once(row.name).chain(row.aliases.iter().copied()))
+    lisp_core::library::all().iter().flat_map(|row| std::iter::once(row.name).chain(row.aliases.iter().copied()))
 }
 
 pub(crate) fn read_limits(limits: &Limits) -> ReadLimits {

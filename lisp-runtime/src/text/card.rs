@@ -3,7 +3,7 @@
 
 use crate::terms::limits::Limits;
 use crate::tools::tool::Tools;
-use lisp_core::builtins::BuiltinId;
+use lisp_core::library::BuiltinId;
 use std::fmt::Write;
 
 /// A line of the card. `{}` stands for the examples, which are also shown.

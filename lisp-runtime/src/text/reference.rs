@@ -1,7 +1,9 @@
 //! What there is to say of each function and special form, from the interpreter's own table.
 
-use lisp_core::builtins::special::{CONSTANTS, SPECIAL_FORMS, SpecialForm};
-use lisp_core::builtins::{Builtin, BuiltinId, areas, repair};
+use lisp_core::builtins::Builtin;
+use lisp_core::builtins::java::{CONSTANTS, Constant};
+use lisp_core::compile::{SPECIAL_FORMS, SpecialForm};
+use lisp_core::library::{BuiltinId, areas, repair};
 use std::fmt::Write;
 
 /// One entry: a function, special form or constant.
@@ -23,15 +25,25 @@ impl From<&'static Builtin> for Entry {
 
 impl From<&'static SpecialForm> for Entry {
     fn from(form: &'static SpecialForm) -> Self {
-        let &SpecialForm { name, usage, doc, examples } = form;
+        let &SpecialForm { name, usage, doc, examples, .. } = form;
         Entry { name, aliases: &[], namespace: "", usage, doc, examples }
+    }
+}
+
+impl From<&'static Constant> for Entry {
+    fn from(constant: &'static Constant) -> Self {
+        let &Constant { name, doc, examples, .. } = constant;
+        Entry { name, aliases: &[], namespace: "", usage: name, doc, examples }
     }
 }
 
 impl Entry {
     fn find(name: &str) -> Option<Entry> {
-        if let Some(form) = SPECIAL_FORMS.iter().chain(CONSTANTS).find(|form| form.name == name) {
+        if let Some(form) = SpecialForm::by_name(name) {
             return Some(form.into());
+        }
+        if let Some(constant) = CONSTANTS.iter().find(|constant| constant.name == name) {
+            return Some(constant.into());
         }
         let in_namespace = || name.split_once('/').and_then(|(space, name)| BuiltinId::in_namespace(space, name));
         BuiltinId::by_name(name).or_else(in_namespace).map(|id| id.row().into())
@@ -85,7 +97,7 @@ pub fn describe_name(name: &str) -> Result<String, Option<String>> {
 
 /// All functions and special forms by area, as Markdown: the text of `docs/functions.md`.
 pub fn functions_markdown() -> String {
-    let functions: usize = areas().iter().map(|(_, rows)| rows.len()).sum();
+    let functions: usize = areas().map(|(_, rows)| rows.len()).sum();
     let mut out = format!(
         "# Functions\n\nMade by `ptcl doc --markdown` from the interpreter's table: {} special forms, {functions} \
          functions, {} constants. The language itself is in [language.md](language.md). Each example is run by a \
@@ -93,7 +105,7 @@ pub fn functions_markdown() -> String {
         SPECIAL_FORMS.len(),
         CONSTANTS.len()
     );
-    let sections = || areas().iter().map(|(title, rows)| (*title, rows.iter().map(Entry::from).collect()));
+    let sections = || areas().map(|(title, rows)| (title, rows.iter().map(Entry::from).collect()));
     let forms = ("Special forms", SPECIAL_FORMS.iter().map(Entry::from).collect::<Vec<_>>());
     let constants = ("Constants", CONSTANTS.iter().map(Entry::from).collect());
     for (title, mut entries) in std::iter::once(forms).chain(sections()).chain([constants]) {

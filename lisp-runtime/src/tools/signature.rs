@@ -7,8 +7,8 @@
 //!              | "[" type "]" | "{" fields "}") ["?"]
 //! ```
 
-use lisp_core::builtins::near_names;
 use lisp_core::heap::{Heap, Map, Res, TimeValue, Value};
+use lisp_core::library::near_names;
 use lisp_core::text::is_instant_text;
 use std::collections::HashSet;
 use std::fmt;

@@ -6,6 +6,7 @@
 
 mod bindings;
 mod control;
+mod forms;
 mod function;
 mod iterate;
 mod names;
@@ -14,10 +15,11 @@ mod threading;
 
 use super::core::{Bind, Constant, Kind, Node, Prim, Var};
 use crate::Table;
-use crate::builtins::{BuiltinId, Lowering};
+use crate::builtins::{Lowering, Rows};
 use crate::error::{Error, Reason, Span};
 use crate::regex::Regexes;
 use crate::syntax::{Form, FormKind, Interrupt, NameId, Names};
+pub use forms::{SPECIAL_FORMS, SpecialForm};
 use function::FnScope;
 use scope::Scope;
 
@@ -57,6 +59,7 @@ struct Owned {
 
 pub(crate) struct Analyzer<'a> {
     names: &'a Names,
+    rows: &'a Rows,
     interrupt: &'a Interrupt<'a>,
     /// Names that the run's memory defines although a built-in has them too.
     shadowed: &'a [Box<str>],
@@ -90,12 +93,14 @@ pub(crate) struct Analyzer<'a> {
 pub(crate) fn analyze(
     forms: Vec<Form>,
     names: &Names,
+    rows: &Rows,
     shadowed: &[Box<str>],
     prelude: bool,
     interrupt: &Interrupt<'_>,
 ) -> Result<Analysis, Error> {
     let mut a = Analyzer {
         names,
+        rows,
         interrupt,
         shadowed,
         scope: Scope::default(),
@@ -252,10 +257,10 @@ impl<'a> Analyzer<'a> {
         };
         if let FormKind::Symbol(name) = head.kind {
             let text = self.text(name);
-            // As in Clojure, a local name hides what is a macro there, but none of the forms beneath.
-            let hidden = !matches!(text, "if" | "do" | "def" | "recur" | "quote") && self.local(name).is_some();
-            if !hidden && let Some(node) = self.special(text, args, span, tail)? {
-                return Ok(node);
+            if let Some(form) = SpecialForm::by_name(text)
+                && (form.is_fixed || self.local(name).is_none())
+            {
+                return (form.analyze)(self, args, span, tail);
             }
             if let Some(tool) = text.strip_prefix("tool/") {
                 return self.tool_call(tool, args, span);
@@ -286,18 +291,18 @@ impl<'a> Analyzer<'a> {
         }
         let head = self.node(head, false)?;
         let args = match head.kind {
-            Kind::Builtin(id) if id.row().lowering == Lowering::TakesNames => self.names_or_nodes(args)?,
+            Kind::Builtin(id) if self.rows.row(id).lowering == Lowering::TakesNames => self.names_or_nodes(args)?,
             _ => self.nodes(args)?,
         };
-        match head.kind {
-            Kind::Builtin(id) if id.row().takes(args.len()) && args.len() < 250 => {
-                Ok(Node::new(Kind::CallBuiltin(id, args), span))
+        if let Kind::Builtin(id) = head.kind {
+            let row = self.rows.row(id);
+            match row.takes(args.len()) {
+                true if args.len() < 250 => return Ok(Node::new(Kind::CallBuiltin(id, args), span)),
+                false if row.lowering == Lowering::ChecksArity => return Err(arity(span, row.name, row.usage)),
+                _ => {}
             }
-            Kind::Builtin(id) if !id.row().takes(args.len()) && id.row().lowering == Lowering::ChecksArity => {
-                Err(arity(span, id.row().name, id.row().usage))
-            }
-            _ => Ok(Node::new(Kind::Call(Box::new(head), args), span)),
         }
+        Ok(Node::new(Kind::Call(Box::new(head), args), span))
     }
 
     /// Arguments among which a bare name stands for itself, unless it is a local one.
@@ -321,53 +326,17 @@ impl<'a> Analyzer<'a> {
         !text.starts_with('%') && !matches!(text, "*1" | "*2" | "*3") && self.local(name).is_none()
     }
 
-    /// A special form, if `name` is one.
-    fn special(&mut self, name: &str, args: &[Form], span: Span, tail: bool) -> Res<Option<Node>> {
-        Ok(Some(match name {
-            "let" => self.let_form(args, span, tail)?,
-            "if" => self.if_form(args, span, tail, false)?,
-            "if-not" => self.if_form(args, span, tail, true)?,
-            "when" => self.when_form(args, span, tail, false)?,
-            "when-not" => self.when_form(args, span, tail, true)?,
-            "cond" => self.cond_form(args, span, tail)?,
-            "case" => self.case_form(args, span, tail)?,
-            "condp" => self.condp_form(args, span, tail)?,
-            "if-let" => self.if_bound(args, span, tail, false)?,
-            "if-some" => self.if_bound(args, span, tail, true)?,
-            "when-let" => self.when_bound(args, span, tail, false)?,
-            "when-some" => self.when_bound(args, span, tail, true)?,
-            "when-first" => self.when_first(args, span, tail)?,
-            "do" => self.body(args, span, tail)?,
-            "program" if args.is_empty() => return Err(arity(span, "program", "(program form ...)")),
-            "program" => self.body(args, span, tail)?,
-            "comment" => Node::nil(span),
-            "and" => self.and_form(args, span, tail)?,
-            "or" => self.or_form(args, span, tail)?,
-            "fn" => self.fn_form(args, span, None)?,
-            "def" => self.def_form(args, span, false)?,
-            "defonce" => self.def_form(args, span, true)?,
-            "defn" => self.defn_form(args, span)?,
-            "loop" => self.loop_form(args, span)?,
-            "recur" => self.recur_form(args, span, tail)?,
-            "for" => self.for_form(args, span, true)?,
-            "doseq" => self.for_form(args, span, false)?,
-            "->" => self.thread(args, span, tail, threading::Place::First)?,
-            "->>" => self.thread(args, span, tail, threading::Place::Last)?,
-            "as->" => self.thread_as(args, span)?,
-            "cond->" => self.thread_cond(args, span, threading::Place::First)?,
-            "cond->>" => self.thread_cond(args, span, threading::Place::Last)?,
-            "some->" => self.thread_some(args, span, threading::Place::First)?,
-            "some->>" => self.thread_some(args, span, threading::Place::Last)?,
-            "quote" => self.quote_form(args, span)?,
-            "return" => Node::new(Kind::Return(Box::new(self.single("return", args, span)?)), span),
-            "fail" => Node::new(Kind::Fail(Box::new(self.single("fail", args, span)?)), span),
-            _ => return Ok(None),
-        }))
+    fn program_form(&mut self, args: &[Form], span: Span, tail: bool) -> Res<Node> {
+        if args.is_empty() {
+            return Err(arity(span, "program", "(program form ...)"));
+        }
+        self.body(args, span, tail)
     }
 
-    fn single(&mut self, name: &str, args: &[Form], span: Span) -> Res<Node> {
+    /// A form that ends the program with a value.
+    fn end_form(&mut self, name: &str, kind: fn(Box<Node>) -> Kind, args: &[Form], span: Span) -> Res<Node> {
         match args {
-            [value] => self.node(value, false),
+            [value] => Ok(Node::new(kind(Box::new(self.node(value, false)?)), span)),
             _ => Err(arity(span, name, &format!("({name} value)"))),
         }
     }
@@ -397,7 +366,7 @@ impl<'a> Analyzer<'a> {
 
     /// A name as a value.
     fn builtin(&self, name: &str, span: Span) -> Option<Node> {
-        BuiltinId::by_name(name).map(|id| Node::new(Kind::Builtin(id), span))
+        self.rows.by_name(name).map(|id| Node::new(Kind::Builtin(id), span))
     }
 }
 

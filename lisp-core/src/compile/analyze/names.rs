@@ -2,7 +2,7 @@
 
 use super::function::FnScope;
 use super::{Analyzer, Free, Res, invalid};
-use crate::builtins::{BuiltinId, java};
+use crate::builtins::{java, namespace_of};
 use crate::compile::core::{Constant, Kind, Node, Var};
 use crate::error::{Error, Reason, Span};
 use crate::heap::Value;
@@ -125,15 +125,15 @@ impl Analyzer<'_> {
             }
             _ => {}
         }
-        if let Some(id) = BuiltinId::in_namespace(namespace, name) {
+        if let Some(id) = self.rows.in_namespace(namespace, name) {
             return Ok(Node::new(Kind::Builtin(id), span));
         }
-        if crate::builtins::home(namespace).is_none() {
+        if namespace_of(namespace).is_none() {
             let known = "data, tool, clojure.core, clojure.string (str), clojure.set (set), clojure.walk, json";
             return Err(invalid(span, format!("unknown namespace {namespace} in {text}"))
                 .hint(format!("use a plain name, or one of the namespaces {known}")));
         }
-        let hint = match BuiltinId::by_name(name) {
+        let hint = match self.rows.by_name(name) {
             Some(_) => format!("{name} is a core function: write {name}"),
             None => format!("find functions with (apropos {name:?})"),
         };

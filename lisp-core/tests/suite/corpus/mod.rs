@@ -144,7 +144,7 @@ pub fn repository() -> PathBuf {
 
 /// The examples of all built-ins.
 pub fn builtin_examples() -> Vec<Case> {
-    let rows = lisp_core::builtins::all().iter();
+    let rows = lisp_core::library::all().iter();
     rows.flat_map(|row| row.examples.iter().map(|(source, _)| Case::new(format!("example of {}", row.name), *source)))
         .collect()
 }

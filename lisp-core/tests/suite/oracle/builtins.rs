@@ -2,7 +2,7 @@
 
 use super::eval::{Failure, Res, Run, fail};
 use super::value::{Value, plain, readable};
-use lisp_core::builtins::BuiltinId;
+use lisp_core::library::BuiltinId;
 use lisp_core::vm::Settings;
 use num_bigint::BigInt;
 use num_traits::Signed;

@@ -1,7 +1,7 @@
 //! What to say of a name that nothing defines.
 
 use super::all;
-use super::special::SPECIAL_FORMS;
+use crate::compile::{SPECIAL_FORMS, SpecialForm};
 use crate::error::{Error, Reason};
 
 /// Forms of Clojure that the language leaves out, and what to write instead.
@@ -64,7 +64,7 @@ pub(crate) fn unknown_name<'a>(name: &'a str, defined: impl Iterator<Item = &'a 
     if let Some((_, hint)) = ABSENT.iter().find(|(absent, _)| *absent == name) {
         return error.hint(*hint);
     }
-    if let Some(form) = SPECIAL_FORMS.iter().find(|form| form.name == name) {
+    if let Some(form) = SpecialForm::by_name(name) {
         let error = Error::new(Reason::UnboundVar, format!("{name} is a special form and no value"));
         return error.hint(format!("write {}; as a function, wrap it in fn", form.usage));
     }

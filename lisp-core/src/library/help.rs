@@ -3,9 +3,11 @@
 //! The last three are about components that a host attaches to a program. A program here has none, so they find
 //! nothing; a miss is an answer and no fault. Names are given as strings or symbols; the analyzer quotes a bare name.
 
-use super::args::type_error;
-use super::special::{CONSTANTS, SPECIAL_FORMS};
-use super::{Builtin, BuiltinId, Lowering};
+use super::BuiltinId;
+use crate::builtins::args::type_error;
+use crate::builtins::java::CONSTANTS;
+use crate::builtins::{Builtin, Lowering};
+use crate::compile::SPECIAL_FORMS;
 use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{Res, TextBuf, Value};
@@ -68,9 +70,9 @@ fn page(
 static PAGES: LazyLock<BTreeMap<&'static str, Page>> = LazyLock::new(|| {
     let rows =
         super::all().iter().map(|row| page(row.name, row.usage, row.doc, row.aliases, row.namespace, row.examples));
-    let others =
-        SPECIAL_FORMS.iter().chain(CONSTANTS).map(|form| page(form.name, form.usage, form.doc, &[], "", form.examples));
-    rows.chain(others).collect()
+    let forms = SPECIAL_FORMS.iter().map(|form| page(form.name, form.usage, form.doc, &[], "", form.examples));
+    let constants = CONSTANTS.iter().map(|c| page(c.name, c.name, c.doc, &[], "", c.examples));
+    rows.chain(forms).chain(constants).collect()
 });
 
 /// The page of a name, also of another name for it, or of one with a namespace in front.

@@ -1,0 +1,86 @@
+//! Rows by number and by name.
+
+use super::Builtin;
+use crate::Table;
+use crate::code::BuiltinId;
+
+/// A table of functions, in which each has its number and its names.
+pub(crate) struct Rows {
+    rows: &'static [Builtin],
+    by_name: Table<&'static str, BuiltinId>,
+}
+
+impl Rows {
+    /// The table of these rows, whose numbers are their places.
+    pub(crate) fn new(rows: &'static [Builtin]) -> Self {
+        let mut by_name = Table::default();
+        for (i, row) in (0..u16::MAX).zip(rows) {
+            for &name in std::iter::once(&row.name).chain(row.aliases) {
+                let other = by_name.insert(name, BuiltinId(i));
+                debug_assert!(other.is_none(), "two built-ins are called {name}");
+            }
+        }
+        Rows { rows, by_name }
+    }
+
+    /// The row of this number.
+    pub(crate) fn row(&self, id: BuiltinId) -> &'static Builtin {
+        &self.rows[id.0 as usize]
+    }
+
+    /// The function with this name, core or alias.
+    pub(crate) fn by_name(&self, name: &str) -> Option<BuiltinId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The function with this name in a namespace of Clojure: `join` in `clojure.string` or `str`.
+    pub(crate) fn in_namespace(&self, namespace: &str, name: &str) -> Option<BuiltinId> {
+        let id = self.by_name(name)?;
+        let namespace = namespace_of(namespace)?;
+        (namespace.is_empty() || self.row(id).namespace == namespace).then_some(id)
+    }
+}
+
+/// Namespaces of Clojure and the rows' name for them; the core's is empty.
+const NAMESPACES: &[(&str, &str)] = &[
+    ("clojure.core", ""),
+    ("core", ""),
+    ("clojure.string", "clojure.string"),
+    ("str", "clojure.string"),
+    ("string", "clojure.string"),
+    ("clojure.set", "clojure.set"),
+    ("set", "clojure.set"),
+    ("clojure.walk", "clojure.walk"),
+    ("walk", "clojure.walk"),
+    ("regex", "regex"),
+];
+
+/// The rows' name for a namespace of Clojure.
+pub(crate) fn namespace_of(namespace: &str) -> Option<&'static str> {
+    NAMESPACES.iter().find(|(name, _)| *name == namespace).map(|found| found.1)
+}
+
+/// How many rows several tables have.
+pub(crate) const fn count(tables: &[&[Builtin]]) -> usize {
+    let (mut count, mut i) = (0, 0);
+    while i < tables.len() {
+        count += tables[i].len();
+        i += 1;
+    }
+    count
+}
+
+/// The rows of several tables as one, when the interpreter is compiled.
+pub(crate) const fn concat<const COUNT: usize>(tables: &[&[Builtin]]) -> [Builtin; COUNT] {
+    let mut rows = [tables[0][0]; COUNT];
+    let (mut table, mut at, mut to) = (0, 0, 0);
+    while to < COUNT {
+        if at == tables[table].len() {
+            (table, at) = (table + 1, 0);
+            continue;
+        }
+        rows[to] = tables[table][at];
+        (at, to) = (at + 1, to + 1);
+    }
+    rows
+}

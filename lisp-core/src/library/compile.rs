@@ -1,0 +1,34 @@
+//! Compiling with all functions of the language.
+
+use super::ROWS;
+use crate::compile::Program;
+use crate::error::Error;
+use crate::syntax::{Interrupt, ReadLimits};
+
+impl Program {
+    /// Reads, analyzes and compiles a program.
+    ///
+    /// # Errors
+    /// `parse_error`, `program_too_large`, `symbol_limit_exceeded`, or any error of form, with the place in the text.
+    pub fn compile(source: &str, limits: &ReadLimits) -> Result<Program, Error> {
+        Self::build(source, limits, &ROWS, &[], false, &Interrupt::never())
+    }
+
+    /// Compiles as [`Program::compile`] does, unless `stop` returns true: it is asked about every tenth of a millisecond.
+    ///
+    /// # Errors
+    /// Those of [`Program::compile`], and `timeout`.
+    pub fn compile_unless(source: &str, limits: &ReadLimits, stop: &dyn Fn() -> bool) -> Result<Program, Error> {
+        Self::build(source, limits, &ROWS, &[], false, &Interrupt::new(stop))
+    }
+
+    /// Compiles the same text again for a run whose memory defines names that built-ins have.
+    pub(crate) fn shadowed_by(&self, names: &[Box<str>], stop: &dyn Fn() -> bool) -> Result<Program, Error> {
+        Self::build(self.source(), self.limits(), &ROWS, names, false, &Interrupt::new(stop))
+    }
+
+    /// Compiles the part of the language that is written in the language.
+    pub(crate) fn compile_prelude(source: &str) -> Result<Program, Error> {
+        Self::build(source, &ReadLimits::default(), &ROWS, &[], true, &Interrupt::never())
+    }
+}

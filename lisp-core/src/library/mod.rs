@@ -1,0 +1,55 @@
+//! The language as a whole: the table of all functions, of which some call others; compiling with them; and what is said
+//! of everything that has a name: `doc`, `apropos`, and the error for a name that nothing defines.
+
+mod compile;
+mod help;
+mod unknown;
+
+pub use crate::code::BuiltinId;
+pub(crate) use unknown::unknown_name;
+pub use unknown::{near_names, repair};
+
+use crate::builtins::{self, Builtin, Rows, concat, count};
+use crate::natives;
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+const TABLES: &[&[Builtin]] = &[&builtins::FIRST_ORDER, natives::TABLE, help::TABLE];
+
+static ALL: [Builtin; count(TABLES)] = concat(TABLES);
+
+static ROWS: LazyLock<Rows> = LazyLock::new(|| Rows::new(&ALL));
+
+/// All functions in the order of their numbers.
+pub fn all() -> &'static [Builtin] {
+    &ALL
+}
+
+/// The functions by area: a title and its rows.
+pub fn areas() -> impl Iterator<Item = (&'static str, &'static [Builtin])> {
+    let first = ("Functions that call functions", natives::TABLE);
+    std::iter::once(first).chain(builtins::AREAS.iter().copied()).chain([("Help", help::TABLE)])
+}
+
+/// How a function shows as text.
+pub(crate) fn text_of(id: BuiltinId) -> Cow<'static, str> {
+    builtins::text_of(id.row())
+}
+
+impl BuiltinId {
+    /// The function with this name, core or alias.
+    pub fn by_name(name: &str) -> Option<BuiltinId> {
+        ROWS.by_name(name)
+    }
+
+    /// The function with this name in a namespace of Clojure: `join` in `clojure.string` or `str`.
+    pub fn in_namespace(namespace: &str, name: &str) -> Option<BuiltinId> {
+        ROWS.in_namespace(namespace, name)
+    }
+
+    /// Its row.
+    #[inline]
+    pub fn row(self) -> &'static Builtin {
+        &ALL[self.0 as usize]
+    }
+}
