@@ -1,5 +1,6 @@
 //! What the reader says when it refuses a text: one constructor for each complaint.
 
+use super::hidden::{is_bidirectional, is_hidden, is_invisible};
 use super::lexer::{Closer, Delimiter};
 use super::literals::DIGITS;
 use super::position::LineIndex;
@@ -7,20 +8,6 @@ use crate::error::{Error, Reason, Span};
 
 /// The most characters of the program's own text in a message.
 const EXCERPT_CHARACTERS: usize = 60;
-
-/// Whether a character shows nothing of its own, or changes how its neighbours show: control characters, those that set
-/// the direction of writing, and those without width. Outside strings and comments they only mislead.
-pub(super) fn is_hidden(character: char) -> bool {
-    character.is_control() || is_bidirectional(character) || is_invisible(character)
-}
-
-fn is_bidirectional(character: char) -> bool {
-    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-fn is_invisible(character: char) -> bool {
-    matches!(character, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
-}
 
 /// The source is longer than the limit.
 pub(super) fn too_large(reached: usize, limit: usize) -> Error {

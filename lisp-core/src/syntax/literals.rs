@@ -1,7 +1,7 @@
 //! The values of literals, from the text of their tokens.
 
-use super::diagnostics::is_hidden;
 use super::form::FormKind;
+use super::hidden::is_hidden;
 use super::lexer::CHARACTER_NAMES;
 use num_bigint::BigInt;
 

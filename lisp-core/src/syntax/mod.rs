@@ -15,6 +15,7 @@
 
 mod diagnostics;
 mod form;
+mod hidden;
 mod interrupt;
 pub mod lexer;
 mod literals;

@@ -323,7 +323,7 @@ fn completeness_for_a_prompt() {
 fn messages_are_short_and_printable() {
     let text = format!("{{\"{}\u{1b}\n\" 1 :b}}", "x\u{202e}".repeat(5_000));
     let error = error(&text.replace(" :b", " \u{22}\u{1b}[31m\u{22}"));
-    assert!(error.message.len() < 400 && !error.message.chars().any(diagnostics::is_hidden), "{error}");
+    assert!(error.message.len() < 400 && !error.message.chars().any(crate::syntax::hidden::is_hidden), "{error}");
     assert!(
         super::read(&"(".repeat(200), &ReadLimits::default())
             .is_err_and(|error| { error.hint.is_some_and(|hint| hint.len() < 300) && error.message.len() < 300 })

@@ -1,7 +1,8 @@
 //! Dates and times as text: the calendar, and the ISO 8601 forms.
 //!
 //! The calendar is the proleptic Gregorian one of the classes of `java.time`, with years up to 999,999,999 on both sides.
-//! Calendar libraries end near the year 9,999, so the few lines of day counting stand here.
+//! That is why `jiff` is not taken, whose years go from -9,999 to 9,999: its dates would refuse what `LocalDate` holds, and the
+//! few lines of day counting would be needed beside it.
 
 use crate::heap::TimeValue;
 use std::fmt::Write as _;
