@@ -49,14 +49,14 @@ fn call_fnil<'h>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call: Call)
     Ok(Control::Call(Call::new(above, argc, call.dst)))
 }
 
-/// The register for the parts.
-const PARTS: usize = 1;
+/// The register for the function that is made of others.
+const COMPOSED: usize = 1;
 /// The register for the value under construction.
 const BUILT: usize = 2;
 /// The register for the first argument; the others follow.
 const ARGS: usize = 3;
 
-/// A function made of others that calls them in turn. Its frame has the registers [`RESULT`], [`PARTS`], [`BUILT`] and
+/// A function made of others that calls them in turn. Its frame has the registers [`RESULT`], [`COMPOSED`], [`BUILT`] and
 /// the arguments from [`ARGS`] on.
 trait Composition: Sized {
     const NAME: &'static str;
@@ -94,14 +94,15 @@ fn start<'h, F: Composition>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>,
     let argc = call.argc();
     h.charge(argc as u64)?;
     h.check_available((argc + ARGS) * 16)?;
-    let mut registers = vec![Value::Nil, h.vector(c.parts())?, built];
+    let mut registers = vec![Value::Nil, Value::Composed(c), built];
     registers.extend_from_slice(&s.stack[call.args()]);
     s.push_native(h, F::NATIVE, call, &registers)
 }
 
 fn step<'h, F: Composition>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     let Some(NativeFrame { base, called, mut index, .. }) = s.native_frame() else { return Ok(Control::Frame) };
-    let parts = super::registers::vector(s.stack[base + PARTS]);
+    let Value::Composed(c) = s.stack[base + COMPOSED] else { return Ok(Control::Value(Value::Nil)) };
+    let parts = c.parts();
     let calls = F::calls(parts.len(), s.registers_from(ARGS));
     h.meter.set_restart();
     if called {

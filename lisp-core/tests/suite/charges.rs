@@ -141,3 +141,22 @@ fn charges_do_not_depend_on_memory() {
     report(&failures);
     assert!(compared > 5_000, "{compared}");
 }
+
+#[test]
+fn calls_of_functions_made_of_many_copy_none_of_them() {
+    let source = |make: &str, calls: u32| {
+        format!(
+            "(def f (apply {make} (map (fn [i] (constantly (= i 0))) (range 20000))))
+             (loop [i 0] (when (< i {calls}) (f 1) (recur (inc i))))"
+        )
+    };
+    for make in ["some-fn", "every-pred #(not %) #(do %)"] {
+        let allocated = |calls| {
+            let run = run(&source(make, calls), &values(1), &settings()).expect("a program");
+            assert!(run.succeeded(), "{make}: {}", run.ending);
+            run.usage.allocated_bytes
+        };
+        let (none, many) = (allocated(0), allocated(200));
+        assert!(many - none < 200 * 1_000, "{make}: {} bytes for 200 calls", many - none);
+    }
+}
