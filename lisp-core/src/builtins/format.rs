@@ -8,18 +8,21 @@ use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, TextBuf, Value};
 use crate::text::characters;
 use crate::text::describe;
+use crate::text::scan;
 use crate::text::{number, to_str};
 
 /// The rows of this area.
-pub(super) const TABLE: &[Builtin] =
-    &[Builtin::direct("format", 1, MANY, "(format text & values)", format).shown_as_fn().doc(
-        "The text with %s, %d, %f, %e, %x, %o replaced by the values; %% is a percent sign. Width, precision and the \
-     flags - and 0 are understood.",
+pub(super) const TABLE: &[Builtin] = &[Builtin::direct("format", 1, MANY, "(format text & values)", format)
+    .shown_as_fn()
+    .aliases(&["String/format", "java.lang.String/format"])
+    .doc(
+        "The text with values in the places of %s %d %f %e %g %x %o %b %c; %n is a newline, %% a percent sign. Flags (- 0 + , ( \
+         # space), width and precision as in %,.2f; %2$s is the second value.",
         &[
             ("(format \"%s has %d items\" \"cart\" 3)", "\"cart has 3 items\""),
             ("(format \"%05.2f|%-4s|%04x\" 3.1 \"x\" 15)", "\"03.10|x   |000f\""),
+            ("(format \"%,d %+.1f%%\" 1234567 2.25)", "\"1,234,567 +2.3%\""),
             ("(format \"%.2e\" 1500.0)", "\"1.50e+03\""),
-            ("(format \"100%%\")", "\"100%\""),
             ("(format \"%d\" \"x\")", "!runtime_error"),
             ("(format nil)", "!type_error"),
         ],
@@ -35,35 +38,58 @@ const PRECISION: u64 = 250;
 struct Field {
     left: bool,
     zeros: bool,
+    plus: bool,
+    space: bool,
+    commas: bool,
+    parentheses: bool,
+    marked: bool,
     width: usize,
     precision: Option<usize>,
+    /// Which value it shows, when it is not the next one.
+    which: Option<Which>,
 }
 
-fn format<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let Some((&text, mut values)) = args.split_first() else {
+/// A value by its number, or the one that was shown last.
+#[derive(Clone, Copy)]
+enum Which {
+    Number(usize),
+    Last,
+}
+
+pub(super) fn format<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let Some((&text, values)) = args.split_first() else {
         return Err(fault(Reason::ArityError, "format takes at least 1 argument(s), got 0"));
     };
     let mut rest = string("format", text)?;
     let mut out = TextBuf::new(h);
     // It is gone through and copied.
     h.charge(values.len() as u64 * cost::TEXT_PART + 2 * cost::copied(rest.len()))?;
+    let (mut next, mut last) = (0, None);
     while let Some((plain, place)) = next_place(rest) {
         out.push_paid(plain)?;
-        if let Some(after) = place.strip_prefix('%') {
+        if let Some(after) = place.strip_prefix(['%', 'n']) {
             h.charge(1)?;
-            out.push('%')?;
+            out.push(if place.starts_with('n') { '\n' } else { '%' })?;
             rest = after;
             continue;
         }
         let (field, letter, after) = read_field(place)?;
-        let Some((&value, others)) = values.split_first() else {
+        let index = match field.which {
+            None => {
+                next += 1;
+                Some(next - 1)
+            }
+            Some(Which::Number(number)) => number.checked_sub(1),
+            Some(Which::Last) => last,
+        };
+        let Some(&value) = index.and_then(|index| values.get(index)) else {
             return Err(fault(
                 Reason::RuntimeError,
-                format!("format has {} value(s), and its text has places for more", args.len() - 1),
+                format!("format has {} value(s), and its text has places for more", values.len()),
             ));
         };
         show(h, field, letter, value, &mut out)?;
-        (values, rest) = (others, after);
+        (rest, last) = (after, index);
     }
     out.push_paid(rest)?;
     out.finish()
@@ -83,18 +109,29 @@ fn read_field(place: &str) -> Res<(Field, char, &str)> {
         return Ok((field, char::from(letter), place.get(1..).unwrap_or_default()));
     }
     let mut rest = place;
+    if let (Some(number), after) = read_number(rest)
+        && let Some(after) = after.strip_prefix('$')
+    {
+        field.which = Some(Which::Number(usize::try_from(number).unwrap_or(usize::MAX)));
+        rest = after;
+    }
     loop {
-        rest = match rest.split_at_checked(1) {
-            Some(("-", after)) => {
-                field.left = true;
-                after
-            }
-            Some(("0", after)) => {
-                field.zeros = true;
-                after
+        let flag = match rest.bytes().next() {
+            Some(b'-') => &mut field.left,
+            Some(b'0') => &mut field.zeros,
+            Some(b'+') => &mut field.plus,
+            Some(b' ') => &mut field.space,
+            Some(b',') => &mut field.commas,
+            Some(b'(') => &mut field.parentheses,
+            Some(b'#') => &mut field.marked,
+            Some(b'<') => {
+                field.which = Some(Which::Last);
+                &mut false
             }
             _ => break,
         };
+        *flag = true;
+        rest = rest.get(1..).unwrap_or_default();
     }
     let (width, after) = read_number(rest);
     if let Some(width) = width {
@@ -109,7 +146,11 @@ fn read_field(place: &str) -> Res<(Field, char, &str)> {
     }
     let mut letters = rest.chars();
     match letters.next() {
-        Some(letter @ ('s' | 'd' | 'f' | 'e' | 'x' | 'o')) => Ok((field, letter, letters.as_str())),
+        // Only in decimal digits are groups of three.
+        Some(letter) if field.commas && !matches!(letter, 'd' | 'f' | 'g' | 'G') => Err(unsupported(place)),
+        Some(letter @ ('s' | 'S' | 'd' | 'f' | 'e' | 'E' | 'g' | 'G' | 'x' | 'X' | 'o' | 'b' | 'B' | 'c' | 'C')) => {
+            Ok((field, letter, letters.as_str()))
+        }
         _ => Err(unsupported(place)),
     }
 }
@@ -132,7 +173,7 @@ fn within(what: &str, number: u64, least: u64, most: u64) -> Res<usize> {
 fn unsupported(place: &str) -> Fault {
     let shown: String = place.chars().take(20).collect();
     Error::new(Reason::RuntimeError, format!("format does not know %{shown}"))
-        .hint("use %s, %d, %f, %e, %x, %o or %%, with the flags - and 0, a width and a precision")
+        .hint("use %s %d %f %e %g %x %o %b %c %n or %%, as in %,d %05d %-8s %.2f; dates are shown by %s")
         .into()
 }
 
@@ -143,8 +184,11 @@ fn wrong(letter: char, expects: &str, got: Value<'_>) -> Fault {
 }
 
 fn show<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
-    match letter {
-        's' => {
+    if letter.is_ascii_uppercase() {
+        return in_capitals(h, field, letter, value, out);
+    }
+    match (letter, value) {
+        ('s', _) => {
             if field.width == 0 && field.precision.is_none() {
                 return to_str(h, value, out);
             }
@@ -156,35 +200,125 @@ fn show<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut
                 Some(most) => characters::first(h, text, most)?,
                 None => text,
             };
-            pad(h, field, shown, false, out)
+            pad(h, field, shown, None, out)
         }
-        'd' => match value {
-            Value::Int(i) if field.width == 0 => out.push_paid(itoa::Buffer::new().format(i)),
-            Value::Int(i) => pad(h, field, itoa::Buffer::new().format(i), true, out),
-            _ => pad(h, field, &decimal(h, value)?, true, out),
+        ('b', _) => pad(h, field, if value.truthy() { "true" } else { "false" }, None, out),
+        (_, Value::Nil) => {
+            pad(h, field, "null".get(..field.precision.unwrap_or(4).min(4)).unwrap_or_default(), None, out)
+        }
+        ('c', _) => match value {
+            Value::Str(s) if characters::is_one(h, s.text())? => pad(h, field, s.text(), None, out),
+            Value::Int(code) if u32::try_from(code).ok().and_then(char::from_u32).is_some() => {
+                let c = u32::try_from(code).ok().and_then(char::from_u32).unwrap_or_default();
+                pad(h, field, c.encode_utf8(&mut [0; 4]), None, out)
+            }
+            other => Err(wrong('c', "a character or its code", other)),
         },
-        'x' | 'o' => pad(h, field, &radix(h, letter, value)?, true, out),
-        _ => {
-            let Some(f) = value.as_f64() else { return Err(wrong(letter, "a number", value)) };
-            if !f.is_finite() && matches!(value, Value::Float(_)) {
-                let mut text = TextBuf::new(h);
-                to_str(h, value, &mut text)?;
-                return pad(h, field, text.as_str(), false, out);
-            }
-            if !f.is_finite() {
-                return Err(wrong(letter, "a number within the range of floats", value));
-            }
-            let precision = field.precision.unwrap_or(6);
-            let whole = if letter == 'f' { whole_digits(f) } else { 1 };
-            h.charge(cost::float_written(whole + precision))?;
-            let text = if letter == 'f' { fixed(f, precision) } else { scientific(f, precision) };
-            pad(h, field, &text, true, out)
+        ('d', Value::Int(i)) if !field.is_marked() => match field.width {
+            0 => out.push_paid(itoa::Buffer::new().format(i)),
+            _ => pad(h, field, itoa::Buffer::new().format(i), Some(usize::from(i < 0)), out),
+        },
+        ('d', Value::Int(i)) => number(h, field, itoa::Buffer::new().format(i), out),
+        ('d', _) => number(h, field, &decimal(h, value)?, out),
+        ('x' | 'o', _) => {
+            let digits = radix(h, letter, value)?;
+            let mark = match (field.marked, letter) {
+                (false, _) => "",
+                (true, 'x') => "0x",
+                (true, _) => "0",
+            };
+            let text = format!("{mark}{digits}");
+            pad(h, field, &text, Some(mark.len() + usize::from(digits.starts_with('-'))), out)
         }
+        _ => float(h, field, letter, value, out),
     }
 }
 
-/// Adds a text in its field: to the right, filled with zeros behind a sign or with spaces, or to the left.
-fn pad(h: &Heap, field: Field, text: &str, number: bool, out: &mut TextBuf<'_>) -> Res<()> {
+/// `%f`, `%e` and `%g`.
+fn float<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
+    let Some(f) = value.as_f64() else { return Err(wrong(letter, "a number", value)) };
+    if !f.is_finite() && matches!(value, Value::Float(_)) {
+        let text = match f {
+            _ if f.is_nan() => "NaN",
+            _ if f < 0.0 && field.parentheses => "(Infinity)",
+            _ if f < 0.0 => "-Infinity",
+            _ if field.plus => "+Infinity",
+            _ if field.space => " Infinity",
+            _ => "Infinity",
+        };
+        return pad(h, field, text, None, out);
+    }
+    if !f.is_finite() {
+        return Err(wrong(letter, "a number within the range of floats", value));
+    }
+    let precision = field.precision.unwrap_or(6);
+    let whole = if letter == 'e' { 1 } else { whole_digits(f) };
+    h.charge(cost::float_written(whole + precision))?;
+    let digits = Digits::of(f);
+    let text = match letter {
+        'f' => digits.fixed(precision),
+        'e' => digits.scientific(precision),
+        _ => digits.general(precision),
+    };
+    let sign = if f.is_sign_negative() { "-" } else { "" };
+    number(h, field, &format!("{sign}{text}"), out)
+}
+
+/// In capital letters: `%X`, `%S` and their like.
+fn in_capitals<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
+    let mut text = TextBuf::new(h);
+    show(h, field, letter.to_ascii_lowercase(), value, &mut text)?;
+    let text = text.as_str();
+    h.charge(cost::parsed(text.len()))?;
+    for piece in scan::pieces(h, text) {
+        out.push_str(&piece?.to_uppercase())?;
+    }
+    Ok(())
+}
+
+impl Field {
+    /// Is there a flag that changes a number's sign or groups its digits?
+    fn is_marked(self) -> bool {
+        self.plus || self.space || self.commas || self.parentheses
+    }
+}
+
+/// Adds a decimal number in its field: with its sign as the flags want it, and commas between groups of three digits.
+fn number(h: &Heap, field: Field, text: &str, out: &mut TextBuf<'_>) -> Res<()> {
+    if !field.is_marked() {
+        return pad(h, field, text, Some(usize::from(text.starts_with('-'))), out);
+    }
+    h.charge(cost::parsed(text.len()))?;
+    h.check_available(text.len().saturating_mul(3))?;
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let (before, after) = match (negative, field) {
+        (true, Field { parentheses: true, .. }) => ("(", ")"),
+        (true, _) => ("-", ""),
+        (false, Field { plus: true, .. }) => ("+", ""),
+        (false, Field { space: true, .. }) => (" ", ""),
+        (false, _) => ("", ""),
+    };
+    let end = digits.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(digits.len());
+    let (whole, rest) = digits.split_at_checked(end).unwrap_or((digits, ""));
+    let mut shown = String::with_capacity(2 * text.len() + 2);
+    shown.push_str(before);
+    for (i, digit) in whole.chars().enumerate() {
+        if field.commas && i > 0 && (whole.len() - i) % 3 == 0 {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown.push_str(rest);
+    shown.push_str(after);
+    pad(h, field, &shown, Some(before.len()), out)
+}
+
+/// Adds a text in its field: to the right, filled with spaces, or with zeros behind the sign of so many bytes that a number
+/// has; or to the left.
+fn pad(h: &Heap, field: Field, text: &str, sign: Option<usize>, out: &mut TextBuf<'_>) -> Res<()> {
     let fill = if field.width == 0 { 0 } else { field.width.saturating_sub(characters::count(h, text)?) };
     if fill == 0 {
         return out.push_str(text);
@@ -193,16 +327,19 @@ fn pad(h: &Heap, field: Field, text: &str, number: bool, out: &mut TextBuf<'_>) 
         out.push_str(text)?;
         return out.fill(' ', fill);
     }
-    if field.zeros && number {
-        let digits = text.strip_prefix('-').unwrap_or(text);
-        if digits.len() < text.len() {
-            out.push('-')?;
+    match sign.filter(|_| field.zeros).and_then(|sign| text.split_at_checked(sign)) {
+        Some((sign, digits)) => {
+            if !sign.is_empty() {
+                out.push_str(sign)?;
+            }
+            out.fill('0', fill)?;
+            out.push_str(digits)
         }
-        out.fill('0', fill)?;
-        return out.push_str(digits);
+        None => {
+            out.fill(' ', fill)?;
+            out.push_str(text)
+        }
     }
-    out.fill(' ', fill)?;
-    out.push_str(text)
 }
 
 /// About how many digits a float has before its point.
@@ -226,10 +363,9 @@ fn decimal<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
 
 fn radix<'h>(h: &'h Heap, letter: char, value: Value<'h>) -> Res<String> {
     match (value, letter) {
-        (Value::Int(i), _) => {
-            let (sign, size) = (if i < 0 { "-" } else { "" }, i.unsigned_abs());
-            Ok(if letter == 'x' { format!("{sign}{size:x}") } else { format!("{sign}{size:o}") })
-        }
+        // As in Java the bits of 64 of a negative integer.
+        (Value::Int(i), 'x') => Ok(format!("{i:x}")),
+        (Value::Int(i), _) => Ok(format!("{i:o}")),
         (Value::Big(_), 'x') => big_text(h, value, 16),
         (Value::Big(_), _) => big_text(h, value, 8),
         (other, _) => Err(wrong(letter, "an integer", other)),
@@ -247,34 +383,88 @@ fn big_text<'h>(h: &'h Heap, value: Value<'h>, radix: u32) -> Res<String> {
     Ok(out.into_string())
 }
 
-/// A float with a fixed number of digits after the point. The fraction is scaled, then rounded half away from zero, so that
-/// `%.2f` of 0.125 is 0.13; where floats have no fraction or the digits exceed them, the exact expansion.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "whole and fraction are floats without a fraction, neither negative nor above 2^63"
-)]
-fn fixed(f: f64, precision: usize) -> String {
-    let size = f.abs();
-    let unit = match u32::try_from(precision) {
-        Ok(digits @ ..=18) if size <= (1u64 << 52) as f64 => 10u64.pow(digits),
-        _ => return format!("{f:.precision$}"),
-    };
-    let (whole, fraction) = (size.trunc() as u64, (size.fract() * unit as f64).round() as u64);
-    let (whole, fraction) = if fraction >= unit { (whole + 1, 0) } else { (whole, fraction) };
-    let sign = if f.is_sign_negative() { "-" } else { "" };
-    if precision == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction:0precision$}") }
+/// The decimal digits of a float's shortest text, and how many of them stand before the point. They are rounded half up, as
+/// Java does it: `%.2f` of 1.005 is 1.01, although the float is a little less.
+struct Digits {
+    digits: Vec<u8>,
+    point: i64,
 }
 
-/// A float with one digit before the point, a fixed number after it, and an exponent of at least two digits.
-fn scientific(f: f64, precision: usize) -> String {
-    let text = format!("{f:.precision$e}");
-    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let (sign, exponent) = match exponent.strip_prefix('-') {
-        Some(below) => ('-', below),
-        None => ('+', exponent),
-    };
-    format!("{digits}e{sign}{exponent:0>2}")
+impl Digits {
+    fn of(f: f64) -> Digits {
+        let text = format!("{:e}", f.abs());
+        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let digits = digits.bytes().filter(u8::is_ascii_digit).collect();
+        Digits { digits, point: exponent.parse().unwrap_or(0) + 1 }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.digits.iter().all(|&digit| digit == b'0')
+    }
+
+    /// Keeps this number of digits, rounding the last half up.
+    fn round(&mut self, keep: i64) {
+        let Ok(keep) = usize::try_from(keep) else {
+            self.digits.clear();
+            return;
+        };
+        let Some(&next) = self.digits.get(keep) else { return };
+        self.digits.truncate(keep);
+        if next < b'5' {
+            return;
+        }
+        for digit in self.digits.iter_mut().rev() {
+            if *digit < b'9' {
+                *digit += 1;
+                return;
+            }
+            *digit = b'0';
+        }
+        self.digits.insert(0, b'1');
+        self.point += 1;
+    }
+
+    /// The digit at a place that counts from the point, 0 where there is none.
+    fn at(&self, place: i64) -> char {
+        let digit = usize::try_from(self.point + place).ok().and_then(|at| self.digits.get(at));
+        char::from(digit.copied().unwrap_or(b'0'))
+    }
+
+    /// With this number of digits after the point.
+    fn fixed(mut self, precision: usize) -> String {
+        let after = i64::try_from(precision).unwrap_or(i64::MAX);
+        self.round(self.point + after);
+        let mut text: String = (-self.point.max(1)..0).map(|place| self.at(place)).collect();
+        if precision > 0 {
+            text.push('.');
+            text.extend((0..after).map(|place| self.at(place)));
+        }
+        text
+    }
+
+    /// With one digit before the point, this number after it, and an exponent of at least two digits.
+    fn scientific(mut self, precision: usize) -> String {
+        let after = i64::try_from(precision).unwrap_or(i64::MAX);
+        self.round(after.saturating_add(1));
+        let exponent = if self.is_zero() { 0 } else { self.point - 1 };
+        self.point = 1;
+        let sign = if exponent < 0 { '-' } else { '+' };
+        format!("{}e{sign}{:02}", self.fixed(precision), exponent.unsigned_abs())
+    }
+
+    /// With this number of digits in all, and an exponent where that is shorter.
+    fn general(mut self, precision: usize) -> String {
+        let precision = precision.max(1);
+        if self.is_zero() {
+            return self.fixed(precision - 1);
+        }
+        let count = i64::try_from(precision).unwrap_or(i64::MAX);
+        self.round(count);
+        match usize::try_from(count - self.point) {
+            Ok(after) if self.point > -4 => self.fixed(after),
+            _ => self.scientific(precision - 1),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -295,18 +485,58 @@ mod tests {
     fn fields() -> Res<()> {
         let h = Ctx::new(Heap::new(1, usize::MAX / 2));
         let float = Value::Float;
-        let s = h.str("äb")?;
+        let (s, two) = (h.str("é")?, h.str("äb")?);
         for (form, value, answer) in [
             ("%d", Value::Int(-7), "-7"),
             ("%05d", Value::Int(-7), "-0007"),
             ("%-5d|", Value::Int(-7), "-7   |"),
             ("%d", float(2.0), "2"),
             ("%d", float(1e20), "100000000000000000000"),
-            ("%x", Value::Int(-255), "-ff"),
+            ("%x", Value::Int(-255), "ffffffffffffff01"),
+            ("%X", Value::Int(255), "FF"),
+            ("%#x", Value::Int(15), "0xf"),
+            ("%#08x", Value::Int(15), "0x00000f"),
+            ("%,d", Value::Int(-1_234_567), "-1,234,567"),
+            ("%,d", Value::Int(999), "999"),
+            ("%+d", Value::Int(3), "+3"),
+            ("% d", Value::Int(3), " 3"),
+            ("%(d", Value::Int(-3), "(3)"),
+            ("%+05d", Value::Int(3), "+0003"),
+            ("%,.2f", float(1_234_567.891), "1,234,567.89"),
+            ("%,.2f", float(-1_234.5), "-1,234.50"),
+            ("%+.1f%%", float(2.25), "+2.3%"),
+            ("%b", Value::Nil, "false"),
+            ("%B", Value::Int(0), "TRUE"),
+            ("%c", Value::Int(65), "A"),
+            ("%5c|", s, "    é|"),
+            ("%d", Value::Nil, "null"),
+            ("%6.2f", Value::Nil, "    nu"),
+            ("%1$s %1$s", Value::Int(1), "1 1"),
+            ("%s %<s", Value::Int(1), "1 1"),
+            ("a%nb%s", Value::Int(1), "a\nb1"),
+            ("%S", s, "É"),
+            ("%g", float(1.0), "1.00000"),
+            ("%.2g", float(12.34), "12"),
+            ("%g", float(0.00001), "1.00000e-05"),
+            ("%g", float(0.0001), "0.000100000"),
+            ("%G", float(1e10), "1.00000E+10"),
+            ("%.3g", float(999.5), "1.00e+03"),
+            ("%g", float(0.0), "0.00000"),
+            ("%E", float(12.5), "1.250000E+01"),
             ("%o", Value::Int(8), "10"),
             ("%f", Value::Int(3), "3.000000"),
             ("%.2f", float(0.125), "0.13"),
-            ("%.2f", float(2.675), "2.67"),
+            ("%.2f", float(2.675), "2.68"),
+            ("%.2f", float(1.005), "1.01"),
+            ("%.0f", float(0.5), "1"),
+            ("%.0f", float(0.4), "0"),
+            ("%.1f", float(0.05), "0.1"),
+            ("%.3f", float(1e-10), "0.000"),
+            ("%.1f", float(1e23), "100000000000000000000000.0"),
+            ("%.20f", float(0.1), "0.10000000000000000000"),
+            ("%.1e", float(1.25), "1.3e+00"),
+            ("%e", float(0.0), "0.000000e+00"),
+            ("%.2e", float(9.999), "1.00e+01"),
             ("%.1f", float(-0.04), "-0.0"),
             ("%.0f", float(2.5), "3"),
             ("%.1f", float(9.96), "10.0"),
@@ -315,9 +545,9 @@ mod tests {
             ("%e", float(1234.5), "1.234500e+03"),
             ("%.0e", float(1e-100), "1e-100"),
             ("%09f", float(f64::NEG_INFINITY), "-Infinity"),
-            ("%5s", s, "   äb"),
-            ("%.1s", s, "ä"),
-            ("%-4s|", s, "äb  |"),
+            ("%5s", two, "   äb"),
+            ("%.1s", two, "ä"),
+            ("%-4s|", two, "äb  |"),
             ("%s", Value::Nil, ""),
         ] {
             assert_eq!(text(&h, form, &[value]).as_deref(), Ok(answer), "{form}");
@@ -332,9 +562,11 @@ mod tests {
         for form in [
             "%",
             "%z",
-            "%+d",
-            "%,d",
-            "%1$s",
+            "%,s",
+            "%,x",
+            "%2$s",
+            "%<s",
+            "%tY",
             "%.s",
             "%1000000000d",
             "%.999999999f",
@@ -344,8 +576,8 @@ mod tests {
         ] {
             assert_eq!(text(&h, form, &one), Err(Reason::RuntimeError), "{form}");
         }
-        for form in ["%d", "%x", "%f", "%e", "%o"] {
-            assert_eq!(text(&h, form, &[Value::Nil]), Err(Reason::RuntimeError), "{form}");
+        for form in ["%d", "%x", "%f", "%e", "%o", "%c", "%g"] {
+            assert_eq!(text(&h, form, &[Value::Bool(true)]), Err(Reason::RuntimeError), "{form}");
         }
         assert_eq!(text(&h, "%d", &[Value::Float(f64::NAN)]), Err(Reason::RuntimeError));
         assert_eq!(text(&h, "a", &one).as_deref(), Ok("a"), "more values than places");

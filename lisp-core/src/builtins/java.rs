@@ -8,6 +8,7 @@ use crate::text::describe;
 /// The classes: the name as it is usually written, the full name, and whether the short name may be used.
 const CLASSES: &[(&str, &str, bool)] = &[
     ("Boolean", "java.lang.Boolean", true),
+    ("Character", "java.lang.Character", true),
     ("Double", "java.lang.Double", true),
     ("Float", "java.lang.Float", true),
     ("Integer", "java.lang.Integer", true),
@@ -18,7 +19,9 @@ const CLASSES: &[(&str, &str, bool)] = &[
     ("LocalDate", LOCAL_DATE, true),
     ("Instant", INSTANT, true),
     ("Duration", DURATION, true),
-    ("Period", "java.time.Period", false),
+    ("Period", "java.time.Period", true),
+    ("ChronoUnit", "java.time.temporal.ChronoUnit", true),
+    ("DateTimeFormatter", "java.time.format.DateTimeFormatter", true),
     ("Date", DATE, false),
 ];
 
@@ -36,12 +39,12 @@ pub struct Constant {
     pub doc: &'static str,
     /// Programs and what they return.
     pub examples: &'static [(&'static str, &'static str)],
-    value: f64,
+    value: JavaConstant,
 }
 
 const fn constant_row(
     name: &'static str,
-    value: f64,
+    value: JavaConstant,
     doc: &'static str,
     examples: &'static [(&'static str, &'static str)],
 ) -> Constant {
@@ -52,28 +55,97 @@ const fn constant_row(
 pub const CONSTANTS: &[Constant] = &[
     constant_row(
         "Double/POSITIVE_INFINITY",
-        f64::INFINITY,
+        JavaConstant::Float(f64::INFINITY),
         "More than every number, ##Inf.",
         &[("(< 1e300 Double/POSITIVE_INFINITY)", "true")],
     ),
     constant_row(
         "Double/NEGATIVE_INFINITY",
-        f64::NEG_INFINITY,
+        JavaConstant::Float(f64::NEG_INFINITY),
         "Less than every number, ##-Inf.",
         &[("(> -1e300 Double/NEGATIVE_INFINITY)", "true")],
     ),
     constant_row(
         "Double/NaN",
-        f64::NAN,
+        JavaConstant::Float(f64::NAN),
         "What is not a number, ##NaN; equal to nothing.",
         &[("(NaN? Double/NaN)", "true")],
     ),
+    constant_row(
+        "Double/MAX_VALUE",
+        JavaConstant::Float(f64::MAX),
+        "The largest float.",
+        &[("(< 1e308 Double/MAX_VALUE)", "true")],
+    ),
+    constant_row(
+        "Double/MIN_VALUE",
+        JavaConstant::Float(5e-324),
+        "The least float above zero.",
+        &[("(pos? Double/MIN_VALUE)", "true")],
+    ),
+    constant_row(
+        "Math/PI",
+        JavaConstant::Float(std::f64::consts::PI),
+        "The length of a circle of diameter one.",
+        &[("(int Math/PI)", "3")],
+    ),
+    constant_row(
+        "Math/E",
+        JavaConstant::Float(std::f64::consts::E),
+        "The base of natural logarithms.",
+        &[("(int Math/E)", "2")],
+    ),
+    constant_row(
+        "Integer/MAX_VALUE",
+        JavaConstant::Int(i32::MAX as i64),
+        "The largest integer of 32 bits.",
+        &[("Integer/MAX_VALUE", "2147483647")],
+    ),
+    constant_row(
+        "Integer/MIN_VALUE",
+        JavaConstant::Int(i32::MIN as i64),
+        "The least integer of 32 bits.",
+        &[("Integer/MIN_VALUE", "-2147483648")],
+    ),
+    constant_row(
+        "Long/MAX_VALUE",
+        JavaConstant::Int(i64::MAX),
+        "The largest integer of 64 bits.",
+        &[("Long/MAX_VALUE", "9223372036854775807")],
+    ),
+    constant_row(
+        "Long/MIN_VALUE",
+        JavaConstant::Int(i64::MIN),
+        "The least integer of 64 bits.",
+        &[("Long/MIN_VALUE", "-9223372036854775808")],
+    ),
+    constant_row(
+        "java.time.temporal.ChronoUnit/DAYS",
+        JavaConstant::Text("DAYS"),
+        "A unit of time for .between; so are MILLIS, SECONDS, MINUTES, HOURS, WEEKS, MONTHS and YEARS.",
+        &[("(.between java.time.temporal.ChronoUnit/DAYS (LocalDate/of 2024 2 1) (LocalDate/of 2024 3 1))", "29")],
+    ),
 ];
 
+/// The value of a constant.
+#[derive(Clone, Copy)]
+pub(crate) enum JavaConstant {
+    Float(f64),
+    Int(i64),
+    /// A unit of time, which is the string of its name.
+    Text(&'static str),
+}
+
+/// The units of `java.time.temporal.ChronoUnit`.
+const CHRONO_UNITS: &[&str] = &["MILLIS", "SECONDS", "MINUTES", "HOURS", "DAYS", "WEEKS", "MONTHS", "YEARS"];
+
 /// The value of a Java constant: `Double/NaN`, also with its full name.
-pub(crate) fn constant(name: &str) -> Option<Value<'static>> {
+pub(crate) fn constant(name: &str) -> Option<JavaConstant> {
     let name = name.strip_prefix("java.lang.").unwrap_or(name);
-    CONSTANTS.iter().find(|constant| constant.name == name).map(|constant| Value::Float(constant.value))
+    if let Some(unit) = name.strip_prefix("java.time.temporal.").unwrap_or(name).strip_prefix("ChronoUnit/") {
+        return CHRONO_UNITS.iter().find(|own| **own == unit).map(|unit| JavaConstant::Text(unit));
+    }
+    CONSTANTS.iter().find(|constant| constant.name == name).map(|constant| constant.value)
 }
 
 /// The error for a name that looks like Java and is not one of the built-ins or constants; `None` for other names.
@@ -82,10 +154,11 @@ pub(crate) fn unsupported(name: &str) -> Option<Error> {
         if !method.starts_with(|c: char| c.is_alphabetic()) {
             return None;
         }
-        return Some(
-            Error::new(Reason::UnsupportedMethod, format!("there is no method {name}"))
-                .hint(format!("the methods are: {}", names(|row| row.starts_with('.')))),
-        );
+        let error = Error::new(Reason::UnsupportedMethod, format!("there is no method {name}"));
+        return Some(error.hint(match DATE_METHODS.iter().find(|(absent, _)| *absent == name) {
+            Some((_, instead)) => (*instead).to_owned(),
+            None => methods_like(name),
+        }));
     }
     let (class, member) = name.split_once('/')?;
     if member.is_empty() {
@@ -95,13 +168,58 @@ pub(crate) fn unsupported(name: &str) -> Option<Error> {
         Some(&(short, full, _)) => {
             let error = Error::new(Reason::UnsupportedJavaMember, format!("{class} has no member {member} here"));
             let members = names(|row| row.split_once('/').is_some_and(|row| row.0 == short || row.0 == full));
-            Some(if members.is_empty() { error } else { error.hint(format!("there are: {members}")) })
+            Some(match short {
+                "Period" => error.hint("count with (.between java.time.temporal.ChronoUnit/DAYS from to), move with .plusMonths"),
+                "ChronoUnit" => error.hint(format!("there are: {}", CHRONO_UNITS.join(", "))),
+                "DateTimeFormatter" => error.hint(
+                    "(str date) is the ISO text, such as 2024-01-31; take parts of it with subs, or use (format \"...\" ...)",
+                ),
+                "Math" if member == "random" => error.hint("there is no randomness; it would have to come from a tool"),
+                _ if members.is_empty() => error,
+                _ => error.hint(format!("there are: {members}")),
+            })
         }
         None if class.starts_with("java.") => Some(
             Error::new(Reason::UnsupportedJavaClass, format!("there is no Java class {class} here"))
                 .hint("use the language's own functions: (apropos \"word\") finds them"),
         ),
         None => None,
+    }
+}
+
+/// Methods of Java's that models write, and what to write instead.
+const DATE_METHODS: &[(&str, &str)] = &[
+    (
+        ".format",
+        "(str date) is the ISO text, such as 2024-01-31; take parts of it with subs, or use (format \"...\" ...)",
+    ),
+    (".toLocalDate", "dates have no time zone here: (LocalDate/parse (subs text 0 10)) reads the date of a text"),
+    (".atZone", "all instants are UTC: (subs (str instant) 0 10) is its date"),
+    (".until", "write (.between java.time.temporal.ChronoUnit/DAYS from to)"),
+    (".hashCode", "there are no hash codes; values are keys of maps as they are"),
+    (".getClass", "write (type x)"),
+    (".size", "write (count coll)"),
+    (".get", "write (get m k)"),
+    (".add", "write (conj coll x)"),
+    (".put", "write (assoc m k v)"),
+    (".chars", "a string is walked as it is: (map f s)"),
+];
+
+/// What to say of a method that there is not: one whose name has the same words, or the methods of strings, for which most
+/// are meant.
+fn methods_like(name: &str) -> String {
+    let plain = |name: &str| name.trim_start_matches('.').to_ascii_lowercase();
+    let wanted = plain(name);
+    let methods = || super::FIRST_ORDER.iter().map(|row| row.name).filter(|row| row.starts_with('.'));
+    let alike = methods().find(|row| plain(row).contains(&wanted) || wanted.contains(&plain(row)));
+    match alike.filter(|_| wanted.len() > 2 && wanted.len() < 64) {
+        Some(near) => format!("did you mean {near}?"),
+        None => {
+            let of_strings = super::AREAS.iter().filter(|(title, _)| title.starts_with("Java: strings"));
+            let rows = of_strings.flat_map(|(_, rows)| rows.iter().map(|row| row.name));
+            let strings: Vec<&str> = rows.filter(|row| row.starts_with('.')).collect();
+            format!("methods of strings: {}; for others write (apropos \"java\")", strings.join(", "))
+        }
     }
 }
 

@@ -1,7 +1,7 @@
-//! `java.lang.Math` and `java.lang.System`. Numbers keep their kind: two integers or two floats, never one of each.
+//! `java.lang.Math` and `java.lang.System`. Two integers stay integers; with a float an integer is one.
 
 use super::Builtin;
-use super::java::{double, wrong_type};
+use super::java::{double, long, out_of_domain, wrong_type};
 use crate::context::Ctx;
 use crate::heap::{Res, Value};
 
@@ -29,11 +29,16 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(Math/floor -1.2)", "-2.0"), ("(Math/floor \"1\")", "!java_type_error")],
     ),
     function("Math/max", 2, "(Math/max x y)", max, &["java.lang.Math/max"]).doc(
-        "The greater of two integers or of two floats; NaN if one is NaN.",
-        &[("(Math/max 1 2)", "2"), ("(Math/max 1.0 2.5)", "2.5"), ("(Math/max 1 2.0)", "!java_type_error")],
+        "The greater of two numbers, a float when one is; NaN if one is NaN.",
+        &[
+            ("(Math/max 1 2)", "2"),
+            ("(Math/max 1.0 2.5)", "2.5"),
+            ("(Math/max 1 2.5)", "2.5"),
+            ("(Math/max 1 nil)", "!java_type_error"),
+        ],
     ),
     function("Math/min", 2, "(Math/min x y)", min, &["java.lang.Math/min"]).doc(
-        "The smaller of two integers or of two floats; NaN if one is NaN.",
+        "The smaller of two numbers, a float when one is; NaN if one is NaN.",
         &[("(Math/min 1 2)", "1"), ("(Math/min 0.0 -0.0)", "-0.0"), ("(Math/min nil 1)", "!java_type_error")],
     ),
     function("Math/pow", 2, "(Math/pow base exponent)", pow, &["java.lang.Math/pow"]).doc(
@@ -41,12 +46,88 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(Math/pow 2 3)", "8.0"), ("(Math/pow -1 0.5)", "##NaN"), ("(Math/pow 2 \"x\")", "!java_type_error")],
     ),
     function("Math/round", 1, "(Math/round x)", round, &["java.lang.Math/round"]).doc(
-        "The nearest integer to a float, halves towards positive infinity.",
-        &[("(Math/round 2.5)", "3"), ("(Math/round -2.5)", "-2"), ("(Math/round 1)", "!java_type_error")],
+        "The nearest integer to a number, halves towards positive infinity.",
+        &[("(Math/round 2.5)", "3"), ("(Math/round -2.5)", "-2"), ("(Math/round \"1\")", "!java_type_error")],
     ),
     function("Math/sqrt", 1, "(Math/sqrt x)", sqrt, &["java.lang.Math/sqrt"]).doc(
         "The square root, a float; NaN of a negative number.",
         &[("(Math/sqrt 9)", "3.0"), ("(Math/sqrt -1)", "##NaN"), ("(Math/sqrt \"9\")", "!java_type_error")],
+    ),
+    function("Math/sin", 1, "(Math/sin x)", sin, &["java.lang.Math/sin"])
+        .doc("The sine of an angle in radians.", &[("(Math/sin 0)", "0.0"), ("(Math/sin nil)", "!java_type_error")]),
+    function("Math/cos", 1, "(Math/cos x)", cos, &["java.lang.Math/cos"])
+        .doc("The cosine of an angle in radians.", &[("(Math/cos 0)", "1.0"), ("(Math/cos nil)", "!java_type_error")]),
+    function("Math/tan", 1, "(Math/tan x)", tan, &["java.lang.Math/tan"])
+        .doc("The tangent of an angle in radians.", &[("(Math/tan 0)", "0.0"), ("(Math/tan nil)", "!java_type_error")]),
+    function("Math/asin", 1, "(Math/asin x)", asin, &["java.lang.Math/asin"]).doc(
+        "The angle, in radians, whose sine is x.",
+        &[("(Math/asin 0)", "0.0"), ("(Math/asin nil)", "!java_type_error")],
+    ),
+    function("Math/acos", 1, "(Math/acos x)", acos, &["java.lang.Math/acos"]).doc(
+        "The angle, in radians, whose cosine is x.",
+        &[("(Math/acos 1)", "0.0"), ("(Math/acos nil)", "!java_type_error")],
+    ),
+    function("Math/atan", 1, "(Math/atan x)", atan, &["java.lang.Math/atan"]).doc(
+        "The angle, in radians, whose tangent is x.",
+        &[("(Math/atan 0)", "0.0"), ("(Math/atan nil)", "!java_type_error")],
+    ),
+    function("Math/sinh", 1, "(Math/sinh x)", sinh, &["java.lang.Math/sinh"])
+        .doc("The hyperbolic sine.", &[("(Math/sinh 0)", "0.0"), ("(Math/sinh nil)", "!java_type_error")]),
+    function("Math/cosh", 1, "(Math/cosh x)", cosh, &["java.lang.Math/cosh"])
+        .doc("The hyperbolic cosine.", &[("(Math/cosh 0)", "1.0"), ("(Math/cosh nil)", "!java_type_error")]),
+    function("Math/tanh", 1, "(Math/tanh x)", tanh, &["java.lang.Math/tanh"])
+        .doc("The hyperbolic tangent.", &[("(Math/tanh 0)", "0.0"), ("(Math/tanh nil)", "!java_type_error")]),
+    function("Math/exp", 1, "(Math/exp x)", exp, &["java.lang.Math/exp"])
+        .doc("e raised to the power of x.", &[("(Math/exp 0)", "1.0"), ("(Math/exp nil)", "!java_type_error")]),
+    function("Math/expm1", 1, "(Math/expm1 x)", expm1, &["java.lang.Math/expm1"]).doc(
+        "e raised to the power of x, less one.",
+        &[("(Math/expm1 0)", "0.0"), ("(Math/expm1 nil)", "!java_type_error")],
+    ),
+    function("Math/log", 1, "(Math/log x)", log, &["java.lang.Math/log"]).doc(
+        "The natural logarithm; NaN of a negative number.",
+        &[("(Math/log 1)", "0.0"), ("(Math/log nil)", "!java_type_error")],
+    ),
+    function("Math/log10", 1, "(Math/log10 x)", log10, &["java.lang.Math/log10"]).doc(
+        "The logarithm to the base of ten.",
+        &[("(Math/log10 1000)", "3.0"), ("(Math/log10 nil)", "!java_type_error")],
+    ),
+    function("Math/log1p", 1, "(Math/log1p x)", log1p, &["java.lang.Math/log1p"]).doc(
+        "The natural logarithm of x plus one.",
+        &[("(Math/log1p 0)", "0.0"), ("(Math/log1p nil)", "!java_type_error")],
+    ),
+    function("Math/cbrt", 1, "(Math/cbrt x)", cbrt, &["java.lang.Math/cbrt"])
+        .doc("The cube root.", &[("(Math/cbrt 27)", "3.0"), ("(Math/cbrt nil)", "!java_type_error")]),
+    function("Math/rint", 1, "(Math/rint x)", rint, &["java.lang.Math/rint"]).doc(
+        "The nearest whole float, of two the even one.",
+        &[("(Math/rint 2.5)", "2.0"), ("(Math/rint nil)", "!java_type_error")],
+    ),
+    function("Math/signum", 1, "(Math/signum x)", signum, &["java.lang.Math/signum"]).doc(
+        "-1.0, 0.0 or 1.0 as the number is below, equal to or above zero.",
+        &[("(Math/signum -7)", "-1.0"), ("(Math/signum nil)", "!java_type_error")],
+    ),
+    function("Math/toRadians", 1, "(Math/toRadians x)", to_radians, &["java.lang.Math/toRadians"]).doc(
+        "An angle in degrees as one in radians.",
+        &[("(Math/toRadians 0)", "0.0"), ("(Math/toRadians nil)", "!java_type_error")],
+    ),
+    function("Math/toDegrees", 1, "(Math/toDegrees x)", to_degrees, &["java.lang.Math/toDegrees"]).doc(
+        "An angle in radians as one in degrees.",
+        &[("(Math/toDegrees 0)", "0.0"), ("(Math/toDegrees nil)", "!java_type_error")],
+    ),
+    function("Math/atan2", 2, "(Math/atan2 y x)", atan2, &["java.lang.Math/atan2"]).doc(
+        "The angle, in radians, of the point x, y.",
+        &[("(Math/atan2 0 1)", "0.0"), ("(Math/atan2 nil 1)", "!java_type_error")],
+    ),
+    function("Math/hypot", 2, "(Math/hypot x y)", hypot, &["java.lang.Math/hypot"]).doc(
+        "How far the point x, y is from 0, 0.",
+        &[("(Math/hypot 3 4)", "5.0"), ("(Math/hypot nil 1)", "!java_type_error")],
+    ),
+    function("Math/floorDiv", 2, "(Math/floorDiv x y)", floor_div, &["java.lang.Math/floorDiv"]).doc(
+        "The quotient of two integers, rounded down.",
+        &[("(Math/floorDiv -7 2)", "-4"), ("(Math/floorDiv 1 0)", "!java_domain_error")],
+    ),
+    function("Math/floorMod", 2, "(Math/floorMod x y)", floor_mod, &["java.lang.Math/floorMod"]).doc(
+        "The remainder of the division rounded down: it has the sign of y.",
+        &[("(Math/floorMod -7 2)", "1"), ("(Math/floorMod 1 0)", "!java_domain_error")],
     ),
     function(
         "System/currentTimeMillis",
@@ -67,14 +148,11 @@ enum Pair {
     Floats(f64, f64),
 }
 
+/// Two integers, or two floats: beside a float an integer is one.
 fn pair(name: &str, args: &[Value<'_>]) -> Res<Pair> {
     match (args[0], args[1]) {
         (Value::Int(a), Value::Int(b)) => Ok(Pair::Ints(a, b)),
-        (Value::Float(a), Value::Float(b)) => Ok(Pair::Floats(a, b)),
-        (Value::Int(_) | Value::Float(_), other) => {
-            Err(wrong_type(name, "two integers of 64 bits or two floats", other))
-        }
-        (other, _) => Err(wrong_type(name, "two integers of 64 bits or two floats", other)),
+        (a, b) => Ok(Pair::Floats(double(name, a)?, double(name, b)?)),
     }
 }
 
@@ -126,7 +204,11 @@ fn pow<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 #[expect(clippy::cast_possible_truncation, reason = "the cast saturates, and makes 0 of NaN, as Java does")]
 fn round<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let Value::Float(f) = args[0] else { return Err(wrong_type("Math/round", "a float", args[0])) };
+    let f = match args[0] {
+        Value::Float(f) => f,
+        whole @ Value::Int(_) => return Ok(whole),
+        other => return Err(wrong_type("Math/round", "a number of 64 bits", other)),
+    };
     // Adding a half first would round some large whole floats up.
     let whole = f.trunc();
     let rest = f - whole;
@@ -144,4 +226,125 @@ fn sqrt<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn current_time_millis<'h>(h: &'h Ctx, _: &[Value<'h>]) -> Res<Value<'h>> {
     h.now().map(Value::Int)
+}
+
+fn sin<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let x = double("Math/sin", args[0])?;
+    Ok(Value::Float(x.sin()))
+}
+
+fn cos<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let x = double("Math/cos", args[0])?;
+    Ok(Value::Float(x.cos()))
+}
+
+fn tan<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let x = double("Math/tan", args[0])?;
+    Ok(Value::Float(x.tan()))
+}
+
+fn asin<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let x = double("Math/asin", args[0])?;
+    Ok(Value::Float(x.asin()))
+}
+
+fn acos<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let x = double("Math/acos", args[0])?;
+    Ok(Value::Float(x.acos()))
+}
+
+fn atan<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let x = double("Math/atan", args[0])?;
+    Ok(Value::Float(x.atan()))
+}
+
+fn sinh<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let x = double("Math/sinh", args[0])?;
+    Ok(Value::Float(x.sinh()))
+}
+
+fn cosh<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let x = double("Math/cosh", args[0])?;
+    Ok(Value::Float(x.cosh()))
+}
+
+fn tanh<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let x = double("Math/tanh", args[0])?;
+    Ok(Value::Float(x.tanh()))
+}
+
+fn exp<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let x = double("Math/exp", args[0])?;
+    Ok(Value::Float(x.exp()))
+}
+
+fn expm1<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let x = double("Math/expm1", args[0])?;
+    Ok(Value::Float(x.exp_m1()))
+}
+
+fn log<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let x = double("Math/log", args[0])?;
+    Ok(Value::Float(x.ln()))
+}
+
+fn log10<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let x = double("Math/log10", args[0])?;
+    Ok(Value::Float(x.log10()))
+}
+
+fn log1p<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let x = double("Math/log1p", args[0])?;
+    Ok(Value::Float(x.ln_1p()))
+}
+
+fn cbrt<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let x = double("Math/cbrt", args[0])?;
+    Ok(Value::Float(x.cbrt()))
+}
+
+fn rint<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let x = double("Math/rint", args[0])?;
+    Ok(Value::Float(x.round_ties_even()))
+}
+
+fn signum<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let x = double("Math/signum", args[0])?;
+    Ok(Value::Float(if x == 0.0 || x.is_nan() { x } else { x.signum() }))
+}
+
+fn to_radians<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let x = double("Math/toRadians", args[0])?;
+    Ok(Value::Float(x.to_radians()))
+}
+
+fn to_degrees<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let x = double("Math/toDegrees", args[0])?;
+    Ok(Value::Float(x.to_degrees()))
+}
+
+fn atan2<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(Value::Float(double("Math/atan2", args[0])?.atan2(double("Math/atan2", args[1])?)))
+}
+
+fn hypot<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(Value::Float(double("Math/hypot", args[0])?.hypot(double("Math/hypot", args[1])?)))
+}
+
+/// The quotient rounded down, and the remainder of that.
+fn floored(name: &str, args: &[Value<'_>]) -> Res<(i64, i64)> {
+    let (x, y) = (long(name, args[0])?, long(name, args[1])?);
+    if y == 0 {
+        return Err(out_of_domain(name, "division by zero"));
+    }
+    let (quotient, rem) = (x.wrapping_div(y), x.wrapping_rem(y));
+    Ok(if rem != 0 && (rem < 0) != (y < 0) { (quotient - 1, rem + y) } else { (quotient, rem) })
+}
+
+fn floor_div<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(Value::Int(floored("Math/floorDiv", args)?.0))
+}
+
+fn floor_mod<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(Value::Int(floored("Math/floorMod", args)?.1))
 }

@@ -16,25 +16,53 @@ const fn parser(
     Builtin::direct(name, 1, 1, usage, imp).aliases(alias).namespace("java")
 }
 
+const fn with_radix(
+    name: &'static str,
+    usage: &'static str,
+    imp: super::DirectImp,
+    alias: &'static [&'static str],
+) -> Builtin {
+    Builtin::direct(name, 1, 2, usage, imp).aliases(alias).namespace("java")
+}
+
 pub(super) const TABLE: &[Builtin] = &[
-    parser("Integer/parseInt", "(Integer/parseInt s)", parse_int, &["java.lang.Integer/parseInt"]).doc(
-        "The integer of 32 bits that a text says, exactly.",
+    with_radix(
+        "Integer/parseInt",
+        "(Integer/parseInt s radix)",
+        parse_int,
+        &["java.lang.Integer/parseInt", "Integer/valueOf", "java.lang.Integer/valueOf"],
+    )
+    .doc(
+        "The integer of 32 bits that a text says, exactly, in decimal digits or those of another base.",
         &[
             ("(Integer/parseInt \"-42\")", "-42"),
+            ("(Integer/parseInt \"ff\" 16)", "255"),
             ("(Integer/parseInt \"42.5\")", "!java_domain_error"),
             ("(Integer/parseInt \"2147483648\")", "!java_domain_error"),
             ("(Integer/parseInt 42)", "!java_type_error"),
         ],
     ),
-    parser("Long/parseLong", "(Long/parseLong s)", parse_long, &["java.lang.Long/parseLong"]).doc(
-        "The integer of 64 bits that a text says, exactly.",
+    with_radix(
+        "Long/parseLong",
+        "(Long/parseLong s radix)",
+        parse_long,
+        &["java.lang.Long/parseLong", "Long/valueOf", "java.lang.Long/valueOf"],
+    )
+    .doc(
+        "The integer of 64 bits that a text says, exactly, in decimal digits or those of another base.",
         &[
             ("(Long/parseLong \"+42\")", "42"),
             ("(Long/parseLong \" 1\")", "!java_domain_error"),
             ("(Long/parseLong 42)", "!java_type_error"),
         ],
     ),
-    parser("Double/parseDouble", "(Double/parseDouble s)", parse_double, &["java.lang.Double/parseDouble"]).doc(
+    parser(
+        "Double/parseDouble",
+        "(Double/parseDouble s)",
+        parse_double,
+        &["java.lang.Double/parseDouble", "Double/valueOf", "java.lang.Double/valueOf"],
+    )
+    .doc(
         "The float that a text says: decimal, hexadecimal, Infinity or NaN; white space around it does not matter.",
         &[
             ("(Double/parseDouble \" 1.5 \")", "1.5"),
@@ -62,17 +90,26 @@ pub(super) const TABLE: &[Builtin] = &[
 ];
 
 fn parse_int<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    integer(h, "Integer/parseInt", args[0], i64::from(i32::MIN), i64::from(i32::MAX))
+    integer(h, "Integer/parseInt", args, i64::from(i32::MIN), i64::from(i32::MAX))
 }
 
 fn parse_long<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    integer(h, "Long/parseLong", args[0], i64::MIN, i64::MAX)
+    integer(h, "Long/parseLong", args, i64::MIN, i64::MAX)
 }
 
-fn integer<'h>(h: &'h Heap, name: &str, arg: Value<'h>, min: i64, max: i64) -> Res<Value<'h>> {
-    let text = text(name, arg)?.ok_or_else(|| null(name))?;
+fn integer<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], min: i64, max: i64) -> Res<Value<'h>> {
+    let given = text(name, args[0])?;
+    let radix = args.get(1).map_or(Ok(10), |&radix| super::java::int(name, radix))?;
+    let text = given.ok_or_else(|| null(name))?;
     h.charge(cost::parsed(text.len()) + 1)?;
-    match exact_integer(text) {
+    if !(2..=36).contains(&radix) {
+        return Err(out_of_domain(name, &format!("a base is from 2 to 36, got {radix}")));
+    }
+    match exact_integer(text, radix) {
+        None if radix != 10 => Err(out_of_domain(
+            name,
+            &format!("{} is not a whole number of 64 bits in digits of base {radix}", shown(text)),
+        )),
         Some(n) if (min..=max).contains(&n) => Ok(Value::Int(n)),
         Some(_) => Err(out_of_domain(name, &format!("{} is not from {min} to {max}", shown(text)))),
         None => Err(out_of_domain(name, &format!("{} is not a whole number in decimal digits", shown(text)))),
@@ -84,8 +121,8 @@ fn shown(text: &str) -> String {
     format!("{:?}", text.chars().take(40).collect::<String>())
 }
 
-/// An optional sign and digits, nothing else.
-fn exact_integer(text: &str) -> Option<i64> {
+/// An optional sign and digits of a base, nothing else.
+fn exact_integer(text: &str, radix: i64) -> Option<i64> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
         b'+' => (false, &text[1..]),
@@ -96,8 +133,11 @@ fn exact_integer(text: &str) -> Option<i64> {
     }
     let mut sum: i64 = 0;
     for c in digits.chars() {
-        let digit = i64::from(decimal_digit(c)?);
-        sum = sum.checked_mul(10)?;
+        let digit = i64::from(decimal_digit(c).or_else(|| c.to_digit(36))?);
+        if digit >= radix {
+            return None;
+        }
+        sum = sum.checked_mul(radix)?;
         sum = if negative { sum.checked_sub(digit)? } else { sum.checked_add(digit)? };
     }
     Some(sum)
@@ -110,7 +150,8 @@ const ZEROES: &[u32] = &[
     0x1C50, 0xA620, 0xA8D0, 0xA900, 0xA9D0, 0xA9F0, 0xAA50, 0xABF0, 0xFF10,
 ];
 
-fn decimal_digit(c: char) -> Option<u32> {
+/// The number that a decimal digit of any script is.
+pub(super) fn decimal_digit(c: char) -> Option<u32> {
     let code = u32::from(c);
     let after = ZEROES.partition_point(|&zero| zero <= code);
     let zero = ZEROES.get(after.checked_sub(1)?)?;
@@ -317,7 +358,7 @@ mod tests {
             ("1 ", None),
             ("\u{1D7CE}", None),
         ] {
-            assert_eq!(exact_integer(text), number, "{text}");
+            assert_eq!(exact_integer(text, 10), number, "{text}");
         }
     }
 }

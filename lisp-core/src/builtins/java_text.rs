@@ -74,7 +74,7 @@ pub(super) const TABLE: &[Builtin] = &[
 ];
 
 /// How many UTF-16 units a text takes.
-fn units(h: &Heap, text: &str) -> Res<i64> {
+pub(super) fn units(h: &Heap, text: &str) -> Res<i64> {
     let mut count = 0;
     for piece in scan::pieces(h, text) {
         let piece = piece?;
@@ -85,7 +85,7 @@ fn units(h: &Heap, text: &str) -> Res<i64> {
 
 /// The byte at which a unit stands; the next character's byte and `false` when the unit is the second half of a
 /// character. Beyond the end it is the end.
-fn byte_at(h: &Heap, text: &str, unit: i64) -> Res<(usize, bool)> {
+pub(super) fn byte_at(h: &Heap, text: &str, unit: i64) -> Res<(usize, bool)> {
     let Ok(unit) = usize::try_from(unit) else { return Ok((0, true)) };
     let (mut byte, mut passed) = (0, 0);
     for piece in scan::pieces(h, text) {
@@ -113,7 +113,7 @@ fn byte_at(h: &Heap, text: &str, unit: i64) -> Res<(usize, bool)> {
 }
 
 /// The receiver and another string, after the types of both have been looked at.
-fn two_texts<'h>(h: &'h Heap, name: &str, args: &[Value<'h>]) -> Res<(&'h str, &'h str)> {
+pub(super) fn two_texts<'h>(h: &'h Heap, name: &str, args: &[Value<'h>]) -> Res<(&'h str, &'h str)> {
     let both = (text(name, args[0])?, text(name, args[1])?);
     let (Some(receiver), Some(other)) = both else { return Err(null(name)) };
     h.charge(cost::scanned(receiver.len() + other.len()) + 1)?;

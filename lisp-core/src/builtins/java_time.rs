@@ -176,15 +176,15 @@ fn take<T>(name: &str, class: &str, v: Value<'_>, take: impl Fn(TimeValue) -> Op
     }
 }
 
-fn local_date(name: &str, v: Value<'_>) -> Res<Option<i64>> {
+pub(super) fn local_date(name: &str, v: Value<'_>) -> Res<Option<i64>> {
     take(name, "a LocalDate", v, |t| if let TimeValue::LocalDate(days) = t { Some(days) } else { None })
 }
 
-fn instant(name: &str, v: Value<'_>) -> Res<Option<(i64, u32)>> {
+pub(super) fn instant(name: &str, v: Value<'_>) -> Res<Option<(i64, u32)>> {
     take(name, "an Instant", v, |t| if let TimeValue::Instant(s, n) = t { Some((s, n)) } else { None })
 }
 
-fn duration(name: &str, v: Value<'_>) -> Res<(i64, u32)> {
+pub(super) fn duration(name: &str, v: Value<'_>) -> Res<(i64, u32)> {
     take(name, "a Duration", v, |t| if let TimeValue::Duration(s, n) = t { Some((s, n)) } else { None })?
         .ok_or_else(|| null(name))
 }
@@ -208,7 +208,7 @@ fn minus_days<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     moved(h, ".minusDays", date, -i128::from(days))
 }
 
-fn moved<'h>(h: &'h Heap, name: &str, date: Option<i64>, days: i128) -> Res<Value<'h>> {
+pub(super) fn moved<'h>(h: &'h Heap, name: &str, date: Option<i64>, days: i128) -> Res<Value<'h>> {
     let date = date.ok_or_else(|| null(name))?;
     match i64::try_from(i128::from(date) + days) {
         Ok(days) if DAYS.contains(&days) => h.time(TimeValue::LocalDate(days)),

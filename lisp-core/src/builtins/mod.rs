@@ -10,13 +10,18 @@ use crate::stack::Start;
 
 pub(crate) mod args;
 pub(crate) mod bits;
+mod characters;
 pub(crate) mod comparison;
 mod composed;
 mod describe;
 mod format;
 pub mod java;
+mod java_calendar;
 mod java_math;
+mod java_numbers;
 mod java_parse;
+mod java_spans;
+mod java_strings;
 mod java_text;
 pub(crate) mod java_time;
 mod json;
@@ -29,11 +34,13 @@ pub(crate) mod predicates;
 mod preview;
 mod print;
 pub(crate) mod regex;
+pub(crate) mod replacement;
 mod rows;
 pub(crate) mod seqs;
 pub(crate) mod sets;
 pub(crate) mod slices;
 pub(crate) mod strings;
+mod texts;
 
 pub(crate) use print::text_of;
 pub(crate) use rows::{Rows, concat, count, namespace_of};
@@ -42,6 +49,9 @@ pub(crate) use rows::{Rows, concat, count, namespace_of};
 /// [`Fault::Collect`] or [`Fault::Pause`] it is run again from the start.
 pub(crate) type DirectImp = for<'h> fn(&'h Ctx, &[Value<'h>]) -> Res<Value<'h>>;
 
+/// Does a built-in call functions when it gets these arguments?
+pub(crate) type CallsSome = fn(&[Value<'_>]) -> bool;
+
 /// How a built-in is done.
 #[derive(Clone, Copy)]
 pub(crate) enum Imp {
@@ -49,6 +59,8 @@ pub(crate) enum Imp {
     Direct(DirectImp),
     /// By a function that calls functions, which this starts.
     Calling(Start),
+    /// By the second where the first says so of the arguments, else by a function that calls no other.
+    Either(CallsSome, Start, DirectImp),
     /// By a function of the prelude with the same name.
     Prelude,
 }
@@ -137,6 +149,18 @@ impl Builtin {
         Self::row(name, min, max, usage, Imp::Calling(start))
     }
 
+    /// A row for a function that calls functions with some arguments only.
+    pub(crate) const fn either(
+        name: &'static str,
+        (min, max): (u8, u8),
+        usage: &'static str,
+        calls: CallsSome,
+        start: Start,
+        imp: DirectImp,
+    ) -> Self {
+        Self::row(name, min, max, usage, Imp::Either(calls, start, imp))
+    }
+
     /// A row for a function of the prelude.
     pub(crate) const fn prelude(name: &'static str, min: u8, max: u8, usage: &'static str) -> Self {
         Self::row(name, min, max, usage, Imp::Prelude)
@@ -214,10 +238,16 @@ pub(crate) const AREAS: &[(&str, &[Builtin])] = &[
     ("JSON", json::TABLE),
     ("The shape of data", describe::TABLE),
     ("Java: strings", java_text::TABLE),
+    ("Java: strings changed and compared", java_strings::TABLE),
     ("Java: mathematics", java_math::TABLE),
     ("Java: parsing", java_parse::TABLE),
+    ("Java: numbers as text", java_numbers::TABLE),
     ("Java: dates and times", java_time::TABLE),
+    ("Java: the calendar", java_calendar::TABLE),
+    ("Java: durations and instants", java_spans::TABLE),
     ("Strings", strings::TABLE),
+    ("Strings: changing", texts::TABLE),
+    ("Characters", characters::TABLE),
     ("Formatting", format::TABLE),
     ("Regular expressions", regex::TABLE),
     ("Parsing", parse::TABLE),

@@ -83,7 +83,8 @@ pub(crate) fn mul<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>>
 #[inline]
 pub(crate) fn div<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
     match (a, b) {
-        (Value::Int(x), Value::Int(y)) if y != 0 => Ok(Value::Float(x as f64 / y as f64)),
+        // Of integers none is a negative zero.
+        (Value::Int(x), Value::Int(y)) if y != 0 => Ok(Value::Float(x as f64 / y as f64 + 0.0)),
         (Value::Float(x), Value::Float(y)) => Ok(Value::Float(x / y)),
         (Value::Int(x), Value::Float(y)) => Ok(Value::Float(x as f64 / y)),
         (Value::Float(x), Value::Int(y)) if y != 0 => Ok(Value::Float(x / y as f64)),
@@ -363,7 +364,8 @@ fn divide<'h>(h: &'h Heap, part: Part, args: &[Value<'h>]) -> Res<Value<'h>> {
     match part {
         Part::Quot if (x / y).is_finite() => whole(h, name, (x / y).trunc()),
         Part::Quot => Err(fault(Reason::ArithmeticError, "quot: the quotient is beyond the range of floats")),
-        Part::Rem => Ok(Value::Float(x % y)),
+        // As Clojure does it: of 1 and 0.1 it is 0.0.
+        Part::Rem => Ok(Value::Float(x - y * (x / y).trunc())),
         Part::Mod => Ok(Value::Float(x - y * (x / y).floor())),
     }
 }
@@ -531,6 +533,41 @@ fn int<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Int(i64::from(small)))
 }
 
+fn long<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match args[0] {
+        Value::Int(_) | Value::Big(_) => Ok(args[0]),
+        Value::Float(x) if x.is_nan() => Ok(Value::Int(0)),
+        Value::Float(x) if x.is_finite() => whole(h, "long", x.trunc()),
+        Value::Float(x) => Err(fault(Reason::ArithmeticError, format!("long: {x} is no integer"))),
+        Value::Str(s) if crate::text::characters::is_one(h, s.text())? => int(h, args),
+        other => match type_error("long", "a number or one character", other) {
+            Fault::Error(error) => Err(error.hint("turn text into a number with parse-long").into()),
+            fault => Err(fault),
+        },
+    }
+}
+
+fn bigint<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match args[0] {
+        Value::Int(_) | Value::Big(_) => Ok(args[0]),
+        Value::Float(x) if x.is_finite() => whole(h, "bigint", x.trunc()),
+        Value::Float(x) => Err(fault(Reason::ArithmeticError, format!("bigint: {x} is no integer"))),
+        Value::Str(s) => {
+            let text = s.text();
+            let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+            // About ten digits make a limb; they are turned into limbs in the square of their number.
+            let limbs = digits.len() / 9 + 1;
+            prepare(h, "bigint", limbs, cost::parsed(text.len()) + cost::limb_pairs(limbs, limbs))?;
+            let all_digits = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+            match BigInt::parse_bytes(text.as_bytes(), 10).filter(|_| all_digits) {
+                Some(big) => h.integer(&big),
+                None => Err(type_error("bigint", "a number or a string of digits", args[0])),
+            }
+        }
+        other => Err(type_error("bigint", "a number or a string of digits", other)),
+    }
+}
+
 fn double<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match to_float(h, args[0])? {
         Some(x) => Ok(Value::Float(x)),
@@ -598,6 +635,18 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(int 2147483648)", "!arithmetic_error"),
             ("(int nil)", "!type_error"),
         ],
+    ),
+    Builtin::direct("bigint", 1, 1, "(bigint x)", bigint).aliases(&["biginteger"]).doc(
+        "The number cut to an integer, of any size; of a string the integer it says.",
+        &[
+            ("(bigint 1e20)", "100000000000000000000"),
+            ("(bigint \"12345678901234567890123\")", "12345678901234567890123"),
+            ("(bigint nil)", "!type_error"),
+        ],
+    ),
+    Builtin::direct("long", 1, 1, "(long x)", long).doc(
+        "The number cut to an integer; of one character its code.",
+        &[("(long 3.9)", "3"), ("(long \\A)", "65"), ("(long \"12\")", "!type_error")],
     ),
     Builtin::direct("double", 1, 1, "(double x)", double)
         .aliases(&["float"])

@@ -1,5 +1,6 @@
 //! Questions about values, and `boolean`, `not`, `type`, `identity`.
 
+use super::args::type_error;
 use super::{Builtin, Lowering, MANY};
 use crate::context::Ctx;
 use crate::heap::{Res, Value};
@@ -45,6 +46,35 @@ fn is_function(v: Value<'_>) -> bool {
 fn is_char<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let Value::Str(s) = args[0] else { return answer(false) };
     answer(characters::is_one(h, s.text())?)
+}
+
+fn symbol<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match args[0] {
+        Value::Str(s) | Value::Keyword(_, s) | Value::Symbol(s) => Ok(Value::Symbol(s)),
+        other => Err(type_error("symbol", "a string, a keyword or a symbol", other)),
+    }
+}
+
+/// Is it one value, at one place? Values that take no place are so when they are equal.
+fn identical<'h>(h: &'h Ctx, a: Value<'h>, b: Value<'h>) -> Res<bool> {
+    Ok(match (a, b) {
+        (Value::Nil, Value::Nil) => true,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::Int(a), Value::Int(b)) => a == b,
+        (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
+        (Value::Builtin(a), Value::Builtin(b)) => a == b,
+        (Value::Keyword(..), Value::Keyword(..)) => h.same_key(a, b)?,
+        (Value::Str(a), Value::Str(b)) | (Value::Symbol(a), Value::Symbol(b)) | (Value::Regex(a), Value::Regex(b)) => {
+            std::ptr::eq(a, b)
+        }
+        (Value::Vector(a), Value::Vector(b)) => std::ptr::eq(a, b),
+        (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) => std::ptr::eq(a, b),
+        (Value::Closure(a), Value::Closure(b)) => std::ptr::eq(a, b),
+        (Value::Composed(a), Value::Composed(b)) => std::ptr::eq(a, b),
+        (Value::Big(a), Value::Big(b)) => std::ptr::eq(a, b),
+        (Value::Time(a), Value::Time(b)) => std::ptr::eq(a, b),
+        _ => false,
+    })
 }
 
 fn all_distinct<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -239,6 +269,26 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("sorted?", 1, 1, "(sorted? x)", |_, _| answer(false)).doc(
         "Always false: maps and sets have no order of their own.",
         &[("(sorted? [1 2])", "false"), ("(sorted?)", "!arity_error")],
+    ),
+    Builtin::direct("any?", 1, 1, "(any? x)", |_, _| answer(true))
+        .doc("Always true.", &[("(any? nil)", "true"), ("(any?)", "!arity_error")]),
+    Builtin::direct("ident?", 1, 1, "(ident? x)", |_, a| answer(matches!(a[0], Value::Keyword(..) | Value::Symbol(_))))
+        .aliases(&["simple-ident?"])
+        .doc(
+            "Is it a keyword or a symbol?",
+            &[("(ident? :a)", "true"), ("(ident? \"a\")", "false"), ("(ident?)", "!arity_error")],
+        ),
+    Builtin::direct("symbol", 1, 1, "(symbol name)", symbol).doc(
+        "The symbol with a name.",
+        &[("(symbol \"total\")", "'total"), ("(name (symbol :a))", "\"a\""), ("(symbol 1)", "!type_error")],
+    ),
+    Builtin::direct("identical?", 2, 2, "(identical? a b)", |h, a| answer(identical(h, a[0], a[1])?)).doc(
+        "Are they one and the same? What is not a number, a keyword, a boolean or nil is so only with itself.",
+        &[
+            ("(let [v [1]] (identical? v v))", "true"),
+            ("(identical? :a :a)", "true"),
+            ("(identical? 1)", "!arity_error"),
+        ],
     ),
     Builtin::direct("map-entry?", 1, 1, "(map-entry? x)", |_, _| answer(false)).doc(
         "Always false: entries are plain vectors.",

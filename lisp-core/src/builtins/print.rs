@@ -1,6 +1,6 @@
 //! Functions that make text of values.
 
-use super::{Builtin, MANY};
+use super::{Builtin, MANY, format};
 use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{Res, TextBuf, Value};
@@ -27,6 +27,14 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
     Builtin::direct("println", 0, MANY, "(println & values)", println_native)
         .doc("Prints a line: the values with spaces between them. Answers nil.", &[("(println \"a\" 1 :b)", "nil")]),
+    Builtin::direct("prn", 0, MANY, "(prn & values)", prn)
+        .doc("Prints a line: the values as pr-str shows them. Answers nil.", &[("(prn \"a\" 1 :b)", "nil")]),
+    Builtin::direct("printf", 1, MANY, "(printf text & values)", printf).doc(
+        "Prints what format makes of the text and values, as a line. Answers nil.",
+        &[("(printf \"%d items\\n\" 3)", "nil"), ("(printf \"%d\" :a)", "!runtime_error")],
+    ),
+    Builtin::direct("newline", 0, 0, "(newline)", newline)
+        .doc("Prints an empty line. Answers nil.", &[("(newline)", "nil"), ("(newline 1)", "!arity_error")]),
 ];
 
 /// How a built-in function shows as text.
@@ -71,6 +79,32 @@ fn println_native<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(cost::scanned(out.as_str().len()))?;
     h.print(out.as_str())?;
     Ok(Value::Nil)
+}
+
+/// Prints a line. All that can fail comes first.
+fn print_line<'h>(h: &'h Ctx, line: &str) -> Res<Value<'h>> {
+    h.charge(cost::scanned(line.len()))?;
+    h.print(line)?;
+    Ok(Value::Nil)
+}
+
+fn prn<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match pr_str_native(h, args)? {
+        Value::Str(line) => print_line(h, line.text()),
+        _ => Ok(Value::Nil),
+    }
+}
+
+/// A newline at the end is the end of the line that is printed.
+fn printf<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match format::format(h, args)? {
+        Value::Str(line) => print_line(h, line.text().strip_suffix('\n').unwrap_or(line.text())),
+        _ => Ok(Value::Nil),
+    }
+}
+
+fn newline<'h>(h: &'h Ctx, _: &[Value<'h>]) -> Res<Value<'h>> {
+    print_line(h, "")
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::args::{string, type_error};
 use super::parse;
 use crate::context::Ctx;
 use crate::cost;
-use crate::heap::{Fault, Heap, Res, TextBuf, Value};
+use crate::heap::{Fault, Heap, Res, Value};
 use crate::regex::{Backtracker, Compiled, Extent, Found, Linear, PatternCost, Program, Stepped};
 use regex_automata::Input;
 use regex_automata::util::captures::Captures;
@@ -17,7 +17,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "The first match in the string, or nil; with groups [match group ...].",
         &[
             ("(re-find #\"\\d+\" \"a12b\")", "\"12\""),
-            ("(re-find #\"(a)?(b)\" \"b\")", "[\"b\" \"\" \"b\"]"),
+            ("(re-find #\"(a)?(b)\" \"b\")", "[\"b\" nil \"b\"]"),
             ("(re-find #\"z\" \"abc\")", "nil"),
             ("(re-find \"a\" \"abc\")", "!type_error"),
         ],
@@ -83,6 +83,8 @@ const EACH_AT_ONE_GO: u64 = 40_000;
 enum Engine<'h> {
     /// Short texts, with the groups if there are any.
     Quick(Arc<Linear>, Option<Captures>),
+    /// Short texts; the groups are found by going through the match.
+    Traced(Arc<Linear>, Arc<Program>),
     /// Long texts.
     Stepped(Arc<Linear>, Option<Box<Stepped<'h>>>),
     Backtracking(Arc<Program>),
@@ -110,7 +112,7 @@ impl<'h> Search<'h> {
     }
 
     /// A search for a match of the whole text.
-    fn whole(h: &'h Ctx, pattern: &str, text: &'h str) -> Res<Self> {
+    pub(super) fn whole(h: &'h Ctx, pattern: &str, text: &'h str) -> Res<Self> {
         Self::new(h, pattern, Extent::Whole, text, AT_ONE_GO)
     }
 
@@ -129,15 +131,22 @@ impl<'h> Search<'h> {
         let (engine, count) = match compiled {
             Compiled::Linear(linear) => {
                 let count = linear.quick.captures_len();
-                if quick {
+                if let Some(program) = linear.before_line_end(text) {
+                    (Engine::Backtracking(program), count)
+                } else if quick {
                     h.charge((len / cost::SEARCHED_BYTES_PER_UNIT).saturating_mul(spread))?;
                     if count > 1 {
                         // Where the groups of a match are is found slowly, place by place.
                         h.charge((len / cost::GROUP_BYTES_PER_UNIT).saturating_mul(spread))?;
                     }
                     step += len / cost::SEARCHED_AGAIN_PER_UNIT;
-                    let captures = (count > 1).then(|| linear.quick.create_captures());
-                    (Engine::Quick(linear, captures), count)
+                    match Some(&linear).filter(|linear| linear.empty_rounds).map(|linear| linear.program()) {
+                        Some(Ok(program)) => (Engine::Traced(linear, program), count),
+                        _ => {
+                            let captures = (count > 1).then(|| linear.quick.create_captures());
+                            (Engine::Quick(linear, captures), count)
+                        }
+                    }
                 } else {
                     // The pattern is compiled anew for each direction.
                     charge_compiled(h, cost)?;
@@ -190,6 +199,15 @@ impl<'h> Search<'h> {
                     self.groups.extend((0..self.count).map(|i| captures.get_group(i).map(|m| (m.start, m.end))));
                 }
             }
+            Engine::Traced(linear, program) => {
+                if let Some(found) = linear.quick.search(&input) {
+                    let program = program.clone();
+                    let mut machine = Backtracker::new(self.h, &program, self.text, found.start())?;
+                    if machine.matches_at(found.start())? {
+                        self.groups.extend(machine.groups());
+                    }
+                }
+            }
             Engine::Stepped(linear, stepped) => {
                 let found = match stepped {
                     Some(stepped) => stepped.find(self.text, self.place)?,
@@ -232,22 +250,42 @@ impl<'h> Search<'h> {
     }
 
     /// The part of the text in a range.
-    fn part(&self, start: usize, end: usize) -> &'h str {
+    pub(super) fn part(&self, start: usize, end: usize) -> &'h str {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    /// The last match as a value: its text, or with groups a vector. Groups without a part in the match are empty, and
-    /// left out at the end.
-    fn value(&self) -> Res<Value<'h>> {
-        let text = |group: &Option<(usize, usize)>| group.map_or("", |(start, end)| self.part(start, end));
-        let shown = self.groups.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-        match self.groups.get(..shown) {
-            None | Some([]) => Ok(Value::Nil),
-            Some([whole]) => self.h.str_view(text(whole)),
-            Some(groups) => {
+    /// The text of a group of the last match, if it took part.
+    pub(super) fn group(&self, number: usize) -> Option<&'h str> {
+        let range = self.groups.get(number).copied().flatten();
+        range.map(|(start, end)| self.part(start, end))
+    }
+
+    /// How many groups the pattern has, the whole match not included.
+    pub(super) fn group_count(&self) -> usize {
+        self.count.saturating_sub(1)
+    }
+
+    /// The number of the group with this name.
+    pub(super) fn named(&self, name: &str) -> Option<usize> {
+        match &self.engine {
+            Engine::Quick(linear, _) | Engine::Traced(linear, _) | Engine::Stepped(linear, _) => linear.named(name),
+            Engine::Backtracking(program) => program.named(name),
+        }
+    }
+
+    /// The last match as a value: its text, or with groups a vector. A group that took no part is nil.
+    pub(super) fn value(&self) -> Res<Value<'h>> {
+        let text = |group: &Option<(usize, usize)>| match *group {
+            Some((start, end)) => self.h.str_view(self.part(start, end)),
+            None => Ok(Value::Nil),
+        };
+        match &*self.groups {
+            [] => Ok(Value::Nil),
+            [whole] => text(whole),
+            groups => {
                 let out = self.h.vec_builder(groups.len())?;
                 for group in groups {
-                    out.push(self.h, self.h.str_view(text(group))?)?;
+                    out.push(self.h, text(group)?)?;
                 }
                 out.finish(self.h)
             }
@@ -335,20 +373,6 @@ pub(super) fn split<'h>(h: &'h Ctx, pattern: &str, text: &'h str) -> Res<Value<'
     out.finish(h)
 }
 
-/// A text with all matches of a pattern replaced by another text, taken as it is.
-pub(super) fn replace<'h>(h: &'h Ctx, pattern: &str, text: &'h str, by: &str) -> Res<Value<'h>> {
-    let mut search = Search::each(h, pattern, text)?;
-    let mut out = TextBuf::new(h);
-    let mut from = 0;
-    while let Some((start, end)) = search.next()? {
-        out.push_str(search.part(from, start))?;
-        out.push_str(by)?;
-        from = end;
-    }
-    out.push_str(search.part(from, text.len()))?;
-    out.finish()
-}
-
 fn re_pattern<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args.first() {
         Some(&Value::Str(s)) => {
@@ -407,6 +431,7 @@ fn extract_int<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 mod tests {
     use super::*;
     use crate::error::Reason;
+    use crate::heap::TextBuf;
     use crate::text::pr_str;
 
     fn shown<'h>(h: &'h Ctx, f: super::super::DirectImp, args: &[Value<'h>]) -> Result<String, Reason> {
@@ -430,15 +455,30 @@ mod tests {
     #[test]
     fn searches_in_both_engines() {
         for (f, pattern, text, answer) in [
-            (re_find as super::super::DirectImp, r"a(\d+)?", "xa", r#""a""#),
-            (re_find, r"(a)?(b)?(c)", "c", r#"["c" "" "" "c"]"#),
-            (re_seq, r"a(\d+)?", "a a2", r#"["a" ["a2" "2"]]"#),
+            (re_find as super::super::DirectImp, r"a(\d+)?", "xa", r#"["a" nil]"#),
+            (re_find, r"(a)?(b)?(c)", "c", r#"["c" nil nil "c"]"#),
+            (re_seq, r"a(\d+)?", "a a2", r#"[["a" nil] ["a2" "2"]]"#),
             (re_seq, r"x*", "xab", r#"["x" "" "" ""]"#),
             (re_seq, r"(?=b)", "abb", r#"["" ""]"#),
             (re_seq, r"(\w)\1", "aabcc", r#"[["aa" "a"] ["cc" "c"]]"#),
             (re_seq, "", "é", r#"["" ""]"#),
             (re_seq, r"(?<=\Ka)", "aéa", r#"["a" "a"]"#),
             (re_matches, r"a|ab", "ab", r#""ab""#),
+            // As Java has them: a round that matches nothing is the last, and counts.
+            (re_matches, r"(a|c*)+", "a", r#"["a" ""]"#),
+            (re_matches, r"(a|c*)+", "cca", r#"["cca" ""]"#),
+            (re_matches, r"(x?c*)+", "x", r#"["x" ""]"#),
+            (re_matches, r"(a*)*", "aa", r#"["aa" ""]"#),
+            (re_matches, r"(a+)*", "aa", r#"["aa" "aa"]"#),
+            (re_matches, r"((a)|b?)*", "a", r#"["a" "" "a"]"#),
+            (re_find, r"b$", "ab\n", r#""b""#),
+            (re_find, r"b$", "ab\r\n", r#""b""#),
+            (re_find, r"b$", "ab\n\n", "nil"),
+            (re_find, r"b\Z", "ab\n", r#""b""#),
+            (re_find, r"b\z", "ab\n", "nil"),
+            (re_matches, r"b$", "b\n", "nil"),
+            (re_seq, r"(?m)\w$", "a\nb\n", r#"["a" "b"]"#),
+            (re_seq, r"$", "a\n", r#"["" ""]"#),
             (re_matches, r"(?<!x)a", "a", r#""a""#),
             (re_matches, r"a", "ab", "nil"),
             (re_split, r"", "abc", r#"["a" "b" "c" ""]"#),
@@ -454,6 +494,9 @@ mod tests {
     #[test]
     fn hostile_patterns_end() {
         let long = "a".repeat(100_000) + "!";
+        let rounds = format!(r#"["{}" ""]"#, "xc".repeat(50_000));
+        assert_eq!(call(re_matches, "(x?c*)+", &"xc".repeat(50_000)), Ok(rounds), "the same in long texts");
+        assert_eq!(call(re_find, r"(?=a)*", "a"), Err(Reason::RuntimeError), "look-around is not repeated");
         assert_eq!(call(re_find, "(a+)+$", &long).as_deref(), Ok("nil"));
         assert_eq!(call(re_find, r"(?=(a+)+$)(a)\2", &long), Err(Reason::RuntimeError), "too many steps");
         let short = long.split_at(90_000).1;

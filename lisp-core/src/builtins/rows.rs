@@ -33,10 +33,16 @@ impl Rows {
         self.by_name.get(name).copied()
     }
 
-    /// The function with this name in a namespace of Clojure: `join` in `clojure.string` or `str`.
+    /// The function with this name in a namespace of Clojure: `join` in `clojure.string` or `str`. Some have a row of their
+    /// own there, because the core has another function of that name, or none.
     pub(crate) fn in_namespace(&self, namespace: &str, name: &str) -> Option<BuiltinId> {
-        let id = self.by_name(name)?;
         let namespace = namespace_of(namespace)?;
+        if !namespace.is_empty()
+            && let Some(own) = self.by_name(&format!("{namespace}/{name}"))
+        {
+            return Some(own);
+        }
+        let id = self.by_name(name)?;
         (namespace.is_empty() || self.row(id).namespace == namespace).then_some(id)
     }
 }

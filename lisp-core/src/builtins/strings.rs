@@ -1,11 +1,11 @@
 //! Strings. Indices count characters as a person does (grapheme clusters); parts of a string share its bytes.
 
-use super::args::{self, fault, int, string, type_error};
+use super::args::{self, fault, int, string};
 use super::{Builtin, regex};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, Heap, Res, TextBuf, Value};
+use crate::heap::{Fault, Heap, Res, TextBuf, Value, VecBuilder};
 use crate::text::characters::{self, Characters};
 use crate::text::describe;
 use crate::text::scan::{self, Search};
@@ -59,18 +59,21 @@ pub(super) const TABLE: &[Builtin] = &[
             ],
         ),
     Builtin::direct("join", 1, 2, "(join separator coll)", join).namespace(NAMESPACE).doc(
-        "The texts of a vector's or set's elements, with the separator between them.",
+        "The texts of a collection's elements, with the separator between them.",
         &[
             ("(join \", \" [1 nil :a \"b\"])", "\"1, , :a, b\""),
             ("(join [\"a\" \"b\"])", "\"ab\""),
-            ("(join \",\" nil)", "!type_error"),
+            ("(join \"-\" \"abc\")", "\"a-b-c\""),
+            ("(join \",\" 5)", "!type_error"),
         ],
     ),
-    Builtin::direct("split", 2, 2, "(split s re-or-char)", split).namespace(NAMESPACE).doc(
-        "The parts of the string between the matches of a regular expression or between a character.",
+    Builtin::direct("split", 2, 3, "(split s re-or-char limit)", split).namespace(NAMESPACE).doc(
+        "The parts of the string between the matches of a regular expression or between a character; at most limit parts, \
+         the last with all the rest. Limit 0 drops empty parts at the end.",
         &[
             ("(split \"a--b--c\" #\"--\")", "[\"a\" \"b\" \"c\"]"),
             ("(split \"a,b,\" \",\")", "[\"a\" \"b\" \"\"]"),
+            ("(split \"a b c\" #\" \" 2)", "[\"a\" \"b c\"]"),
             ("(split \"héy\" \"\")", "[\"h\" \"é\" \"y\"]"),
             ("(split \"a--b\" \"--\")", "!type_error"),
         ],
@@ -78,16 +81,6 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("split-lines", 1, 1, "(split-lines s)", split_lines).namespace(NAMESPACE).doc(
         "The lines of the string, without empty ones at its end.",
         &[("(split-lines \"a\\r\\nb\\n\\n\")", "[\"a\" \"b\"]"), ("(split-lines 1)", "!type_error")],
-    ),
-    Builtin::direct("replace", 2, 3, "(replace s pattern replacement)", replace).namespace(NAMESPACE).doc(
-        "The string with all matches of a string or regular expression replaced; or (replace smap coll): the collection \
-         with its elements replaced by what the map, or vector by index, holds for them.",
-        &[
-            ("(replace \"hello\" \"l\" \"L\")", "\"heLLo\""),
-            ("(replace \"a1\" #\"\\d\" \"<$1>\")", "\"a<$1>\""),
-            ("(replace {2 :two} [1 2 3])", "[1 :two 3]"),
-            ("(replace \"a\" \"a\" 1)", "!type_error"),
-        ],
     ),
     Builtin::direct("trim", 1, 1, "(trim s)", trim).namespace(NAMESPACE).doc(
         "The string without white space at its ends.",
@@ -116,12 +109,12 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("name", 1, 1, "(name x)", name).doc(
-        "The name of a keyword, without its colon; a string is its own.",
+        "The name of a keyword, without its colon, or of a symbol; a string is its own.",
         &[("(name :foo)", "\"foo\""), ("(name \"bar\")", "\"bar\""), ("(name nil)", "!runtime_error")],
     ),
     Builtin::direct("keyword", 1, 1, "(keyword x)", keyword).doc(
         "The keyword with this name; nil for nil.",
-        &[("(keyword \"foo\")", ":foo"), ("(keyword :bar)", ":bar"), ("(keyword \"a b\")", "!runtime_error")],
+        &[("(keyword \"foo\")", ":foo"), ("(keyword :bar)", ":bar"), ("(keyword 5)", "!runtime_error")],
     ),
 ];
 
@@ -137,7 +130,7 @@ fn two_strings<'h>(h: &'h Heap, name: &str, args: &[Value<'h>]) -> Res<(&'h str,
 }
 
 /// Is it white space to Java's `Character.isWhitespace`?
-fn is_space(c: char) -> bool {
+pub(super) fn is_space(c: char) -> bool {
     matches!(c,
         '\u{9}'..='\u{d}' | '\u{1c}'..='\u{20}' | '\u{1680}' | '\u{2000}'..='\u{2006}' | '\u{2008}'..='\u{200a}'
         | '\u{2028}' | '\u{2029}' | '\u{205f}' | '\u{3000}')
@@ -177,13 +170,13 @@ fn trim_newline<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     view(h, "trim-newline", args, |s| s.trim_end_matches(['\r', '\n']))
 }
 
-fn lower_case<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+pub(super) fn lower_case<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     change_case(h, "lower-case", args, str::to_ascii_lowercase, |text, out| {
         out.extend(text.chars().flat_map(char::to_lowercase))
     })
 }
 
-fn upper_case<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+pub(super) fn upper_case<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     change_case(h, "upper-case", args, str::to_ascii_uppercase, |text, out| {
         out.extend(text.chars().flat_map(char::to_uppercase))
     })
@@ -296,9 +289,6 @@ fn join<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         &[separator, coll] => (string("join", separator)?, coll),
         _ => ("", arg(args, 0)),
     };
-    if !matches!(coll, Value::Vector(_) | Value::Set(_)) {
-        return Err(type_error("join", "a vector or a set", coll));
-    }
     let items = args::seq(h, "join", coll)?;
     h.charge(items.len() as u64 * cost::TEXT_PART)?;
     h.charge_copy(items.len().saturating_mul(separator.len()))?;
@@ -315,6 +305,9 @@ fn join<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn split<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let whole = arg(args, 0);
     let text = string("split", whole)?;
+    if let Some(&limit) = args.get(2) {
+        return split_limited(h, text, arg(args, 1), int("split", limit)?);
+    }
     let separator = match arg(args, 1) {
         Value::Regex(pattern) => return regex::split(h, pattern.text(), text),
         other => string("split", other)?,
@@ -336,6 +329,87 @@ fn split<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
     out.push(h, h.str_view(rest)?)?;
     out.finish(h)
+}
+
+/// The parts of a text as Java's `split` gives them for a limit.
+fn split_limited<'h>(h: &'h Ctx, text: &'h str, separator: Value<'h>, limit: i64) -> Res<Value<'h>> {
+    let mut parts = Parts::new(h, text, limit)?;
+    let separator = match separator {
+        Value::Regex(pattern) => return parts.between(regex::Search::each(h, pattern.text(), text)?),
+        other => string("split", other)?,
+    };
+    if separator.is_empty() {
+        for character in Characters::new(h, text) {
+            h.charge(cost::CHARACTER)?;
+            let end = parts.from + character?.len();
+            if end == text.len() || !parts.cut(end, end)? {
+                break;
+            }
+        }
+        return parts.finish();
+    }
+    if !characters::is_one(h, separator)? {
+        return Err(separator_error(separator));
+    }
+    h.charge(cost::copied(text.len()))?;
+    let search = Search::new(h, separator)?;
+    while let Some(at) = search.find(h, &text[parts.from..])? {
+        let start = parts.from + at;
+        if !parts.cut(start, start + separator.len())? {
+            break;
+        }
+    }
+    parts.finish()
+}
+
+/// The parts of a text under construction, as Java's `split` cuts it.
+pub(super) struct Parts<'h> {
+    h: &'h Ctx,
+    text: &'h str,
+    /// The most parts; 0 and less is no limit, and 0 drops empty ones at the end.
+    limit: i64,
+    out: &'h VecBuilder<'h>,
+    /// Where the next part begins.
+    from: usize,
+}
+
+impl<'h> Parts<'h> {
+    pub(super) fn new(h: &'h Ctx, text: &'h str, limit: i64) -> Res<Self> {
+        Ok(Parts { h, text, limit, out: h.vec_builder(4)?, from: 0 })
+    }
+
+    /// Cuts at the range of a separator, unless the rest is the last part.
+    fn cut(&mut self, start: usize, end: usize) -> Res<bool> {
+        self.h.charge(cost::PART)?;
+        if self.limit > 0 && self.out.len() as u64 + 1 >= self.limit.unsigned_abs() {
+            return Ok(false);
+        }
+        self.out.push(self.h, self.h.str_view(self.text.get(self.from..start).unwrap_or_default())?)?;
+        self.from = end;
+        Ok(true)
+    }
+
+    /// The parts between the matches of a pattern. An empty match at the beginning cuts nothing off.
+    pub(super) fn between(mut self, mut search: regex::Search<'h>) -> Res<Value<'h>> {
+        while let Some((start, end)) = search.next()? {
+            if end > 0 && !self.cut(start, end)? {
+                break;
+            }
+        }
+        self.finish()
+    }
+
+    /// The parts, with the rest of the text as the last.
+    fn finish(self) -> Res<Value<'h>> {
+        let Parts { h, text, limit, out, from } = self;
+        out.push(h, h.str_view(text.get(from..).unwrap_or_default())?)?;
+        let full = out.items().iter().rposition(|part| part.as_str() != Some(""));
+        if limit != 0 || from == 0 {
+            return out.finish(h);
+        }
+        h.charge(cost::moved(out.len()))?;
+        h.vector(out.items().get(..full.map_or(0, |last| last + 1)).unwrap_or_default())
+    }
 }
 
 #[cold]
@@ -373,102 +447,21 @@ fn split_lines<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.vector(out.items().get(..full).unwrap_or_default())
 }
 
-fn replace<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let &[whole, pattern, by] = args else { return replace_elements(h, arg(args, 0), arg(args, 1)) };
-    let text = string("replace", whole)?;
-    let by = match by {
-        Value::Str(s) => s.text(),
-        other => return Err(replacement_error(other)),
-    };
-    let pattern = match pattern {
-        Value::Regex(pattern) => return regex::replace(h, pattern.text(), text, by),
-        Value::Str(s) => s.text(),
-        other => return Err(type_error("replace", "a string or a regular expression to look for", other)),
-    };
-    // A search begins with work on the pattern, which may be the longer one.
-    if pattern.len() > text.len() {
-        return Ok(whole);
-    }
-    h.charge(cost::scanned(text.len()))?;
-    let mut out = TextBuf::new(h);
-    if pattern.is_empty() {
-        charge_characters(h, text)?;
-        for character in Characters::new(h, text) {
-            h.charge(1)?;
-            out.push_str(by)?;
-            out.push_str(character?)?;
-        }
-        out.push_str(by)?;
-        return out.finish();
-    }
-    let (search, mut rest) = (Search::new(h, pattern)?, text);
-    while let Some(at) = search.find(h, rest)? {
-        h.charge(1)?;
-        out.push_str(&rest[..at])?;
-        out.push_str(by)?;
-        rest = &rest[at + pattern.len()..];
-    }
-    if rest.len() == text.len() {
-        return Ok(whole);
-    }
-    out.push_str(rest)?;
-    out.finish()
-}
-
-#[cold]
-fn replacement_error(got: Value<'_>) -> Fault {
-    match type_error("replace", "a string as the replacement", got) {
-        Fault::Error(error) if got.is_callable() => {
-            error.hint("a function cannot be the replacement: find the parts with re-seq and map over them").into()
-        }
-        other => other,
-    }
-}
-
-/// `(replace smap coll)`
-fn replace_elements<'h>(h: &'h Heap, smap: Value<'h>, coll: Value<'h>) -> Res<Value<'h>> {
-    let items = args::seq(h, "replace", coll)?;
-    if !items.is_empty() && !matches!(smap, Value::Map(_) | Value::Vector(_) | Value::Set(_) | Value::Nil) {
-        return Err(type_error("replace", "a map or a vector of replacements", smap));
-    }
-    let out = h.vec_builder(items.len())?;
-    for &item in items {
-        h.charge(cost::PLACED)?;
-        let found = match (smap, item) {
-            // As with `get`, a vector is no key.
-            (_, Value::Vector(_)) => None,
-            (Value::Map(map), key) => map.get_flexible(h, key)?,
-            (Value::Vector(by_index), Value::Int(i)) => usize::try_from(i).ok().and_then(|i| by_index.get(i)),
-            _ => None,
-        };
-        out.push(h, found.unwrap_or(item))?;
-    }
-    out.finish(h)
-}
-
 fn name<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match arg(args, 0) {
-        Value::Keyword(_, s) | Value::Str(s) => Ok(Value::Str(s)),
+        Value::Keyword(_, s) | Value::Str(s) | Value::Symbol(s) => Ok(Value::Str(s)),
         other => {
             let got = describe(other);
-            Err(fault(Reason::RuntimeError, format!("name expects a keyword or a string, got {got}")))
+            Err(fault(Reason::RuntimeError, format!("name expects a keyword, a symbol or a string, got {got}")))
         }
     }
 }
 
 fn keyword<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match arg(args, 0) {
-        Value::Str(s) => {
+        Value::Str(s) | Value::Symbol(s) => {
             h.charge(cost::copied(s.text().len()))?;
-            let mut bytes = s.text().bytes();
-            let first = bytes.next().is_some_and(|b| b.is_ascii_alphabetic());
-            if first && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'?' | b'!')) {
-                return h.keyword(s.text());
-            }
-            let got = describe(Value::Str(s));
-            Err(Error::new(Reason::RuntimeError, format!("{got} is no name for a keyword"))
-                .hint("a keyword begins with a letter; letters, digits and - _ ? ! follow. Use the string as the key")
-                .into())
+            h.keyword(s.text())
         }
         same @ (Value::Nil | Value::Keyword(..)) => Ok(same),
         other => {
@@ -525,11 +518,10 @@ mod tests {
     }
 
     #[test]
-    fn splitting_and_replacing() -> Res<()> {
+    fn splitting_and_keywords() -> Res<()> {
         let h = Ctx::new(Heap::new(1, usize::MAX / 2));
         let s = |text: &str| h.str(text);
         let map = h.map([(h.keyword("b")?, Value::Int(2))].into_iter())?;
-        let path = h.vector(&[h.vector(&[h.keyword("b")?])?])?;
         for (f, args, answer) in [
             (split as DirectImp, vec![s("a,b,")?, s(",")?], r#"["a" "b" ""]"#),
             (split, vec![s("")?, s(",")?], r#"[""]"#),
@@ -538,12 +530,16 @@ mod tests {
             (split_lines, vec![s("")?], r#"[""]"#),
             (split_lines, vec![s("\n\r\n")?], "[]"),
             (split_lines, vec![s("a\r\n\nb\r")?], r#"["a" "" "b\r"]"#),
-            (replace, vec![s("abc")?, s("")?, s("-")?], r#""-a-b-c-""#),
-            (replace, vec![s("aaa")?, s("aa")?, s("b")?], r#""ba""#),
-            (replace, vec![map, s("b")?], "[2]"),
-            (replace, vec![map, path], "[[:b]]"),
-            (replace, vec![Value::Int(1), h.vector(&[])?], "[]"),
             (keyword, vec![s("a-b?")?], ":a-b?"),
+            (split, vec![s("a,,b,,")?, s(",")?, Value::Int(0)], r#"["a" "" "b"]"#),
+            (split, vec![s("a,,b,,")?, s(",")?, Value::Int(-1)], r#"["a" "" "b" "" ""]"#),
+            (split, vec![s("a,,b,,")?, s(",")?, Value::Int(2)], r#"["a" ",b,,"]"#),
+            (split, vec![s("a,b")?, s(",")?, Value::Int(1)], r#"["a,b"]"#),
+            (split, vec![s(",,")?, s(",")?, Value::Int(0)], "[]"),
+            (split, vec![s("")?, s(",")?, Value::Int(0)], r#"[""]"#),
+            (split, vec![s("héy")?, s("")?, Value::Int(2)], r#"["h" "éy"]"#),
+            (split, vec![s("héy")?, s("")?, Value::Int(-1)], r#"["h" "é" "y"]"#),
+            (join, vec![s("-")?, map], "\"[:b 2]\""),
             (upper_case, vec![s("äß")?], r#""ÄSS""#),
             (trim, vec![s("\u{2003}a\u{a0}\n")?], "\"a\u{a0}\""),
         ] {
@@ -551,11 +547,9 @@ mod tests {
         }
         for (f, args, reason) in [
             (split as DirectImp, vec![s("a")?, s("--")?], Reason::TypeError),
-            (replace, vec![Value::Int(1), path], Reason::TypeError),
-            (keyword, vec![s("1a")?], Reason::RuntimeError),
             (keyword, vec![Value::Bool(true)], Reason::RuntimeError),
             (name, vec![Value::Nil], Reason::RuntimeError),
-            (join, vec![s("")?, map], Reason::TypeError),
+            (join, vec![s("")?, Value::Int(1)], Reason::TypeError),
         ] {
             assert_eq!(shown(&h, f, &args), Err(reason));
         }

@@ -18,6 +18,7 @@ mod per_element;
 mod predicates;
 mod reduce;
 mod registers;
+mod replacing;
 mod sort;
 mod update;
 mod walk;
@@ -39,6 +40,7 @@ const TABLES: &[&[Builtin]] = &[
     sort::TABLE,
     update::TABLE,
     parallel::TABLE,
+    replacing::TABLE,
     walk::TABLE,
 ];
 

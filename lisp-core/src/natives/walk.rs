@@ -15,6 +15,22 @@ pub(super) const TABLE: &[Builtin] = &[
         "The form with f applied to every part, the whole first, then what it holds.",
         &[("(prewalk #(if (number? %) (inc %) %) [1 [2]])", "[2 [3]]"), ("(prewalk 1 [1])", "!not_callable")],
     ),
+    Builtin::prelude("prewalk-replace", 2, 2, "(prewalk-replace smap form)").namespace("clojure.walk").doc(
+        "The form with every part that is a key of the map replaced by its value, the whole first.",
+        &[("(prewalk-replace {:a [:b] :b 1} [:a :b])", "[[1] 1]"), ("(prewalk-replace 1 [1])", "!type_error")],
+    ),
+    Builtin::prelude("postwalk-replace", 2, 2, "(postwalk-replace smap form)").namespace("clojure.walk").doc(
+        "The form with every part that is a key of the map replaced by its value, innermost first.",
+        &[("(postwalk-replace {:a 1} {:k [:a :b]})", "{:k [1 :b]}"), ("(postwalk-replace 1 [1])", "!type_error")],
+    ),
+    Builtin::prelude("keywordize-keys", 1, 1, "(keywordize-keys form)").namespace("clojure.walk").doc(
+        "The form with every key of its maps that is a string made a keyword.",
+        &[("(keywordize-keys {\"a\" [{\"b\" 1}]})", "{:a [{:b 1}]}"), ("(keywordize-keys)", "!arity_error")],
+    ),
+    Builtin::prelude("stringify-keys", 1, 1, "(stringify-keys form)").namespace("clojure.walk").doc(
+        "The form with every key of its maps that is a keyword made a string.",
+        &[("(stringify-keys {:a [{:b 1}]})", "{\"a\" [{\"b\" 1}]}"), ("(stringify-keys)", "!arity_error")],
+    ),
     Builtin::prelude("tree-seq", 3, 3, "(tree-seq branch? children root)").doc(
         "All nodes of a tree, a parent before its children.",
         &[("(tree-seq vector? identity [1 [2]])", "[[1 [2]] 1 [2] 2]"), ("(tree-seq 1 2 [1])", "!not_callable")],
@@ -26,5 +42,59 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::prelude("min-key", 2, MANY, "(min-key f x y & more)").doc(
         "The argument for which f returns the least; of equal ones the first.",
         &[("(min-key count [1] [1 2])", "[1]"), ("(min-key 1 2 3)", "!not_callable")],
+    ),
+    Builtin::prelude("subset?", 2, 2, "(subset? a b)").namespace("clojure.set").doc(
+        "Are all members of the first set in the second?",
+        &[("(subset? #{1} #{1 2})", "true"), ("(subset? #{3} #{1 2})", "false"), ("(subset? 1 #{1})", "!type_error")],
+    ),
+    Builtin::prelude("superset?", 2, 2, "(superset? a b)").namespace("clojure.set").doc(
+        "Are all members of the second set in the first?",
+        &[("(superset? #{1 2} #{1})", "true"), ("(superset? #{1} 1)", "!type_error")],
+    ),
+    Builtin::prelude("map-invert", 1, 1, "(map-invert m)").namespace("clojure.set").doc(
+        "The map with keys and values changed places.",
+        &[("(map-invert {:a 1 :b 2})", "{1 :a 2 :b}"), ("(map-invert 5)", "!type_error")],
+    ),
+    Builtin::prelude("rename-keys", 2, 2, "(rename-keys m names)").namespace("clojure.set").doc(
+        "The map with the keys that a map of names holds renamed.",
+        &[("(rename-keys {:a 1 :b 2} {:a :x})", "{:b 2 :x 1}"), ("(rename-keys {:a 1} 5)", "!type_error")],
+    ),
+    Builtin::prelude("clojure.set/select", 2, 2, "(clojure.set/select pred set)").namespace("clojure.set").doc(
+        "The set of the members for which pred is true.",
+        &[("(clojure.set/select odd? #{1 2 3})", "#{1 3}"), ("(clojure.set/select odd? 5)", "!type_error")],
+    ),
+    Builtin::prelude("clojure.set/project", 2, 2, "(clojure.set/project rows keys)").namespace("clojure.set").doc(
+        "The set of the rows with these keys only.",
+        &[
+            ("(clojure.set/project #{{:a 1 :b 2} {:a 1 :b 3}} [:a])", "#{{:a 1}}"),
+            ("(clojure.set/project 5 [:a])", "!type_error"),
+        ],
+    ),
+    Builtin::prelude("clojure.set/rename", 2, 2, "(clojure.set/rename rows names)").namespace("clojure.set").doc(
+        "The set of the rows with keys renamed.",
+        &[("(clojure.set/rename #{{:a 1}} {:a :x})", "#{{:x 1}}"), ("(clojure.set/rename 5 {:a :x})", "!type_error")],
+    ),
+    Builtin::prelude("clojure.set/index", 2, 2, "(clojure.set/index rows keys)").namespace("clojure.set").doc(
+        "A map from what the rows hold under these keys to the set of the rows that hold it.",
+        &[
+            ("(clojure.set/index #{{:a 1 :b 2}} [:a])", "{{:a 1} #{{:a 1 :b 2}}}"),
+            ("(clojure.set/index 5 [:a])", "!type_error"),
+        ],
+    ),
+    Builtin::prelude("clojure.set/join", 2, 3, "(clojure.set/join rows others keys)").namespace("clojure.set").doc(
+        "The rows of both merged where they hold the same under the keys that both have, or under the keys of a map from \
+         those of the first to those of the second.",
+        &[
+            ("(clojure.set/join #{{:id 1 :n \"a\"}} #{{:id 1 :x 2} {:id 2 :x 3}})", "#{{:id 1 :n \"a\" :x 2}}"),
+            ("(clojure.set/join #{{:id 1}} #{{:ref 1 :x 2}} {:id :ref})", "#{{:id 1 :ref 1 :x 2}}"),
+            ("(clojure.set/join #{{:id 1}} 5)", "!type_error"),
+        ],
+    ),
+    Builtin::prelude("clojure.string/escape", 2, 2, "(clojure.string/escape s cmap)").namespace("clojure.string").doc(
+        "The string with each character replaced by what a map or function returns for it; nil leaves it as it is.",
+        &[
+            ("(clojure.string/escape \"a<b\" {\\< \"&lt;\"})", "\"a&lt;b\""),
+            ("(clojure.string/escape 1 {})", "!type_error"),
+        ],
     ),
 ];

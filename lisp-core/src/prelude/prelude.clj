@@ -38,3 +38,68 @@
   (if (empty? more)
     x
     (first (reduce (fn [[best k] y] (let [ky (f y)] (if (< ky k) [y ky] [best k]))) [x (f x)] more))))
+
+(defn clojure.string.escape [s cmap]
+  (join (map (fn [c] (let [by (cmap c)] (if (nil? by) c by))) (split s ""))))
+
+(defn subset? [set1 set2]
+  (and (<= (count set1) (count set2)) (every? (fn [x] (contains? set2 x)) set1)))
+
+(defn superset? [set1 set2]
+  (subset? set2 set1))
+
+(defn map-invert [m]
+  (into {} (map (fn [[k v]] [v k]) m)))
+
+(defn rename-keys [m names]
+  (reduce (fn [out [old new]] (if (contains? m old) (assoc out new (get m old)) out))
+          (reduce dissoc m (keys names))
+          names))
+
+(defn clojure.set.select [pred xset]
+  (set (filter (fn [x] (pred x)) xset)))
+
+(defn clojure.set.project [xrel ks]
+  (set (map (fn [x] (select-keys x ks)) xrel)))
+
+(defn clojure.set.rename [xrel kmap]
+  (set (map (fn [x] (rename-keys x kmap)) xrel)))
+
+(defn clojure.set.index [xrel ks]
+  (reduce (fn [m x]
+            (let [part (select-keys x ks)]
+              (assoc m part (conj (get m part #{}) x))))
+          {}
+          xrel))
+
+(defn clojure.set.join [xrel yrel & more]
+  (if (or (empty? xrel) (empty? yrel))
+    #{}
+    (let [swap (> (count xrel) (count yrel))
+          small (if swap yrel xrel)
+          large (if swap xrel yrel)
+          keys-of (fn [xrel] (set (keys (first (seq xrel)))))
+          km (if (empty? more)
+               (into {} (map (fn [k] [k k]) (intersection (keys-of xrel) (keys-of yrel))))
+               (if swap (first more) (map-invert (first more))))
+          places (clojure.set/index small (vec (vals km)))]
+      (reduce (fn [out x]
+                (let [found (get places (rename-keys (select-keys x (vec (keys km))) km))]
+                  (if found (into out (map (fn [y] (merge y x)) found)) out)))
+              #{}
+              large))))
+
+(defn keywordize-keys [form]
+  (postwalk (fn [x] (if (map? x) (update-keys x (fn [k] (if (string? k) (keyword k) k))) x)) form))
+
+(defn stringify-keys [form]
+  (postwalk (fn [x] (if (map? x) (update-keys x (fn [k] (if (keyword? k) (name k) k))) x)) form))
+
+; A vector is a path for get, and a keyword finds a string; a set that holds the key is found only as it is.
+(defn prewalk-replace [smap form]
+  (let [exact (into {} (map (fn [[k v]] [#{k} v]) smap))]
+    (prewalk (fn [x] (get exact #{x} x)) form)))
+
+(defn postwalk-replace [smap form]
+  (let [exact (into {} (map (fn [[k v]] [#{k} v]) smap))]
+    (postwalk (fn [x] (get exact #{x} x)) form)))

@@ -125,7 +125,8 @@ impl<'p, 'h> Backtracker<'p, 'h> {
 
     /// Begins to remember what was tried.
     fn remember(&mut self) -> Res<()> {
-        let bits = self.program.insns.len().saturating_mul(self.text.len() - self.origin + 1);
+        let places = self.program.insns.len().saturating_mul(1 + self.program.round_depth);
+        let bits = places.saturating_mul(self.text.len() - self.origin + 1);
         if bits <= Self::MOST_SEEN {
             let words = bits / 64 + 1;
             self.h.charge(words as u64)?;
@@ -197,7 +198,12 @@ impl<'p, 'h> Backtracker<'p, 'h> {
             Insn::Class(class) => self.program.classes[class as usize].first(rest).map(|len| (pc + 1, pos + len)),
             Insn::Many { class, least, most, greedy } => return self.many(pc, pos, class, least, most, greedy),
             Insn::Look(look) => stay(LookMatcher::new().matches(look, self.text.as_bytes(), pos)),
-            Insn::BeforeLastNewlines => stay(rest.bytes().take(3).all(|b| b == b'\n') && self.only_newlines(pos)?),
+            Insn::BeforeLastLineEnd => stay(match rest {
+                "" | "\r\n" | "\r" | "\u{85}" | "\u{2028}" | "\u{2029}" => true,
+                // Between the two characters of a line's end is no line's end.
+                "\n" => self.text.as_bytes().get(pos.wrapping_sub(1)) != Some(&b'\r'),
+                _ => false,
+            }),
             Insn::Origin => stay(pos == self.origin),
             Insn::Split(first, second) => {
                 if !self.is_new(pc, pos) {
@@ -342,12 +348,6 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         Ok(same.then(|| rest.len() - chars.as_str().len()))
     }
 
-    fn only_newlines(&mut self, pos: usize) -> Res<bool> {
-        let rest = self.text.get(pos..).unwrap_or_default();
-        self.tick(rest.len() as u64)?;
-        Ok(rest.bytes().all(|b| b == b'\n'))
-    }
-
     fn step_back(&mut self, pos: usize, chars: u32) -> Res<Option<usize>> {
         self.tick(u64::from(chars))?;
         let before = self.text.get(..pos).unwrap_or_default();
@@ -394,7 +394,17 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         if self.seen.is_empty() {
             return true;
         }
-        let bit = pc as usize * (self.text.len() - self.origin + 1) + (pos - self.origin);
+        // In a round that has not moved on yet the same place leads elsewhere.
+        let mut row = pc as usize;
+        let mut round = self.program.round_of.get(pc as usize).copied().flatten();
+        while let Some(&(slot, around)) = round.and_then(|round| self.program.rounds.get(round as usize)) {
+            if self.slots[slot as usize] != pos {
+                break;
+            }
+            row += self.program.insns.len();
+            round = around;
+        }
+        let bit = row * (self.text.len() - self.origin + 1) + (pos - self.origin);
         let (word, mask) = (bit / 64, 1 << (bit % 64));
         let new = self.seen[word] & mask == 0;
         self.seen[word] |= mask;

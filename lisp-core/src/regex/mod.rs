@@ -20,13 +20,17 @@ use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::Res;
 use program::Invalid;
-use regex_automata::meta;
+use regex_automata::{PatternID, meta};
+use regex_syntax::hir::{Hir, HirKind};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
-use translate::{Translated, translate, translate_whole};
+use translate::{translate, translate_for_effort, translate_whole};
 
 /// The most bytes that a search may keep of what it learned, in each direction.
 const SEARCH_BYTES: usize = 1 << 18;
+
+/// What ends a line, in front of which a pattern's `$` matches too where it ends the text.
+const LINE_ENDS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
 /// A compiled regular expression.
 #[derive(Clone, Debug)]
@@ -41,10 +45,16 @@ impl Compiled {
     /// Forgets what searches have learned.
     fn forget(&mut self) {
         if let Compiled::Linear(linear) = self {
-            let Linear { text, bytes, automata, program, .. } = &**linear;
-            let quick = linear.quick.clone();
-            let (automata, program) = (automata.clone(), program.clone());
-            *linear = Arc::new(Linear { quick, text: text.clone(), bytes: *bytes, automata, program });
+            let Linear { text, bytes, automata, program, line_end, empty_rounds, .. } = &**linear;
+            *linear = Arc::new(Linear {
+                quick: linear.quick.clone(),
+                text: text.clone(),
+                bytes: *bytes,
+                automata: automata.clone(),
+                program: program.clone(),
+                line_end: line_end.clone(),
+                empty_rounds: *empty_rounds,
+            });
         }
     }
 }
@@ -58,12 +68,35 @@ pub(crate) struct Linear {
     bytes: usize,
     automata: OnceLock<Option<Arc<Automata>>>,
     program: OnceLock<Option<Arc<Program>>>,
+    /// The pattern for texts that end in a line's end, where it can match before that.
+    line_end: Option<Arc<LineEnd>>,
+    /// Can a group that is repeated match nothing? Then what it matched last is found by going through the rounds.
+    pub(crate) empty_rounds: bool,
+}
+
+/// A pattern that can match before the line's end that a text ends in.
+#[derive(Debug)]
+struct LineEnd {
+    text: String,
+    program: OnceLock<Option<Arc<Program>>>,
 }
 
 impl Linear {
     /// For long texts; there is none for some word boundaries.
     pub(crate) fn automata(&self) -> Option<Arc<Automata>> {
         self.automata.get_or_init(|| Automata::compile(&self.text, self.bytes).map(Arc::new)).clone()
+    }
+
+    /// The number of the group with this name.
+    pub(crate) fn named(&self, name: &str) -> Option<usize> {
+        self.quick.group_info().to_index(PatternID::ZERO, name)
+    }
+
+    /// For a text that ends in a line's end, when the pattern can match before it. `None` as well when it is too large for
+    /// that.
+    pub(crate) fn before_line_end(&self, text: &str) -> Option<Arc<Program>> {
+        let line_end = self.line_end.as_ref().filter(|_| text.ends_with(LINE_ENDS))?;
+        line_end.program.get_or_init(|| Program::compile(&line_end.text).ok().map(Arc::new)).clone()
     }
 
     /// For what the automata cannot tell, and for the groups of long matches.
@@ -119,7 +152,7 @@ impl Regexes {
 
     /// Fuel for compiling a pattern.
     pub(crate) fn fuel(pattern: &str) -> u64 {
-        let effort = effort::CHECK + effort::effort(&translate(pattern).text).any + effort::repeats(pattern);
+        let effort = effort::CHECK + effort::effort(&translate_for_effort(pattern)).any + effort::repeats(pattern);
         effort.saturating_mul(cost::PATTERN_EFFORT)
     }
 
@@ -155,7 +188,7 @@ impl Regexes {
     /// Compiles a pattern to see whether it is one; returns an estimate of the effort.
     pub(crate) fn check(pattern: &str) -> Result<u64, Error> {
         compile(pattern, Extent::Part)?;
-        Ok(effort::CHECK + effort::effort(&translate(pattern).text).any)
+        Ok(effort::CHECK + effort::effort(&translate_for_effort(pattern)).any)
     }
 }
 
@@ -173,11 +206,12 @@ fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Err
         )
         .hint("use a shorter pattern, or test for several with `or`"));
     }
-    let Translated { text, weight } = match extent {
+    let translated = match extent {
         Extent::Part => translate(pattern),
         Extent::Whole => translate_whole(pattern),
     };
-    let effort = effort::effort(&text);
+    let weight = translated.weight;
+    let effort = effort::effort(&translate_for_effort(pattern));
     if effort.any > effort::MOST {
         return Err(Error::new(
             Reason::RuntimeError,
@@ -186,13 +220,26 @@ fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Err
         .hint("write it with fewer classes, or put several searches together with `or`"));
     }
     let mut first = None;
+    let without_line_end = translated.without_line_end();
+    let text = without_line_end.as_deref().unwrap_or(&translated.text);
     let linear = if effort.linear <= effort::MOST_LINEAR { &Regexes::COMPILED_BYTES[..] } else { &[] };
     for &bytes in linear {
-        match quick(&text, bytes) {
+        match quick(text, bytes) {
             Ok(quick) => {
                 // It is compiled once more for each direction of long texts.
                 let kept = 3 * (quick.memory_usage() + text.len());
-                let linear = Linear { quick, text, bytes, automata: OnceLock::new(), program: OnceLock::new() };
+                let line_end = without_line_end
+                    .is_some()
+                    .then(|| Arc::new(LineEnd { text: translated.text.clone(), program: OnceLock::new() }));
+                let linear = Linear {
+                    empty_rounds: quick.captures_len() > 1 && has_empty_rounds(text),
+                    quick,
+                    text: text.to_owned(),
+                    bytes,
+                    automata: OnceLock::new(),
+                    program: OnceLock::new(),
+                    line_end,
+                };
                 return Ok((Compiled::Linear(Arc::new(linear)), PatternCost { kept, weight, bytes }));
             }
             Err(error) if error.size_limit().is_some() => {}
@@ -204,7 +251,7 @@ fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Err
     }
     let wrong =
         |text: &str| Error::new(Reason::RuntimeError, format!("invalid regular expression #\"{pattern}\": {text}"));
-    match Program::compile(&text) {
+    match Program::compile(&translated.text) {
         Ok(program) => {
             let bytes = program.bytes();
             Ok((Compiled::Backtracking(Arc::new(program)), PatternCost { kept: bytes, weight, bytes }))
@@ -224,6 +271,24 @@ fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Err
                 .hint("mend the pattern; a special character that stands for itself has a backslash before it"))
         }
     }
+}
+
+/// Is there a group, repeated without end, that can match nothing? The depth of the tree is bounded by its parser.
+fn has_empty_rounds(text: &str) -> bool {
+    fn look(tree: &Hir) -> bool {
+        match tree.kind() {
+            HirKind::Repetition(repeat) => {
+                let inside = repeat.sub.properties();
+                let empty = inside.minimum_len() == Some(0) && inside.explicit_captures_len() > 0;
+                (repeat.max.is_none() && empty) || look(&repeat.sub)
+            }
+            HirKind::Capture(group) => look(&group.sub),
+            HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(look),
+            _ => false,
+        }
+    }
+    let repeats = [")*", ")+", "){"].iter().any(|sign| text.contains(sign));
+    repeats && regex_syntax::parse(text).is_ok_and(|tree| look(&tree))
 }
 
 /// Does a pattern ask for what only backtracking can do? Then the linear engine's complaint is beside the point.

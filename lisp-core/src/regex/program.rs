@@ -18,8 +18,8 @@ pub(super) enum Insn {
     Many { class: u32, least: u32, most: u32, greedy: bool },
     /// What stands around the place, without going on.
     Look(Look),
-    /// The end of the text, or only newlines before it.
-    BeforeLastNewlines,
+    /// The end of the text, or what stands before the line's end there.
+    BeforeLastLineEnd,
     /// Where the search began.
     Origin,
     /// The first way, and if it fails the second.
@@ -61,8 +61,16 @@ pub(crate) struct Program {
     pub(super) slots: usize,
     /// Groups, the whole match included.
     pub(crate) groups: usize,
+    /// The names of groups, and their numbers.
+    names: Vec<(Box<str>, usize)>,
     /// Nothing in it depends on how a place was reached, so none has to be tried twice.
     pub(super) regular: bool,
+    /// The repeats whose body can match nothing: the slot where the round began, and the repeat around it.
+    pub(super) rounds: Vec<(u32, Option<u32>)>,
+    /// The innermost of these for each instruction; empty when there are none.
+    pub(super) round_of: Vec<Option<u32>>,
+    /// How deep they stand in each other.
+    pub(super) round_depth: usize,
 }
 
 /// Why a pattern is none.
@@ -79,7 +87,7 @@ impl Program {
 
     /// Compiles a pattern in the notation of the engines.
     pub(super) fn compile(text: &str) -> Result<Program, Invalid> {
-        let tree = Expr::parse_tree(text).map_err(|_| Invalid::Syntax("it cannot be read"))?;
+        let tree = Expr::parse_tree(text).map_err(|_| Invalid::Syntax(why_unread(text)))?;
         let groups = 1 + count_groups(&tree.expr);
         let mut c = Compiler {
             insns: Vec::new(),
@@ -89,16 +97,53 @@ impl Program {
             next_group: 1,
             slots: 2 * groups,
             regular: true,
+            rounds: Vec::new(),
+            round_of: Vec::new(),
+            open_rounds: Vec::new(),
+            round_depth: 0,
         };
         c.expr(&tree.expr)?;
         c.push(Insn::Match)?;
-        Ok(Program { insns: c.insns, classes: c.classes, slots: c.slots, groups, regular: c.regular })
+        let numbered = tree.named_groups.iter().filter_map(|(name, numbers)| Some((name, *numbers.first()?)));
+        let names = numbered.map(|(name, number)| (name.as_str().into(), number)).collect();
+        if c.rounds.is_empty() {
+            c.round_of.clear();
+        }
+        Ok(Program {
+            insns: c.insns,
+            classes: c.classes,
+            slots: c.slots,
+            groups,
+            names,
+            regular: c.regular,
+            rounds: c.rounds,
+            round_of: c.round_of,
+            round_depth: c.round_depth,
+        })
+    }
+
+    /// The number of the group with this name.
+    pub(crate) fn named(&self, name: &str) -> Option<usize> {
+        self.names.iter().find(|(own, _)| &**own == name).map(|found| found.1)
     }
 
     /// The bytes it takes.
     pub(super) fn bytes(&self) -> usize {
         self.insns.capacity() * std::mem::size_of::<Insn>() + self.classes.iter().map(Class::bytes).sum::<usize>()
     }
+}
+
+/// Why a pattern is none, as far as its text tells.
+fn why_unread(text: &str) -> &'static str {
+    let after_look_around = text.match_indices("(?").any(|(at, _)| {
+        let group = text.get(at..).unwrap_or_default();
+        let is_look = ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|sign| group.starts_with(sign));
+        is_look
+            && group
+                .find(')')
+                .is_some_and(|end| group.get(end + 1..).unwrap_or_default().starts_with(['*', '+', '?', '{']))
+    });
+    if after_look_around { "look-around cannot be repeated; it matches no text" } else { "it cannot be read" }
 }
 
 fn count_groups(expr: &Expr) -> usize {
@@ -147,6 +192,10 @@ struct Compiler {
     next_group: usize,
     slots: usize,
     regular: bool,
+    rounds: Vec<(u32, Option<u32>)>,
+    round_of: Vec<Option<u32>>,
+    open_rounds: Vec<u32>,
+    round_depth: usize,
 }
 
 type Done = Result<(), Invalid>;
@@ -157,6 +206,7 @@ impl Compiler {
             return Err(Invalid::TooBig);
         }
         self.insns.push(insn);
+        self.round_of.push(self.open_rounds.last().copied());
         Ok(self.insns.len() - 1)
     }
 
@@ -250,7 +300,7 @@ impl Compiler {
             Assertion::StartText => Look::Start,
             Assertion::EndText => Look::End,
             Assertion::EndTextIgnoreTrailingNewlines { .. } => {
-                return self.push(Insn::BeforeLastNewlines).map(drop);
+                return self.push(Insn::BeforeLastLineEnd).map(drop);
             }
             Assertion::StartLine { crlf: false } | Assertion::StartLineOniguruma { crlf: false } => Look::StartLF,
             Assertion::StartLine { crlf: true } | Assertion::StartLineOniguruma { crlf: true } => Look::StartCRLF,
@@ -376,8 +426,14 @@ impl Compiler {
         let split = self.push(Insn::Split(0, 0))?;
         if empty {
             self.push(Insn::Save(slot))?;
+            self.rounds.push((slot, self.open_rounds.last().copied()));
+            self.open_rounds.push(number(self.rounds.len() - 1)?);
+            self.round_depth = self.round_depth.max(self.open_rounds.len());
         }
         once(self)?;
+        if empty {
+            self.open_rounds.pop();
+        }
         // A round that has not moved on is the last.
         let still = if empty { Some(self.push(Insn::IfStill(slot, 0))?) } else { None };
         self.push(Insn::Jump(number(split)?))?;

@@ -2,11 +2,57 @@
 
 /// A pattern in the notation of the engines.
 pub(super) struct Translated {
-    /// The pattern.
+    /// The pattern. Its `\Z` is the end of the text, or what stands before the line's end there.
     pub(super) text: String,
+    /// The bytes at which the `Z` of these stand.
+    ends: Vec<usize>,
     /// An upper bound to the places of the pattern at which a search can be at once, counted repeats written out.
     pub(super) weight: u64,
 }
+
+impl Translated {
+    /// The pattern for a text that does not end in a line's end, in which `\Z` is the end; `None` when it has none.
+    pub(super) fn without_line_end(&self) -> Option<String> {
+        if self.ends.is_empty() {
+            return None;
+        }
+        let mut from = 0;
+        let mut text = String::with_capacity(self.text.len());
+        for &end in &self.ends {
+            text.push_str(self.text.get(from..end).unwrap_or_default());
+            text.push('z');
+            from = end + 1;
+        }
+        text.push_str(self.text.get(from..).unwrap_or_default());
+        Some(text)
+    }
+}
+
+/// What the letters for classes stand for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Letters {
+    /// As in Java, ASCII.
+    Ascii,
+    /// All of Unicode, as an estimate of the effort wants it, which does not change with this.
+    Unicode,
+}
+
+/// The classes of POSIX by Java's names, and by those in brackets.
+const POSIX: [(&str, &str); 13] = [
+    ("Lower", "lower"),
+    ("Upper", "upper"),
+    ("ASCII", "ascii"),
+    ("Alpha", "alpha"),
+    ("Digit", "digit"),
+    ("Alnum", "alnum"),
+    ("Punct", "punct"),
+    ("Graph", "graph"),
+    ("Print", "print"),
+    ("Blank", "blank"),
+    ("Cntrl", "cntrl"),
+    ("XDigit", "xdigit"),
+    ("Space", "space"),
+];
 
 /// Horizontal white space, as members of a class.
 const HORIZONTAL: &str = r"\t\p{Zs}";
@@ -16,13 +62,23 @@ const NEWLINE: &str = r"(?:\r\n|[\n\x0B\x0C\r\x{85}\x{2028}\x{2029}])";
 /// Weight of what stands around a pattern that must match the whole of a text.
 const AROUND: u64 = 4;
 
+/// The flags that change what a character means here.
+#[derive(Clone, Copy, Default)]
+struct Flags {
+    /// `x`: a `#` begins a comment.
+    comments: bool,
+    /// `m`: a `$` is the end of every line.
+    lines: bool,
+}
+
 struct Translator<'p> {
     rest: &'p str,
     out: String,
-    /// Weight of the open groups' parents, and whether comments are allowed behind the group.
-    parents: Vec<(u64, bool)>,
-    /// Does a `#` begin a comment, by the flag `x`?
-    comments: bool,
+    letters: Letters,
+    ends: Vec<usize>,
+    /// Weight of the open groups' parents, and the flags that hold behind the group.
+    parents: Vec<(u64, Flags)>,
+    flags: Flags,
     /// Weight of what stands since the last group was opened.
     total: u64,
     /// Weight of the atom a repeat would apply to.
@@ -33,11 +89,22 @@ struct Translator<'p> {
 /// character), a `{` that begins no repeat, a `[` inside a class; all else is left to their judgement. What follows the
 /// text of a valid pattern is not part of it: a quotation and a comment end with the pattern.
 pub(super) fn translate(pattern: &str) -> Translated {
+    translate_with(pattern, Letters::Ascii)
+}
+
+/// The pattern as an estimate of the effort takes it.
+pub(super) fn translate_for_effort(pattern: &str) -> String {
+    translate_with(pattern, Letters::Unicode).text
+}
+
+fn translate_with(pattern: &str, letters: Letters) -> Translated {
     let mut t = Translator {
         rest: pattern,
         out: String::with_capacity(pattern.len() + 16),
+        letters,
+        ends: Vec::new(),
         parents: Vec::new(),
-        comments: false,
+        flags: Flags::default(),
         total: 0,
         last: 0,
     };
@@ -52,12 +119,16 @@ pub(super) fn translate(pattern: &str) -> Translated {
             '(' => t.open_group(),
             ')' => {
                 let group = t.total.saturating_add(1);
-                (t.total, t.comments) = t.parents.pop().unwrap_or((0, t.comments));
+                (t.total, t.flags) = t.parents.pop().unwrap_or((0, t.flags));
                 t.atom(group);
                 t.out.push(')');
             }
             '*' | '+' | '?' | '|' => t.out.push(c),
-            '#' if t.comments => t.comment(),
+            '#' if t.flags.comments => t.comment(),
+            '$' if !t.flags.lines => {
+                t.end();
+                t.atom(1);
+            }
             c => {
                 t.out.push(c);
                 t.atom(1);
@@ -65,13 +136,15 @@ pub(super) fn translate(pattern: &str) -> Translated {
         }
     }
     let weight = t.parents.iter().fold(t.total, |sum, &(w, _)| sum.saturating_add(w)).max(1);
-    Translated { text: t.out, weight }
+    Translated { text: t.out, ends: t.ends, weight }
 }
 
 /// Translates a pattern so that it matches the whole of a text or nothing.
 pub(super) fn translate_whole(pattern: &str) -> Translated {
-    let Translated { text, weight } = translate(pattern);
-    Translated { text: format!(r"\A(?:{text})\z"), weight: weight.saturating_add(AROUND) }
+    const BEFORE: &str = r"\A(?:";
+    let Translated { text, mut ends, weight } = translate(pattern);
+    ends.iter_mut().for_each(|end| *end += BEFORE.len());
+    Translated { text: format!(r"{BEFORE}{text})\z"), ends, weight: weight.saturating_add(AROUND) }
 }
 
 impl Translator<'_> {
@@ -94,12 +167,13 @@ impl Translator<'_> {
     /// After a `(` outside a class. The flags of `(?x)` hold up to the end of the group around it, those of `(?x:...)` in
     /// the group.
     fn open_group(&mut self) {
-        let outside = self.comments;
+        let outside = self.flags;
         let after = match self.rest.strip_prefix('?').and_then(|rest| rest.split_once([':', ')'])) {
             Some((flags, _)) if flags.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-') => {
                 let (on, off) = flags.split_once('-').unwrap_or((flags, ""));
-                self.comments = (self.comments || on.contains('x')) && !off.contains('x');
-                if self.rest.as_bytes().get(flags.len() + 1) == Some(&b')') { self.comments } else { outside }
+                let now = |flag: char, before: bool| (before || on.contains(flag)) && !off.contains(flag);
+                self.flags = Flags { comments: now('x', outside.comments), lines: now('m', outside.lines) };
+                if self.rest.as_bytes().get(flags.len() + 1) == Some(&b')') { self.flags } else { outside }
             }
             _ => outside,
         };
@@ -122,6 +196,33 @@ impl Translator<'_> {
         self.out.push('\n');
     }
 
+    /// The end of the text, or what stands before the line's end there.
+    fn end(&mut self) {
+        self.out.push_str(r"\Z");
+        self.ends.push(self.out.len() - 1);
+    }
+
+    /// The class of POSIX that a letter after a backslash, or the name behind it, stands for: `[:^word:]`.
+    fn posix(&mut self, letter: char) -> Option<String> {
+        if self.letters == Letters::Unicode {
+            return None;
+        }
+        let name = match letter {
+            'w' | 'W' => "word",
+            'd' | 'D' => "digit",
+            's' | 'S' => "space",
+            'p' | 'P' => {
+                let (name, _) = self.rest.strip_prefix('{')?.split_once('}')?;
+                let found = POSIX.iter().find(|(java, _)| *java == name)?;
+                self.skip(name.len() + 2);
+                found.1
+            }
+            _ => return None,
+        };
+        let not = if letter.is_ascii_uppercase() { "^" } else { "" };
+        Some(format!("[:{not}{name}:]"))
+    }
+
     /// After a backslash outside a class.
     fn escape(&mut self) {
         self.atom(1);
@@ -131,17 +232,21 @@ impl Translator<'_> {
             Some('H') => self.push_all(&["[^", HORIZONTAL, "]"]),
             Some('R') => self.out.push_str(NEWLINE),
             Some('e') => self.out.push_str(r"\x1B"),
+            Some('Z') => self.end(),
             Some('Q') => {
                 let (quoted, after) = self.rest.split_once(r"\E").unwrap_or((self.rest, ""));
                 self.out.push_str(&regex_syntax::escape(quoted));
                 self.total = self.total.saturating_add(quoted.len() as u64);
                 self.rest = after;
             }
-            Some(c) => {
-                self.push_all(&["\\"]);
-                self.out.push(c);
-                self.argument(c);
-            }
+            Some(c) => match self.posix(c) {
+                Some(class) => self.push_all(&["[", &class, "]"]),
+                None => {
+                    self.push_all(&["\\"]);
+                    self.out.push(c);
+                    self.argument(c);
+                }
+            },
             None => self.out.push('\\'),
         }
     }
@@ -285,6 +390,10 @@ impl Translator<'_> {
                 return false;
             }
             Some(c) => {
+                if let Some(class) = self.posix(c) {
+                    self.out.push_str(&class);
+                    return false;
+                }
                 self.out.push('\\');
                 self.out.push(c);
                 self.argument(c);
@@ -327,9 +436,17 @@ mod tests {
             (r"\Qa.b\E+", "a.bb", "a.bb"),
             (r"\p{Lu}{2}", "aBC", "BC"),
             (r"a\Rb", "a\r\nb", "a\r\nb"),
+            (r"\w+", "é9_é", "9_"),
+            (r"[^\W\d]+", "12ab_é", "ab_"),
+            (r"\D+", "1é٣2", "é٣"),
+            (r"a\sb", "a\u{a0}b a b", "a b"),
+            (r"\p{Punct}+", "a$+<b", "$+<"),
+            (r"[\p{Alpha}\p{Digit}-]+", "é-a1", "-a1"),
+            (r"\P{Upper}+", "AbÉC", "bÉ"),
             (r#"\"\ \/\-\#"#, "\" /-#", "\" /-#"),
         ] {
-            let translated = translate(pattern).text;
+            let translated = translate(pattern);
+            let translated = translated.without_line_end().unwrap_or(translated.text);
             let regex = regex::Regex::new(&translated).unwrap_or_else(|e| panic!("{pattern} {translated}: {e}"));
             assert_eq!(regex.find(text).map(|m| m.as_str()), Some(first), "{pattern} {translated}");
         }

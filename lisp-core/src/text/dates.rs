@@ -144,8 +144,21 @@ pub(crate) fn time_text(value: TimeValue) -> String {
     }
 }
 
-/// Years beyond 0 to 9999 carry a sign.
-fn date_text(days: i128) -> String {
+/// The year, month and day of a number of days since 1970-01-01.
+pub(crate) fn calendar(days: i64) -> (i64, i64, i64) {
+    let (year, month, day) = wide_calendar(i128::from(days));
+    // Fewer years than days, and the rest are small.
+    let narrow = |n: i128| i64::try_from(n).unwrap_or_default();
+    (narrow(year), narrow(month), narrow(day))
+}
+
+/// How many days a month of a year has.
+pub(crate) fn days_of_month(year: i64, month: i64) -> i64 {
+    (28..=31).rev().find(|&day| is_date(year, month, day)).unwrap_or(0)
+}
+
+/// The year, month and day, for any number of days.
+fn wide_calendar(days: i128) -> (i128, i128, i128) {
     // Days are counted from 1 March of year 0 in cycles of 400 years, so that the leap day comes last.
     const CYCLE: i128 = 146_097;
     let days = days + 719_468;
@@ -155,7 +168,12 @@ fn date_text(days: i128) -> String {
     let from_march = (5 * day_of_year + 2) / 153;
     let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
     let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let year = year + cycle * 400 + i128::from(month <= 2);
+    (year + cycle * 400 + i128::from(month <= 2), month, day)
+}
+
+/// Years beyond 0 to 9999 carry a sign.
+fn date_text(days: i128) -> String {
+    let (year, month, day) = wide_calendar(days);
     let sign = match year {
         ..0 => "-",
         0..=9_999 => "",

@@ -30,6 +30,20 @@ pub(crate) fn pieces<'t>(h: &Heap, text: &'t str) -> impl Iterator<Item = Res<&'
     })
 }
 
+/// A text in pieces of whole code points, the last one first.
+pub(crate) fn pieces_from_end<'t>(h: &Heap, text: &'t str) -> impl Iterator<Item = Res<&'t str>> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (before, piece) = rest.split_at(floor(rest, rest.len().saturating_sub(PIECE)));
+        rest = before;
+        match piece {
+            "" => None,
+            piece if before.is_empty() => Some(Ok(piece)),
+            piece => Some(h.poll_interrupt().map(|()| piece)),
+        }
+    })
+}
+
 /// A text that is looked for in others. There is work on it before the first search.
 pub(crate) struct Search<'p>(Finder<'p>);
 

@@ -33,6 +33,11 @@ impl<'h> State<'h> {
                             Control::Value(f(h, &self.stack[call.args()])?)
                         }
                         Imp::Calling(start) => start(h, self, call)?,
+                        Imp::Either(calls, start, _) if calls(&self.stack[call.args()]) => start(h, self, call)?,
+                        Imp::Either(_, _, f) => {
+                            h.charge(1)?;
+                            Control::Value(f(h, &self.stack[call.args()])?)
+                        }
                         Imp::Prelude => {
                             let (unit, proto) = prelude::function(id)?;
                             self.enter(h, unit, proto, None, call)?

@@ -230,7 +230,7 @@ impl<'h> State<'h> {
                                 let value = fallible!(f(h, w.row(row, argc as usize)));
                                 w.set(dst, value);
                             }
-                            Imp::Calling(_) | Imp::Prelude => {
+                            Imp::Calling(_) | Imp::Prelude | Imp::Either(..) => {
                                 slow_path!(|next| self.call_builtin(h, id, base, [dst, row], argc.into(), next))
                             }
                         }
@@ -487,6 +487,14 @@ impl<'h> State<'h> {
     ) -> Res<Option<Effect>> {
         let Some(&Frame { code: Code::Lisp { proto, .. }, .. }) = self.frames.last() else { return Ok(None) };
         let (first, at) = (base + row as usize, base + proto.code.registers());
+        if let Imp::Either(calls, _, f) = id.row().imp
+            && !calls(&self.stack[first..first + argc])
+        {
+            let value = f(h, &self.stack[first..first + argc]).map_err(|fault| self.stopped(h, fault, next))?;
+            self.stack[base + dst as usize] = value;
+            self.save_pc(next);
+            return Ok(None);
+        }
         self.ensure(h, at + 1 + argc).map_err(|fault| self.stopped(h, fault, next))?;
         self.stack[at] = Value::Builtin(id);
         self.stack.copy_within(first..first + argc, at + 1);

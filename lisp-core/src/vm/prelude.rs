@@ -6,6 +6,7 @@ use crate::compile::Program;
 use crate::error::{Error, Reason};
 use crate::heap::Res;
 use crate::stack::Unit;
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// The number that the prelude has in every machine.
@@ -35,10 +36,12 @@ static PRELUDE: LazyLock<Result<Prelude, Error>> = LazyLock::new(|| {
 
 /// The code of a prelude function.
 pub(crate) fn function(id: BuiltinId) -> Res<(&'static Unit, &'static Proto)> {
-    let name = id.row().name;
+    // A definition has no slash in its name.
+    let row = id.row().name;
+    let name = if row.contains('/') { Cow::Owned(row.replace('/', ".")) } else { Cow::Borrowed(row) };
     let prelude = PRELUDE.as_ref().map_err(Clone::clone)?;
     let missing = || Error::new(Reason::HostFault, format!("the prelude does not define {name}"));
-    let place = *prelude.by_name.get(name).ok_or_else(missing)?;
+    let place = *prelude.by_name.get(&*name).ok_or_else(missing)?;
     let proto = prelude.unit.code.protos.get(place).ok_or_else(missing)?;
     Ok((&prelude.unit, proto))
 }

@@ -2,10 +2,10 @@
 
 use super::function::FnScope;
 use super::{Analyzer, Free, Res, invalid};
-use crate::builtins::{java, namespace_of};
+use crate::builtins::java::{self, JavaConstant};
+use crate::builtins::namespace_of;
 use crate::compile::core::{Constant, Kind, Node, Var};
 use crate::error::{Error, Reason, Span};
-use crate::heap::Value;
 use crate::syntax::{Form, FormKind, NameId};
 
 impl Analyzer<'_> {
@@ -97,10 +97,13 @@ impl Analyzer<'_> {
                 .at(span)
                 .hint("name a parameter with fn: (fn [x] ...)"));
         }
-        match java::constant(text) {
-            Some(Value::Float(f)) => return Ok(Some(Node::new(Kind::Const(Constant::Float(f)), span))),
-            Some(Value::Int(i)) => return Ok(Some(Node::new(Kind::Const(Constant::Int(i)), span))),
-            _ => {}
+        if let Some(constant) = java::constant(text) {
+            let constant = match constant {
+                JavaConstant::Float(f) => Constant::Float(f),
+                JavaConstant::Int(i) => Constant::Int(i),
+                JavaConstant::Text(text) => Constant::Str(text.into()),
+            };
+            return Ok(Some(Node::new(Kind::Const(constant), span)));
         }
         if let Some(error) = java::unsupported(text) {
             return Err(error.at(span));

@@ -1,0 +1,235 @@
+//! Characters: strings of one character, as Java's `Character` sees them.
+
+use super::args::type_error;
+use super::java::{null, out_of_domain, wrong_type};
+use super::java_parse::decimal_digit;
+use super::{Builtin, DirectImp, strings};
+use crate::context::Ctx;
+use crate::cost;
+use crate::error::{Error, Reason};
+use crate::heap::{Res, Value};
+use regex::Regex;
+use std::sync::LazyLock;
+
+const fn question(name: &'static str, usage: &'static str, imp: DirectImp, alias: &'static [&'static str]) -> Builtin {
+    Builtin::direct(name, 1, 1, usage, imp).aliases(alias).namespace("java")
+}
+
+/// The rows of this area.
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::direct("char", 1, 1, "(char x)", char_of).doc(
+        "The character with a code, as a string; a character is its own.",
+        &[("(char 97)", "\"a\""), ("(map char [104 105])", "[\"h\" \"i\"]"), ("(char -1)", "!runtime_error")],
+    ),
+    question("Character/isDigit", "(Character/isDigit c)", is_digit, &["java.lang.Character/isDigit"]).doc(
+        "Is the character a decimal digit?",
+        &[("(Character/isDigit \\7)", "true"), ("(Character/isDigit \"12\")", "!java_type_error")],
+    ),
+    question("Character/isLetter", "(Character/isLetter c)", is_letter, &["java.lang.Character/isLetter"]).doc(
+        "Is the character a letter, of any script?",
+        &[("(Character/isLetter \\é)", "true"), ("(Character/isLetter nil)", "!java_domain_error")],
+    ),
+    question(
+        "Character/isLetterOrDigit",
+        "(Character/isLetterOrDigit c)",
+        is_letter_or_digit,
+        &["java.lang.Character/isLetterOrDigit"],
+    )
+    .doc(
+        "Is the character a letter or a decimal digit?",
+        &[
+            ("(filter Character/isLetterOrDigit \"a-1\")", "[\"a\" \"1\"]"),
+            ("(Character/isLetterOrDigit [])", "!java_type_error"),
+        ],
+    ),
+    question(
+        "Character/isAlphabetic",
+        "(Character/isAlphabetic c)",
+        is_alphabetic,
+        &["java.lang.Character/isAlphabetic"],
+    )
+    .doc(
+        "Is the character, or the one with this code, alphabetic?",
+        &[("(Character/isAlphabetic (int \\a))", "true"), ("(Character/isAlphabetic :a)", "!java_type_error")],
+    ),
+    question("Character/isUpperCase", "(Character/isUpperCase c)", is_upper, &["java.lang.Character/isUpperCase"]).doc(
+        "Is the character a capital letter?",
+        &[("(Character/isUpperCase \\A)", "true"), ("(Character/isUpperCase 1.5)", "!java_type_error")],
+    ),
+    question("Character/isLowerCase", "(Character/isLowerCase c)", is_lower, &["java.lang.Character/isLowerCase"]).doc(
+        "Is the character a small letter?",
+        &[("(Character/isLowerCase \\A)", "false"), ("(Character/isLowerCase \"\")", "!java_type_error")],
+    ),
+    question("Character/isWhitespace", "(Character/isWhitespace c)", is_space, &["java.lang.Character/isWhitespace"])
+        .doc(
+            "Is the character white space?",
+            &[("(Character/isWhitespace \\tab)", "true"), ("(Character/isWhitespace {})", "!java_type_error")],
+        ),
+    question("Character/toUpperCase", "(Character/toUpperCase c)", to_upper, &["java.lang.Character/toUpperCase"]).doc(
+        "The character in upper case.",
+        &[("(Character/toUpperCase \\a)", "\"A\""), ("(Character/toUpperCase \"ab\")", "!java_type_error")],
+    ),
+    question("Character/toLowerCase", "(Character/toLowerCase c)", to_lower, &["java.lang.Character/toLowerCase"]).doc(
+        "The character in lower case.",
+        &[("(Character/toLowerCase \\A)", "\"a\""), ("(Character/toLowerCase true)", "!java_type_error")],
+    ),
+    question("Character/toString", "(Character/toString c)", to_string, &["java.lang.Character/toString"]).doc(
+        "The character as a string.",
+        &[("(Character/toString \\a)", "\"a\""), ("(Character/toString [])", "!java_type_error")],
+    ),
+    Builtin::direct("Character/digit", 2, 2, "(Character/digit c radix)", digit)
+        .aliases(&["java.lang.Character/digit"])
+        .namespace("java")
+        .doc(
+            "The number that the character is as a digit of a base from 2 to 36, or -1.",
+            &[
+                ("(Character/digit \\f 16)", "15"),
+                ("(Character/digit \\9 8)", "-1"),
+                ("(Character/digit \\1 \"x\")", "!java_type_error"),
+            ],
+        ),
+    question(
+        "Character/getNumericValue",
+        "(Character/getNumericValue c)",
+        numeric_value,
+        &["java.lang.Character/getNumericValue"],
+    )
+    .doc(
+        "The number that the character is as a digit, 10 to 35 for letters, or -1.",
+        &[("(Character/getNumericValue \\7)", "7"), ("(Character/getNumericValue nil)", "!java_domain_error")],
+    ),
+];
+
+fn char_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match args[0] {
+        Value::Int(code) => match u32::try_from(code).ok().and_then(char::from_u32) {
+            Some(c) => h.str(c.encode_utf8(&mut [0; 4])),
+            None => Err(Error::new(Reason::RuntimeError, format!("char: no character has the code {code}"))
+                .hint("codes go from 0 to 1114111; (int c) is the code of a character")
+                .into()),
+        },
+        Value::Str(s) if crate::text::characters::is_one(h, s.text())? => Ok(args[0]),
+        other => Err(type_error("char", "the code of a character, or a string of one", other)),
+    }
+}
+
+/// The character that a string is, or that has a code. Of one that is made of several code points it is the first.
+fn one(h: &Ctx, name: &str, v: Value<'_>) -> Res<char> {
+    h.charge(1)?;
+    let found = match v {
+        Value::Nil => return Err(null(name)),
+        Value::Str(s) if crate::text::characters::is_one(h, s.text())? => s.text().chars().next(),
+        Value::Int(code) => u32::try_from(code).ok().and_then(char::from_u32),
+        _ => None,
+    };
+    found.ok_or_else(|| wrong_type(name, "a string of one character", v))
+}
+
+fn ask<'h>(h: &'h Ctx, name: &str, args: &[Value<'h>], answer: impl Fn(char) -> bool) -> Res<Value<'h>> {
+    Ok(Value::Bool(answer(one(h, name, args[0])?)))
+}
+
+/// Letters are those of Unicode's categories L, which are less than what is alphabetic.
+fn letter(c: char) -> bool {
+    static LETTER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\p{L}$").ok());
+    if c.is_ascii() {
+        return c.is_ascii_alphabetic();
+    }
+    LETTER.as_ref().is_some_and(|letter| letter.is_match(c.encode_utf8(&mut [0; 4])))
+}
+
+fn is_digit<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    ask(h, "Character/isDigit", args, |c| decimal_digit(c).is_some())
+}
+
+fn is_letter<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    h.charge(cost::CHARACTER)?;
+    ask(h, "Character/isLetter", args, letter)
+}
+
+fn is_letter_or_digit<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    h.charge(cost::CHARACTER)?;
+    ask(h, "Character/isLetterOrDigit", args, |c| letter(c) || decimal_digit(c).is_some())
+}
+
+fn is_alphabetic<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    ask(h, "Character/isAlphabetic", args, char::is_alphabetic)
+}
+
+fn is_upper<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    ask(h, "Character/isUpperCase", args, char::is_uppercase)
+}
+
+fn is_lower<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    ask(h, "Character/isLowerCase", args, char::is_lowercase)
+}
+
+fn is_space<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    ask(h, "Character/isWhitespace", args, strings::is_space)
+}
+
+/// A character in another case, if that is one character too. Of a code it is the code.
+fn in_case<'h>(
+    h: &'h Ctx,
+    name: &str,
+    v: Value<'h>,
+    change: impl Fn(char) -> (Option<char>, Option<char>),
+) -> Res<Value<'h>> {
+    let c = one(h, name, v)?;
+    let changed = match change(c) {
+        (Some(changed), None) => changed,
+        _ => c,
+    };
+    match v {
+        Value::Int(_) => Ok(Value::Int(i64::from(u32::from(changed)))),
+        Value::Str(s) if s.text().len() == c.len_utf8() => h.str(changed.encode_utf8(&mut [0; 4])),
+        other => Ok(other),
+    }
+}
+
+fn to_upper<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    in_case(h, "Character/toUpperCase", args[0], |c| {
+        let mut upper = c.to_uppercase();
+        (upper.next(), upper.next())
+    })
+}
+
+fn to_lower<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    in_case(h, "Character/toLowerCase", args[0], |c| {
+        let mut lower = c.to_lowercase();
+        (lower.next(), lower.next())
+    })
+}
+
+fn to_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let c = one(h, "Character/toString", args[0])?;
+    match args[0] {
+        whole @ Value::Str(_) => Ok(whole),
+        _ => h.str(c.encode_utf8(&mut [0; 4])),
+    }
+}
+
+/// The number that a digit or a Latin letter is, to 35.
+fn value_of(c: char) -> Option<u32> {
+    let wide = match c {
+        '\u{ff21}'..='\u{ff3a}' => Some(u32::from(c) - 0xff21 + 10),
+        '\u{ff41}'..='\u{ff5a}' => Some(u32::from(c) - 0xff41 + 10),
+        _ => None,
+    };
+    decimal_digit(c).or_else(|| c.to_digit(36)).or(wide)
+}
+
+fn digit<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = "Character/digit";
+    let c = one(h, name, args[0])?;
+    let radix = super::java::int(name, args[1])?;
+    if !(2..=36).contains(&radix) {
+        return Err(out_of_domain(name, &format!("a base is from 2 to 36, got {radix}")));
+    }
+    Ok(Value::Int(value_of(c).map(i64::from).filter(|&value| value < radix).unwrap_or(-1)))
+}
+
+fn numeric_value<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let c = one(h, "Character/getNumericValue", args[0])?;
+    Ok(Value::Int(value_of(c).map_or(-1, i64::from)))
+}

@@ -1,0 +1,415 @@
+//! The calendar of `java.time.LocalDate`: its fields, and what is so many months or years away. Days of the week and months
+//! are strings of their names, as they print in Java.
+
+use super::java::{int, long, null, out_of_domain, wrong_type};
+use super::java_time::{local_date, moved};
+use super::{Builtin, DirectImp};
+use crate::context::Ctx;
+use crate::heap::{Heap, Res, TimeValue, Value};
+use crate::text::dates::{DAY, DAYS, calendar, days_of, days_of_month, is_date};
+
+const fn method(
+    name: &'static str,
+    args: u8,
+    usage: &'static str,
+    imp: DirectImp,
+    alias: &'static [&'static str],
+) -> Builtin {
+    Builtin::direct(name, args, args, usage, imp).aliases(alias).namespace("java")
+}
+
+pub(super) const TABLE: &[Builtin] = &[
+    method("LocalDate/of", 3, "(LocalDate/of year month day)", of, &["java.time.LocalDate/of"]).doc(
+        "The date of a year, month and day.",
+        &[("(str (LocalDate/of 2024 2 29))", "\"2024-02-29\""), ("(LocalDate/of 2023 2 29)", "!java_domain_error")],
+    ),
+    method("LocalDate/ofEpochDay", 1, "(LocalDate/ofEpochDay n)", of_epoch_day, &["java.time.LocalDate/ofEpochDay"])
+        .doc(
+            "The date so many days after 1970-01-01.",
+            &[("(str (LocalDate/ofEpochDay 1))", "\"1970-01-02\""), ("(LocalDate/ofEpochDay nil)", "!java_type_error")],
+        ),
+    method(".getYear", 1, "(.getYear date)", get_year, &["java.time.LocalDate/getYear"]).doc(
+        "The year of a date.",
+        &[("(.getYear (LocalDate/of 2024 2 29))", "2024"), ("(.getYear \"2024\")", "!java_type_error")],
+    ),
+    method(".getMonthValue", 1, "(.getMonthValue date)", get_month_value, &["java.time.LocalDate/getMonthValue"]).doc(
+        "The month of a date, 1 to 12.",
+        &[("(.getMonthValue (LocalDate/of 2024 2 29))", "2"), ("(.getMonthValue nil)", "!java_domain_error")],
+    ),
+    method(".getMonth", 1, "(.getMonth date)", get_month, &["java.time.LocalDate/getMonth"]).doc(
+        "The name of the month of a date.",
+        &[("(.getMonth (LocalDate/of 2024 2 29))", "\"FEBRUARY\""), ("(.getMonth 5)", "!java_type_error")],
+    ),
+    method(".getDayOfMonth", 1, "(.getDayOfMonth date)", get_day_of_month, &["java.time.LocalDate/getDayOfMonth"]).doc(
+        "The day of the month of a date.",
+        &[("(.getDayOfMonth (LocalDate/of 2024 2 29))", "29"), ("(.getDayOfMonth 5)", "!java_type_error")],
+    ),
+    method(".getDayOfYear", 1, "(.getDayOfYear date)", get_day_of_year, &["java.time.LocalDate/getDayOfYear"]).doc(
+        "The day of the year of a date, from 1 on.",
+        &[("(.getDayOfYear (LocalDate/of 2024 2 29))", "60"), ("(.getDayOfYear 5)", "!java_type_error")],
+    ),
+    method(".getDayOfWeek", 1, "(.getDayOfWeek date)", get_day_of_week, &["java.time.LocalDate/getDayOfWeek"]).doc(
+        "The name of the day of the week of a date; .getValue makes a number of it.",
+        &[
+            ("(.getDayOfWeek (LocalDate/of 2024 2 29))", "\"THURSDAY\""),
+            ("(.getValue (.getDayOfWeek (LocalDate/of 2024 2 29)))", "4"),
+            ("(.getDayOfWeek 5)", "!java_type_error"),
+        ],
+    ),
+    method(".getValue", 1, "(.getValue name)", get_value, &[]).doc(
+        "The number of a day of the week, from \"MONDAY\" on, or of a month.",
+        &[("(.getValue \"SUNDAY\")", "7"), ("(.getValue \"MARCH\")", "3"), ("(.getValue 5)", "!java_type_error")],
+    ),
+    method(".lengthOfMonth", 1, "(.lengthOfMonth date)", length_of_month, &["java.time.LocalDate/lengthOfMonth"]).doc(
+        "How many days the month of a date has.",
+        &[("(.lengthOfMonth (LocalDate/of 2024 2 1))", "29"), ("(.lengthOfMonth 5)", "!java_type_error")],
+    ),
+    method(".lengthOfYear", 1, "(.lengthOfYear date)", length_of_year, &["java.time.LocalDate/lengthOfYear"]).doc(
+        "How many days the year of a date has.",
+        &[("(.lengthOfYear (LocalDate/of 2024 2 1))", "366"), ("(.lengthOfYear 5)", "!java_type_error")],
+    ),
+    method(".isLeapYear", 1, "(.isLeapYear date)", is_leap_year, &["java.time.LocalDate/isLeapYear"]).doc(
+        "Has the year of a date 366 days?",
+        &[("(.isLeapYear (LocalDate/of 2023 1 1))", "false"), ("(.isLeapYear 2024)", "!java_type_error")],
+    ),
+    method(".withDayOfMonth", 2, "(.withDayOfMonth date n)", with_day, &["java.time.LocalDate/withDayOfMonth"]).doc(
+        "The date with another day of the month.",
+        &[
+            ("(str (.withDayOfMonth (LocalDate/of 2024 2 29) 1))", "\"2024-02-01\""),
+            ("(.withDayOfMonth (LocalDate/of 2024 2 29) 30)", "!java_domain_error"),
+        ],
+    ),
+    method(".withMonth", 2, "(.withMonth date n)", with_month, &["java.time.LocalDate/withMonth"]).doc(
+        "The date with another month; beyond its end the last day of it.",
+        &[
+            ("(str (.withMonth (LocalDate/of 2024 1 31) 2))", "\"2024-02-29\""),
+            ("(.withMonth (LocalDate/of 2024 1 31) 13)", "!java_domain_error"),
+        ],
+    ),
+    method(".withYear", 2, "(.withYear date n)", with_year, &["java.time.LocalDate/withYear"]).doc(
+        "The date with another year; beyond the end of its month the last day of that.",
+        &[
+            ("(str (.withYear (LocalDate/of 2024 2 29) 2023))", "\"2023-02-28\""),
+            ("(.withYear 5 2023)", "!java_type_error"),
+        ],
+    ),
+    method(".plusWeeks", 2, "(.plusWeeks date n)", plus_weeks, &["java.time.LocalDate/plusWeeks"]).doc(
+        "The date n weeks later.",
+        &[
+            ("(str (.plusWeeks (LocalDate/of 2024 2 28) 1))", "\"2024-03-06\""),
+            ("(.plusWeeks nil 1)", "!java_domain_error"),
+        ],
+    ),
+    method(".minusWeeks", 2, "(.minusWeeks date n)", minus_weeks, &["java.time.LocalDate/minusWeeks"]).doc(
+        "The date n weeks earlier.",
+        &[
+            ("(str (.minusWeeks (LocalDate/of 2024 3 6) 1))", "\"2024-02-28\""),
+            ("(.minusWeeks 1 1)", "!java_type_error"),
+        ],
+    ),
+    method(".plusMonths", 2, "(.plusMonths date n)", plus_months, &["java.time.LocalDate/plusMonths"]).doc(
+        "The date n months later; beyond the end of that month its last day.",
+        &[
+            ("(str (.plusMonths (LocalDate/of 2024 1 31) 1))", "\"2024-02-29\""),
+            ("(.plusMonths (LocalDate/of 2024 1 31) \"1\")", "!java_type_error"),
+        ],
+    ),
+    method(".minusMonths", 2, "(.minusMonths date n)", minus_months, &["java.time.LocalDate/minusMonths"]).doc(
+        "The date n months earlier; beyond the end of that month its last day.",
+        &[
+            ("(str (.minusMonths (LocalDate/of 2024 3 31) 1))", "\"2024-02-29\""),
+            ("(.minusMonths 1 1)", "!java_type_error"),
+        ],
+    ),
+    method(".plusYears", 2, "(.plusYears date n)", plus_years, &["java.time.LocalDate/plusYears"]).doc(
+        "The date n years later; beyond the end of that month its last day.",
+        &[
+            ("(str (.plusYears (LocalDate/of 2024 2 29) 1))", "\"2025-02-28\""),
+            ("(.plusYears 1 1)", "!java_type_error"),
+        ],
+    ),
+    method(".minusYears", 2, "(.minusYears date n)", minus_years, &["java.time.LocalDate/minusYears"]).doc(
+        "The date n years earlier; beyond the end of that month its last day.",
+        &[
+            ("(str (.minusYears (LocalDate/of 2024 2 29) 4))", "\"2020-02-29\""),
+            ("(.minusYears 1 1)", "!java_type_error"),
+        ],
+    ),
+    method(".isEqual", 2, "(.isEqual date other)", is_equal, &["java.time.LocalDate/isEqual"]).doc(
+        "Are the dates the same day?",
+        &[
+            ("(.isEqual (LocalDate/of 2024 1 1) (LocalDate/parse \"2024-01-01\"))", "true"),
+            ("(.isEqual 1 1)", "!java_type_error"),
+        ],
+    ),
+    method(".between", 3, "(.between unit from to)", between, &[]).doc(
+        "How many whole units lie between two dates or instants; the unit is ChronoUnit/DAYS and its like.",
+        &[
+            ("(.between java.time.temporal.ChronoUnit/DAYS (LocalDate/of 2024 2 1) (LocalDate/of 2024 3 1))", "29"),
+            ("(.between java.time.temporal.ChronoUnit/MONTHS (LocalDate/of 2024 1 31) (LocalDate/of 2024 3 30))", "1"),
+            ("(.between \"days\" 1 2)", "!java_type_error"),
+        ],
+    ),
+];
+
+const WEEKDAYS: [&str; 7] = ["MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"];
+const MONTHS: [&str; 12] = [
+    "JANUARY",
+    "FEBRUARY",
+    "MARCH",
+    "APRIL",
+    "MAY",
+    "JUNE",
+    "JULY",
+    "AUGUST",
+    "SEPTEMBER",
+    "OCTOBER",
+    "NOVEMBER",
+    "DECEMBER",
+];
+
+/// The days of a date that must be there.
+fn days(name: &str, v: Value<'_>) -> Res<i64> {
+    local_date(name, v)?.ok_or_else(|| null(name))
+}
+
+fn date<'h>(h: &'h Heap, name: &str, (year, month, day): (i64, i64, i64)) -> Res<Value<'h>> {
+    if !is_date(year, month, day) {
+        return Err(out_of_domain(name, &format!("there is no day {day} in month {month} of {year}")));
+    }
+    match days_of(year, month, day) {
+        days if DAYS.contains(&days) => h.time(TimeValue::LocalDate(days)),
+        _ => Err(out_of_domain(name, "the year would be beyond 999,999,999")),
+    }
+}
+
+fn of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = "LocalDate/of";
+    let month = match args[1] {
+        Value::Str(s) => named(&MONTHS, s.text()).ok_or_else(|| wrong_type(name, "a month from 1 to 12", args[1]))?,
+        other => int(name, other)?,
+    };
+    date(h, name, (int(name, args[0])?, month, int(name, args[2])?))
+}
+
+fn of_epoch_day<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = "LocalDate/ofEpochDay";
+    let days = long(name, args[0])?;
+    moved(h, name, Some(0), i128::from(days))
+}
+
+fn field<'h>(name: &str, v: Value<'h>, field: impl Fn((i64, i64, i64)) -> i64) -> Res<Value<'h>> {
+    Ok(Value::Int(field(calendar(days(name, v)?))))
+}
+
+fn get_year<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    field(".getYear", args[0], |date| date.0)
+}
+
+fn get_month_value<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    field(".getMonthValue", args[0], |date| date.1)
+}
+
+fn get_day_of_month<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    field(".getDayOfMonth", args[0], |date| date.2)
+}
+
+fn get_day_of_year<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    field(".getDayOfYear", args[0], |(year, month, day)| days_of(year, month, day) - days_of(year, 1, 1) + 1)
+}
+
+fn length_of_month<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    field(".lengthOfMonth", args[0], |date| days_of_month(date.0, date.1))
+}
+
+fn length_of_year<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    field(".lengthOfYear", args[0], |date| days_of(date.0 + 1, 1, 1) - days_of(date.0, 1, 1))
+}
+
+fn is_leap_year<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (year, ..) = calendar(days(".isLeapYear", args[0])?);
+    Ok(Value::Bool(is_date(year, 2, 29)))
+}
+
+/// The name at a place that counts from 0.
+fn name_at<'h>(h: &'h Heap, names: &[&str], place: i64) -> Res<Value<'h>> {
+    h.str(usize::try_from(place).ok().and_then(|place| names.get(place)).copied().unwrap_or_default())
+}
+
+/// The place of a name, from 1 on.
+fn named(names: &[&str], name: &str) -> Option<i64> {
+    let at = names.iter().position(|own| *own == name)?;
+    i64::try_from(at + 1).ok()
+}
+
+fn get_month<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (_, month, _) = calendar(days(".getMonth", args[0])?);
+    name_at(h, &MONTHS, month - 1)
+}
+
+fn get_day_of_week<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    // 1970-01-01 was a Thursday.
+    name_at(h, &WEEKDAYS, (days(".getDayOfWeek", args[0])? + 3).rem_euclid(7))
+}
+
+fn get_value<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".getValue";
+    let number = match args[0] {
+        Value::Nil => return Err(null(name)),
+        Value::Str(s) => named(&WEEKDAYS, s.text()).or_else(|| named(&MONTHS, s.text())),
+        _ => None,
+    };
+    number.map(Value::Int).ok_or_else(|| wrong_type(name, "a day of the week or a month, such as \"MONDAY\"", args[0]))
+}
+
+fn with_day<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".withDayOfMonth";
+    let (year, month, _) = calendar(days(name, args[0])?);
+    date(h, name, (year, month, int(name, args[1])?))
+}
+
+/// A date in a month that may be shorter.
+fn within_month<'h>(h: &'h Heap, name: &str, year: i64, month: i64, day: i64) -> Res<Value<'h>> {
+    date(h, name, (year, month, day.min(days_of_month(year, month)).max(1)))
+}
+
+fn with_month<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".withMonth";
+    let (year, _, day) = calendar(days(name, args[0])?);
+    let month = int(name, args[1])?;
+    within_month(h, name, year, month, day)
+}
+
+fn with_year<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".withYear";
+    let (_, month, day) = calendar(days(name, args[0])?);
+    within_month(h, name, int(name, args[1])?, month, day)
+}
+
+fn weeks_away<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], sign: i128) -> Res<Value<'h>> {
+    let (date, weeks) = (local_date(name, args[0])?, long(name, args[1])?);
+    moved(h, name, date, sign * 7 * i128::from(weeks))
+}
+
+fn plus_weeks<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    weeks_away(h, ".plusWeeks", args, 1)
+}
+
+fn minus_weeks<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    weeks_away(h, ".minusWeeks", args, -1)
+}
+
+fn months_away<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], months: i128) -> Res<Value<'h>> {
+    let (date, number) = (local_date(name, args[0])?, long(name, args[1])?);
+    let (year, month, day) = calendar(date.ok_or_else(|| null(name))?);
+    let sum = i128::from(year) * 12 + i128::from(month - 1) + months * i128::from(number);
+    let (Ok(year), Ok(month)) = (i64::try_from(sum.div_euclid(12)), i64::try_from(sum.rem_euclid(12))) else {
+        return Err(out_of_domain(name, "the year would be beyond 999,999,999"));
+    };
+    if year.abs() > 1_000_000_000 {
+        return Err(out_of_domain(name, "the year would be beyond 999,999,999"));
+    }
+    within_month(h, name, year, month + 1, day)
+}
+
+fn plus_months<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    months_away(h, ".plusMonths", args, 1)
+}
+
+fn minus_months<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    months_away(h, ".minusMonths", args, -1)
+}
+
+fn plus_years<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    months_away(h, ".plusYears", args, 12)
+}
+
+fn minus_years<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    months_away(h, ".minusYears", args, -12)
+}
+
+fn is_equal<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".isEqual";
+    Ok(Value::Bool(days(name, args[0])? == days(name, args[1])?))
+}
+
+/// The names of units, and the seconds of those that always have as many.
+const UNITS: [(&str, Option<i64>); 8] = [
+    ("SECONDS", Some(1)),
+    ("MINUTES", Some(60)),
+    ("HOURS", Some(3_600)),
+    ("DAYS", Some(DAY)),
+    ("WEEKS", Some(7 * DAY)),
+    ("MONTHS", None),
+    ("YEARS", None),
+    ("MILLIS", None),
+];
+
+fn between<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".between";
+    let unit = match args[0] {
+        Value::Nil => return Err(null(name)),
+        Value::Str(s) => UNITS.iter().find(|unit| unit.0 == s.text()),
+        _ => None,
+    };
+    let Some(&(unit, seconds)) = unit else {
+        return Err(wrong_type(name, "a unit such as ChronoUnit/DAYS", args[0]));
+    };
+    match (args[1], args[2]) {
+        (Value::Time(a), Value::Time(b)) => match (a.value, b.value) {
+            (TimeValue::LocalDate(a), TimeValue::LocalDate(b)) => match (unit, seconds) {
+                (_, Some(seconds)) if seconds >= DAY => Ok(Value::Int((b - a) / (seconds / DAY))),
+                ("MONTHS", _) => Ok(Value::Int(months_between(a, b))),
+                ("YEARS", _) => Ok(Value::Int(months_between(a, b) / 12)),
+                _ => Err(out_of_domain(name, &format!("dates have no {unit}; take instants"))),
+            },
+            (TimeValue::Instant(a, m), TimeValue::Instant(b, n)) => {
+                let nanos = i128::from(b - a) * 1_000_000_000 + i128::from(n) - i128::from(m);
+                let unit_nanos = match (unit, seconds) {
+                    (_, Some(seconds)) if seconds <= DAY => i128::from(seconds) * 1_000_000_000,
+                    ("MILLIS", _) => 1_000_000,
+                    _ => return Err(out_of_domain(name, &format!("instants have no {unit}; take dates"))),
+                };
+                match i64::try_from(nanos / unit_nanos) {
+                    Ok(count) => Ok(Value::Int(count)),
+                    Err(_) => Err(out_of_domain(name, "so many units do not fit in 64 bits")),
+                }
+            }
+            _ => Err(wrong_type(name, "two dates or two instants", args[2])),
+        },
+        (Value::Nil, _) | (_, Value::Nil) => Err(null(name)),
+        (Value::Time(_), other) | (other, _) => Err(wrong_type(name, "two dates or two instants", other)),
+    }
+}
+
+/// Whole months from one day to another.
+fn months_between(a: i64, b: i64) -> i64 {
+    let (a, b) = (calendar(a), calendar(b));
+    // A month is counted as 32 days, so that a day too few takes a month away.
+    let packed = |(year, month, day): (i64, i64, i64)| (year * 12 + month - 1) * 32 + day;
+    (packed(b) - packed(a)) / 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_and_the_calendar_agree() {
+        for days in (-800_000..800_000).step_by(97).chain([*DAYS.start(), *DAYS.end()]) {
+            let (year, month, day) = calendar(days);
+            assert!(is_date(year, month, day), "{days}");
+            assert_eq!(days_of(year, month, day), days);
+        }
+        for (from, to, months) in [
+            ((2024, 1, 31), (2024, 2, 29), 0),
+            ((2024, 1, 31), (2024, 3, 31), 2),
+            ((2024, 3, 31), (2024, 1, 31), -2),
+            ((2024, 3, 15), (2024, 1, 31), -1),
+            ((2020, 2, 29), (2024, 2, 28), 47),
+        ] {
+            let days = |(y, m, d)| days_of(y, m, d);
+            assert_eq!(months_between(days(from), days(to)), months, "{from:?} {to:?}");
+        }
+    }
+}

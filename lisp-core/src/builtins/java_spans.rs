@@ -1,0 +1,264 @@
+//! `java.time.Duration` and `Instant`: how long, and what is so long away.
+
+use super::java::{long, null, out_of_domain, wrong_type};
+use super::java_time::{duration, instant};
+use super::{Builtin, DirectImp};
+use crate::context::Ctx;
+use crate::heap::{Heap, Res, TimeValue, Value};
+use crate::text::dates::{DAY, NANOS, SECONDS};
+
+const fn method(
+    name: &'static str,
+    args: u8,
+    usage: &'static str,
+    imp: DirectImp,
+    alias: &'static [&'static str],
+) -> Builtin {
+    Builtin::direct(name, args, args, usage, imp).aliases(alias).namespace("java")
+}
+
+pub(super) const TABLE: &[Builtin] = &[
+    method("Duration/ofDays", 1, "(Duration/ofDays n)", of_days, &["java.time.Duration/ofDays"]).doc(
+        "A duration of n days.",
+        &[("(str (Duration/ofDays 2))", "\"PT48H\""), ("(Duration/ofDays \"2\")", "!java_type_error")],
+    ),
+    method("Duration/ofHours", 1, "(Duration/ofHours n)", of_hours, &["java.time.Duration/ofHours"]).doc(
+        "A duration of n hours.",
+        &[("(str (Duration/ofHours 2))", "\"PT2H\""), ("(Duration/ofHours nil)", "!java_type_error")],
+    ),
+    method("Duration/ofMinutes", 1, "(Duration/ofMinutes n)", of_minutes, &["java.time.Duration/ofMinutes"]).doc(
+        "A duration of n minutes.",
+        &[("(str (Duration/ofMinutes 90))", "\"PT1H30M\""), ("(Duration/ofMinutes [])", "!java_type_error")],
+    ),
+    method("Duration/ofSeconds", 1, "(Duration/ofSeconds n)", of_seconds, &["java.time.Duration/ofSeconds"]).doc(
+        "A duration of n seconds.",
+        &[("(str (Duration/ofSeconds 90))", "\"PT1M30S\""), ("(Duration/ofSeconds {})", "!java_type_error")],
+    ),
+    method("Duration/ofMillis", 1, "(Duration/ofMillis n)", of_millis, &["java.time.Duration/ofMillis"]).doc(
+        "A duration of n milliseconds.",
+        &[("(str (Duration/ofMillis 1500))", "\"PT1.5S\""), ("(Duration/ofMillis :a)", "!java_type_error")],
+    ),
+    method(
+        ".getSeconds",
+        1,
+        "(.getSeconds duration)",
+        get_seconds,
+        &["Duration/toSeconds", "java.time.Duration/getSeconds", ".toSeconds"],
+    )
+    .doc(
+        "The whole seconds of a duration.",
+        &[("(.getSeconds (Duration/ofMinutes 2))", "120"), ("(.getSeconds 5)", "!java_type_error")],
+    ),
+    method(
+        ".toMinutes",
+        1,
+        "(.toMinutes duration)",
+        to_minutes,
+        &["Duration/toMinutes", "java.time.Duration/toMinutes"],
+    )
+    .doc(
+        "The whole minutes of a duration.",
+        &[("(.toMinutes (Duration/ofSeconds 150))", "2"), ("(.toMinutes 5)", "!java_type_error")],
+    ),
+    method(".toHours", 1, "(.toHours duration)", to_hours, &["Duration/toHours", "java.time.Duration/toHours"]).doc(
+        "The whole hours of a duration.",
+        &[("(.toHours (Duration/ofMinutes 150))", "2"), ("(.toHours nil)", "!java_domain_error")],
+    ),
+    method("Instant/ofEpochMilli", 1, "(Instant/ofEpochMilli n)", of_epoch_milli, &["java.time.Instant/ofEpochMilli"])
+        .doc(
+            "The instant so many milliseconds after 1970-01-01T00:00:00Z.",
+            &[
+                ("(str (Instant/ofEpochMilli 1500))", "\"1970-01-01T00:00:01.500Z\""),
+                ("(Instant/ofEpochMilli \"1\")", "!java_type_error"),
+            ],
+        ),
+    method(
+        "Instant/ofEpochSecond",
+        1,
+        "(Instant/ofEpochSecond n)",
+        of_epoch_second,
+        &["java.time.Instant/ofEpochSecond"],
+    )
+    .doc(
+        "The instant so many seconds after 1970-01-01T00:00:00Z.",
+        &[
+            ("(str (Instant/ofEpochSecond 60))", "\"1970-01-01T00:01:00Z\""),
+            ("(Instant/ofEpochSecond nil)", "!java_type_error"),
+        ],
+    ),
+    method("Instant/now", 0, "(Instant/now)", now, &["java.time.Instant/now"]).doc(
+        "This instant. The host lends the clock.",
+        &[("(.isAfter (Instant/now) (Instant/ofEpochSecond 0))", "true"), ("(Instant/now 1)", "!java_arity_error")],
+    ),
+    method(".getEpochSecond", 1, "(.getEpochSecond instant)", get_epoch_second, &["java.time.Instant/getEpochSecond"])
+        .doc(
+            "The whole seconds from 1970-01-01T00:00:00Z to an instant.",
+            &[
+                ("(.getEpochSecond (Instant/parse \"1970-01-01T00:01:00Z\"))", "60"),
+                ("(.getEpochSecond 5)", "!java_type_error"),
+            ],
+        ),
+    method(".plusSeconds", 2, "(.plusSeconds x n)", plus_seconds, &[]).doc(
+        "The instant n seconds later, or the duration n seconds longer.",
+        &[
+            ("(str (.plusSeconds (Instant/ofEpochSecond 0) 5))", "\"1970-01-01T00:00:05Z\""),
+            ("(.plusSeconds 1 1)", "!java_type_error"),
+        ],
+    ),
+    method(".minusSeconds", 2, "(.minusSeconds x n)", minus_seconds, &[]).doc(
+        "The instant n seconds earlier, or the duration n seconds shorter.",
+        &[
+            ("(str (.minusSeconds (Instant/ofEpochSecond 5) 5))", "\"1970-01-01T00:00:00Z\""),
+            ("(.minusSeconds 1 1)", "!java_type_error"),
+        ],
+    ),
+    method(".plusMillis", 2, "(.plusMillis x n)", plus_millis, &[]).doc(
+        "The instant n milliseconds later, or the duration n milliseconds longer.",
+        &[("(.toMillis (.plusMillis (Duration/ofSeconds 1) 5))", "1005"), ("(.plusMillis 1 1)", "!java_type_error")],
+    ),
+    method(".minusMillis", 2, "(.minusMillis x n)", minus_millis, &[]).doc(
+        "The instant n milliseconds earlier, or the duration n milliseconds shorter.",
+        &[("(.toMillis (.minusMillis (Duration/ofSeconds 1) 5))", "995"), ("(.minusMillis 1 1)", "!java_type_error")],
+    ),
+    method(".plus", 2, "(.plus x duration)", plus, &[]).doc(
+        "The instant a duration later, or the duration longer by another.",
+        &[
+            ("(str (.plus (Duration/ofHours 1) (Duration/ofMinutes 5)))", "\"PT1H5M\""),
+            ("(.plus (LocalDate/of 2024 1 1) 1)", "!java_type_error"),
+        ],
+    ),
+    method(".minus", 2, "(.minus x duration)", minus, &[]).doc(
+        "The instant a duration earlier, or the duration shorter by another.",
+        &[
+            ("(str (.minus (Instant/ofEpochSecond 60) (Duration/ofMinutes 1)))", "\"1970-01-01T00:00:00Z\""),
+            ("(.minus nil (Duration/ofDays 1))", "!java_domain_error"),
+        ],
+    ),
+];
+
+/// Seconds and nanoseconds of a number of nanoseconds, if 64 bits count the seconds.
+fn split(nanos: i128) -> Option<(i64, u32)> {
+    let unit = i128::from(NANOS);
+    let seconds = i64::try_from(nanos.div_euclid(unit)).ok()?;
+    Some((seconds, u32::try_from(nanos.rem_euclid(unit)).ok()?))
+}
+
+fn joined(seconds: i64, nanos: u32) -> i128 {
+    i128::from(seconds) * i128::from(NANOS) + i128::from(nanos)
+}
+
+fn made_duration<'h>(h: &'h Heap, name: &str, nanos: i128) -> Res<Value<'h>> {
+    match split(nanos) {
+        Some((seconds, nanos)) => h.time(TimeValue::Duration(seconds, nanos)),
+        None => Err(out_of_domain(name, "a duration has at most 2^63 seconds")),
+    }
+}
+
+fn made_instant<'h>(h: &'h Heap, name: &str, nanos: i128) -> Res<Value<'h>> {
+    match split(nanos) {
+        Some((seconds, nanos)) if SECONDS.contains(&seconds) => h.time(TimeValue::Instant(seconds, nanos)),
+        _ => Err(out_of_domain(name, "the year would be beyond 1,000,000,000")),
+    }
+}
+
+fn of_unit<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], seconds: i64) -> Res<Value<'h>> {
+    made_duration(h, name, i128::from(long(name, args[0])?) * joined(seconds, 0))
+}
+
+fn of_days<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    of_unit(h, "Duration/ofDays", args, DAY)
+}
+
+fn of_hours<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    of_unit(h, "Duration/ofHours", args, 3_600)
+}
+
+fn of_minutes<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    of_unit(h, "Duration/ofMinutes", args, 60)
+}
+
+fn of_seconds<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    of_unit(h, "Duration/ofSeconds", args, 1)
+}
+
+/// Nanoseconds of a millisecond.
+const MILLI: i128 = 1_000_000;
+
+fn of_millis<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = "Duration/ofMillis";
+    made_duration(h, name, i128::from(long(name, args[0])?) * MILLI)
+}
+
+fn get_seconds<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(Value::Int(duration(".getSeconds", args[0])?.0))
+}
+
+fn to_minutes<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(Value::Int(duration(".toMinutes", args[0])?.0 / 60))
+}
+
+fn to_hours<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(Value::Int(duration(".toHours", args[0])?.0 / 3_600))
+}
+
+fn of_epoch_milli<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = "Instant/ofEpochMilli";
+    made_instant(h, name, i128::from(long(name, args[0])?) * MILLI)
+}
+
+fn of_epoch_second<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = "Instant/ofEpochSecond";
+    made_instant(h, name, joined(long(name, args[0])?, 0))
+}
+
+fn now<'h>(h: &'h Ctx, _: &[Value<'h>]) -> Res<Value<'h>> {
+    made_instant(h, "Instant/now", i128::from(h.now()?) * MILLI)
+}
+
+fn get_epoch_second<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".getEpochSecond";
+    Ok(Value::Int(instant(name, args[0])?.ok_or_else(|| null(name))?.0))
+}
+
+/// An instant or duration so many nanoseconds later or longer.
+fn away<'h>(h: &'h Heap, name: &str, v: Value<'h>, by: i128) -> Res<Value<'h>> {
+    match v {
+        Value::Nil => Err(null(name)),
+        Value::Time(t) => match t.value {
+            TimeValue::Instant(seconds, nanos) => made_instant(h, name, joined(seconds, nanos) + by),
+            TimeValue::Duration(seconds, nanos) => made_duration(h, name, joined(seconds, nanos) + by),
+            _ => Err(wrong_type(name, "an instant or a duration", v)),
+        },
+        other => Err(wrong_type(name, "an instant or a duration", other)),
+    }
+}
+
+fn plus_seconds<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let seconds = long(".plusSeconds", args[1])?;
+    away(h, ".plusSeconds", args[0], joined(seconds, 0))
+}
+
+fn minus_seconds<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let seconds = long(".minusSeconds", args[1])?;
+    away(h, ".minusSeconds", args[0], -joined(seconds, 0))
+}
+
+fn plus_millis<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let millis = long(".plusMillis", args[1])?;
+    away(h, ".plusMillis", args[0], i128::from(millis) * MILLI)
+}
+
+fn minus_millis<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let millis = long(".minusMillis", args[1])?;
+    away(h, ".minusMillis", args[0], -(i128::from(millis) * MILLI))
+}
+
+fn plus<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (seconds, nanos) = duration(".plus", args[1])?;
+    away(h, ".plus", args[0], joined(seconds, nanos))
+}
+
+fn minus<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (seconds, nanos) = duration(".minus", args[1])?;
+    away(h, ".minus", args[0], -joined(seconds, nanos))
+}

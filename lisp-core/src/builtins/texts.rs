@@ -1,0 +1,91 @@
+//! Strings turned round, with other case, and with some characters in another form.
+
+use super::Builtin;
+use super::args::string;
+use crate::context::Ctx;
+use crate::cost;
+use crate::heap::{Res, TextBuf, Value};
+use crate::text::characters::{self, Characters};
+use crate::text::scan;
+
+const NAMESPACE: &str = "clojure.string";
+
+/// The rows of this area.
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::direct("clojure.string/reverse", 1, 1, "(clojure.string/reverse s)", reverse).namespace(NAMESPACE).doc(
+        "The string with its characters in the opposite order; reverse of the core makes a vector of them.",
+        &[
+            ("(clojure.string/reverse \"héy\")", "\"yéh\""),
+            ("(str/reverse \"\")", "\"\""),
+            ("(clojure.string/reverse [1 2])", "!type_error"),
+        ],
+    ),
+    Builtin::direct("capitalize", 1, 1, "(capitalize s)", capitalize).namespace(NAMESPACE).doc(
+        "The string with its first letter in upper case and all others in lower case.",
+        &[("(capitalize \"hELLO you\")", "\"Hello you\""), ("(capitalize nil)", "!type_error")],
+    ),
+    Builtin::direct("re-quote-replacement", 1, 1, "(re-quote-replacement s)", quote_replacement)
+        .namespace(NAMESPACE)
+        .doc(
+            "The string as a replacement in which no character means anything but itself.",
+            &[
+                ("(replace \"a\" #\"a\" (re-quote-replacement \"$1\"))", "\"$1\""),
+                ("(re-quote-replacement 1)", "!type_error"),
+            ],
+        ),
+];
+
+fn reverse<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let text = string("clojure.string/reverse", args[0])?;
+    h.charge(cost::parsed(text.len()))?;
+    // The result is copied into the arena.
+    h.check_available(text.len().saturating_mul(2))?;
+    if characters::are_bytes(text) {
+        let mut out = String::with_capacity(text.len());
+        for piece in scan::pieces_from_end(h, text) {
+            out.extend(piece?.chars().rev());
+        }
+        return h.str(&out);
+    }
+    let mut bytes = vec![0; text.len()];
+    let mut end = bytes.len();
+    for character in Characters::new(h, text) {
+        let character = character?.as_bytes();
+        let start = end - character.len();
+        bytes[start..end].copy_from_slice(character);
+        end = start;
+    }
+    h.str(&String::from_utf8_lossy(&bytes))
+}
+
+fn capitalize<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let text = string("capitalize", args[0])?;
+    h.charge(cost::parsed(text.len()) + cost::copied(text.len()))?;
+    // A character becomes three at most, and the result is copied into the arena.
+    h.check_available(text.len().saturating_mul(7))?;
+    let mut out = String::with_capacity(text.len());
+    let first = text.chars().next();
+    out.extend(first.into_iter().flat_map(char::to_uppercase));
+    for piece in scan::pieces(h, text.get(first.map_or(0, char::len_utf8)..).unwrap_or_default()) {
+        out.extend(piece?.chars().flat_map(char::to_lowercase));
+    }
+    h.str(&out)
+}
+
+fn quote_replacement<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let text = string("re-quote-replacement", args[0])?;
+    h.charge(cost::parsed(text.len()))?;
+    let mut out = TextBuf::new(h);
+    for part in text.split_inclusive(['$', '\\']) {
+        h.charge(1)?;
+        match part.chars().next_back() {
+            Some(sign @ ('$' | '\\')) => {
+                out.push_str(part.strip_suffix(sign).unwrap_or_default())?;
+                out.push('\\')?;
+                out.push(sign)?;
+            }
+            _ => out.push_str(part)?,
+        }
+    }
+    out.finish()
+}

@@ -1,0 +1,133 @@
+//! `replace` and `replace-first` with a function: the text is cut at the matches first, the function makes a text of each, and
+//! all is put together.
+
+use super::accepts::Accepts;
+use super::per_element::{After, PerElement, walk_vectors};
+use super::registers::{ACC, RESULT, builder, vector};
+use crate::builtins::{Builtin, args, replacement};
+use crate::context::Ctx;
+use crate::error::Reason;
+use crate::heap::{Fault, Res, Value};
+use crate::stack::{Call, Control, State};
+use replacement::Which;
+
+pub(super) const TABLE: &[Builtin] = &[Replace::ROW, ReplaceFirst::ROW];
+
+const NAMESPACE: &str = "clojure.string";
+
+/// The register for the parts of the text around the matches.
+const AROUND: usize = 4;
+
+fn start<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call, which: Which) -> Res<Control<'h>> {
+    let at = call.args().start;
+    let (text, pattern, f) = (s.stack[at], s.stack[at + 1], s.stack[at + 2]);
+    let cut = replacement::cut(h, which, text, pattern)?;
+    walk_vectors::<F>(h, s, call, f, [cut.matches, cut.around, Value::Unset], cut.count)
+}
+
+fn consume<'h>(h: &'h Ctx, name: &str, own: &[Value<'h>]) -> Res<After<'h>> {
+    let Value::Str(_) = own[RESULT] else {
+        let Fault::Error(mut error) = args::type_error(name, "a string from its function", own[RESULT]) else {
+            return Ok(After::Next);
+        };
+        error.reason = Reason::RuntimeError;
+        return Err(error
+            .hint("make a text of it with (str x); of a match with groups it gets [match group ...]")
+            .into());
+    };
+    if let Some(replacements) = builder(own[ACC]) {
+        replacements.push(h, own[RESULT])?;
+    }
+    Ok(After::Next)
+}
+
+fn finish<'h>(h: &'h Ctx, own: &[Value<'h>]) -> Res<Value<'h>> {
+    let replacements = builder(own[ACC]).map_or(&[][..], |replacements| replacements.items());
+    replacement::join(h, vector(own[AROUND]), replacements)
+}
+
+struct Replace;
+
+impl Replace {
+    fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+        start::<Self>(h, s, call, Which::All)
+    }
+}
+
+impl PerElement for Replace {
+    const ROW: Builtin = Builtin::either(
+        "replace",
+        (2, 3),
+        "(replace s pattern replacement)",
+        replacement::by_function,
+        Replace::start,
+        replacement::replace,
+    )
+    .namespace(NAMESPACE)
+    .doc(
+        "All matches of a string or pattern replaced; for a pattern by a text with groups $1 or by a function of the match. \
+         (replace smap coll) replaces elements by what the map holds for them.",
+        &[
+            ("(replace \"hello\" \"l\" \"L\")", "\"heLLo\""),
+            ("(replace \"2024-01\" #\"(\\d+)-(\\d+)\" \"$2/$1\")", "\"01/2024\""),
+            ("(replace \"a1b2\" #\"\\d\" #(str \"<\" % \">\"))", "\"a<1>b<2>\""),
+            ("(replace {2 :two} [1 2 3])", "[1 :two 3]"),
+            ("(replace \"a\" \"a\" 1)", "!type_error"),
+            ("(replace \"a\" #\"a\" \"$1\")", "!runtime_error"),
+        ],
+    );
+    const ACCEPTS: Accepts = Accepts::LOOK_UPS;
+
+    fn accumulator<'h>(h: &'h Ctx, count: usize) -> Res<Value<'h>> {
+        h.vec_builder(count).map(Value::VecBuilder)
+    }
+
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
+        consume(h, Self::ROW.name, own)
+    }
+
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+        finish(h, own)
+    }
+}
+
+struct ReplaceFirst;
+
+impl ReplaceFirst {
+    fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+        start::<Self>(h, s, call, Which::First)
+    }
+}
+
+impl PerElement for ReplaceFirst {
+    const ROW: Builtin = Builtin::either(
+        "replace-first",
+        (3, 3),
+        "(replace-first s pattern replacement)",
+        replacement::by_function,
+        ReplaceFirst::start,
+        replacement::replace_first,
+    )
+    .namespace(NAMESPACE)
+    .doc(
+        "The string with the first match of a string or regular expression replaced, as replace does it.",
+        &[
+            ("(replace-first \"hello\" \"l\" \"L\")", "\"heLlo\""),
+            ("(replace-first \"a1b2\" #\"\\d\" {\"1\" \"one\"})", "\"aoneb2\""),
+            ("(replace-first \"a1\" #\"\\d\" inc)", "!runtime_error"),
+        ],
+    );
+    const ACCEPTS: Accepts = Accepts::LOOK_UPS;
+
+    fn accumulator<'h>(h: &'h Ctx, count: usize) -> Res<Value<'h>> {
+        h.vec_builder(count).map(Value::VecBuilder)
+    }
+
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
+        consume(h, Self::ROW.name, own)
+    }
+
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+        finish(h, own)
+    }
+}
