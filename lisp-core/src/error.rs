@@ -225,6 +225,16 @@ impl Error {
         Error { reason, message, span: None, hint: None, details: Vec::new(), trace: None }
     }
 
+    /// The error of a function that would need all elements of a sequence that has no end.
+    pub(crate) fn endless(name: &str) -> Self {
+        Error::without_end(format!("{name} cannot take an endless sequence"))
+    }
+
+    /// The error of a place where a sequence that has no end cannot stand.
+    pub(crate) fn without_end(message: impl Into<String>) -> Self {
+        Error::new(Reason::TypeError, message).hint("take some of it, as in (take 10 s)")
+    }
+
     /// Adds the place.
     #[must_use]
     pub fn at(mut self, span: Span) -> Self {
@@ -255,6 +265,9 @@ pub enum Fault {
     /// This much more fuel than the slice still holds is needed. The driver looks at its clock and the instruction
     /// runs again.
     Pause(u64),
+    /// The call cannot be made without a frame, because an argument is a sequence without an end. The machine makes it
+    /// again with one, or says what the program should do.
+    NeedsFrame,
     /// The time is asked for. The driver tells it and the instruction runs again.
     Clock,
     /// The program is at fault.

@@ -82,6 +82,7 @@ const WRITTEN: &[&str] = &[
     "9223372036854775807",
     "[]",
     "{}",
+    "(cycle [1 2])",
 ];
 /// Values for the other places.
 const USUAL: &[&str] = &["2", "identity", "\"a\"", "[1 2]"];

@@ -2,14 +2,18 @@
 
 use crate::cost;
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, Heap, Map, Res, Value, Vector};
+use crate::heap::{Compose, Fault, Heap, Map, Res, Step, Value, Vector};
 use crate::text::characters::Characters;
 use crate::text::describe;
 
 /// The error for an argument of the wrong type: `take expects a number, got nil`.
 #[cold]
 pub(crate) fn type_error(name: &str, expects: &str, got: Value<'_>) -> Fault {
-    fault(Reason::TypeError, format!("{name} expects {expects}, got {}", describe(got)))
+    match got {
+        // There may be another way to do it.
+        Value::Endless(_) => Fault::NeedsFrame,
+        got => fault(Reason::TypeError, format!("{name} expects {expects}, got {}", describe(got))),
+    }
 }
 
 /// An error of a built-in.
@@ -36,6 +40,26 @@ pub(crate) fn int(name: &str, v: Value<'_>) -> Res<i64> {
     }
 }
 
+/// An integer argument that counts elements; beyond 64 bits as good as infinite.
+pub(crate) fn amount(name: &str, v: Value<'_>) -> Res<i64> {
+    match v {
+        Value::Int(i) => Ok(i),
+        Value::Big(b) => Ok(if b.negative { -i64::MAX } else { i64::MAX }),
+        other => Err(type_error(name, "an integer", other)),
+    }
+}
+
+/// A positive integer argument: a size or a step.
+pub(crate) fn positive(name: &str, what: &str, v: Value<'_>) -> Res<usize> {
+    match v {
+        Value::Int(_) | Value::Big(_) => match usize::try_from(amount(name, v)?) {
+            Ok(n) if n > 0 => Ok(n),
+            _ => Err(fault(Reason::TypeError, format!("{name}: the {what} must be at least 1, got {}", describe(v)))),
+        },
+        other => Err(type_error(name, &format!("a positive integer as its {what}"), other)),
+    }
+}
+
 /// A vector argument.
 #[inline]
 pub(crate) fn vector<'h>(name: &str, v: Value<'h>) -> Res<&'h Vector<'h>> {
@@ -52,6 +76,12 @@ pub(crate) fn map<'h>(name: &str, v: Value<'h>) -> Res<&'h Map<'h>> {
         Value::Map(m) => Ok(m),
         other => Err(type_error(name, "a map", other)),
     }
+}
+
+/// A transducer with these parts.
+pub(crate) fn transducer<'h>(h: &'h Heap, step: Step, parts: &[Value<'h>]) -> Res<Value<'h>> {
+    h.charge(1)?;
+    h.composed(Compose::Step(step), parts)
 }
 
 /// What can be walked, as a slice: a vector's elements, a map's entries as `[key value]` vectors and a set's members in
@@ -98,10 +128,10 @@ fn seq_slow<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h [Value<'h>]> {
     }
 }
 
-/// An argument that must be a function. A map is none here: it is a value in most such calls, by mistake.
+/// An argument that must be a function, or what looks up: a keyword, a map, a set, a vector.
 pub(crate) fn function<'h>(name: &str, f: Value<'h>) -> Res<Value<'h>> {
     match f {
-        Value::Map(_) => Err(not_function(name, f, "wrap the look-up: #(get m %)")),
+        Value::Vector(_) => Ok(f),
         f if f.is_callable() => Ok(f),
         other => Err(not_function(name, other, "a function, a keyword or a set comes first")),
     }

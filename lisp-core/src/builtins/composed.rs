@@ -1,6 +1,6 @@
 //! Functions that make functions of others.
 
-use super::args::{function, not_function};
+use super::args::function;
 use super::{Builtin, Lowering, MANY, id_of};
 use crate::code::BuiltinId;
 use crate::context::Ctx;
@@ -26,9 +26,13 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
     Builtin::direct("constantly", 1, 1, "(constantly x)", constantly)
         .doc("A function that always returns x.", &[("((constantly 7) 1 2)", "7"), ("(constantly)", "!arity_error")]),
-    Builtin::direct("fnil", 2, 2, "(fnil f default)", fnil).doc(
-        "A function that calls f with a default in place of a nil first argument.",
-        &[("((fnil inc 0) nil)", "1"), ("(fnil 1 0)", "!type_error")],
+    Builtin::direct("fnil", 2, 4, "(fnil f default) (fnil f d1 d2 d3)", fnil).doc(
+        "A function that calls f with a default in place of each nil among its first arguments.",
+        &[("((fnil + 0 0) nil nil)", "0"), ("((fnil inc 0) nil)", "1"), ("(fnil 1 0)", "!type_error")],
+    ),
+    Builtin::direct("memoize", 1, 1, "(memoize f)", |_, args| function("memoize", args[0])).doc(
+        "The function itself: nothing is kept of its results.",
+        &[("((memoize inc) 1)", "2"), ("(memoize 1)", "!type_error")],
     ),
     Builtin::direct("every-pred", 1, MANY, "(every-pred p1 p2 ...)", every_pred).doc(
         "A function that asks whether all predicates are true for all arguments.",
@@ -83,9 +87,6 @@ fn constantly<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn fnil<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args.first() {
-        Some(&(Value::Set(_) | Value::Keyword(..))) => {
-            Err(not_function("fnil", args[0], "wrap the look-up: #(get m %)"))
-        }
         Some(&f) => {
             function("fnil", f)?;
             composed(h, Compose::Fnil, args)

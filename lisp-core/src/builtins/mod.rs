@@ -39,6 +39,8 @@ mod rows;
 pub(crate) mod seqs;
 pub(crate) mod sets;
 pub(crate) mod slices;
+mod sorted;
+pub(crate) mod streams;
 pub(crate) mod strings;
 mod texts;
 
@@ -235,6 +237,8 @@ pub(crate) const AREAS: &[(&str, &[Builtin])] = &[
     ("Questions about values", predicates::TABLE),
     ("Sequences", seqs::TABLE),
     ("Parts of sequences", slices::TABLE),
+    ("Sorted maps and sets", sorted::TABLE),
+    ("Endless sequences", streams::TABLE),
     ("JSON", json::TABLE),
     ("The shape of data", describe::TABLE),
     ("Java: strings", java_text::TABLE),
@@ -292,7 +296,8 @@ pub(crate) const fn id_of(name: &str) -> BuiltinId {
     panic!("a built-in of this name")
 }
 
-const fn same(a: &[u8], b: &[u8]) -> bool {
+/// Are two names the same?
+pub(crate) const fn same(a: &[u8], b: &[u8]) -> bool {
     if a.len() != b.len() {
         return false;
     }

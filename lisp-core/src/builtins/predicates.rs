@@ -99,6 +99,7 @@ fn type_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         Value::Map(_) => "map",
         Value::Set(_) => "set",
         Value::Closure(_) | Value::Builtin(_) | Value::Composed(_) | Value::Tool(_) => "function",
+        Value::Endless(_) => "sequence",
         Value::Regex(_) => "regex",
         Value::Time(_) => "java_object",
         Value::Symbol(_) | Value::Var(_) | Value::VecBuilder(_) | Value::MapBuilder(_) | Value::Unset => "unknown",

@@ -1,6 +1,6 @@
 //! Sets.
 
-use super::args::{self, fault, type_error};
+use super::args::{self, fault};
 use super::{Builtin, MANY, maps};
 use crate::context::Ctx;
 use crate::cost;
@@ -108,7 +108,11 @@ fn set<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
             h.charge(v.len() as u64)?;
             h.set(v.items().iter().copied())
         }
-        other => Err(type_error("set", "a vector or set", other)),
+        other => {
+            let items = args::seq(h, "set", other)?;
+            h.charge(items.len() as u64)?;
+            h.set(items.iter().copied())
+        }
     }
 }
 
@@ -126,9 +130,10 @@ fn vector<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Sets, and the constructors of vectors.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::direct("set", 1, 1, "(set coll)", set)
-        .namespace("clojure.set")
-        .doc("The set of a vector's elements.", &[("(set [1 2 1])", "#{1 2}"), ("(set nil)", "!type_error")]),
+    Builtin::direct("set", 1, 1, "(set coll)", set).namespace("clojure.set").doc(
+        "The set of a collection's elements.",
+        &[("(set [1 2 1])", "#{1 2}"), ("(set nil)", "#{}"), ("(set 1)", "!type_error")],
+    ),
     Builtin::direct("hash-set", 0, MANY, "(hash-set x ...)", hash_set)
         .shown_as_fn()
         .doc("A set of values.", &[("(hash-set 1 2 1)", "#{1 2}"), ("(hash-set)", "#{}")]),

@@ -4,47 +4,16 @@ use super::Builtin;
 use super::args::{self, type_error};
 use crate::context::Ctx;
 use crate::cost;
-use crate::error::{Error, Reason};
-use crate::heap::{Heap, Res, Value, Vector};
+use crate::error::Error;
+use crate::heap::{Heap, Res, Step, Value, Vector};
 use crate::text::characters::{self, Characters};
-use crate::text::describe;
-
-/// Which collections a function takes besides vectors, strings and nil.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Accept {
-    /// None: maps and sets have no order of their own.
-    Ordered,
-    /// Maps, by key.
-    Maps,
-    /// Maps and sets, by key.
-    All,
-}
-
-/// The elements of a collection that a function takes.
-pub(super) fn items<'h>(h: &'h Heap, name: &str, v: Value<'h>, accept: Accept) -> Res<&'h [Value<'h>]> {
-    let refused = match v {
-        Value::Map(_) => accept == Accept::Ordered,
-        Value::Set(_) => accept != Accept::All,
-        _ => false,
-    };
-    if refused {
-        let what = if matches!(v, Value::Map(_)) { "entries, keys or vals" } else { "seq or sort" };
-        return Err(Error::new(
-            Reason::TypeError,
-            format!("{name} expects a vector, string or nil, got {}: it has no order of its own", describe(v)),
-        )
-        .hint(format!("make it a vector first, with {what}"))
-        .into());
-    }
-    args::seq(h, name, v)
-}
 
 /// The elements as a vector, of which views can be made.
-pub(super) fn as_vector<'h>(h: &'h Heap, name: &str, v: Value<'h>, accept: Accept) -> Res<&'h Vector<'h>> {
+pub(super) fn as_vector<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h Vector<'h>> {
     if let Value::Vector(v) = v {
         return Ok(v);
     }
-    let items = items(h, name, v, accept)?;
+    let items = args::seq(h, name, v)?;
     h.charge(cost::moved(items.len()))?;
     match h.vector(items)? {
         Value::Vector(v) => Ok(v),
@@ -60,15 +29,6 @@ fn cut<'h>(h: &'h Heap, v: &'h Vector<'h>, from: usize, to: usize) -> Res<Value<
 /// The elements from there on; nil instead of none.
 fn cut_or_nil<'h>(h: &'h Heap, v: &'h Vector<'h>, from: usize, to: usize) -> Res<Value<'h>> {
     if from >= to.min(v.len()) { Ok(Value::Nil) } else { cut(h, v, from, to) }
-}
-
-/// An integer argument that counts elements; beyond 64 bits as good as infinite.
-pub(super) fn amount(name: &str, v: Value<'_>) -> Res<i64> {
-    match v {
-        Value::Int(i) => Ok(i),
-        Value::Big(b) => Ok(if b.negative { -i64::MAX } else { i64::MAX }),
-        other => Err(type_error(name, "an integer", other)),
-    }
 }
 
 /// A number of elements, none for a negative one.
@@ -112,7 +72,7 @@ fn element<'h>(h: &'h Heap, name: &str, v: Value<'h>, index: usize) -> Res<Optio
     match v {
         Value::Vector(v) => Ok(v.get(index)),
         Value::Str(s) => char_at(h, s.text(), index),
-        other => Ok(items(h, name, other, Accept::Ordered)?.get(index).copied()),
+        other => Ok(args::seq(h, name, other)?.get(index).copied()),
     }
 }
 
@@ -123,12 +83,12 @@ pub(crate) fn first<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
 
 /// `(rest coll)`: all but the first, an empty vector when there are none.
 pub(crate) fn rest<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
-    h.slice(as_vector(h, "rest", v, Accept::Ordered)?, 1, usize::MAX)
+    h.slice(as_vector(h, "rest", v)?, 1, usize::MAX)
 }
 
 /// `(next coll)`: all but the first, nil when there are none.
 pub(crate) fn next<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
-    cut_or_nil(h, as_vector(h, "next", v, Accept::Ordered)?, 1, usize::MAX)
+    cut_or_nil(h, as_vector(h, "next", v)?, 1, usize::MAX)
 }
 
 fn first_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -149,7 +109,7 @@ fn last<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
                 None => Ok(Value::Nil),
             }
         }
-        other => Ok(items(h, "last", other, Accept::Ordered)?.last().copied().unwrap_or(Value::Nil)),
+        other => Ok(args::seq(h, "last", other)?.last().copied().unwrap_or(Value::Nil)),
     }
 }
 
@@ -162,37 +122,29 @@ fn next_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn butlast<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let v = as_vector(h, "butlast", args[0], Accept::Ordered)?;
+    let v = as_vector(h, "butlast", args[0])?;
     cut_or_nil(h, v, 0, v.len().saturating_sub(1))
 }
 
-/// The composed readers take vectors and nil only.
-fn outer<'h>(name: &str, v: Value<'h>) -> Res<Value<'h>> {
-    match v {
-        Value::Nil | Value::Vector(_) => Ok(v),
-        other => Err(type_error(name, "a vector", other)),
-    }
-}
-
 fn ffirst<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    first(h, first(h, outer("ffirst", args[0])?)?)
+    first(h, first(h, args[0])?)
 }
 
 fn fnext<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    first(h, next(h, outer("fnext", args[0])?)?)
+    first(h, next(h, args[0])?)
 }
 
 fn nfirst<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    next(h, first(h, outer("nfirst", args[0])?)?)
+    next(h, first(h, args[0])?)
 }
 
 fn nnext<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    next(h, next(h, outer("nnext", args[0])?)?)
+    next(h, next(h, args[0])?)
 }
 
 fn nth<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let default = args.get(2).copied().unwrap_or(Value::Nil);
-    let index = amount("nth", args[1])?;
+    let index = args::amount("nth", args[1])?;
     let found = match usize::try_from(index) {
         Ok(index) => element(h, "nth", args[0], index)?,
         Err(_) if matches!(args[0], Value::Vector(_) | Value::Str(_) | Value::Nil) => None,
@@ -202,13 +154,13 @@ fn nth<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn nthrest<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let v = as_vector(h, "nthrest", args[0], Accept::All)?;
-    cut(h, v, at_least_zero(amount("nthrest", args[1])?), v.len())
+    let v = as_vector(h, "nthrest", args[0])?;
+    cut(h, v, at_least_zero(args::amount("nthrest", args[1])?), v.len())
 }
 
 fn nthnext<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let v = as_vector(h, "nthnext", args[0], Accept::All)?;
-    cut_or_nil(h, v, at_least_zero(amount("nthnext", args[1])?), v.len())
+    let v = as_vector(h, "nthnext", args[0])?;
+    cut_or_nil(h, v, at_least_zero(args::amount("nthnext", args[1])?), v.len())
 }
 
 /// Where `n` elements from the front end; a negative `n` counts from the end.
@@ -218,15 +170,21 @@ fn boundary(len: usize, n: i64) -> usize {
 }
 
 fn take<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let n = amount("take", args[0])?;
-    let v = as_vector(h, "take", args[1], Accept::Maps)?;
+    let n = args::amount("take", args[0])?;
+    if args.len() == 1 {
+        return args::transducer(h, Step::Take, &[Value::Int(n)]);
+    }
+    let v = as_vector(h, "take", args[1])?;
     let at = boundary(v.len(), n);
     if n >= 0 { cut(h, v, 0, at) } else { cut(h, v, at, v.len()) }
 }
 
 fn drop<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let n = amount("drop", args[0])?;
-    let v = as_vector(h, "drop", args[1], Accept::Maps)?;
+    let n = args::amount("drop", args[0])?;
+    if args.len() == 1 {
+        return args::transducer(h, Step::Drop, &[Value::Int(n)]);
+    }
+    let v = as_vector(h, "drop", args[1])?;
     let at = boundary(v.len(), n);
     if n >= 0 { cut(h, v, at, v.len()) } else { cut(h, v, 0, at) }
 }
@@ -235,35 +193,35 @@ fn take_last<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if args[1].is_nil() {
         return Ok(Value::Nil);
     }
-    let n = at_least_zero(amount("take-last", args[0])?);
+    let n = at_least_zero(args::amount("take-last", args[0])?);
     if n == 0 {
         return h.vector(&[]);
     }
-    let v = as_vector(h, "take-last", args[1], Accept::Maps)?;
+    let v = as_vector(h, "take-last", args[1])?;
     cut_or_nil(h, v, v.len().saturating_sub(n), v.len())
 }
 
 fn drop_last<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (n, coll) = match *args {
-        [n, coll] => (at_least_zero(amount("drop-last", n)?), coll),
+        [n, coll] => (at_least_zero(args::amount("drop-last", n)?), coll),
         _ => (1, args[0]),
     };
-    let v = as_vector(h, "drop-last", coll, Accept::Maps)?;
+    let v = as_vector(h, "drop-last", coll)?;
     cut(h, v, 0, v.len().saturating_sub(n))
 }
 
 fn split_at<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let n = at_least_zero(amount("split-at", args[0])?);
-    let v = as_vector(h, "split-at", args[1], Accept::All)?;
+    let n = at_least_zero(args::amount("split-at", args[0])?);
+    let v = as_vector(h, "split-at", args[1])?;
     let at = n.min(v.len());
     h.vector(&[cut(h, v, 0, at)?, cut(h, v, at, v.len())?])
 }
 
 fn subvec<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let v = args::vector("subvec", args[0])?;
-    let from = at_least_zero(amount("subvec", args[1])?);
+    let from = at_least_zero(args::amount("subvec", args[1])?);
     let to = match args.get(2) {
-        Some(&end) => at_least_zero(amount("subvec", end)?),
+        Some(&end) => at_least_zero(args::amount("subvec", end)?),
         None => v.len(),
     };
     cut(h, v, from, to)
@@ -331,7 +289,32 @@ pub(crate) fn seq<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
     if is_empty("seq", v)? {
         return Ok(Value::Nil);
     }
-    Ok(Value::Vector(as_vector(h, "seq", v, Accept::All)?))
+    Ok(Value::Vector(as_vector(h, "seq", v)?))
+}
+
+/// `(doall coll)`, `(doall n coll)`: everything is there already.
+fn doall<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match args {
+        [.., Value::Endless(_)] => Err(Error::endless("doall").into()),
+        [.., coll] => {
+            args::seq(h, "doall", *coll)?;
+            Ok(*coll)
+        }
+        [] => Ok(Value::Nil),
+    }
+}
+
+fn dorun<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    doall(h, args).map(|_| Value::Nil)
+}
+
+fn rseq<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let items = match args[0] {
+        Value::Vector(_) | Value::Map(_) | Value::Set(_) => args::seq(h, "rseq", args[0])?,
+        other => return Err(type_error("rseq", "a vector, map or set", other)),
+    };
+    h.charge(items.len() as u64)?;
+    if items.is_empty() { Ok(Value::Nil) } else { h.vector_from(items.len(), items.iter().rev().copied()) }
 }
 
 fn seq_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -381,39 +364,59 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(seq 5)", "!type_error"),
         ],
     ),
+    Builtin::direct("doall", 1, 2, "(doall coll)", doall).doc(
+        "The collection: all its elements are there already.",
+        &[("(doall (map inc [1]))", "[2]"), ("(doall (range))", "!type_error")],
+    ),
+    Builtin::direct("dorun", 1, 2, "(dorun coll)", dorun).doc(
+        "nil: all elements of a collection are there already.",
+        &[("(dorun (map inc [1]))", "nil"), ("(dorun (range))", "!type_error")],
+    ),
+    Builtin::direct("rseq", 1, 1, "(rseq coll)", rseq).doc(
+        "The elements from the last to the first; nil when there are none.",
+        &[("(rseq [1 2])", "[2 1]"), ("(rseq [])", "nil"), ("(rseq \"ab\")", "!type_error")],
+    ),
     Builtin::direct("first", 1, 1, "(first coll)", first_of).doc(
-        "The first element of a vector or string; nil of an empty one.",
+        "The first element, of maps and sets in key order; nil of an empty one.",
         &[
             ("(first [1 2])", "1"),
             ("(first \"hello\")", "\"h\""),
             ("(first nil)", "nil"),
-            ("(first {:a 1})", "!type_error"),
+            ("(first {:a 1})", "[:a 1]"),
+            ("(first #{2 1})", "1"),
+            ("(first 5)", "!type_error"),
         ],
     ),
     Builtin::direct("second", 1, 1, "(second coll)", second)
         .doc("The second element.", &[("(second [1 2])", "2"), ("(second [1])", "nil"), ("(second 1)", "!type_error")]),
     Builtin::direct("last", 1, 1, "(last coll)", last)
-        .doc("The last element.", &[("(last [1 2 3])", "3"), ("(last [])", "nil"), ("(last #{1})", "!type_error")]),
+        .doc("The last element.", &[("(last [1 2 3])", "3"), ("(last [])", "nil"), ("(last 1)", "!type_error")]),
     Builtin::direct("rest", 1, 1, "(rest coll)", rest_of).doc(
         "All but the first element.",
         &[("(rest [1 2 3])", "[2 3]"), ("(rest nil)", "[]"), ("(rest 5)", "!type_error")],
     ),
     Builtin::direct("next", 1, 1, "(next coll)", next_of).doc(
         "All but the first element; nil when there are no others.",
-        &[("(next [1 2 3])", "[2 3]"), ("(next [1])", "nil"), ("(next {:a 1})", "!type_error")],
+        &[("(next [1 2 3])", "[2 3]"), ("(next [1])", "nil"), ("(next 5)", "!type_error")],
     ),
     Builtin::direct("butlast", 1, 1, "(butlast coll)", butlast).doc(
         "All but the last element; nil when there are no others.",
         &[("(butlast [1 2 3])", "[1 2]"), ("(butlast [1])", "nil"), ("(butlast :k)", "!type_error")],
     ),
-    Builtin::direct("ffirst", 1, 1, "(ffirst coll)", ffirst)
-        .doc("The first of the first.", &[("(ffirst [[1 2] [3]])", "1"), ("(ffirst [1 2])", "!type_error")]),
+    Builtin::direct("ffirst", 1, 1, "(ffirst coll)", ffirst).doc(
+        "The first of the first.",
+        &[("(ffirst [[1 2] [3]])", "1"), ("(ffirst {:a 1})", ":a"), ("(ffirst [1 2])", "!type_error")],
+    ),
     Builtin::direct("fnext", 1, 1, "(fnext coll)", fnext)
-        .doc("The first of the next.", &[("(fnext [1 2 3])", "2"), ("(fnext {})", "!type_error")]),
-    Builtin::direct("nfirst", 1, 1, "(nfirst coll)", nfirst)
-        .doc("The next of the first.", &[("(nfirst [[1 2] [3]])", "[2]"), ("(nfirst {:a 1})", "!type_error")]),
-    Builtin::direct("nnext", 1, 1, "(nnext coll)", nnext)
-        .doc("The next of the next.", &[("(nnext [1 2 3])", "[3]"), ("(nnext \"abc\")", "!type_error")]),
+        .doc("The first of the next.", &[("(fnext [1 2 3])", "2"), ("(fnext 5)", "!type_error")]),
+    Builtin::direct("nfirst", 1, 1, "(nfirst coll)", nfirst).doc(
+        "The next of the first.",
+        &[("(nfirst [[1 2] [3]])", "[2]"), ("(nfirst {:a 1})", "[1]"), ("(nfirst [1])", "!type_error")],
+    ),
+    Builtin::direct("nnext", 1, 1, "(nnext coll)", nnext).doc(
+        "The next of the next.",
+        &[("(nnext [1 2 3])", "[3]"), ("(nnext \"abc\")", "[\"c\"]"), ("(nnext 5)", "!type_error")],
+    ),
     Builtin::direct("nth", 2, 3, "(nth coll index default?)", nth).doc(
         "The element at an index; the default, or nil, beyond the ends.",
         &[
@@ -431,30 +434,27 @@ pub(super) const TABLE: &[Builtin] = &[
         "All but the first n elements; nil when there are no others.",
         &[("(nthnext [1 2 3] 2)", "[3]"), ("(nthnext [1 2 3] 5)", "nil"), ("(nthnext [1] 1.0)", "!type_error")],
     ),
-    Builtin::direct("take", 2, 2, "(take n coll)", take).doc(
+    Builtin::direct("take", 1, 2, "(take n coll)", take).doc(
         "The first n elements; with a negative n the last.",
         &[
             ("(take 2 [1 2 3])", "[1 2]"),
             ("(take -1 [1 2])", "[2]"),
             ("(take 2 nil)", "[]"),
-            ("(take 2 #{1})", "!type_error"),
+            ("(take 2 (iterate inc 5))", "[5 6]"),
+            ("(take 2 1)", "!type_error"),
         ],
     ),
-    Builtin::direct("drop", 2, 2, "(drop n coll)", drop).doc(
+    Builtin::direct("drop", 1, 2, "(drop n coll)", drop).doc(
         "All but the first n elements; with a negative n all but the last.",
         &[("(drop 2 [1 2 3])", "[3]"), ("(drop -1 [1 2])", "[1]"), ("(drop 1.0 [1])", "!type_error")],
     ),
     Builtin::direct("take-last", 2, 2, "(take-last n coll)", take_last).doc(
         "The last n elements; nil of an empty collection.",
-        &[("(take-last 2 [1 2 3])", "[2 3]"), ("(take-last 2 [])", "nil"), ("(take-last 1 #{1})", "!type_error")],
+        &[("(take-last 2 [1 2 3])", "[2 3]"), ("(take-last 2 [])", "nil"), ("(take-last 1 1)", "!type_error")],
     ),
     Builtin::direct("drop-last", 1, 2, "(drop-last n? coll)", drop_last).doc(
         "All but the last n elements; n is 1 unless given.",
-        &[
-            ("(drop-last [1 2 3])", "[1 2]"),
-            ("(drop-last 2 [1 2 3 4])", "[1 2]"),
-            ("(drop-last 1 #{1})", "!type_error"),
-        ],
+        &[("(drop-last [1 2 3])", "[1 2]"), ("(drop-last 2 [1 2 3 4])", "[1 2]"), ("(drop-last 1 1)", "!type_error")],
     ),
     Builtin::direct("split-at", 2, 2, "(split-at n coll)", split_at).doc(
         "The first n elements and the others.",

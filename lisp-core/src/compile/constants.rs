@@ -50,7 +50,7 @@ impl Pool {
         })
         .map_err(|fault| match fault {
             Fault::Error(error) => *error,
-            Fault::Collect(_) | Fault::Pause(_) | Fault::Clock => {
+            Fault::Collect(_) | Fault::Pause(_) | Fault::Clock | Fault::NeedsFrame => {
                 Error::new(Reason::ProgramTooLarge, "the constants of the program take too much memory")
             }
         })

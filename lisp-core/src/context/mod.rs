@@ -11,7 +11,7 @@ use clock::Clock;
 pub(crate) use patterns::InheritedPatterns;
 use patterns::Patterns;
 pub use prints::Prints;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -22,12 +22,21 @@ pub(crate) struct Ctx {
     pub(crate) prints: RefCell<Prints>,
     pub(crate) clock: Clock,
     patterns: Patterns,
+    /// The fuel spent when a native frame was told to make its next call through the machine: the built-in that it calls
+    /// needs a frame for what it is given.
+    pub(crate) framed_at: Cell<Option<u64>>,
 }
 
 impl Ctx {
     /// The context of a run that has compiled no regular expression yet.
     pub(crate) fn new(heap: Heap) -> Self {
-        Ctx { heap, prints: RefCell::default(), clock: Clock::default(), patterns: Patterns::default() }
+        Ctx {
+            heap,
+            prints: RefCell::default(),
+            clock: Clock::default(),
+            patterns: Patterns::default(),
+            framed_at: Cell::default(),
+        }
     }
 
     /// The context of a worker, with what its caller knows of regular expressions.

@@ -282,12 +282,8 @@ impl Collector {
                 c.put(Big { head: Header::new(c.region), negative: o.negative, limbs })
             })),
             Value::Closure(o) => Value::Closure(self.closure(o)),
-            Value::Composed(o) => Value::Composed(self.forward(o, &o.head, |c, o| {
-                let parts = c.part(o.parts());
-                let new = c.put(Composed { head: Header::new(c.region), kind: o.kind, parts: Cell::new(&[]) });
-                c.gray.push(GrayItem::Composed(new, parts));
-                new
-            })),
+            Value::Composed(o) => Value::Composed(self.composed(o)),
+            Value::Endless(o) => Value::Endless(self.composed(o)),
             Value::Time(o) => Value::Time(
                 self.forward(o, &o.head, |c, o| c.put(Time { head: Header::new(c.region), value: o.value })),
             ),
@@ -334,6 +330,15 @@ impl Collector {
                 captures: Cell::new(&[]),
             });
             c.gray.push(GrayItem::Closure(new, captures));
+            new
+        })
+    }
+
+    fn composed(&mut self, old: &'static Composed<'static>) -> &'static Composed<'static> {
+        self.forward(old, &old.head, |c, o| {
+            let parts = c.part(o.parts());
+            let new = c.put(Composed { head: Header::new(c.region), kind: o.kind, parts: Cell::new(&[]) });
+            c.gray.push(GrayItem::Composed(new, parts));
             new
         })
     }

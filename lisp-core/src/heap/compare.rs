@@ -7,6 +7,7 @@ use super::string::{SHORT_TEXT, Str, folded, hash_bytes, hash_text, mix, text_co
 use super::value::TimeValue;
 use super::{Heap, Res, Value, Work};
 use crate::cost;
+use crate::error::Error;
 use std::cmp::Ordering;
 
 /// Which numbers are the same.
@@ -86,6 +87,10 @@ fn equal_leaf<'h>(a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Option<bool> 
         (Value::Closure(a), Value::Closure(b)) => std::ptr::eq(a, b),
         (Value::Builtin(a), Value::Builtin(b)) => a == b,
         (Value::Composed(a), Value::Composed(b)) => std::ptr::eq(a, b),
+        (Value::Endless(a), Value::Endless(b)) if std::ptr::eq(a, b) => true,
+        (Value::Endless(_), Value::Endless(_) | Value::Vector(_)) | (Value::Vector(_), Value::Endless(_)) => {
+            return None;
+        }
         (Value::Tool(a), Value::Tool(b))
         | (Value::Regex(a), Value::Regex(b))
         | (Value::Symbol(a), Value::Symbol(b))
@@ -190,6 +195,7 @@ impl Heap {
                         return Ok(false);
                     }
                 }
+                (Value::Endless(_), _) | (_, Value::Endless(_)) => return Err(Error::endless("=").into()),
                 _ => match (text_of(a), text_of(b)) {
                     (Some(a), Some(b)) => {
                         self.charge(text_cost(a))?;
@@ -252,6 +258,7 @@ impl Heap {
                         work.push((value, place))?;
                     }
                 }
+                Value::Endless(_) => return Err(Error::without_end("an endless sequence is no key").into()),
                 _ => {}
             }
         }
@@ -339,7 +346,7 @@ fn hash_leaf(v: Value<'_>) -> Option<u32> {
         // Functions move with the heap, so their address is no hash.
         Value::Closure(_) | Value::Composed(_) => 11,
         Value::VecBuilder(_) | Value::MapBuilder(_) | Value::Unset => 12,
-        Value::Vector(_) | Value::Map(_) | Value::Set(_) => return None,
+        Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Endless(_) => return None,
     })
 }
 
@@ -357,7 +364,7 @@ fn rank(v: Value<'_>) -> u8 {
         Value::Set(_) => 8,
         Value::Vector(_) => 9,
         Value::Str(_) => 10,
-        Value::VecBuilder(_) | Value::MapBuilder(_) | Value::Unset => 11,
+        Value::Endless(_) | Value::VecBuilder(_) | Value::MapBuilder(_) | Value::Unset => 11,
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) use sort::merge_sort;
 pub(crate) use store::{ExportedValue, Frozen, Store, SuspendedHeap, Trace};
 pub use string::Str;
 pub use text::TextBuf;
-pub(crate) use value::{Closure, Compose, Composed};
+pub(crate) use value::{Closure, Compose, Composed, Source, Step};
 pub use value::{Time, TimeValue, Value};
 pub use vector::Vector;
 pub(crate) use vector::{MAX_LEN, VecBuilder};

@@ -41,6 +41,8 @@ pub enum Value<'h> {
     Builtin(BuiltinId),
     /// A function made of others: `partial`, `comp`, `juxt` ...
     Composed(&'h Composed<'h>),
+    /// An endless sequence: a source and steps that are still to be done with its elements
+    Endless(&'h Composed<'h>),
     /// A tool as a value, by name
     Tool(&'h Str<'h>),
     /// A regular expression, by its pattern
@@ -100,6 +102,80 @@ pub(crate) enum Compose {
     EveryPred,
     /// `(some-fn f ...)`
     SomeFn,
+    /// `(reduced x)`: what a reducing function ends a walk with
+    Reduced,
+    /// `(completing f g)`: parts are f, and what is done at the end
+    Completing,
+    /// A transducer: what is done with each element of a walk
+    Step(Step),
+    /// An endless sequence: parts are the vector of its steps, then what the source has
+    Source(Source),
+}
+
+/// What a step of a walk does with an element, and what its parts are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// f
+    Map,
+    /// f and how many elements of a row it gets as arguments
+    MapRow,
+    /// the predicate
+    Filter,
+    /// the predicate
+    Remove,
+    /// f
+    Keep,
+    /// f
+    MapIndexed,
+    /// f
+    KeepIndexed,
+    /// f, which returns collections
+    Mapcat,
+    /// none: the elements are collections
+    Cat,
+    /// how many
+    Take,
+    /// how many
+    Drop,
+    /// the predicate
+    TakeWhile,
+    /// the predicate
+    DropWhile,
+    /// how many from one to the next
+    TakeNth,
+    /// none
+    Distinct,
+    /// none
+    Dedupe,
+    /// the separator
+    Interpose,
+    /// f
+    PartitionBy,
+    /// how many
+    PartitionAll,
+    /// how many, and how many from the beginning of one piece to the next
+    Windows,
+    /// a vector of what comes before all elements
+    Prefix,
+    /// f, and what it begins with if that is given
+    Reductions,
+}
+
+/// Where the elements of an endless sequence come from, and what its parts are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// the next number and the step
+    Range,
+    /// the element
+    Repeat,
+    /// the vector and the place of the next
+    Cycle,
+    /// f and the first
+    Iterate,
+    /// f
+    Repeatedly,
+    /// endless sequences, whose elements make rows
+    Zip,
 }
 
 /// A function made of others.
@@ -210,6 +286,7 @@ impl<'h> Value<'h> {
             Value::Map(_) => "map",
             Value::Set(_) => "set",
             Value::Closure(_) | Value::Builtin(_) | Value::Composed(_) | Value::Tool(_) => "function",
+            Value::Endless(_) => "endless sequence",
             Value::Regex(_) => "regex",
             Value::Symbol(_) => "symbol",
             Value::Var(_) => "var",
@@ -243,6 +320,13 @@ impl Heap {
         let head = self.header();
         let composed = |parts| Composed { head, kind, parts: Cell::new(parts) };
         self.alloc_with(parts.len(), parts.iter().copied(), composed).map(Value::Composed)
+    }
+
+    /// An endless sequence.
+    pub(crate) fn endless<'h>(&'h self, source: Source, parts: &[Value<'h>]) -> Res<Value<'h>> {
+        let head = self.header();
+        let composed = |parts| Composed { head, kind: Compose::Source(source), parts: Cell::new(parts) };
+        self.alloc_with(parts.len(), parts.iter().copied(), composed).map(Value::Endless)
     }
 
     /// A time value.

@@ -1,6 +1,6 @@
 //! What a function takes in the place of the function that it calls.
 
-use crate::builtins::args::{function, not_function};
+use crate::builtins::args::function;
 use crate::builtins::maps;
 use crate::context::Ctx;
 use crate::cost;
@@ -8,15 +8,12 @@ use crate::error::{Error, Reason};
 use crate::heap::{Res, Value};
 use crate::text::describe;
 
-/// What a function takes in the place of the function that it calls. All take functions and keywords.
+/// What a function takes in the place of the function that it calls. All take functions, and keywords, maps,
+/// sets and vectors, which look up.
 #[derive(Clone, Copy)]
 pub(super) struct Accepts {
     /// Is it looked at even when there is no element to call it for?
     pub(super) checked_when_empty: bool,
-    /// Sets, as predicates.
-    pub(super) sets: bool,
-    /// Maps, as look-ups.
-    pub(super) maps: bool,
     /// Nil and booleans, which read nothing of an element.
     pub(super) nothing: bool,
     /// A string is a key and a vector a path of keys to read of an element.
@@ -25,10 +22,9 @@ pub(super) struct Accepts {
 
 impl Accepts {
     /// Functions alone.
-    pub(super) const FUNCTIONS: Accepts =
-        Accepts { checked_when_empty: true, sets: true, maps: false, nothing: false, paths: false };
-    /// Functions and maps.
-    pub(super) const LOOK_UPS: Accepts = Accepts { checked_when_empty: false, maps: true, ..Accepts::FUNCTIONS };
+    pub(super) const FUNCTIONS: Accepts = Accepts { checked_when_empty: true, nothing: false, paths: false };
+    /// Functions, looked at when there is an element to call them for.
+    pub(super) const LOOK_UPS: Accepts = Accepts { checked_when_empty: false, ..Accepts::FUNCTIONS };
     /// What asks something of an element.
     pub(super) const PREDICATES: Accepts = Accepts { nothing: true, ..Accepts::LOOK_UPS };
     /// What reads something of an element.
@@ -39,8 +35,6 @@ impl Accepts {
         match f {
             Value::Vector(_) | Value::Str(_) if self.paths => Ok(()),
             Value::Nil | Value::Bool(_) if self.nothing => Ok(()),
-            Value::Map(_) if self.maps => Ok(()),
-            Value::Set(_) if !self.sets => Err(not_function(name, f, "wrap the look-up: #(contains? s %)")),
             f => function(name, f).map(|_| ()),
         }
     }

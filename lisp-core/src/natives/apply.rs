@@ -2,21 +2,18 @@
 
 use crate::builtins::{Builtin, MANY, args};
 use crate::context::Ctx;
-use crate::heap::{Res, Value};
+use crate::heap::Res;
 use crate::stack::{Call, Control, State};
 
 pub(super) const TABLE: &[Builtin] = &[Builtin::calling("apply", 2, MANY, "(apply f a b coll)", apply).doc(
     "Calls f with the elements of coll as its last arguments.",
-    &[("(apply + 1 [2 3])", "6"), ("(apply + 1)", "!type_error")],
+    &[("(apply + 1 [2 3])", "6"), ("(apply + nil)", "0"), ("(apply + 1)", "!type_error")],
 )];
 
 /// `(apply f a b coll)` becomes the call `(f a b ...coll)` above it.
 fn apply<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let (at, argc) = (call.at(), call.argc());
     let last = s.stack[at + argc];
-    if !matches!(last, Value::Vector(_) | Value::Map(_) | Value::Set(_)) {
-        return Err(args::type_error("apply", "a collection as its last argument", last));
-    }
     let items = args::seq(h, "apply", last)?;
     h.charge((argc + items.len()) as u64)?;
     let above = at + 1 + argc;

@@ -2,6 +2,7 @@
 
 use super::registers::RESULT;
 use crate::context::Ctx;
+use crate::error::{Error, Reason};
 use crate::heap::{Compose, Composed, Res, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
@@ -20,6 +21,15 @@ pub(crate) fn call<'h>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call:
         Compose::Complement => start::<Complement>(c, h, s, call),
         Compose::EveryPred => start::<EveryPred>(c, h, s, call),
         Compose::SomeFn => start::<SomeFn>(c, h, s, call),
+        Compose::Completing => call_completing(c, h, s, call),
+        Compose::Step(_) | Compose::Source(_) => {
+            let error = Error::new(Reason::NotCallable, "a transducer is no function of values");
+            Err(error.hint("write (into [] xf coll), (sequence xf coll) or (transduce xf f coll)").into())
+        }
+        Compose::Reduced => {
+            let error = Error::new(Reason::NotCallable, "a reduced value is no function");
+            Err(error.hint("write (unreduced r) for what it holds").into())
+        }
     }
 }
 
@@ -32,6 +42,22 @@ fn call_partial<'h>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call: Ca
     s.stack[above..given].copy_from_slice(c.parts());
     s.stack.copy_within(call.args(), given);
     Ok(Control::Call(Call::new(above, argc + c.parts().len() - 1, call.dst)))
+}
+
+/// With one argument it is at the end: the other function is called, if there is one.
+fn call_completing<'h>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+    let f = match (call.argc(), c.parts()) {
+        (1, [_, end]) => *end,
+        (1, _) => return Ok(Control::Value(s.stack[call.args().start])),
+        (_, [f, ..]) => *f,
+        _ => Value::Nil,
+    };
+    let (argc, above) = (call.argc(), call.args().end);
+    h.charge(argc as u64)?;
+    s.ensure(h, above + 1 + argc)?;
+    s.stack[above] = f;
+    s.stack.copy_within(call.args(), above + 1);
+    Ok(Control::Call(Call::new(above, argc, call.dst)))
 }
 
 fn call_fnil<'h>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {

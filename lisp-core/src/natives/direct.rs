@@ -14,12 +14,13 @@ pub(super) enum DirectFn<'h> {
 }
 
 impl<'h> DirectFn<'h> {
-    /// The function as a direct one, if it is one and takes `argc` arguments.
+    /// The function as a direct one, if it is one and takes `argc` arguments. None is while the call under way needs a
+    /// frame.
     #[inline]
-    pub(super) fn of(f: Value<'h>, argc: usize) -> Option<DirectFn<'h>> {
+    pub(super) fn of(h: &Ctx, f: Value<'h>, argc: usize) -> Option<DirectFn<'h>> {
         match f {
             Value::Keyword(..) if argc == 1 => Some(DirectFn::Key(f)),
-            Value::Builtin(id) => first_order(id, argc).map(DirectFn::Builtin),
+            Value::Builtin(id) if h.framed_at.get().is_none() => first_order(id, argc).map(DirectFn::Builtin),
             _ => None,
         }
     }

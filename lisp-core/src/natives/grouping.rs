@@ -1,12 +1,12 @@
 //! Functions that put elements together by what their function returns for them, or choose among them.
 
 use super::accepts::Accepts;
-use super::per_element::{After, PerElement, row, walk, walk_vectors};
+use super::per_element::{After, PerElement, row, step_of_walk, walk, walk_vectors};
 use super::registers::{ACC, RESULT, builder, items, vector};
 use crate::builtins::{Builtin, MANY, args, comparison, numbers};
 use crate::context::Ctx;
 use crate::cost;
-use crate::heap::{Res, Value};
+use crate::heap::{Res, Step, Value};
 use crate::stack::{Call, Control, State};
 use std::cmp::Ordering;
 
@@ -24,6 +24,9 @@ impl PartitionBy {
 
     fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
         let at = call.args().start;
+        if call.argc() == 1 {
+            return step_of_walk::<Self>(h, s.stack[at]).map(Control::Value);
+        }
         let list = items(h, Self::ROW.name, s.stack[at + 1])?;
         let group = Value::VecBuilder(h.vec_builder(0)?);
         walk_vectors::<Self>(h, s, call, s.stack[at], [list, group, Value::Unset], vector(list).len())
@@ -31,11 +34,12 @@ impl PartitionBy {
 }
 
 impl PerElement for PartitionBy {
-    const ROW: Builtin = Builtin::calling("partition-by", 2, 2, "(partition-by f coll)", PartitionBy::start).doc(
+    const ROW: Builtin = Builtin::calling("partition-by", 1, 2, "(partition-by f coll)", PartitionBy::start).doc(
         "Runs of elements for which f returns the same.",
         &[("(partition-by odd? [1 3 2 5])", "[[1 3] [2] [5]]"), ("(partition-by 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
+    const STEP: Option<Step> = Some(Step::PartitionBy);
 
     fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
         h.vec_builder(0).map(Value::VecBuilder)

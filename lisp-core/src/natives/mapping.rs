@@ -3,12 +3,14 @@
 use super::accepts::Accepts;
 use super::direct::DirectFn;
 use super::fast_return::next_element;
-use super::per_element::{After, PerElement, row, walk, walk_vectors};
+use super::per_element::{After, PerElement, row, start, step_of_walk, walk, walk_vectors};
 use super::registers::{ACC, FUNCTION, RESULT, builder, collections, vector};
-use crate::builtins::{Builtin, args};
+use super::streams::{self, Plan, Sink};
+use crate::builtins::{Builtin, MANY, args};
 use crate::context::Ctx;
+use crate::cost;
 use crate::error::{Error, Reason};
-use crate::heap::{Res, Value};
+use crate::heap::{Res, Step, Value};
 use crate::stack::{Call, Control, State};
 use crate::text::describe;
 
@@ -49,19 +51,33 @@ impl Map {
 
     fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
         let at = call.args().start;
+        if !matches!(call.argc(), 2..=4) {
+            return match call.argc() {
+                1 => step_of_walk::<Self>(h, s.stack[at]).map(Control::Value),
+                _ => over_rows::<Self>(h, s, call, false),
+            };
+        }
         let (lists, count) = collections(h, Self::ROW.name, &s.stack[at + 1..call.args().end])?;
         walk_vectors::<Self>(h, s, call, s.stack[at], lists, count)
     }
 }
 
 impl PerElement for Map {
-    const ROW: Builtin = Builtin::calling("map", 2, 4, "(map f coll) (map f c1 c2) (map f c1 c2 c3)", Map::start)
+    const ROW: Builtin = Builtin::calling("map", 1, MANY, "(map f coll) (map f c1 c2 ...)", Map::start)
         .aliases(&["mapv"])
         .doc(
-            "The results of f for each element.",
-            &[("(map inc [1 2])", "[2 3]"), ("(map + [1 2] [10 20])", "[11 22]"), ("(map 1 [1])", "!type_error")],
+            "The results of f for each element, or for the elements at each place of several collections. A map, a set or a \
+             vector is a function that looks up. Without a collection, a transducer.",
+            &[
+                ("(map inc [1 2])", "[2 3]"),
+                ("(map + [1 2] [10 20])", "[11 22]"),
+                ("(map {:a 1} [:a :b])", "[1 nil]"),
+                ("(into [] (map inc) [1 2])", "[2 3]"),
+                ("(map 1 [1])", "!type_error"),
+            ],
         );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
+    const STEP: Option<Step> = Some(Step::Map);
 
     fn accumulator<'h>(h: &'h Ctx, count: usize) -> Res<Value<'h>> {
         h.vec_builder(count).map(Value::VecBuilder)
@@ -125,6 +141,7 @@ impl PerElement for MapIndexed {
         &[("(map-indexed vector [:a :b])", "[[0 :a] [1 :b]]"), ("(map-indexed 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
+    const STEP: Option<Step> = Some(Step::MapIndexed);
 
     fn accumulator<'h>(h: &'h Ctx, count: usize) -> Res<Value<'h>> {
         h.vec_builder(count).map(Value::VecBuilder)
@@ -144,14 +161,49 @@ impl PerElement for MapIndexed {
     }
 }
 
+/// Walks the elements at the same places of several collections.
+fn over_rows<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call, joins: bool) -> Res<Control<'h>> {
+    let [f, colls @ ..] = &s.stack[call.args()] else { return Ok(Control::Value(Value::Nil)) };
+    F::ACCEPTS.check(F::ROW.name, *f)?;
+    h.charge(colls.len() as u64)?;
+    h.check_available(colls.len() * 16)?;
+    let mut lists: Vec<&'h [Value<'h>]> = Vec::with_capacity(colls.len());
+    for &coll in colls {
+        lists.push(args::seq(h, F::ROW.name, coll)?);
+    }
+    let count = lists.iter().map(|list| list.len()).min().unwrap_or(0);
+    let rows = h.vec_builder(count)?;
+    for i in 0..count {
+        h.charge(cost::placed(1) + cost::moved(lists.len()))?;
+        rows.push(h, h.vector_from(lists.len(), lists.iter().filter_map(|list| list.get(i).copied()))?)?;
+    }
+    let row = args::transducer(h, Step::MapRow, &[*f, Value::count(lists.len())])?;
+    let steps = if joins { h.vector(&[row, args::transducer(h, Step::Cat, &[])?])? } else { h.vector(&[row])? };
+    let (source, nil) = (rows.finish(h)?, Value::Nil);
+    let plan = Plan { sink: Sink::Vector, target: nil, acc: nil, source, steps: vector(steps), transduces: true };
+    streams::start(h, s, call, &plan)
+}
+
 struct Mapcat;
 
+impl Mapcat {
+    fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+        if call.argc() > 2 { over_rows::<Self>(h, s, call, true) } else { start::<Self>(h, s, call) }
+    }
+}
+
 impl PerElement for Mapcat {
-    const ROW: Builtin = row::<Self>("mapcat", "(mapcat f coll)").doc(
-        "The collections that f returns for each element, one after the other.",
-        &[("(mapcat #(vector % %) [1 2])", "[1 1 2 2]"), ("(mapcat inc [1])", "!runtime_error")],
-    );
+    const ROW: Builtin = Builtin::calling("mapcat", 1, MANY, "(mapcat f coll) (mapcat f c1 c2 ...)", Mapcat::start)
+        .doc(
+            "The collections that f returns for each element, one after the other.",
+            &[
+                ("(mapcat #(vector % %) [1 2])", "[1 1 2 2]"),
+                ("(mapcat vector [1 2] [3 4])", "[1 3 2 4]"),
+                ("(mapcat inc [1])", "!runtime_error"),
+            ],
+        );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
+    const STEP: Option<Step> = Some(Step::Mapcat);
 
     fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
         h.vec_builder(0).map(Value::VecBuilder)
@@ -160,10 +212,11 @@ impl PerElement for Mapcat {
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         let result = own[RESULT];
         let more = match (result, own[FUNCTION]) {
-            (Value::Vector(_) | Value::Map(_) | Value::Set(_), _) => args::seq(h, "mapcat", result)?,
-            // What a keyword reads stands for itself when it is no collection; nil is nothing.
-            (Value::Nil, Value::Keyword(..)) => &[],
+            (Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Nil, _) => args::seq(h, "mapcat", result)?,
+            // What a keyword reads stands for itself when it is no collection.
             (_, Value::Keyword(..)) => h.vec_single(result)?,
+            (Value::Str(_), _) => args::seq(h, "mapcat", result)?,
+            (Value::Endless(_), _) => return Err(Error::endless("mapcat").into()),
             _ => {
                 let what = format!("mapcat expects collections from its function, got {}", describe(result));
                 return Err(Error::new(Reason::RuntimeError, what).hint("use map, or answer a vector").into());
@@ -189,6 +242,7 @@ impl PerElement for Filter {
         &[("(filter odd? [1 2 3])", "[1 3]"), ("(filter 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
+    const STEP: Option<Step> = Some(Step::Filter);
 
     fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
         h.vec_builder(0).map(Value::VecBuilder)
@@ -215,6 +269,7 @@ impl PerElement for Remove {
         &[("(remove odd? [1 2 3])", "[2]"), ("(remove 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
+    const STEP: Option<Step> = Some(Step::Remove);
 
     fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
         h.vec_builder(0).map(Value::VecBuilder)
@@ -241,6 +296,7 @@ impl PerElement for Keep {
         &[("(keep :a [{:a 1} {}])", "[1]"), ("(keep 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
+    const STEP: Option<Step> = Some(Step::Keep);
 
     fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
         h.vec_builder(0).map(Value::VecBuilder)
@@ -267,6 +323,7 @@ impl PerElement for KeepIndexed {
         &[("(keep-indexed (fn [i x] (when (odd? i) x)) [:a :b])", "[:b]"), ("(keep-indexed 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
+    const STEP: Option<Step> = Some(Step::KeepIndexed);
 
     fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
         h.vec_builder(0).map(Value::VecBuilder)
@@ -297,8 +354,8 @@ fn start_entries<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call) -
     }
 }
 
-/// What functions of the values or keys of a map take: a set is meant as a look-up there, by mistake.
-const OF_ENTRIES: Accepts = Accepts { sets: false, ..Accepts::FUNCTIONS };
+/// What functions of the values or keys of a map take.
+const OF_ENTRIES: Accepts = Accepts::FUNCTIONS;
 
 /// The key and the value of an entry.
 #[inline]

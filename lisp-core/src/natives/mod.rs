@@ -20,13 +20,16 @@ mod reduce;
 mod registers;
 mod replacing;
 mod sort;
+mod streams;
 mod update;
 mod walk;
 
 pub(crate) use compose::call as call_composed;
 pub(crate) use parallel::{push_worker, waiting};
+pub(crate) use streams::start_with_frame;
 
-use crate::builtins::{Builtin, concat, count};
+use crate::builtins::{Builtin, FIRST_ORDER, concat, count, same};
+use crate::code::BuiltinId;
 
 /// The rows of all these functions.
 pub(crate) const TABLE: &[Builtin] = &ROWS;
@@ -42,6 +45,21 @@ const TABLES: &[&[Builtin]] = &[
     parallel::TABLE,
     replacing::TABLE,
     walk::TABLE,
+    streams::REPEATEDLY,
+    streams::SINKS,
 ];
 
 const ROWS: [Builtin; count(TABLES)] = concat(TABLES);
+
+/// The number of `map`.
+const MAP: BuiltinId = number_of("map");
+
+/// The number of one of these functions: they come behind those of the room below.
+#[expect(clippy::cast_possible_truncation, reason = "there are some hundred functions")]
+const fn number_of(name: &str) -> BuiltinId {
+    let mut place = 0;
+    while !same(ROWS[place].name.as_bytes(), name.as_bytes()) {
+        place += 1;
+    }
+    BuiltinId((FIRST_ORDER.len() + place) as u16)
+}

@@ -3,9 +3,9 @@
 use super::accepts::{self, Accepts};
 use super::direct::DirectFn;
 use super::registers::{FUNCTION, ITEMS, RESULT, items, vector};
-use crate::builtins::Builtin;
+use crate::builtins::{Builtin, args};
 use crate::context::Ctx;
-use crate::heap::{Res, Value};
+use crate::heap::{Res, Step, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
 /// A function that calls one function for each element. Its frame has the registers [`RESULT`], [`FUNCTION`], [`ITEMS`],
@@ -15,6 +15,8 @@ pub(super) trait PerElement: Sized {
     const ROW: Builtin;
     /// What it takes in the place of the function.
     const ACCEPTS: Accepts;
+    /// What it is as a step of a walk: with a function alone it is a transducer.
+    const STEP: Option<Step> = None;
 
     /// What its frames refer to.
     const NATIVE: &'static NativeFn = &NativeFn::new(Self::ROW.name, step::<Self>).next_call(Self::next_call);
@@ -63,13 +65,27 @@ pub(super) enum After<'h> {
 
 /// A row for a function whose first argument is the function and whose second is the collection.
 pub(super) const fn row<F: PerElement>(name: &'static str, usage: &'static str) -> Builtin {
-    Builtin::calling(name, 2, 2, usage, start::<F>)
+    let min = if F::STEP.is_some() { 1 } else { 2 };
+    Builtin::calling(name, min, 2, usage, start::<F>)
 }
 
 /// Starts a function whose first argument is the function and whose second is the collection.
 pub(super) fn start<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let at = call.args().start;
+    if call.argc() == 1 {
+        return step_of_walk::<F>(h, s.stack[at]).map(Control::Value);
+    }
     walk::<F>(h, s, call, s.stack[at], s.stack[at + 1])
+}
+
+/// The function as a transducer.
+#[cold]
+pub(super) fn step_of_walk<'h, F: PerElement>(h: &'h Ctx, f: Value<'h>) -> Res<Value<'h>> {
+    F::ACCEPTS.check(F::ROW.name, f)?;
+    match F::STEP {
+        Some(step) => args::transducer(h, step, &[f]),
+        None => Ok(Value::Nil),
+    }
 }
 
 /// Starts to call `f` for the elements of a collection.
@@ -108,7 +124,7 @@ fn step<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     let list = vector(s.stack[base + ITEMS]);
     let f = s.stack[base + FUNCTION];
     let first = F::arguments(&s.stack[base..], list, 0);
-    let direct = first.and_then(|(_, argc)| DirectFn::of(f, argc));
+    let direct = first.and_then(|(_, argc)| DirectFn::of(h, f, argc));
     if let (false, Some(direct)) = (called, direct) {
         let ran = F::run_direct(h, direct, &s.stack[base..], list, &mut index);
         s.note(false, index);
@@ -130,7 +146,7 @@ fn step<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
         h.charge(1)?;
         let result = if let Some(direct) = direct {
             direct.call(h, &args[..argc])?
-        } else if f.is_callable() {
+        } else if f.is_callable() || (!F::ACCEPTS.paths && matches!(f, Value::Vector(_))) {
             return s.call_from_native(h, f, &args[..argc]);
         } else {
             accepts::read(h, F::ROW.name, f, args[0], true)?.unwrap_or(Value::Nil)

@@ -5,7 +5,7 @@ use super::per_element::{After, PerElement, row};
 use super::registers::{ITEMS, RESULT};
 use crate::builtins::Builtin;
 use crate::context::Ctx;
-use crate::heap::{Res, Value, Vector};
+use crate::heap::{Res, Step, Value, Vector};
 
 pub(super) const TABLE: &[Builtin] =
     &[FirstTrue::ROW, Every::ROW, NotAny::ROW, NotEvery::ROW, TakeWhile::ROW, DropWhile::ROW, SplitWith::ROW];
@@ -23,7 +23,7 @@ impl PerElement for FirstTrue {
         "The first true result of pred, or nil.",
         &[("(some #(when (> % 1) %) [1 2 3])", "2"), ("(some 1 [1])", "!type_error")],
     );
-    const ACCEPTS: Accepts = Accepts { maps: true, ..Accepts::FUNCTIONS };
+    const ACCEPTS: Accepts = Accepts::FUNCTIONS;
 
     fn consume<'h>(_: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         stop_when(own[RESULT].truthy(), own[RESULT])
@@ -130,6 +130,7 @@ impl PerElement for TakeWhile {
         &[("(take-while odd? [1 3 4 5])", "[1 3]"), ("(take-while 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
+    const STEP: Option<Step> = Some(Step::TakeWhile);
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, index: usize) -> Res<After<'h>> {
         cut_when_false(h, own, index, before)
@@ -148,6 +149,7 @@ impl PerElement for DropWhile {
         &[("(drop-while odd? [1 3 4 5])", "[4 5]"), ("(drop-while 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
+    const STEP: Option<Step> = Some(Step::DropWhile);
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, index: usize) -> Res<After<'h>> {
         cut_when_false(h, own, index, from)

@@ -4,7 +4,8 @@ use super::direct::DirectFn;
 use super::fast_return::Returned;
 use super::registers::{ACC, FUNCTION, ITEMS, RESULT, items, vector};
 use crate::builtins::args::function;
-use crate::builtins::{Builtin, MANY, args};
+use crate::builtins::streams::reduced;
+use crate::builtins::{Builtin, MANY, args, first_order};
 use crate::context::Ctx;
 use crate::heap::{Res, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
@@ -17,6 +18,8 @@ trait Fold: Sized {
     const ROW: Builtin;
     /// The number of arguments that it calls the function with.
     const ARGC: usize;
+    /// Does a function that returns `reduced` end it?
+    const ENDS_EARLY: bool = true;
 
     /// What its frames refer to.
     const NATIVE: &'static NativeFn = &NativeFn::new(Self::ROW.name, step::<Self>).next_call(Self::next_call);
@@ -62,7 +65,7 @@ fn step<'h, F: Fold>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     let Some(NativeFrame { base, mut called, mut index, .. }) = s.native_frame() else { return Ok(Control::Frame) };
     let list = vector(s.stack[base + ITEMS]);
     let f = s.stack[base + FUNCTION];
-    let direct = DirectFn::of(f, F::ARGC);
+    let direct = DirectFn::of(h, f, F::ARGC);
     if let (false, Some(direct)) = (called, direct) {
         let mut acc = s.stack[base + ACC];
         let ran = F::run_direct(h, direct, &mut acc, list, &mut index);
@@ -73,6 +76,12 @@ fn step<'h, F: Fold>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     loop {
         h.meter.set_restart();
         if called {
+            if let Value::Composed(_) = s.stack[base + RESULT]
+                && F::ENDS_EARLY
+                && let Some(last) = reduced(s.stack[base + RESULT])
+            {
+                return Ok(Control::Value(last));
+            }
             s.stack[base + ACC] = F::combine(h, &s.stack[base..])?;
             index += 1;
             s.note(false, index);
@@ -114,7 +123,10 @@ impl Reduce {
         match (args, vector(list)) {
             (&[_, init, _], _) => start::<Self>(h, s, call, [f, list, init], 0),
             (_, [first, ..]) => start::<Self>(h, s, call, [f, list, *first], 1),
-            (_, []) => Ok(Control::Value(Value::Nil)),
+            (_, []) => match f {
+                Value::Builtin(id) if let Some(of_none) = first_order(id, 0) => of_none(h, &[]).map(Control::Value),
+                _ => Ok(Control::Value(Value::Nil)),
+            },
         }
     }
 }
@@ -149,6 +161,9 @@ impl Fold for Reduce {
     }
 
     fn next_call<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
+        if let Value::Composed(_) = result {
+            return false;
+        }
         let Some(Returned { own, index, function, args }) = Returned::to_native(s) else { return false };
         let [_, Value::Closure(f), Value::Vector(items), acc, ..] = own else { return false };
         let (Some([_, next, ..]), [first, second, ..]) = (items.items().get(*index..), args) else { return false };
@@ -244,6 +259,7 @@ impl Fold for MergeWith {
         ],
     );
     const ARGC: usize = 2;
+    const ENDS_EARLY: bool = false;
 
     fn take<'h>(h: &'h Ctx, own: &mut [Value<'h>], entry: Value<'h>) -> Res<Take<'h>> {
         let (Value::Map(map), [key, value]) = (own[ACC], vector(entry)) else { return Ok(Take::Value(own[ACC])) };

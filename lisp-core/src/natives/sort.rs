@@ -12,7 +12,6 @@ use crate::builtins::args::{function, not_function};
 use crate::builtins::{Builtin, args, comparison, id_of};
 use crate::code::BuiltinId;
 use crate::context::Ctx;
-use crate::error::{Error, Reason};
 use crate::heap::{Res, Value, VecBuilder};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
@@ -49,11 +48,6 @@ fn start_sort<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>>
         [coll] => (Value::Unset, coll),
         [] => (Value::Unset, Value::Nil),
     };
-    if matches!(coll, Value::Set(_)) {
-        return Err(Error::new(Reason::TypeError, "sort expects an ordered collection, got a set")
-            .hint("write (sort (vec s))")
-            .into());
-    }
     let comparator = check_comparator(SORT.name, comparator)?;
     let list = items(h, SORT.name, coll)?;
     push(&SORT, h, s, call, [Value::Unset, list, list, comparator])
@@ -125,7 +119,7 @@ fn compute_keys<'h>(
     let NativeFrame { native, base, mut called, mut index } = frame;
     let list = vector(s.stack[base + ITEMS]);
     let f = s.stack[base + FUNCTION];
-    let direct = DirectFn::of(f, 1);
+    let direct = DirectFn::of(h, f, 1);
     loop {
         h.meter.set_restart();
         if called {
@@ -232,7 +226,7 @@ fn merge_runs<'h>(h: &'h Ctx, s: &mut State<'h>, base: usize, runs: &mut Runs<'h
     let (list, keys) = (vector(s.stack[base + ITEMS]), vector(s.stack[base + KEYS]));
     let n = list.len();
     let comparator = s.stack[base + COMPARATOR];
-    let direct = DirectFn::of(comparator, 2);
+    let direct = DirectFn::of(h, comparator, 2);
     let mut called = s.native_frame().is_some_and(|frame| frame.called);
     loop {
         h.meter.set_restart();

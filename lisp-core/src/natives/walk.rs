@@ -35,6 +35,18 @@ pub(super) const TABLE: &[Builtin] = &[
         "All nodes of a tree, a parent before its children.",
         &[("(tree-seq vector? identity [1 [2]])", "[[1 [2]] 1 [2] 2]"), ("(tree-seq 1 2 [1])", "!not_callable")],
     ),
+    Builtin::prelude("run!", 2, 2, "(run! f coll)").doc(
+        "Calls f with each element, for what it does besides; nil.",
+        &[("(run! println [1 2])", "nil"), ("(run! 1 [1])", "!not_callable")],
+    ),
+    Builtin::prelude("trampoline", 1, MANY, "(trampoline f & args)").doc(
+        "Calls f, and what it returns, until that is no function.",
+        &[("(trampoline (fn f [n] (if (> n 9) n #(f (inc n)))) 0)", "10"), ("(trampoline 1)", "!not_callable")],
+    ),
+    Builtin::prelude("comparator", 1, 1, "(comparator pred)").doc(
+        "A function for sort of a predicate that says whether its first argument comes first.",
+        &[("(sort (comparator >) [1 3 2])", "[3 2 1]"), ("(comparator)", "!arity_error")],
+    ),
     Builtin::prelude("max-key", 2, MANY, "(max-key f x y & more)").doc(
         "The argument for which f returns the most; of equal ones the first.",
         &[("(max-key count [1] [1 2])", "[1 2]"), ("(max-key 1 2 3)", "!not_callable")],

@@ -103,3 +103,14 @@
 (defn postwalk-replace [smap form]
   (let [exact (into {} (map (fn [[k v]] [#{k} v]) smap))]
     (postwalk (fn [x] (get exact #{x} x)) form)))
+
+(defn run! [f coll]
+  (reduce (fn [_ x] (f x) nil) nil coll)
+  nil)
+
+(defn trampoline [f & args]
+  (loop [value (apply f args)]
+    (if (fn? value) (recur (value)) value)))
+
+(defn comparator [pred]
+  (fn [a b] (cond (pred a b) -1 (pred b a) 1 :else 0)))

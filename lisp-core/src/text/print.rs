@@ -4,6 +4,7 @@ use super::characters;
 use super::dates::time_text;
 use super::number::{decimal, float_text, plain_float_text};
 use crate::cost;
+use crate::error::Error;
 use crate::heap::{Entries, Heap, Res, Str, TextBuf, Time, Value, Work};
 
 /// What differs between the ways to print.
@@ -191,6 +192,7 @@ fn show_leaf<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>, style: Style)
             out.push(']')
         }
         Value::Composed(_) => out.push_str("#fn[...]"),
+        Value::Endless(_) => Err(Error::without_end("an endless sequence has no text").into()),
         Value::Builtin(id) => match h.builtin_text(id) {
             text if text.starts_with("#java") => quote(&text, out),
             text => out.push_str(&text),

@@ -30,13 +30,22 @@ impl<'h> State<'h> {
                     match row.imp {
                         Imp::Direct(f) => {
                             h.charge(1)?;
-                            Control::Value(f(h, &self.stack[call.args()])?)
+                            match f(h, &self.stack[call.args()]) {
+                                Err(Fault::NeedsFrame) => natives::start_with_frame(h, self, call, row.name)?,
+                                value => Control::Value(value?),
+                            }
                         }
-                        Imp::Calling(start) => start(h, self, call)?,
+                        Imp::Calling(start) => match start(h, self, call) {
+                            Err(Fault::NeedsFrame) => natives::start_with_frame(h, self, call, row.name)?,
+                            control => control?,
+                        },
                         Imp::Either(calls, start, _) if calls(&self.stack[call.args()]) => start(h, self, call)?,
                         Imp::Either(_, _, f) => {
                             h.charge(1)?;
-                            Control::Value(f(h, &self.stack[call.args()])?)
+                            match f(h, &self.stack[call.args()]) {
+                                Err(Fault::NeedsFrame) => natives::start_with_frame(h, self, call, row.name)?,
+                                value => Control::Value(value?),
+                            }
                         }
                         Imp::Prelude => {
                             let (unit, proto) = prelude::function(id)?;
@@ -116,6 +125,15 @@ fn look_up<'h>(h: &'h Ctx, data: Value<'h>, args: &[Value<'h>]) -> Res<Value<'h>
         (Value::Keyword(..), &[coll, default]) => Ok(maps::key_of(h, coll, data)?.unwrap_or(default)),
         (Value::Map(_), &[key]) => Ok(maps::get(h, data, key)?.unwrap_or(Value::Nil)),
         (Value::Map(_), &[key, default]) => Ok(maps::get(h, data, key)?.unwrap_or(default)),
+        (Value::Vector(v), &[Value::Int(i)]) => match usize::try_from(i).ok().and_then(|i| v.get(i)) {
+            Some(item) => Ok(item),
+            None => Err(Error::new(
+                Reason::NotCallable,
+                format!("a vector of {} elements, called as a function, has no element {i}", v.len()),
+            )
+            .hint("write (get v i) for nil where there is none")
+            .into()),
+        },
         (Value::Set(m), &[key]) => Ok(if m.contains(h, key)? { key } else { Value::Nil }),
         _ => Err(not_callable(data, args.len())),
     }
@@ -135,7 +153,7 @@ fn not_callable(data: Value<'_>, argc: usize) -> Fault {
         Value::Map(_) => arity("a map called as a function takes a key and a default".to_owned()),
         Value::Set(_) => arity("a set called as a function takes one value".to_owned()),
         other => Error::new(Reason::NotCallable, format!("{} is not a function", describe(other)))
-            .hint("call a function, a keyword, a map or a set; a vector's element is (nth v i)")
+            .hint("call a function, a keyword, a map or a set, or a vector with an index")
             .into(),
     }
 }

@@ -27,6 +27,7 @@ impl Machine {
     pub(super) fn error_of(&mut self, fault: Fault) -> Error {
         let error = match fault {
             Fault::Error(error) => *error,
+            Fault::NeedsFrame => Error::endless("this"),
             Fault::Pause(_) | Fault::Clock => return self.fuel_error(),
             Fault::Collect(bytes) => self.memory_error(bytes),
         };

@@ -22,6 +22,20 @@ pub(super) enum Exit {
 impl<'h> State<'h> {
     /// Runs until the program has ended, or there is something that its driver must do, or a fault.
     pub(super) fn run(&mut self, h: &'h Ctx) -> Res<Exit> {
+        loop {
+            match self.dispatch(h) {
+                Err(Fault::NeedsFrame) => {
+                    if let Some(effect) = self.call_with_frame(h)? {
+                        return Ok(Exit::Effect(effect));
+                    }
+                }
+                out => return out,
+            }
+        }
+    }
+
+    /// Does what the frames say, one instruction after the other.
+    fn dispatch(&mut self, h: &'h Ctx) -> Res<Exit> {
         'frame: loop {
             let Some(&Frame { code, base, .. }) = self.frames.last() else { return Ok(Exit::Done(Ending::Value)) };
             let (mut unit, mut proto, mut closure, pc) = match code {
@@ -266,7 +280,7 @@ impl<'h> State<'h> {
                         let value = *w.get(src);
                         let [.., below, done] = self.frames.as_slice() else {
                             sync_fuel!();
-                            return Ok(self.finish_run(value));
+                            return self.finish_run(value);
                         };
                         let (&Frame { code, base: caller, .. }, dst) = (below, done.dst);
                         let (u, p, c, pc) = match code {
@@ -501,6 +515,31 @@ impl<'h> State<'h> {
         self.make_call(h, Call::new(at, argc, slot_on_stack(base + dst as usize)), next)
     }
 
+    /// Makes the call again that failed because what it calls needs a frame for its arguments.
+    #[cold]
+    fn call_with_frame(&mut self, h: &'h Ctx) -> Res<Option<Effect>> {
+        let began = h.meter.restart_fuel();
+        h.meter.set_spent(began);
+        let Some(&Frame { code, base, .. }) = self.frames.last() else { return Err(Fault::NeedsFrame) };
+        let what = match code {
+            Code::Lisp { proto, pc, .. } => match proto.code.instrs().get(pc as usize) {
+                Some(&Instr::CallBuiltin { argc, dst, base: row, id }) => {
+                    h.meter.set_spent(began + INSTRUCTION);
+                    h.meter.set_restart();
+                    let next = pc as usize + 1;
+                    return self.call_builtin(h, id, base as usize, [dst, row], argc.into(), next);
+                }
+                Some(Instr::Walk { .. }) => "for",
+                _ => "this",
+            },
+            // Its next call is made through the machine, if it has one to make.
+            Code::Native { called: false, .. } if h.framed_at.replace(Some(began)) != Some(began) => return Ok(None),
+            Code::Native { native, .. } => native.name,
+        };
+        h.framed_at.set(None);
+        Err(Error::endless(what).into())
+    }
+
     /// At the end of a slice the run pauses, or the instruction before `next` is done again with more fuel.
     #[cold]
     fn slice_over(&mut self, h: &'h Ctx, next: usize) -> Res<Option<Effect>> {
@@ -514,10 +553,19 @@ impl<'h> State<'h> {
 
     /// The outermost function has returned.
     #[cold]
-    fn finish_run(&mut self, value: Value<'h>) -> Exit {
+    fn finish_run(&mut self, value: Value<'h>) -> Res<Exit> {
+        self.check_result(value)?;
         self.frames.clear();
         self.result = value;
-        Exit::Done(Ending::Value)
+        Ok(Exit::Done(Ending::Value))
+    }
+
+    /// What a program ends with has an end.
+    fn check_result(&self, value: Value<'h>) -> Res<()> {
+        match value {
+            Value::Endless(_) if !self.worker => Err(Error::without_end("the result is an endless sequence").into()),
+            _ => Ok(()),
+        }
     }
 
     /// Ends the program with a value, at the instruction before `next`. A worker has to return one: it cannot end the
@@ -533,6 +581,7 @@ impl<'h> State<'h> {
                 .hint("answer a value, and return after the parallel call");
             return Err(self.stopped(h, error.into(), next));
         }
+        self.check_result(value).map_err(|fault| self.stopped(h, fault, next))?;
         self.result = value;
         Ok(Exit::Done(ending))
     }

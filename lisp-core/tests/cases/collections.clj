@@ -8,7 +8,7 @@
 ;=> {:a 3 :b 2}
 
 (conj {:a 1} {:b 2})
-;! runtime_error
+;=> {:a 1 :b 2}
 
 (into {} [[:a 1] [:b 2]])
 ;=> {:a 1 :b 2}
@@ -108,7 +108,7 @@
 ;! type_error
 
 (first #{1 2})
-;! type_error
+;=> 1
 
 ;; What is far too long is not begun, and what only looks long is.
 [(count (range 0 1 0.01)) (count (range 100000000000000000000000 100000000000000000000003))]

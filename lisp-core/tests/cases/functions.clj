@@ -90,7 +90,7 @@ once
 ("text" 1)
 ;! not_callable
 
-([1 2] 0)
+([1 2] 2)
 ;! not_callable
 
 (defn early [] (late))

@@ -34,7 +34,7 @@
 ;! type_error
 
 (pmap {:a 1} [:a])
-;! type_error
+;=> [1]
 
 (pcalls 1)
 ;! pcalls_error

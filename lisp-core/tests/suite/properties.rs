@@ -492,3 +492,64 @@ proptest! {
         }
     }
 }
+
+/// A step of a walk: as a form around a collection, and as a transducer.
+fn walk_step() -> impl Strategy<Value = (String, String)> {
+    let with_f = |name: &'static str, fs: &'static [&'static str]| {
+        prop::sample::select(fs).prop_map(move |f| (format!("({name} {f} _)"), format!("({name} {f})")))
+    };
+    let number = |name: &'static str, from: u32, to: u32| {
+        (from..to).prop_map(move |n| (format!("({name} {n} _)"), format!("({name} {n})")))
+    };
+    const MAPS: &[&str] = &["str", "vector", "(fn [x] [x x])", "(fn [x] (str x \".\"))"];
+    const ASKS: &[&str] = &["some?", "vector?", "(fn [x] (even? (count (str x))))", "string?", "#{1 2 [3]}"];
+    const CATS: &[&str] = &["vector", "(fn [x] [x [x] nil])", "(fn [x] (if (number? x) [] [x 1]))", "(fn [x] #{x 7})"];
+    prop_oneof![
+        with_f("map", MAPS),
+        with_f("map-indexed", &["vector", "(fn [i x] (str i x))"]),
+        with_f("filter", ASKS),
+        with_f("remove", ASKS),
+        with_f("keep", &["#{1 2 [3]}", "identity", "(fn [x] (when (vector? x) x))"]),
+        with_f("keep-indexed", &["(fn [i x] (when (odd? i) x))"]),
+        with_f("mapcat", CATS),
+        with_f("take-while", ASKS),
+        with_f("drop-while", ASKS),
+        with_f("partition-by", ASKS),
+        number("take", 0, 7),
+        number("drop", 0, 4),
+        number("take-nth", 1, 4),
+        number("partition-all", 1, 4),
+        Just(("(distinct _)".to_owned(), "(distinct)".to_owned())),
+        Just(("(dedupe _)".to_owned(), "(dedupe)".to_owned())),
+        Just(("(interpose :i _)".to_owned(), "(interpose :i)".to_owned())),
+    ]
+}
+
+proptest! {
+    #![proptest_config(cases(60))]
+
+    /// Functions of collections, transducers and endless sequences do the same with elements.
+    #[test]
+    fn walks_agree(steps in prop::collection::vec(walk_step(), 0..5), list in prop::collection::vec(0..6i64, 1..6)) {
+        let list = format!("{list:?}").replace(',', "");
+        let around = |source: &str| steps.iter().fold(source.to_owned(), |inner, (form, _)| form.replace('_', &inner));
+        let xf: String = steps.iter().map(|(_, xf)| xf.as_str()).collect::<Vec<_>>().join(" ");
+        let eager = run(&format!("(vec {})", around(&list)));
+        prop_assert_eq!(&run(&format!("(into [] (comp {xf}) {list})")), &eager);
+        prop_assert_eq!(&run(&format!("(vec (eduction {xf} {list}))")), &eager);
+        prop_assert_eq!(&run(&format!("(transduce (comp {xf}) conj {list})")), &eager);
+        if xf.contains("take-while") {
+            // It may have no end.
+            return Ok(());
+        }
+        // Of so many, the first do not depend on where they end.
+        let long = format!("(into [] (take 200) (cycle {list}))");
+        let (count, first) = (format!("(count {})", around(&long)), format!("(take 5 {})", around(&long)));
+        let cycle = format!("(cycle {list})");
+        if run(&count).is_ok_and(|count| count.parse::<usize>().is_ok_and(|count| count >= 40)) {
+            let first = run(&first);
+            prop_assert_eq!(&run(&format!("(take 5 {})", around(&cycle))), &first);
+            prop_assert_eq!(&run(&format!("(take 5 (sequence (comp {xf}) {cycle}))")), &first);
+        }
+    }
+}

@@ -32,6 +32,8 @@ const WRITTEN: &[&str] = &[
     ":k",
     "inc",
     "(fn [& xs] xs)",
+    "(iterate inc 0)",
+    "(comp (map inc) (partition-all 2))",
     "#\"(a|b|ab)*c\"",
     "\"%999999d %s\"",
     "\"(a+)+$\"",

@@ -26,7 +26,7 @@ pub(crate) fn with_room<T>(h: &Heap, bytes: usize, work: impl FnOnce() -> Res<T>
     h.unmetered(room, UNWATCHED, work).map_err(|fault| match fault {
         Fault::Error(error) => *error,
         Fault::Collect(_) => no_room(bytes),
-        Fault::Pause(_) | Fault::Clock => {
+        Fault::Pause(_) | Fault::Clock | Fault::NeedsFrame => {
             Error::new(Reason::Timeout, "there was no time left to bring values out of the program")
         }
     })

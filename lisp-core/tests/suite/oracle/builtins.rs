@@ -18,6 +18,7 @@ pub(crate) fn items(v: &Value) -> All<Vec<Value>> {
         Value::List(items) => items.clone(),
         Value::Map(m) => m.iter().map(|(k, v)| Value::List(vec![k.clone(), v.clone()])).collect(),
         Value::Set(s) => s.iter().cloned().collect(),
+        Value::Str(s) => s.chars().map(|c| Value::Str(c.to_string())).collect(),
         _ => return fail("type_error"),
     })
 }
@@ -130,15 +131,12 @@ pub(crate) fn call(run: &mut Run, name: &'static str, args: Vec<Value>) -> Res {
         "vector" => Ok(Value::List(args)),
         "apply" => {
             let (last, first) = args.split_last().expect("a collection");
-            if *last == Value::Nil {
-                return fail("type_error");
-            }
             let mut all = first[1..].to_vec();
             all.extend(items(last)?);
             run.call(&first[0], all)
         }
         "map" | "filter" | "remove" | "keep" | "mapcat" | "map-indexed" | "some" | "every?" | "take-while"
-        | "drop-while" | "group-by" | "sort-by" | "reduce" | "sort" => each(run, name, args),
+        | "drop-while" | "group-by" | "sort-by" | "reduce" | "reductions" | "sort" => each(run, name, args),
         "get" | "assoc" | "dissoc" | "merge" | "merge-with" | "update" | "keys" | "vals" | "zipmap" | "select-keys"
         | "update-vals" | "frequencies" => maps(run, name, args),
         _ => lists(name, &args),
@@ -199,13 +197,33 @@ fn test(name: &str, args: &[Value]) -> Res {
 /// Functions that call a function for each element.
 fn each(run: &mut Run, name: &str, mut args: Vec<Value>) -> Res {
     let list = items(&args.pop().expect("a collection"))?;
+    if name == "reductions" {
+        let mut list = list.into_iter();
+        let first = match args.get(1).cloned().or_else(|| list.next()) {
+            Some(first) => first,
+            None => run.call_from(&args[0], Vec::new())?,
+        };
+        let mut all = vec![first];
+        for item in list {
+            let last = all[all.len() - 1].clone();
+            all.push(run.call_from(&args[0], vec![last, item])?);
+        }
+        return Ok(Value::List(all));
+    }
     if name == "reduce" {
         let mut list = list.into_iter();
         let mut acc = match args.get(1) {
             Some(init) => init.clone(),
             None => match list.next() {
                 Some(first) => first,
-                None => return Ok(Value::Nil),
+                // What the function is for nothing, if it is a built-in that takes nothing.
+                None => {
+                    return if let Value::Builtin("+" | "*" | "str" | "vector" | "concat" | "conj" | "merge") = args[0] {
+                        run.call(&args[0], Vec::new())
+                    } else {
+                        Ok(Value::Nil)
+                    };
+                }
             },
         };
         for item in list {
@@ -232,9 +250,9 @@ fn each(run: &mut Run, name: &str, mut args: Vec<Value>) -> Res {
             "remove" if !yes => results.push(item.clone()),
             "keep" if result != Value::Nil => results.push(result),
             "mapcat" => match (&result, f, items(&result)) {
-                // What a keyword reads may be missing.
-                (Value::Nil, Value::Key(_), _) => {}
-                (Value::Nil, ..) | (_, _, Err(_)) => {
+                // What a keyword reads may be no collection.
+                (Value::Str(_), Value::Key(_), _) => results.push(result),
+                (_, _, Err(_)) => {
                     return Err(Failure { reason: "runtime_error", in_closure: false, placed: true });
                 }
                 (_, _, Ok(more)) => results.extend(more),
@@ -362,6 +380,10 @@ fn lists(name: &str, args: &[Value]) -> Res {
             let from_front = (name == "take") != int(&args[0])?.is_negative();
             list(if from_front { front } else { back }.to_vec())
         }
+        "take-nth" => match usize::try_from(int(&args[0])?) {
+            Ok(n) if n > 0 => list(items(&args[1])?.into_iter().step_by(n).collect()),
+            _ => fail("type_error"),
+        },
         "cons" => list(std::iter::once(args[0].clone()).chain(items(&args[1])?).collect()),
         "conj" => match &args[0] {
             Value::Nil => list(vec![args[1].clone()]),
@@ -391,10 +413,7 @@ fn lists(name: &str, args: &[Value]) -> Res {
             }
             list(all)
         }
-        "set" => match &args[0] {
-            Value::Nil => fail("type_error"),
-            other => Ok(Value::Set(items(other)?.into_iter().collect())),
-        },
+        "set" => Ok(Value::Set(items(&args[0])?.into_iter().collect())),
         "vec" if args[0] == Value::Nil => Ok(Value::Nil),
         "vec" => list(items(&args[0])?),
         other => panic!("the oracle does not know {other}"),

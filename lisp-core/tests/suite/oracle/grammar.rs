@@ -304,7 +304,11 @@ impl Grammar<'_> {
             7 => self.call_with("map-indexed", &[Int, Int], Int, &[Ints], depth),
             8 => self.call_with("keep", &[Int], Int, &[Ints], depth),
             9 => self.call_with("mapcat", &[Int], Ints, &[Ints], depth),
-            10 => self.call("sort", &[Ints], depth),
+            10 => match self.below(3) {
+                0 => self.call("sort", &[Ints], depth),
+                1 => self.call_with("reductions", &[Int, Int], Int, &[Ints], depth),
+                _ => self.call_with("reductions", &[Int, Int], Int, &[Int, Ints], depth),
+            },
             11 => {
                 let order = builtin(["<", ">"][self.below(2)]);
                 let list = self.expr(Ints, depth);
@@ -316,7 +320,7 @@ impl Grammar<'_> {
                 self.call(name, &[Ints], depth)
             }
             14 => {
-                let name = ["take", "drop"][self.below(2)];
+                let name = ["take", "drop", "take-nth"][self.below(3)];
                 self.call(name, &[Int, Ints], depth)
             }
             15 => self.call("concat", &[Ints, Ints], depth),

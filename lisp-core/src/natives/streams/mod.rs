@@ -1,0 +1,17 @@
+//! Walks: elements of a source, one at a time, through steps into a sink. Transducers are steps, and endless sequences are
+//! sources with steps that wait for somebody who takes a few elements.
+
+mod endless;
+mod engine;
+mod sources;
+mod steps;
+mod transduce;
+mod walk;
+
+pub(crate) use endless::start_with_frame;
+pub(super) use engine::{Plan, Sink, start};
+
+use crate::builtins::Builtin;
+
+pub(super) const REPEATEDLY: &[Builtin] = sources::TABLE;
+pub(super) const SINKS: &[Builtin] = transduce::TABLE;
