@@ -84,6 +84,8 @@ reasons! {
     DestructureError => "destructure_error",
     /// Any other fault of the program while it runs.
     RuntimeError => "runtime_error",
+    /// An exception that the program threw and did not catch.
+    UncaughtException => "uncaught_exception",
     /// `loop` or `recur` went round more often than the limit.
     LoopLimitExceeded => "loop_limit_exceeded",
     /// The program holds more memory than its budget.
@@ -128,6 +130,29 @@ reasons! {
     InvalidJavaString => "invalid_java_string",
     /// A bug of the interpreter, contained.
     HostFault => "host_fault",
+}
+
+impl Reason {
+    /// Can a program catch an error of this reason? It cannot when a limit was reached, when the host ended the run, or when
+    /// something is wrong with the host.
+    pub const fn is_catchable(self) -> bool {
+        use Reason::*;
+        !matches!(
+            self,
+            LoopLimitExceeded
+                | MemoryExceeded
+                | Timeout
+                | FuelExhausted
+                | Cancelled
+                | ResultLimitExceeded
+                | ToolCallLimitExceeded
+                | ProgramTooLarge
+                | SymbolLimitExceeded
+                | ParallelCapacityExceeded
+                | UnknownTool
+                | HostFault
+        )
+    }
 }
 
 impl fmt::Display for Reason {
@@ -223,6 +248,15 @@ impl Error {
             message.push_str(" ...");
         }
         Error { reason, message, span: None, hint: None, details: Vec::new(), trace: None }
+    }
+
+    /// Can a program catch it? What workers could not catch, their caller cannot either.
+    pub fn is_catchable(&self) -> bool {
+        let cause = self.details.iter().find(|(name, _)| name == "cause").and_then(|(_, cause)| match cause {
+            Detail::Text(name) => Reason::from_name(name),
+            Detail::Int(_) => None,
+        });
+        self.reason.is_catchable() && cause.is_none_or(Reason::is_catchable)
     }
 
     /// The error of a function that would need all elements of a sequence that has no end.

@@ -223,6 +223,18 @@ fn methods_like(name: &str) -> String {
     }
 }
 
+/// Is this the full name of a class that is there?
+pub(crate) fn is_class(full: &str) -> bool {
+    CLASSES.iter().any(|class| class.1 == full)
+}
+
+/// The error for a class that is not there, by its full name.
+pub(crate) fn no_class(full: &str) -> Error {
+    let known: Vec<&str> = CLASSES.iter().map(|class| class.1).collect();
+    Error::new(Reason::UnsupportedJavaClass, format!("there is no Java class {full} here"))
+        .hint(format!("there are {}", known.join(", ")))
+}
+
 /// The names of the rows and constants that pass, with commas between.
 fn names(wanted: impl Fn(&str) -> bool) -> String {
     let rows = super::FIRST_ORDER.iter().filter(|row| row.namespace == "java").map(|row| row.name);

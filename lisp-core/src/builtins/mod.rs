@@ -14,6 +14,7 @@ mod characters;
 pub(crate) mod comparison;
 mod composed;
 mod describe;
+pub(crate) mod exceptions;
 mod format;
 pub mod java;
 mod java_calendar;
@@ -227,6 +228,7 @@ impl Builtin {
 /// The functions that call no others, area by area, each with its title.
 pub(crate) const AREAS: &[(&str, &[Builtin])] = &[
     ("Functions made of functions", composed::TABLE),
+    ("Exceptions", exceptions::TABLE),
     ("Comparison", comparison::TABLE),
     ("Numbers", numbers::TABLE),
     ("Maps", maps::TABLE),

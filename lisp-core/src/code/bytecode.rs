@@ -2,10 +2,24 @@
 
 use super::Instr;
 
-/// The instructions of a function, each of which names registers below `registers` and places inside the code only.
+/// Where a program goes on after an error in one of the instructions from `from` up to, not including, `to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Handler {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    /// The place of the next instruction.
+    pub(crate) target: u32,
+    /// The register that gets the value which stands for the error.
+    pub(crate) register: u16,
+}
+
+/// The instructions of a function, each of which names registers below `registers` and places inside the code only, and
+/// its handlers, of which the same holds.
 #[derive(Debug)]
 pub(crate) struct Bytecode {
     instrs: Box<[Instr]>,
+    /// Inner before outer.
+    handlers: Box<[Handler]>,
     registers: u16,
 }
 
@@ -21,15 +35,28 @@ impl Bytecode {
         pc as u32
     }
 
-    /// Checks the instructions; `None` when one of them reaches outside, or when the last does not end the function
-    /// or jump.
-    pub(crate) fn new(instrs: Vec<Instr>, registers: u16) -> Option<Bytecode> {
+    /// Checks the instructions and handlers; `None` when one of them reaches outside, or when the last instruction does
+    /// not end the function or jump.
+    pub(crate) fn new(instrs: Vec<Instr>, handlers: Vec<Handler>, registers: u16) -> Option<Bytecode> {
         let inside = |(at, instr): (usize, &Instr)| {
             instr.reach() <= registers as usize && instr.target(at).is_none_or(|to| to < instrs.len())
         };
         let ends = instrs.last().is_some_and(Instr::leaves);
         let fits = instrs.len() <= Self::MOST;
-        (ends && fits && instrs.iter().enumerate().all(inside)).then(|| Bytecode { instrs: instrs.into(), registers })
+        let caught = handlers.iter().all(|h| (h.target as usize) < instrs.len() && h.register < registers);
+        let sound = ends && fits && caught && instrs.iter().enumerate().all(inside);
+        sound.then(|| Bytecode { instrs: instrs.into(), handlers: handlers.into(), registers })
+    }
+
+    /// The innermost handler of the instruction at a place, and how many were looked at.
+    pub(crate) fn handler(&self, at: u32) -> (Option<Handler>, usize) {
+        let found = self.handlers.iter().position(|h| h.from <= at && at < h.to);
+        (found.map(|i| self.handlers[i]), found.map_or(self.handlers.len(), |i| i + 1))
+    }
+
+    /// How many handlers there are.
+    pub(crate) fn handlers(&self) -> usize {
+        self.handlers.len()
     }
 
     /// The instructions.
@@ -50,20 +77,35 @@ mod tests {
 
     const END: Instr = Instr::Return { src: 0 };
 
+    fn checked(instrs: Vec<Instr>, registers: u16) -> Option<Bytecode> {
+        Bytecode::new(instrs, Vec::new(), registers)
+    }
+
+    #[test]
+    fn handlers_that_reach_outside_are_refused() {
+        let with = |target, register| {
+            let handler = Handler { from: 0, to: 1, target, register };
+            Bytecode::new(vec![Instr::Nil { dst: 0 }, END], vec![handler], 1)
+        };
+        assert!(with(1, 0).is_some_and(|code| code.handler(0).0.is_some() && code.handler(1).0.is_none()));
+        assert!(with(2, 0).is_none(), "goes on behind the end");
+        assert!(with(1, 1).is_none(), "a register too many");
+    }
+
     #[test]
     fn code_that_reaches_outside_is_refused() {
-        assert!(Bytecode::new(vec![END], 1).is_some());
-        assert!(Bytecode::new(vec![END], 0).is_none(), "a register too many");
-        assert!(Bytecode::new(vec![], 1).is_none(), "nothing to run");
-        assert!(Bytecode::new(vec![Instr::Nil { dst: 0 }], 1).is_none(), "goes on behind its end");
-        assert!(Bytecode::new(vec![Instr::Jump { off: 0 }, END], 1).is_some());
-        assert!(Bytecode::new(vec![Instr::Jump { off: 1 }, END], 1).is_none(), "a jump behind the end");
+        assert!(checked(vec![END], 1).is_some());
+        assert!(checked(vec![END], 0).is_none(), "a register too many");
+        assert!(checked(vec![], 1).is_none(), "nothing to run");
+        assert!(checked(vec![Instr::Nil { dst: 0 }], 1).is_none(), "goes on behind its end");
+        assert!(checked(vec![Instr::Jump { off: 0 }, END], 1).is_some());
+        assert!(checked(vec![Instr::Jump { off: 1 }, END], 1).is_none(), "a jump behind the end");
         let near = |off| vec![Instr::JumpUnlessInt { op: crate::code::Cmp::Lt, a: 0, imm: 0, off }, END];
-        assert!(Bytecode::new(near(0), 1).is_some());
-        assert!(Bytecode::new(near(1), 1).is_none(), "a near jump behind the end");
-        assert!(Bytecode::new(near(-2), 1).is_none(), "a near jump before the beginning");
+        assert!(checked(near(0), 1).is_some());
+        assert!(checked(near(1), 1).is_none(), "a near jump behind the end");
+        assert!(checked(near(-2), 1).is_none(), "a near jump before the beginning");
         let row = |n| vec![Instr::Vector { dst: 0, base: 1, n }, END];
-        assert!(Bytecode::new(row(2), 3).is_some());
-        assert!(Bytecode::new(row(3), 3).is_none(), "a row beyond the registers");
+        assert!(checked(row(2), 3).is_some());
+        assert!(checked(row(3), 3).is_none(), "a row beyond the registers");
     }
 }

@@ -39,6 +39,19 @@ pub(crate) enum ArithName {
     Dec,
 }
 
+/// What an instruction does that programs seldom come to; the loop leaves it to a function of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rare {
+    /// an error with the value R[src]
+    Throw,
+    /// the error that R[src] stands for, unless it is nil
+    Rethrow,
+    /// R[dst] = does R[src] stand for an error of class n?
+    IsCaught,
+    /// R[dst] = function number n, with the captures of the running function
+    Sibling,
+}
+
 /// One instruction. `R[x]` is a register of the frame, `K[k]` a constant, `G[g]` a definition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Instr {
@@ -150,6 +163,8 @@ pub(crate) enum Instr {
     IsNil { dst: u16, src: u16 },
     /// R[dst] = is R[src] the same case as K[k]?
     IsCase { dst: u16, src: u16, k: u16 },
+    /// what `op` says
+    Rare { op: Rare, dst: u16, src: u16, n: u16 },
 }
 
 const _: () = assert!(std::mem::size_of::<Instr>() == 8);
@@ -195,7 +210,8 @@ impl Instr {
             | Seq { dst, src }
             | KeywordArgs { dst, src }
             | IsNil { dst, src }
-            | IsCase { dst, src, .. } => one(dst.max(src)),
+            | IsCase { dst, src, .. }
+            | Rare { dst, src, .. } => one(dst.max(src)),
             CompareInt { dst, a, .. } | AddInt { dst, a, .. } => one(dst.max(a)),
             Compare { dst, a, b, .. } | Add { dst, a, b } | Sub { dst, a, b } | Mul { dst, a, b } => {
                 one(dst.max(a).max(b))

@@ -4,8 +4,8 @@ mod bytecode;
 mod instr;
 mod proto;
 
-pub(crate) use bytecode::Bytecode;
-pub(crate) use instr::{ArithName, Cmp, Instr};
+pub(crate) use bytecode::{Bytecode, Handler};
+pub(crate) use instr::{ArithName, Cmp, Instr, Rare};
 pub(crate) use proto::Proto;
 
 /// The number of a built-in function: its place in the table of them all, which `library` holds.

@@ -16,6 +16,8 @@ pub(crate) struct Proto {
     pub(crate) variadic: bool,
     /// Values captured by a closure over it.
     pub(crate) captures: u16,
+    /// The functions of the program, by number, that take other numbers of arguments; they have the same captures.
+    pub(crate) others: Box<[u16]>,
     /// The instructions.
     pub(crate) code: Bytecode,
     /// For each instruction, where it comes from.

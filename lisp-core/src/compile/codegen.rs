@@ -1,10 +1,13 @@
 //! The code generator: core forms to instructions. A local is a register; calls lay their arguments out in a row, so
 //! that the callee's frame begins where they stand.
 
+mod effects;
+
 use super::constants::Pool;
 use super::core::{Bind, Clause, Constant, FnNode, Kind, Node, Prim, Var};
+use crate::Table;
 use crate::builtins::{Lowering, Rows};
-use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Instr, Proto};
+use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Handler, Instr, Proto, Rare};
 use crate::error::{Error, Reason, Span};
 use crate::heap::{Frozen, SMALL};
 use crate::syntax::Interrupt;
@@ -39,7 +42,8 @@ pub(super) struct Code {
 
 pub(super) fn generate(body: Node, vars: usize, rows: &Rows, interrupt: &Interrupt<'_>) -> Res<Code> {
     let places = vec![Location::Unassigned; vars];
-    let mut generator = Generator { protos: Vec::new(), pool: Pool::default(), places, rows, interrupt };
+    let groups = Table::default();
+    let mut generator = Generator { protos: Vec::new(), groups, pool: Pool::default(), places, rows, interrupt };
     let main = FnNode {
         name: None,
         display: "".into(),
@@ -49,9 +53,12 @@ pub(super) fn generate(body: Node, vars: usize, rows: &Rows, interrupt: &Interru
         prologue: Vec::new(),
         body,
         recurs: false,
+        others: Vec::new(),
     };
-    generator.function(main)?;
-    Ok(Code { protos: generator.protos, constants: generator.pool.freeze()? })
+    generator.function(main, None)?;
+    let protos: Option<Vec<Proto>> = generator.protos.into_iter().collect();
+    let protos = protos.ok_or_else(|| Error::new(Reason::HostFault, "the compiler lost a function"))?;
+    Ok(Code { protos, constants: generator.pool.freeze()? })
 }
 
 /// Where a variable's value is, in the function being compiled.
@@ -63,7 +70,10 @@ enum Location {
 }
 
 struct Generator<'p> {
-    protos: Vec<Proto>,
+    /// The functions; those of a group have their numbers before they are there.
+    protos: Vec<Option<Proto>>,
+    /// The numbers of the functions of each group that is being compiled.
+    groups: Table<usize, Vec<u16>>,
     pool: Pool,
     places: Vec<Location>,
     rows: &'p Rows,
@@ -71,14 +81,46 @@ struct Generator<'p> {
 }
 
 impl Generator<'_> {
-    fn function(&mut self, node: FnNode) -> Res<usize> {
-        let end = node.body.span;
+    /// A number for a function that is to come.
+    fn reserve(&mut self, span: Span) -> Res<u16> {
+        let number = u16::try_from(self.protos.len())
+            .map_err(|_| Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 functions").at(span))?;
+        self.protos.push(None);
+        Ok(number)
+    }
+
+    /// Compiles a function; its number is the reserved one, if there is one.
+    fn function(&mut self, mut node: FnNode, reserved: Option<u16>) -> Res<u16> {
+        let span = node.body.span;
         // Captured variables are elsewhere inside; afterwards they are where they were.
-        let outside: Vec<(Var, Location)> = node.captures.iter().map(|&v| (v, self.places[v.0])).collect();
-        let (arity, captures) = (short(node.params.len(), end)?, short(node.captures.len(), end)?);
-        for (index, &var) in (0..captures).zip(&node.captures) {
+        let captured = std::mem::take(&mut node.captures);
+        let outside: Vec<(Var, Location)> = captured.iter().map(|&v| (v, self.places[v.0])).collect();
+        let captures = short(captured.len(), span)?;
+        for (index, &var) in (0..captures).zip(&captured) {
             self.places[var.0] = Location::Captured(index);
         }
+        let mut others = Vec::with_capacity(node.others.len());
+        for other in std::mem::take(&mut node.others) {
+            let proto = self.proto(other, captures, Vec::new())?;
+            let number = self.reserve(span)?;
+            self.protos[number as usize] = Some(proto);
+            others.push(number);
+        }
+        let proto = self.proto(node, captures, others)?;
+        let number = match reserved {
+            Some(number) => number,
+            None => self.reserve(span)?,
+        };
+        self.protos[number as usize] = Some(proto);
+        for (var, place) in outside {
+            self.places[var.0] = place;
+        }
+        Ok(number)
+    }
+
+    fn proto(&mut self, node: FnNode, captures: u16, others: Vec<u16>) -> Res<Proto> {
+        let end = node.body.span;
+        let arity = short(node.params.len(), end)?;
         let mut f = Function::new(self);
         for &var in node.params.iter().chain(&node.rest) {
             let reg = f.alloc(node.body.span)?;
@@ -97,22 +139,19 @@ impl Generator<'_> {
             let message = format!("one function comes to more than {} instructions", Bytecode::MOST);
             return Err(too_large(message, end));
         }
-        let (code, spans) = (Bytecode::new(f.code, f.max), f.spans);
+        let (code, spans) = (Bytecode::new(f.code, f.handlers, f.max), f.spans);
         let code =
             code.ok_or_else(|| Error::new(Reason::HostFault, "the compiler made code that is not sound").at(end))?;
-        for (var, place) in outside {
-            self.places[var.0] = place;
-        }
-        self.protos.push(Proto {
+        Ok(Proto {
             name: node.name,
             params: node.display,
             arity,
             variadic: node.rest.is_some(),
             captures,
+            others: others.into(),
             code,
             spans: spans.into(),
-        });
-        Ok(self.protos.len() - 1)
+        })
     }
 }
 
@@ -127,6 +166,7 @@ struct Function<'u, 'p> {
     generator: &'u mut Generator<'p>,
     code: Vec<Instr>,
     spans: Vec<Span>,
+    handlers: Vec<Handler>,
     top: Reg,
     max: Reg,
     recur: Vec<Recur>,
@@ -137,7 +177,7 @@ impl<'u, 'p> Function<'u, 'p> {
         // Most functions are no longer than this.
         const USUAL: usize = 24;
         let (code, spans) = (Vec::with_capacity(USUAL), Vec::with_capacity(USUAL));
-        Function { generator, code, spans, top: 0, max: 0, recur: Vec::new() }
+        Function { generator, code, spans, handlers: Vec::new(), top: 0, max: 0, recur: Vec::new() }
     }
 
     fn emit(&mut self, instr: Instr, span: Span) -> usize {
@@ -268,11 +308,13 @@ impl<'u, 'p> Function<'u, 'p> {
             }
             Kind::Loop(vars, body) => self.loop_form(vars, *body, span, dst)?,
             Kind::Recur(args) => self.recur_form(args, span)?,
-            Kind::Fn(node) => self.closure(*node, span, dst)?,
+            Kind::Fn(node) => self.closure(*node, None, span, dst)?,
+            Kind::Letfn(group, body) => self.letfn(group, *body, span, dst)?,
             Kind::Call(head, args) => self.call(*head, args, span, dst)?,
             Kind::CallBuiltin(id, args) => self.call_builtin(id, args, span, dst)?,
             Kind::Prim(op, args) => self.prim(op, args, span, dst)?,
             Kind::Key(map, key, default) => self.key(*map, key, default, span, dst)?,
+            Kind::Name(g) => drop(self.emit(Instr::VarName { dst, g }, span)),
             Kind::Def(g, value) => {
                 let src = self.any(*value)?;
                 self.emit(Instr::Define { src, g }, span);
@@ -281,6 +323,12 @@ impl<'u, 'p> Function<'u, 'p> {
             Kind::DefOnce(g, value) => self.def_once(g, *value, span, dst)?,
             Kind::Case(subject, clauses, default) => self.case(*subject, clauses, *default, span, dst)?,
             Kind::For(clauses, body, collects) => self.for_form(clauses, *body, collects, span, dst)?,
+            Kind::Times(var, count, body) => self.times(var, *count, *body, span, dst)?,
+            Kind::While(test, body) => self.while_form(*test, *body, span, dst)?,
+            Kind::Try(body, var, handler) => self.try_form(*body, var, *handler, span, dst)?,
+            Kind::Finally(body, last) => self.finally(*body, *last, span, dst)?,
+            Kind::Throw(value) => self.throw(*value, Rare::Throw, span)?,
+            Kind::Rethrow(var) => self.throw(Node::local(var, span), Rare::Rethrow, span)?,
             Kind::Return(value) => {
                 let src = self.any(*value)?;
                 self.emit(Instr::StopReturn { src }, span);
@@ -486,13 +534,10 @@ impl<'u, 'p> Function<'u, 'p> {
         Ok(())
     }
 
-    fn closure(&mut self, node: FnNode, span: Span, dst: Reg) -> Res<()> {
+    fn closure(&mut self, node: FnNode, reserved: Option<u16>, span: Span, dst: Reg) -> Res<()> {
         let captures = node.captures.iter().map(|&v| Node::local(v, span)).collect();
         let base = self.row(captures, span)?;
-        let proto = self.generator.function(node)?;
-        let Ok(proto) = u16::try_from(proto) else {
-            return Err(Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 functions").at(span));
-        };
+        let proto = self.generator.function(node, reserved)?;
         self.emit(Instr::Closure { dst, proto, base }, span);
         Ok(())
     }
@@ -566,21 +611,28 @@ impl<'u, 'p> Function<'u, 'p> {
             self.emit(Instr::SelfFn { dst }, span);
             return Ok(());
         }
+        if let Prim::Sibling(group, index) = op {
+            let number = self.generator.groups.get(&group).and_then(|group| group.get(index)).copied();
+            let n = number.ok_or_else(|| Error::new(Reason::HostFault, "the compiler lost a function").at(span))?;
+            self.emit(Instr::Rare { op: Rare::Sibling, dst, src: dst, n }, span);
+            return Ok(());
+        }
         let src = self.first(args)?;
         let instr = match op {
+            Prim::IsCaught(n) => Instr::Rare { op: Rare::IsCaught, dst, src, n },
             Prim::SeqArg => Instr::SeqArg { dst, src },
             Prim::MapArg => Instr::MapArg { dst, src },
             Prim::Nth(index) => Instr::Nth { dst, src, index },
             Prim::Rest(index) => Instr::Rest { dst, src, index },
             Prim::KeywordArgs => Instr::KeywordArgs { dst, src },
             Prim::Seq => Instr::Seq { dst, src },
-            Prim::IsNil | Prim::SelfFn => Instr::IsNil { dst, src },
+            Prim::IsNil | Prim::SelfFn | Prim::Sibling(..) => Instr::IsNil { dst, src },
         };
         self.emit(instr, span);
         Ok(())
     }
 
-    fn key(&mut self, map: Node, key: Constant, default: Option<Constant>, span: Span, dst: Reg) -> Res<()> {
+    fn key(&mut self, map: Node, key: Constant, default: Option<Box<Node>>, span: Span, dst: Reg) -> Res<()> {
         let src = self.any(map)?;
         let k = self.short_constant(key, span)?;
         match default {
@@ -588,7 +640,7 @@ impl<'u, 'p> Function<'u, 'p> {
             Some(default) => {
                 self.emit(Instr::KeyUnset { dst, src, k }, span);
                 let end = self.emit(Instr::JumpSet { src: dst, off: 0 }, span);
-                self.constant(default, span, dst);
+                self.into(*default, dst)?;
                 self.patch(end)?;
             }
         }

@@ -51,6 +51,10 @@ pub(crate) enum Prim {
     SelfFn,
     /// What `when-first` walks: the elements
     Seq,
+    /// Does the value stand for an error of the class with this number?
+    IsCaught(u16),
+    /// The function of a group, both by number, from inside another one of it
+    Sibling(usize, usize),
 }
 
 /// One step of a `let`: the value of a form gets a name. Without a variable the form runs for its effect.
@@ -76,6 +80,15 @@ pub(crate) struct FnNode {
     pub(crate) body: Node,
     /// Has a `recur` of its own.
     pub(crate) recurs: bool,
+    /// The same for other numbers of arguments, with the same captures.
+    pub(crate) others: Vec<FnNode>,
+}
+
+/// The functions of a `letfn`: they have the same captures, so each can make any other.
+#[derive(Clone, Debug)]
+pub(crate) struct FnGroup {
+    pub(crate) number: usize,
+    pub(crate) functions: Vec<(Var, FnNode)>,
 }
 
 /// One clause of `for` or `doseq`.
@@ -113,16 +126,30 @@ pub(crate) enum Kind {
     Loop(Vec<(Var, Node)>, Box<Node>),
     Recur(Vec<Node>),
     Fn(Box<FnNode>),
+    Letfn(FnGroup, Box<Node>),
     Call(Box<Node>, Vec<Node>),
     CallBuiltin(BuiltinId, Vec<Node>),
     Prim(Prim, Vec<Node>),
     /// The value at a key, flexible; the default when there is no such key
-    Key(Box<Node>, Constant, Option<Constant>),
+    Key(Box<Node>, Constant, Option<Box<Node>>),
+    /// The name of a definition
+    Name(u32),
     Def(u32, Box<Node>),
     DefOnce(u32, Box<Node>),
     Case(Box<Node>, Vec<(Vec<Constant>, Node)>, Box<Node>),
     /// Collects the body's values, or runs it for effect
     For(Vec<Clause>, Box<Node>, bool),
+    /// The body for each number from 0 up to the other node's
+    Times(Var, Box<Node>, Box<Node>),
+    /// The body as long as the test holds
+    While(Box<Node>, Box<Node>),
+    /// The body; after an error the handler, with the variable for the error
+    Try(Box<Node>, Var, Box<Node>),
+    /// The body, then the other node, after an error too
+    Finally(Box<Node>, Box<Node>),
+    Throw(Box<Node>),
+    /// The error of a variable goes on
+    Rethrow(Var),
     Return(Box<Node>),
     Fail(Box<Node>),
 }

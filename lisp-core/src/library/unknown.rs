@@ -6,20 +6,12 @@ use crate::error::{Error, Reason};
 
 /// Forms of Clojure that the language leaves out, and what to write instead.
 const ABSENT: &[(&str, &str)] = &[
-    ("try", "errors end the run; test values first, for example with number? or contains?"),
-    ("catch", "errors end the run; test values first, for example with number? or contains?"),
-    ("throw", "end the program with (fail value)"),
     ("atom", "collect with reduce, or rebind with loop and recur"),
     ("swap!", "collect with reduce, or rebind with loop and recur"),
     ("reset!", "collect with reduce, or rebind with loop and recur"),
     ("deref", "values are plain; use the name itself"),
     ("lazy-seq", "write (iterate f x), (repeat x), (cycle coll) or (range), or build a vector with map, for or loop"),
-    ("dotimes", "write (doseq [i (range n)] ...)"),
-    ("while", "use loop and recur"),
-    ("letfn", "define helpers with defn"),
-    ("ns", "there are no namespaces to declare; call functions by their names"),
-    ("require", "all functions are there; call them as str/join or join"),
-    ("import", "classes are not imported; the supported ones are called as Math/abs"),
+    ("use", "write (require '[clojure.string :as str]), or call str/join as it is"),
     ("defmacro", "there are no macros; write a function"),
     ("defmulti", "dispatch with case or cond"),
     ("defrecord", "use a map"),

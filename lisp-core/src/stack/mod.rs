@@ -23,8 +23,19 @@ pub(crate) use unit::Unit;
 pub(crate) use units::Units;
 
 use crate::context::Ctx;
+use crate::error::{Error, Reason};
 use crate::heap::{Res, Value};
 use slots::{MOST_SLOTS, too_many_slots};
+
+/// The error that a program caught last, for when it ends the run after all.
+pub(crate) struct Caught {
+    /// Its own reason, whatever the functions around it would call it.
+    pub(crate) reason: Reason,
+    /// It as it would have ended the run.
+    pub(crate) error: Error,
+    /// It was in the function that caught it.
+    pub(crate) at_home: bool,
+}
 
 /// The state of a run under the brand of its heap.
 pub(crate) struct State<'h> {
@@ -37,6 +48,7 @@ pub(crate) struct State<'h> {
     /// The call, of a tool most often, whose value the driver is to reply with: it stands on the stack.
     pub(crate) pending: Option<Call>,
     pub(crate) result: Value<'h>,
+    pub(crate) caught: Option<Box<Caught>>,
     /// Slots below this one are traced by the compaction that is under way.
     top_to_trace: usize,
     pub(crate) loop_limit: u64,
@@ -54,6 +66,7 @@ impl<'h> State<'h> {
             saved_globals: Vec::new(),
             pending: None,
             result: Value::Nil,
+            caught: None,
             top_to_trace: 0,
             loop_limit,
             worker: false,

@@ -73,6 +73,29 @@ pub(super) fn malformed_number(text: &str, span: Span) -> Error {
         .hint("write it like 42, -42, 1.5 or 1.5e10")
 }
 
+/// A number such as `1/2`.
+pub(super) fn ratio(text: &str, span: Span) -> Error {
+    let (above, below) = text.split_once('/').unwrap_or((text, "1"));
+    Error::new(Reason::UnboundVar, format!("there are no ratios such as `{}`", excerpt(text))).at(span).hint(format!(
+        "write (/ {} {}), which is a float",
+        excerpt(above),
+        excerpt(below)
+    ))
+}
+
+/// A number such as `1.5M`.
+pub(super) fn exact_decimal(number: &str, span: Span) -> Error {
+    Error::new(Reason::UnboundVar, format!("there are no exact decimals such as `{}M`", excerpt(number)))
+        .at(span)
+        .hint(format!("write {}", excerpt(number)))
+}
+
+/// A mark such as `#_` with no form behind it.
+pub(super) fn mark_of_nothing(text: &str, mark: Span) -> Error {
+    parse_error(format!("expected a form after `{}`", slice(text, mark)), mark)
+        .hint("write the form, or delete the mark")
+}
+
 /// A name after `##` that means nothing.
 pub(super) fn unknown_symbolic(text: &str, span: Span) -> Error {
     parse_error(format!("expected ##Inf, ##-Inf or ##NaN, got `{}`", excerpt(text)), span)
@@ -141,10 +164,8 @@ pub(super) fn odd_map(text: &str, forms: usize, key: Span, qualified: Option<Spa
     let error = parse_error(message, key);
     match qualified {
         None => error.hint("give each key a value, and delete what is neither"),
-        Some(keyword) => error.hint(format!(
-            "`{}` is read as two forms: keywords have neither namespaces nor dots",
-            excerpt(slice(text, keyword))
-        )),
+        Some(keyword) => error
+            .hint(format!("`{}` is read as two forms: a keyword has one slash at most", excerpt(slice(text, keyword)))),
     }
 }
 
@@ -191,10 +212,8 @@ pub(super) fn hidden_character(text: &str, span: Span) -> Error {
 
 /// A quote mark before a collection; `at` is the mark.
 pub(super) fn quoted_collection(at: u32) -> Error {
-    parse_error("quoted collections are not supported: expected a symbol right after `'`", mark(at, 1)).hint(
-        "write data as a vector without a quote: [1 2 3]; after a name that ends with ' leave a space; \
-         `require` is not needed, clojure.string/join and its like are there",
-    )
+    parse_error("a `'` between a name and a collection: it may belong to either", mark(at, 1))
+        .hint("leave a space after the name, or before the quote")
 }
 
 /// A text that starts no token.
@@ -208,9 +227,6 @@ pub(super) fn unexpected(text: &str, at: u32) -> Error {
     let here = Span::new(at, at.saturating_add(u32::try_from(first.len_utf8()).unwrap_or(u32::MAX)));
     match first {
         '#' => unexpected_dispatch(second, at),
-        '\'' if matches!(second, Some('(' | '[' | '{')) => quoted_collection(at),
-        '\'' => parse_error("expected a symbol right after `'`", here)
-            .hint("only symbols can be quoted: 'name; keywords, numbers and strings need no quote"),
         ':' if second == Some(':') => {
             parse_error("keywords such as `::name` are not supported: expected a name after `:`", mark(at, 2))
                 .hint("write :name")
@@ -219,10 +235,8 @@ pub(super) fn unexpected(text: &str, at: u32) -> Error {
             .hint("write a keyword such as :name, of letters, digits and + - * < > = ? ! _"),
         '@' => parse_error("`@` is not supported: there are no atoms or refs to dereference", here)
             .hint("write the name without `@`; keep state in loop, reduce or def"),
-        '^' => parse_error("metadata such as `^:key` or `^Type` is not supported", here).hint("delete it"),
         '`' | '~' => parse_error(format!("`{first}` is not supported: there are no macros to define"), here)
             .hint("write a function with fn or defn"),
-        '$' => parse_error("`$` cannot stand in a name", here).hint("use another name, such as x or it"),
         _ => unexpected_character(first, here),
     }
 }
@@ -230,8 +244,6 @@ pub(super) fn unexpected(text: &str, at: u32) -> Error {
 /// A `#` that starts no token.
 fn unexpected_dispatch(second: Option<char>, at: u32) -> Error {
     match second {
-        Some('_') => parse_error("`#_` is not supported", mark(at, 2))
-            .hint("delete the form, or put `;` before each of its lines to make it a comment"),
         Some('\'') => {
             parse_error("expected a symbol right after `#'`", mark(at, 2)).hint("write #'name, or just the name")
         }
@@ -267,7 +279,7 @@ fn unexpected_character(character: char, span: Span) -> Error {
         '\u{2018}' | '\u{2019}' => error.hint("write a straight quote: 'name, or \"text\" for a string"),
         '\u{2013}' | '\u{2014}' | '\u{2212}' => error.hint("write an ordinary minus: -"),
         _ if character.is_ascii() => {
-            error.hint("delete it; names are of letters, digits and + - * / < > = ? ! _ % . & '")
+            error.hint("delete it; names are of letters, digits and + - * / < > = ? ! _ % . & $ '")
         }
         _ => error.hint("names are of ASCII letters; put other text into a string: \"...\""),
     }

@@ -100,8 +100,9 @@ pub enum LexError {
 /// The tokens. Their text is what their span covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Logos)]
 #[logos(error = LexError)]
-#[logos(subpattern first = r"[a-zA-Z+\-*/<>=?!_%.&]")]
-#[logos(subpattern rest = r"[a-zA-Z0-9+\-*/<>=?!_%.&']")]
+#[logos(subpattern first = r"[a-zA-Z+\-*/<>=?!_%.&$]")]
+#[logos(subpattern rest = r"[a-zA-Z0-9+\-*/<>=?!_%.&'$]")]
+#[logos(subpattern key = r"[a-zA-Z0-9+\-*<>=?!_%.&'$]")]
 #[logos(subpattern exponent = r"[eE][+\-]?[0-9]+")]
 pub enum Token {
     /// Whitespace, commas among it.
@@ -131,11 +132,12 @@ pub enum Token {
     /// `false`
     #[token("false")]
     False,
-    /// `-42`. What follows begins the next token, whatever it is: `1/2` is `1` and the symbol `/2`.
-    #[regex(r"-?[0-9]+")]
+    /// `-42`, `42N`, `0x2A`, and the numbers of Clojure that the reader refuses: `4.2M`, `1/2`. Anything else that follows begins
+    /// the next token: `1a` is `1` and the symbol `a`.
+    #[regex(r"-?[0-9]+", number)]
     Integer,
     /// `-1.5e3`
-    #[regex(r"-?[0-9]+(\.[0-9]+(?&exponent)?|(?&exponent))")]
+    #[regex(r"-?[0-9]+(\.[0-9]+(?&exponent)?|(?&exponent))", number)]
     Float,
     /// `##Inf`, `##-Inf`, `##NaN`, or any other name after `##`, which the reader refuses.
     #[regex(r"##(?&rest)*")]
@@ -149,15 +151,24 @@ pub enum Token {
     /// `\a`, `\newline`
     #[token("\\", character)]
     Character,
-    /// `:name`
-    #[regex(r":[a-zA-Z0-9+\-*<>=?!_]+")]
+    /// `:name`, `:space/name`
+    #[regex(r":(?&key)+(/(?&key)+)?")]
     Keyword,
     /// `name`; what begins with a minus and a digit is a number instead.
-    #[regex(r"[a-zA-Z+*/<>=?!_%.&](?&rest)*|-([a-zA-Z+\-*/<>=?!_%.&'](?&rest)*)?")]
+    #[regex(r"[a-zA-Z+*/<>=?!_%.&$](?&rest)*|-([a-zA-Z+\-*/<>=?!_%.&'$](?&rest)*)?")]
     Symbol,
     /// `'name`
     #[regex(r"'(?&first)(?&rest)*")]
     Quote,
+    /// `'` before what is no name
+    #[token("'")]
+    QuoteNext,
+    /// `#_`: the next form is left out.
+    #[token("#_")]
+    Discard,
+    /// `^`: the next form says something of the one behind it, and is left out.
+    #[token("^")]
+    Meta,
     /// `#'name`
     #[regex(r"#'(?&first)(?&rest)*")]
     Var,
@@ -175,11 +186,33 @@ pub fn tokens(text: &str) -> impl Iterator<Item = (Result<Token, LexError>, Span
 
 /// Can a program write this behind a prefix such as `data/`?
 pub fn is_name_part(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-*/<>=?!_%.&'".contains(c))
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-*/<>=?!_%.&'$".contains(c))
 }
 
 fn offset(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// Takes what else belongs to a number whose digits are taken.
+fn number(lexer: &mut Lexer<'_, Token>) {
+    let rest = lexer.remainder().as_bytes();
+    let digits = |from: usize, is: fn(&u8) -> bool| rest.iter().skip(from).take_while(|b| is(b)).count();
+    let more = match rest.first() {
+        Some(b'N' | b'M') => 1,
+        Some(b'x' | b'X') if matches!(lexer.slice(), "0" | "-0") => match digits(1, u8::is_ascii_hexdigit) {
+            0 => 0,
+            hex => 1 + hex + usize::from(rest.get(1 + hex) == Some(&b'N')),
+        },
+        Some(b'/') => match digits(1, u8::is_ascii_digit) {
+            0 => 0,
+            digits => 1 + digits,
+        },
+        _ => 0,
+    };
+    let ends = rest.get(more).is_none_or(|b| !b.is_ascii_alphanumeric() && !b"+-*/<>=?!_%.&'$".contains(b));
+    if ends {
+        lexer.bump(more);
+    }
 }
 
 fn comment(lexer: &mut Lexer<'_, Token>) {
@@ -215,6 +248,7 @@ fn character(lexer: &mut Lexer<'_, Token>) -> Result<(), LexError> {
     let rest = lexer.remainder();
     let length = match CHARACTER_NAMES.iter().find(|(name, _)| rest.starts_with(name)) {
         Some((name, _)) => name.len(),
+        None if super::literals::unicode(rest).is_some() => "uXXXX".len(),
         None => rest.chars().next().ok_or(LexError::EmptyCharacter)?.len_utf8(),
     };
     lexer.bump(length);
@@ -271,9 +305,12 @@ mod tests {
             ("1.5.2", &["Float 1.5", "Symbol .2"]),
             ("5.", &["Integer 5", "Symbol ."]),
             (".5", &["Symbol .5"]),
-            ("1/2", &["Integer 1", "Symbol /2"]),
-            ("0x1F", &["Integer 0", "Symbol x1F"]),
-            ("10N", &["Integer 10", "Symbol N"]),
+            ("1/2", &["Integer 1/2"]),
+            ("1/x 1/2a", &["Integer 1", "Symbol /x", "Integer 1", "Symbol /2a"]),
+            ("0x1F -0x1fN", &["Integer 0x1F", "Integer -0x1fN"]),
+            ("0x 1x1 0x1g", &["Integer 0", "Symbol x", "Integer 1", "Symbol x1", "Integer 0", "Symbol x1g"]),
+            ("10N 1.5M 1M", &["Integer 10N", "Float 1.5M", "Integer 1M"]),
+            ("10Na", &["Integer 10", "Symbol Na"]),
             ("1_000", &["Integer 1", "Symbol _000"]),
             ("1'a", &["Integer 1", "Quote 'a"]),
         ];
@@ -296,8 +333,23 @@ mod tests {
             ("a'b", &["Symbol a'b"]),
             ("'nil '-1 '*1 'a/b", &["Quote 'nil", "Quote '-1", "Quote '*1", "Quote 'a/b"]),
             ("#'x #'+'", &["Var #'x", "Var #'+'"]),
-            (":a/b", &["Keyword :a", "Symbol /b"]),
-            (":a.b", &["Keyword :a", "Symbol .b"]),
+            (":a/b :a/ :a/b/c", &["Keyword :a/b", "Keyword :a", "Symbol /", "Keyword :a/b", "Symbol /c"]),
+            (":a.b :a'", &["Keyword :a.b", "Keyword :a'"]),
+            (
+                "'(a) #_x ^:a $ $1",
+                &[
+                    "QuoteNext '",
+                    "Open(List) (",
+                    "Symbol a",
+                    "Close(Paren) )",
+                    "Discard #_",
+                    "Symbol x",
+                    "Meta ^",
+                    "Keyword :a",
+                    "Symbol $",
+                    "Symbol $1",
+                ],
+            ),
             (":a:b", &["Keyword :a", "Keyword :b"]),
             (":1 :->> :a?", &["Keyword :1", "Keyword :->>", "Keyword :a?"]),
             ("a#b", &["Symbol a", "Unexpected", "Symbol b"]),
@@ -325,7 +377,7 @@ mod tests {
             (r"\a\b", &[r"Character \a", r"Character \b"]),
             (r"\newline \newlines", &[r"Character \newline", r"Character \newline", "Symbol s"]),
             (r"\n \λ \( \\ \;", &[r"Character \n", r"Character \λ", r"Character \(", r"Character \\", r"Character \;"]),
-            (r"\u0041", &[r"Character \u", "Integer 0041"]),
+            (r"\u0041 \u00e", &[r"Character \u0041", r"Character \u", "Integer 00", "Symbol e"]),
             (r"\ x", &[r"Character \ ", "Symbol x"]),
             (r"\", &["EmptyCharacter"]),
         ];

@@ -11,11 +11,21 @@ pub(super) const DIGITS: usize = 100;
 
 /// The digits before the point or exponent of a number's text.
 pub(super) fn digits(text: &str) -> usize {
-    text.bytes().skip_while(|&byte| byte == b'-').take_while(u8::is_ascii_digit).count()
+    let text = text.trim_start_matches('-');
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hex) => hex.len(),
+        None => text.bytes().take_while(u8::is_ascii_digit).count(),
+    }
 }
 
 /// The value of an integer's text.
 pub(super) fn integer(text: &str) -> Option<FormKind> {
+    let text = text.strip_suffix('N').unwrap_or(text);
+    if let Some(digits) = text.trim_start_matches('-').strip_prefix(['0']).and_then(|t| t.strip_prefix(['x', 'X'])) {
+        let value = BigInt::parse_bytes(digits.as_bytes(), 16)?;
+        let value = if text.starts_with('-') { -value } else { value };
+        return Some(i64::try_from(&value).map_or(FormKind::Big(value), FormKind::Int));
+    }
     match text.parse() {
         Ok(small) => Some(FormKind::Int(small)),
         Err(_) => text.parse::<BigInt>().ok().map(FormKind::Big),
@@ -40,6 +50,11 @@ pub(super) fn symbolic(text: &str) -> Option<f64> {
 /// The value of a character literal's text, unless the character could not be seen there.
 pub(super) fn character(text: &str) -> Option<Box<str>> {
     let name = text.strip_prefix('\\')?;
+    if name.len() > 1
+        && let Some(c) = unicode(name)
+    {
+        return Some(String::from(c).into());
+    }
     if let Some((_, value)) = CHARACTER_NAMES.iter().find(|(known, _)| name == *known) {
         return Some(Box::from(*value));
     }
@@ -47,14 +62,50 @@ pub(super) fn character(text: &str) -> Option<Box<str>> {
     (!hidden).then(|| Box::from(name))
 }
 
+/// The character of a text that begins with `uXXXX`, four hexadecimal digits; none for half of a character of two units.
+pub(super) fn unicode(text: &str) -> Option<char> {
+    char::from_u32(unit(text)?)
+}
+
+fn unit(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix('u')?.get(..4)?;
+    let is_hex = digits.bytes().all(|b| b.is_ascii_hexdigit());
+    is_hex.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
+}
+
+/// The character that begins with `uXXXX`, or with two of them for its two units, and how long that is.
+fn unicode_pair(text: &str) -> Option<(char, usize)> {
+    const LENGTH: usize = "uXXXX".len();
+    if let Some(c) = unicode(text) {
+        return Some((c, LENGTH));
+    }
+    let second = text.get(LENGTH..)?.strip_prefix('\\')?;
+    let units = [unit(text)?, unit(second)?].map(|unit| u16::try_from(unit).unwrap_or_default());
+    Some((char::decode_utf16(units).next()?.ok()?, 2 * LENGTH + 1))
+}
+
 /// The value of what stands between the quotes of a string or regex. A backslash before a character that it does not
 /// change stays, so that `\d` needs no second one.
 pub(super) fn unescape(body: &str) -> Box<str> {
+    unescaped(body, false)
+}
+
+/// [`unescape`] for a string, in which `\uXXXX` is a character; a regex has it as it is.
+pub(super) fn unescape_string(body: &str) -> Box<str> {
+    unescaped(body, true)
+}
+
+fn unescaped(body: &str, is_string: bool) -> Box<str> {
     let mut rest = body;
     let mut value = String::with_capacity(body.len());
     while let Some(at) = rest.find('\\') {
         let (before, escape) = rest.split_at(at);
         value.push_str(before);
+        if is_string && let Some((c, length)) = unicode_pair(&escape[1..]) {
+            value.push(c);
+            rest = &escape[1 + length..];
+            continue;
+        }
         let decoded = match escape.as_bytes().get(1) {
             Some(b'\\') => Some('\\'),
             Some(b'"') => Some('"'),
@@ -83,6 +134,9 @@ mod tests {
         assert_eq!(integer("-9223372036854775808"), Some(FormKind::Int(i64::MIN)));
         assert_eq!(integer("9223372036854775808"), Some(FormKind::Big(BigInt::from(1_u64 << 63))));
         assert_eq!(integer(&format!("-{big}")), big.parse().ok().map(|n: BigInt| FormKind::Big(-n)));
+        assert_eq!(integer("10N"), Some(FormKind::Int(10)));
+        assert_eq!(integer("-0xfF"), Some(FormKind::Int(-255)));
+        assert_eq!(integer("0x8000000000000000"), Some(FormKind::Big(BigInt::from(1_u64 << 63))));
         assert_eq!((digits("-12"), digits("12.345"), digits("12e7"), digits(&big)), (2, 2, 2, 100));
     }
 
@@ -101,6 +155,7 @@ mod tests {
         assert_eq!(character("\\newline").as_deref(), Some("\n"));
         assert_eq!(character("\\n").as_deref(), Some("n"));
         assert_eq!(character("\\λ").as_deref(), Some("λ"));
+        assert_eq!((character("\\u0041").as_deref(), character("\\u").as_deref()), (Some("A"), Some("u")));
         assert_eq!(character("\\\n").as_deref(), Some("\n"));
         assert_eq!((character("\\\0"), character("\\\u{202e}")), (None, None));
     }
@@ -116,10 +171,23 @@ mod tests {
             (r"a\qb", r"a\qb"),
             (r"\d\λ\0", r"\d\λ\0"),
             (r"\u0041", r"\u0041"),
+            (r"\u00zz", r"\u00zz"),
             (r"\q\\\q", r"\q\\q"),
         ];
         for (body, expected) in cases {
             assert_eq!(&*unescape(body), expected, "{body}");
+        }
+        let strings = [
+            (r"\u0041b", "Ab"),
+            (r"\\u0041", r"\u0041"),
+            (r"\u00e", r"\u00e"),
+            (r"C:\users", r"C:\users"),
+            (r"\uD83D\uDE00!", "\u{1F600}!"),
+            (r"\uD83D", r"\uD83D"),
+            (r"\u", r"\u"),
+        ];
+        for (body, expected) in strings {
+            assert_eq!(&*unescape_string(body), expected, "{body}");
         }
     }
 }

@@ -99,6 +99,41 @@ struct Open {
     /// It stands in a map's key or in a set, so all that it contains is compared.
     compared: bool,
     in_short_fn: bool,
+    /// It is data: its names are symbols, its lists vectors.
+    quoted: bool,
+    marks: Marks,
+}
+
+/// What was said of the next form of a collection, or of the text.
+#[derive(Default)]
+struct Marks {
+    /// How many forms are left out.
+    left_out: usize,
+    /// It is data, when this many forms are left out before it.
+    quoted: Option<usize>,
+    /// The last mark.
+    last: Span,
+}
+
+impl Marks {
+    fn is_quoted(&self) -> bool {
+        self.quoted == Some(self.left_out)
+    }
+
+    /// Takes note of a form. Returns whether it is left out.
+    fn pass(&mut self) -> bool {
+        if self.is_quoted() {
+            self.quoted = None;
+        }
+        let left_out = self.left_out > 0;
+        self.left_out = self.left_out.saturating_sub(1);
+        left_out
+    }
+
+    /// The mark behind which no form stands.
+    fn open(&self) -> Option<Span> {
+        (self.left_out > 0 || self.quoted.is_some()).then_some(self.last)
+    }
 }
 
 impl Open {
@@ -141,6 +176,8 @@ struct Reader<'a> {
     forms: Vec<Form>,
     /// The collections around the place where the reader is, the innermost last.
     open: Vec<Open>,
+    /// The marks at the top level.
+    marks: Marks,
     // The next two are told only if nothing else is wrong with the text: an error of the delimiters is more likely
     // to be the cause of such a fault than its consequence.
     surplus: Option<Surplus>,
@@ -157,6 +194,7 @@ impl<'a> Reader<'a> {
             shapes: Shapes::default(),
             forms: Vec::with_capacity(16),
             open: Vec::with_capacity(8),
+            marks: Marks::default(),
             surplus: None,
             duplicate: None,
         }
@@ -184,6 +222,9 @@ impl<'a> Reader<'a> {
         if let Some(open) = self.open.last() {
             let missing: String = self.open.iter().rev().map(|open| open.delimiter.closer().character()).collect();
             return Err(self.ended(diagnostics::unclosed(open.delimiter, open.span, &missing)));
+        }
+        if let Some(mark) = self.marks.open() {
+            return Err(self.ended(diagnostics::mark_of_nothing(self.text, mark)));
         }
         match self.pending() {
             Some(error) => Err(error.into()),
@@ -218,17 +259,28 @@ impl<'a> Reader<'a> {
             Token::Space | Token::Comment => return Ok(()),
             Token::Open(delimiter) => return self.open(delimiter, span),
             Token::Close(closer) => return self.close(closer, span),
+            Token::Discard | Token::Meta => {
+                let marks = self.marks();
+                (marks.left_out, marks.last) = (marks.left_out + 1, span);
+                return Ok(());
+            }
+            Token::QuoteNext => {
+                let marks = self.marks();
+                (marks.quoted, marks.last) = (Some(marks.left_out), span);
+                return Ok(());
+            }
             Token::Nil => FormKind::Nil,
             Token::True => FormKind::Bool(true),
             Token::False => FormKind::Bool(false),
             Token::Integer | Token::Float | Token::Symbolic => self.number(token, span)?,
-            Token::String => FormKind::Str(literals::unescape(self.slice(span, 1, 1))),
+            Token::String => FormKind::Str(literals::unescape_string(self.slice(span, 1, 1))),
             Token::Regex => FormKind::Regex(literals::unescape(self.slice(span, 2, 1))),
             Token::Character => match literals::character(self.slice(span, 0, 0)) {
                 Some(text) => FormKind::Str(text),
                 None => return Err(diagnostics::hidden_character(self.text, span)),
             },
             Token::Keyword => FormKind::Keyword(self.name(span, 1)?),
+            Token::Symbol if self.is_quoted() => FormKind::Quote(self.name(span, 0)?),
             Token::Symbol => FormKind::Symbol(self.name(span, 0)?),
             Token::Quote => FormKind::Quote(self.name(span, 1)?),
             Token::Var => FormKind::Var(self.name(span, 2)?),
@@ -245,8 +297,20 @@ impl<'a> Reader<'a> {
         }
         let compared = self.compares_next();
         let in_short_fn = delimiter == Delimiter::ShortFn || self.open.last().is_some_and(|outer| outer.in_short_fn);
-        self.open.push(Open { delimiter, span, base: self.forms.len(), shapes: Vec::new(), compared, in_short_fn });
+        let quoted = delimiter != Delimiter::ShortFn && self.is_quoted();
+        let (base, shapes, marks) = (self.forms.len(), Vec::new(), Marks::default());
+        self.open.push(Open { delimiter, span, base, shapes, compared, in_short_fn, quoted, marks });
         Ok(())
+    }
+
+    /// The marks of the next form.
+    fn marks(&mut self) -> &mut Marks {
+        self.open.last_mut().map_or(&mut self.marks, |open| &mut open.marks)
+    }
+
+    /// Is the next form data?
+    fn is_quoted(&self) -> bool {
+        self.open.last().map_or(self.marks.is_quoted(), |open| open.quoted || open.marks.is_quoted())
     }
 
     fn close(&mut self, closer: Closer, span: Span) -> Result<(), Error> {
@@ -259,6 +323,9 @@ impl<'a> Reader<'a> {
             let fits = self.open.iter().any(|outer| outer.delimiter.closer() == closer);
             return Err(diagnostics::mismatched(self.text, (delimiter, open.span), (closer, span), fits));
         }
+        if let Some(mark) = open.marks.open() {
+            return Err(diagnostics::mark_of_nothing(self.text, mark));
+        }
         let forms = self.forms.split_off(open.base);
         if delimiter == Delimiter::Map && !forms.len().is_multiple_of(2) {
             let last = forms.last().map_or(open.span, |form| form.span);
@@ -270,6 +337,7 @@ impl<'a> Reader<'a> {
         }
         let shape = open.compared.then(|| self.shapes.collection(delimiter, open.shapes));
         let kind = match delimiter {
+            Delimiter::List if open.quoted => FormKind::Vector(forms),
             Delimiter::List => FormKind::List(forms),
             Delimiter::Vector => FormKind::Vector(forms),
             Delimiter::Map => FormKind::Map(forms),
@@ -281,6 +349,9 @@ impl<'a> Reader<'a> {
     }
 
     fn push(&mut self, form: Form, shape: Option<Shape>) {
+        if self.marks().pass() {
+            return;
+        }
         self.forms.push(form);
         if let Some(open) = self.open.last_mut() {
             open.shapes.extend(shape);
@@ -308,6 +379,12 @@ impl<'a> Reader<'a> {
         if token == Token::Symbolic {
             let value = literals::symbolic(text).map(FormKind::Float);
             return value.ok_or_else(|| diagnostics::unknown_symbolic(text, span));
+        }
+        if text.contains('/') {
+            return Err(diagnostics::ratio(text, span));
+        }
+        if let Some(number) = text.strip_suffix('M') {
+            return Err(diagnostics::exact_decimal(number, span));
         }
         let digits = literals::digits(text);
         if digits > literals::DIGITS {

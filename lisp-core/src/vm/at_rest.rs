@@ -40,6 +40,11 @@ impl AtRest<'_, '_> {
         Position { frames: self.0.frames.len(), at, called }
     }
 
+    /// Is there a handler for an error at the place where the run stands?
+    pub(super) fn is_handled(&self) -> bool {
+        self.0.is_handled()
+    }
+
     /// Does a call wait for the driver?
     pub(super) fn has_pending(&self) -> bool {
         self.0.pending.is_some()

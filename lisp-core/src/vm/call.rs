@@ -102,10 +102,9 @@ impl<'h> State<'h> {
         closure: Option<&'h Closure<'h>>,
         call: Call,
     ) -> Res<Control<'h>> {
-        let (base, argc, arity) = (call.args().start, call.argc(), proto.arity as usize);
-        if argc != arity && !(proto.variadic && argc > arity) {
-            return Err(wrong_arity(proto, argc));
-        }
+        let (base, argc) = (call.args().start, call.argc());
+        let proto = if takes(proto, argc) { proto } else { other_arity(unit, proto, argc)? };
+        let arity = proto.arity as usize;
         self.ensure(h, base + (proto.code.registers()).max(argc + 1))?;
         self.reserve_frame(h)?;
         if proto.variadic {
@@ -116,6 +115,18 @@ impl<'h> State<'h> {
         self.frames.push(Frame { code, base: slot(base)?, dst: call.dst });
         Ok(Control::Frame)
     }
+}
+
+fn takes(proto: &Proto, argc: usize) -> bool {
+    argc == proto.arity as usize || proto.variadic && argc > proto.arity as usize
+}
+
+/// The function that takes this many arguments, of those that are one function with the first: of a fixed number, or with a rest.
+#[cold]
+fn other_arity<'h>(unit: &'h Unit, first: &'h Proto, argc: usize) -> Res<&'h Proto> {
+    let others = || first.others.iter().filter_map(|&number| unit.code.protos.get(number as usize));
+    let fixed = others().find(|proto| proto.arity as usize == argc && !proto.variadic);
+    fixed.or_else(|| others().find(|proto| takes(proto, argc))).ok_or_else(|| wrong_arity(unit, first, argc))
 }
 
 /// Data called as a function: a keyword, a map and a set look something up.
@@ -159,8 +170,18 @@ fn not_callable(data: Value<'_>, argc: usize) -> Fault {
 }
 
 #[cold]
-fn wrong_arity(proto: &Proto, argc: usize) -> Fault {
+fn wrong_arity(unit: &Unit, proto: &Proto, argc: usize) -> Fault {
     let name = proto.name.as_deref().unwrap_or("fn");
+    if !proto.others.is_empty() {
+        const SHOWN: usize = 8;
+        let others = proto.others.iter().filter_map(|&number| unit.code.protos.get(number as usize));
+        let mut all: Vec<&Proto> = std::iter::once(proto).chain(others).collect();
+        all.sort_by_key(|proto| (proto.arity, proto.variadic));
+        let ways: Vec<String> = all.iter().take(SHOWN).map(|proto| format!("[{}]", proto.params)).collect();
+        let more = if all.len() > SHOWN { " ..." } else { "" };
+        let message = format!("{name} takes the arguments {}{more}, got {argc}", ways.join(" or "));
+        return Error::new(Reason::ArityMismatch, message).into();
+    }
     let more = if proto.variadic { "at least " } else { "" };
     Error::new(
         Reason::ArityMismatch,

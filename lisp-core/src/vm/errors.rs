@@ -61,13 +61,18 @@ pub(super) fn budget_error(worker: bool, baseline: usize, budget: usize, what: S
 }
 
 impl<'h> State<'h> {
-    pub(super) fn place_error(&self, mut error: Error) -> Error {
+    pub(super) fn place_error(&self, error: Error) -> Error {
+        self.place_among(0, error)
+    }
+
+    /// Gives an error the place and the reason that it has by the frames from number `first` on.
+    pub(super) fn place_among(&self, first: usize, mut error: Error) -> Error {
         use Reason::{ArithmeticError, DestructureError, NotCallable, RuntimeError, UnboundVar};
-        let native = self.frames.iter().rposition(|f| match f.code {
+        let native = self.frames[first..].iter().rposition(|f| match f.code {
             Code::Native { native, .. } => native.names_faults,
             Code::Lisp { unit, .. } => unit.prelude,
         });
-        if let Some(at) = native {
+        if let Some(at) = native.map(|at| first + at) {
             // The reference names a fault inside a function that map, reduce or update calls by the caller.
             let in_closure = self.frames[at + 1..].iter().any(|f| matches!(f.code, Code::Lisp { .. }));
             error.reason = match error.reason {
@@ -87,26 +92,36 @@ impl<'h> State<'h> {
                 other => other,
             };
         }
-        self.trace(&mut error);
+        self.trace(first, &mut error);
         error
+    }
+
+    /// The place in its code at which a frame stands. The instruction of the frame on top has not been done; that of a frame
+    /// which has called another has, and so has one that waits for a tool.
+    pub(super) fn place(&self, frame: usize) -> u32 {
+        let done = frame + 1 != self.frames.len() || self.pending.is_some();
+        match self.frames[frame].code {
+            Code::Lisp { pc, .. } => pc.saturating_sub(u32::from(done)),
+            Code::Native { .. } => 0,
+        }
     }
 
     /// Gives the error its place, and the calls on the way to it. An error of a worker has a place: the call of the worker
     /// is on the way.
-    fn trace(&self, error: &mut Error) {
-        let top = self.frames.len().saturating_sub(1);
-        // The instruction of the frame on top has not been done; that of a frame which has called another has, and so has
-        // one that waits for a tool.
-        let done = |i: usize| i != top || self.pending.is_some();
+    fn trace(&self, first: usize, error: &mut Error) {
         let place = |(i, frame): (usize, &Frame<'h>)| match frame.code {
-            Code::Lisp { unit, proto, pc, .. } if !unit.prelude => {
-                let at = if done(i) { (pc as usize).saturating_sub(1) } else { pc as usize };
-                Some((proto.spans.get(at).copied()?, unit.number, &proto.name))
+            Code::Lisp { unit, proto, .. } if !unit.prelude => {
+                Some((proto.spans.get(self.place(i) as usize).copied()?, unit.number, &proto.name))
             }
             _ => None,
         };
-        let mut places = self.frames.iter().enumerate().rev().filter_map(place);
+        let frames = || self.frames.iter().enumerate().skip(first);
+        let mut places = frames().rev().filter_map(place);
         let mut function = None;
+        if self.caught.as_deref().is_some_and(|c| c.at_home && error.trace.is_some() && error.span == c.error.span) {
+            // Thrown again: where that stands is no call on the way.
+            places.next();
+        }
         if error.span.is_none() {
             let Some((span, program, name)) = places.next() else { return };
             function.clone_from(name);
@@ -122,11 +137,19 @@ impl<'h> State<'h> {
                 continue;
             }
             // There are more: the last to be shown is the outermost, the first that was made.
-            let Some((span, program, _)) = self.frames.iter().enumerate().find_map(place) else { break };
+            let Some((span, program, _)) = frames().find_map(place) else { break };
             trace.calls[Trace::CALLS - 1] = CallSite { function: None, span, program };
             break;
         }
     }
+}
+
+/// The error of a worker that would end the program.
+#[cold]
+pub(super) fn not_in_a_worker(name: &str) -> Fault {
+    Error::new(Reason::RuntimeError, format!("{name} cannot stand inside pmap or pcalls"))
+        .hint("answer a value, and return after the parallel call")
+        .into()
 }
 
 /// Does the reason say that a limit of the whole run was reached? A worker's caller must not give it another name.

@@ -1,8 +1,9 @@
 //! The dispatch loop. An instruction that fails has changed nothing: it can be run again.
 
+use super::errors::not_in_a_worker;
 use super::machine::Ending;
-use crate::builtins::{Imp, args, maps, numbers};
-use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Instr};
+use crate::builtins::{Imp, args, exceptions, maps, numbers};
+use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Instr, Rare};
 use crate::context::Ctx;
 use crate::cost::{self, INSTRUCTION};
 use crate::error::{Error, Reason};
@@ -312,12 +313,15 @@ impl<'h> State<'h> {
                     Instr::StopReturn { src } => {
                         sync_fuel!();
                         let (value, next) = (*w.get(src), w.pc(&proto.code));
-                        return self.stop(h, Ending::Return, value, next);
+                        return self.stop(h, value, next);
                     }
                     Instr::StopFail { src } => {
                         sync_fuel!();
                         let (value, next) = (*w.get(src), w.pc(&proto.code));
-                        return self.stop(h, Ending::Fail, value, next);
+                        match self.raising(h, next, |state| state.fail(h, value))? {
+                            Some(exit) => return Ok(exit),
+                            None => continue 'frame,
+                        }
                     }
                     Instr::Closure { dst, proto: inner, base: row } => {
                         let inner = &unit.code.protos[inner as usize];
@@ -384,9 +388,9 @@ impl<'h> State<'h> {
                         }
                     }
                     Instr::SeqArg { dst, src } => {
-                        let value = *w.get(src);
+                        let mut value = *w.get(src);
                         if !matches!(value, Value::Vector(_) | Value::Nil) {
-                            fallible!(Err(destructure("a vector or nil", value)));
+                            value = fallible!(taken_apart(h, value));
                         }
                         w.set(dst, value);
                     }
@@ -423,6 +427,14 @@ impl<'h> State<'h> {
                     Instr::IsCase { dst, src, k } => {
                         let same = fallible!(h.equal(*w.get(src), constants[k as usize]));
                         w.set(dst, Value::Bool(same));
+                    }
+                    Instr::Rare { op, dst, src, n } => {
+                        sync_fuel!();
+                        let next = w.pc(&proto.code);
+                        match self.raising(h, next, |state| state.rare(h, op, [dst, src, n], next))? {
+                            Some(exit) => return Ok(exit),
+                            None => continue 'frame,
+                        }
                     }
                 }
             }
@@ -571,19 +583,49 @@ impl<'h> State<'h> {
     /// Ends the program with a value, at the instruction before `next`. A worker has to return one: it cannot end the
     /// program.
     #[cold]
-    fn stop(&mut self, h: &'h Ctx, ending: Ending, value: Value<'h>, next: usize) -> Res<Exit> {
+    fn stop(&mut self, h: &'h Ctx, value: Value<'h>, next: usize) -> Res<Exit> {
         h.meter.set_restart();
         // The fuel may have run out before it: then this is the place.
         self.save_pc(next - 1);
         if self.worker {
-            let name = if let Ending::Return = ending { "return" } else { "fail" };
-            let error = Error::new(Reason::RuntimeError, format!("{name} cannot stand inside pmap or pcalls"))
-                .hint("answer a value, and return after the parallel call");
-            return Err(self.stopped(h, error.into(), next));
+            return Err(self.stopped(h, not_in_a_worker("return"), next));
         }
         self.check_result(value).map_err(|fault| self.stopped(h, fault, next))?;
         self.result = value;
-        Ok(Exit::Done(ending))
+        Ok(Exit::Done(Ending::Return))
+    }
+
+    /// Does the work of the instruction before `next`, which may lead to a handler, or end the program there.
+    #[cold]
+    fn raising(
+        &mut self,
+        h: &'h Ctx,
+        next: usize,
+        work: impl FnOnce(&mut Self) -> Res<Option<Exit>>,
+    ) -> Res<Option<Exit>> {
+        h.meter.set_restart();
+        self.save_pc(next - 1);
+        work(self).map_err(|fault| self.stopped(h, fault, next))
+    }
+
+    /// An instruction that programs seldom come to, the one before `next`.
+    fn rare(&mut self, h: &'h Ctx, op: Rare, [dst, src, n]: [u16; 3], next: usize) -> Res<Option<Exit>> {
+        let Some(&Frame { code: Code::Lisp { unit, closure, .. }, base, .. }) = self.frames.last() else {
+            return Ok(None);
+        };
+        let [dst, src] = [dst, src].map(|register| base as usize + register as usize);
+        match op {
+            Rare::Throw => return self.throw(h, self.stack[src], false),
+            Rare::Rethrow if self.stack[src].is_nil() => {}
+            Rare::Rethrow => return self.throw(h, self.stack[src], true),
+            Rare::IsCaught => self.stack[dst] = Value::Bool(exceptions::is_caught(h, n, self.stack[src])?),
+            Rare::Sibling => {
+                let captured = closure.map_or(&[][..], |c| c.captures()).iter().copied();
+                self.stack[dst] = h.closure(unit.id, &unit.code.protos[n as usize], captured)?;
+            }
+        }
+        self.save_pc(next);
+        Ok(None)
     }
 
     /// Notes where the run stands after a fault: at the instruction before `next`, with the fuel that it was charged
@@ -688,6 +730,15 @@ fn record<'h>(h: &'h Ctx, model: &'h Map<'h>, values: &[Value<'h>]) -> Res<Value
     match model.shape() {
         Some((keys, _)) => h.map_of_shape(keys, values).map(Value::Map),
         None => Ok(Value::Nil),
+    }
+}
+
+/// What a vector pattern takes apart that is neither a vector nor nil: the characters of a string.
+#[cold]
+fn taken_apart<'h>(h: &'h Ctx, value: Value<'h>) -> Res<Value<'h>> {
+    match value {
+        Value::Str(_) => h.vector(args::seq(h, "a pattern", value)?),
+        other => Err(destructure("a vector, a string or nil", other)),
     }
 }
 

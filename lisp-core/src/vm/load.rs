@@ -57,6 +57,7 @@ impl Machine {
             state.saved_globals.clone_from(&state.globals);
             state.frames.clear();
             state.pending = None;
+            state.caught = None;
             match keep.get::<Unit>(unit) {
                 Some(unit) => {
                     state.units.add(unit);

@@ -12,6 +12,7 @@ mod machine;
 mod output;
 mod parallel;
 mod prelude;
+mod raise;
 mod reply;
 mod resume;
 mod settings;

@@ -240,9 +240,9 @@ impl Machine {
         ends.into_iter().for_each(|end| prints.absorb(end.prints));
     }
 
-    /// Ends the run with the error of a worker. It gets the reason of the parallel call, unless it is the error of a limit or
-    /// is to stay `as_it_is`.
-    pub fn fail_parallel(&mut self, mut error: Error, as_it_is: bool) {
+    /// Answers the parallel call with the error of a worker. It gets the reason of the call, unless it is the error of a limit or
+    /// is to stay `as_it_is`. Returns whether the program catches it and goes on; the run has ended otherwise.
+    pub fn fail_parallel(&mut self, mut error: Error, as_it_is: bool) -> bool {
         let reason = self.store.enter(|_, state, _| state.parallel().map(|(_, parallel)| parallel.reason));
         if let Some(reason) = reason
             && !is_limit(error.reason)
@@ -255,7 +255,6 @@ impl Machine {
             }
             error.reason = reason;
         }
-        let error = self.place_error(error);
-        self.end(Ending::Error(Box::new(error)));
+        self.raise(error)
     }
 }

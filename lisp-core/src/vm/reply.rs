@@ -39,6 +39,14 @@ impl Machine {
             }
             Err(fault) => {
                 let error = match fault {
+                    Fault::Error(error) if error.is_catchable() => {
+                        let message = error.message.clone();
+                        return match (self.raise(*error), &self.status) {
+                            (true, _) => Ok(()),
+                            (false, Status::Ended(Ending::Error(error))) => Err((**error).clone()),
+                            (false, _) => Err(Error::new(Reason::HostFault, message)),
+                        };
+                    }
                     Fault::Pause(spent) if spent <= self.fuel_ceiling() => {
                         self.place_error(Error::new(Reason::Timeout, "the run was ended while a reply was brought in"))
                     }
@@ -75,7 +83,11 @@ impl Machine {
 
     /// Does work of the host for the program, between two instructions: its fuel and memory are charged to the run. When there
     /// is too little memory the heap is compacted and the work done again. Without an interrupt it may spend `unwatched`.
-    fn metered<T>(&mut self, unwatched: u64, work: impl for<'h> Fn(&'h Ctx, &mut State<'h>) -> Res<T>) -> Res<T> {
+    pub(super) fn metered<T>(
+        &mut self,
+        unwatched: u64,
+        work: impl for<'h> Fn(&'h Ctx, &mut State<'h>) -> Res<T>,
+    ) -> Res<T> {
         let ceiling = self.fuel_ceiling();
         let before = self.store.heap().spent();
         let most = if self.store.heap().meter.is_watched() { 0 } else { unwatched };
@@ -125,10 +137,10 @@ impl Machine {
         })
     }
 
-    /// Ends the run with the error of the call that the machine waits for.
-    pub fn reply_error(&mut self, error: Error) {
-        let error = self.place_error(error);
-        self.end(Ending::Error(Box::new(error)));
+    /// Answers the call that the machine waits for with an error. Returns whether the program catches it and goes on; the run
+    /// has ended otherwise.
+    pub fn reply_error(&mut self, error: Error) -> bool {
+        self.raise(error)
     }
 }
 

@@ -41,7 +41,7 @@ impl Machine {
             {
                 break Err(Fault::Collect(bytes));
             }
-            match self.store.enter(|h, state, _| state.run(h)) {
+            match self.store.enter(|h, state, _| state.run_and_catch(h)) {
                 Err(Fault::Collect(bytes)) if self.may_compact() => self.compacting_for = Some(bytes),
                 out => break out,
             }

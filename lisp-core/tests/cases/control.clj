@@ -90,4 +90,4 @@
 ;! invalid_form
 
 ()
-;! invalid_form
+;=> []

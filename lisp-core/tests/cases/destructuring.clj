@@ -75,7 +75,7 @@
 ;! destructure_error
 
 (let [{:keys [a] :or {a (+ 1 1)}} {}] a)
-;! invalid_form
+;=> 2
 
 (let [[a & b c] [1 2 3]] a)
 ;! invalid_form

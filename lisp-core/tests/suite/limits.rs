@@ -137,6 +137,9 @@ fn the_place_where_the_fuel_ran_out_is_the_same_in_every_rhythm() {
         "(def f (fn [x] [x x])) (let [x [1 2]] [x (fail x)])",
         r##"(def f (fn [x] [x x])) [#"(a+)+" (return 0)]"##,
         "(def a [1 2]) (def b [a a]) [a b]",
+        "(try (+ 1 (count (map inc [1 nil]))) (catch ArithmeticException e [(:message e) (:reason e)]))",
+        "(try (try (fail [1]) (finally (str [2] 3))) (catch Exception e (ex-data e)))",
+        "(defn f [n] (if (= n 0) (throw {:n n}) (inc (f (dec n))))) [(try (f 3) (catch Exception e (ex-data e)))]",
     ] {
         let case = Case::new("", source);
         let all = with_fuel(&case, u64::MAX).fuel;

@@ -3,6 +3,7 @@
 
 mod calls;
 mod cases;
+mod caught;
 mod charges;
 mod common;
 mod corpus;

@@ -111,6 +111,10 @@ fn token() -> impl Strategy<Value = String> {
         ":let",
         ":else",
         "'x",
+        "'(x [1])",
+        "#_1",
+        ":>>",
+        "e",
         "#'x",
         "data/x",
         "*1",
@@ -134,6 +138,11 @@ fn soup() -> impl Strategy<Value = String> {
             1 => items().prop_map(|items| format!("#({})", items.join(" "))),
             1 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("(fn [x & y] {a} {b})")),
             1 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("(let [x {a} y {b}] [x y])")),
+            1 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("(try {a} (catch Exception e {b}))")),
+            1 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("(try {a} (finally {b}))")),
+            1 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("(fn ([x] {a}) ([x & y] {b}))")),
+            1 => (inner.clone(), inner.clone())
+                .prop_map(|(a, b)| format!("(letfn [(x [] {a}) (y [e] (x))] {b})")),
         ]
     })
 }

@@ -445,9 +445,14 @@ impl MachineDriver {
             Reply::Echo => self.reply_echo(&tool),
             Reply::Error(error) => {
                 let error = self.tool_failed(&tool, &error);
+                if self.machine.reply_error(error) {
+                    // The program goes on, whatever the tool's closure did.
+                    self.cause = None;
+                }
+            }
+            Reply::Refused(error) => {
                 self.machine.reply_error(error);
             }
-            Reply::Refused(error) => self.machine.reply_error(error),
             Reply::Late | Reply::NotMade { .. } => {
                 self.machine.stop(Error::new(Reason::Timeout, "a tool did not return in time"));
             }

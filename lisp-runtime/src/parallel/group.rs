@@ -244,12 +244,12 @@ impl Group {
                 // The results of the calls behind the failed one are not charged: in sequence they would not
                 // have begun. What they printed is kept.
                 let rest = joined.split_off((index + 1 - first).min(joined.len()));
-                if driver.machine.join(joined).is_ok() {
+                let caught = driver.machine.join(joined).is_ok() && {
                     driver.machine.keep_prints(rest);
-                    driver.machine.fail_parallel(error, cause == Some(Cause::ToolPanic));
-                }
-                // The machine that called is whole; what ended its workers ends it.
-                driver.cause = cause.filter(|&cause| cause != Cause::Bug);
+                    driver.machine.fail_parallel(error, cause == Some(Cause::ToolPanic))
+                };
+                // The machine that called is whole; what ended its workers ends it, unless the program catches that.
+                driver.cause = cause.filter(|&cause| cause != Cause::Bug && !caught);
                 true
             }
             None if !begun => {

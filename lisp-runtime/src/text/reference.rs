@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(describe_name("clojure.string/join"), describe_name("join"));
         assert!(describe_name("if").is_ok_and(|text| text.contains("(if nil 1) ; => nil")));
         assert_eq!(describe_name("fliter"), Err(Some("did you mean filter?".to_owned())));
-        assert!(describe_name("try").is_err_and(|hint| hint.is_some_and(|h| h.contains("errors end the run"))));
+        assert!(describe_name("atom").is_err_and(|hint| hint.is_some_and(|h| h.contains("reduce"))));
         assert_eq!(describe_name("zzzzzzzz"), Err(None));
     }
 

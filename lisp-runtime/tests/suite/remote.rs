@@ -134,6 +134,13 @@ fn the_answer_is_the_same() {
         r#"{"program": "(pmap (fn [i] (pmap (fn [j] (println i j) (tool/echo {:i [i j]}) (inc j)) [1 2])) [1])"}"#,
         r#"{"program": "(pmap (fn [i] (tool/price {:n i})) (range 6))", "limits": {"parallel_window": 1}}"#,
         r#"{"program": "(pcalls #(tool/broken {}) #(do (println 1) 2))", "limits": {"parallel_window": 1}}"#,
+        r#"{"program": "(map (fn [n] (try (tool/price {:n n}) (catch Exception e [(:reason e) (:tool e)]) (finally (println n)))) [1 \"a\" 2])"}"#,
+        r#"{"program": "[(try (tool/broken {}) (catch Exception e e)) (try (fail {:a 1}) (catch Exception e (ex-data e)))]"}"#,
+        r#"{"program": "(try (pmap (fn [i] (println i) (tool/broken {})) [1]) (catch Exception e [(:reason e) (ex-message e)]))"}"#,
+        r#"{"program": "(pmap (fn [i] (try (tool/broken {:i i}) (catch Exception e (:message e)))) (range 3))"}"#,
+        r#"{"program": "(doseq [i (range 9)] (try (tool/echo {:i i}) (catch Exception e 1) (finally (println i))))"}"#,
+        r#"{"program": "(throw (ex-info \"no stock\" {:id 7}))"}"#,
+        r#"{"program": "(try (tool/own {}) (catch Exception e (ex-message e)))", "tools": {"own": {"error": "own fault"}}}"#,
         r#"{"program": "(tool/own {:a 1})", "tools": {"own": {"returns": {"b": [1, null]}}}}"#,
     ];
     for json in requests {

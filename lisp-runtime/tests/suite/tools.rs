@@ -405,3 +405,52 @@ fn many_calls_leave_no_garbage_behind() {
     assert_eq!(outcome.value::<i64>(), Ok(12_350));
     assert!(outcome.usage.compactions > 500, "{:?}", outcome.usage);
 }
+
+#[test]
+fn errors_of_tools_can_be_caught() {
+    let engine = engine([
+        Tool::new("broken", |_| Err::<(), _>(ToolError::new("it is broken"))),
+        Tool::new("panics", |_| -> Result<i64, ToolError> { panic!("a bug of the host's") }),
+        Tool::new("number", |_| Ok("no number")).signature("(n :int) -> :int"),
+        Tool::echo("echo"),
+    ]);
+    let caught = |call: &str| format!("(try {call} (catch Exception e [(:reason e) (:tool e)]))");
+    for (program, text) in [
+        (caught("(tool/broken {})"), "[:tool_error \"broken\"]"),
+        (caught("(tool/panics {})"), "[:tool_error \"panics\"]"),
+        (caught("(tool/number {:n 1})"), "[:tool_error \"number\"]"),
+        (caught("(tool/number {:n :a})"), "[:invalid_tool_args \"number\"]"),
+        (caught("(pmap tool/broken [{}])"), "[:pmap_error nil]"),
+        (caught("(pmap (fn [_] (tool/panics {})) [1])"), "[:runtime_error nil]"),
+        (format!("(pmap (fn [i] {} i) [1 2])", caught("(tool/panics {})")), "[1 2]"),
+        (format!("[{} (tool/echo {{:a 1}})]", caught("(tool/broken {})")), "[[:tool_error \"broken\"] {\"a\" 1}]"),
+    ] {
+        let outcome = engine.eval(&program, Input::new());
+        assert_eq!(outcome.text(), Some(text), "{program}: {:?}", outcome.problem());
+        // A tool that gives what does not fit its signature has done its work.
+        let wanted = if program.contains("{:n 1}") { CallStatus::Ok } else { CallStatus::Error };
+        assert_eq!(outcome.ledger.first().map(|call| call.status), Some(wanted), "{program}");
+    }
+    for program in [caught("(tool/missing {})"), caught("(loop [] (recur))")] {
+        let outcome = engine.eval(&program, Input::new());
+        assert!(!reason(&outcome).expect("an error").is_catchable(), "{program}");
+    }
+}
+
+/// What ends a run from outside goes through every `catch`, in workers too, and no `finally` is done.
+#[test]
+fn the_deadline_and_a_cancellation_are_not_caught() {
+    let limits = Limits::default().with_timeout_ms(100).with_fuel(0);
+    let engine =
+        Engine::builder().limits(limits).grant(sleeper("sleep", Duration::from_secs(5))).build().expect("an engine");
+    for body in ["(tool/sleep {})", "(pmap tool/sleep [{}])", "(reduce + (map count (map range (range 100000))))"] {
+        let program = format!("(try {body} (catch Throwable e 1) (finally (println 2)))");
+        let outcome = engine.eval(&program, Input::new());
+        assert!(matches!(reason(&outcome), Some(Reason::Timeout | Reason::MemoryExceeded)), "{program}");
+        assert!(outcome.prints.is_empty(), "{program}");
+    }
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let outcome = engine.eval("(try (tool/sleep {}) (catch Throwable e 1))", Input::new().cancel_with(&cancel));
+    assert_eq!(reason(&outcome), Some(Reason::Cancelled));
+}

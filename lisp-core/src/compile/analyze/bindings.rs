@@ -6,6 +6,9 @@ use crate::compile::core::{Bind, Constant, Kind, Node, Prim, Var};
 use crate::error::{Error, Reason, Span};
 use crate::syntax::{Form, FormKind, NameId};
 
+/// A name and where it stands.
+type Named = (NameId, Span);
+
 impl Analyzer<'_> {
     pub(super) fn let_form(&mut self, args: &[Form], span: Span, tail: bool) -> Res<Node> {
         let Some((bindings, body)) = args.split_first() else {
@@ -78,6 +81,7 @@ impl Analyzer<'_> {
     }
 
     fn vector_pattern(&mut self, items: &[Form], span: Span, init: Node, out: &mut Vec<Bind>) -> Res<()> {
+        let (items, whole_name) = self.split_as(items)?;
         let ampersand = items.iter().position(|f| matches!(f.kind, FormKind::Symbol(n) if self.text(n) == "&"));
         let (leading, rest) = match ampersand {
             None => (items, None),
@@ -90,6 +94,15 @@ impl Analyzer<'_> {
         let Ok(count) = u16::try_from(leading.len()) else {
             return Err(invalid(span, "the pattern has more than 65,535 elements"));
         };
+        let init = match whole_name {
+            Some((name, at)) => {
+                let var = self.fresh();
+                out.push(Bind { var: Some(var), init });
+                self.scope.push(name, var);
+                Node::local(var, at)
+            }
+            None => init,
+        };
         let whole = self.fresh();
         out.push(Bind { var: Some(whole), init: prim(Prim::SeqArg, vec![init], span) });
         for (i, item) in (0..count).zip(leading) {
@@ -97,14 +110,32 @@ impl Analyzer<'_> {
             self.pattern(item, element, out)?;
         }
         if let Some(rest) = rest {
-            let tail = prim(Prim::Rest(count), vec![Node::local(whole, rest.span)], rest.span);
+            let mut tail = prim(Prim::Rest(count), vec![Node::local(whole, rest.span)], rest.span);
+            if matches!(rest.kind, FormKind::Map(_)) {
+                tail = prim(Prim::KeywordArgs, vec![tail], rest.span);
+            }
             self.pattern(rest, tail, out)?;
         }
         Ok(())
     }
 
+    /// The parts of a vector pattern, and the name for the whole that may stand at its end.
+    fn split_as<'f>(&self, items: &'f [Form]) -> Res<(&'f [Form], Option<Named>)> {
+        let is_as = |form: &Form| matches!(form.kind, FormKind::Keyword(name) if self.text(name) == "as");
+        let Some(at) = items.iter().position(is_as) else { return Ok((items, None)) };
+        match &items[at + 1..] {
+            [Form { kind: FormKind::Symbol(name), span }] => {
+                self.check_name(*name, *span)?;
+                Ok((&items[..at], Some((*name, *span))))
+            }
+            _ => {
+                Err(invalid(items[at].span, ":as takes a name, at the end of the pattern").hint("write [a b :as all]"))
+            }
+        }
+    }
+
     fn map_pattern(&mut self, items: &[Form], span: Span, init: Node, out: &mut Vec<Bind>) -> Res<()> {
-        let (mut keys, mut strs, mut defaults, mut whole_name) = (None, None, None, None);
+        let (mut named, mut defaults, mut whole_name) = (Vec::new(), Table::default(), None);
         let mut renames = Vec::new();
         for pair in items.chunks_exact(2) {
             let special = match pair[0].kind {
@@ -112,54 +143,52 @@ impl Analyzer<'_> {
                 _ => "",
             };
             match special {
-                "keys" => keys = Some(self.key_names(&pair[1], ":keys")?),
-                "strs" => strs = Some(self.key_names(&pair[1], ":strs")?),
-                "or" => defaults = Some(self.defaults(&pair[1])?),
+                "keys" => {
+                    named.push((self.key_names(&pair[1], ":keys")?, Constant::Keyword as fn(Box<str>) -> Constant))
+                }
+                "strs" => named.push((self.key_names(&pair[1], ":strs")?, Constant::Str)),
+                "syms" => named.push((self.key_names(&pair[1], ":syms")?, Constant::Symbol)),
+                "or" => defaults = self.defaults(&pair[1])?,
                 "as" => whole_name = Some(&pair[1]),
                 _ => renames.push((&pair[0], &pair[1])),
             }
         }
-        let some = |list: &Option<Vec<NameId>>| list.as_ref().is_some_and(|l| !l.is_empty());
-        if !some(&keys) && !some(&strs) && renames.is_empty() && defaults.as_ref().is_none_or(Table::is_empty) {
-            return Err(Error::new(Reason::UnsupportedPattern, "a map pattern must name at least one key")
-                .at(span)
-                .hint("write {:keys [a b]}"));
-        }
-        let defaults = defaults.unwrap_or_default();
-        let default_of = |name: NameId| defaults.get(&name).cloned();
         let whole = self.fresh();
         out.push(Bind { var: Some(whole), init: prim(Prim::MapArg, vec![init], span) });
-        let key = |key: Constant, default: Option<Constant>, span: Span| {
-            Node::new(Kind::Key(Box::new(Node::local(whole, span)), key, default), span)
-        };
-        for name in keys.unwrap_or_default() {
-            self.interrupt.tick()?;
-            let init = key(Constant::Keyword(self.text(name).into()), default_of(name), span);
-            let var = self.fresh();
-            out.push(Bind { var: Some(var), init });
-            self.scope.push(name, var);
+        for (names, constant) in named {
+            for name in names {
+                self.interrupt.tick()?;
+                let text = self.text(name);
+                // The name that `ns/name` gives a value is `name`, if any form below has it.
+                let local = match text.rsplit_once('/').filter(|(space, rest)| !space.is_empty() && !rest.is_empty()) {
+                    Some((_, rest)) => self.names.get(rest),
+                    None => Some(name),
+                };
+                let init = self.at_key(whole, constant(text.into()), local, &mut defaults, span)?;
+                let var = self.fresh();
+                out.push(Bind { var: Some(var), init });
+                if let Some(local) = local {
+                    self.scope.push(local, var);
+                }
+            }
         }
         for (pattern, source) in renames {
             let source = match &source.kind {
-                FormKind::Keyword(n) | FormKind::Symbol(n) => Constant::Keyword(self.text(*n).into()),
+                FormKind::Symbol(n) => Constant::Keyword(self.text(*n).into()),
+                FormKind::Keyword(n) => Constant::Keyword(self.text(*n).into()),
+                FormKind::Quote(n) => Constant::Symbol(self.text(*n).into()),
                 FormKind::Str(s) => Constant::Str(s.clone()),
                 _ => {
-                    return Err(invalid(source.span, "the key of a pattern is a keyword or a string")
+                    return Err(invalid(source.span, "the key of a pattern is a keyword, a string or a quoted symbol")
                         .hint("write {name :key} or {name \"key\"}"));
                 }
             };
-            let default = match pattern.kind {
-                FormKind::Symbol(name) => default_of(name),
+            let name = match pattern.kind {
+                FormKind::Symbol(name) => Some(name),
                 _ => None,
             };
-            self.pattern(pattern, key(source, default, pattern.span), out)?;
-        }
-        for name in strs.unwrap_or_default() {
-            self.interrupt.tick()?;
-            let init = key(Constant::Str(self.text(name).into()), default_of(name), span);
-            let var = self.fresh();
-            out.push(Bind { var: Some(var), init });
-            self.scope.push(name, var);
+            let init = self.at_key(whole, source, name, &mut defaults, pattern.span)?;
+            self.pattern(pattern, init, out)?;
         }
         if let Some(form) = whole_name {
             let FormKind::Symbol(name) = form.kind else {
@@ -169,6 +198,30 @@ impl Analyzer<'_> {
             self.scope.push(name, whole);
         }
         Ok(())
+    }
+
+    /// The value at a key of the map that a pattern takes apart, or the default for the name that it gets.
+    fn at_key(
+        &mut self,
+        map: Var,
+        key: Constant,
+        name: Option<NameId>,
+        defaults: &mut Table<NameId, Option<&Form>>,
+        span: Span,
+    ) -> Res<Node> {
+        let default = match name.and_then(|name| defaults.get_mut(&name)) {
+            None => None,
+            Some(slot) => {
+                let plain = slot.and_then(|form| self.scalar(form));
+                // What is more than a plain value would be compiled once more for a name that stands twice.
+                let once = || invalid(span, "a name with a computed default stands twice in the pattern");
+                Some(Box::new(match plain {
+                    Some(constant) => Node::new(Kind::Const(constant), span),
+                    None => self.node(slot.take().ok_or_else(once)?, false)?,
+                }))
+            }
+        };
+        Ok(Node::new(Kind::Key(Box::new(Node::local(map, span)), key, default), span))
     }
 
     fn key_names(&self, form: &Form, what: &str) -> Res<Vec<NameId>> {
@@ -195,7 +248,7 @@ impl Analyzer<'_> {
         Ok(names)
     }
 
-    fn defaults(&self, form: &Form) -> Res<Table<NameId, Constant>> {
+    fn defaults<'f>(&self, form: &'f Form) -> Res<Table<NameId, Option<&'f Form>>> {
         let FormKind::Map(items) = &form.kind else {
             return Err(invalid(form.span, ":or takes a map of defaults").hint("write :or {a 0}"));
         };
@@ -205,14 +258,7 @@ impl Analyzer<'_> {
             let FormKind::Symbol(name) = pair[0].kind else {
                 return Err(invalid(pair[0].span, "the keys of :or are names").hint("write :or {a 0}"));
             };
-            let Some(value) = self.scalar(&pair[1]) else {
-                return Err(invalid(
-                    pair[1].span,
-                    "a default in :or is a literal number, string, keyword, boolean or nil",
-                )
-                .hint("compute the default in the body: (or a (f x))"));
-            };
-            out.insert(name, value);
+            out.insert(name, Some(&pair[1]));
         }
         Ok(out)
     }
@@ -271,6 +317,10 @@ impl Analyzer<'_> {
     }
 
     pub(super) fn recur_form(&mut self, args: &[Form], span: Span, tail: bool) -> Res<Node> {
+        if self.is_in_try() {
+            return Err(invalid(span, "recur cannot lead out of try")
+                .hint("let try answer a value, and recur on it: (let [x (try ...)] (recur x))"));
+        }
         let Some(target) = self.recur_target().filter(|_| tail) else {
             return Err(invalid(span, "recur must be the last thing its loop or function does")
                 .hint("move recur to the end of a branch, or collect with reduce"));

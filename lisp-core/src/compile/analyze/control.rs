@@ -1,7 +1,7 @@
 //! Branches: `if`, `when`, `cond`, `case`, `condp`, `and`, `or` and their binding forms.
 
 use super::{Analyzer, Res, arity, if_node, invalid, let_node, prim};
-use crate::compile::core::{Bind, Constant, Kind, Node, Prim};
+use crate::compile::core::{Bind, Constant, Kind, Node, Prim, Var};
 use crate::error::{Error, Reason, Span};
 use crate::syntax::{Form, FormKind};
 
@@ -68,16 +68,28 @@ impl Analyzer<'_> {
     }
 
     fn case_tests(&self, form: &Form) -> Res<Vec<Constant>> {
-        let wrong = |form: &Form| {
-            invalid(form.span, "case tests literal values: keywords, strings, numbers, booleans, nil")
-                .hint("group several as (:a :b), or use cond to compare with computed values")
-        };
         match &form.kind {
-            FormKind::List(group) if !group.is_empty() => {
-                group.iter().map(|f| self.scalar(f).ok_or_else(|| wrong(f))).collect()
-            }
-            _ => self.scalar(form).map(|c| vec![c]).ok_or_else(|| wrong(form)),
+            FormKind::List(group) if !group.is_empty() => group.iter().map(|f| self.case_test(f)).collect(),
+            _ => self.case_test(form).map(|test| vec![test]),
         }
+    }
+
+    /// A literal as `case` compares with it: nothing inside is done, so a name stands for the symbol.
+    fn case_test(&self, form: &Form) -> Res<Constant> {
+        let all = |items: &[Form]| items.iter().map(|item| self.case_test(item)).collect::<Res<Vec<Constant>>>();
+        Ok(match &form.kind {
+            FormKind::Symbol(name) | FormKind::Quote(name) => Constant::Symbol(self.text(*name).into()),
+            FormKind::Vector(items) | FormKind::List(items) => Constant::Vector(all(items)?),
+            FormKind::Map(items) => Constant::Map(all(items)?),
+            FormKind::Set(items) => Constant::Set(all(items)?),
+            _ => self.scalar(form).ok_or_else(|| {
+                invalid(
+                    form.span,
+                    "case tests literal values: keywords, strings, numbers, symbols, collections of these",
+                )
+                .hint("group several as (:a :b), or use cond to compare with computed values")
+            })?,
+        })
     }
 
     pub(super) fn condp_form(&mut self, args: &[Form], span: Span, tail: bool) -> Res<Node> {
@@ -90,35 +102,54 @@ impl Analyzer<'_> {
                 invalid(span, "condp needs at least one test and result").hint("write (condp = x :a 1 :b 2 default)")
             );
         }
-        let arrow = |f: &Form| matches!(f.kind, FormKind::Keyword(n) if self.text(n) == ">>");
-        if clauses.iter().skip(1).step_by(2).any(arrow) {
-            return Err(invalid(span, "condp has no :>> form").hint("use cond with let"));
-        }
         let predicate = self.node(predicate, false)?;
         let subject = self.node(subject, false)?;
         let (p, s) = (self.fresh(), self.fresh());
         let binds = vec![Bind { var: Some(p), init: predicate }, Bind { var: Some(s), init: subject }];
+        let node = self.condp_clauses(clauses, (p, s), span, tail)?;
+        Ok(let_node(binds, node, span))
+    }
+
+    /// The clauses of `condp`. Behind one with `:>>` all others stand inside its else.
+    fn condp_clauses(&mut self, mut clauses: &[Form], (p, s): (Var, Var), span: Span, tail: bool) -> Res<Node> {
+        let is_arrow = |form: &Form, a: &Self| matches!(form.kind, FormKind::Keyword(n) if a.text(n) == ">>");
         let mut out = Vec::new();
-        for pair in clauses.chunks_exact(2) {
-            let test = self.node(&pair[0], false)?;
-            let at = pair[0].span;
+        let default = loop {
+            let (test, rest) = match clauses {
+                [] => break Node::nil(span),
+                [default] => break self.node(default, tail)?,
+                [test, rest @ ..] => (test, rest),
+            };
+            let at = test.span;
+            let test = self.node(test, false)?;
             let call = Kind::Call(Box::new(Node::local(p, at)), vec![test, Node::local(s, at)]);
-            out.push((Node::new(call, at), self.node(&pair[1], tail)?));
-        }
-        let default = match clauses.chunks_exact(2).remainder() {
-            [form] => self.node(form, tail)?,
-            _ => Node::nil(span),
+            let call = Node::new(call, at);
+            match rest {
+                [arrow, function, rest @ ..] if is_arrow(arrow, self) => {
+                    let found = self.fresh();
+                    let function = self.node(function, false)?;
+                    let then = Kind::Call(Box::new(function), vec![Node::local(found, at)]);
+                    self.depth += 1;
+                    let otherwise = self.deeper(span).and_then(|()| self.condp_clauses(rest, (p, s), span, tail));
+                    self.depth -= 1;
+                    let choice = if_node(Node::local(found, at), Node::new(then, at), otherwise?, span);
+                    break let_node(vec![Bind { var: Some(found), init: call }], choice, span);
+                }
+                [result, rest @ ..] => {
+                    out.push((call, self.node(result, tail)?));
+                    clauses = rest;
+                }
+                [] => break Node::nil(span),
+            }
         };
-        Ok(let_node(binds, Node::new(Kind::Cond(out, Box::new(default)), span), span))
+        Ok(if out.is_empty() { default } else { Node::new(Kind::Cond(out, Box::new(default)), span) })
     }
 
     /// The name and value of `[name value]`.
     fn one_binding<'f>(&self, name: &str, form: &'f Form) -> Res<(&'f Form, &'f Form)> {
         match &form.kind {
             FormKind::Vector(items) => match items.as_slice() {
-                [target @ Form { kind: FormKind::Symbol(_), .. }, value] => Ok((target, value)),
-                [_, _] => Err(invalid(form.span, format!("{name} binds a plain name, not a pattern"))
-                    .hint("take the value apart with let inside")),
+                [target, value] => Ok((target, value)),
                 _ => Err(invalid(form.span, format!("{name} takes exactly one name and value"))
                     .hint(format!("write ({name} [name value] ...)"))),
             },
@@ -128,12 +159,17 @@ impl Analyzer<'_> {
 
     pub(super) fn if_bound(&mut self, args: &[Form], span: Span, tail: bool, only_nil: bool) -> Res<Node> {
         let name = if only_nil { "if-some" } else { "if-let" };
-        let [bindings, then, otherwise] = args else {
-            return Err(arity(span, name, &format!("({name} [name value] then else)")));
+        let (bindings, then, otherwise) = match args {
+            [bindings, then] => (bindings, then, None),
+            [bindings, then, otherwise] => (bindings, then, Some(otherwise)),
+            _ => return Err(arity(span, name, &format!("({name} [name value] then else?)"))),
         };
         let (target, value) = self.one_binding(name, bindings)?;
         let init = self.node(value, false)?;
-        let otherwise = self.node(otherwise, tail)?;
+        let otherwise = match otherwise {
+            Some(form) => self.node(form, tail)?,
+            None => Node::nil(span),
+        };
         self.bound(target, init, only_nil, span, otherwise, |a| a.node(then, tail))
     }
 
@@ -147,6 +183,7 @@ impl Analyzer<'_> {
         self.bound(target, init, only_nil, span, Node::nil(span), |a| a.body(body, span, tail))
     }
 
+    /// Tests a value, the whole of it, and takes it apart where the test holds.
     fn bound(
         &mut self,
         target: &Form,
@@ -157,17 +194,23 @@ impl Analyzer<'_> {
         then: impl FnOnce(&mut Self) -> Res<Node>,
     ) -> Res<Node> {
         self.scoped(|a| {
-            let mut binds = Vec::new();
-            a.pattern(target, init, &mut binds)?;
-            let Some(var) = binds.last().and_then(|b| b.var) else { return Ok(Node::nil(span)) };
-            let then = then(a)?;
+            let mut parts = Vec::new();
+            let var = a.fresh();
+            match target.kind {
+                FormKind::Symbol(name) => {
+                    a.check_name(name, target.span)?;
+                    a.scope.push(name, var);
+                }
+                _ => a.pattern(target, Node::local(var, target.span), &mut parts)?,
+            }
+            let then = let_node(parts, then(a)?, span);
             let value = Node::local(var, target.span);
             let node = if only_nil {
                 if_node(prim(Prim::IsNil, vec![value], span), otherwise, then, span)
             } else {
                 if_node(value, then, otherwise, span)
             };
-            Ok(let_node(binds, node, span))
+            Ok(let_node(vec![Bind { var: Some(var), init }], node, span))
         })
     }
 

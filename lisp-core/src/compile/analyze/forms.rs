@@ -61,10 +61,38 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     .fixed(),
     form(
         "defn",
-        "(defn name [parameters] body ...), (defn name docstring [parameters] body ...)",
+        "(defn name [parameters] body ...), (defn name docstring ([a] body ...) ([a b] body ...))",
         "Defines a function; it may call itself by its name.",
         &[("(defn twice [x] (* 2 x)) (twice 21)", "42"), ("(defn twice x)", "!invalid_form")],
         |a, args, span, _| a.defn_form(args, span),
+    ),
+    form(
+        "defn-",
+        "(defn- name [parameters] body ...)",
+        "As defn.",
+        &[("(defn- twice [x] (* 2 x)) (twice 21)", "42"), ("(defn- twice x)", "!invalid_form")],
+        |a, args, span, _| a.defn_form(args, span),
+    ),
+    form(
+        "declare",
+        "(declare name ...)",
+        "Announces names that are defined further down.",
+        &[
+            ("(declare b) (defn a [] (b)) (defn b [] 1) (a)", "1"),
+            ("(declare b) (b)", "!unbound_var"),
+            ("(declare 1)", "!invalid_form"),
+        ],
+        |a, args, span, _| a.declare_form(args, span),
+    ),
+    form(
+        "letfn",
+        "(letfn [(name [parameters] body ...) ...] body ...)",
+        "Names functions for the body; each can call the others.",
+        &[
+            ("(letfn [(f [n] (if (> n 0) (g n) :end)) (g [n] (f (dec n)))] (f 3))", ":end"),
+            ("(letfn [f] 1)", "!invalid_form"),
+        ],
+        |a, args, span, tail| a.letfn_form(args, span, tail),
     ),
     form(
         "defonce",
@@ -75,14 +103,15 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     ),
     form(
         "fn",
-        "(fn [parameters] body ...), (fn name [parameters] body ...)",
+        "(fn [parameters] body ...), (fn name [parameters] body ...), (fn ([a] body ...) ([a b] body ...))",
         "A function; parameters may be patterns, and & collects the rest. Short form: #(+ % 1).",
         &[
             ("((fn [a & more] [a more]) 1 2 3)", "[1 [2 3]]"),
             ("(map (fn double [x] (* 2 x)) [1 2])", "[2 4]"),
+            ("((fn ([a] [a]) ([a b] {a b})) 1 2)", "{1 2}"),
             ("((fn [a] a))", "!arity_mismatch"),
         ],
-        |a, args, span, _| a.fn_form(args, span, None),
+        |a, args, span, _| a.fn_form(args, span),
     ),
     form(
         "let",
@@ -116,7 +145,12 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
         "case",
         "(case value constant result ... default?)",
         "The result behind the literal equal to the value, else the default or nil. Several literals: (:a :b).",
-        &[("(case :b :a 1 (:b :c) 2 3)", "2"), ("(case 9 1 :one)", "nil"), ("(case)", "!invalid_form")],
+        &[
+            ("(case :b :a 1 (:b :c) 2 3)", "2"),
+            ("(case [1] [1] :one)", ":one"),
+            ("(case 9 1 :one)", "nil"),
+            ("(case)", "!invalid_form"),
+        ],
         |a, args, span, tail| a.case_form(args, span, tail),
     ),
     form(
@@ -128,9 +162,13 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     ),
     form(
         "condp",
-        "(condp f value test result ... default?)",
+        "(condp f value test result ... default?), (condp f value test :>> function ...)",
         "The result behind the first test for which (f test value) is true, else the default or nil.",
-        &[("(condp < 50 100 :high 10 :middle :low)", ":middle"), ("(condp =)", "!invalid_form")],
+        &[
+            ("(condp < 50 100 :high 10 :middle :low)", ":middle"),
+            ("(condp some [2] #{2} :>> inc)", "3"),
+            ("(condp =)", "!invalid_form"),
+        ],
         |a, args, span, tail| a.condp_form(args, span, tail),
     ),
     form(
@@ -143,9 +181,13 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     .fixed(),
     form(
         "if-let",
-        "(if-let [name value] then else)",
+        "(if-let [name value] then else?)",
         "Names the value for then if it is true, else does else.",
-        &[("(if-let [x (:a {:a 1})] (inc x) 0)", "2"), ("(if-let [x 1] x)", "!invalid_arity")],
+        &[
+            ("(if-let [x (:a {:a 1})] (inc x) 0)", "2"),
+            ("(if-let [[a b] [1 2]] (+ a b))", "3"),
+            ("(if-let [x 1])", "!invalid_arity"),
+        ],
         |a, args, span, tail| a.if_bound(args, span, tail, false),
     ),
     form(
@@ -157,9 +199,9 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     ),
     form(
         "if-some",
-        "(if-some [name value] then else)",
+        "(if-some [name value] then else?)",
         "Names the value for then if it is not nil, else does else.",
-        &[("(if-some [x false] [x] :nil)", "[false]"), ("(if-some [x 1] x)", "!invalid_arity")],
+        &[("(if-some [x false] [x] :nil)", "[false]"), ("(if-some [x 1])", "!invalid_arity")],
         |a, args, span, tail| a.if_bound(args, span, tail, true),
     ),
     form(
@@ -272,6 +314,46 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
         |_, _, span, _| Ok(Node::nil(span)),
     ),
     form(
+        "ns",
+        "(ns name (:require [namespace :as alias :refer [name ...]]) (:import class))",
+        "Reads the aliases that it gives; all namespaces and classes are there without it.",
+        &[
+            ("(ns my.app (:require [clojure.string :as s])) (s/trim \" a \")", "\"a\""),
+            ("(ns my.app (:require [clojure.data.csv :as csv]))", "!invalid_form"),
+            ("(ns)", "!invalid_arity"),
+        ],
+        |a, args, span, _| a.ns_form(args, span),
+    ),
+    form(
+        "require",
+        "(require '[namespace :as alias :refer [name ...]])",
+        "Reads the aliases that it gives; all namespaces are there without it.",
+        &[
+            ("(require '[clojure.string :as s]) (s/trim \" a \")", "\"a\""),
+            ("(require 'clojure.data.csv)", "!invalid_form"),
+            ("(require)", "!invalid_arity"),
+        ],
+        |a, args, span, _| a.require_form(args, span),
+    ),
+    form(
+        "import",
+        "(import class ...)",
+        "Checks that the classes are there; they need no import.",
+        &[
+            ("(import java.time.LocalDate) (str (LocalDate/parse \"2024-02-28\"))", "\"2024-02-28\""),
+            ("(import java.io.File)", "!unsupported_java_class"),
+            ("(import)", "!invalid_arity"),
+        ],
+        |a, args, span, _| a.import_form(args, span),
+    ),
+    form(
+        "in-ns",
+        "(in-ns 'name)",
+        "Answers nil: a program has no namespace of its own.",
+        &[("(in-ns 'my.app)", "nil"), ("(in-ns)", "!invalid_arity")],
+        |a, args, span, _| a.in_ns_form(args, span),
+    ),
+    form(
         "do",
         "(do form ...)",
         "Does the forms in turn; the value is that of the last.",
@@ -285,6 +367,24 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
         "Does the forms in turn, as a whole program; the value is that of the last.",
         &[("(program (def a 1) (inc a))", "2"), ("(program (/ 1 0))", "!arithmetic_error")],
         |a, args, span, tail| a.program_form(args, span, tail),
+    ),
+    form(
+        "dotimes",
+        "(dotimes [name n] body ...)",
+        "Does the body for 0, 1 ... below n and answers nil.",
+        &[("(def n 0) (dotimes [i 4] (def n (+ n i))) n", "6"), ("(dotimes [i] i)", "!invalid_arity")],
+        |a, args, span, _| a.dotimes_form(args, span),
+    ),
+    form(
+        "while",
+        "(while test body ...)",
+        "Does the body as long as the test is true and answers nil; def, tools and functions of the program can change it.",
+        &[
+            ("(def n 0) (while (< n 5) (def n (inc n))) n", "5"),
+            ("(while true 1)", "!invalid_form"),
+            ("(while)", "!invalid_arity"),
+        ],
+        |a, args, span, _| a.while_form(args, span),
     ),
     form(
         "for",
@@ -305,12 +405,53 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     ),
     form(
         "quote",
-        "(quote symbol)",
-        "The symbol itself, unevaluated. Short form: 'symbol.",
-        &[("'total", "'total"), ("(quote (1 2))", "!invalid_form")],
+        "(quote form)",
+        "The form as data: names are symbols, lists vectors. Short form: 'form.",
+        &[("'total", "'total"), ("(quote (1 a))", "[1 'a]"), ("(quote)", "!invalid_form")],
         |a, args, span, _| a.quote_form(args, span),
     )
     .fixed(),
+    form(
+        "try",
+        "(try body ... (catch Exception e body ...) (finally body ...))",
+        "Does the body; after an error the first catch whose class fits gives the value; finally is done at the end in any case.",
+        &[
+            ("(try (/ 1 0) (catch Exception e :none))", ":none"),
+            ("(try (inc nil) (catch Exception e (:reason e)))", ":arithmetic_error"),
+            ("(try (throw (ex-info \"no\" {:id 7})) (catch ExceptionInfo e (ex-data e)))", "{:id 7}"),
+            ("(try (/ 1 0) (finally 2))", "!arithmetic_error"),
+            ("(try (loop [] (recur)) (catch Exception e 1))", "!loop_limit_exceeded"),
+        ],
+        |a, args, span, _| a.try_form(args, span),
+    ),
+    form(
+        "catch",
+        "(catch class name body ...)",
+        "A part of try: its value after an error of the class, which the name stands for as a map.",
+        &[
+            ("(try (throw 5) (catch ArithmeticException e 1) (catch Exception e (ex-data e)))", "5"),
+            ("(catch Exception e 1)", "!invalid_form"),
+        ],
+        |a, _, span, _| a.part_of_try("catch", span),
+    ),
+    form(
+        "finally",
+        "(finally body ...)",
+        "The last part of try, done for its effects whether there was an error or not.",
+        &[("(def n 1) (try 1 (finally (def n 2))) n", "2"), ("(finally 1)", "!invalid_form")],
+        |a, _, span, _| a.part_of_try("finally", span),
+    ),
+    form(
+        "throw",
+        "(throw value)",
+        "Makes an error of a value, most often of one that ex-info or (Exception. message) makes.",
+        &[
+            ("(try (throw (ex-info \"no\" {})) (catch Exception e (ex-message e)))", "\"no\""),
+            ("(throw (ex-info \"no\" {}))", "!uncaught_exception"),
+            ("(throw)", "!invalid_arity"),
+        ],
+        |a, args, span, _| a.end_form("throw", Kind::Throw, args, span),
+    ),
     form(
         "return",
         "(return value)",

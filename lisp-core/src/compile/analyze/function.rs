@@ -1,7 +1,8 @@
 //! Functions and definitions.
 
 use super::{Analyzer, Res, arity, invalid, prim};
-use crate::compile::core::{Bind, FnNode, Kind, Node, Prim, Var};
+use crate::Table;
+use crate::compile::core::{Bind, FnGroup, FnNode, Kind, Node, Prim, Var};
 use crate::error::Span;
 use crate::syntax::{Form, FormKind, NameId};
 
@@ -14,6 +15,47 @@ pub(super) struct FnScope {
     /// How many values `recur` gives in tail position here; none outside loops and functions.
     recur: Option<usize>,
     recurs: bool,
+    /// A part of `try` is around, inside the innermost loop or function.
+    in_try: bool,
+}
+
+/// The most functions of one `letfn`: each captures what any of them does.
+const MOST_SIBLINGS: usize = 64;
+
+/// What a function knows of itself: its name, and inside `letfn` its place among the others.
+#[derive(Clone, Copy, Default)]
+struct Own<'n> {
+    name: Option<NameId>,
+    siblings: &'n [NameId],
+    group: usize,
+    index: usize,
+}
+
+/// One arity of a function as it is written.
+struct Arity<'f> {
+    params: &'f [Form],
+    /// Where the parameters stand.
+    at: Span,
+    body: &'f [Form],
+    span: Span,
+}
+
+/// Several arities differ in their number of parameters, and the one with a rest has the most.
+fn check_arities(nodes: &[FnNode], span: Span) -> Res<()> {
+    let mut counts: Vec<(usize, bool)> = nodes.iter().map(|node| (node.params.len(), node.rest.is_some())).collect();
+    counts.sort_unstable();
+    let wrong = |message: &str| Err(invalid(span, message).hint("write one arity for each number of arguments"));
+    if counts.iter().filter(|count| count.1).count() > 1 {
+        return wrong("only one arity of a function may have a rest");
+    }
+    if counts.windows(2).any(|pair| pair[0] == pair[1]) {
+        return wrong("two arities of the function have the same number of parameters");
+    }
+    let most = counts.iter().filter(|count| !count.1).map(|count| count.0).max();
+    if counts.iter().any(|count| count.1 && most.is_some_and(|most| most > count.0)) {
+        return wrong("an arity of the function has more parameters than the one with a rest");
+    }
+    Ok(())
 }
 
 /// The name of a placeholder: `%1` to `%20`, and `%&` as 0.
@@ -37,32 +79,38 @@ impl Analyzer<'_> {
 
     /// Runs `f` with another target for `recur`; a `recur` inside is not one of the function's own.
     pub(super) fn with_recur<T>(&mut self, target: Option<usize>, f: impl FnOnce(&mut Self) -> Res<T>) -> Res<T> {
-        let before = self.fns.last().map(|s| (s.recur, s.recurs));
+        self.recurring(target, false, f)
+    }
+
+    /// Runs `f` inside a part of `try`, out of which no `recur` leads.
+    pub(super) fn within_try<T>(&mut self, f: impl FnOnce(&mut Self) -> Res<T>) -> Res<T> {
+        self.recurring(None, true, f)
+    }
+
+    fn recurring<T>(&mut self, target: Option<usize>, in_try: bool, f: impl FnOnce(&mut Self) -> Res<T>) -> Res<T> {
+        let before = self.fns.last().map(|s| (s.recur, s.recurs, s.in_try));
         if let Some(scope) = self.fns.last_mut() {
-            scope.recur = target;
+            (scope.recur, scope.in_try) = (target, in_try);
         }
         let out = f(self);
-        if let (Some(scope), Some((recur, recurs))) = (self.fns.last_mut(), before) {
-            (scope.recur, scope.recurs) = (recur, recurs);
+        if let (Some(scope), Some(before)) = (self.fns.last_mut(), before) {
+            (scope.recur, scope.recurs, scope.in_try) = before;
         }
         out
     }
 
-    pub(super) fn fn_form(&mut self, args: &[Form], span: Span, name: Option<NameId>) -> Res<Node> {
-        let usage = "(fn [parameters] body ...)";
+    /// Does a `try` stand between here and what a `recur` would lead to?
+    pub(super) fn is_in_try(&self) -> bool {
+        self.fns.last().is_some_and(|f| f.in_try)
+    }
+
+    pub(super) fn fn_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
         let (name, args) = match args {
-            [Form { kind: FormKind::Symbol(own), .. }, rest @ ..] if name.is_none() => (Some(*own), rest),
-            _ => (name, args),
+            [Form { kind: FormKind::Symbol(own), .. }, rest @ ..] => (Some(*own), rest),
+            _ => (None, args),
         };
-        let Some((params, body)) = args.split_first() else { return Err(arity(span, "fn", usage)) };
-        let FormKind::Vector(items) = &params.kind else {
-            let hint = match params.kind {
-                FormKind::List(_) => "functions have one arity: write one function for each number of arguments",
-                _ => usage,
-            };
-            return Err(invalid(params.span, "the parameters of fn must be a vector").hint(hint));
-        };
-        self.function(name, items, params.span, span, |a| a.body(body, span, true))
+        let node = self.fn_node("fn", Own { name, ..Own::default() }, args, span)?;
+        Ok(Node::new(Kind::Fn(Box::new(node)), span))
     }
 
     fn begin_function(&mut self) {
@@ -70,28 +118,106 @@ impl Analyzer<'_> {
         self.fns.push(FnScope { number: self.functions, ..FnScope::default() });
     }
 
-    /// A function with these parameters. `body` is analyzed inside it.
-    fn function(
-        &mut self,
-        name: Option<NameId>,
-        params: &[Form],
-        at: Span,
-        span: Span,
-        body: impl FnOnce(&mut Self) -> Res<Node>,
-    ) -> Res<Node> {
-        let (leading, rest) = self.split_params(params, at)?;
-        if leading.len() > 200 {
-            return Err(invalid(at, "a function has at most 200 parameters").hint("pass a map or a vector"));
-        }
+    /// A function, of one arity or several: parameters and body, or such a pair in each of several lists.
+    fn fn_node(&mut self, what: &str, own: Own<'_>, args: &[Form], span: Span) -> Res<FnNode> {
+        let arities = self.arities(what, args, span)?;
         self.begin_function();
-        let visible = self.scope.len();
-        let built = self.function_parts(name, leading, rest, span, body);
-        self.scope.truncate(visible);
+        let built: Res<Vec<FnNode>> = arities.iter().map(|arity| self.arity_node(own, arity)).collect();
         let scope = self.fns.pop().unwrap_or_default();
-        let mut node = built?;
+        let mut nodes = built?;
+        if nodes.len() > 1 {
+            check_arities(&nodes, span)?;
+        }
+        // The one that calls try first has a fixed number of arguments.
+        let first = nodes.iter().position(|node| node.rest.is_none()).unwrap_or(0);
+        let mut node = nodes.remove(first);
         node.captures = scope.captures;
-        node.recurs = scope.recurs;
-        Ok(Node::new(Kind::Fn(Box::new(node)), span))
+        node.others = nodes;
+        Ok(node)
+    }
+
+    fn arities<'f>(&self, what: &str, args: &'f [Form], span: Span) -> Res<Vec<Arity<'f>>> {
+        let name = if what == "fn" { "" } else { " name" };
+        let usage =
+            format!("write ({what}{name} [parameters] body ...), or ({what}{name} ([a] body ...) ([a b] body ...))");
+        let one = |form: &'f Form, span: Span, body: &'f [Form]| match &form.kind {
+            FormKind::Vector(params) => Ok(Arity { params, at: form.span, body, span }),
+            _ => Err(invalid(form.span, format!("the parameters of {what} must be a vector")).hint(usage.as_str())),
+        };
+        let Some((first, body)) = args.split_first() else {
+            return Err(arity(span, what, usage.trim_start_matches("write ")));
+        };
+        if !matches!(first.kind, FormKind::List(_)) {
+            return Ok(vec![one(first, span, body)?]);
+        }
+        let parts = args.iter().map(|form| match &form.kind {
+            FormKind::List(items) => match items.split_first() {
+                Some((params, body)) => one(params, form.span, body),
+                None => Err(invalid(form.span, format!("an arity of {what} without parameters")).hint(usage.as_str())),
+            },
+            _ => Err(invalid(form.span, format!("{what} has several arities, and this is none")).hint(usage.as_str())),
+        });
+        parts.collect()
+    }
+
+    /// One arity of the innermost function.
+    fn arity_node(&mut self, own: Own<'_>, arity: &Arity<'_>) -> Res<FnNode> {
+        let (leading, rest) = self.split_params(arity.params, arity.at)?;
+        if leading.len() > 200 {
+            return Err(invalid(arity.at, "a function has at most 200 parameters").hint("pass a map or a vector"));
+        }
+        let visible = self.scope.len();
+        let built = self.function_parts(own, leading, rest, arity);
+        self.scope.truncate(visible);
+        let mut node = built?;
+        node.recurs = self.fns.last_mut().is_some_and(|scope| std::mem::take(&mut scope.recurs));
+        Ok(node)
+    }
+
+    /// `(letfn [(name [parameters] body ...) ...] body ...)`
+    pub(super) fn letfn_form(&mut self, args: &[Form], span: Span, tail: bool) -> Res<Node> {
+        let usage = "(letfn [(name [parameters] body ...) ...] body ...)";
+        let Some((Form { kind: FormKind::Vector(specs), .. }, body)) = args.split_first() else {
+            return Err(arity(span, "letfn", usage));
+        };
+        let mut functions = Vec::with_capacity(specs.len());
+        for spec in specs {
+            match &spec.kind {
+                FormKind::List(items)
+                    if let [Form { kind: FormKind::Symbol(name), .. }, rest @ ..] = items.as_slice() =>
+                {
+                    self.check_name(*name, spec.span)?;
+                    functions.push((*name, rest, spec.span));
+                }
+                _ => return Err(invalid(spec.span, "letfn takes functions").hint(format!("write {usage}"))),
+            }
+        }
+        if functions.len() > MOST_SIBLINGS {
+            return Err(
+                invalid(span, format!("letfn has at most {MOST_SIBLINGS} functions")).hint("define some with defn")
+            );
+        }
+        let names: Vec<NameId> = functions.iter().map(|function| function.0).collect();
+        self.groups += 1;
+        let group = self.groups;
+        let mut nodes = Vec::with_capacity(functions.len());
+        for (index, (name, rest, at)) in functions.into_iter().enumerate() {
+            let own = Own { name: Some(name), siblings: &names, group, index };
+            nodes.push(self.fn_node("letfn", own, rest, at)?);
+        }
+        let mut seen = Table::default();
+        let captured = nodes.iter().flat_map(|node| &node.captures).filter(|var| seen.insert(**var, ()).is_none());
+        let captures: Vec<Var> = captured.copied().collect();
+        nodes.iter_mut().for_each(|node| node.captures.clone_from(&captures));
+        self.scoped(|a| {
+            let vars: Vec<Var> = names.iter().map(|_| a.fresh()).collect();
+            for (name, var) in names.iter().zip(&vars) {
+                a.scope.push(*name, *var);
+            }
+            let body = a.body(body, span, tail)?;
+            let group = FnGroup { number: group, functions: vars.into_iter().zip(nodes).collect() };
+            Ok(Node::new(Kind::Letfn(group, Box::new(body)), span))
+        })
     }
 
     fn split_params<'f>(&self, params: &'f [Form], at: Span) -> Res<(&'f [Form], Option<&'f Form>)> {
@@ -107,17 +233,21 @@ impl Analyzer<'_> {
 
     fn function_parts(
         &mut self,
-        name: Option<NameId>,
+        own: Own<'_>,
         leading: &[Form],
         rest: Option<&Form>,
-        span: Span,
-        body: impl FnOnce(&mut Self) -> Res<Node>,
+        arity: &Arity<'_>,
     ) -> Res<FnNode> {
         let mut display = String::new();
-        let (mut params, mut prologue) = (Vec::new(), Vec::new());
-        if let Some(name) = name {
+        let (mut params, mut prologue, mut siblings) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, &name) in own.siblings.iter().enumerate().filter(|(index, _)| *index != own.index) {
             let var = self.fresh();
-            prologue.push(Bind { var: Some(var), init: prim(Prim::SelfFn, Vec::new(), span) });
+            siblings.push(Bind { var: Some(var), init: prim(Prim::Sibling(own.group, index), Vec::new(), arity.span) });
+            self.scope.push(name, var);
+        }
+        if let Some(name) = own.name {
+            let var = self.fresh();
+            prologue.push(Bind { var: Some(var), init: prim(Prim::SelfFn, Vec::new(), arity.span) });
             self.scope.push(name, var);
         }
         for form in leading {
@@ -148,10 +278,14 @@ impl Analyzer<'_> {
             }
         }
         if let Some(scope) = self.fns.last_mut() {
-            scope.recur = Some(params.len() + usize::from(rest_var.is_some()));
+            (scope.recur, scope.in_try) = (Some(params.len() + usize::from(rest_var.is_some())), false);
         }
-        let body = body(self)?;
-        let name = name.map(|n| self.text(n).into());
+        let body = self.body(arity.body, arity.span, true)?;
+        let name = own.name.map(|n| self.text(n).into());
+        // Only those that are named are made.
+        siblings.retain(|bind| bind.var.is_some_and(|var| self.vars[var.0].is_used));
+        siblings.append(&mut prologue);
+        let prologue = siblings;
         Ok(FnNode {
             name,
             display: display.into(),
@@ -161,6 +295,7 @@ impl Analyzer<'_> {
             prologue,
             body,
             recurs: false,
+            others: Vec::new(),
         })
     }
 
@@ -230,6 +365,7 @@ impl Analyzer<'_> {
             prologue: Vec::new(),
             body: body?,
             recurs: scope.recurs,
+            others: Vec::new(),
         };
         Ok(Node::new(Kind::Fn(Box::new(node)), span))
     }
@@ -302,7 +438,7 @@ impl Analyzer<'_> {
         Ok((name, value))
     }
 
-    fn check_definable(&self, name: NameId, span: Span) -> Res<()> {
+    pub(super) fn check_definable(&self, name: NameId, span: Span) -> Res<()> {
         self.check_name(name, span)?;
         let text = self.text(name);
         if text.len() > 1 && text.contains('/') {
@@ -336,25 +472,23 @@ impl Analyzer<'_> {
         };
         self.check_definable(name, target.span)?;
         let mut rest = rest;
-        // A doc string may stand before the parameters.
-        if let [Form { kind: FormKind::Str(_), .. }, more @ ..] = rest
-            && !more.is_empty()
-        {
-            rest = more;
+        // A doc string and a map of what else there is to say may stand before the parameters.
+        for is_doc in [true, false] {
+            if let [first, more @ ..] = rest
+                && !more.is_empty()
+                && matches!((is_doc, &first.kind), (true, FormKind::Str(_)) | (false, FormKind::Map(_)))
+            {
+                rest = more;
+            }
         }
         if rest.is_empty() {
             return Err(arity(span, "defn", usage));
         }
         let global = self.define(self.text(name));
-        let FormKind::Vector(params) = &rest[0].kind else {
-            return Err(invalid(rest[0].span, "the parameters of defn must be a vector").hint(usage));
-        };
-        let visible_name = None;
-        let mut function =
-            self.function(visible_name, params, rest[0].span, span, |a| a.body(&rest[1..], span, true))?;
-        if let Kind::Fn(node) = &mut function.kind {
-            node.name = Some(self.text(name).into());
-        }
-        Ok(Node::new(Kind::Def(global, Box::new(function)), span))
+        let mut node = self.fn_node("defn", Own::default(), rest, span)?;
+        let text = self.text(name);
+        node.name = Some(text.into());
+        node.others.iter_mut().for_each(|other| other.name = Some(text.into()));
+        Ok(Node::new(Kind::Def(global, Box::new(Node::new(Kind::Fn(Box::new(node)), span))), span))
     }
 }

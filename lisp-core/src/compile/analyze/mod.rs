@@ -6,10 +6,12 @@
 
 mod bindings;
 mod control;
+mod effects;
 mod forms;
 mod function;
 mod iterate;
 mod names;
+mod namespaces;
 mod scope;
 mod threading;
 
@@ -55,6 +57,7 @@ struct Owned {
     owner: usize,
     /// The number of the function that captured it last; 0 for none.
     captured: u32,
+    is_used: bool,
 }
 
 pub(crate) struct Analyzer<'a> {
@@ -78,7 +81,12 @@ pub(crate) struct Analyzer<'a> {
     free: Vec<Free>,
     tools: Vec<Box<str>>,
     tool_ids: Table<Box<str>, ()>,
+    /// What namespaces are called, and the functions that are called without theirs.
+    aliases: Table<Box<str>, Box<str>>,
+    referred: Table<Box<str>, Box<str>>,
     depth: usize,
+    /// How many `letfn` there have been.
+    groups: usize,
     synthetic: u32,
     in_short_fn: bool,
     /// The text is the prelude: its definitions are built-ins, and calls of them go by their rows.
@@ -114,7 +122,10 @@ pub(crate) fn analyze(
         free: Vec::new(),
         tools: Vec::new(),
         tool_ids: Table::default(),
+        aliases: Table::default(),
+        referred: Table::default(),
         depth: 0,
+        groups: 0,
         synthetic: 0,
         in_short_fn: false,
         patterns: Vec::new(),
@@ -149,7 +160,7 @@ impl<'a> Analyzer<'a> {
 
     /// A variable of the innermost function.
     fn fresh(&mut self) -> Var {
-        self.vars.push(Owned { owner: self.fns.len() - 1, captured: 0 });
+        self.vars.push(Owned { owner: self.fns.len() - 1, captured: 0, is_used: false });
         Var(self.vars.len() - 1)
     }
 
@@ -191,18 +202,23 @@ impl<'a> Analyzer<'a> {
     fn node(&mut self, form: &Form, tail: bool) -> Res<Node> {
         self.interrupt.tick()?;
         self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(Error::new(
-                Reason::ParseError,
-                format!("the program is nested deeper than {MAX_DEPTH} levels, threading steps included"),
-            )
-            .at(form.span)
-            .hint("give intermediate results names with let or def")
-            .detail("limit", MAX_DEPTH));
-        }
+        self.deeper(form.span)?;
         let out = self.node_kind(form, tail);
         self.depth -= 1;
         out
+    }
+
+    fn deeper(&self, span: Span) -> Res<()> {
+        if self.depth <= MAX_DEPTH {
+            return Ok(());
+        }
+        Err(Error::new(
+            Reason::ParseError,
+            format!("the program is nested deeper than {MAX_DEPTH} levels, threading steps included"),
+        )
+        .at(span)
+        .hint("give intermediate results names with let or def")
+        .detail("limit", MAX_DEPTH))
     }
 
     fn node_kind(&mut self, form: &Form, tail: bool) -> Res<Node> {
@@ -253,7 +269,7 @@ impl<'a> Analyzer<'a> {
 
     fn list(&mut self, items: &[Form], span: Span, tail: bool) -> Res<Node> {
         let Some((head, args)) = items.split_first() else {
-            return Err(invalid(span, "() is not a form: a call needs a function").hint("write [] for an empty vector"));
+            return Ok(Node::new(Kind::Const(Constant::Vector(Vec::new())), span));
         };
         if let FormKind::Symbol(name) = head.kind {
             let text = self.text(name);
@@ -333,7 +349,7 @@ impl<'a> Analyzer<'a> {
         self.body(args, span, tail)
     }
 
-    /// A form that ends the program with a value.
+    /// A form that ends the program, or what goes on there, with a value.
     fn end_form(&mut self, name: &str, kind: fn(Box<Node>) -> Kind, args: &[Form], span: Span) -> Res<Node> {
         match args {
             [value] => Ok(Node::new(kind(Box::new(self.node(value, false)?)), span)),
@@ -346,9 +362,24 @@ impl<'a> Analyzer<'a> {
             [Form { kind: FormKind::Symbol(name), .. }] if !matches!(self.text(*name), "*1" | "*2" | "*3") => {
                 Ok(Node::new(Kind::Const(Constant::Symbol(self.text(*name).into())), span))
             }
-            [_] => Err(invalid(span, "quote takes a symbol only").hint("write collections without a quote: [1 2 3]")),
-            _ => Err(invalid(span, "quote takes one symbol").hint("write (quote name) or 'name")),
+            [form] => Ok(Node::new(Kind::Const(self.quoted(form)?), span)),
+            _ => Err(invalid(span, "quote takes one form").hint("write (quote name) or 'name")),
         }
+    }
+
+    /// A form as data: names are symbols, lists vectors.
+    fn quoted(&self, form: &Form) -> Res<Constant> {
+        let all = |items: &[Form]| items.iter().map(|item| self.quoted(item)).collect::<Res<Vec<Constant>>>();
+        Ok(match &form.kind {
+            FormKind::Symbol(name) | FormKind::Quote(name) => Constant::Symbol(self.text(*name).into()),
+            FormKind::Vector(items) | FormKind::List(items) => Constant::Vector(all(items)?),
+            FormKind::Map(items) => Constant::Map(all(items)?),
+            FormKind::Set(items) => Constant::Set(all(items)?),
+            _ => self.scalar(form).ok_or_else(|| {
+                invalid(form.span, "quote takes names and plain values")
+                    .hint("leave functions and patterns outside the quote")
+            })?,
+        })
     }
 
     fn tool_call(&mut self, tool: &str, args: &[Form], span: Span) -> Res<Node> {

@@ -13,6 +13,7 @@ impl Analyzer<'_> {
     pub(super) fn local(&mut self, name: NameId) -> Option<Var> {
         let var = self.scope.get(name)?;
         let owned = self.vars.get_mut(var.0)?;
+        owned.is_used = true;
         for scope in self.fns.iter_mut().skip(owned.owner + 1) {
             // A function that captured it later began inside this one, which passes it on.
             if owned.captured < scope.number {
@@ -46,7 +47,7 @@ impl Analyzer<'_> {
         id
     }
 
-    fn is_defined(&self, name: &str) -> Option<u32> {
+    pub(super) fn is_defined(&self, name: &str) -> Option<u32> {
         let id = *self.global_ids.get(name)?;
         self.defined[id as usize].then_some(id)
     }
@@ -85,6 +86,9 @@ impl Analyzer<'_> {
         if self.shadowed.iter().any(|s| &**s == text) {
             return Ok(None);
         }
+        if let Some(namespace) = self.referred.get(text).cloned() {
+            return self.namespaced(&namespace, text, text, span).map(Some);
+        }
         if let Some(node) = self.builtin(text, span) {
             return Ok(Some(node));
         }
@@ -109,14 +113,16 @@ impl Analyzer<'_> {
             return Err(error.at(span));
         }
         match text.split_once('/') {
-            Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => {
+            Some((alias, name)) if !alias.is_empty() && !name.is_empty() => {
+                let namespace = self.aliases.get(alias).cloned();
+                let namespace = namespace.as_deref().unwrap_or(alias);
                 self.namespaced(namespace, name, text, span).map(Some)
             }
             _ => Ok(None),
         }
     }
 
-    fn namespaced(&mut self, namespace: &str, name: &str, text: &str, span: Span) -> Res<Node> {
+    pub(super) fn namespaced(&mut self, namespace: &str, name: &str, text: &str, span: Span) -> Res<Node> {
         match namespace {
             "data" => {
                 let global = self.global(text);

@@ -295,6 +295,24 @@ pub const PROGRAMS: &[(&str, &str)] = &[
          [(pmap show [5 6 7]) x (pcalls #(show 8) (fn [] x)) x (apply pmap [vector [1 2] [3 4 5]])]",
     ),
     (
+        "errors that are caught",
+        "(defn f [n acc] (if (= n 0) (throw (ex-info (str \"at \" (count acc)) {:acc (take 3 acc)})) (cons n (f (dec n) (conj acc (str n))))))
+         (def kept [])
+         (defn tried [i]
+           (try (if (odd? i) (f i []) (map (fn [x] (/ x (- i x))) (range 9)))
+                (catch ExceptionInfo e [(ex-message e) (ex-data e)])
+                (catch ArithmeticException e [i (:reason e)])
+                (finally (def kept (conj kept [i (str i)])))))
+         [(map tried (range 12)) kept (reduce (fn [a i] (try (+ a (/ 6 i)) (catch Exception e (+ a 0.5)))) 0 [1 0 2 0 3])
+          (pmap tried (range 4)) (try (sort-by (fn [i] (f i [])) [2 1]) (catch Exception e (ex-data e)))]",
+    ),
+    (
+        "functions of several arities that know each other",
+        "(letfn [(even ([n] (even n [])) ([n v] (if (= n 0) [true (count v)] (odd (dec n) (conj v (str n))))))
+                 (odd ([n] (odd n [])) ([n v] (if (= n 0) [false (last v)] (even (dec n) (conj v n)))))]
+           [(map even (range 12)) (odd 40) (map (fn [f i] (f i)) [even odd] [5 6])])",
+    ),
+    (
         "workers with much garbage",
         "(pmap (fn [i] (reduce (fn [acc j] (let [w (map str (range 20))] (if (zero? (mod j 10)) (conj acc (last w)) acc))) [i] (range 60)))
                (range 6))",

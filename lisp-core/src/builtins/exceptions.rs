@@ -1,0 +1,301 @@
+//! Exceptions: what programs throw and catch. One is a map with the keys `:reason` (a keyword) and `:message` (a string) and, where
+//! there is any, `:data`, `:cause`, `:tool` and `:class`.
+
+use super::preview::preview;
+use super::{Builtin, DirectImp, args, java};
+use crate::context::Ctx;
+use crate::error::{Error, Reason};
+use crate::heap::{Map, Res, Value};
+
+const THROWN: &str = "exception";
+const FAILED: &str = "fail";
+
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::direct("ex-info", 2, 3, "(ex-info message data) (ex-info message data cause)", ex_info).doc(
+        "An exception for throw, with a message and a map of data.",
+        &[
+            ("(try (throw (ex-info \"no stock\" {:id 7})) (catch Exception e (ex-data e)))", "{:id 7}"),
+            ("(:message (ex-info \"no stock\" {}))", "\"no stock\""),
+            ("(throw (ex-info \"no stock\" {}))", "!uncaught_exception"),
+            ("(ex-info 1 {})", "!type_error"),
+        ],
+    ),
+    Builtin::direct("ex-message", 1, 1, "(ex-message e)", ex_message).doc(
+        "The message of an exception; nil for any other value.",
+        &[("(try (/ 1 0) (catch Exception e (string? (ex-message e))))", "true"), ("(ex-message 1)", "nil")],
+    ),
+    Builtin::direct("ex-data", 1, 1, "(ex-data e)", ex_data).doc(
+        "What ex-info, throw or fail carried; nil for other exceptions and for any other value.",
+        &[("(try (fail {:n 1}) (catch Exception e (ex-data e)))", "{:n 1}"), ("(ex-data 1)", "nil")],
+    ),
+    Builtin::direct("ex-cause", 1, 1, "(ex-cause e)", ex_cause).doc(
+        "The exception that ex-info was given as the cause; nil without one.",
+        &[("(ex-message (ex-cause (ex-info \"b\" {} (ex-info \"a\" {}))))", "\"a\""), ("(ex-cause 1)", "nil")],
+    ),
+    Builtin::direct(".getMessage", 1, 1, "(.getMessage e)", get_message).namespace("java").doc(
+        "The message of an exception.",
+        &[
+            ("(try (throw (ex-info \"no\" {})) (catch Exception e (.getMessage e)))", "\"no\""),
+            ("(.getMessage 1)", "!java_type_error"),
+        ],
+    ),
+    class("Exception.", "(Exception. message)", made::<0>),
+    class("RuntimeException.", "(RuntimeException. message)", made::<1>),
+    class("IllegalArgumentException.", "(IllegalArgumentException. message)", made::<2>),
+    class("IllegalStateException.", "(IllegalStateException. message)", made::<3>),
+    class("UnsupportedOperationException.", "(UnsupportedOperationException. message)", made::<4>),
+    class("ArithmeticException.", "(ArithmeticException. message)", made::<5>),
+    class("Error.", "(Error. message)", made::<6>),
+];
+
+const fn class(name: &'static str, usage: &'static str, imp: DirectImp) -> Builtin {
+    Builtin::direct(name, 0, 2, usage, imp).namespace("java").doc(
+        "An exception for throw. A cause may stand behind the message.",
+        &[
+            ("(try (throw (IllegalStateException. \"closed\")) (catch Exception e (ex-message e)))", "\"closed\""),
+            ("(throw (Exception. \"closed\"))", "!uncaught_exception"),
+            ("(Exception. 1)", "!type_error"),
+        ],
+    )
+}
+
+/// The classes that can be made, in the order of their rows.
+const MADE: [&str; 7] = [
+    "Exception",
+    "RuntimeException",
+    "IllegalArgumentException",
+    "IllegalStateException",
+    "UnsupportedOperationException",
+    "ArithmeticException",
+    "Error",
+];
+
+/// Which exceptions a class stands for in `catch`, besides those that were made as one of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Covers {
+    /// All
+    All,
+    /// What was thrown and is of no class
+    Thrown,
+    /// Errors of arithmetic
+    Arithmetic,
+    /// Errors of the program, but for what it has thrown and what tools answered
+    Program,
+}
+
+/// The classes that `catch` knows, without `java.lang.` and `clojure.lang.`.
+const CLASSES: &[(&str, Covers)] = &[
+    ("Exception", Covers::All),
+    ("Throwable", Covers::All),
+    ("RuntimeException", Covers::All),
+    ("Error", Covers::All),
+    ("Object", Covers::All),
+    ("ExceptionInfo", Covers::Thrown),
+    ("IExceptionInfo", Covers::Thrown),
+    ("ArithmeticException", Covers::Arithmetic),
+    ("ClassCastException", Covers::Program),
+    ("IllegalArgumentException", Covers::Program),
+    ("IllegalStateException", Covers::Program),
+    ("NullPointerException", Covers::Program),
+    ("NumberFormatException", Covers::Program),
+    ("IndexOutOfBoundsException", Covers::Program),
+    ("StringIndexOutOfBoundsException", Covers::Program),
+    ("UnsupportedOperationException", Covers::Program),
+    ("ArityException", Covers::Program),
+    ("AssertionError", Covers::Thrown),
+];
+
+/// The number of a class that `catch` knows by this name.
+pub(crate) fn class_number(name: &str) -> Option<u16> {
+    let short = ["java.lang.", "clojure.lang."].iter().find_map(|package| name.strip_prefix(package)).unwrap_or(name);
+    u16::try_from(CLASSES.iter().position(|class| class.0 == short)?).ok()
+}
+
+/// Does a class stand for all exceptions?
+pub(crate) fn covers_all(class: u16) -> bool {
+    CLASSES.get(class as usize).is_none_or(|class| class.1 == Covers::All)
+}
+
+/// Is the value an exception of the class?
+pub(crate) fn is_caught<'h>(h: &'h Ctx, class: u16, exception: Value<'h>) -> Res<bool> {
+    let (Value::Map(map), Some(&(name, covers))) = (exception, CLASSES.get(class as usize)) else { return Ok(true) };
+    if covers == Covers::All {
+        return Ok(true);
+    }
+    if let Some(Value::Str(made_as)) = map.get_text(h, "class", true)? {
+        let also = name == "IllegalArgumentException" && made_as.text() == "NumberFormatException";
+        return Ok(made_as.text() == name || also);
+    }
+    let Some(Value::Keyword(_, reason)) = map.get_text(h, "reason", true)? else { return Ok(false) };
+    let reason = reason.text();
+    Ok(match covers {
+        Covers::All => true,
+        Covers::Thrown => reason == THROWN,
+        Covers::Arithmetic => reason == Reason::ArithmeticError.name(),
+        Covers::Program => ![THROWN, FAILED, Reason::ToolError.name()].contains(&reason),
+    })
+}
+
+/// The parts that every exception has.
+struct Exception<'h> {
+    map: &'h Map<'h>,
+    reason: &'h str,
+    message: Value<'h>,
+}
+
+impl<'h> Exception<'h> {
+    fn of(h: &'h Ctx, value: Value<'h>) -> Res<Option<Self>> {
+        let Value::Map(map) = value else { return Ok(None) };
+        let Some(Value::Keyword(_, reason)) = map.get_text(h, "reason", true)? else { return Ok(None) };
+        let Some(message @ Value::Str(_)) = map.get_text(h, "message", true)? else { return Ok(None) };
+        Ok(Some(Exception { map, reason: reason.text(), message }))
+    }
+}
+
+/// The exception for an error of the program, or of a tool of this name.
+pub(crate) fn of_error<'h>(h: &'h Ctx, error: &Error, tool: Option<&'h str>) -> Res<Value<'h>> {
+    let mut entries =
+        vec![(h.keyword("reason")?, h.keyword(error.reason.name())?), (h.keyword("message")?, h.str(&error.message)?)];
+    if let Some(tool) = tool {
+        entries.push((h.keyword("tool")?, h.str(tool)?));
+    }
+    h.map(entries.into_iter())
+}
+
+/// The exception for `(fail value)`.
+pub(crate) fn of_failed<'h>(h: &'h Ctx, value: Value<'h>) -> Res<Value<'h>> {
+    carrying(h, FAILED, value)
+}
+
+/// The exception that is thrown with a value, which may be one already.
+pub(crate) fn of_thrown<'h>(h: &'h Ctx, value: Value<'h>) -> Res<Value<'h>> {
+    match Exception::of(h, value)? {
+        Some(_) => Ok(value),
+        None => carrying(h, THROWN, value),
+    }
+}
+
+fn carrying<'h>(h: &'h Ctx, reason: &str, value: Value<'h>) -> Res<Value<'h>> {
+    let message = match value {
+        Value::Str(_) => value,
+        other => h.str(&preview(h, other)?)?,
+    };
+    let entries =
+        [(h.keyword("reason")?, h.keyword(reason)?), (h.keyword("message")?, message), (h.keyword("data")?, value)];
+    h.map(entries.into_iter())
+}
+
+/// How a program ends with an exception that nothing catches.
+pub(crate) enum Uncaught<'h> {
+    /// As `(fail value)` ends it.
+    Fail(Value<'h>),
+    /// With an error.
+    Error(Error),
+}
+
+/// How a program ends with an exception that nothing catches: as it would have ended before anything caught it.
+pub(crate) fn uncaught<'h>(h: &'h Ctx, exception: Value<'h>) -> Res<Uncaught<'h>> {
+    let Some(Exception { map, reason, message }) = Exception::of(h, exception)? else {
+        return Ok(Uncaught::Error(Error::new(Reason::UncaughtException, "an exception without a message")));
+    };
+    let data = map.get_text(h, "data", true)?;
+    if reason == FAILED {
+        return Ok(Uncaught::Fail(data.unwrap_or(Value::Nil)));
+    }
+    let message = beginning(message);
+    if let Some(reason) = Reason::from_name(reason).filter(|reason| reason.is_catchable()) {
+        return Ok(Uncaught::Error(Error::new(reason, message)));
+    }
+    let error = Error::new(Reason::UncaughtException, message);
+    let catch = "catch it with (try ... (catch Exception e ...))";
+    Ok(Uncaught::Error(match data {
+        None | Some(Value::Nil) => error.hint(catch),
+        Some(data) => {
+            let shown = preview(h, data)?;
+            error.hint(format!("its data is {shown}; {catch}")).detail("data", shown.as_str())
+        }
+    }))
+}
+
+/// As much of a message as an error shows.
+pub(crate) fn beginning(message: Value<'_>) -> String {
+    let Value::Str(message) = message else { return String::new() };
+    let text = message.text();
+    // One character more than it keeps, so that it says that there was more.
+    let end = text.char_indices().map(|(at, c)| at + c.len_utf8()).find(|&end| end > Error::MESSAGE_BYTES);
+    text[..end.unwrap_or(text.len())].to_owned()
+}
+
+/// The message of an exception, as an error shows it, and the reason that it has there.
+pub(crate) fn shown<'h>(h: &'h Ctx, exception: Value<'h>) -> Res<Option<(Reason, String)>> {
+    Ok(Exception::of(h, exception)?.map(|parts| {
+        let reason = Reason::from_name(parts.reason).filter(|reason| reason.is_catchable());
+        (reason.unwrap_or(Reason::UncaughtException), beginning(parts.message))
+    }))
+}
+
+fn message_arg<'h>(h: &'h Ctx, name: &str, value: Value<'h>) -> Res<Value<'h>> {
+    match value {
+        Value::Str(_) => Ok(value),
+        Value::Nil => h.str(""),
+        other => Err(args::type_error(name, "a string as its message", other)),
+    }
+}
+
+fn ex_info<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let message = message_arg(h, "ex-info", args[0])?;
+    if !matches!(args[1], Value::Map(_) | Value::Nil) {
+        return Err(args::type_error("ex-info", "a map as its data", args[1]));
+    }
+    let mut entries = vec![
+        (h.keyword("reason")?, h.keyword(THROWN)?),
+        (h.keyword("message")?, message),
+        (h.keyword("data")?, args[1]),
+    ];
+    if let Some(&cause) = args.get(2) {
+        entries.push((h.keyword("cause")?, cause));
+    }
+    h.map(entries.into_iter())
+}
+
+/// An exception of a Java class.
+fn made<'h, const CLASS: usize>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = MADE[CLASS];
+    let message = message_arg(h, name, args.first().copied().unwrap_or(Value::Nil))?;
+    let mut entries = vec![
+        (h.keyword("reason")?, h.keyword(THROWN)?),
+        (h.keyword("message")?, message),
+        (h.keyword("class")?, h.str(name)?),
+    ];
+    if let Some(&cause) = args.get(1) {
+        entries.push((h.keyword("cause")?, cause));
+    }
+    h.map(entries.into_iter())
+}
+
+/// A part of an exception; nil for any other value.
+fn part<'h>(h: &'h Ctx, value: Value<'h>, name: &str) -> Res<Value<'h>> {
+    match Exception::of(h, value)? {
+        Some(parts) => Ok(parts.map.get_text(h, name, true)?.unwrap_or(Value::Nil)),
+        None => Ok(Value::Nil),
+    }
+}
+
+fn ex_message<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    part(h, args[0], "message")
+}
+
+fn ex_data<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    part(h, args[0], "data")
+}
+
+fn ex_cause<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    part(h, args[0], "cause")
+}
+
+fn get_message<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    match Exception::of(h, args[0])? {
+        Some(parts) => Ok(parts.message),
+        None => Err(java::wrong_type(".getMessage", "an exception", args[0])),
+    }
+}

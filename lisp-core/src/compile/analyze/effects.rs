@@ -1,0 +1,164 @@
+//! Forms that are there for what they do: `try` and `throw`, `dotimes`, `while`, `declare`.
+
+use super::{Analyzer, Res, arity, invalid, prim};
+use crate::builtins::exceptions;
+use crate::compile::core::{Kind, Node, Prim};
+use crate::error::Span;
+use crate::syntax::{Form, FormKind};
+
+const TRY: &str = "(try body ... (catch Exception e body ...) (finally body ...))";
+
+/// A part of `try`.
+enum Part<'f> {
+    Body,
+    Catch(&'f [Form]),
+    Finally(&'f [Form]),
+}
+
+impl Analyzer<'_> {
+    fn part<'f>(&self, form: &'f Form) -> Part<'f> {
+        let FormKind::List(items) = &form.kind else { return Part::Body };
+        match items.split_first() {
+            Some((Form { kind: FormKind::Symbol(name), .. }, rest)) => match self.text(*name) {
+                "catch" => Part::Catch(rest),
+                "finally" => Part::Finally(rest),
+                _ => Part::Body,
+            },
+            _ => Part::Body,
+        }
+    }
+
+    pub(super) fn try_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
+        let count = args.iter().position(|form| !matches!(self.part(form), Part::Body)).unwrap_or(args.len());
+        let (body, clauses) = args.split_at(count);
+        let (mut catches, mut last) = (Vec::new(), None);
+        for (i, form) in clauses.iter().enumerate() {
+            match self.part(form) {
+                Part::Catch(parts) => catches.push((form.span, parts)),
+                Part::Finally(parts) if i + 1 == clauses.len() => last = Some((form.span, parts)),
+                Part::Finally(_) => {
+                    return Err(invalid(form.span, "finally is the last part of try").hint(format!("write {TRY}")));
+                }
+                Part::Body => {
+                    let message = "the body of try stands before its catch and finally";
+                    return Err(invalid(form.span, message).hint(format!("write {TRY}")));
+                }
+            }
+        }
+        let mut node = self.within_try(|a| a.body(body, span, false))?;
+        if !catches.is_empty() {
+            node = self.within_try(|a| a.catches(node, &catches, span))?;
+        }
+        if let Some((at, parts)) = last {
+            let parts = self.within_try(|a| a.body(parts, at, false))?;
+            node = Node::new(Kind::Finally(Box::new(node), Box::new(parts)), span);
+        }
+        Ok(node)
+    }
+
+    /// The clauses of a `try`, each with the test for its class; what none of them takes goes on.
+    fn catches(&mut self, body: Node, catches: &[(Span, &[Form])], span: Span) -> Res<Node> {
+        let error = self.fresh();
+        let (mut clauses, mut rest) = (Vec::with_capacity(catches.len()), None);
+        for &(at, parts) in catches {
+            let wrong = |message: &str| Err(invalid(at, message).hint("write (catch Exception e body ...)"));
+            let [class, Form { kind: FormKind::Symbol(name), span: name_span }, body @ ..] = parts else {
+                return wrong("catch takes a class and a name");
+            };
+            let class = match class.kind {
+                FormKind::Symbol(class) => self.text(class),
+                FormKind::Keyword(keyword) if self.text(keyword) == "default" => "Exception",
+                _ => return wrong("catch takes the name of a class first"),
+            };
+            let Some(number) = exceptions::class_number(class) else {
+                return wrong(&format!("catch does not know the class {class}; all errors are of the class Exception"));
+            };
+            self.check_name(*name, *name_span)?;
+            let body = self.scoped(|a| {
+                a.scope.push(*name, error);
+                a.body(body, at, false)
+            })?;
+            if rest.is_some() {
+                // An earlier clause takes all.
+            } else if exceptions::covers_all(number) {
+                rest = Some(body);
+            } else {
+                clauses.push((prim(Prim::IsCaught(number), vec![Node::local(error, at)], at), body));
+            }
+        }
+        let rest = rest.unwrap_or_else(|| Node::new(Kind::Rethrow(error), span));
+        let handler = match clauses.is_empty() {
+            true => rest,
+            false => Node::new(Kind::Cond(clauses, Box::new(rest)), span),
+        };
+        Ok(Node::new(Kind::Try(Box::new(body), error, Box::new(handler)), span))
+    }
+
+    /// `catch` or `finally` outside `try`.
+    pub(super) fn part_of_try(&mut self, name: &str, span: Span) -> Res<Node> {
+        Err(invalid(span, format!("{name} is a part of try")).hint(format!("write {TRY}")))
+    }
+
+    pub(super) fn dotimes_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
+        let usage = "(dotimes [i n] body ...)";
+        let Some((Form { kind: FormKind::Vector(items), .. }, body)) = args.split_first() else {
+            return Err(arity(span, "dotimes", usage));
+        };
+        let [name, count] = items.as_slice() else { return Err(arity(span, "dotimes", usage)) };
+        let count = self.node(count, false)?;
+        self.scoped(|a| {
+            let Some(var) = a.bind_name(name)? else {
+                return Err(invalid(name.span, "dotimes binds a plain name").hint(format!("write {usage}")));
+            };
+            let body = a.with_recur(None, |a| a.body(body, span, false))?;
+            Ok(Node::new(Kind::Times(var, Box::new(count), Box::new(body)), span))
+        })
+    }
+
+    pub(super) fn while_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
+        let Some((test, body)) = args.split_first() else {
+            return Err(arity(span, "while", "(while test body ...)"));
+        };
+        if !args.iter().any(|form| self.has_effects(form)) {
+            return Err(invalid(span, "nothing in this while changes its test: values do not change")
+                .hint("write (loop [x start] (if test (recur next) x))"));
+        }
+        let test = self.node(test, false)?;
+        let body = self.with_recur(None, |a| a.body(body, span, false))?;
+        Ok(Node::new(Kind::While(Box::new(test), Box::new(body)), span))
+    }
+
+    /// Could doing the form change what a test finds, or end the loop? What defines, calls a tool, ends the program or calls
+    /// a function of the program could.
+    fn has_effects(&self, form: &Form) -> bool {
+        match &form.kind {
+            FormKind::Symbol(name) => {
+                let text = self.text(*name);
+                matches!(text, "def" | "defn" | "return" | "fail" | "throw")
+                    || text.starts_with("tool/")
+                    || text.starts_with("System/")
+                    || self.is_defined(text).is_some()
+            }
+            FormKind::List(items)
+            | FormKind::Vector(items)
+            | FormKind::Map(items)
+            | FormKind::Set(items)
+            | FormKind::ShortFn(items) => items.iter().any(|item| self.has_effects(item)),
+            _ => false,
+        }
+    }
+
+    /// The names are defined further down. The value is that of the last.
+    pub(super) fn declare_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
+        let mut value = Node::nil(span);
+        for form in args {
+            let FormKind::Symbol(name) = form.kind else {
+                return Err(invalid(form.span, "declare takes names").hint("write (declare name ...)"));
+            };
+            self.check_definable(name, form.span)?;
+            let global = self.define(self.text(name));
+            value = Node::new(Kind::Name(global), span);
+        }
+        Ok(value)
+    }
+}

@@ -1,0 +1,184 @@
+//! Errors on their way to a handler. No instruction is spent where there is none: the code of a function says of which of its
+//! instructions the errors are handled, and where.
+
+use super::errors::not_in_a_worker;
+use super::exec::Exit;
+use super::machine::{Ending, Machine, Status};
+use crate::builtins::exceptions::{self, Uncaught};
+use crate::context::Ctx;
+use crate::error::{Error, Reason};
+use crate::heap::{Fault, Res, Value};
+use crate::stack::{Caught, Code, Frame, State};
+
+/// The handler of an error.
+struct Found {
+    /// The number of its frame.
+    frame: usize,
+    target: u32,
+    register: u16,
+    /// What the search and the way there cost.
+    cost: u64,
+}
+
+impl<'h> State<'h> {
+    /// The innermost handler for the place where the run stands.
+    fn handler(&self) -> Option<Found> {
+        let mut cost = 1;
+        for (frame, at) in self.frames.iter().enumerate().rev() {
+            cost += 1;
+            let Code::Lisp { proto, .. } = at.code else { continue };
+            if proto.code.handlers() == 0 {
+                continue;
+            }
+            let (handler, searched) = proto.code.handler(self.place(frame));
+            cost += searched as u64;
+            if let Some(handler) = handler {
+                return Some(Found { frame, target: handler.target, register: handler.register, cost });
+            }
+        }
+        None
+    }
+
+    /// Is there a handler for the place where the run stands?
+    pub(super) fn is_handled(&self) -> bool {
+        self.handler().is_some()
+    }
+
+    /// Goes on at a handler, with the value that stands for the error.
+    fn go_on_at(&mut self, found: &Found, exception: Value<'h>) {
+        self.frames.truncate(found.frame + 1);
+        self.pending = None;
+        if let Some(Frame { code: Code::Lisp { pc, .. }, base, .. }) = self.frames.last_mut() {
+            *pc = found.target;
+            self.stack[*base as usize + found.register as usize] = exception;
+        }
+    }
+
+    /// Notes where the error was that is caught, for when it ends the run after all.
+    fn note_caught(&mut self, found: &Found, error: Error) {
+        let reason = error.reason;
+        let at_home = found.frame + 1 == self.frames.len();
+        let mut error = self.place_among(if at_home { found.frame } else { found.frame + 1 }, error);
+        if error.span.is_none() {
+            error = self.place_among(found.frame, error);
+        }
+        self.caught = Some(Box::new(Caught { reason, error, at_home }));
+    }
+
+    /// Gives an error to its handler. Returns false, with nothing changed, when there is none.
+    pub(super) fn catch(&mut self, h: &'h Ctx, error: &Error) -> Res<bool> {
+        if !error.is_catchable() {
+            return Ok(false);
+        }
+        let Some(found) = self.handler() else { return Ok(false) };
+        h.charge(found.cost)?;
+        let tool = self.pending.and_then(|call| match self.stack[call.at()] {
+            Value::Tool(name) => Some(name.text()),
+            _ => None,
+        });
+        let exception = exceptions::of_error(h, error, tool)?;
+        self.note_caught(&found, error.clone());
+        self.go_on_at(&found, exception);
+        Ok(true)
+    }
+
+    /// Runs as [`State::run`] does, and goes on at the handlers of errors.
+    pub(super) fn run_and_catch(&mut self, h: &'h Ctx) -> Res<Exit> {
+        loop {
+            match self.run(h) {
+                // After a fault here the instruction is done again, and fails again.
+                Err(Fault::Error(error)) => match self.catch(h, &error)? {
+                    true => {}
+                    false => return Err(Fault::Error(error)),
+                },
+                out => return out,
+            }
+        }
+    }
+
+    /// Throws a value: goes on at its handler, or ends the program. `again` says that it was caught just before.
+    pub(super) fn throw(&mut self, h: &'h Ctx, value: Value<'h>, again: bool) -> Res<Option<Exit>> {
+        let exception = exceptions::of_thrown(h, value)?;
+        if let Some(found) = self.handler() {
+            h.charge(found.cost)?;
+            let shown = exceptions::shown(h, exception)?;
+            if let Some((reason, message)) = shown
+                && !self.is_noted(reason, &message, again)
+            {
+                self.note_caught(&found, Error::new(reason, message));
+            }
+            self.go_on_at(&found, exception);
+            return Ok(None);
+        }
+        match exceptions::uncaught(h, exception)? {
+            Uncaught::Fail(value) => self.fail_program(value).map(Some),
+            Uncaught::Error(error) => Err(self.as_noted(error, again).into()),
+        }
+    }
+
+    /// `(fail value)`: goes on at its handler, or ends the program.
+    pub(super) fn fail(&mut self, h: &'h Ctx, value: Value<'h>) -> Res<Option<Exit>> {
+        let Some(found) = self.handler() else { return self.fail_program(value).map(Some) };
+        h.charge(found.cost)?;
+        let exception = exceptions::of_failed(h, value)?;
+        self.go_on_at(&found, exception);
+        Ok(None)
+    }
+
+    /// Ends the program as failed. A worker has to return a value: it cannot end the program.
+    fn fail_program(&mut self, value: Value<'h>) -> Res<Exit> {
+        if self.worker {
+            return Err(not_in_a_worker("fail"));
+        }
+        self.result = value;
+        Ok(Exit::Done(Ending::Fail))
+    }
+
+    /// Is this the error that was caught last? What a program throws is another each time, unless it throws it `again`.
+    fn is_noted(&self, reason: Reason, message: &str, again: bool) -> bool {
+        let cut = Error::new(reason, message);
+        let same = |caught: &Caught| caught.reason == reason && caught.error.message == cut.message;
+        (again || reason != Reason::UncaughtException) && self.caught.as_deref().is_some_and(same)
+    }
+
+    /// The error, with the place that it had when it was caught, if it is the one that was caught last.
+    fn as_noted(&self, mut error: Error, again: bool) -> Error {
+        let is_noted = self.is_noted(error.reason, &error.message, again);
+        let Some(Caught { error: noted, .. }) = self.caught.as_deref().filter(|_| is_noted) else { return error };
+        if error.reason != Reason::UncaughtException {
+            return noted.clone();
+        }
+        (error.span, error.trace) = (noted.span, noted.trace.clone());
+        error
+    }
+}
+
+impl Machine {
+    /// Gives the program the error of a call that its driver made for it. Returns whether the program caught it, and goes on; the run
+    /// has ended otherwise.
+    pub(super) fn raise(&mut self, error: Error) -> bool {
+        let waits = matches!(self.status, Status::Awaiting(_));
+        if waits && error.is_catchable() && self.at_rest(|state| state.is_handled()) {
+            match self.metered(u64::MAX, |h, state| state.catch(h, &error)) {
+                Ok(_) => {
+                    self.status = Status::Ready;
+                    return true;
+                }
+                Err(Fault::Pause(spent)) if spent <= self.fuel_ceiling() => {
+                    let late = Error::new(Reason::Timeout, "the run was ended while an error was brought in");
+                    let late = self.place_error(late);
+                    self.end(Ending::Error(Box::new(late)));
+                    return false;
+                }
+                Err(fault) => {
+                    let error = self.error_of(fault);
+                    self.end(Ending::Error(Box::new(error)));
+                    return false;
+                }
+            }
+        }
+        let error = self.place_error(error);
+        self.end(Ending::Error(Box::new(error)));
+        false
+    }
+}
