@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::render::errors::Text;
 use clap::Args;
-use lisp_runtime::{Engine, HostFault, Input, Limits, LimitsRequest, Observer, Signature};
+use lisp_runtime::{Engine, HostFault, Input, Keys, Limits, LimitsRequest, Observer, Signature};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -37,6 +37,9 @@ pub(crate) struct LimitOptions {
     /// Threads that tool calls may take at once, 0 to 1024; 64 without this option
     #[arg(long, value_name = "N")]
     tool_threads: Option<usize>,
+    /// Make keywords of the keys of JSON objects, in data, memory and results of tools; strings without this option
+    #[arg(long)]
+    keywords: bool,
 }
 
 impl LimitOptions {
@@ -56,6 +59,7 @@ impl LimitOptions {
         let builder = Engine::builder()
             .limits(Limits::default().with(&self.asked()?))
             .ceiling(Limits::unlimited().with(&asked("--ceiling", ceiling)?));
+        let builder = if self.keywords { builder.json_keys(Keys::Keywords) } else { builder };
         let builder = match self.tool_threads {
             Some(threads) => builder.tool_threads(threads),
             None => builder,

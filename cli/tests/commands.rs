@@ -47,6 +47,24 @@ fn run_prints_the_value() {
 }
 
 #[test]
+fn keys_of_json_are_keywords_when_asked_for() {
+    let row = format!("row={}", file("keys.json", r#"{"id": 7, "a b": 1}"#).display());
+    let program = ["run", "-e", "[data/row (update data/row :id inc)]", "--data", &row];
+    let done = ptcl(&program, "");
+    assert_eq!(out(&done), "[{\"a b\" 1 \"id\" 7} {\"a b\" 1 \"id\" 8}]\n", "{}", err(&done));
+    let done = ptcl(&[&program[..], &["--keywords"]].concat(), "");
+    assert_eq!(out(&done), "[{:a b 1 :id 7} {:a b 1 :id 8}]\n", "{}", err(&done));
+    let requests = "{\"program\": \"data/row\", \"data\": {\"row\": {\"id\": 7}}}\n\
+        {\"program\": \"data/row\", \"data\": {\"row\": {\"id\": 7}}, \"json_keys\": \"strings\"}\n\
+        {\"program\": \"1\", \"json_keys\": \"symbols\"}\n";
+    let answers = out(&ptcl(&["batch", "--keywords"], requests));
+    let texts: Vec<_> =
+        answers.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")).collect();
+    assert_eq!((&texts[0]["text"], &texts[1]["text"]), (&"{:id 7}".into(), &"{\"id\" 7}".into()));
+    assert!(texts[2]["error"]["message"].as_str().is_some_and(|m| m.contains("keywords")), "{}", texts[2]);
+}
+
+#[test]
 fn exit_codes_tell_what_happened() {
     for (arguments, code, text) in [
         (&["run", "-e", "(return 1)"][..], 0, ""),

@@ -63,13 +63,31 @@ const KINDS: &[&str] = &[
     "colliding",
     "colliding_keys",
     "wide_keys",
+    "wide_keywords",
+    "mixed",
+    "spellings",
     "path",
     "classes",
     "repeats",
     "vectors",
 ];
-const TWINS: &[&str] =
-    &["big", "bigs", "middling", "texts", "text", "deep", "shared", "map", "set", "vectors", "rows", "colliding"];
+const TWINS: &[&str] = &[
+    "big",
+    "bigs",
+    "middling",
+    "texts",
+    "text",
+    "deep",
+    "shared",
+    "map",
+    "set",
+    "vectors",
+    "rows",
+    "colliding",
+    "wide_keywords",
+    "mixed",
+    "spellings",
+];
 const WRITTEN: &[&str] = &[
     "1e300",
     "-1.7976931348623157e308",
@@ -153,6 +171,28 @@ fn maps_of<'h>(h: &'h Heap, kind: &str) -> Res<Value<'h>> {
         "wide_keys" => {
             let key = |i: usize| h.str(&format!("{}{i:02}", "long-key_".repeat(20_000)));
             let keys = (0..16).map(|i| Ok((key(i)?, Value::Int(1)))).collect::<Res<Vec<_>>>()?;
+            h.map(keys.into_iter())
+        }
+        // Each of these names is found by reading all others to their ends.
+        "wide_keywords" => {
+            let key = |i: usize| h.keyword(&format!("{}-_{i:02}", "long-key_".repeat(2_000)));
+            let keys = (0..16).map(|i| Ok((key(i)?, Value::Int(1)))).collect::<Res<Vec<_>>>()?;
+            h.map(keys.into_iter())
+        }
+        "spellings" => {
+            let key =
+                |i: usize| h.keyword(&format!("{}{i:02}", if i.is_multiple_of(2) { "a-" } else { "a_" }.repeat(31)));
+            let maps = (0..500).map(|_| {
+                let keys = (0..16).map(|i| Ok((key(i)?, Value::Int(1)))).collect::<Res<Vec<_>>>()?;
+                h.map(keys.into_iter())
+            });
+            h.vector(&maps.collect::<Res<Vec<_>>>()?)
+        }
+        "mixed" => {
+            let name = |i: usize| {
+                if i.is_multiple_of(2) { h.keyword(&format!("a-{i}")) } else { h.str(&format!("a_{}", i - 1)) }
+            };
+            let keys = (0..4_000).map(|i| Ok((name(i)?, Value::Nil))).collect::<Res<Vec<_>>>()?;
             h.map(keys.into_iter())
         }
         other => panic!("no values called {other}"),

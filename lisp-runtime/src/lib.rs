@@ -49,6 +49,7 @@ pub use lisp_core::{Detail, Error, Reason, Span};
 pub use parallel::pool::{Pool, PoolError};
 pub use terms::cancel::Cancel;
 pub use terms::clock::Reading;
+pub use terms::keys::Keys;
 pub use terms::limits::{Limits, LimitsRequest, UnknownLimit};
 pub use terms::observer::{HostFault, Observer};
 pub use terms::outcome::{

@@ -1,19 +1,22 @@
-//! Maps: reading, with the flexible meeting of keyword and string keys, and writing, which is exact.
+//! Maps: reading and writing. A key that is not there means the entry of its twin, the keyword or string of the same name.
 
 use super::args::{self, fault, type_error};
 use super::{Builtin, MANY};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
-use crate::heap::{Entry, Fault, Heap, Map, Res, Value, Vector, Work};
+use crate::heap::{Entry, Fault, Heap, Map, MapBuilder, Res, Value, Vector, Work};
 use crate::text::describe;
 
 /// What `coll` holds at `key`: a map's value, found flexibly, or a vector's element; `None` for everything else. A
-/// vector as the key of a map is a path into it. Calls of keywords and maps, and destructuring, read by this.
+/// vector that is no key of a map is a path into it. Calls of keywords and maps, and destructuring, read by this.
 #[inline]
 pub(crate) fn get<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<Value<'h>>> {
     match (coll, key) {
-        (Value::Map(_), Value::Vector(path)) => get_path(h, coll, path.items()),
+        (Value::Map(m), Value::Vector(path)) => match m.get_vector(h, key)? {
+            Some(value) => Ok(Some(value)),
+            None => get_path(h, coll, path.items()),
+        },
         (Value::Map(m), key) => m.get_flexible(h, key),
         (Value::Vector(v), Value::Int(i)) => Ok(usize::try_from(i).ok().and_then(|i| v.get(i))),
         _ => Ok(None),
@@ -36,9 +39,14 @@ pub(crate) fn get_path<'h>(h: &'h Heap, coll: Value<'h>, path: &'h [Value<'h>]) 
             }
         };
         h.charge(1)?;
-        if let (Value::Map(_), Value::Vector(inner)) = (at, key) {
-            work.push(rest)?;
-            path = inner.items();
+        if let (Value::Map(m), Value::Vector(inner)) = (at, key) {
+            match m.get_vector(h, key)? {
+                Some(next) => (at, path) = (next, rest),
+                None => {
+                    work.push(rest)?;
+                    path = inner.items();
+                }
+            }
             continue;
         }
         match get(h, at, key)? {
@@ -69,8 +77,10 @@ pub(crate) fn assoc_path<'h>(
         spine.push((at, key))?;
         match at {
             Value::Map(_) if i + 1 == path.len() => {}
-            Value::Map(_) => {
-                at = match get(h, at, key)? {
+            Value::Map(m) => {
+                // A vector is a key here, as it is where the value is put.
+                let next = if matches!(key, Value::Vector(_)) { m.get_vector(h, key)? } else { get(h, at, key)? };
+                at = match next {
                     Some(next @ (Value::Map(_) | Value::Vector(_))) => next,
                     Some(other) => return Err(dead_end(name, key, other)),
                     None => Value::Nil,
@@ -121,7 +131,7 @@ fn index_of(name: &str, v: &Vector<'_>, key: Value<'_>, grow: bool) -> Res<usize
 /// `(assoc coll key value)`
 pub(crate) fn put<'h>(h: &'h Heap, name: &str, coll: Value<'h>, key: Value<'h>, value: Value<'h>) -> Res<Value<'h>> {
     match coll {
-        Value::Map(m) => Ok(Value::Map(h.assoc(m, key, value)?)),
+        Value::Map(m) => Ok(Value::Map(h.assoc_meant(m, m, key, value)?)),
         Value::Vector(v) => {
             let index = index_of(name, v, key, true)?;
             if index == v.len() { h.conj(v, value) } else { h.vector_assoc(v, index, value) }
@@ -246,7 +256,8 @@ fn pairs_expected(name: &str, count: usize) -> Fault {
         .into()
 }
 
-/// The map with `count` more entries: one by one where they are few, all at once where they are many.
+/// The map with `count` more entries, each at the key that its key means in `base`: one by one where they are few, all at
+/// once where they are many.
 pub(super) fn with_entries<'h>(
     h: &'h Heap,
     base: &'h Map<'h>,
@@ -258,21 +269,49 @@ pub(super) fn with_entries<'h>(
         let mut result = base;
         for entry in entries {
             let (key, value) = entry?;
-            result = h.assoc(result, key, value)?;
+            result = h.assoc_meant(base, result, key, value)?;
         }
         return Ok(result);
     }
+    let builder = builder_of(h, base, count)?;
+    for entry in entries {
+        let (key, value) = entry?;
+        builder.insert(h, base.meant(h, key)?, value)?;
+    }
+    builder.finish(h)
+}
+
+/// The set with `count` more members, added like the entries of [`with_entries`].
+pub(super) fn with_members<'h>(
+    h: &'h Heap,
+    base: &'h Map<'h>,
+    count: usize,
+    members: impl Iterator<Item = Value<'h>>,
+) -> Res<&'h Map<'h>> {
+    h.charge(count as u64)?;
+    if count <= 2 || count.saturating_mul(8) < base.len() {
+        let mut result = base;
+        for member in members {
+            result = h.assoc(result, member, Value::Bool(true))?;
+        }
+        return Ok(result);
+    }
+    let builder = builder_of(h, base, count)?;
+    for member in members {
+        builder.insert(h, member, Value::Bool(true))?;
+    }
+    builder.finish(h)
+}
+
+/// A map under construction that begins with the entries of another.
+fn builder_of<'h>(h: &'h Heap, base: &'h Map<'h>, count: usize) -> Res<&'h MapBuilder<'h>> {
     let old = base.entries(h)?;
     h.charge(old.len() as u64)?;
     let builder = h.map_builder(old.len().max(count))?;
     for (key, value) in old.iter() {
         builder.insert(h, key, value)?;
     }
-    for entry in entries {
-        let (key, value) = entry?;
-        builder.insert(h, key, value)?;
-    }
-    builder.finish(h)
+    Ok(builder)
 }
 
 fn assoc_in<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -294,11 +333,11 @@ fn dissoc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(keys.len() as u64)?;
     match coll {
         Value::Map(m) => {
-            let mut m: &'h Map<'h> = m;
+            let mut rest: &'h Map<'h> = m;
             for &key in keys {
-                m = h.dissoc(m, key)?;
+                rest = h.dissoc(rest, m.meant(h, key)?)?;
             }
-            Ok(Value::Map(m))
+            Ok(Value::Map(rest))
         }
         Value::Nil if keys.is_empty() => Ok(Value::Nil),
         Value::Nil => Err(Error::new(Reason::RuntimeError, "dissoc expects a map, got nil")
@@ -420,12 +459,13 @@ fn zipmap<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 /// Maps.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("get", 2, 3, "(get coll key default?)", get_of).doc(
-        "The value at a key of a map, or the element at an index of a vector; the default, or nil, without one. A \
-         keyword also finds the string of its name and the other way round.",
+        "The value at a key of a map, or the element at an index; the default, or nil, without one. Keywords also find \
+         the string of their name, strings the keyword; a vector that is no key is a path.",
         &[
             ("(get {:a 1} :a)", "1"),
             ("(get {\"a\" 1} :a)", "1"),
             ("(get {:a 1} :b 0)", "0"),
+            ("(get {[0 1] :x} [0 1])", ":x"),
             ("(get [10 20] 1)", "20"),
             ("(get nil :a)", "nil"),
             ("(get #{1} 1)", "!type_error"),
@@ -454,9 +494,11 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("assoc", 1, MANY, "(assoc coll key value ...)", assoc).shown_as_fn().doc(
-        "The map or vector with other values at keys; a vector may grow by one at its end.",
+        "The map or vector with other values at keys; a vector may grow by one at its end. A key that is not there means \
+         the string or keyword of its name that is.",
         &[
             ("(assoc {:a 1} :b 2)", "{:a 1 :b 2}"),
+            ("(assoc {\"a\" 1} :a 2)", "{\"a\" 2}"),
             ("(assoc [1 2 3] 1 5)", "[1 5 3]"),
             ("(assoc nil :a 1)", "{:a 1}"),
             ("(assoc [1] 5 0)", "!runtime_error"),
@@ -468,18 +510,25 @@ pub(super) const TABLE: &[Builtin] = &[
         &[
             ("(assoc-in {} [:a :b] 1)", "{:a {:b 1}}"),
             ("(assoc-in [[1 2] [3 4]] [1 0] 99)", "[[1 2] [99 4]]"),
+            ("(assoc-in {\"a\" {\"b\" 1}} [:a :b] 2)", "{\"a\" {\"b\" 2}}"),
             ("(assoc-in {:a 1} [:a :b] 2)", "!runtime_error"),
         ],
     ),
     Builtin::direct("dissoc", 1, MANY, "(dissoc m key ...)", dissoc).shown_as_fn().doc(
-        "The map without keys.",
-        &[("(dissoc {:a 1 :b 2} :b)", "{:a 1}"), ("(dissoc {:a 1} :x)", "{:a 1}"), ("(dissoc [1] 0)", "!type_error")],
+        "The map without keys. A key that is not there means the string or keyword of its name that is.",
+        &[
+            ("(dissoc {:a 1 :b 2} :b)", "{:a 1}"),
+            ("(dissoc {:a 1} :x)", "{:a 1}"),
+            ("(dissoc {\"a\" 1} :a)", "{}"),
+            ("(dissoc [1] 0)", "!type_error"),
+        ],
     ),
     Builtin::direct("merge", 0, MANY, "(merge m ...)", merge).shown_as_fn().doc(
         "All entries of maps in one; later maps win. nil counts as empty.",
         &[
             ("(merge {:a 1} {:b 2} {:a 3})", "{:a 3 :b 2}"),
             ("(merge nil {:a 1})", "{:a 1}"),
+            ("(merge {\"a\" 1} {:a 2})", "{\"a\" 2}"),
             ("(merge)", "{}"),
             ("(merge {:a 1} [1])", "!type_error"),
         ],

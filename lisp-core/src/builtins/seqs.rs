@@ -108,10 +108,6 @@ fn pair<'h>(name: &str, reason: Reason, v: Value<'h>) -> Res<Entry<'h>> {
     })
 }
 
-fn member<'h>(v: Value<'h>) -> Res<Entry<'h>> {
-    Ok((v, Value::Bool(true)))
-}
-
 /// The map with more entries: pairs, or all of a map.
 fn with_items<'h>(h: &'h Heap, name: &str, reason: Reason, map: &'h Map<'h>, items: &[Value<'h>]) -> Res<&'h Map<'h>> {
     if !items.iter().any(|item| matches!(item, Value::Map(_) | Value::Nil)) {
@@ -144,7 +140,7 @@ fn conj<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
             h.vector(more)
         }
         Value::Vector(v) => append(h, v, more),
-        Value::Set(m) => Ok(Value::Set(maps::with_entries(h, m, more.len(), entries.map(member))?)),
+        Value::Set(m) => maps::with_members(h, m, more.len(), entries).map(Value::Set),
         Value::Map(m) => Ok(Value::Map(with_items(h, "conj", Reason::RuntimeError, m, more)?)),
         Value::Endless(_) => Err(Fault::NeedsFrame),
         other => Err(fault(
@@ -165,7 +161,7 @@ pub(crate) fn into<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         (Value::Map(m), _) => Ok(Value::Map(with_items(h, name, Reason::TypeError, m, args::seq(h, name, from)?)?)),
         (Value::Set(m), _) => {
             let items = args::seq(h, name, from)?;
-            Ok(Value::Set(maps::with_entries(h, m, items.len(), items.iter().copied().map(member))?))
+            maps::with_members(h, m, items.len(), items.iter().copied()).map(Value::Set)
         }
         (Value::Vector(v), _) => append(h, v, args::seq(h, name, from)?),
         (Value::Nil, _) => h.vector(args::seq(h, name, from)?),

@@ -54,7 +54,7 @@ fn members_by<'h>(h: &'h Heap, a: &'h Map<'h>, b: &'h Map<'h>, keep: bool) -> Re
 
 fn unite<'h>(h: &'h Heap, a: &'h Map<'h>, b: &'h Map<'h>) -> Res<&'h Map<'h>> {
     let (large, small) = if a.len() >= b.len() { (a, b) } else { (b, a) };
-    maps::with_entries(h, large, small.len(), small.entries(h)?.iter().map(Ok))
+    maps::with_members(h, large, small.len(), small.entries(h)?.iter().map(|entry| entry.0))
 }
 
 fn union<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

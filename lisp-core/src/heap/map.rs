@@ -2,7 +2,7 @@
 //! beyond that a compressed hash-array-mapped prefix tree (CHAMP). Walks are in key order.
 
 use super::header::Header;
-use super::string::{SHORT_TEXT, Str, hash_text, text_cost};
+use super::string::{SHORT_TEXT, Str, text_cost};
 use super::{Heap, Res, Value};
 use crate::cost;
 use std::cell::Cell;
@@ -28,8 +28,63 @@ pub struct Map<'h> {
 pub(super) enum Rep<'h> {
     /// Keys in order, and their values.
     Small(&'h Keys<'h>, &'h [Value<'h>]),
-    /// Number of entries, and the tree.
-    Tree(usize, &'h Node<'h>),
+    /// Number of entries and kinds of keys, and the tree.
+    Tree(TreeSize, &'h Node<'h>),
+}
+
+const _: () = assert!(std::mem::size_of::<Map<'static>>() == 32);
+
+/// The number of entries of a tree, and the kinds of keys that it may have. A kind stays noted when its last key is
+/// removed: it says where a search is worth while.
+#[derive(Clone, Copy)]
+pub(super) struct TreeSize(usize);
+
+impl TreeSize {
+    /// Keywords.
+    pub(super) const KEYWORDS: usize = 1;
+    /// Strings.
+    pub(super) const STRINGS: usize = 2;
+    /// Vectors.
+    pub(super) const VECTORS: usize = 4;
+    /// Keywords with underscores in their names.
+    pub(super) const UNDERSCORED: usize = 8;
+    /// The bits below the number.
+    const KINDS: u32 = 4;
+
+    /// No entries.
+    pub(super) const NONE: TreeSize = TreeSize(0);
+
+    /// The number of entries.
+    #[inline]
+    pub(super) fn len(self) -> usize {
+        self.0 >> Self::KINDS
+    }
+
+    /// With one entry more, which has this key.
+    #[inline]
+    pub(super) fn with(self, key: Value<'_>) -> Self {
+        let kind = match key {
+            Value::Keyword(_, name) if !self.may_have(Self::UNDERSCORED) && may_contain(name.text(), '_') => {
+                Self::KEYWORDS | Self::UNDERSCORED
+            }
+            Value::Keyword(..) => Self::KEYWORDS,
+            Value::Str(_) => Self::STRINGS,
+            Value::Vector(_) => Self::VECTORS,
+            _ => 0,
+        };
+        TreeSize((self.0 | kind) + (1 << Self::KINDS))
+    }
+
+    /// With one entry less.
+    pub(super) fn less(self) -> Self {
+        TreeSize(self.0 - (1 << Self::KINDS))
+    }
+
+    /// May it have keys of this kind?
+    #[inline]
+    pub(super) fn may_have(self, kind: usize) -> bool {
+        self.0 & kind != 0
+    }
 }
 
 /// The keys of an array map, in order; shared between maps of one shape.
@@ -42,27 +97,6 @@ impl<'h> Keys<'h> {
     #[inline(always)]
     pub(super) fn keys(&self) -> &'h [Value<'h>] {
         self.keys.get()
-    }
-
-    /// Where a keyword stands, or what it also finds: its string, its spelling with underscores.
-    fn place_of(&self, key: Value<'h>) -> Option<usize> {
-        let Value::Keyword(hash, name) = key else { return None };
-        let exact = |k: &Value<'h>| matches!(k, Value::Keyword(h, s) if *h == hash && s.text() == name.text());
-        let string = |k: &Value<'h>| matches!(k, Value::Str(s) if s.text() == name.text());
-        let position = |same: &dyn Fn(&Value<'h>) -> bool| self.keys().iter().position(same);
-        if let Some(place) = position(&exact).or_else(|| position(&string)) {
-            return Some(place);
-        }
-        if !name.text().contains('-') {
-            return None;
-        }
-        let spelt = |text: &str| {
-            let same = |(a, b): (u8, u8)| a == if b == b'-' { b'_' } else { b };
-            text.len() == name.text().len() && text.bytes().zip(name.text().bytes()).all(same)
-        };
-        let keyword = |k: &Value<'h>| matches!(k, Value::Keyword(_, s) if spelt(s.text()));
-        let string = |k: &Value<'h>| matches!(k, Value::Str(s) if spelt(s.text()));
-        position(&keyword).or_else(|| position(&string))
     }
 }
 
@@ -135,7 +169,7 @@ impl<'h> Map<'h> {
     pub fn len(&self) -> usize {
         match self.rep() {
             Rep::Small(keys, _) => keys.keys().len(),
-            Rep::Tree(len, _) => len,
+            Rep::Tree(size, _) => size.len(),
         }
     }
 
@@ -161,89 +195,12 @@ impl<'h> Map<'h> {
         Ok(self.get(h, key)?.is_some())
     }
 
-    /// The value at this key; without one, where a keyword and a string of the same text meet: `:user-id` also finds
-    /// `"user-id"`, `:user_id` and `"user_id"`, and `"id"` also finds `:id`.
-    #[inline]
-    pub(crate) fn get_flexible(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
-        if let (Rep::Small(keys, values), Value::Keyword(_, name)) = (self.rep(), key) {
-            // Records of one shape have one key array: where a name stands in it is found once.
-            if name.text().len() > SHORT_TEXT {
-                h.charge(text_cost(name.text()).saturating_mul(keys.keys().len() as u64))?;
-            }
-            let place = h.shapes.find(address(keys), address(name), || keys.place_of(key));
-            return Ok(place.map(|i| values[i]));
-        }
-        match self.get(h, key)? {
-            Some(value) => Ok(Some(value)),
-            None => self.get_other_spelling(h, key),
-        }
-    }
-
-    fn get_other_spelling(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
-        if self.is_empty() {
-            return Ok(None);
-        }
-        let (text, keyword) = match key {
-            Value::Keyword(_, s) => (s.text(), true),
-            Value::Str(s) => (s.text(), false),
-            _ => return Ok(None),
-        };
-        h.charge(1)?;
-        if let Some(value) = self.get_text(h, text, !keyword)? {
-            return Ok(Some(value));
-        }
-        let mut buffer = [0u8; 64];
-        if text.len() > buffer.len() || !text.contains('-') {
-            return Ok(None);
-        }
-        for (to, from) in buffer.iter_mut().zip(text.bytes()) {
-            *to = if from == b'-' { b'_' } else { from };
-        }
-        let Ok(spelling) = std::str::from_utf8(&buffer[..text.len()]) else { return Ok(None) };
-        match self.get_text(h, spelling, keyword)? {
-            Some(value) => Ok(Some(value)),
-            None => self.get_text(h, spelling, !keyword),
-        }
-    }
-
-    /// The value at the keyword, or string, with this text.
-    pub fn get_text(&self, h: &'h Heap, text: &str, keyword: bool) -> Res<Option<Value<'h>>> {
-        let same = |key: Value<'h>| match key {
-            Value::Keyword(_, s) => keyword && s.text() == text,
-            Value::Str(s) => !keyword && s.text() == text,
-            _ => false,
-        };
-        match self.rep() {
-            Rep::Small(keys, values) => {
-                h.charge(text_cost(text).saturating_mul(keys.keys().len() as u64))?;
-                Ok(keys.keys().iter().position(|&k| same(k)).map(|i| values[i]))
-            }
-            Rep::Tree(_, root) => {
-                h.charge(text_cost(text))?;
-                let hash = hash_text(text, keyword);
-                let (mut node, mut shift) = (root, 0);
-                loop {
-                    h.charge(1)?;
-                    match node.step(hash, shift) {
-                        Step::Entry(i) => return Ok(same(node.entries()[i].0).then(|| node.entries()[i].1)),
-                        Step::Child(i) => (node, shift) = (node.children()[i], shift + BITS),
-                        Step::Nothing => return Ok(None),
-                        Step::Collisions => {
-                            let each = 1 + text_cost(text);
-                            h.charge(each.saturating_mul(node.entries().len() as u64))?;
-                            return Ok(node.entries().iter().find(|e| same(e.0)).map(|e| e.1));
-                        }
-                    }
-                }
-            }
-        }
-    }
-
     /// The entries in key order. A tree is collected and sorted first.
     pub fn entries(&self, h: &'h Heap) -> Res<Entries<'h>> {
         match self.rep() {
             Rep::Small(keys, values) => Ok(Entries::Small(keys.keys(), values)),
-            Rep::Tree(len, root) => {
+            Rep::Tree(size, root) => {
+                let len = size.len();
                 h.charge(cost::sorted(len) + cost::placed(len))?;
                 h.check_available(len * 64)?;
                 let mut all = Vec::with_capacity(len);
@@ -263,7 +220,13 @@ impl<'h> Map<'h> {
     }
 }
 
-fn address<T>(object: &T) -> *const () {
+/// Does a text contain a character, or is it too long to be searched for nothing?
+#[inline]
+pub(super) fn may_contain(text: &str, c: char) -> bool {
+    text.len() > SHORT_TEXT || text.contains(c)
+}
+
+pub(super) fn address<T>(object: &T) -> *const () {
     std::ptr::from_ref(object).cast()
 }
 
@@ -316,7 +279,7 @@ fn find_small<'h>(h: &'h Heap, keys: &'h [Value<'h>], key: Value<'h>) -> Res<Opt
 }
 
 /// Where a hash leads in a node.
-enum Step {
+pub(super) enum Step {
     Entry(usize),
     Child(usize),
     Nothing,
@@ -325,7 +288,7 @@ enum Step {
 
 impl<'h> Node<'h> {
     #[inline]
-    fn step(&self, hash: u32, shift: u32) -> Step {
+    pub(super) fn step(&self, hash: u32, shift: u32) -> Step {
         if shift >= u32::BITS {
             return Step::Collisions;
         }
@@ -371,6 +334,13 @@ fn find_tree<'h>(h: &'h Heap, root: &'h Node<'h>, key: Value<'h>, hash: u32) -> 
     }
 }
 
+/// A step from one shape to the next: the keys with one more, the values so far, and the place of the new one.
+struct Grown<'h> {
+    keys: &'h Keys<'h>,
+    values: &'h [Value<'h>],
+    at: usize,
+}
+
 impl Heap {
     /// The empty map.
     pub fn empty_map<'h>(&'h self) -> Res<&'h Map<'h>> {
@@ -397,20 +367,53 @@ impl Heap {
     #[inline]
     fn grown_keys<'h>(&'h self, keys: &'h Keys<'h>, name: &'h Str<'h>) -> Option<(&'h Keys<'h>, usize)> {
         let (grown, at) = self.shapes.grown(address(keys), address(name))?;
-        // SAFETY: only `assoc` notes steps, and `grown` is the key array of a map it has made in this heap's arena. The arena
+        // SAFETY: only `assoc_any` notes steps, and `grown` is the key array of a map it has made in this heap's arena. The arena
         // frees nothing until it is replaced, and then the steps are forgotten.
         Some((unsafe { &*grown.cast::<Keys<'h>>() }, at))
     }
 
-    /// The map with `key` at `value`.
+    /// The map with `value` at exactly `key`.
+    #[inline]
     pub(crate) fn assoc<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>, value: Value<'h>) -> Res<&'h Map<'h>> {
+        match self.grown(map, key) {
+            Some(step) => self.assoc_grown(step, value),
+            None => self.assoc_any(map, key, value),
+        }
+    }
+
+    /// The map with `value` at the key that `key` means in `base`: the map itself, or the one that it was made of by adding
+    /// entries.
+    #[inline]
+    pub(crate) fn assoc_meant<'h>(
+        &'h self,
+        base: &'h Map<'h>,
+        map: &'h Map<'h>,
+        key: Value<'h>,
+        value: Value<'h>,
+    ) -> Res<&'h Map<'h>> {
+        // Such a step is remembered for keys without a twin only.
+        match self.grown(map, key) {
+            Some(step) => self.assoc_grown(step, value),
+            None => self.assoc_any(map, base.meant(self, key)?, value),
+        }
+    }
+
+    /// The step that adds a keyword to the keys of an array map, when it was taken lately.
+    #[inline]
+    fn grown<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>) -> Option<Grown<'h>> {
+        let (Value::Keyword(_, name), Rep::Small(keys, values)) = (key, map.rep()) else { return None };
+        let (keys, at) = self.grown_keys(keys, name)?;
+        Some(Grown { keys, values, at })
+    }
+
+    fn assoc_grown<'h>(&'h self, step: Grown<'h>, value: Value<'h>) -> Res<&'h Map<'h>> {
+        let Grown { keys, values, at } = step;
+        self.map_of_shape(keys, &inserted(values, at, value)[..=values.len()])
+    }
+
+    fn assoc_any<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>, value: Value<'h>) -> Res<&'h Map<'h>> {
         match map.rep() {
             Rep::Small(keys, values) => {
-                if let Value::Keyword(_, name) = key
-                    && let Some((grown, at)) = self.grown_keys(keys, name)
-                {
-                    return self.map_of_shape(grown, &inserted(values, at, value)[..=values.len()]);
-                }
                 let before = self.spent();
                 if let Some(i) = find_small(self, keys.keys(), key)? {
                     let mut copy = [Value::Nil; SMALL];
@@ -436,15 +439,17 @@ impl Heap {
                 // Only steps that cost nothing: taking one from memory must cost the same.
                 if let (Value::Keyword(_, name), Rep::Small(grown, _)) = (key, map.rep())
                     && self.spent() == before
+                    && keys.place_of_twin(name.text()).is_none()
                 {
                     self.shapes.note_grown(address(keys), address(name), address(grown), at);
                 }
                 Ok(map)
             }
-            Rep::Tree(len, root) => {
+            Rep::Tree(size, root) => {
                 let hash = self.hash(key)?;
                 let (root, added) = self.tree_assoc(root, key, value, hash, 0)?;
-                self.alloc(Map { head: self.header(), rep: Cell::new(Rep::Tree(len + usize::from(added), root)) })
+                let size = if added { size.with(key) } else { size };
+                self.alloc(Map { head: self.header(), rep: Cell::new(Rep::Tree(size, root)) })
             }
         }
     }
@@ -579,11 +584,12 @@ impl Heap {
                 new_values[at..n].copy_from_slice(&values[at + 1..]);
                 self.small_map(&new_keys[..n], &new_values[..n])
             }
-            Rep::Tree(len, root) => {
+            Rep::Tree(size, root) => {
                 let hash = self.hash(key)?;
                 let Some(root) = self.tree_dissoc(root, key, hash, 0)? else { return Ok(map) };
-                if len - 1 > SMALL {
-                    return self.alloc(Map { head: self.header(), rep: Cell::new(Rep::Tree(len - 1, root)) });
+                let size = size.less();
+                if size.len() > SMALL {
+                    return self.alloc(Map { head: self.header(), rep: Cell::new(Rep::Tree(size, root)) });
                 }
                 let mut left = Vec::with_capacity(SMALL);
                 root.collect(self, &mut left)?;

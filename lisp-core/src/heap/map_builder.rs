@@ -1,7 +1,7 @@
 //! Maps under construction, and the tree that comes of them in one pass.
 
 use super::header::Header;
-use super::map::{BITS, Entry, Map, Node, Rep, SMALL, WAY};
+use super::map::{BITS, Entry, Map, Node, Rep, SMALL, TreeSize, WAY};
 use super::{Fault, Heap, Res, Value};
 use crate::cost;
 use crate::error::{Error, Reason};
@@ -196,12 +196,15 @@ impl<'h> MapBuilder<'h> {
         h.charge(n as u64 * cost::ENTRY_BUILT)?;
         h.check_available(n * 16)?;
         let mut order: Vec<(u32, u32)> = Vec::with_capacity(n);
+        let mut size = TreeSize::NONE;
         for i in 0..n {
             h.poll_every(1)?;
-            order.push((h.hash(self.entry(i).0)?, ordinal(i)?));
+            let key = self.entry(i).0;
+            order.push((h.hash(key)?, ordinal(i)?));
+            size = size.with(key);
         }
         let root = self.subtree(h, &in_tree_order(h, order)?, 0)?;
-        h.alloc(Map { head: h.header(), rep: Cell::new(Rep::Tree(n, root)) })
+        h.alloc(Map { head: h.header(), rep: Cell::new(Rep::Tree(size, root)) })
     }
 
     /// The node over entries whose hashes agree below `shift`. Recursion is bounded by the levels of the hash.

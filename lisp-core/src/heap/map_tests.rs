@@ -96,3 +96,87 @@ fn a_map_built_at_once_is_like_one_built_by_and_by() {
         assert!(h.equal(Value::Map(built), Value::Map(map)).expect("an answer"));
     }
 }
+
+/// Names of which some are twins by their spelling, as keywords and as strings.
+fn names(h: &Heap) -> Vec<(bool, String, Value<'_>)> {
+    let long = "a-b_".repeat(20);
+    let names = ["a", "b", "a-b", "a_b", "a-b-c", "a_b-c", "a_b_c", &long, &long.replace('-', "_")];
+    let more = (0..20).map(|i| format!("k-{i}"));
+    let names = names.iter().map(|name| (*name).to_owned()).chain(more);
+    let both = names.flat_map(|name| [(true, name.clone()), (false, name)]);
+    both.map(|(keyword, name)| {
+        let value = if keyword { h.keyword(&name) } else { h.str(&name) };
+        (keyword, name, value.expect("room"))
+    })
+    .collect()
+}
+
+type Named = BTreeMap<(bool, String), i64>;
+
+/// The rule of `twin.rs` in a few words.
+fn meant(model: &Named, keyword: bool, name: &str) -> (bool, String) {
+    let spelt = name.replace('-', "_");
+    let all = [(keyword, name), (!keyword, name), (keyword, &*spelt), (!keyword, &*spelt)];
+    let written = if keyword { &all[..] } else { &all[..2] };
+    let key = written.iter().map(|(keyword, name)| (*keyword, (*name).to_owned())).find(|key| model.contains_key(key));
+    key.unwrap_or((keyword, name.to_owned()))
+}
+
+#[test]
+fn twins_are_found_in_maps_of_every_size() {
+    let h = Heap::new(1, usize::MAX);
+    let names = names(&h);
+    let mut random = Random(3);
+    let mut trees = 0;
+    for size in [3, SMALL, 2 * SMALL, 4 * SMALL] {
+        let (mut map, mut model) = (h.empty_map().expect("a map"), Named::new());
+        for round in 0..2_000 {
+            let (keyword, name, key) = &names[random.below(names.len() as u64) as usize];
+            let here = meant(&model, *keyword, name);
+            let at = map.meant(&h, *key).expect("a key");
+            let is = |value: Value<'_>| match value {
+                Value::Keyword(_, s) => here.0 && s.text() == here.1,
+                Value::Str(s) => !here.0 && s.text() == here.1,
+                _ => false,
+            };
+            assert!(is(at), "{name} as a keyword {keyword} means {here:?}");
+            if model.len() < size && random.below(10) < 7 {
+                // Half of the keys come in exactly as they are: both of two twins may be there.
+                let exact = random.below(2) == 0;
+                let key_of = if exact { (*keyword, name.clone()) } else { here };
+                model.insert(key_of, round);
+                map = match exact {
+                    true => h.assoc(map, *key, Value::Int(round)).expect("a map"),
+                    false => h.assoc_meant(map, map, *key, Value::Int(round)).expect("a map"),
+                };
+            } else {
+                model.remove(&here);
+                map = h.dissoc(map, at).expect("a map");
+            }
+            trees += usize::from(map.shape().is_none());
+            assert_eq!(map.len(), model.len());
+            let got = map.get(&h, *key).expect("a value or none");
+            assert_eq!(got.and_then(Value::as_f64), model.get(&(*keyword, name.clone())).map(|n| *n as f64));
+        }
+    }
+    assert!(trees > 1_000, "{trees} trees");
+}
+
+#[test]
+fn a_vector_is_found_as_a_key_wherever_it_is_one() {
+    let h = Heap::new(1, usize::MAX);
+    for size in [0, 1, SMALL as i64 - 1, 100] {
+        let mut map = h.empty_map().expect("a map");
+        for i in 0..size {
+            map = h.assoc(map, Value::Int(i), Value::Nil).expect("a map");
+        }
+        let key = h.vector(&[Value::Int(1), Value::Int(2)]).expect("a vector");
+        assert!(map.get_vector(&h, key).expect("none").is_none());
+        let with = h.assoc(map, key, Value::Int(7)).expect("a map");
+        assert!(matches!(with.get_vector(&h, key), Ok(Some(Value::Int(7)))));
+        let built = h.map(with.entries(&h).expect("entries").iter().collect::<Vec<_>>().into_iter()).expect("a map");
+        assert!(matches!(built, Value::Map(m) if matches!(m.get_vector(&h, key), Ok(Some(Value::Int(7))))));
+        let without = h.dissoc(with, key).expect("a map");
+        assert!(without.get_vector(&h, key).expect("none").is_none());
+    }
+}

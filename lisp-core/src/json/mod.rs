@@ -8,6 +8,16 @@ pub use write::{Style, write};
 
 use crate::heap::{Heap, Res};
 
+/// What the keys of objects become.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keys {
+    /// Strings.
+    #[default]
+    Strings,
+    /// Keywords, which may have any text for their names.
+    Keywords,
+}
+
 /// Adds to a list outside the arena after asking for the memory.
 #[inline]
 pub(crate) fn push<T>(h: &Heap, list: &mut Vec<T>, item: T) -> Res<()> {

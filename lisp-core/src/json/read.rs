@@ -3,11 +3,11 @@
 //! Objects of one shape share their key array. The reader keeps a tree of the key sequences it has seen: each key leads
 //! from one node to the next with one comparison of text, and the node of the last key knows the shape.
 
-use super::push;
+use super::{Keys, push};
 use crate::Table;
 use crate::cost;
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, Heap, Keys, MapBuilder, Res, SMALL, Str, Value};
+use crate::heap::{Fault, Heap, Keys as KeyArray, MapBuilder, Res, SMALL, Str, Value, hash_bytes};
 use jiter::{Jiter, JiterError, JiterErrorType, Peek};
 use num_bigint::BigInt;
 
@@ -113,7 +113,7 @@ struct Node<'h> {
 /// The sorted keys of an object and, for each, at which place its value came.
 #[derive(Clone, Copy)]
 struct Shape<'h> {
-    keys: &'h Keys<'h>,
+    keys: &'h KeyArray<'h>,
     places: [u8; SMALL],
 }
 
@@ -129,6 +129,7 @@ pub struct Reader<'h> {
     h: &'h Heap,
     limits: ReadLimits,
     duplicate: Duplicate,
+    keys: Keys,
     nodes: Vec<Node<'h>>,
     shared: Table<&'h str, &'h Str<'h>>,
     open: Vec<Open<'h>>,
@@ -143,12 +144,19 @@ impl<'h> Reader<'h> {
             h,
             limits,
             duplicate,
+            keys: Keys::Strings,
             nodes: Vec::new(),
             shared: Table::default(),
             open: Vec::new(),
             values: Vec::new(),
             scratch: Vec::new(),
         }
+    }
+
+    /// Makes keywords or strings of the keys of objects.
+    #[must_use]
+    pub fn keys(self, keys: Keys) -> Self {
+        Reader { keys, ..self }
     }
 
     /// Reads one text, which holds one value and white space around it.
@@ -348,7 +356,8 @@ impl<'h> Reader<'h> {
         {
             let (came, count) = self.path(node);
             let place = |key: Value<'_>| {
-                let at = came[..count].iter().position(|k| k.is_some_and(|k| key.as_str() == Some(k.text())))?;
+                let (Value::Str(name) | Value::Keyword(_, name)) = key else { return None };
+                let at = came[..count].iter().position(|k| k.is_some_and(|k| name.text() == k.text()))?;
                 u8::try_from(at).ok()
             };
             let mut places = [0; SMALL];
@@ -378,7 +387,7 @@ impl<'h> Reader<'h> {
         let (keys, count) = self.path(node);
         let values = self.values.iter().skip(base);
         for (key, &value) in keys[..count].iter().flatten().zip(values) {
-            self.insert(builder, Value::Str(key), value)?;
+            self.insert(builder, self.key_of(key), value)?;
         }
         Ok(())
     }
@@ -429,7 +438,17 @@ impl<'h> Reader<'h> {
     }
 
     fn key(&mut self, key: &str) -> Res<Value<'h>> {
-        Ok(Value::Str(self.shared_text(key)?))
+        let text = self.shared_text(key)?;
+        Ok(self.key_of(text))
+    }
+
+    /// A key with this text.
+    fn key_of(&self, text: &'h Str<'h>) -> Value<'h> {
+        match self.keys {
+            Keys::Strings => Value::Str(text),
+            // The text was charged for when it was read.
+            Keys::Keywords => Value::Keyword(hash_bytes(text.text().as_bytes()), text),
+        }
     }
 
     /// One string object for all equal keys, as far as the table reaches.

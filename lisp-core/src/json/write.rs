@@ -124,21 +124,21 @@ impl<'h> Writer<'h> {
         }
         let len = entries.len();
         h.charge(len as u64 * u64::from(usize::BITS - len.leading_zeros()))?;
-        h.check_available(len.saturating_mul(48))?;
+        h.check_available(len.saturating_mul(64))?;
         let mut sorted = Vec::with_capacity(len);
         for (key, value) in entries.iter() {
-            sorted.push((self.own_text(key)?, value));
+            sorted.push((self.own_text(key)?, key, value));
         }
         sorted.sort_by_key(|entry| entry.0);
         for pair in sorted.windows(2) {
-            if let [(a, _), (b, _)] = pair
+            if let [(a, first, _), (b, second, _)] = pair
                 && a == b
             {
-                return Err(self.collision(a));
+                return Err(self.collision(a, [*first, *second]));
             }
         }
         let (keys, values) = (h.vec_builder(len)?, h.vec_builder(len)?);
-        for (key, value) in sorted {
+        for (key, _, value) in sorted {
             keys.push(h, h.str_view(key)?)?;
             values.push(h, value)?;
         }
@@ -169,14 +169,12 @@ impl<'h> Writer<'h> {
     }
 
     #[cold]
-    fn collision(&self, key: &str) -> Fault {
+    fn collision(&self, key: &str, [first, second]: [Value<'h>; 2]) -> Fault {
         let shown: String = key.chars().take(SHOWN).collect();
-        Error::new(
-            Reason::TypeError,
-            format!("{}: two keys{} would both become the JSON key {shown:?}", self.style.subject(), self.place()),
-        )
-        .hint("give the keys different texts, or keep only one of them")
-        .into()
+        let (subject, place) = (self.style.subject(), self.place());
+        let both = format!("{} and {}", shown_key(first), shown_key(second));
+        let message = format!("{subject}: two keys{place}, {both}, would both become the JSON key {shown:?}");
+        Error::new(Reason::TypeError, message).hint("give the keys different texts, or keep only one of them").into()
     }
 
     #[cold]
@@ -207,16 +205,9 @@ impl<'h> Writer<'h> {
                     let _ = write!(place, "{}", next.saturating_sub(1));
                 }
                 Open::Set(..) => place.push_str("#{}"),
-                Open::Object(entries, next) => match entries.entry(next.saturating_sub(1)).0 {
-                    Value::Str(s) => {
-                        let _ = write!(place, "{:?}", s.text().chars().take(SHOWN).collect::<String>());
-                    }
-                    Value::Keyword(_, s) => {
-                        place.push(':');
-                        place.extend(s.text().chars().take(SHOWN));
-                    }
-                    other => place.push_str(&describe(other)),
-                },
+                Open::Object(entries, next) => {
+                    place.push_str(&shown_key(entries.entry(next.saturating_sub(1)).0));
+                }
             }
         }
         if place.is_empty() {
@@ -231,6 +222,15 @@ impl<'h> Writer<'h> {
 
 /// The most characters of a key in a message.
 const SHOWN: usize = 40;
+
+/// A key in a message.
+fn shown_key(key: Value<'_>) -> String {
+    match key {
+        Value::Str(s) => format!("{:?}", s.text().chars().take(SHOWN).collect::<String>()),
+        Value::Keyword(_, s) => format!(":{}", s.text().chars().take(SHOWN).collect::<String>()),
+        other => describe(other),
+    }
+}
 
 /// A big integer in decimal. Conversion takes steps in the square of the length.
 fn integer_text<'h>(h: &'h Heap, value: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {

@@ -5,7 +5,7 @@ use super::fast_return::Returned;
 use super::registers::{ACC, FUNCTION, ITEMS, RESULT, items, vector};
 use crate::builtins::args::function;
 use crate::builtins::streams::reduced;
-use crate::builtins::{Builtin, MANY, args, first_order};
+use crate::builtins::{Builtin, MANY, args};
 use crate::context::Ctx;
 use crate::heap::{Res, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
@@ -123,18 +123,32 @@ impl Reduce {
         match (args, vector(list)) {
             (&[_, init, _], _) => start::<Self>(h, s, call, [f, list, init], 0),
             (_, [first, ..]) => start::<Self>(h, s, call, [f, list, *first], 1),
-            (_, []) => match f {
-                Value::Builtin(id) if let Some(of_none) = first_order(id, 0) => of_none(h, &[]).map(Control::Value),
-                _ => Ok(Control::Value(Value::Nil)),
-            },
+            // What a call without arguments makes is what combining nothing makes.
+            (_, []) if takes_nothing(f) => Ok(Control::Call(Call::new(call.args().start, 0, call.dst))),
+            (_, []) => Ok(Control::Value(Value::Nil)),
         }
+    }
+}
+
+/// May a function be called without arguments?
+fn takes_nothing(f: Value<'_>) -> bool {
+    match f {
+        Value::Builtin(id) => id.row().takes(0),
+        Value::Closure(closure) => closure.proto.arity == 0,
+        _ => false,
     }
 }
 
 impl Fold for Reduce {
     const ROW: Builtin = Builtin::calling("reduce", 2, 3, "(reduce f coll) (reduce f init coll)", Reduce::start).doc(
-        "Combines the elements from the left.",
-        &[("(reduce + [1 2 3])", "6"), ("(reduce conj [] [1 2])", "[1 2]"), ("(reduce 1 [1 2])", "!type_error")],
+        "Combines the elements from the left. Of no elements and no first value, it is what f makes of no arguments; nil \
+         where f takes some.",
+        &[
+            ("(reduce + [1 2 3])", "6"),
+            ("(reduce conj [] [1 2])", "[1 2]"),
+            ("[(reduce + []) (reduce max [])]", "[0 nil]"),
+            ("(reduce 1 [1 2])", "!type_error"),
+        ],
     );
     const ARGC: usize = 2;
 
@@ -263,8 +277,9 @@ impl Fold for MergeWith {
 
     fn take<'h>(h: &'h Ctx, own: &mut [Value<'h>], entry: Value<'h>) -> Res<Take<'h>> {
         let (Value::Map(map), [key, value]) = (own[ACC], vector(entry)) else { return Ok(Take::Value(own[ACC])) };
-        let old = map.get(h, *key)?;
-        own[Self::KEY] = *key;
+        let key = map.meant(h, *key)?;
+        let old = map.get(h, key)?;
+        own[Self::KEY] = key;
         Ok(match old {
             Some(old) => Take::Call([old, *value, Value::Nil]),
             None => Take::Value(*value),

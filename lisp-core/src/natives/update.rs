@@ -10,7 +10,11 @@ use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::calling("update", 3, MANY, "(update m k f & args)", start_update).shown_as_fn().doc(
         "The map with f applied to the value at a key.",
-        &[("(update {:a 1} :a + 10)", "{:a 11}"), ("(update {:a 1} :a 1)", "!type_error")],
+        &[
+            ("(update {:a 1} :a + 10)", "{:a 11}"),
+            ("(update {\"a\" 1} :a inc)", "{\"a\" 2}"),
+            ("(update {:a 1} :a 1)", "!type_error"),
+        ],
     ),
     Builtin::calling("update-in", 3, MANY, "(update-in m path f & args)", start_update_in).shown_as_fn().doc(
         "The map with f applied to the value at a path of keys.",
@@ -79,10 +83,10 @@ fn step<'h>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     maps::assoc_path(h, native.name, map, path, result, false).map(Control::Value)
 }
 
-/// The value at exactly this key: what `update` changes is what is there, under the same spelling.
+/// The value that is to change: at the key, else at its twin.
 fn read<'h>(h: &'h Ctx, name: &str, coll: Value<'h>, key: Value<'h>) -> Res<Value<'h>> {
     match (coll, key) {
-        (Value::Map(m), _) => Ok(m.get(h, key)?.unwrap_or(Value::Nil)),
+        (Value::Map(m), _) => Ok(m.get(h, m.meant(h, key)?)?.unwrap_or(Value::Nil)),
         (Value::Vector(v), Value::Int(i)) => Ok(usize::try_from(i).ok().and_then(|i| v.get(i)).unwrap_or(Value::Nil)),
         (Value::Nil, _) => Ok(Value::Nil),
         (Value::Vector(_), _) => Err(args::type_error(name, "an index into the vector", key)),

@@ -96,3 +96,10 @@
 
 (pcalls #(+ 1 1) (constantly :b))
 ;=> [2 :b]
+
+;; Nothing combined is what the function makes of nothing, where it takes nothing.
+[(reduce + []) (reduce * nil) (reduce str []) (reduce concat []) (reduce merge []) (reduce conj []) (reduce vector {}) (reduce max [])]
+;=> [0 1 "" [] {} [] [] nil]
+
+[(reduce (fn [a b] (+ a b)) []) (reduce (fn [] 7) []) (reduce (fn [& all] (count all)) []) (reduce + [5]) (reduce + 1 [])]
+;=> [nil 7 0 5 1]

@@ -14,7 +14,7 @@
 (doc 'reduce)
 ;> (reduce f coll)
 ;> (reduce f init coll)
-;>   Combines the elements from the left.
+;>   Combines the elements from the left. Of no elements and no first value, it is what f makes of no arguments; nil where f takes some.
 ;>   (reduce + [1 2 3]) => 6
 ;=> nil
 

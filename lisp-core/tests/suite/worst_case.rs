@@ -55,6 +55,7 @@ const GRANTED: &[&str] = &[
     "data/map",
     "data/set",
     "data/colliding",
+    "data/mixed",
     "data/letters",
 ];
 
@@ -88,6 +89,9 @@ fn worst_values() -> Arc<Grant> {
         b.data("set", h.set((0..20_000).map(Value::Int).collect::<Vec<_>>().into_iter())?);
         let keys = colliding().take(500).map(|k| Ok((h.str(&k)?, Value::Nil))).collect::<Res<Vec<_>>>()?;
         b.data("colliding", h.map(keys.into_iter())?);
+        let name = |i: usize| if i.is_multiple_of(2) { h.keyword(&format!("a-{i}")) } else { h.str(&format!("a_{i}")) };
+        let mixed = (0..10_000).map(|i| Ok((name(i)?, Value::Nil))).collect::<Res<Vec<_>>>()?;
+        b.data("mixed", h.map(mixed.into_iter())?);
         Ok::<(), Fault>(())
     });
     Arc::new(grant.expect("the worst values"))

@@ -8,6 +8,7 @@ use crate::parallel::executor::{Executor, LocalExecutor, PoolExecutor};
 use crate::parallel::pool::{Pool, cores};
 use crate::parallel::task::run_task;
 use crate::terms::clock::Clock;
+use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, bytes};
 use crate::terms::observer::{Observed, Observer};
 use crate::terms::outcome::{Outcome, Phase, Problem};
@@ -41,6 +42,7 @@ struct Inner {
     tool_threads: ToolThreads,
     clock: Clock,
     cores: Option<usize>,
+    keys: Keys,
     observed: Observed,
 }
 
@@ -72,6 +74,7 @@ impl Default for Engine {
             tool_threads: ToolThreads::shared(),
             clock: Clock::default(),
             cores: None,
+            keys: Keys::default(),
             observed: Observed::default(),
         }))
     }
@@ -105,7 +108,8 @@ impl Engine {
     }
 
     /// Imports a JSON text as `data/name`, once for many runs, which share it without copying. The text is kept as long as
-    /// the values, for runs in other processes; one given as a `String` is not copied.
+    /// the values, for runs in other processes; one given as a `String` is not copied. Its objects have the engine's kind of
+    /// keys ([`EngineBuilder::json_keys`]) in every run.
     ///
     /// # Errors
     /// The text is not JSON, or takes more than the set-up ceiling.
@@ -122,7 +126,7 @@ impl Engine {
     }
 
     fn import_source(&self, source: Source<'_>) -> Result<DataSet, Box<Problem>> {
-        let set = DataSet::import(&source, bytes(self.0.limits.setup_heap_bytes))?;
+        let set = DataSet::import(&source, self.0.keys, bytes(self.0.limits.setup_heap_bytes))?;
         Ok(DataSet { source: Some(Arc::new(source.into_owned())), ..set })
     }
 
@@ -203,6 +207,11 @@ impl Engine {
         self.0.limits.with(&input.limits).min(&self.0.ceiling)
     }
 
+    /// What the keys of JSON objects become in a run with an input.
+    pub(crate) fn keys_for(&self, input: &Input<'_>) -> Keys {
+        input.keys.unwrap_or(self.0.keys)
+    }
+
     /// A reference card of the language for a model's system prompt, with the signatures of the engine's tools; without
     /// tools at most 1,500 bytes.
     pub fn prompt(&self) -> String {
@@ -228,6 +237,7 @@ impl Engine {
             own_tools: input.tools.clone(),
             cancel: input.cancel.clone().unwrap_or_default(),
             signature,
+            keys: self.keys_for(input),
             any_tool: false,
             alarm: None,
             watched: !matches!(self.0.pool, Threads::None),
@@ -427,6 +437,7 @@ pub struct EngineBuilder {
     observed: Observed,
     /// As the other half of a run counts them, in the half that is sent off.
     pub(crate) cores: Option<usize>,
+    keys: Keys,
 }
 
 impl EngineBuilder {
@@ -444,6 +455,22 @@ impl EngineBuilder {
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// What the keys of JSON objects become in programs: in data, data sets, memory, history and results of tools. Strings
+    /// unless this says otherwise; [`Input::json_keys`] says otherwise for one run.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Keys};
+    /// let engine = Engine::builder().json_keys(Keys::Keywords).build()?;
+    /// let outcome = engine.eval("(map key (first data/rows))", Input::new().json("rows", r#"[{"id": 7}]"#));
+    /// assert_eq!(outcome.text(), Some("[:id]"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn json_keys(mut self, keys: Keys) -> Self {
+        self.keys = keys;
         self
     }
 
@@ -549,6 +576,7 @@ impl EngineBuilder {
             tool_threads,
             clock: self.clock,
             cores: self.cores,
+            keys: self.keys,
             observed: self.observed,
         })))
     }

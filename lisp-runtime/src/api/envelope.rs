@@ -4,6 +4,7 @@ use crate::api::engine::Engine;
 use crate::api::input::Input;
 use crate::api::program::Program;
 use crate::terms::deadline::{deadline, expired};
+use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::outcome::{
     Call, CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, Verdict,
@@ -118,6 +119,9 @@ pub struct Request<'a> {
     /// A missing `data/name` is an error instead of nil.
     #[serde(default)]
     pub strict_data: bool,
+    /// What the keys of JSON objects become; without it, what the engine makes of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub json_keys: Option<Keys>,
     /// Which door it runs behind.
     #[serde(default)]
     pub isolation: Isolation,
@@ -175,6 +179,7 @@ impl<'a> Request<'a> {
     /// All of the input but the set-up programs.
     pub(crate) fn grant(&self, engine: &Engine, started: Instant) -> Result<Input<'a>, Box<Problem>> {
         let mut input = Input::new().strict_data(self.strict_data).limits(self.limits).measure_live();
+        input.keys = self.json_keys;
         if let Some(data) = self.data {
             input = input.json_object(data.get());
         }
@@ -587,7 +592,7 @@ mod tests {
 
     #[test]
     fn a_value_that_json_cannot_say_is_a_value_all_the_same() {
-        let json = answer_line(&Engine::default(), r#"{"program": "(assoc {:a 1} \"a\" 2)"}"#).to_json();
+        let json = answer_line(&Engine::default(), r#"{"program": "{:a 1 \"a\" 2}"}"#).to_json();
         let answer: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(answer["verdict"], "ok");
         assert_eq!(answer["text"], "{:a 1 \"a\" 2}");

@@ -2,6 +2,7 @@
 
 use super::input::{DataSet, Input, Source};
 use crate::drive::setting::Setting;
+use crate::terms::keys::Keys;
 use crate::terms::outcome::{Phase, Problem};
 use crate::text::convert;
 use lisp_core::heap::{Fault, Heap, Value};
@@ -36,7 +37,7 @@ pub(crate) fn bring_in(
             h.set_host_fuel(fuel, flag);
             let built = sources.iter().enumerate().try_for_each(|(index, source)| {
                 given.begin(index);
-                bring_in_one(h, builder, source, &given).map_err(|fault| match fault {
+                bring_in_one(h, builder, source, &given, setting.keys).map_err(|fault| match fault {
                     Fault::Error(error) => error.detail("input", index).into(),
                     other => other,
                 })
@@ -56,6 +57,7 @@ pub(crate) fn bring_in_one<'h>(
     builder: &mut GrantBuilder<'_, 'h>,
     source: &Source<'_>,
     given: &Given<'_>,
+    keys: Keys,
 ) -> Result<(), Fault> {
     let (what, text) = match source {
         Source::Data(name, text) => (format!("data/{name}"), text),
@@ -64,7 +66,7 @@ pub(crate) fn bring_in_one<'h>(
         Source::History(text) => ("the history".to_owned(), text),
     };
     let text = text.as_ref().map_err(|reason| bad_input(&what, reason))?;
-    let value = convert::read_json(h, text).map_err(|fault| match fault {
+    let value = convert::read_json(h, text, keys).map_err(|fault| match fault {
         Fault::Error(error) if error.reason != Reason::MemoryExceeded => bad_input(&what, &error.message),
         fault => fault,
     })?;
@@ -76,14 +78,14 @@ pub(crate) fn bring_in_one<'h>(
         }
         (Source::DataObject(_), Value::Map(map)) => {
             for (key, value) in map.entries(h)?.iter() {
-                let name = key.as_str().unwrap_or_default();
+                let name = convert::key_text(key);
                 take_name(given, name)?;
                 builder.data(name, value);
             }
         }
         (Source::Memory(_), Value::Map(map)) => {
             for (key, value) in map.entries(h)?.iter() {
-                builder.define(key.as_str().unwrap_or_default(), value);
+                builder.define(convert::key_text(key), value);
             }
         }
         (Source::History(_), Value::Vector(items)) => items.items().iter().for_each(|&item| builder.history(item)),
@@ -134,10 +136,10 @@ pub(crate) fn setup_exceeded(ceiling: usize) -> Error {
 
 impl DataSet {
     /// Makes the values, in at most `ceiling` bytes, and does not keep the text.
-    pub(crate) fn import(source: &Source<'_>, ceiling: usize) -> Result<Self, Box<Problem>> {
+    pub(crate) fn import(source: &Source<'_>, keys: Keys, ceiling: usize) -> Result<Self, Box<Problem>> {
         let given = Given::default();
-        match Grant::build(ceiling, |h, builder| bring_in_one(h, builder, source, &given)) {
-            Ok(grant) => Ok(DataSet { grant: Arc::new(grant), source: None }),
+        match Grant::build(ceiling, |h, builder| bring_in_one(h, builder, source, &given, keys)) {
+            Ok(grant) => Ok(DataSet { grant: Arc::new(grant), source: None, keys }),
             Err(fault) => Err(Box::new(Problem::new(in_setup(fault, ceiling), Phase::Setup))),
         }
     }

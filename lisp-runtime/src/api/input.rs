@@ -4,6 +4,7 @@ use super::program::Program;
 use crate::drive::setting::Makes;
 use crate::terms::cancel::Cancel;
 use crate::terms::clock::Reading;
+use crate::terms::keys::Keys;
 use crate::terms::limits::LimitsRequest;
 use crate::terms::print_hook::PrintHook;
 use crate::tools::tool::Tools;
@@ -50,6 +51,8 @@ pub struct DataSet {
     pub(crate) grant: Arc<Grant>,
     /// What it was made of; not kept by a process that had it from another.
     pub(crate) source: Option<Arc<Source<'static>>>,
+    /// What the keys of its objects became.
+    pub(crate) keys: Keys,
 }
 
 impl DataSet {
@@ -85,6 +88,7 @@ pub struct Input<'a> {
     pub(crate) sets: Vec<DataSet>,
     pub(crate) setup: Vec<Program>,
     pub(crate) strict_data: bool,
+    pub(crate) keys: Option<Keys>,
     pub(crate) signature: Option<Cow<'a, str>>,
     pub(crate) limits: LimitsRequest,
     pub(crate) cancel: Option<Cancel>,
@@ -186,6 +190,14 @@ impl<'a> Input<'a> {
     #[must_use]
     pub fn strict_data(mut self, strict: bool) -> Self {
         self.strict_data = strict;
+        self
+    }
+
+    /// Makes this of the keys of JSON objects, in place of what the engine makes of them
+    /// ([`EngineBuilder::json_keys`](crate::EngineBuilder::json_keys)). Data sets stay as they were imported.
+    #[must_use]
+    pub fn json_keys(mut self, keys: Keys) -> Self {
+        self.keys = Some(keys);
         self
     }
 

@@ -4,6 +4,7 @@
 use super::shared::{RunShared, Stage, Waiter};
 use crate::terms::cancel::Cancel;
 use crate::terms::deadline::run_timeout;
+use crate::terms::keys::Keys;
 use crate::terms::limits::bytes;
 use crate::terms::outcome::Preview;
 use crate::terms::scope::WorkerPath;
@@ -337,7 +338,7 @@ impl MachineDriver {
         // A watched run goes on until the flag ends it.
         let unwatched = if self.watched { u64::MAX } else { convert::UNWATCHED };
         let taken = self.machine.take_call(unwatched, |h, name, args| {
-            let map = convert::arguments(h, &tool, args)?;
+            let map = convert::arguments(h, &tool, args, Keys::Strings)?;
             if let Some(contract) = &tool.contract {
                 let mismatches = contract.check_arguments(h, map)?;
                 if !mismatches.is_empty() {
@@ -408,7 +409,7 @@ impl MachineDriver {
     /// they are none.
     fn refuse(&mut self, tool: &Tool, error: &Error, limit: usize) {
         let arguments = self.machine.with_call(|h, _, args| {
-            convert::with_room(h, limit, || match convert::arguments(h, tool, args) {
+            convert::with_room(h, limit, || match convert::arguments(h, tool, args, Keys::Strings) {
                 Ok(map) => convert::json(h, Value::Map(map), &tool.name, limit),
                 Err(_) => convert::json(h, h.vector(args)?, &tool.name, limit),
             })
@@ -466,8 +467,9 @@ impl MachineDriver {
             self.watch();
         }
         // A result that does not fit has ended the run: the next step says so.
+        let keys = self.shared.setting.keys;
         let replied = self.machine.reply(|h| {
-            let value = convert::read_json(h, json).map_err(|fault| no_result(fault, tool))?;
+            let value = convert::read_json(h, json, keys).map_err(|fault| no_result(fault, tool))?;
             checked(h, tool, value)
         });
         if replied.is_err_and(|error| error.reason == Reason::Timeout) {
@@ -476,8 +478,9 @@ impl MachineDriver {
     }
 
     fn reply_echo(&mut self, tool: &Tool) {
+        let keys = self.shared.setting.keys;
         let _ = self.machine.reply_from_call(|h, _, args| {
-            let value = Value::Map(convert::arguments(h, tool, args)?);
+            let value = Value::Map(convert::arguments(h, tool, args, keys)?);
             checked(h, tool, value)
         });
     }

@@ -3,6 +3,7 @@
 use super::watchdog;
 use crate::terms::cancel::Cancel;
 use crate::terms::clock::{Clock, Reading};
+use crate::terms::keys::Keys;
 use crate::terms::limits::Limits;
 use crate::terms::observer::Observed;
 use crate::terms::print_hook::PrintHook;
@@ -40,6 +41,8 @@ pub(crate) struct Setting {
     pub(crate) own_tools: Option<Arc<Tools>>,
     pub(crate) cancel: Cancel,
     pub(crate) signature: Option<Signature>,
+    /// What the keys of JSON objects become.
+    pub(crate) keys: Keys,
     /// Names of tools are not looked up before the program runs.
     pub(crate) any_tool: bool,
     /// For a run whose prints go out as they happen, in a process without threads: what a signal sets at the deadline,

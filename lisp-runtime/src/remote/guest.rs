@@ -151,7 +151,7 @@ fn accept(
     let compile = |source: &str| Program::compile_since(started, source, &limits, Some(cancel));
     let broken = |why: String| Box::new(Problem::new(Error::new(Reason::HostFault, why), Phase::Setup));
     let engine = builder.build().map_err(|error| broken(error.to_string()))?;
-    let mut input = Input::new().strict_data(job.strict_data).cancel_with(cancel);
+    let mut input = Input::new().strict_data(job.strict_data).json_keys(job.keys).cancel_with(cancel);
     for (index, source) in job.setup.iter().enumerate() {
         let program = compile(source).map_err(|mut problem| {
             problem.setup = Some(index);

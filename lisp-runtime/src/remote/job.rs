@@ -7,6 +7,7 @@ use crate::api::envelope::Request;
 use crate::api::input::{DataSet, Input, Source};
 use crate::drive::setting::Makes;
 use crate::terms::clock::Reading;
+use crate::terms::keys::Keys;
 use crate::terms::limits::Limits;
 use crate::terms::outcome::{Outcome, Phase, Problem};
 use crate::tools::tool::Tool;
@@ -25,6 +26,8 @@ pub struct Job<'a> {
     pub(super) sources: Cow<'a, [Source<'a>]>,
     pub(super) sets: Vec<SetOfJob<'a>>,
     pub(super) strict_data: bool,
+    /// What the keys of JSON objects become.
+    pub(super) keys: Keys,
     pub(super) signature: Option<Cow<'a, str>>,
     pub(super) limits: Limits,
     pub(super) now_ms: Option<i64>,
@@ -109,6 +112,7 @@ impl Engine {
             sources: Cow::Borrowed(&input.sources),
             sets: Vec::new(),
             strict_data: input.strict_data,
+            keys: self.keys_for(input),
             signature: input.signature.as_deref().map(Cow::Borrowed),
             limits,
             now_ms: input.now_ms,

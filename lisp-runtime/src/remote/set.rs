@@ -1,18 +1,19 @@
 //! Data sets for a guest half.
 
 use crate::api::input::{DataSet, Source};
+use crate::terms::keys::Keys;
 use crate::terms::outcome::Problem;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// A data set on its way to another process, as data: what it is made of.
+/// A data set on its way to another process, as data: what it is made of, and how.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct SentSet<'a>(Cow<'a, Source<'a>>);
+pub struct SentSet<'a>(Cow<'a, Source<'a>>, Keys);
 
 impl DataSet {
     /// What another process makes the same set of. Nothing, when this one was made so itself: its text has not been kept.
     pub fn sent(&self) -> Option<SentSet<'_>> {
-        self.source.as_deref().map(|source| SentSet(Cow::Borrowed(source)))
+        self.source.as_deref().map(|source| SentSet(Cow::Borrowed(source), self.keys))
     }
 }
 
@@ -27,7 +28,7 @@ impl SentSet<'_> {
     }
 
     pub(super) fn import_within(&self, ceiling: usize) -> Result<DataSet, Box<Problem>> {
-        DataSet::import(&self.0, ceiling)
+        DataSet::import(&self.0, self.1, ceiling)
     }
 }
 

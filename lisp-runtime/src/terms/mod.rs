@@ -3,6 +3,7 @@
 pub(crate) mod cancel;
 pub(crate) mod clock;
 pub(crate) mod deadline;
+pub(crate) mod keys;
 pub(crate) mod limits;
 pub(crate) mod observer;
 pub(crate) mod outcome;

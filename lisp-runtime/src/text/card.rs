@@ -24,14 +24,14 @@ const LINES: &[Line] = &[
         also: &[("1 2", "2"), ("(map #(return %) [1 2])", "1"), ("(fail :x)", ":x")],
     },
     Line {
-        text: "data/NAME reads data. Keywords read JSON's string keys: {}, in get, get-in, {:keys [..]} too. Writing does \
-               not convert: {}.",
-        shown: &[("(:id {\"id\" 7})", "7"), ("(update {\"n\" 1} \"n\" inc)", "{\"n\" 2}")],
+        text: "data/NAME reads data. Keywords read and write JSON's string keys: {}, {}, in get-in, {:keys [..]}, merge \
+               too.",
+        shown: &[("(:id {\"id\" 7})", "7"), ("(update {\"n\" 1} :n inc)", "{\"n\" 2}")],
         also: &[
             ("(map :id data/rows)", "[1 2]"),
             ("(get-in {\"a\" {\"b\" 1}} [:a :b])", "1"),
             ("(let [{:keys [id]} {\"id\" 7}] id)", "7"),
-            ("(assoc {\"n\" 1} :n 2)", "{:n 2 \"n\" 1}"),
+            ("(merge {\"n\" 1} {:n 2})", "{\"n\" 2}"),
         ],
     },
     Line {

@@ -1,10 +1,11 @@
 //! Values across the boundary: JSON text into an arena, values out as JSON and as text.
 
+use crate::terms::keys::Keys;
 use crate::tools::tool::Tool;
 use lisp_core::heap::{Fault, Heap, Map, Res, TextBuf, Value, Work};
-use lisp_core::json::{Duplicate, ReadLimits, Style, read, write};
+use lisp_core::json::{Duplicate, ReadLimits, Reader, Style, write};
 use lisp_core::text::pr_str;
-use lisp_core::{Error, Reason};
+use lisp_core::{Error, Reason, cost};
 
 /// Room beyond the texts themselves, for the work lists of walks.
 const SLACK: usize = 1 << 20;
@@ -13,8 +14,17 @@ const SLACK: usize = 1 << 20;
 pub(crate) const UNWATCHED: u64 = 100_000;
 
 /// Reads JSON text into an arena. The last of equal keys wins.
-pub(crate) fn read_json<'h>(h: &'h Heap, text: &str) -> Res<Value<'h>> {
-    read(h, text, &ReadLimits::default(), Duplicate::Last).map_err(|error| error.into_fault(Reason::ParseError))
+pub(crate) fn read_json<'h>(h: &'h Heap, text: &str, keys: Keys) -> Res<Value<'h>> {
+    let mut reader = Reader::new(h, ReadLimits::default(), Duplicate::Last).keys(keys.into());
+    reader.read(text).map_err(|error| error.into_fault(Reason::ParseError))
+}
+
+/// The text of a key that was read.
+pub(crate) fn key_text<'h>(key: Value<'h>) -> &'h str {
+    match key {
+        Value::Str(text) | Value::Keyword(_, text) => text.text(),
+        _ => "",
+    }
 }
 
 /// Lets the host's own work take up to `bytes` beyond the program's budget: what is left on the program's account
@@ -115,20 +125,20 @@ fn is_function(value: Value<'_>) -> bool {
     matches!(value, Value::Closure(_) | Value::Builtin(_) | Value::Composed(_) | Value::Tool(_))
 }
 
-/// The arguments of a call as one map with string keys: `(tool/f)`, `(tool/f {:k v})` or `(tool/f :k v ...)`.
+/// The arguments of a call as one map: `(tool/f)`, `(tool/f {:k v})` or `(tool/f :k v ...)`. A tool gets strings for `keys`.
 ///
 /// An argument's name is a keyword with underscores for its hyphens, unless the tool's signature has the name as it is
 /// written. Strings stay as they are, and so does every key below the top level.
-pub(crate) fn arguments<'h>(h: &'h Heap, tool: &Tool, args: &[Value<'h>]) -> Res<&'h Map<'h>> {
+pub(crate) fn arguments<'h>(h: &'h Heap, tool: &Tool, args: &[Value<'h>], keys: Keys) -> Res<&'h Map<'h>> {
     let name = tool.name.as_str();
     let value = match args {
         [] => Value::Map(h.empty_map()?),
-        [Value::Map(map)] => stringify(h, tool, Value::Map(map))?,
+        [Value::Map(map)] => stringify(h, tool, Value::Map(map), keys)?,
         pairs if pairs.len().is_multiple_of(2) && pairs.iter().step_by(2).all(|k| matches!(k, Value::Keyword(..))) => {
             let map = h.map(pairs.chunks_exact(2).map(|pair| (pair[0], pair[1])))?;
             match &map {
                 Value::Map(map) if map.len() < pairs.len() / 2 => return Err(ambiguous(name, "a keyword")),
-                _ => stringify(h, tool, map)?,
+                _ => stringify(h, tool, map, keys)?,
             }
         }
         _ => return Err(positional(name, args).into()),
@@ -166,8 +176,8 @@ enum Task<'h> {
     Map(&'h Map<'h>),
 }
 
-/// Arguments as tools get them: keywords are strings.
-fn stringify<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>) -> Res<Value<'h>> {
+/// Arguments as tools get them: keywords are strings, but for keys when these are to be keywords.
+fn stringify<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>, keys: Keys) -> Res<Value<'h>> {
     let (mut tasks, mut done) = (Work::new(h), Work::new(h));
     tasks.push(Task::Visit(value))?;
     while let Some(task) = tasks.pop() {
@@ -209,7 +219,8 @@ fn stringify<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>) -> Res<Value<'h>> {
                 let values = last(h, &mut done, map.len())?;
                 // Only the keys of the whole are names of arguments, and nothing is left to do when they come.
                 let named = tasks.is_empty();
-                done.push(string_keyed(h, tool, map, &values, named)?)?;
+                let names = Names { tool, named, keys };
+                done.push(renamed(h, map, &values, names)?)?;
             }
         }
     }
@@ -225,8 +236,18 @@ fn last<'h>(h: &'h Heap, done: &mut Work<'h, Value<'h>>, len: usize) -> Res<Vec<
     Ok(items)
 }
 
-/// A map with strings for its keys; those of a `named` map are names of arguments.
-fn string_keyed<'h>(h: &'h Heap, tool: &Tool, map: &'h Map<'h>, values: &[Value<'h>], named: bool) -> Res<Value<'h>> {
+/// How the keys of a map are written anew.
+#[derive(Clone, Copy)]
+struct Names<'a> {
+    tool: &'a Tool,
+    /// They are names of arguments.
+    named: bool,
+    keys: Keys,
+}
+
+/// A map of texts and values.
+fn renamed<'h>(h: &'h Heap, map: &'h Map<'h>, values: &[Value<'h>], names: Names<'_>) -> Res<Value<'h>> {
+    let Names { tool, named, keys } = names;
     /// Units for a map made anew, and for each of its keys.
     const MAP: u64 = 16;
     const KEY: u64 = 8;
@@ -243,7 +264,14 @@ fn string_keyed<'h>(h: &'h Heap, tool: &Tool, map: &'h Map<'h>, values: &[Value<
             out.finish()
         }
     };
-    let keys = map.entries(h)?;
-    let entries = keys.iter().zip(values).map(|((key, _), &value)| Ok((name_of(key)?, value)));
-    h.distinct_map(map.len(), entries, |name| ambiguous(&tool.name, name.as_str().unwrap_or_default()))
+    let key_of = |key: Value<'h>| match (name_of(key)?, keys) {
+        (Value::Str(name), Keys::Keywords) => {
+            h.charge(cost::copied(name.text().len()))?;
+            h.keyword(name.text())
+        }
+        (name, _) => Ok(name),
+    };
+    let old = map.entries(h)?;
+    let entries = old.iter().zip(values).map(|((key, _), &value)| Ok((key_of(key)?, value)));
+    h.distinct_map(map.len(), entries, |name| ambiguous(&tool.name, key_text(name)))
 }

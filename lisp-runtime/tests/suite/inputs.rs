@@ -1,6 +1,6 @@
 //! What a host gives: names of data, and what the set-up may take.
 
-use lisp_runtime::{Detail, Engine, ErrorReport, Input, Outcome, Phase, Reason};
+use lisp_runtime::{Detail, Engine, ErrorReport, Input, Keys, Outcome, Phase, Reason, Tool};
 
 fn message(outcome: &Outcome) -> (Reason, &str) {
     let problem = outcome.problem().expect("a problem");
@@ -95,4 +95,59 @@ fn a_set_up_over_its_ceiling_says_so() {
     // The program's own want of room has its own limit.
     let outcome = engine.eval("(vec (range 10000000))", Input::new());
     assert!(hint(&outcome).ends_with("raise the limit heap_bytes"), "{}", hint(&outcome));
+}
+
+#[test]
+fn keys_of_json_come_in_as_the_host_says() {
+    let program = "[data/row m (count (filter (fn [[k _]] (= k :id)) data/row))]";
+    let input = || Input::new().json("row", r#"{"id": 7, "a b/c": {"": 1}}"#).memory(r#"{"m": {"z": 1}}"#);
+    let strings = r#"[{"a b/c" {"" 1} "id" 7} {"z" 1} 0]"#;
+    let keywords = "[{:a b/c {: 1} :id 7} {:z 1} 1]";
+    let json = r#"[{"a b/c":{"":1},"id":7},{"z":1},"#;
+    let asked = Engine::builder().json_keys(Keys::Keywords).build().expect("an engine");
+    for (engine, input, text) in [
+        (Engine::default(), input(), strings),
+        (Engine::default(), input().json_keys(Keys::Keywords), keywords),
+        (asked.clone(), input(), keywords),
+        (asked.clone(), input().json_keys(Keys::Strings), strings),
+    ] {
+        let outcome = engine.eval(program, input);
+        assert_eq!(outcome.text(), Some(text));
+        assert!(outcome.json().is_some_and(|value| value.starts_with(json)), "{:?}", outcome.json());
+        assert_eq!(outcome.memory(), Some(r#"{"m":{"z":1}}"#));
+    }
+    // A data set is shared by runs, and stays as it was imported.
+    let set = asked.import("row", r#"{"id": 7}"#).expect("a data set");
+    let outcome = Engine::default().eval("data/row", Input::new().data_set(&set));
+    assert_eq!(outcome.text(), Some("{:id 7}"));
+    let object = asked.import_object(r#"{"row": {"id": 7}, "n": 1}"#).expect("a data set");
+    let outcome = asked.eval("[data/row data/n]", Input::new().data_set(&object));
+    assert_eq!(outcome.text(), Some("[{:id 7} 1]"));
+}
+
+#[test]
+fn keys_of_results_of_tools_come_in_like_data() {
+    let engine = Engine::builder()
+        .json_keys(Keys::Keywords)
+        .tool("rows", |_| Ok(vec![std::collections::BTreeMap::from([("id", 1)])]))
+        .grant(Tool::echo("echo"))
+        .grant(Tool::new("typed", |_| Ok(std::collections::BTreeMap::from([("n", 1)]))).signature("() -> {n :int}"))
+        .build()
+        .expect("an engine");
+    let program =
+        "[(tool/rows {}) (tool/echo {:a-b {\"k\" #{1}}}) (tool/typed {}) (pmap (fn [i] (tool/echo {:i i})) [1])]";
+    let outcome = engine.eval(program, Input::new());
+    assert_eq!(outcome.text(), Some("[[{:id 1}] {:a_b {:k #{1}}} {:n 1} [{:i 1}]]"), "{:?}", outcome.problem());
+    let mut session = engine.session(Input::new().json("row", r#"{"id": 1}"#));
+    assert_eq!(session.eval("(def seen data/row) (tool/rows {})").text(), Some("[{:id 1}]"));
+    assert_eq!(session.eval("[seen *1]").text(), Some("[{:id 1} [{:id 1}]]"));
+}
+
+#[test]
+fn two_keys_that_would_become_one_are_both_named() {
+    let outcome = Engine::default().eval("(def m {:b {:a 1 \"a\" 2}}) [m]", Input::new());
+    let value = outcome.json_error().map(|error| error.message.clone()).unwrap_or_default();
+    assert_eq!(value, "the value: two keys at [0 :b], :a and \"a\", would both become the JSON key \"a\"");
+    let memory = outcome.memory_error().map(|error| error.message.clone()).unwrap_or_default();
+    assert!(memory.starts_with("the definition m: ") && memory.contains(":a and \"a\""), "{memory}");
 }

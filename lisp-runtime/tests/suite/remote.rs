@@ -142,6 +142,9 @@ fn the_answer_is_the_same() {
         r#"{"program": "(throw (ex-info \"no stock\" {:id 7}))"}"#,
         r#"{"program": "(try (tool/own {}) (catch Exception e (ex-message e)))", "tools": {"own": {"error": "own fault"}}}"#,
         r#"{"program": "(tool/own {:a 1})", "tools": {"own": {"returns": {"b": [1, null]}}}}"#,
+        r#"{"program": "[data/rows m *1 (tool/own {}) (tool/echo {:x-y {\"k k\" 1}})]", "json_keys": "keywords", "data": {"rows": [{"a/b": {"": 1}}]},
+            "memory": {"m": {"é": 1}}, "history": [{"h": 1}], "tools": {"own": {"returns": {"b": [{"c": null}]}}}}"#,
+        r#"{"program": "[data/rows (tool/echo {:a 1})]", "json_keys": "strings", "data": {"rows": [{"a": 1}]}}"#,
     ];
     for json in requests {
         let one = Request::parse(json).unwrap().run(&engine);

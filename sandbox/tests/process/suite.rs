@@ -1,7 +1,7 @@
 //! Programs behind the process door: the same answers, from any number of threads, through sessions, pipes and slates.
 
 use crate::{functions, pipes};
-use lisp_runtime::{Answer, CallStatus, Cancel, Engine, Input, Limits, Request, Tool, ToolError, Verdict};
+use lisp_runtime::{Answer, CallStatus, Cancel, Engine, Input, Keys, Limits, Request, Tool, ToolError, Verdict};
 use lisp_sandbox::{CleanSlate, Sandbox, SlateFailure};
 use serde_json::Value;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -86,6 +86,8 @@ fn the_same_answer(sandbox: &Sandbox) {
         r#"{"program": "(loop [i 0] (recur (inc i)))"}"#,
         r#"{"program": "(loop [i 0] (recur (inc i)))", "limits": {"fuel": 5000, "loop_iterations": 0}}"#,
         r#"{"program": "(tool/own {:a 1})", "tools": {"own": {"returns": {"b": [1, null]}}}}"#,
+        r#"{"program": "[data/rows m (tool/own {}) (tool/echo {:x-y {\"k k\" 1}})]", "json_keys": "keywords", "data": {"rows": [{"a/b": {"": 1}}]},
+            "memory": {"m": {"é": 1}}, "tools": {"own": {"returns": {"b": [{"c": null}]}}}}"#,
         r#"{"program": "(vec (range 100000))"}"#,
         r#"{"program": "(pmap (fn [x] (println x) (tool/price {:n (mod x 3)})) (range 12))"}"#,
         r#"{"program": "(pmap (fn [x] (if (= x 5) (/ 1 0) (tool/echo {:x x}))) [5])"}"#,
@@ -427,7 +429,10 @@ fn data_sets(_: &Sandbox) {
         engine.import("rows", rows(2_000)).unwrap(),
         engine.import_object(r#"{"n": 5, "config": {"rate": 0.5}}"#).unwrap(),
     );
-    let given = Sandbox::builder().engine(engine.clone()).data_set(&rows).data_set(&more).forkers(2).build().unwrap();
+    let keywords = Engine::builder().json_keys(Keys::Keywords).build().unwrap();
+    let named = keywords.import("named", r#"[{"id": 1}]"#).unwrap();
+    let given = Sandbox::builder().engine(engine.clone()).data_set(&rows).data_set(&more).data_set(&named).forkers(2);
+    let given = given.build().unwrap();
     let half = Sandbox::builder().engine(engine.clone()).data_set(&more).build().unwrap();
     let none = Sandbox::builder().engine(engine.clone()).build().unwrap();
     let input = Input::new().data_set(&rows).data_set(&more).json("own", "[1, 2]");
@@ -441,6 +446,7 @@ fn data_sets(_: &Sandbox) {
         ("(mapv #(assoc % :new data/n) (take 20 data/rows))", input.clone()),
         ("(def kept (filterv #(< (:id %) 3) data/rows)) kept", input.clone()),
         ("[data/rows2 data/n]", Input::new().data_set(&more)),
+        ("data/named", Input::new().data_set(&named)),
         ("data/rows", Input::new().data_set(&more).strict_data(true)),
         ("(tool/echo {:rows (take 2 data/rows)})", input.clone()),
         ("(loop [v data/rows] (recur (into v data/rows)))", input.clone()),

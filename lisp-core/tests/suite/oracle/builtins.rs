@@ -26,10 +26,29 @@ pub(crate) fn items(v: &Value) -> All<Vec<Value>> {
 /// The value at a key; other things than maps have none.
 pub(crate) fn look(coll: &Value, key: &Value) -> Value {
     match coll {
-        Value::Map(m) => m.get(key).cloned().unwrap_or(Value::Nil),
+        Value::Map(m) => spellings(key).iter().find_map(|key| m.get(key)).cloned().unwrap_or(Value::Nil),
         Value::Set(s) if s.contains(key) => key.clone(),
         _ => Value::Nil,
     }
+}
+
+/// The keys that a key reads, in order.
+fn spellings(key: &Value) -> Vec<Value> {
+    let kinds: [fn(String) -> Value; 2] = [Value::Key, Value::Str];
+    let (name, [own, other]) = match key {
+        Value::Key(name) => (name, kinds),
+        Value::Str(name) => (name, [kinds[1], kinds[0]]),
+        _ => return vec![key.clone()],
+    };
+    let spelt = name.replace('-', "_");
+    vec![own(name.clone()), other(name.clone()), own(spelt.clone()), other(spelt)]
+}
+
+/// The key that writing at a key writes at.
+fn meant(m: &BTreeMap<Value, Value>, key: &Value) -> Value {
+    let spellings = spellings(key);
+    let taken = if matches!(key, Value::Str(_)) { &spellings[..2] } else { &spellings };
+    taken.iter().find(|key| m.contains_key(key)).unwrap_or(key).clone()
 }
 
 fn int(v: &Value) -> All<BigInt> {
@@ -297,27 +316,31 @@ fn maps(run: &mut Run, name: &str, args: Vec<Value>) -> Res {
     Ok(match name {
         "get" => match &args[0] {
             Value::Nil | Value::Map(_) | Value::Set(_) => look(&args[0], &args[1]),
+            // No name is a place.
+            Value::List(_) => Value::Nil,
             _ => return fail("type_error"),
         },
         "assoc" => {
             let mut m = map(&args[0])?;
-            m.insert(args[1].clone(), args[2].clone());
+            m.insert(meant(&m, &args[1]), args[2].clone());
             Value::Map(m)
         }
         "dissoc" if args[0] == Value::Nil => return fail("runtime_error"),
         "dissoc" => {
             let mut m = map(&args[0])?;
-            m.remove(&args[1]);
+            m.remove(&meant(&m, &args[1]));
             Value::Map(m)
         }
         "merge" => {
-            let mut m = map(&args[0])?;
-            m.extend(map(&args[1])?);
+            let base = map(&args[0])?;
+            let mut m = base.clone();
+            m.extend(map(&args[1])?.into_iter().map(|(key, value)| (meant(&base, &key), value)));
             Value::Map(m)
         }
         "merge-with" => {
             let mut m = map(&args[1])?;
             for (key, value) in map(&args[2])? {
+                let key = meant(&m, &key);
                 let value = match m.get(&key) {
                     Some(old) => run.call_from(&args[0], vec![old.clone(), value])?,
                     None => value,
@@ -328,8 +351,9 @@ fn maps(run: &mut Run, name: &str, args: Vec<Value>) -> Res {
         }
         "update" => {
             let mut m = map(&args[0])?;
-            let old = m.get(&args[1]).cloned().unwrap_or(Value::Nil);
-            m.insert(args[1].clone(), run.call_from(&args[2], vec![old])?);
+            let key = meant(&m, &args[1]);
+            let old = m.get(&key).cloned().unwrap_or(Value::Nil);
+            m.insert(key, run.call_from(&args[2], vec![old])?);
             Value::Map(m)
         }
         "update-vals" if args[0] == Value::Nil => Value::Nil,

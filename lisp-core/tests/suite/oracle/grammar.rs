@@ -46,8 +46,15 @@ pub(crate) fn builtin(name: &'static str) -> Expr {
 }
 
 fn key(n: usize) -> Value {
-    Value::Key(["a", "b", "c", "long-name", "e"][n].into())
+    match n {
+        0..=4 => Value::Key(["a", "b", "c", "long-name", "e"][n].into()),
+        5 => Value::Key("long_name".into()),
+        _ => Value::Str(["a", "long-name", "long_name"][n - 6].into()),
+    }
 }
+
+/// How many keys there are.
+const KEYS: usize = 9;
 
 impl Grammar<'_> {
     /// A choice below `n`; 0 when the bytes are used up.
@@ -181,7 +188,7 @@ impl Grammar<'_> {
 
     fn of_type(&mut self, ty: Type, depth: usize) -> Expr {
         use Type::{Bool, Int, Ints, Map, Set, Text};
-        let a_key = |g: &mut Self| Expr::Const(key(g.below(5)));
+        let a_key = |g: &mut Self| Expr::Const(key(g.below(KEYS)));
         match ty {
             Int => match self.below(16) {
                 0..=3 => {
@@ -260,8 +267,8 @@ impl Grammar<'_> {
                     Expr::Call(Box::new(builtin("dissoc")), vec![map, at])
                 }
                 0 | 1 => {
-                    let n = 1 + self.below(5);
-                    Expr::Map((0..n).map(|i| (key(n - 1 - i), self.expr(Int, depth))).collect())
+                    let (n, first) = (1 + self.below(5), self.below(KEYS));
+                    Expr::Map((0..n).map(|i| (key((first + n - 1 - i) % KEYS), self.expr(Int, depth))).collect())
                 }
                 2 | 3 => {
                     let (map, at, value) = (self.expr(Map, depth), a_key(self), self.expr(Int, depth));

@@ -1,0 +1,185 @@
+//! Twins: the keyword and the string of one name. A key that a map does not have means the entry of its twin, where that is
+//! there: reading and writing find it by the rule in this file. What is constructed has its keys as they are written.
+
+use super::map::{BITS, Entry, Keys, Map, Rep, Step, TreeSize, address, may_contain};
+use super::string::{SHORT_TEXT, hash_text, text_cost};
+use super::{Heap, Res, Value};
+
+impl<'h> Keys<'h> {
+    /// Where a keyword stands, or its twin.
+    fn place_of(&self, key: Value<'h>) -> Option<usize> {
+        let Value::Keyword(hash, name) = key else { return None };
+        let exact = |k: &Value<'h>| matches!(k, Value::Keyword(h, s) if *h == hash && s.text() == name.text());
+        self.keys().iter().position(exact).or_else(|| self.place_of_twin(name.text()))
+    }
+
+    /// Where the twin of a keyword stands: the string of its name, else the keyword or the string that has underscores for
+    /// its hyphens.
+    pub(super) fn place_of_twin(&self, name: &str) -> Option<usize> {
+        let position = |same: &dyn Fn(&Value<'h>) -> bool| self.keys().iter().position(same);
+        if let Some(place) = position(&|k| matches!(k, Value::Str(s) if s.text() == name)) {
+            return Some(place);
+        }
+        if !name.contains('-') {
+            return None;
+        }
+        let spelt = |text: &str| {
+            let same = |(a, b): (u8, u8)| a == if b == b'-' { b'_' } else { b };
+            text.len() == name.len() && text.bytes().zip(name.bytes()).all(same)
+        };
+        let keyword = |k: &Value<'h>| matches!(k, Value::Keyword(_, s) if spelt(s.text()));
+        let string = |k: &Value<'h>| matches!(k, Value::Str(s) if spelt(s.text()));
+        position(&keyword).or_else(|| position(&string))
+    }
+}
+
+impl<'h> Map<'h> {
+    /// The value that a key reads: the value at it, else at its twin. `:user-id` also finds `"user-id"`, `:user_id` and
+    /// `"user_id"`, and `"id"` also finds `:id`.
+    #[inline]
+    pub(crate) fn get_flexible(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
+        if let (Rep::Small(keys, values), Value::Keyword(..)) = (self.rep(), key) {
+            return Ok(small_place(h, keys, key)?.map(|i| values[i]));
+        }
+        match self.get(h, key)? {
+            Some(value) => Ok(Some(value)),
+            None => Ok(self.other_spelling(h, key)?.map(|entry| entry.1)),
+        }
+    }
+
+    /// The key that writing at `key` writes at: `key` itself where it is there, else its twin where that is there, else
+    /// `key`. Maps that cannot have its twin are not searched.
+    ///
+    /// A string with hyphens means no key with underscores here, though it reads such a one: strings are what data is
+    /// counted by, and two of them are two.
+    #[inline]
+    pub(crate) fn meant(&self, h: &'h Heap, key: Value<'h>) -> Res<Value<'h>> {
+        let is_name = matches!(key, Value::Keyword(..) | Value::Str(_));
+        if is_name && self.may_have_twin(key) { self.key_or_twin(h, key) } else { Ok(key) }
+    }
+
+    fn may_have_twin(&self, key: Value<'h>) -> bool {
+        match (self.rep(), key) {
+            (Rep::Small(keys, _), Value::Keyword(hash, name)) => {
+                let (keys, len) = (keys.keys(), name.text().len());
+                let as_long = |k: &Value<'h>| matches!(k, Value::Keyword(h, s) if s.text().len() == len && *h != hash);
+                // Strings stand last in the order of keys.
+                matches!(keys.last(), Some(Value::Str(_))) || may_contain(name.text(), '-') && keys.iter().any(as_long)
+            }
+            (Rep::Small(keys, _), Value::Str(_)) => keys.keys().iter().any(|k| matches!(k, Value::Keyword(..))),
+            (Rep::Tree(size, _), Value::Keyword(_, name)) => {
+                size.may_have(TreeSize::STRINGS)
+                    || size.may_have(TreeSize::UNDERSCORED) && may_contain(name.text(), '-')
+            }
+            (Rep::Tree(size, _), Value::Str(_)) => size.may_have(TreeSize::KEYWORDS),
+            _ => false,
+        }
+    }
+
+    fn key_or_twin(&self, h: &'h Heap, key: Value<'h>) -> Res<Value<'h>> {
+        if let (Rep::Small(keys, _), Value::Keyword(..)) = (self.rep(), key) {
+            return Ok(small_place(h, keys, key)?.map_or(key, |i| keys.keys()[i]));
+        }
+        if self.contains(h, key)? {
+            return Ok(key);
+        }
+        let twin = match key {
+            Value::Str(s) => self.entry_of_text(h, s.text(), true)?,
+            _ => self.other_spelling(h, key)?,
+        };
+        Ok(twin.map_or(key, |entry| entry.0))
+    }
+
+    /// The value at a vector as a key. Maps that have no vectors for keys are not searched.
+    pub(crate) fn get_vector(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
+        let may_have = match self.rep() {
+            Rep::Small(keys, _) => keys.keys().iter().any(|k| matches!(k, Value::Vector(_))),
+            Rep::Tree(size, _) => size.may_have(TreeSize::VECTORS),
+        };
+        if may_have { self.get(h, key) } else { Ok(None) }
+    }
+
+    /// The entry that a key which is not there reads.
+    fn other_spelling(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Entry<'h>>> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        let (text, keyword) = match key {
+            Value::Keyword(_, s) => (s.text(), true),
+            Value::Str(s) => (s.text(), false),
+            _ => return Ok(None),
+        };
+        h.charge(1)?;
+        if let Some(entry) = self.entry_of_text(h, text, !keyword)? {
+            return Ok(Some(entry));
+        }
+        let (mut buffer, long) = ([0u8; SHORT_TEXT], text.len() > SHORT_TEXT);
+        if long && !keyword || !text.contains('-') {
+            return Ok(None);
+        }
+        let owned;
+        let spelling = if long {
+            h.charge(text_cost(text))?;
+            h.check_available(text.len())?;
+            owned = text.replace('-', "_");
+            &*owned
+        } else {
+            for (to, from) in buffer.iter_mut().zip(text.bytes()) {
+                *to = if from == b'-' { b'_' } else { from };
+            }
+            std::str::from_utf8(&buffer[..text.len()]).unwrap_or_default()
+        };
+        match self.entry_of_text(h, spelling, keyword)? {
+            Some(entry) => Ok(Some(entry)),
+            None => self.entry_of_text(h, spelling, !keyword),
+        }
+    }
+
+    /// The value at the keyword, or string, with this text.
+    pub fn get_text(&self, h: &'h Heap, text: &str, keyword: bool) -> Res<Option<Value<'h>>> {
+        Ok(self.entry_of_text(h, text, keyword)?.map(|entry| entry.1))
+    }
+
+    fn entry_of_text(&self, h: &'h Heap, text: &str, keyword: bool) -> Res<Option<Entry<'h>>> {
+        let same = |key: Value<'h>| match key {
+            Value::Keyword(_, s) => keyword && s.text() == text,
+            Value::Str(s) => !keyword && s.text() == text,
+            _ => false,
+        };
+        match self.rep() {
+            Rep::Small(keys, values) => {
+                h.charge(text_cost(text).saturating_mul(keys.keys().len() as u64))?;
+                Ok(keys.keys().iter().position(|&k| same(k)).map(|i| (keys.keys()[i], values[i])))
+            }
+            Rep::Tree(_, root) => {
+                h.charge(text_cost(text))?;
+                let hash = hash_text(text, keyword);
+                let (mut node, mut shift) = (root, 0);
+                loop {
+                    h.charge(1)?;
+                    match node.step(hash, shift) {
+                        Step::Entry(i) => return Ok(Some(node.entries()[i]).filter(|entry| same(entry.0))),
+                        Step::Child(i) => (node, shift) = (node.children()[i], shift + BITS),
+                        Step::Nothing => return Ok(None),
+                        Step::Collisions => {
+                            let each = 1 + text_cost(text);
+                            h.charge(each.saturating_mul(node.entries().len() as u64))?;
+                            return Ok(node.entries().iter().find(|entry| same(entry.0)).copied());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Where a keyword, or its twin, stands in the keys of an array map. Records of one shape have one key array: where a name
+/// stands in it is found once.
+#[inline]
+fn small_place<'h>(h: &'h Heap, keys: &'h Keys<'h>, key: Value<'h>) -> Res<Option<usize>> {
+    let Value::Keyword(_, name) = key else { return Ok(None) };
+    if name.text().len() > SHORT_TEXT {
+        h.charge(text_cost(name.text()).saturating_mul(keys.keys().len() as u64))?;
+    }
+    Ok(h.shapes.find(address(keys), address(name), || keys.place_of(key)))
+}
