@@ -11,8 +11,8 @@ use std::sync::Arc;
 ///
 /// # Safety
 /// - `In` uses its lifetime for branding values and references to pinned things only: `In<'a>` and `In<'b>` have the
-///   same layout and behaviour. It has no cell outside its values that can be written through a shared reference, owns
-///   nothing that is bound to a thread, and dropping it looks at no value.
+///   same layout and behaviour. What it has beside its values can be sent to other threads and shared between them, and
+///   dropping it looks at no value.
 /// - `trace` shows each value and each closure among the roots to the collector, and puts what the collector returns
 ///   in its place.
 /// - `Context` owns one heap for as long as it lives, and dereferences to it. It can be sent to another thread.

@@ -8,7 +8,7 @@ use crate::heap::{Collector, Trace, Value};
 pub(crate) struct Roots;
 
 #[allow(unsafe_code, reason = "it says where the values are")]
-// SAFETY: the state's lifetime brands values, closures and loaded programs only, and it has no cells outside values;
+// SAFETY: the state's lifetime brands values, closures and loaded programs only, and the rest of it is `Send` and `Sync`;
 // `trace` goes through every field that holds values; a `Ctx` owns its heap.
 unsafe impl Trace for Roots {
     type In<'h> = State<'h>;

@@ -2,11 +2,12 @@
 
 use super::unit::Unit;
 use crate::code::ProgramId;
+use std::sync::Arc;
 
-/// The programs that a machine has loaded, by number. Workers have a copy of their caller's.
+/// The programs that a machine has loaded, by number. Workers share their caller's.
 #[derive(Clone)]
 pub(crate) struct Units<'h> {
-    loaded: Vec<&'h Unit>,
+    loaded: Arc<Vec<&'h Unit>>,
     /// Finds a program that every machine has.
     shared: fn(ProgramId) -> Option<&'static Unit>,
 }
@@ -14,7 +15,7 @@ pub(crate) struct Units<'h> {
 impl<'h> Units<'h> {
     /// No programs but those that every machine has, which `shared` finds.
     pub(crate) fn new(shared: fn(ProgramId) -> Option<&'static Unit>) -> Self {
-        Units { loaded: Vec::new(), shared }
+        Units { loaded: Arc::default(), shared }
     }
 
     /// The number for the next program.
@@ -26,7 +27,8 @@ impl<'h> Units<'h> {
     /// Adds the program that has the next number.
     pub(crate) fn add(&mut self, unit: &'h Unit) {
         debug_assert_eq!(unit.id, self.next());
-        self.loaded.push(unit);
+        // The workers that shared it have ended: it is not copied.
+        Arc::make_mut(&mut self.loaded).push(unit);
     }
 
     /// The program of a number, which is most often the one that is `running`. `None` for a number that no closure has.
