@@ -24,7 +24,8 @@ impl<'w, 'h> FrameRegs<'w, 'h> {
     ///
     /// # Safety
     /// As long as it is used, the registers, rows and distances given to [`FrameRegs::get`], [`FrameRegs::set`],
-    /// [`FrameRegs::row`] and [`FrameRegs::skip`] are operands of the instruction that it fetched last.
+    /// [`FrameRegs::row`] and [`FrameRegs::skip`] are operands of the instruction that it fetched last; and after an instruction
+    /// that never goes on to the next one (`Instr::leaves`) nothing is fetched before a [`FrameRegs::skip`].
     #[inline(always)]
     pub(crate) unsafe fn open(
         stack: &'w mut [Value<'h>],
@@ -49,7 +50,8 @@ impl<'w, 'h> FrameRegs<'w, 'h> {
     #[inline(always)]
     pub(crate) fn fetch(&mut self) -> &'h Instr {
         // SAFETY: `next` is inside the code: `open` checked it, `skip` keeps to targets that `Bytecode::new` checked, and
-        // the last instruction is none that goes on behind itself. So one more is at most one past the end.
+        // the last instruction is none that goes on behind itself, by `Bytecode::new` and the caller of `open`. So one more
+        // is at most one past the end.
         unsafe {
             let instr = &*self.next;
             self.next = self.next.add(1);

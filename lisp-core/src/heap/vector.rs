@@ -54,7 +54,9 @@ impl<'h> Vector<'h> {
     /// The elements.
     #[inline]
     pub fn items(&self) -> &'h [Value<'h>] {
-        cells_as_values(self.cells())
+        // SAFETY: the cells of a vector alone, and those between the `low` and the `high` of a buffer, are written before a
+        // vector sees them and never afterwards.
+        unsafe { cells_as_values(self.cells()) }
     }
 
     /// The element at an index.
@@ -69,11 +71,12 @@ fn cells<'h>(items: impl Iterator<Item = Value<'h>>) -> impl Iterator<Item = Cel
     items.chain(std::iter::repeat(Value::Nil)).map(Cell::new)
 }
 
-/// Reads cells that no one will write again: those of a finished vector.
-fn cells_as_values<'h>(cells: &'h [Cell<Value<'h>>]) -> &'h [Value<'h>] {
-    // SAFETY: `Cell<T>` has the layout of `T`. The cells between a buffer's `low` and `high`, and those of a builder
-    // below its length, are written once before any view of them is made and never afterwards; a builder's cells may
-    // be set again by `MapBuilder::set_value` only, which lends no views.
+/// Lends cells as values.
+///
+/// # Safety
+/// Nobody writes to the cells for as long as 'h.
+unsafe fn cells_as_values<'h>(cells: &'h [Cell<Value<'h>>]) -> &'h [Value<'h>] {
+    // SAFETY: `Cell<T>` has the layout of `T`, and the caller sees to it that these are not written to.
     unsafe { std::slice::from_raw_parts(cells.as_ptr().cast(), cells.len()) }
 }
 
@@ -292,7 +295,8 @@ impl<'h> VecBuilder<'h> {
     /// The elements so far.
     #[inline]
     pub(crate) fn items(&self) -> &'h [Value<'h>] {
-        cells_as_values(&self.cells.get()[..self.len.get()])
+        // SAFETY: the cells of a builder below its length are written once; `clear` may not be called after this.
+        unsafe { cells_as_values(&self.cells.get()[..self.len.get()]) }
     }
 
     /// The finished vector. The builder must not be used again.
