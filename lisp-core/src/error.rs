@@ -290,6 +290,7 @@ impl Error {
         self
     }
 }
+
 /// Why an operation of a run stopped before its end.
 #[derive(Debug)]
 pub enum Fault {

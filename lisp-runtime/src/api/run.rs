@@ -353,7 +353,7 @@ impl Run {
         }
     }
 
-    /// Does a part of bringing values out. What takes longer than a moment is looked after.
+    /// Does a part of bringing values out. What takes longer than a moment is watched.
     fn in_time<T>(&mut self, work: impl Fn(&mut Run) -> Result<T, Error>) -> Result<T, Error> {
         match work(self) {
             Err(error) if error.reason == Reason::Timeout && !self.driver.is_watched() => {

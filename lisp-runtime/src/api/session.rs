@@ -27,7 +27,7 @@ pub struct Session {
     engine: Engine,
     input: Input<'static>,
     cancel: Cancel,
-    /// For runs in a process without threads: see [`crate::api::run::Setting::alarm`].
+    /// For runs in a process without threads: see [`Setting::alarm`](crate::drive::setting::Setting::alarm).
     pub(crate) alarm: Option<Arc<AtomicBool>>,
     /// Absent until the first turn, and again after a turn that broke the machine.
     run: Option<Run>,

@@ -22,7 +22,7 @@ struct Watchdog {
     arrived: Condvar,
 }
 
-/// `None` when the system gives no thread: then runs are looked after between their slices only.
+/// `None` when the system gives no thread: then the clock is looked at between the slices of a run only.
 static WATCHDOG: LazyLock<Option<Arc<Watchdog>>> = LazyLock::new(|| {
     let watchdog = Arc::new(Watchdog::default());
     let its_own = Arc::clone(&watchdog);

@@ -139,10 +139,10 @@ fn accept(
     let mut builder = Engine::builder().limits(limits);
     builder.clock = clock;
     builder.cores = Some(job.cores);
-    for face in job.tools {
-        let tool = Tool::external(face.name);
-        builder = builder.grant(match face.signature {
-            Some(text) if face.checked => tool.signature(text),
+    for spec in job.tools {
+        let tool = Tool::external(spec.name);
+        builder = builder.grant(match spec.signature {
+            Some(text) if spec.checked => tool.signature(text),
             Some(text) => tool.described(text.into_owned()),
             None => tool,
         });

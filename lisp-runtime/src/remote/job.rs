@@ -73,9 +73,9 @@ impl Engine {
             return Err(Box::new(self.ended(started, problem, self.limits_for(input))));
         };
         let setup = input.setup.iter().map(|program| Cow::Borrowed(program.source())).collect();
-        let (mut job, home) = self.halves(started, source, setup, input, session);
+        let (mut job, host) = self.halves(started, source, setup, input, session);
         job.sets = sets;
-        Ok((job, home))
+        Ok((job, host))
     }
 
     /// Splits the run of a request, like [`Engine::split`]. Nothing of it is compiled on this side.
@@ -105,7 +105,7 @@ impl Engine {
         session: bool,
     ) -> (Job<'a>, HostHalf) {
         let limits = self.limits_for(input);
-        let home = HostHalf::new(started, self, input, limits);
+        let host = HostHalf::new(started, self, input, limits);
         let job = Job {
             program: Cow::Borrowed(source),
             setup,
@@ -119,11 +119,11 @@ impl Engine {
             clock: Cow::Borrowed(&input.clock),
             host_clock: self.clock().is_of_host(),
             cores: self.cores(),
-            tools: home.tools.values().map(|tool| face(tool)).collect(),
+            tools: host.tools.values().map(|tool| spec(tool)).collect(),
             session,
             makes: input.makes,
         };
-        (job, home)
+        (job, host)
     }
 }
 
@@ -139,7 +139,7 @@ impl Job<'_> {
     }
 }
 
-fn face(tool: &Tool) -> ToolSpec<'static> {
+fn spec(tool: &Tool) -> ToolSpec<'static> {
     ToolSpec {
         name: Cow::Owned(tool.name.clone()),
         signature: tool.signature.clone().map(Cow::Owned),

@@ -46,7 +46,7 @@ pub(crate) struct Template {
     pub(crate) layers: Layers,
     /// The name of the next pair.
     next: AtomicU64,
-    /// Lanes that no run has.
+    /// Pairs that no run has.
     free: Mutex<Vec<Arc<SocketPair>>>,
     spare: Mutex<Option<Spare>>,
 }
