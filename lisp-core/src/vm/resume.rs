@@ -54,9 +54,15 @@ impl Machine {
     /// began.
     fn conclude(&mut self, out: Res<Exit>) -> Step {
         let ceiling = self.fuel_ceiling();
+        if let Err(Fault::Collect(_)) = out {
+            // How far an instruction came for which there is no room is not the same each time.
+            let mark = self.store.heap().meter.restart_fuel();
+            self.store.heap().meter.set_spent(mark + cost::INSTRUCTION);
+        }
+        let is_bug = matches!(&out, Err(Fault::Error(error)) if error.reason == Reason::HostFault);
         match out {
-            // The last instructions need not have looked at the ceiling.
-            Ok(_) if self.store.heap().spent() > ceiling => {
+            // The last instructions need not have looked at the ceiling, the one that failed neither.
+            Ok(_) | Err(Fault::Error(_) | Fault::Collect(_)) if self.store.heap().spent() > ceiling && !is_bug => {
                 self.store.heap().meter.set_spent(ceiling);
                 let error = self.fuel_error();
                 self.finish(Ending::Error(Box::new(error)))
@@ -83,11 +89,6 @@ impl Machine {
                 self.wait_for(Effect::Clock)
             }
             Err(fault) => {
-                if let Fault::Collect(_) = fault {
-                    // How far an instruction came for which there is no room is not the same each time.
-                    let mark = self.store.heap().meter.restart_fuel();
-                    self.store.heap().meter.set_spent(mark + cost::INSTRUCTION);
-                }
                 let error = self.error_of(fault);
                 self.finish(Ending::Error(Box::new(error)))
             }

@@ -157,6 +157,48 @@ fn the_place_where_the_fuel_ran_out_is_the_same_in_every_rhythm() {
     }
 }
 
+/// A program that fails is exhausted under every limit below what it spends, like one that succeeds: nothing charges between
+/// the last look at the ceiling and the instruction that fails.
+#[test]
+fn a_fault_beyond_the_fuel_limit_is_exhausted_fuel() {
+    for source in [
+        "(inc nil)",
+        "(map (fn [x] (> x 1)) [:a])",
+        "(let [a 1 b 2 c [a b] {:keys [d]} 5] c)",
+        r##"(if (inc nil) #"(a+)+")"##,
+        "(def f (fn [x] (+ x :a))) (let [v [1 2] w [v v]] (f w))",
+        "(pmap (fn [x] (let [a 1 [b] x] b)) [1])",
+    ] {
+        let case = Case::new("", source);
+        let free = with_fuel(&case, u64::MAX);
+        assert!(!free.succeeded() && !free.failed_with("fuel_exhausted"), "{source}: {}", free.ending);
+        for fuel in 1..=free.fuel {
+            let came = with_fuel(&case, fuel);
+            assert!(came.fuel <= fuel, "{source} spent {} of {fuel} units", came.fuel);
+            assert_eq!(came.failed_with("fuel_exhausted"), fuel < free.fuel, "{source} with {fuel}: {}", came.ending);
+            for (compact_every, slice) in [(Some(1), WHOLE), (Some(3), 2), (None, 1)] {
+                let settings = Settings { fuel: Some(fuel), compact_every, ..unlimited() };
+                assert_eq!(crate::corpus::run(&case, &settings, slice).0, came, "{source} with {fuel} units");
+            }
+        }
+    }
+}
+
+/// Without room beyond the fuel limit it is the fuel that is exhausted.
+#[test]
+fn a_full_heap_beyond_the_fuel_limit_is_exhausted_fuel() {
+    // There is room for the stack, not for the vector.
+    let case = Case::new("", "(let [a 1 b 2] [a b a b a b a b])");
+    let with = |fuel| crate::corpus::run(&case, &Settings { fuel, heap_bytes: 700, ..unlimited() }, WHOLE).0;
+    let free = with(None);
+    assert!(free.failed_with("memory_exceeded") && free.fuel > 5, "{} after {}", free.ending, free.fuel);
+    for fuel in 1..=free.fuel {
+        let came = with(Some(fuel));
+        assert!(came.fuel <= fuel, "spent {} of {fuel} units", came.fuel);
+        assert_eq!(came.failed_with("fuel_exhausted"), fuel < free.fuel, "{fuel} units: {}", came.ending);
+    }
+}
+
 /// Whether there is room does not depend on the slices: steps of one native function that cost nothing begin at the same fuel,
 /// and a compaction that helped one of them says nothing of the next.
 #[test]
