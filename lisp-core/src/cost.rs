@@ -72,6 +72,8 @@ pub const LIMBS_PER_UNIT: u64 = 8;
 pub const LIMB_WRITTEN: u64 = 8;
 /// Bytes of a number read for one unit.
 pub const NUMBER_BYTES_PER_UNIT: u64 = 2;
+/// Limbs (of 32 bits) by which a division is counted.
+pub const DIVIDED_LIMBS: usize = 128;
 /// Pairs of limbs (of 32 bits) multiplied or divided for one unit.
 pub const LIMB_PAIRS_PER_UNIT: u64 = 16;
 /// Bytes of text searched by a regular expression for one unit; a pattern of many places costs more.
@@ -167,7 +169,14 @@ pub const fn sorted(elements: usize) -> u64 {
     n.saturating_mul((usize::BITS.saturating_sub(elements.leading_zeros())) as u64)
 }
 
-/// Integers multiplied, or divided, by the limbs of the two.
+/// An integer of some limbs divided by one of `width` limbs: counted by pieces of [`DIVIDED_LIMBS`].
+pub const fn division(limbs: usize, width: usize) -> u64 {
+    let whole = limb_pairs(DIVIDED_LIMBS, width).saturating_mul((limbs / DIVIDED_LIMBS) as u64);
+    let rest = limbs % DIVIDED_LIMBS;
+    if rest == 0 { whole } else { whole.saturating_add(limb_pairs(rest, width)) }
+}
+
+/// Integers multiplied by the limbs of the two.
 #[inline]
 pub const fn limb_pairs(a: usize, b: usize) -> u64 {
     let pairs = (a as u64).saturating_mul(b as u64) / LIMB_PAIRS_PER_UNIT;
