@@ -22,6 +22,7 @@ use super::{Heap, Value};
 use bumpalo::Bump;
 use std::alloc::Layout;
 use std::cell::Cell;
+use std::ptr::without_provenance;
 
 type V = Value<'static>;
 
@@ -366,11 +367,11 @@ impl Collector {
         let end = start + old.cells().len();
         let number = match buffer.head.moved() {
             // The header of a buffer holds its number in the list, times four.
-            Some(number) => number as usize / 4,
+            Some(number) => number.addr() / 4,
             None => {
                 self.buffers.push(LiveRange { old: buffer, low: start, high: start, views: Vec::new() });
                 let number = self.buffers.len() - 1;
-                buffer.head.set_moved((number * 4) as *const ());
+                buffer.head.set_moved(without_provenance(number * 4));
                 number
             }
         };

@@ -1,45 +1,47 @@
 //! The first word of every object in an arena.
 
 use std::cell::Cell;
+use std::ptr::without_provenance;
 
 /// Names the arena an object lives in, and, while a compaction runs, where the object has gone.
 ///
 /// Low bit 1: the object is here; the second bit is the flag of [`Header::sees_foreign`], the others are its region.
 /// Low bit 0: the object has moved, the word is the address of its copy. Only objects of the region under compaction
-/// are ever written.
-pub(super) struct Header(Cell<u64>);
+/// are ever written. The word is a pointer, so that the address of the copy stays one.
+#[repr(align(8))]
+pub(super) struct Header(Cell<*const ()>);
 
 impl Header {
     pub(super) fn new(region: u32) -> Self {
-        Header(Cell::new(u64::from(region) << 2 | 1))
+        Header(Cell::new(without_provenance((region as usize) << 2 | 1)))
     }
 
     /// The region the object was made in.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "a region is 32 bits of the word, behind two flags")]
     pub(super) fn region(&self) -> u32 {
-        (self.0.get() >> 2) as u32
+        (self.0.get().addr() >> 2) as u32
     }
 
     /// This header for a vector whose cells belong to another region.
     pub(super) fn seeing_foreign(self) -> Self {
-        Header(Cell::new(self.0.get() | 2))
+        Header(Cell::new(self.0.get().map_addr(|word| word | 2)))
     }
 
     /// Do the vector's cells belong to another region?
     pub(super) fn sees_foreign(&self) -> bool {
-        self.0.get() & 2 != 0
+        self.0.get().addr() & 2 != 0
     }
 
     /// The address of the copy, if the object has moved.
     #[inline]
     pub(super) fn moved(&self) -> Option<*const ()> {
         let word = self.0.get();
-        (word & 1 == 0).then_some(word as *const ())
+        (word.addr() & 1 == 0).then_some(word)
     }
 
     pub(super) fn set_moved(&self, to: *const ()) {
-        debug_assert_eq!(to as u64 & 3, 0, "objects are aligned to 8 bytes");
-        self.0.set(to as u64);
+        debug_assert_eq!(to.addr() & 3, 0, "objects are aligned to 8 bytes");
+        self.0.set(to);
     }
 }
