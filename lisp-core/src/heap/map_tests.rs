@@ -55,7 +55,8 @@ fn every_version_of_a_map_is_like_its_model() {
     keys.extend(-30..30);
     let mut random = Random(1);
     let mut versions = vec![(h.empty_map().expect("a map"), BTreeMap::new())];
-    for round in 0..if cfg!(miri) { 330 } else { 3_000 } {
+    let (rounds, apart, large) = if cfg!(miri) { (250, 50, SMALL) } else { (3_000, 7, 2 * SMALL) };
+    for round in 0..rounds {
         let at = if random.below(8) > 0 { versions.len() - 1 } else { random.below(versions.len() as u64) as usize };
         let (map, mut model) = versions[at].clone();
         let key = keys[random.below(keys.len() as u64) as usize];
@@ -69,8 +70,8 @@ fn every_version_of_a_map_is_like_its_model() {
         };
         versions.push((map, model));
     }
-    assert!(versions.iter().any(|v| v.1.len() > 2 * SMALL), "no version is a tree");
-    for (map, model) in versions.iter().step_by(7) {
+    assert!(versions.iter().any(|v| v.1.len() > large), "no version is a tree");
+    for (map, model) in versions.iter().step_by(apart) {
         check(&h, map, model, &keys);
     }
 }
@@ -79,9 +80,10 @@ fn every_version_of_a_map_is_like_its_model() {
 fn a_map_built_at_once_is_like_one_built_by_and_by() {
     let h = Heap::new(1, usize::MAX);
     let mut keys = colliding(&h);
-    keys.extend(0..200);
+    keys.extend(0..if cfg!(miri) { 50 } else { 200 });
     let mut random = Random(2);
-    for size in [1, SMALL, SMALL + 1, 40, 150, if cfg!(miri) { 1 } else { 400 }] {
+    let sizes: &[usize] = if cfg!(miri) { &[SMALL, 40] } else { &[1, SMALL, SMALL + 1, 40, 150, 400] };
+    for &size in sizes {
         let builder = h.map_builder(0).expect("a builder");
         let (mut map, mut model) = (h.empty_map().expect("a map"), BTreeMap::new());
         for i in 0..size as i64 {
