@@ -8,6 +8,7 @@ use crate::error::{Error, Reason};
 use crate::heap::{Fault, Res, Value};
 use crate::stack::Start;
 
+mod absent;
 pub(crate) mod args;
 pub(crate) mod bits;
 mod characters;
@@ -45,6 +46,7 @@ pub(crate) mod streams;
 pub(crate) mod strings;
 mod texts;
 
+pub use absent::{ABSENT, Absent};
 pub(crate) use print::text_of;
 pub(crate) use rows::{Rows, concat, count, namespace_of};
 

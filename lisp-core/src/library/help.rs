@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn pages_show_each_way_to_call() {
-        assert!(printed("map").starts_with("(map f coll)\n(map f c1 c2)\n(map f c1 c2 c3)\n  "));
+        assert!(printed("map").starts_with("(map f coll)\n(map f c1 c2 ...)\n  "));
         assert!(printed("if").starts_with("(if test then else?)\n  One of two values"));
         assert!(printed("if").ends_with("(if (> 2 1) :yes :no) => :yes"), "{}", printed("if"));
         assert!(printed("Double/NaN").starts_with("Double/NaN\n  "));

@@ -1,38 +1,14 @@
 //! What to say of a name that nothing defines.
 
 use super::all;
+use crate::builtins::Absent;
 use crate::compile::{SPECIAL_FORMS, SpecialForm};
 use crate::error::{Error, Reason};
 
-/// Forms of Clojure that the language leaves out, and what to write instead.
-const ABSENT: &[(&str, &str)] = &[
-    ("atom", "collect with reduce, or rebind with loop and recur"),
-    ("swap!", "collect with reduce, or rebind with loop and recur"),
-    ("reset!", "collect with reduce, or rebind with loop and recur"),
-    ("deref", "values are plain; use the name itself"),
-    ("lazy-seq", "write (iterate f x), (repeat x), (cycle coll) or (range), or build a vector with map, for or loop"),
-    ("use", "write (require '[clojure.string :as str]), or call str/join as it is"),
-    ("defmacro", "there are no macros; write a function"),
-    ("defmulti", "dispatch with case or cond"),
-    ("defrecord", "use a map"),
-    ("print", "use println"),
-    ("slurp", "data comes from the host as data/name"),
-    ("eval", "programs cannot make programs; use functions"),
-    ("rand", "there is no randomness; it would have to come from a tool"),
-    ("rand-int", "there is no randomness; it would have to come from a tool"),
-    ("shuffle", "there is no randomness; it would have to come from a tool"),
-    ("sorted-map-by", "maps are walked in key order; sort the entries: (sort-by key > m)"),
-    ("sorted-set-by", "sets are walked in key order; write (sort > s)"),
-    ("list?", "lists are vectors; use vector?"),
-    ("for-each", "use doseq"),
-    ("data", "data is read by name, as data/orders"),
-    ("tool", "tools are called by name, as (tool/search {...})"),
-];
-
 /// What to write instead of a name that the language does not have: what stands for it, or the nearest name.
 pub fn repair(name: &str) -> Option<String> {
-    match ABSENT.iter().find(|(absent, _)| *absent == name) {
-        Some((_, hint)) => Some((*hint).to_owned()),
+    match Absent::of(name) {
+        Some(absent) => Some(absent.hint()),
         None => nearest(name, std::iter::empty()).map(|other| format!("did you mean {other}?")),
     }
 }
@@ -40,8 +16,8 @@ pub fn repair(name: &str) -> Option<String> {
 /// The error for a name that is neither defined nor built in, with the nearest name there is.
 pub(crate) fn unknown_name<'a>(name: &'a str, defined: impl Iterator<Item = &'a str>) -> Error {
     let error = Error::new(Reason::UnboundVar, format!("{name} is not defined"));
-    if let Some((_, hint)) = ABSENT.iter().find(|(absent, _)| *absent == name) {
-        return error.hint(*hint);
+    if let Some(absent) = Absent::of(name) {
+        return error.hint(absent.hint());
     }
     if let Some(form) = SpecialForm::by_name(name) {
         let error = Error::new(Reason::UnboundVar, format!("{name} is a special form and no value"));
@@ -67,7 +43,7 @@ fn nearest<'a>(name: &str, defined: impl Iterator<Item = &'a str>) -> Option<&'a
         .filter(like)
         .map(|other| (distance(name, other), other))
         .min()?;
-    (far <= 2 && far < name.len().min(other.len())).then_some(other)
+    (far <= (name.len().min(other.len()) / 3).min(2)).then_some(other)
 }
 
 /// The names most like one that is not there, nearest first, at most `count` of them; none when none is like it at all.

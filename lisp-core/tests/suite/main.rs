@@ -1,6 +1,7 @@
 //! The tests of the crate through its public surface: one binary, so that they are linked once and run beside each other.
 //! What measures time is in binaries of its own (`looks.rs`, `rates.rs`).
 
+mod absent;
 mod calls;
 mod cases;
 mod caught;

@@ -25,8 +25,8 @@ const LINES: &[Line] = &[
     },
     Line {
         text: "data/NAME reads data. Keywords read and write JSON's string keys: {}, {}, in get-in, {:keys [..]}, merge \
-               too.",
-        shown: &[("(:id {\"id\" 7})", "7"), ("(update {\"n\" 1} :n inc)", "{\"n\" 2}")],
+               too; but {}.",
+        shown: &[("(:id {\"id\" 7})", "7"), ("(update {\"n\" 1} :n inc)", "{\"n\" 2}"), ("(= :n \"n\")", "false")],
         also: &[
             ("(map :id data/rows)", "[1 2]"),
             ("(get-in {\"a\" {\"b\" 1}} [:a :b])", "1"),
@@ -35,22 +35,24 @@ const LINES: &[Line] = &[
         ],
     },
     Line {
-        text: "Define before use; every name is checked before the run. def and defn stay for later turns; *1 is the last \
-               result.",
+        text: "Define before use, or (declare name); every name is checked before the run. def and defn stay for later \
+               turns; *1 is the last result.",
         shown: &[],
         also: &[
             ("(if true 1 (nope))", "!unbound_var"),
             ("(defn f [] (g)) (defn g [] 1) (f)", "!unbound_var"),
+            ("(declare g) (defn f [] (g)) (defn g [] 1) (f)", "1"),
             ("*1", "nil"),
         ],
     },
     Line {
-        text: "Vectors, maps, sets, eager; no lists: {}, {}. Sets have no first: use vec or sort-by; maps and sets go in key \
-               order.",
+        text: "All is eager; a list is a vector: {}, {}. Maps and sets go in key order. Without end are only (range), iterate, \
+               repeat, cycle, for take, take-while, first, some, zipmap.",
         shown: &[("(conj (rest [1 2]) 3)", "[2 3]"), ("(nth [1] 5)", "nil")],
         also: &[
-            ("(first #{1})", "!type_error"),
-            ("(first (vec #{2 1}))", "1"),
+            ("(first #{2 1})", "1"),
+            ("(take 2 (filter odd? (map inc (range))))", "[1 3]"),
+            ("(count (range))", "!type_error"),
             ("(sort-by - #{1 2})", "[2 1]"),
             ("(keys {:b 1 :a 2})", "[:a :b]"),
         ],
@@ -79,12 +81,12 @@ const LINES: &[Line] = &[
 ];
 
 /// Names of Clojure that are not there.
-const ABSENT: &[&str] = &["atom", "repeat", "iterate", "reduced", "defmacro"];
+const ABSENT: &[&str] = &["atom", "swap!", "defmacro", "defrecord", "defprotocol", "lazy-seq", "rand", "slurp"];
 
 /// What else of Clojure is not there, and programs that use it.
-const ABSENT_ELSE: &str = "@, transducers";
+const ABSENT_ELSE: &str = "@, 1/2";
 #[cfg(test)]
-const ABSENT_ELSE_USED: &[(&str, &str)] = &[("@x", "!parse_error"), ("(map inc)", "!arity_error")];
+const ABSENT_ELSE_USED: &[(&str, &str)] = &[("@x", "!parse_error"), ("1/2", "!parse_error")];
 
 /// Functions that Clojure does not have.
 const BEYOND: &[&str] = &[
@@ -119,7 +121,8 @@ pub(crate) fn card(tools: &Tools, limits: &Limits) -> String {
     }
     let _ = writeln!(
         out,
-        "Absent: {}, {ABSENT_ELSE}. Errors: (try ... (catch Exception e (:reason e) (ex-message e))), or test first.",
+        "Absent: {}, {ABSENT_ELSE}. (try .. (catch Exception e ..)): e is a map with :reason :message :data; limits are not \
+         caught.",
         ABSENT.join(", ")
     );
     let usages: Vec<&str> =

@@ -3,7 +3,7 @@
 use super::function::FnScope;
 use super::{Analyzer, Free, Res, invalid};
 use crate::builtins::java::{self, JavaConstant};
-use crate::builtins::namespace_of;
+use crate::builtins::{Absent, namespace_of};
 use crate::compile::core::{Constant, Kind, Node, Var};
 use crate::error::{Error, Reason, Span};
 use crate::syntax::{Form, FormKind, NameId};
@@ -142,9 +142,13 @@ impl Analyzer<'_> {
             return Err(invalid(span, format!("unknown namespace {namespace} in {text}"))
                 .hint(format!("use a plain name, or one of the namespaces {known}")));
         }
-        let hint = match self.rows.by_name(name) {
-            Some(_) => format!("{name} is a core function: write {name}"),
-            None => format!("find functions with (apropos {name:?})"),
+        let hint = match (self.rows.by_name(name), Absent::of(name)) {
+            (Some(id), _) if !self.rows.row(id).namespace.is_empty() => {
+                format!("{name} is in {0}: write {0}/{name}", self.rows.row(id).namespace)
+            }
+            (Some(_), _) => format!("{name} is a core function: write {name}"),
+            (None, Some(absent)) => absent.hint(),
+            (None, None) => format!("find functions with (apropos {name:?})"),
         };
         Err(invalid(span, format!("{namespace} has no function {name}")).hint(hint))
     }
