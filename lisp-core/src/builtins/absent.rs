@@ -268,7 +268,7 @@ pub static ABSENT: &[Absent] = &[
         instead: &[("(name :id)", "\"id\"")],
     },
     Absent {
-        names: &["simple-keyword?", "simple-ident?", "simple-symbol?"],
+        names: &["simple-keyword?", "simple-symbol?"],
         hint: "keywords have no namespace, so {} is enough",
         instead: &[("(keyword? :id)", "true")],
     },
@@ -504,6 +504,35 @@ pub static ABSENT: &[Absent] = &[
             ("(take-while pos? [1 2 -1 3])", "[1 2]"),
             ("(reduce (fn [sum x] (if (neg? x) (reduced sum) (+ sum x))) 0 [1 2 -1 3])", "3"),
         ],
+    },
+    Absent {
+        names: &["ensure-reduced"],
+        hint: "reduced marks a value: {}",
+        instead: &[("(unreduced (reduced 1))", "1")],
+    },
+    Absent {
+        names: &["print", "pr"],
+        hint: "prints are lines: {} and {}",
+        instead: &[("(println \"a\" 1)", "nil"), ("(prn {:a \"x\"})", "nil")],
+    },
+    Absent {
+        names: &["read-string"],
+        hint: "a text is read by {}, {} or {}",
+        instead: &[
+            ("(parse-long \"12\")", "12"),
+            ("(parse-double \"1.5\")", "1.5"),
+            ("(json/parse-string \"[1, 2]\")", "[1 2]"),
+        ],
+    },
+    Absent {
+        names: &["unsigned-bit-shift-right"],
+        hint: "integers have no end; 64 bits are shifted by {}",
+        instead: &[("(bit-shift-right (mod -1 18446744073709551616) 60)", "15")],
+    },
+    Absent {
+        names: &["use"],
+        hint: "write (require '[clojure.string :as s]), or call {}",
+        instead: &[("(str/upper-case \"a\")", "\"A\"")],
     },
     Absent {
         names: &["tap>", "add-tap", "remove-tap"],
