@@ -228,7 +228,7 @@ pub static ABSENT: &[Absent] = &[
     Absent {
         names: &["class", "class?", "instance?", "cast", "bases", "supers", "primitives-classnames"],
         hint: "ask for the kind of a value by {} or by predicates, as in {}",
-        instead: &[("(type \"a\")", ":string"), ("(map? {})", "true")],
+        instead: &[("(type \"a\")", ":string"), ("(map? [])", "false")],
     },
     Absent {
         names: &[
@@ -469,6 +469,7 @@ pub static ABSENT: &[Absent] = &[
             "with-redefs",
             "with-redefs-fn",
             "var",
+            "var?",
             "with-loading-context",
         ],
         hint: "a definition is no variable that is rebound: pass what changes as an argument, as in {}",

@@ -34,7 +34,10 @@ impl Machine {
             // By what the host took out or brought in since. The program asks for nothing.
             self.compacting_for.get_or_insert(0);
         }
-        heap.meter.set_slice(heap.spent().max(self.wanted).saturating_add(slice), self.fuel_ceiling());
+        // An instruction that has begun again gets twice what it needed, so that all its beginnings together do no more than
+        // twice its work, however many pieces it pays for.
+        let needed = self.wanted.saturating_sub(heap.spent());
+        heap.meter.set_slice(heap.spent().max(self.wanted).saturating_add(slice.max(needed)), self.fuel_ceiling());
         let out = loop {
             if let Some(bytes) = self.compacting_for
                 && !self.compact(bytes)?
