@@ -236,6 +236,9 @@ fn pieces<'h>(h: &'h Heap, v: &'h Vector<'h>, size: usize, step: usize, tail: Ta
         match tail {
             Tail::Discard => {}
             Tail::Keep => {
+                out.push(h, h.slice(v, at, v.len())?)?;
+                // One short piece is paid for; pieces that overlap leave several.
+                at = at.saturating_add(step);
                 while at < v.len() {
                     h.charge(1)?;
                     out.push(h, h.slice(v, at, v.len())?)?;
