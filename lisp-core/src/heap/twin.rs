@@ -78,6 +78,8 @@ impl<'h> Map<'h> {
 
     fn key_or_twin(&self, h: &'h Heap, key: Value<'h>) -> Res<Value<'h>> {
         if let (Rep::Small(keys, _), Value::Keyword(..)) = (self.rep(), key) {
+            // Names that come from many places are looked for anew each time.
+            h.charge(keys.keys().len() as u64)?;
             return Ok(small_place(h, keys, key)?.map_or(key, |i| keys.keys()[i]));
         }
         if self.contains(h, key)? {
