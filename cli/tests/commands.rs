@@ -290,7 +290,7 @@ fn doc_and_prompt_say_what_the_language_has() {
         file("tools.json", r#"{"a": "(n :int) -> :string", "b": {"signature": "() -> :int", "returns": 1}, "c": {}}"#);
     let done = ptcl(&["prompt", "--tools", &tools.display().to_string()], "");
     assert!(out(&done).ends_with("tool/a (n :int) -> :string\ntool/b () -> :int\ntool/c\n"), "{}", err(&done));
-    assert!(out(&ptcl(&["prompt"], "")).len() <= 1_500);
+    assert!(out(&ptcl(&["prompt"], "")).len() <= 2_000);
     let wrong = file("wrong-tools.json", r#"{"a": "(n :int"}"#);
     let done = ptcl(&["prompt", "--tools", &wrong.display().to_string()], "");
     assert_eq!(done.status.code(), Some(2), "{}", err(&done));
