@@ -213,7 +213,7 @@ impl Engine {
     }
 
     /// A reference card of the language for a model's system prompt, with the signatures of the engine's tools; without
-    /// tools at most 1,500 bytes.
+    /// tools at most 2,000 bytes.
     pub fn prompt(&self) -> String {
         crate::text::card::card(&self.0.tools, &self.0.limits)
     }
