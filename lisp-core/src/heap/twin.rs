@@ -58,6 +58,15 @@ impl<'h> Map<'h> {
         if is_name && self.may_have_twin(key) { self.key_or_twin(h, key) } else { Ok(key) }
     }
 
+    /// Pays for [`Map::meant`] where each key may come from another place, so that no search is found in the memory of shapes.
+    /// Elsewhere it is free: what it costs must not depend on that memory.
+    pub(crate) fn charge_meant(&self, h: &'h Heap, key: Value<'h>) -> Res<()> {
+        match self.rep() {
+            Rep::Small(keys, _) if self.may_have_twin(key) => h.charge(keys.keys().len() as u64),
+            _ => Ok(()),
+        }
+    }
+
     fn may_have_twin(&self, key: Value<'h>) -> bool {
         match (self.rep(), key) {
             (Rep::Small(keys, _), Value::Keyword(hash, name)) => {
@@ -78,8 +87,6 @@ impl<'h> Map<'h> {
 
     fn key_or_twin(&self, h: &'h Heap, key: Value<'h>) -> Res<Value<'h>> {
         if let (Rep::Small(keys, _), Value::Keyword(..)) = (self.rep(), key) {
-            // Names that come from many places are looked for anew each time.
-            h.charge(keys.keys().len() as u64)?;
             return Ok(small_place(h, keys, key)?.map_or(key, |i| keys.keys()[i]));
         }
         if self.contains(h, key)? {

@@ -277,6 +277,7 @@ impl Fold for MergeWith {
 
     fn take<'h>(h: &'h Ctx, own: &mut [Value<'h>], entry: Value<'h>) -> Res<Take<'h>> {
         let (Value::Map(map), [key, value]) = (own[ACC], vector(entry)) else { return Ok(Take::Value(own[ACC])) };
+        map.charge_meant(h, *key)?;
         let key = map.meant(h, *key)?;
         let old = map.get(h, key)?;
         own[Self::KEY] = key;
