@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::options;
-use lisp_runtime::{Engine, ScriptedTool, Tool};
+use lisp_runtime::{Engine, Keys, ScriptedTool, Tool};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -14,11 +14,15 @@ pub(crate) struct Arguments {
     /// A JSON object: the tools' names, each with its signature or with the tool as a request describes it
     #[arg(long, value_name = "FILE")]
     tools: Option<PathBuf>,
+    /// Say that the keys of JSON objects are keywords, as `--keywords` of `ptcl run` makes them; strings without this option
+    #[arg(long)]
+    keywords: bool,
 }
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let mut builder = Engine::builder();
+    let keys = if arguments.keywords { Keys::Keywords } else { Keys::Strings };
+    let mut builder = Engine::builder().json_keys(keys);
     if let Some(path) = &arguments.tools {
         let wrong = |why: &dyn std::fmt::Display| Failure::Usage(format!("--tools {}: {why}", path.display()));
         let tools: BTreeMap<String, Box<RawValue>> =

@@ -56,7 +56,7 @@ pub(crate) fn get_path<'h>(h: &'h Heap, coll: Value<'h>, path: &'h [Value<'h>]) 
     }
 }
 
-/// The collection with `value` at the end of a path. Missing steps become maps; a vector grows by an element at its end
+/// The collection with `value` at the end of a path. Missing steps and nil become maps; a vector grows by an element at its end
 /// only where `grow` says so. An empty path is the path of the key nil.
 pub(crate) fn assoc_path<'h>(
     h: &'h Heap,
@@ -82,8 +82,8 @@ pub(crate) fn assoc_path<'h>(
                 let next = if matches!(key, Value::Vector(_)) { m.get_vector(h, key)? } else { get(h, at, key)? };
                 at = match next {
                     Some(next @ (Value::Map(_) | Value::Vector(_))) => next,
+                    None | Some(Value::Nil) => Value::Nil,
                     Some(other) => return Err(dead_end(name, key, other)),
-                    None => Value::Nil,
                 };
             }
             Value::Vector(v) => {

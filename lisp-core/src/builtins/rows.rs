@@ -45,6 +45,14 @@ impl Rows {
         let id = self.by_name(name)?;
         (namespace.is_empty() || self.row(id).namespace == namespace).then_some(id)
     }
+
+    /// The names of the functions in a namespace of Clojure, without the namespace.
+    pub(crate) fn names_in(&self, namespace: &str) -> impl Iterator<Item = &'static str> {
+        let namespace = namespace_of(namespace);
+        let own = self.rows.iter().filter(move |row| Some(row.namespace) == namespace);
+        own.flat_map(|row| std::iter::once(row.name).chain(row.aliases.iter().copied()))
+            .map(|name| name.rsplit_once("/").filter(|(space, _)| !space.is_empty()).map_or(name, |(_, plain)| plain))
+    }
 }
 
 /// Namespaces of Clojure and the rows' name for them; the core's is empty.
@@ -59,6 +67,7 @@ const NAMESPACES: &[(&str, &str)] = &[
     ("clojure.walk", "clojure.walk"),
     ("walk", "clojure.walk"),
     ("regex", "regex"),
+    ("json", "json"),
 ];
 
 /// The rows' name for a namespace of Clojure.

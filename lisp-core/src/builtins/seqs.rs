@@ -7,8 +7,9 @@ use super::{Builtin, MANY, maps};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
-use crate::heap::{Entry, Fault, Heap, MAX_LEN, Map, Res, Source, Step, Value, Vector, Work};
+use crate::heap::{Entry, Fault, Heap, MAX_LEN, Map, Res, Source, Step, Value, Vector, Work, compare_numbers};
 use crate::text::describe;
+use std::cmp::Ordering;
 
 /// The vector with more elements at its end: where they are few, so that a growing vector grows in place.
 pub(crate) fn append<'h>(h: &'h Heap, v: &'h Vector<'h>, more: &[Value<'h>]) -> Res<Value<'h>> {
@@ -369,9 +370,8 @@ pub(crate) fn range<'h>(h: &'h Heap, start: Value<'h>, end: Value<'h>, step: Val
         }
     }
     if matches!(step, Value::Int(0)) || matches!(step, Value::Float(f) if f == 0.0) {
-        return Err(Error::new(Reason::TypeError, "range expects a step other than 0")
-            .hint("use a step such as 1 or -1")
-            .into());
+        let never_begins = compare_numbers(start, end) == Some(Ordering::Equal);
+        return if never_begins { h.vector(&[]) } else { counting(h, start, step) };
     }
     if let (Value::Int(start), Value::Int(end), Value::Int(step)) = (start, end, step) {
         return range_of_ints(h, start, end, step);
@@ -394,6 +394,12 @@ pub(crate) fn range<'h>(h: &'h Heap, start: Value<'h>, end: Value<'h>, step: Val
         at = add(h, at, step)?;
     }
     out.finish(h)
+}
+
+/// The numbers from `start` on, without end.
+fn counting<'h>(h: &'h Heap, start: Value<'h>, step: Value<'h>) -> Res<Value<'h>> {
+    let none = h.vector(&[])?;
+    h.endless(Source::Range, &[none, start, step])
 }
 
 /// The whole part of a float, 0 of a negative one.
@@ -419,10 +425,7 @@ fn range_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match *args {
         [start, end, step] => range(h, start, end, step),
         [start, end] => range(h, start, end, Value::Int(1)),
-        [] => {
-            let none = h.vector(&[])?;
-            h.endless(Source::Range, &[none, Value::Int(0), Value::Int(1)])
-        }
+        [] => counting(h, Value::Int(0), Value::Int(1)),
         _ => range(h, Value::Int(0), args[0], Value::Int(1)),
     }
 }
@@ -520,13 +523,13 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("range", 0, 3, "(range start? end? step?)", range_of).doc(
-        "The numbers from start, 0 unless given, up to, not including, end; without arguments all from 0 on, without end.",
+        "The numbers from start, 0 unless given, up to, not including, end; without arguments all from 0 on, without end. A step of 0 never comes to an end either.",
         &[
             ("(range 5)", "[0 1 2 3 4]"),
             ("(range 10 0 -2)", "[10 8 6 4 2]"),
             ("(range 0 1 0.25)", "[0 0.25 0.5 0.75]"),
-            ("(range 1 5 0)", "!type_error"),
             ("(take 3 (range))", "[0 1 2]"),
+            ("(take 3 (range 1 5 0))", "[1 1 1]"),
             ("(count (range))", "!type_error"),
         ],
     ),

@@ -6,8 +6,8 @@ mod help;
 mod unknown;
 
 pub use crate::code::BuiltinId;
+pub use unknown::repair;
 pub(crate) use unknown::unknown_name;
-pub use unknown::{near_names, repair};
 
 use crate::builtins::{self, Builtin, Rows, concat, count};
 use crate::natives;

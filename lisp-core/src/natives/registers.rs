@@ -2,9 +2,11 @@
 
 use crate::builtins::args;
 use crate::context::Ctx;
-use crate::heap::{Res, Value, VecBuilder, Vector};
+use crate::error::{Error, Reason};
+use crate::heap::{Fault, Res, Value, VecBuilder, Vector};
 
 pub(super) use crate::stack::RESULT;
+use crate::text::describe;
 
 /// The register for the function.
 pub(super) const FUNCTION: usize = 1;
@@ -17,8 +19,17 @@ pub(super) const ACC: usize = 3;
 pub(super) fn items<'h>(h: &'h Ctx, name: &str, v: Value<'h>) -> Res<Value<'h>> {
     match v {
         Value::Vector(_) => Ok(v),
+        // What looks up is walked where it can be; a function or a keyword has changed places with the collection.
+        Value::Keyword(..) | Value::Closure(_) | Value::Builtin(_) => Err(function_last(name, v)),
         other => h.vector(args::seq(h, name, other)?),
     }
+}
+
+#[cold]
+fn function_last(name: &str, f: Value<'_>) -> Fault {
+    Error::new(Reason::TypeError, format!("{name} expects a collection, got {}", describe(f)))
+        .hint(format!("the collection comes last: write ({name} f coll)"))
+        .into()
 }
 
 /// The elements of the vector in a register.

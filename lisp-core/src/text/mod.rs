@@ -3,11 +3,13 @@
 pub(crate) mod characters;
 pub(crate) mod dates;
 mod describe;
+pub(crate) mod near;
 pub(crate) mod number;
 mod print;
 pub(crate) mod scan;
 
 pub use dates::is_instant_text;
 pub(crate) use describe::describe;
+pub use near::near_names;
 pub use print::pr_str;
 pub(crate) use print::{println_text, separate, to_str};

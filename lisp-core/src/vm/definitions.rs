@@ -4,7 +4,7 @@ use super::Grant;
 use super::machine::Machine;
 use crate::compile::Program;
 use crate::heap::{Heap, Value};
-use crate::library::near_names;
+use crate::text::near_names;
 
 impl Machine {
     /// Definitions of earlier turns become definitions of the machine. Data and history are looked up when a program

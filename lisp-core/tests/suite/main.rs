@@ -11,6 +11,7 @@ mod corpus;
 mod documents;
 mod examples;
 mod extremes;
+mod hints;
 mod limits;
 mod many_arguments;
 mod misuse;

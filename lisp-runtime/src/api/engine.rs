@@ -212,10 +212,10 @@ impl Engine {
         input.keys.unwrap_or(self.0.keys)
     }
 
-    /// A reference card of the language for a model's system prompt, with the signatures of the engine's tools; without
-    /// tools at most 2,000 bytes.
+    /// A reference card of the language for a model's system prompt, with the signatures of the engine's tools and
+    /// what it makes of the keys of JSON objects; without tools at most 2,000 bytes.
     pub fn prompt(&self) -> String {
-        crate::text::card::card(&self.0.tools, &self.0.limits)
+        crate::text::card::card(&self.0.tools, &self.0.limits, self.0.keys)
     }
 
     /// The engine's tools.

@@ -10,7 +10,7 @@ use crate::terms::print_hook::PrintHook;
 use crate::tools::signature::Signature;
 use crate::tools::tool::{Tool, Tools};
 use lisp_core::compile::Program;
-use lisp_core::library::near_names;
+use lisp_core::text::near_names;
 use lisp_core::{Error, Reason, Span};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

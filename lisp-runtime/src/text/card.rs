@@ -1,6 +1,7 @@
 //! The reference card: what a model must know of the language to write programs, for its system prompt. It says where
 //! the language departs from Clojure; the rest a model knows. Every example on it is run by a test.
 
+use crate::terms::keys::Keys;
 use crate::terms::limits::Limits;
 use crate::tools::tool::Tools;
 use lisp_core::library::BuiltinId;
@@ -22,17 +23,6 @@ const LINES: &[Line] = &[
                as failed.",
         shown: &[],
         also: &[("1 2", "2"), ("(map #(return %) [1 2])", "1"), ("(fail :x)", ":x")],
-    },
-    Line {
-        text: "data/NAME reads data. Keywords read and write JSON's string keys: {}, {}, in get-in, {:keys [..]}, merge \
-               too; but {}.",
-        shown: &[("(:id {\"id\" 7})", "7"), ("(update {\"n\" 1} :n inc)", "{\"n\" 2}"), ("(= :n \"n\")", "false")],
-        also: &[
-            ("(map :id data/rows)", "[1 2]"),
-            ("(get-in {\"a\" {\"b\" 1}} [:a :b])", "1"),
-            ("(let [{:keys [id]} {\"id\" 7}] id)", "7"),
-            ("(merge {\"n\" 1} {:n 2})", "{\"n\" 2}"),
-        ],
     },
     Line {
         text: "Define before use, or (declare name); every name is checked before the run. def and defn stay for later \
@@ -80,6 +70,30 @@ const LINES: &[Line] = &[
     },
 ];
 
+/// What the keys of data are, for each setting.
+const STRINGS: Line = Line {
+    text: "data/NAME reads data. JSON's keys are strings, which keywords read and write: {}, {}, in get-in, {:keys [..]}, merge \
+           too; but {}: for keys from (keys row) write (= k \"id\").",
+    shown: &[("(:id {\"id\" 7})", "7"), ("(update {\"n\" 1} :n inc)", "{\"n\" 2}"), ("(= :n \"n\")", "false")],
+    also: &[
+        ("(map :id data/rows)", "[1 2]"),
+        ("(get-in {\"a\" {\"b\" 1}} [:a :b])", "1"),
+        ("(let [{:keys [id]} {\"id\" 7}] id)", "7"),
+        ("(merge {\"n\" 1} {:n 2})", "{\"n\" 2}"),
+        ("(keys (first data/rows))", "[\"id\"]"),
+    ],
+};
+const KEYWORDS: Line = Line {
+    text: "data/NAME reads data. JSON's keys are keywords, in results of tools too: (:id row), (= k :id) for k from (keys row). \
+           (json/parse-string s) makes strings of them: {}, {}; but {}.",
+    shown: &[("(:id {\"id\" 7})", "7"), ("(update {\"n\" 1} :n inc)", "{\"n\" 2}"), ("(= :n \"n\")", "false")],
+    also: &[
+        ("(map :id data/rows)", "[1 2]"),
+        ("(keys (first data/rows))", "[:id]"),
+        ("(json/parse-string \"{\\\"id\\\": 7}\")", "{\"id\" 7}"),
+    ],
+};
+
 /// Names of Clojure that are not there.
 const ABSENT: &[&str] = &["atom", "swap!", "defmacro", "defrecord", "defprotocol", "lazy-seq", "rand", "slurp"];
 
@@ -107,10 +121,11 @@ const BEYOND: &[&str] = &[
 const EXAMPLE: &str = "(->> data/orders (filter #(= \"paid\" (:status %))) (group-by :country) \
                        (map (fn [[c os]] {:country c :total (sum-by :total os)})) (sort-by :total >))";
 
-/// The card, for these tools and limits.
-pub(crate) fn card(tools: &Tools, limits: &Limits) -> String {
+/// The card, for these tools, limits and keys of JSON objects.
+pub(crate) fn card(tools: &Tools, limits: &Limits, keys: Keys) -> String {
     let mut out = String::new();
-    for line in LINES {
+    let (first, others) = LINES.split_at(1);
+    for line in first.iter().chain([data_line(keys)]).chain(others) {
         let mut parts = line.text.split("{}");
         out.push_str(parts.next().unwrap_or_default());
         for (part, (program, answer)) in parts.zip(line.shown) {
@@ -144,6 +159,13 @@ pub(crate) fn card(tools: &Tools, limits: &Limits) -> String {
     out
 }
 
+fn data_line(keys: Keys) -> &'static Line {
+    match keys {
+        Keys::Strings => &STRINGS,
+        Keys::Keywords => &KEYWORDS,
+    }
+}
+
 /// The first of the ways to call something.
 fn usage(all: &'static str) -> &'static str {
     all.split_inclusive(')').next().unwrap_or(all)
@@ -156,11 +178,15 @@ mod tests {
 
     /// Runs a program; the answer as text, or `!` and the reason.
     fn answer(program: &str) -> String {
+        answer_with(Keys::Strings, program)
+    }
+
+    fn answer_with(keys: Keys, program: &str) -> String {
         let input = Input::new().json("rows", r#"[{"id": 1}, {"id": 2}]"#).json(
             "orders",
             r#"[{"status": "paid", "country": "SE", "total": 2}, {"status": "paid", "country": "DE", "total": 9}]"#,
         );
-        let engine = Engine::builder().grant(Tool::echo("rate")).build().expect("an engine");
+        let engine = Engine::builder().json_keys(keys).grant(Tool::echo("rate")).build().expect("an engine");
         let outcome = engine.eval(program, input);
         match outcome.problem() {
             Some(problem) => format!("!{}", problem.reason().name()),
@@ -174,7 +200,13 @@ mod tests {
         for (program, want) in checks {
             assert_eq!(answer(program), *want, "{program}");
         }
-        for line in LINES {
+        for keys in [Keys::Strings, Keys::Keywords] {
+            let line = data_line(keys);
+            for (program, want) in line.shown.iter().chain(line.also) {
+                assert_eq!(answer_with(keys, program), *want, "{keys:?}: {program}");
+            }
+        }
+        for line in LINES.iter().chain([&STRINGS, &KEYWORDS]) {
             assert_eq!(line.text.matches("{}").count(), line.shown.len(), "{}", line.text);
         }
         for name in ABSENT {
@@ -192,9 +224,11 @@ mod tests {
 
     #[test]
     fn the_card_is_short() {
-        let card = Engine::default().prompt();
-        assert!(card.len() <= 2_000, "{} bytes:\n{card}", card.len());
-        assert!(card.contains("(sum-by f coll)") && !card.contains("Tools"), "{card}");
+        for (keys, says) in [(Keys::Strings, "keys are strings"), (Keys::Keywords, "keys are keywords")] {
+            let card = Engine::builder().json_keys(keys).build().expect("an engine").prompt();
+            assert!(card.len() <= 2_000, "{} bytes:\n{card}", card.len());
+            assert!(card.contains("(sum-by f coll)") && card.contains(says) && !card.contains("Tools"), "{card}");
+        }
     }
 
     #[test]

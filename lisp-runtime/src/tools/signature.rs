@@ -8,8 +8,8 @@
 //! ```
 
 use lisp_core::heap::{Heap, Map, Res, TimeValue, Value};
-use lisp_core::library::near_names;
 use lisp_core::text::is_instant_text;
+use lisp_core::text::near_names;
 use std::collections::HashSet;
 use std::fmt;
 

@@ -7,6 +7,7 @@ use crate::builtins::{Absent, namespace_of};
 use crate::compile::core::{Constant, Kind, Node, Var};
 use crate::error::{Error, Reason, Span};
 use crate::syntax::{Form, FormKind, NameId};
+use crate::text::near_names;
 
 impl Analyzer<'_> {
     /// The local variable with this name, captured if it belongs to a function further out.
@@ -148,7 +149,11 @@ impl Analyzer<'_> {
             }
             (Some(_), _) => format!("{name} is a core function: write {name}"),
             (None, Some(absent)) => absent.hint(),
-            (None, None) => format!("find functions with (apropos {name:?})"),
+            (None, None) => match &near_names(name, self.rows.names_in(namespace), 2)[..] {
+                [first] => format!("did you mean {namespace}/{first}?"),
+                [first, second] => format!("did you mean {namespace}/{first} or {namespace}/{second}?"),
+                _ => "find functions with (apropos \"part of a name\")".to_owned(),
+            },
         };
         Err(invalid(span, format!("{namespace} has no function {name}")).hint(hint))
     }

@@ -53,6 +53,20 @@ pub(crate) fn answer_with_tools(
     }
 }
 
+/// The error in which a program ends, if it does.
+pub(crate) fn refusal(source: &str) -> Option<Error> {
+    let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), Settings::default());
+    let mut ending = || -> Result<Ending, Error> {
+        machine.load(Arc::new(Program::compile(source, &ReadLimits::default())?))?;
+        Ok(crate::workers::to_end(&mut machine, &Settings::default(), 100_000, &|_| {}))
+    };
+    match ending() {
+        Err(error) => Some(error),
+        Ok(Ending::Error(error)) => Some(*error),
+        Ok(_) => None,
+    }
+}
+
 /// How an answer differs from what is wanted: a printed value, or a reason behind `!`.
 pub(crate) fn difference(got: &Answer, want: &str) -> Option<String> {
     let same = match (got, want.strip_prefix('!')) {

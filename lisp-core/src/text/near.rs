@@ -1,0 +1,74 @@
+//! Which names are like one that is not there.
+
+/// The most names of a run that are compared, of which there may be very many: a few milliseconds at worst.
+pub(crate) const MOST: usize = 400;
+
+/// The names most like one that is not there, nearest first, at most `count` of them; none when none is like it at all.
+/// A part between `-` or `_` that two names share makes them alike too.
+pub fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>, count: usize) -> Vec<&'a str> {
+    let parts = |text: &str| text.split(['-', '_']).filter(|part| part.len() > 2).map(str::to_lowercase).collect();
+    let wanted: Vec<String> = if name.len() > LONGEST { Vec::new() } else { parts(name) };
+    let mut near: Vec<(usize, &str)> = names
+        .take(MOST)
+        .filter_map(|other| {
+            let most = (name.len().min(other.len()) / 3).clamp(1, 4);
+            let far = if other.len().abs_diff(name.len()) <= most { distance(name, other) } else { usize::MAX };
+            let shared = || {
+                let others: Vec<String> = parts(other);
+                wanted.iter().filter(|part| others.contains(part)).count()
+            };
+            match far <= most && far < name.len().min(other.len()) {
+                true => Some((far, other)),
+                // Behind all that are spelt almost the same; the more parts are shared the nearer.
+                false => Some(shared()).filter(|&shared| shared > 0).map(|shared| (100 - shared.min(50), other)),
+            }
+        })
+        .collect();
+    near.sort_unstable();
+    near.into_iter().take(count).map(|(_, other)| other).collect()
+}
+
+/// Longer names are like no other.
+const LONGEST: usize = 64;
+
+/// How many characters must be changed, added, removed or swapped with their neighbour.
+pub(crate) fn distance(a: &str, b: &str) -> usize {
+    if a.len() > LONGEST || b.len() > LONGEST {
+        return usize::MAX;
+    }
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let same = usize::from(a[i - 1] != b[j - 1]);
+                let mut best = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + same);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    best = best.min(rows[i - 2][j - 2] + 1);
+                }
+                best
+            }
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{distance, near_names};
+
+    #[test]
+    fn swapped_letters_are_one_change() {
+        assert_eq!(distance("ab", "ba"), 1);
+    }
+
+    #[test]
+    fn the_nearest_names_come_first() {
+        let tools = ["search_orders", "list_orders", "get_weather", "search_customers", "search_order"];
+        assert_eq!(near_names("serch_orders", tools.into_iter(), 2), ["search_orders", "search_order"]);
+        assert_eq!(near_names("orders_of", tools.into_iter(), 9), ["list_orders", "search_orders"]);
+        assert!(near_names("refund", tools.into_iter(), 9).is_empty());
+    }
+}

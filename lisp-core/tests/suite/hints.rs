@@ -1,0 +1,82 @@
+//! What the hints of errors say to write, followed to the letter: the mended program is right.
+
+use crate::common;
+
+/// A program with a mistake that models make, what its hint says to write, the program that writes it, and its value.
+const FOLLOWED: &[(&str, &str, &str, &str)] = &[
+    (
+        "(let [x (atom 0)] (doseq [i [1 2]] (swap! x + i)) @x)",
+        "write the name without `@`; keep state in loop, reduce or def",
+        "(def x 0) (doseq [i [1 2]] (def x (+ x i))) x",
+        "3",
+    ),
+    ("(def x (atom 0)) x", "reduce", "(reduce + 0 [1 2])", "3"),
+    (
+        "(sort (keys {:env 1 \"db\" 2}))",
+        "sort by a number, string",
+        "(sort-by name (keys {:env 1 \"db\" 2}))",
+        "[\"db\" :env]",
+    ),
+    (
+        "(loop [i 0 s 0] (if (= i 5000) s (recur (inc i) (+ s i))))",
+        "use map, filter or reduce over the collection",
+        "(reduce + (range 5000))",
+        "12497500",
+    ),
+    ("(read-string \"12\")", "(parse-long \"12\")", "(parse-long \"12\")", "12"),
+    ("(with-out-str (print \"x\"))", "(str \"a\" 1)", "(str \"x\")", "\"x\""),
+    ("(print \"x\")", "(println \"a\" 1)", "(println \"x\")", "nil"),
+    (
+        "(map #(map #(inc %) %) [[1]])",
+        "write the inner one as (fn [x] ...)",
+        "(map #(map (fn [x] (inc x)) %) [[1]])",
+        "[[2]]",
+    ),
+    ("(reduce + (map :n [{:n 1} {}]))", "(or x 0)", "(reduce + (map (fn [r] (or (:n r) 0)) [{:n 1} {}]))", "1"),
+    ("(update {} :n inc)", "(fnil inc 0)", "(update {} :n (fnil inc 0))", "{:n 1}"),
+    ("(filter [1 2 3] even?)", "write (filter f coll)", "(filter even? [1 2 3])", "[2]"),
+    ("(group-by [{:a 1}] :a)", "write (group-by f coll)", "(group-by :a [{:a 1}])", "{1 [{:a 1}]}"),
+    ("(reduce [1 2] +)", "write (reduce f coll)", "(reduce + [1 2])", "3"),
+    ("(inc 1 2)", "write (inc x)", "(inc 1)", "2"),
+    ("(update {:a 1} :a)", "write (update m k f & args)", "(update {:a 1} :a inc)", "{:a 2}"),
+    ("(map inc (range))", "(take 10 s)", "(take 10 (map inc (range)))", "[1 2 3 4 5 6 7 8 9 10]"),
+    ("(count (iterate inc 0))", "(take 10 s)", "(count (take 10 (iterate inc 0)))", "10"),
+    ("(fliter odd? [1 2])", "did you mean filter?", "(filter odd? [1 2])", "[1]"),
+    ("(str/uppercase \"a\")", "did you mean str/upper-case?", "(str/upper-case \"a\")", "\"A\""),
+    ("(json/parse \"[1]\")", "json/parse-string", "(json/parse-string \"[1]\")", "[1]"),
+    ("(str/map inc [1])", "map is a core function: write map", "(map inc [1])", "[2]"),
+    ("(require '[cheshire.core :as j]) 1", "delete it", "1", "1"),
+    ("(< (:n {:n \"3\"}) 5)", "parse-long", "(< (parse-long (:n {:n \"3\"})) 5)", "true"),
+    ("(max \"4\" \"5\")", "parse-long", "(max (parse-long \"4\") (parse-long \"5\"))", "5"),
+    ("(defn f x (inc x)) (f 1)", "(defn name [parameters] body ...)", "(defn f [x] (inc x)) (f 1)", "2"),
+    ("(let [a] a)", "(let [name value ...] body)", "(let [a 1] a)", "1"),
+    ("(cond true)", "(cond test result ... :else default)", "(cond false 1 :else 2)", "2"),
+    ("{:a 1 :a 2}", "keep one of the two", "{:a 2}", "{:a 2}"),
+    ("(/ 6 0)", "test the divisor with zero? first", "(let [d 0] (if (zero? d) nil (/ 6 d)))", "nil"),
+    ("(assoc-in {:a 1} [:a :b] 2)", "end the path at that key", "(assoc-in {:a 1} [:a] 2)", "{:a 2}"),
+    ("(loop [i 0] (+ 1 (recur (inc i))))", "collect with reduce", "(reduce (fn [n _] (+ 1 n)) 0 [1 2])", "2"),
+    ("(defmacro twice [x] x)", "(defn twice [f x]", "(defn twice [f x] (f (f x))) (twice inc 1)", "3"),
+    ("(str \"a", "add `\"`", "(str \"a\")", "\"a\""),
+    ("(inc 1", "add `)`", "(inc 1)", "2"),
+    ("(inc 1))", "delete it", "(inc 1)", "2"),
+];
+
+#[test]
+fn a_hint_followed_mends_the_program() {
+    let mut wrong = Vec::new();
+    for (program, says, mended, value) in FOLLOWED {
+        let hint = match common::refusal(program) {
+            Some(error) => error.hint.unwrap_or_default(),
+            None => {
+                wrong.push(format!("{program}\n  no error"));
+                continue;
+            }
+        };
+        if !hint.contains(says) {
+            wrong.push(format!("{program}\n  the hint does not say {says:?}: {hint:?}"));
+        }
+        let (came, _) = common::run(mended, 100_000);
+        wrong.extend(common::difference(&came, value).map(|difference| format!("{mended}\n{difference}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
