@@ -48,12 +48,12 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(sort (comparator >) [1 3 2])", "[3 2 1]"), ("(comparator)", "!arity_error")],
     ),
     Builtin::prelude("max-key", 2, MANY, "(max-key f x y & more)").doc(
-        "The argument for which f returns the most; of equal ones the first.",
-        &[("(max-key count [1] [1 2])", "[1 2]"), ("(max-key 1 2 3)", "!not_callable")],
+        "The argument for which f returns the most; of equal ones the last.",
+        &[("(max-key count [1] [2])", "[2]"), ("(max-key count [1] [1 2])", "[1 2]"), ("(max-key 1 2 3)", "!not_callable")],
     ),
     Builtin::prelude("min-key", 2, MANY, "(min-key f x y & more)").doc(
-        "The argument for which f returns the least; of equal ones the first.",
-        &[("(min-key count [1] [1 2])", "[1]"), ("(min-key 1 2 3)", "!not_callable")],
+        "The argument for which f returns the least; of equal ones the last.",
+        &[("(min-key count [1] [2] [3])", "[3]"), ("(min-key count [1] [1 2])", "[1]"), ("(min-key 1 2 3)", "!not_callable")],
     ),
     Builtin::prelude("subset?", 2, 2, "(subset? a b)").namespace("clojure.set").doc(
         "Are all members of the first set in the second?",

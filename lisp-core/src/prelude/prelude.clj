@@ -32,12 +32,22 @@
 (defn max-key [f x & more]
   (if (empty? more)
     x
-    (first (reduce (fn [[best k] y] (let [ky (f y)] (if (> ky k) [y ky] [best k]))) [x (f x)] more))))
+    (let [y (first more)
+          kx (f x)
+          ky (f y)]
+      (first (reduce (fn [[best k] z] (let [kz (f z)] (if (>= kz k) [z kz] [best k])))
+                     (if (> kx ky) [x kx] [y ky])
+                     (rest more))))))
 
 (defn min-key [f x & more]
   (if (empty? more)
     x
-    (first (reduce (fn [[best k] y] (let [ky (f y)] (if (< ky k) [y ky] [best k]))) [x (f x)] more))))
+    (let [y (first more)
+          kx (f x)
+          ky (f y)]
+      (first (reduce (fn [[best k] z] (let [kz (f z)] (if (<= kz k) [z kz] [best k])))
+                     (if (< kx ky) [x kx] [y ky])
+                     (rest more))))))
 
 (defn clojure.string.escape [s cmap]
   (join (map (fn [c] (let [by (cmap c)] (if (nil? by) c by))) (split s ""))))
