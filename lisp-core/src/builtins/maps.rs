@@ -1,6 +1,7 @@
 //! Maps: reading and writing. A key that is not there means the entry of its twin, the keyword or string of the same name.
 
 use super::args::{self, fault, type_error};
+use super::slices::char_at;
 use super::{Builtin, MANY};
 use crate::context::Ctx;
 use crate::cost;
@@ -8,7 +9,7 @@ use crate::error::{Error, Reason};
 use crate::heap::{Entry, Fault, Heap, Map, MapBuilder, Res, Value, Vector, Work};
 use crate::text::describe;
 
-/// What `coll` holds at `key`: a map's value, found flexibly, or a vector's element; `None` for everything else. A
+/// What `coll` holds at `key`: a map's value, found flexibly, a vector's element, or a string's character; `None` for everything else. A
 /// vector that is no key of a map is a path into it. Calls of keywords and maps, and destructuring, read by this.
 #[inline]
 pub(crate) fn get<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<Value<'h>>> {
@@ -19,6 +20,10 @@ pub(crate) fn get<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Optio
         },
         (Value::Map(m), key) => m.get_flexible(h, key),
         (Value::Vector(v), Value::Int(i)) => Ok(usize::try_from(i).ok().and_then(|i| v.get(i))),
+        (Value::Str(s), Value::Int(i)) => match usize::try_from(i) {
+            Ok(i) => char_at(h, s.text(), i),
+            Err(_) => Ok(None),
+        },
         _ => Ok(None),
     }
 }
@@ -165,6 +170,7 @@ fn get_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         }
         Value::Nil => Ok(default),
         coll @ (Value::Map(_) | Value::Vector(_)) => Ok(get(h, coll, args[1])?.unwrap_or(default)),
+        coll @ Value::Str(_) if matches!(args[1], Value::Int(_)) => Ok(get(h, coll, args[1])?.unwrap_or(default)),
         other => Err(not_associative("get", other, args[1])),
     }
 }
@@ -459,12 +465,13 @@ fn zipmap<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 /// Maps.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("get", 2, 3, "(get coll key default?)", get_of).doc(
-        "The value at a key of a map, or the element at an index; the default, or nil, without one. Keywords also find \
+        "The value at a key of a map, the element or the character at an index; the default, or nil, without one. Keywords also find \
          the string of their name, strings the keyword; a vector that is no key is a path.",
         &[
             ("(get {:a 1} :a)", "1"),
             ("(get {\"a\" 1} :a)", "1"),
             ("(get {:a 1} :b 0)", "0"),
+            ("(get \"abc\" 1)", "\"b\""),
             ("(get {[0 1] :x} [0 1])", ":x"),
             ("(get [10 20] 1)", "20"),
             ("(get nil :a)", "nil"),
@@ -570,7 +577,7 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// The value at a key of what may be a map; other values have no keys.
+/// The value at a key of what may be a map, for patterns and keywords; vectors and strings have places for keys.
 #[inline]
 pub(crate) fn key_of<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<Value<'h>>> {
     match coll {
@@ -581,8 +588,9 @@ pub(crate) fn key_of<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Op
 
 #[cold]
 fn key_of_other<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<Value<'h>>> {
-    match coll {
-        Value::Set(m) => Ok(if m.contains(h, key)? { Some(key) } else { None }),
+    match (coll, key) {
+        (Value::Set(m), _) => Ok(if m.contains(h, key)? { Some(key) } else { None }),
+        (Value::Vector(_) | Value::Str(_), Value::Int(_)) => get(h, coll, key),
         _ => Ok(None),
     }
 }

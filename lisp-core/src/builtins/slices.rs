@@ -37,7 +37,7 @@ fn at_least_zero(n: i64) -> usize {
 }
 
 /// The character of a string at an index, as a person counts.
-fn char_at<'h>(h: &'h Heap, text: &'h str, index: usize) -> Res<Option<Value<'h>>> {
+pub(super) fn char_at<'h>(h: &'h Heap, text: &'h str, index: usize) -> Res<Option<Value<'h>>> {
     h.charge(cost::copied(text.len()))?;
     if characters::are_bytes(text) {
         return match text.get(index..index.saturating_add(1)) {

@@ -281,7 +281,8 @@ impl<'h> State<'h> {
                         let value = *w.get(src);
                         let [.., below, done] = self.frames.as_slice() else {
                             sync_fuel!();
-                            return self.finish_run(value);
+                            let next = w.pc(&proto.code);
+                            return self.finish_run(value, next);
                         };
                         let (&Frame { code, base: caller, .. }, dst) = (below, done.dst);
                         let (u, p, c, pc) = match code {
@@ -563,10 +564,10 @@ impl<'h> State<'h> {
         Ok(None)
     }
 
-    /// The outermost function has returned.
+    /// The outermost function has returned, by the instruction before `next`.
     #[cold]
-    fn finish_run(&mut self, value: Value<'h>) -> Res<Exit> {
-        self.check_result(value)?;
+    fn finish_run(&mut self, value: Value<'h>, next: usize) -> Res<Exit> {
+        self.check_result(value).inspect_err(|_| self.save_pc(next - 1))?;
         self.frames.clear();
         self.result = value;
         Ok(Exit::Done(Ending::Value))

@@ -19,8 +19,8 @@ struct Line {
 
 const LINES: &[Line] = &[
     Line {
-        text: "Write one PTC-Lisp program: a small Clojure. The last form is the result; (return v) ends early, (fail v) \
-               as failed.",
+        text: "Write one PTC-Lisp program: a small Clojure; what is not said here is as there. The last form is the result; \
+               (return v) ends early, (fail v) as failed.",
         shown: &[],
         also: &[("1 2", "2"), ("(map #(return %) [1 2])", "1"), ("(fail :x)", ":x")],
     },
@@ -36,13 +36,19 @@ const LINES: &[Line] = &[
         ],
     },
     Line {
-        text: "All is eager; a list is a vector: {}, {}. Maps and sets go in key order. Without end are only (range), iterate, \
-               repeat, cycle, for take, take-while, first, some, zipmap.",
-        shown: &[("(conj (rest [1 2]) 3)", "[2 3]"), ("(nth [1] 5)", "nil")],
+        text: "All is eager; a list is a vector: {}, {}. Maps and sets go in key order; sort puts short vectors first. Endless \
+               are only (range), iterate, repeat, cycle and what map or filter make of them: {}.",
+        shown: &[
+            ("(conj (rest [1 2]) 3)", "[2 3]"),
+            ("(nth [1] 5)", "nil"),
+            ("(take 2 (filter odd? (range)))", "[1 3]"),
+        ],
         also: &[
             ("(first #{2 1})", "1"),
             ("(take 2 (filter odd? (map inc (range))))", "[1 3]"),
             ("(count (range))", "!type_error"),
+            ("(sort [[2] [1 1]])", "[[2] [1 1]]"),
+            ("(first (map inc (iterate inc 1)))", "2"),
             ("(sort-by - #{1 2})", "[2 1]"),
             ("(keys {:b 1 :a 2})", "[:a :b]"),
         ],
@@ -59,12 +65,22 @@ const LINES: &[Line] = &[
         ],
     },
     Line {
-        text: "clojure.string and clojure.set need no require: {}, str/join too. Patterns: #\"\\d+\" with re-find, re-seq, \
-               re-matches.",
-        shown: &[("(join \", \" [1 2])", "\"1, 2\"")],
+        text: "clojure.string and clojure.set need no require: {}, str/join too. {}; a character is a string: {}. Patterns: \
+               #\"\\d+\" with re-find, re-seq, re-matches. Of Java: Math/, Character/, Integer/parseInt, methods such as \
+               (.indexOf s t), LocalDate, Instant, Duration.",
+        shown: &[("(join \", \" [1 2])", "\"1, 2\""), ("(get \"abc\" 1)", "\"b\""), ("(= \\b \"b\")", "true")],
         also: &[
             ("(str/join \", \" [1 2])", "\"1, 2\""),
             ("(union #{1} #{2})", "#{1 2}"),
+            (
+                "[(Math/round 2.5) (Character/isDigit \\5) (Integer/parseInt \"7\") (.indexOf \"abc\" \"c\")]",
+                "[3 true 7 2]",
+            ),
+            ("(str (.plusDays (LocalDate/parse \"2024-01-31\") 1))", "\"2024-02-01\""),
+            (
+                "(.toMinutes (Duration/between (Instant/parse \"2024-01-01T00:00:00Z\") (Instant/parse \"2024-01-01T01:00:00Z\")))",
+                "60",
+            ),
             ("[(re-find #\"\\d+\" \"a12b3\") (re-seq #\"\\d+\" \"a12b3\")]", "[\"12\" [\"12\" \"3\"]]"),
         ],
     },
@@ -73,7 +89,7 @@ const LINES: &[Line] = &[
 /// What the keys of data are, for each setting.
 const STRINGS: Line = Line {
     text: "data/NAME reads data. JSON's keys are strings, which keywords read and write: {}, {}, in get-in, {:keys [..]}, merge \
-           too; but {}: for keys from (keys row) write (= k \"id\").",
+           too. But {}: with k from (keys row) write (= k \"id\").",
     shown: &[("(:id {\"id\" 7})", "7"), ("(update {\"n\" 1} :n inc)", "{\"n\" 2}"), ("(= :n \"n\")", "false")],
     also: &[
         ("(map :id data/rows)", "[1 2]"),
@@ -136,8 +152,8 @@ pub(crate) fn card(tools: &Tools, limits: &Limits, keys: Keys) -> String {
     }
     let _ = writeln!(
         out,
-        "Absent: {}, {ABSENT_ELSE}. (try .. (catch Exception e ..)): e is a map with :reason :message :data; limits are not \
-         caught.",
+        "Absent: {}, {ABSENT_ELSE}. (try .. (catch Exception e ..)): e is a map with :reason :message :data; a limit of the run is \
+         not caught.",
         ABSENT.join(", ")
     );
     let usages: Vec<&str> =

@@ -154,7 +154,11 @@ impl Analyzer<'_> {
             }
         }
         let whole = self.fresh();
-        out.push(Bind { var: Some(whole), init: prim(Prim::MapArg, vec![init], span) });
+        // What is read by numbers alone may be a vector or a string.
+        let by_place = |(_, source): &(&Form, &Form)| matches!(source.kind, FormKind::Int(_));
+        let is_sequence = named.is_empty() && !renames.is_empty() && renames.iter().all(by_place);
+        let init = if is_sequence { init } else { prim(Prim::MapArg, vec![init], span) };
+        out.push(Bind { var: Some(whole), init });
         for (names, constant) in named {
             for name in names {
                 self.interrupt.tick()?;
@@ -175,13 +179,13 @@ impl Analyzer<'_> {
         for (pattern, source) in renames {
             let source = match &source.kind {
                 FormKind::Symbol(n) => Constant::Keyword(self.text(*n).into()),
-                FormKind::Keyword(n) => Constant::Keyword(self.text(*n).into()),
                 FormKind::Quote(n) => Constant::Symbol(self.text(*n).into()),
-                FormKind::Str(s) => Constant::Str(s.clone()),
-                _ => {
-                    return Err(invalid(source.span, "the key of a pattern is a keyword, a string or a quoted symbol")
-                        .hint("write {name :key} or {name \"key\"}"));
-                }
+                _ => self.scalar(source).ok_or_else(|| {
+                    let message =
+                        "the key of a pattern is a keyword, a string, a number, a truth value or a quoted symbol";
+                    invalid(source.span, message)
+                        .hint("write {name :key} or {name \"key\"}; for another key write (let [name (get m key)] ...)")
+                })?,
             };
             let name = match pattern.kind {
                 FormKind::Symbol(name) => Some(name),
