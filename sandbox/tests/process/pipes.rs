@@ -266,8 +266,14 @@ pub(crate) fn terminated_twice(_: &Sandbox) {
     std::fs::remove_dir(dir).unwrap();
 }
 
-/// Whoever had the pipe open when another terminated the process is answered all the same.
+/// Whoever had the pipe open when another terminated the process is answered all the same. On a busy machine the second may
+/// come after the end; then both come once more.
 pub(crate) fn asked_in_grace(_: &Sandbox) {
+    assert!((0..10).any(|_| second_is_answered()), "the second came too late, ten times");
+}
+
+/// One terminates the process, another asks 15 ms later. Returns whether the pipe was still there for it.
+fn second_is_answered() -> bool {
     let (dir, managed) = payload("in-grace", "never_mind");
     std::thread::sleep(Duration::from_millis(50));
     let mut late = std::fs::OpenOptions::new().write(true).open(dir.join("wait")).unwrap();
@@ -275,18 +281,24 @@ pub(crate) fn asked_in_grace(_: &Sandbox) {
     let (first, second) = std::thread::scope(|scope| {
         let first = scope.spawn(|| ask(&dir, b"0"));
         std::thread::sleep(Duration::from_millis(15));
-        late.write_all(b"1").unwrap();
+        // A pipe that nobody reads any more cannot be written.
+        let asked = late.write_all(b"1").is_ok();
         drop(late);
         let first = first.join().unwrap();
-        let mut second = String::new();
-        std::fs::File::open(&status).unwrap().read_to_string(&mut second).unwrap();
+        let second = std::fs::File::open(&status).ok().filter(|_| asked).map(|mut pipe| {
+            let mut second = String::new();
+            pipe.read_to_string(&mut second).unwrap();
+            second
+        });
         (first, second)
     });
     assert_eq!(first[2], "forced termination");
     // Of two that read at once one may find the pipe empty.
-    assert!(second.is_empty() || second.contains("forced termination"), "{second:?}");
+    let all_is_well = |text: &String| text.is_empty() || text.contains("forced termination");
+    assert!(second.iter().all(all_is_well), "{second:?}");
     drop(managed);
     std::fs::remove_dir(dir).unwrap();
+    second.is_some()
 }
 
 static ASKED: AtomicBool = AtomicBool::new(false);
