@@ -12,6 +12,7 @@ mod options;
 mod prompt;
 mod render;
 mod repl;
+mod replay;
 mod run;
 #[cfg(target_os = "linux")]
 mod sandbox;
@@ -44,6 +45,8 @@ enum Command {
     Prompt(prompt::Arguments),
     /// Work at a prompt
     Repl(repl::Arguments),
+    /// Run a recorded program again, without its tools, and compare the answers
+    Replay(replay::Arguments),
     /// Watch a program through named pipes, or say what the process layer can do here
     #[cfg(target_os = "linux")]
     Sandbox(sandbox::Arguments),
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Command::Doc(arguments) => doc::run(&arguments),
         Command::Prompt(arguments) => prompt::run(&arguments),
         Command::Repl(arguments) => repl::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Sandbox(arguments) => sandbox::run(&arguments),
         #[cfg(target_os = "linux")]

@@ -4,9 +4,10 @@ use crate::exit::{Exit, Failure, detail, input_of};
 use crate::isolation::IsolationOption;
 use crate::options::{self, Grant, LimitOptions};
 use crate::render::errors::{self, Text};
-use lisp_runtime::{Answer, Cancel, Input, Outcome, OutcomeKind};
+use lisp_runtime::{Answer, Cancel, Input, Outcome, OutcomeKind, Recording};
+use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -24,6 +25,9 @@ pub(crate) struct Arguments {
     limits: LimitOptions,
     #[command(flatten)]
     isolation: IsolationOption,
+    /// Write the record of the run to a file as it goes on: `ptcl replay` runs it again
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// Print the whole answer as JSON
     #[arg(long)]
     json: bool,
@@ -52,13 +56,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let _ = ctrlc::set_handler(handler);
     let input = input.cancel_with(&cancel);
     let (input, failed) = if arguments.json { (input.measure_live(), None) } else { streaming(input, &cancel) };
+    let recording = arguments.record.as_deref().map(recording_to).transpose()?;
+    let input = match &recording {
+        Some(recording) => input.record(recording),
+        None => input,
+    };
     let outcome = arguments.isolation.open(engine, 1)?.eval(&source, input)?;
+    let mut answer = Answer::new(None, &outcome);
+    if let Some(recording) = &recording {
+        finish_record(recording, &mut answer, arguments.record.as_deref())?;
+    }
     if let Some(error) = failed.and_then(|failed| failed.try_recv().ok()) {
         return Err(Failure::Stream(error));
     }
     let mut out = std::io::stdout().lock();
     if arguments.json {
-        writeln!(out, "{}", Answer::new(None, &outcome).to_json())?;
+        writeln!(out, "{}", answer.to_json())?;
         out.flush()?;
         return Ok(Exit::of(&outcome));
     }
@@ -68,6 +81,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     out.flush()?;
     complain(&outcome, arguments, &name, &source);
     Ok(Exit::of(&outcome))
+}
+
+/// A recording whose lines go to a file as they are written.
+fn recording_to(path: &Path) -> Result<Recording, Failure> {
+    let file = File::create(path).map_err(|error| Failure::File { path: path.to_owned(), error })?;
+    let keep = move |line: &str| (&file).write_all(line.as_bytes()).map_err(Into::into);
+    Ok(Recording::builder().recorder(keep).build())
+}
+
+/// Writes the answer behind the record. A program that cannot be compiled has no record.
+fn finish_record(recording: &Recording, answer: &mut Answer, path: Option<&Path>) -> Result<(), Failure> {
+    let path = path.unwrap_or(Path::new("")).to_owned();
+    let run_id = recording.run_id();
+    if run_id.is_empty() {
+        return std::fs::remove_file(&path).map_err(|error| Failure::File { path, error });
+    }
+    answer.run_id = run_id;
+    let kept = recording.answer(&answer.to_json());
+    kept.map_err(|error| Failure::File { path, error: io::Error::other(error.message) })
 }
 
 /// Has each line printed as the program prints it. When standard output takes no more, the run is cancelled, and the

@@ -100,6 +100,12 @@ reasons! {
     ResultLimitExceeded => "result_limit_exceeded",
     /// The program called tools more often than the limit.
     ToolCallLimitExceeded => "tool_call_limit_exceeded",
+    /// The record of the run takes more than its limit, or a value in it.
+    RecordLimitExceeded => "record_limit_exceeded",
+    /// A run that is replayed does something else than its record says.
+    ReplayDiverged => "replay_diverged",
+    /// A call had begun when an earlier process of the run ended; whether it was made is not known.
+    UnknownCall => "unknown_call",
     /// A tool that the host has not granted.
     UnknownTool => "unknown_tool",
     /// A tool failed.
@@ -146,6 +152,9 @@ impl Reason {
                 | Cancelled
                 | ResultLimitExceeded
                 | ToolCallLimitExceeded
+                | RecordLimitExceeded
+                | ReplayDiverged
+                | UnknownCall
                 | ProgramTooLarge
                 | SymbolLimitExceeded
                 | ParallelCapacityExceeded

@@ -30,6 +30,7 @@
 mod api;
 mod drive;
 mod parallel;
+mod record;
 pub mod remote;
 mod terms;
 mod text;
@@ -42,11 +43,14 @@ pub use api::envelope::{
 };
 pub use api::input::{DataSet, Input};
 pub use api::program::{Program, builtin_names, is_incomplete};
+pub use api::record::{OpenCall, RECORD_SCHEMA, Record, RecordError, Recording, RecordingBuilder, Settled};
 pub use api::session::Session;
 pub use drive::budget::{ParallelBudget, Slot};
 pub use lisp_core::cost::COST_SCHEDULE_VERSION;
 pub use lisp_core::{Detail, Error, Reason, Span};
 pub use parallel::pool::{Pool, PoolError};
+pub use record::journal::Recorder;
+pub use record::line::CallState;
 pub use terms::cancel::Cancel;
 pub use terms::clock::Reading;
 pub use terms::keys::Keys;
@@ -55,6 +59,7 @@ pub use terms::observer::{HostFault, Observer};
 pub use terms::outcome::{
     Call, CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, ValueError, Verdict,
 };
+pub use terms::place::Place;
 pub use text::reference::{describe_name, functions_markdown};
 pub use tools::signature::{Signature, SignatureError};
-pub use tools::tool::{BuildError, Tool, ToolCall, ToolError, Tools};
+pub use tools::tool::{BuildError, Effect, Tool, ToolCall, ToolError, Tools};

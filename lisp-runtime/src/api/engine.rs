@@ -162,7 +162,7 @@ impl Engine {
     }
 
     fn run_since(&self, started: Instant, program: &Program, input: &Input<'_>) -> Outcome {
-        match self.set_up(started, program, input) {
+        match self.set_up(started, program, input, false) {
             Ok(mut run) => to_end(&mut run, self),
             Err(problem) => self.ended(started, problem, self.limits_for(input)),
         }
@@ -188,7 +188,7 @@ impl Engine {
     /// ```
     pub fn start(&self, program: &Program, input: Input<'_>) -> Progress {
         let started = Instant::now();
-        match self.set_up(started, program, &input) {
+        match self.set_up(started, program, &input, true) {
             Ok(mut run) => {
                 run.by_hand = Some(Arc::new(LocalExecutor::by_hand()));
                 Progress::of(Box::new(run))
@@ -246,11 +246,20 @@ impl Engine {
             clock_replay: input.clock.clone(),
             makes: input.makes,
             on_print: input.on_print.clone(),
+            journal: input.journal.clone(),
             observed: self.0.observed.clone(),
         })
     }
 
-    fn set_up(&self, started: Instant, program: &Program, input: &Input<'_>) -> Result<Run, Box<Problem>> {
+    fn set_up(
+        &self,
+        started: Instant,
+        program: &Program,
+        input: &Input<'_>,
+        by_hand: bool,
+    ) -> Result<Run, Box<Problem>> {
+        let setup = || input.setup.iter().map(|program| program.source().to_owned()).collect();
+        self.begin_record(program.source(), setup, input, by_hand)?;
         Run::set_up(started, self.setting(input)?, program, input, 0)
     }
 
@@ -374,6 +383,19 @@ impl Waiting {
     /// All calls that wait: those of parallel workers may be several.
     pub fn calls(&self) -> impl Iterator<Item = (CallId, &ToolCall)> {
         self.calls.iter().map(|(id, call)| (*id, call))
+    }
+
+    /// Notes in the record of the run that a call is about to be made: should the process end before the reply, it is
+    /// [unknown](crate::Record::settle) whether it was. Without a recording it does nothing.
+    ///
+    /// # Errors
+    /// The recorder cannot keep the line.
+    pub fn begin(&self, call: CallId) -> Result<(), Error> {
+        let asked = self.calls.iter().find(|(id, _)| *id == call);
+        match (&self.run.shared.setting.journal, asked) {
+            (Some(journal), Some((_, call))) => journal.begin_asked(&call.place),
+            _ => Ok(()),
+        }
     }
 
     /// Replies to [`Waiting::call`] with a result and goes on.

@@ -9,6 +9,7 @@ use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::outcome::{
     Call, CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, Verdict,
 };
+use crate::terms::run_id::run_id;
 use crate::tools::tool::{Tool, ToolError, Tools};
 use lisp_core::cost::COST_SCHEDULE_VERSION;
 use lisp_core::{Detail, Error, Reason};
@@ -16,9 +17,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, RandomState};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The name of the format.
@@ -558,14 +556,6 @@ fn one_line(json: String) -> String {
     json
 }
 
-/// A name that no other run has: a number drawn once per process, and a count.
-fn run_id() -> String {
-    static PROCESS: OnceLock<u64> = OnceLock::new();
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let process = PROCESS.get_or_init(|| RandomState::new().hash_one(std::process::id()));
-    format!("{process:016x}-{:x}", COUNT.fetch_add(1, Ordering::Relaxed))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -628,11 +618,6 @@ mod tests {
         assert_eq!((&cut["arguments_bytes"], &cut["result_bytes"]), (&3011.into(), &3011.into()));
         assert!(cut["arguments"].is_string() && cut["result"].is_string());
         assert!(whole.get("arguments_bytes").is_none() && whole["arguments"].is_object());
-    }
-
-    #[test]
-    fn run_ids_differ() {
-        assert_ne!(run_id(), run_id());
     }
 
     #[test]

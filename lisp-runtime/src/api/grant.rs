@@ -139,7 +139,7 @@ impl DataSet {
     pub(crate) fn import(source: &Source<'_>, keys: Keys, ceiling: usize) -> Result<Self, Box<Problem>> {
         let given = Given::default();
         match Grant::build(ceiling, |h, builder| bring_in_one(h, builder, source, &given, keys)) {
-            Ok(grant) => Ok(DataSet { grant: Arc::new(grant), source: None, keys }),
+            Ok(grant) => Ok(DataSet { grant: Arc::new(grant), source: None, keys, digest: Arc::default() }),
             Err(fault) => Err(Box::new(Problem::new(in_setup(fault, ceiling), Phase::Setup))),
         }
     }

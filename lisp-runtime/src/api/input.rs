@@ -2,6 +2,7 @@
 
 use super::program::Program;
 use crate::drive::setting::Makes;
+use crate::record::journal::Journal;
 use crate::terms::cancel::Cancel;
 use crate::terms::clock::Reading;
 use crate::terms::keys::Keys;
@@ -11,10 +12,11 @@ use crate::tools::tool::Tools;
 use lisp_core::vm::Grant;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// JSON text, or why there is none.
 pub(crate) type Text<'a> = Result<Cow<'a, str>, String>;
@@ -53,12 +55,32 @@ pub struct DataSet {
     pub(crate) source: Option<Arc<Source<'static>>>,
     /// What the keys of its objects became.
     pub(crate) keys: Keys,
+    /// That of its text, when somebody has asked for it.
+    pub(crate) digest: Arc<OnceLock<String>>,
 }
 
 impl DataSet {
     /// Bytes that its values take: the baseline of a run. The text, which is kept besides, is not among them.
     pub fn bytes(&self) -> usize {
         self.grant.bytes()
+    }
+
+    /// A name for its content: SHA-256 of its text, hexadecimal.
+    pub(crate) fn digest(&self) -> String {
+        let text = || {
+            let mut hash = Sha256::new();
+            match self.source.as_deref() {
+                Some(Source::Data(name, Ok(text))) => {
+                    hash.update(name.as_bytes());
+                    hash.update([0]);
+                    hash.update(text.as_bytes());
+                }
+                Some(Source::DataObject(Ok(text))) => hash.update(text.as_bytes()),
+                _ => {}
+            }
+            hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        };
+        self.digest.get_or_init(text).clone()
     }
 
     /// Is it this very set?
@@ -97,6 +119,8 @@ pub struct Input<'a> {
     pub(crate) tools: Option<Arc<Tools>>,
     pub(crate) makes: Makes,
     pub(crate) on_print: Option<PrintHook>,
+    /// Has the run recorded.
+    pub(crate) journal: Option<Arc<Journal>>,
 }
 
 impl<'a> Input<'a> {
@@ -212,6 +236,13 @@ impl<'a> Input<'a> {
     #[must_use]
     pub fn limits(mut self, asked: LimitsRequest) -> Self {
         self.limits = asked;
+        self
+    }
+
+    /// Asks for these limits, and for those asked for before where these say nothing.
+    #[must_use]
+    pub fn limits_over(mut self, asked: &LimitsRequest) -> Self {
+        self.limits = asked.or(&self.limits);
         self
     }
 

@@ -5,5 +5,6 @@ pub(crate) mod envelope;
 pub(crate) mod grant;
 pub(crate) mod input;
 pub(crate) mod program;
+pub(crate) mod record;
 pub(crate) mod run;
 pub(crate) mod session;

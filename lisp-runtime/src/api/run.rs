@@ -266,6 +266,17 @@ impl Run {
                 Ending::Return => self.bring_out(OutcomeKind::Return),
                 Ending::Fail => self.bring_out(OutcomeKind::Fail),
             };
+            let answer = match (answer, &self.shared.setting.journal) {
+                (Ok(answer), Some(journal)) => match journal.check_end() {
+                    Ok(()) => Ok(answer),
+                    Err(error) => {
+                        let problem = self.problem(error, Phase::Eval);
+                        self.driver.machine.undo();
+                        Err(problem)
+                    }
+                },
+                (answer, _) => answer,
+            };
             let outcome = Box::new(self.outcome(answer));
             return RunEvent::Done(outcome);
         }

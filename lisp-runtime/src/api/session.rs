@@ -5,7 +5,8 @@ use super::input::Input;
 use super::program::Program;
 use super::run::Run;
 use crate::terms::cancel::Cancel;
-use crate::terms::outcome::{Outcome, Problem, Verdict};
+use crate::terms::outcome::{Outcome, Phase, Problem, Verdict};
+use lisp_core::{Error, Reason};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -85,6 +86,9 @@ impl Session {
     /// The machine, with the program loaded.
     fn turn(&mut self, started: Instant, program: &Program) -> Result<Run, Box<Problem>> {
         let Some(mut run) = self.run.take() else {
+            if self.input.journal.is_some() {
+                return Err(not_recorded());
+            }
             let mut setting = self.engine.setting(&self.input)?;
             setting.alarm.clone_from(&self.alarm);
             setting.makes.memory = false;
@@ -136,4 +140,11 @@ impl Session {
         names.sort_unstable();
         names
     }
+}
+
+/// The error of a session with a recording.
+pub(crate) fn not_recorded() -> Box<Problem> {
+    let error = Error::new(Reason::RuntimeError, "a session is not recorded")
+        .hint("record the run of one program, with Engine::run or Engine::start");
+    Box::new(Problem::new(error, Phase::Setup))
 }

@@ -7,6 +7,7 @@ use crate::terms::deadline::run_timeout;
 use crate::terms::keys::Keys;
 use crate::terms::limits::bytes;
 use crate::terms::outcome::Preview;
+use crate::terms::place::Place;
 use crate::terms::scope::WorkerPath;
 use crate::text::convert;
 use crate::tools::cache::{CachedResult, CallKey};
@@ -91,7 +92,9 @@ pub(crate) struct MachineDriver {
     deadline: Option<Instant>,
     awaited: Option<AwaitedReply>,
     /// A call that asks the gate again, once the equal call has ended.
-    retry: Option<(Arc<Tool>, String)>,
+    retry: Option<(Arc<Tool>, String, Place)>,
+    /// Calls, looks at the clock, and parallel calls so far: they are named by it.
+    effects: u32,
     /// The watchdog watches the loaded program.
     watched: bool,
     /// Lines that [`DriverEvent::Printed`] has shown.
@@ -119,6 +122,7 @@ impl MachineDriver {
             deadline: deadlines.into_iter().flatten().min(),
             awaited: None,
             retry: None,
+            effects: 0,
             watched: false,
             shown: 0,
             mixed: false,
@@ -159,8 +163,8 @@ impl MachineDriver {
         if let Some(reply) = reply {
             self.reply(reply);
         }
-        if let Some((tool, arguments)) = self.retry.take()
-            && let Some(need) = self.admit(tool, arguments)
+        if let Some((tool, arguments, place)) = self.retry.take()
+            && let Some(need) = self.admit(tool, arguments, place)
         {
             return need;
         }
@@ -194,8 +198,11 @@ impl MachineDriver {
                 }
                 Step::Effect(Effect::Parallel) => return DriverEvent::Workers,
                 Step::Effect(Effect::Clock) => {
-                    let time = self.shared.clock.tell();
-                    self.machine.tell_time(time);
+                    let place = self.next_place();
+                    match self.shared.time(&place) {
+                        Ok(time) => self.machine.tell_time(time),
+                        Err(error) => self.machine.stop(error),
+                    }
                 }
                 Step::Done(ending @ Ending::Error(_)) => return DriverEvent::Done(ending),
                 // The last slice may have ended after the deadline.
@@ -203,6 +210,18 @@ impl MachineDriver {
                 Step::Done(ending) => return DriverEvent::Done(ending),
             }
         }
+    }
+
+    /// The number of one more effect, from 1.
+    pub(crate) fn next_effect(&mut self) -> u32 {
+        self.effects = self.effects.saturating_add(1);
+        self.effects
+    }
+
+    /// The name of one more effect.
+    fn next_place(&mut self) -> Place {
+        let way = self.path.as_ref().map(|path| path.way()).unwrap_or_default();
+        Place::new(way, self.next_effect())
     }
 
     /// Marks the lines that workers printed as shown: workers show their lines themselves.
@@ -349,7 +368,10 @@ impl MachineDriver {
             convert::text_of_arguments(h, Value::Map(map), &format!("tool/{name}: its arguments"), limit)
         });
         match taken {
-            Ok(arguments) => self.admit(tool, arguments),
+            Ok(arguments) => {
+                let place = self.next_place();
+                self.admit(tool, arguments, place)
+            }
             Err(None) => {
                 // Long arguments of a run that is not watched yet are taken again when it is.
                 if !self.stop_if_over() && !self.watched {
@@ -367,9 +389,8 @@ impl MachineDriver {
         }
     }
 
-    fn admit(&mut self, tool: Arc<Tool>, arguments: String) -> Option<DriverEvent> {
-        let worker = self.path.as_ref().map(|path| path.indexes()).unwrap_or_default();
-        let pending = match self.shared.gate.admit(&mut self.ledger, &tool, &arguments, worker) {
+    fn admit(&mut self, tool: Arc<Tool>, arguments: String, place: Place) -> Option<DriverEvent> {
+        let (pending, replayed) = match self.shared.gate.admit(&mut self.ledger, &tool, &arguments, &place) {
             Decision::Cached(result) => {
                 match result {
                     CachedResult::Json(json) => self.reply_json(&tool, &json),
@@ -378,7 +399,7 @@ impl MachineDriver {
                 return None;
             }
             Decision::InProgress(key) => {
-                self.retry = Some((tool, arguments));
+                self.retry = Some((tool, arguments, place));
                 return Some(DriverEvent::SameCall(key));
             }
             Decision::Refused(error, waiters) => {
@@ -386,10 +407,13 @@ impl MachineDriver {
                 self.machine.reply_error(error);
                 return None;
             }
-            Decision::Admitted(pending) => pending,
+            Decision::Admitted(pending) => (pending, None),
+            Decision::Replayed(pending, reply) => (pending, Some(reply)),
         };
         let call = ToolCall {
             number: pending.number,
+            key: self.shared.gate.call_key(&place),
+            place,
             name: tool.name.clone(),
             arguments,
             deadline: self.deadline,
@@ -402,6 +426,10 @@ impl MachineDriver {
             call: Some(pending),
             shared: self.shared.clone(),
         });
+        if let Some(reply) = replayed {
+            self.reply(reply);
+            return None;
+        }
         Some(DriverEvent::Call(tool, call))
     }
 
@@ -431,8 +459,12 @@ impl MachineDriver {
         let Some(call) = awaited.call.take() else { return };
         let (tool, spent) = (awaited.tool.clone(), awaited.since.elapsed());
         self.away += spent;
-        let waited = self.shared.gate.complete(&mut self.ledger, call, &reply, spent);
+        let (waited, kept) = self.shared.gate.complete(&mut self.ledger, call, &reply, spent);
         waited.into_iter().for_each(Waiter::wake);
+        if let Err(error) = kept {
+            self.machine.stop(error);
+            return;
+        }
         // A reply that comes too late is dropped.
         let waited_for = match &reply {
             Reply::NotMade { tool_threads } => *tool_threads,

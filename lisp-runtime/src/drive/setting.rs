@@ -1,6 +1,7 @@
 //! What a run needs of its engine and its input.
 
 use super::watchdog;
+use crate::record::journal::Journal;
 use crate::terms::cancel::Cancel;
 use crate::terms::clock::{Clock, Reading};
 use crate::terms::keys::Keys;
@@ -56,6 +57,8 @@ pub(crate) struct Setting {
     /// What the clock told in the run that is replayed.
     pub(crate) clock_replay: Vec<Reading>,
     pub(crate) on_print: Option<PrintHook>,
+    /// Where the run is recorded.
+    pub(crate) journal: Option<Arc<Journal>>,
     pub(crate) observed: Observed,
     /// What is made of it besides its result.
     pub(crate) makes: Makes,

@@ -5,7 +5,9 @@ use super::setting::Setting;
 use crate::terms::clock::RunClock;
 use crate::terms::deadline::deadline;
 use crate::terms::limits::Limits;
+use crate::terms::place::Place;
 use crate::tools::gate::ToolGate;
+use lisp_core::Error;
 use lisp_core::vm::Settings;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -59,7 +61,7 @@ impl RunShared {
         let slots = Self::slots(&setting.limits);
         RunShared {
             deadline: deadline(started, setting.limits.timeout_ms),
-            gate: ToolGate::new(setting.limits.tool_calls),
+            gate: ToolGate::new(setting.limits.tool_calls, setting.journal.clone()),
             budget: Arc::new(ParallelBudget::new(usize::try_from(slots).unwrap_or(usize::MAX))),
             worker,
             clock: RunClock::new(setting.clock.clone(), &setting.clock_replay),
@@ -67,6 +69,14 @@ impl RunShared {
             #[cfg(test)]
             fault: std::sync::Mutex::default(),
             setting,
+        }
+    }
+
+    /// Tells the time at a place of the run, in milliseconds since 1970-01-01T00:00:00Z.
+    pub(crate) fn time(&self, place: &Place) -> Result<i64, Error> {
+        match &self.setting.journal {
+            Some(journal) => journal.time(place, || self.clock.tell(place)),
+            None => Ok(self.clock.tell(place)),
         }
     }
 

@@ -137,6 +137,7 @@ impl Group {
             0 => shared.setting.cores.unwrap_or_else(cores).saturating_mul(2),
             window => usize::try_from(window).unwrap_or(usize::MAX),
         };
+        let effect = driver.next_effect();
         let branch = driver.machine.branch();
         let settings = Settings { fuel: branch.fuel(), ..shared.worker.clone() };
         let state = State {
@@ -152,7 +153,7 @@ impl Group {
         let group = Arc::new(Group {
             shared,
             executor,
-            scope: Arc::new(CancelScope::new(deadline)),
+            scope: Arc::new(CancelScope::new(effect, deadline)),
             up,
             count: call.count,
             window,

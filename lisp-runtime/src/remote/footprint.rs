@@ -33,6 +33,12 @@ impl Decoded for u64 {
     }
 }
 
+impl Decoded for (u32, u32) {
+    fn bytes(&self) -> usize {
+        size_of::<(u32, u32)>()
+    }
+}
+
 impl Decoded for Reading {
     fn bytes(&self) -> usize {
         size_of::<Reading>()
@@ -92,9 +98,17 @@ pub struct LinesFootprint<'a>(#[serde(borrow)] Walked<&'a str>);
 pub struct CallFootprint<'a> {
     #[serde(rename = "number")]
     _number: u64,
-    worker: Walked<u32>,
+    place: PlaceFootprint,
     name: &'a str,
     arguments: &'a str,
+}
+
+/// The size of a [`Place`](crate::Place).
+#[derive(Deserialize)]
+struct PlaceFootprint {
+    workers: Walked<(u32, u32)>,
+    #[serde(rename = "effect")]
+    _effect: u32,
 }
 
 /// The size of a [`Report`](super::Report).
@@ -221,7 +235,7 @@ impl LinesFootprint<'_> {
 impl CallFootprint<'_> {
     /// Bytes that the call takes once it is decoded.
     pub fn bytes(&self) -> usize {
-        self.worker.bytes.saturating_add(self.name.len()).saturating_add(self.arguments.len())
+        self.place.workers.bytes.saturating_add(self.name.len()).saturating_add(self.arguments.len())
     }
 }
 

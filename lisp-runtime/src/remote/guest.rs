@@ -14,6 +14,7 @@ use crate::terms::cancel::Cancel;
 use crate::terms::clock::Clock;
 use crate::terms::limits::{Limits, bytes};
 use crate::terms::outcome::{Figures, Outcome, Phase, Problem};
+use crate::terms::place::Place;
 use crate::tools::tool::Tool;
 use lisp_core::{Error, Reason};
 use std::borrow::Cow;
@@ -63,10 +64,10 @@ impl GuestHalf {
         sets: &[DataSet],
         alarm: Arc<AtomicBool>,
         cancel: Cancel,
-        clock: impl Fn() -> i64 + Send + Sync + 'static,
+        clock: impl Fn(&Place) -> i64 + Send + Sync + 'static,
     ) -> Self {
         let limits = job.limits;
-        let clock = if job.host_clock { Clock::of_host(clock) } else { Clock::default() };
+        let clock = if job.host_clock { Clock::of_place(clock) } else { Clock::default() };
         GuestHalf { job: accept(job, sets, alarm, &cancel, clock), limits, cancel }
     }
 

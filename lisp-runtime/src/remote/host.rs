@@ -4,12 +4,14 @@ use super::report::{CallReply, GuestCall, RefusedCall, Report};
 use crate::api::engine::Engine;
 use crate::api::input::Input;
 use crate::drive::shared::RunShared;
+use crate::record::journal::Journal;
 use crate::terms::cancel::Cancel;
 use crate::terms::clock::{Clock, RunClock};
 use crate::terms::deadline::{deadline, micros};
 use crate::terms::limits::Limits;
 use crate::terms::observer::Observed;
 use crate::terms::outcome::{Answer, Figures, Outcome, Phase, Problem, Usage};
+use crate::terms::place::Place;
 use crate::terms::print_hook::PrintHook;
 use crate::tools::bounded::JobTicket;
 use crate::tools::cache::CachedResult;
@@ -46,6 +48,9 @@ pub struct HostHalf {
     clock: Clock,
     most_readings: usize,
     on_print: Option<PrintHook>,
+    journal: Option<Arc<Journal>>,
+    /// Why the run was not told the time.
+    clock_fault: Option<Error>,
     observed: Observed,
     /// How many lines the hook has seen. A report may have all lines again, in the program's order.
     hooked: usize,
@@ -198,7 +203,9 @@ impl HostHalf {
             tools: tools.map(|tool| (tool.name.clone(), tool.clone())).collect(),
             cancel: input.cancel.clone().unwrap_or_default(),
             cancellable: input.cancel.is_some(),
-            gate: ToolGate::new(limits.tool_calls),
+            gate: ToolGate::new(limits.tool_calls, input.journal.clone()),
+            journal: input.journal.clone(),
+            clock_fault: None,
             threads: engine.tool_threads().clone(),
             ledger: Ledger::default(),
             in_tools: Duration::ZERO,
@@ -219,7 +226,7 @@ impl HostHalf {
     pub fn next_turn(&mut self) {
         self.started = Instant::now();
         self.deadline = deadline(self.started, self.limits.timeout_ms);
-        self.gate = ToolGate::new(self.limits.tool_calls);
+        self.gate = ToolGate::new(self.limits.tool_calls, None);
         self.ledger = Ledger::default();
         self.in_tools = Duration::ZERO;
         self.figures = None;
@@ -247,9 +254,26 @@ impl HostHalf {
         self.deadline
     }
 
-    /// What the engine's clock says now, in milliseconds since 1970-01-01T00:00:00Z; `None` when it panicked.
-    pub fn time(&self) -> Option<i64> {
-        catch_unwind(AssertUnwindSafe(|| self.clock.read())).ok()
+    /// The time at a place of the run, in milliseconds since 1970-01-01T00:00:00Z: what the engine's clock says, or what an earlier
+    /// life of the run was told. `None` when the clock panicked, or the run goes another way than its record: then it ends.
+    pub fn time(&mut self, place: &Place) -> Option<i64> {
+        let clock = &self.clock;
+        let read = || catch_unwind(AssertUnwindSafe(|| clock.read(place))).ok();
+        let Some(journal) = &self.journal else { return read() };
+        let mut panicked = false;
+        let told = journal.time(place, || {
+            read().unwrap_or_else(|| {
+                panicked = true;
+                i64::MIN
+            })
+        });
+        match told {
+            Ok(time) => (!panicked).then_some(time),
+            Err(error) => {
+                self.clock_fault.get_or_insert(error);
+                None
+            }
+        }
     }
 
     /// The most readings of the clock that a report may have.
@@ -329,10 +353,10 @@ impl HostHalf {
             let error = Error::new(Reason::UnknownTool, format!("there is no tool/{}", call.name));
             return CallStarted::Ready(CallReply::Refused((&error).into()));
         };
-        let GuestCall { number, worker, name, arguments } = call;
+        let GuestCall { number, place, name, arguments } = call;
         let call = GuestCall {
             number,
-            worker: Cow::Owned(worker.into_owned()),
+            place: Cow::Owned(place.into_owned()),
             name: Cow::Owned(name.into_owned()),
             arguments: Cow::Owned(arguments.into_owned()),
         };
@@ -342,7 +366,7 @@ impl HostHalf {
     fn admit(&mut self, asked: DuplicateCall) -> CallStarted {
         let DuplicateCall { tool, call } = &asked;
         let number = call.number;
-        match self.gate.admit(&mut self.ledger, tool, &call.arguments, call.worker.to_vec()) {
+        match self.gate.admit(&mut self.ledger, tool, &call.arguments, &call.place) {
             Decision::Cached(result) => {
                 self.ledger.number_last(number);
                 CallStarted::Ready(match result {
@@ -359,11 +383,20 @@ impl HostHalf {
                 self.ledger.number_last(number);
                 CallStarted::Ready(CallReply::Refused((&error).into()))
             }
+            Decision::Replayed(pending, reply) => {
+                self.ledger.number_last(number);
+                let waited = self.gate.complete(&mut self.ledger, pending, &reply, Duration::ZERO).0;
+                // Nobody else asks this gate meanwhile.
+                debug_assert!(waited.is_empty(), "an equal call waits");
+                CallStarted::Ready(reply.into())
+            }
             Decision::Admitted(pending) => {
                 self.ledger.number_last(number);
                 let DuplicateCall { tool, call } = asked;
                 let call = ToolCall {
                     number,
+                    key: self.gate.call_key(&call.place),
+                    place: call.place.into_owned(),
                     name: tool.name.clone(),
                     arguments: call.arguments.into_owned(),
                     deadline: self.deadline,
@@ -378,8 +411,12 @@ impl HostHalf {
     /// Records how a call ended. Returns its number and reply, and the decision on each call that waited for it.
     pub fn end(&mut self, ended: CallDone) -> Vec<(u64, CallStarted)> {
         self.in_tools += ended.spent;
-        let waited = self.gate.complete(&mut self.ledger, ended.pending, &ended.reply, ended.spent);
-        let mut begun = vec![(ended.number, CallStarted::Ready(ended.reply.into()))];
+        let (waited, kept) = self.gate.complete(&mut self.ledger, ended.pending, &ended.reply, ended.spent);
+        let reply = match kept {
+            Ok(()) => ended.reply.into(),
+            Err(error) => CallReply::Refused((&error).into()),
+        };
+        let mut begun = vec![(ended.number, CallStarted::Ready(reply))];
         for asked in waited {
             let number = asked.call.number;
             match self.admit(asked) {
@@ -392,6 +429,9 @@ impl HostHalf {
 
     /// The outcome of a report.
     pub fn finish(&mut self, mut report: Report) -> Outcome {
+        if let Some(fault) = self.clock_fault.take() {
+            return self.fail(fault, None);
+        }
         let prints = std::mem::take(&mut report.prints);
         let clock = std::mem::take(&mut report.clock);
         if clock.len() > self.most_readings {
@@ -414,6 +454,11 @@ impl HostHalf {
         if let Err(problem) = &mut answer {
             let turns = problem.calls.iter_mut().map(|call| &mut call.turn).chain([&mut problem.turn]);
             turns.flatten().for_each(|turn| *turn = turn.saturating_add(self.turns_before));
+        }
+        if let (Ok(_), Some(journal)) = (&answer, &self.journal)
+            && let Err(error) = journal.check_end()
+        {
+            answer = Err(Box::new(Problem::new(error, Phase::Eval)));
         }
         Outcome { clock, prints_cut, ..self.outcome(answer, prints_dropped, usage) }
     }

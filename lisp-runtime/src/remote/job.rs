@@ -72,6 +72,14 @@ impl Engine {
             let problem = Box::new(Problem::new(error, Phase::Setup));
             return Err(Box::new(self.ended(started, problem, self.limits_for(input))));
         };
+        let texts = || input.setup.iter().map(|program| program.source().to_owned()).collect();
+        let begun = match input.journal.is_some() && session {
+            true => Err(crate::api::session::not_recorded()),
+            false => self.begin_record(source, texts, input, false),
+        };
+        if let Err(problem) = begun {
+            return Err(Box::new(self.ended(started, problem, self.limits_for(input))));
+        }
         let setup = input.setup.iter().map(|program| Cow::Borrowed(program.source())).collect();
         let (mut job, host) = self.halves(started, source, setup, input, session);
         job.sets = sets;
@@ -117,7 +125,7 @@ impl Engine {
             limits,
             now_ms: input.now_ms,
             clock: Cow::Borrowed(&input.clock),
-            host_clock: self.clock().is_of_host(),
+            host_clock: self.clock().is_of_host() || input.journal.is_some(),
             cores: self.cores(),
             tools: host.tools.values().map(|tool| spec(tool)).collect(),
             session,

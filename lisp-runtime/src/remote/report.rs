@@ -4,6 +4,7 @@ use crate::terms::clock::Reading;
 use crate::terms::outcome::{
     Answer, Call, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage,
 };
+use crate::terms::place::Place;
 use crate::tools::tool::{Reply, ToolCall, ToolError, ToolErrorKind};
 use lisp_core::{Detail, Error, Reason, Span};
 use serde::{Deserialize, Serialize};
@@ -14,8 +15,8 @@ use std::borrow::Cow;
 pub struct GuestCall<'a> {
     /// Its number in the run, from 1.
     pub number: u64,
-    /// The way to the worker that makes it; empty for the program itself.
-    pub worker: Cow<'a, [u32]>,
+    /// Its name in the run, and with it the way to the worker that makes it.
+    pub place: Cow<'a, Place>,
     /// The tool's name.
     pub name: Cow<'a, str>,
     /// Its arguments, a JSON object.
@@ -26,7 +27,7 @@ impl<'a> GuestCall<'a> {
     pub(super) fn of(call: &'a ToolCall) -> Self {
         GuestCall {
             number: call.number,
-            worker: Cow::Owned(call.worker()),
+            place: Cow::Borrowed(&call.place),
             name: Cow::Borrowed(&call.name),
             arguments: Cow::Borrowed(&call.arguments),
         }

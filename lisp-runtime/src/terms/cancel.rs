@@ -24,11 +24,6 @@ impl Cancel {
         Cancel { flag: self.flag.clone(), worker: Some(worker.clone()) }
     }
 
-    /// The indexes of the path to the parallel worker that it is for.
-    pub(crate) fn worker(&self) -> Vec<u32> {
-        self.worker.as_ref().map(|worker| worker.indexes()).unwrap_or_default()
-    }
-
     /// Ends the runs that have this handle, now and later.
     pub fn cancel(&self) {
         self.flag.store(true, Ordering::Relaxed);

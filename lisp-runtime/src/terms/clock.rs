@@ -1,5 +1,6 @@
 //! The clock that programs can ask for the time.
 
+use super::place::Place;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Where the time comes from. The default is the clock of the system.
 #[derive(Clone, Default)]
-pub(crate) struct Clock(Option<Arc<dyn Fn() -> i64 + Send + Sync>>);
+pub(crate) struct Clock(Option<Arc<dyn Fn(&Place) -> i64 + Send + Sync>>);
 
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -16,9 +17,14 @@ impl fmt::Debug for Clock {
 }
 
 impl Clock {
+    /// A clock that is told who asks.
+    pub(crate) fn of_place(read: impl Fn(&Place) -> i64 + Send + Sync + 'static) -> Clock {
+        Clock(Some(Arc::new(read)))
+    }
+
     /// A clock of the host's.
     pub(crate) fn of_host(read: impl Fn() -> i64 + Send + Sync + 'static) -> Clock {
-        Clock(Some(Arc::new(read)))
+        Clock(Some(Arc::new(move |_| read())))
     }
 
     /// Is it the host's own?
@@ -27,9 +33,9 @@ impl Clock {
     }
 
     /// What it says now, in milliseconds since 1970-01-01T00:00:00Z.
-    pub(crate) fn read(&self) -> i64 {
+    pub(crate) fn read(&self, place: &Place) -> i64 {
         match &self.0 {
-            Some(read) => read(),
+            Some(read) => read(place),
             None => {
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
@@ -66,7 +72,7 @@ impl RunClock {
     }
 
     /// The time, in milliseconds since 1970-01-01T00:00:00Z.
-    pub(crate) fn tell(&self) -> i64 {
+    pub(crate) fn tell(&self, place: &Place) -> i64 {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let last = told.readings.last().map(|&(time, _)| time);
         let time = match told.replay.last_mut() {
@@ -80,7 +86,7 @@ impl RunClock {
             }
             None => match last {
                 Some(last) if told.readings.len() >= Self::MOST => last,
-                last => self.clock.read().max(last.unwrap_or(i64::MIN)),
+                last => self.clock.read(place).max(last.unwrap_or(i64::MIN)),
             },
         };
         match told.readings.last_mut() {
@@ -106,13 +112,13 @@ mod tests {
         let times = [5, 5, 3, 9];
         let next = AtomicI64::new(0);
         let clock = Clock::of_host(move || times[next.fetch_add(1, Ordering::Relaxed) as usize % 4]);
-        let run = RunClock::new(clock.clone(), &[]);
-        let told: Vec<i64> = (0..4).map(|_| run.tell()).collect();
+        let (run, place) = (RunClock::new(clock.clone(), &[]), Place::default());
+        let told: Vec<i64> = (0..4).map(|_| run.tell(&place)).collect();
         assert_eq!(told, [5, 5, 5, 9]);
         let readings = run.take();
         assert_eq!(readings, [(5, 3), (9, 1)]);
         let again = RunClock::new(clock, &readings);
-        assert_eq!((0..4).map(|_| again.tell()).collect::<Vec<_>>(), told);
+        assert_eq!((0..4).map(|_| again.tell(&place)).collect::<Vec<_>>(), told);
         assert_eq!(again.take(), readings);
     }
 }

@@ -94,6 +94,11 @@ macro_rules! limits {
                 Ok(())
             }
 
+            /// Asks for all of these.
+            pub fn all(limits: &Limits) -> Self {
+                LimitsRequest { $($name: Some(limits.$name),)* }
+            }
+
             /// These, and where they say nothing, the others.
             #[must_use]
             pub fn or(self, other: &LimitsRequest) -> Self {

@@ -7,5 +7,7 @@ pub(crate) mod keys;
 pub(crate) mod limits;
 pub(crate) mod observer;
 pub(crate) mod outcome;
+pub(crate) mod place;
 pub(crate) mod print_hook;
+pub(crate) mod run_id;
 pub(crate) mod scope;

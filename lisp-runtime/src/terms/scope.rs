@@ -11,6 +11,8 @@ const GRACE: Duration = Duration::from_millis(10);
 /// The workers of one parallel call: the failure of a worker cancels its siblings.
 #[derive(Debug)]
 pub(crate) struct CancelScope {
+    /// The number of the call among the effects of its caller.
+    effect: u32,
     /// The deadline of the outermost parallel call.
     pub(crate) deadline: Option<Instant>,
     /// The lowest index of a worker that failed.
@@ -19,8 +21,8 @@ pub(crate) struct CancelScope {
 }
 
 impl CancelScope {
-    pub(crate) fn new(deadline: Option<Instant>) -> Self {
-        CancelScope { deadline, failed: AtomicUsize::new(usize::MAX), failed_at: OnceLock::new() }
+    pub(crate) fn new(effect: u32, deadline: Option<Instant>) -> Self {
+        CancelScope { effect, deadline, failed: AtomicUsize::new(usize::MAX), failed_at: OnceLock::new() }
     }
 
     /// A worker failed: its siblings are to end.
@@ -70,16 +72,22 @@ impl WorkerPath {
         first
     }
 
-    /// The indexes on the way from the main program to this worker.
-    pub(crate) fn indexes(&self) -> Vec<u32> {
-        let mut indexes = Vec::new();
+    /// For each parallel call on the way from the main program to this worker, its number among the effects of its caller, and
+    /// the worker's index.
+    pub(crate) fn way(&self) -> Vec<(u32, u32)> {
+        let mut way = Vec::new();
         let mut place = Some(self);
-        while let Some(WorkerPath { index, up, .. }) = place {
-            indexes.push(u32::try_from(*index).unwrap_or(u32::MAX));
+        while let Some(WorkerPath { scope, index, up }) = place {
+            way.push((scope.effect, u32::try_from(*index).unwrap_or(u32::MAX)));
             place = up.as_deref();
         }
-        indexes.reverse();
-        indexes
+        way.reverse();
+        way
+    }
+
+    /// The indexes on the way from the main program to this worker.
+    pub(crate) fn indexes(&self) -> Vec<u32> {
+        self.way().into_iter().map(|(_, index)| index).collect()
     }
 }
 
@@ -89,9 +97,9 @@ mod tests {
 
     #[test]
     fn a_failure_ends_those_behind_it_at_once_and_those_before_it_soon() {
-        let scope = Arc::new(CancelScope::new(None));
+        let scope = Arc::new(CancelScope::new(1, None));
         let at = |index, up| Arc::new(WorkerPath { scope: scope.clone(), index, up });
-        let other = Arc::new(CancelScope::new(None));
+        let other = Arc::new(CancelScope::new(2, None));
         let inner = WorkerPath { scope: other, index: 0, up: Some(at(5, None)) };
         assert!(!scope.has_failed() && !inner.is_over());
         scope.fail(3);
@@ -100,6 +108,6 @@ mod tests {
         assert!(at(4, None).is_over(), "the lowest index counts");
         std::thread::sleep(GRACE);
         assert!(at(1, None).is_over());
-        assert_eq!(inner.indexes(), [5, 0]);
+        assert_eq!((inner.indexes(), inner.way()), (vec![5, 0], vec![(1, 5), (2, 0)]));
     }
 }

@@ -2,9 +2,12 @@
 
 use super::cache::{CachedResult, CallKey, Lookup, ResultCache};
 use super::ledger::Ledger;
-use super::tool::{Reply, Tool};
+use super::tool::{Effect, Reply, Tool, ToolError};
+use crate::record::journal::{Asking, Begun, Journal};
 use crate::terms::outcome::Preview;
+use crate::terms::place::Place;
 use lisp_core::{Error, Reason};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -18,6 +21,8 @@ pub(crate) enum Decision<W> {
     Refused(Error, Vec<W>),
     /// The call is in the ledger and has to be made.
     Admitted(PendingCall),
+    /// The call is in the ledger, and ended so in an earlier life of the run: pass it to [`ToolGate::complete`].
+    Replayed(PendingCall, Reply),
 }
 
 /// A call that was admitted and has not ended: pass it to [`ToolGate::complete`] or [`ToolGate::abandon`].
@@ -29,6 +34,8 @@ pub(crate) struct PendingCall {
     entry: Option<usize>,
     /// The key that the result is kept under.
     key: Option<CallKey>,
+    /// Its name in the journal, where its end is to be told.
+    place: Option<Place>,
 }
 
 /// Counts the tool calls of a run and keeps the results of cached tools. A call of a cached tool that is in progress is not
@@ -38,16 +45,18 @@ pub(crate) struct ToolGate<W> {
     /// The most calls; 0 is no limit.
     limit: u64,
     cache: ResultCache<W>,
+    journal: Option<Arc<Journal>>,
 }
 
 impl<W> ToolGate<W> {
     /// A gate that admits at most `limit` calls; 0 is no limit.
-    pub(crate) fn new(limit: u64) -> Self {
-        ToolGate { calls: AtomicU64::new(0), limit, cache: ResultCache::default() }
+    pub(crate) fn new(limit: u64, journal: Option<Arc<Journal>>) -> Self {
+        ToolGate { calls: AtomicU64::new(0), limit, cache: ResultCache::default(), journal }
     }
 
-    /// Decides on a call and records the decision in the ledger. `worker` is the path of the worker that makes the call.
-    pub(crate) fn admit(&self, ledger: &mut Ledger, tool: &Tool, arguments: &str, worker: Vec<u32>) -> Decision<W> {
+    /// Decides on a call and records the decision in the ledger and in the journal.
+    pub(crate) fn admit(&self, ledger: &mut Ledger, tool: &Tool, arguments: &str, place: &Place) -> Decision<W> {
+        let worker = place.worker();
         let key = tool.cached.then(|| CallKey::new(&tool.name, arguments));
         if let Some(key) = &key {
             match self.cache.look_up(key) {
@@ -74,23 +83,53 @@ impl<W> ToolGate<W> {
             return Decision::Refused(error, waiters);
         };
         let number = before + 1;
-        Decision::Admitted(PendingCall {
-            number,
-            entry: ledger.begin(&tool.name, arguments, worker, key.as_ref().map(CallKey::digest), number),
-            key,
-        })
+        let entry = ledger.begin(&tool.name, arguments, worker, key.as_ref().map(CallKey::digest), number);
+        let mut pending = PendingCall { number, entry, key, place: None };
+        let Some(journal) = &self.journal else { return Decision::Admitted(pending) };
+        let repeatable = tool.effect == Effect::Read;
+        let asking = Asking { place, tool: &tool.name, arguments, cached: tool.cached, repeatable };
+        match journal.begin(&asking) {
+            Begun::Make => {
+                pending.place = Some(place.clone());
+                Decision::Admitted(pending)
+            }
+            Begun::Ended(ended) => Decision::Replayed(pending, ended.into()),
+            Begun::Refused(error) => {
+                ledger.end(pending.entry, &Reply::Error(ToolError::new(error.message.clone())), Duration::ZERO);
+                Decision::Refused(error, self.abandon(pending))
+            }
+        }
     }
 
-    /// Records how a call ended, keeps a result for later equal calls as long as there is room, and returns the waiters.
-    pub(crate) fn complete(&self, ledger: &mut Ledger, call: PendingCall, reply: &Reply, spent: Duration) -> Vec<W> {
+    /// The name by which a tool knows a call of a recorded run: the same in every life of the run.
+    pub(crate) fn call_key(&self, place: &Place) -> Option<String> {
+        self.journal.as_ref().map(|journal| format!("{}/{place}", journal.run_id()))
+    }
+
+    /// Records how a call ended, keeps a result for later equal calls as long as there is room, and returns the waiters. The
+    /// program may not have the reply when the journal cannot have it.
+    pub(crate) fn complete(
+        &self,
+        ledger: &mut Ledger,
+        call: PendingCall,
+        reply: &Reply,
+        spent: Duration,
+    ) -> (Vec<W>, Result<(), Error>) {
         ledger.end(call.entry, reply, spent);
-        let Some(key) = call.key else { return Vec::new() };
+        if let (Some(journal), Some(place)) = (&self.journal, &call.place)
+            && let Some(ended) = reply.ended()
+            && let Err(error) = journal.end(place, ended)
+        {
+            let waiters = call.key.map(|key| self.cache.end(&key, None)).unwrap_or_default();
+            return (waiters, Err(error));
+        }
+        let Some(key) = call.key else { return (Vec::new(), Ok(())) };
         let result = match reply {
             Reply::Json(json) => Some((CachedResult::Json(json.as_str().into()), json.len())),
             Reply::Echo => Some((CachedResult::Arguments, 0)),
             _ => None,
         };
-        self.cache.end(&key, result)
+        (self.cache.end(&key, result), Ok(()))
     }
 
     /// Ends a call whose reply does not matter any more, and returns the waiters.
@@ -126,14 +165,15 @@ mod tests {
     fn who_waits_for_a_refused_call_comes_back() {
         const CALLS: usize = 50_000;
         let tool = Tool::new("t", |_| Ok(())).cached();
-        let gate: ToolGate<()> = ToolGate::new(1);
-        assert!(matches!(gate.admit(&mut Ledger::default(), &tool, "[]", Vec::new()), Decision::Admitted(_)));
+        let gate: ToolGate<()> = ToolGate::new(1, None);
+        let first = gate.admit(&mut Ledger::default(), &tool, "[]", &Place::default());
+        assert!(matches!(first, Decision::Admitted(_)));
         let (start, arguments) = (Barrier::new(2), "x".repeat(1_000));
         let call = || {
             let (mut ledger, mut waits, mut woken) = (Ledger::default(), 0, 0);
             start.wait();
             for _ in 0..CALLS {
-                match gate.admit(&mut ledger, &tool, &arguments, Vec::new()) {
+                match gate.admit(&mut ledger, &tool, &arguments, &Place::default()) {
                     Decision::Refused(_, waiters) => woken += waiters.len(),
                     Decision::InProgress(key) => waits += usize::from(gate.wait(&key, ()).is_none()),
                     _ => panic!("the run may make no more calls"),

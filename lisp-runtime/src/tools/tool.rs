@@ -2,12 +2,14 @@
 
 use super::signature::{Signature, SignatureError};
 use super::threads::ToolThreads;
+use crate::record::line::{Ended, Failure};
 use crate::terms::cancel::Cancel;
 use crate::terms::outcome::plain;
+use crate::terms::place::Place;
 use lisp_core::Error;
 use lisp_core::syntax::is_name_part;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,6 +23,9 @@ use std::time::{Duration, Instant};
 pub struct ToolCall {
     /// Its number in the run, from 1.
     pub(crate) number: u64,
+    /// Its name in the run.
+    pub(crate) place: Place,
+    pub(crate) key: Option<String>,
     pub(crate) name: String,
     pub(crate) arguments: String,
     pub(crate) deadline: Option<Instant>,
@@ -74,7 +79,18 @@ impl ToolCall {
 
     /// The indexes on the way to the parallel worker that makes the call; empty for the program itself.
     pub fn worker(&self) -> Vec<u32> {
-        self.cancel.worker()
+        self.place.worker()
+    }
+
+    /// The name of the call in its run: the same at any width of parallel calls, and in every life of a recorded run.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// In a run that is recorded, a name for the call that no other call has, of this run or another: the idempotency key for
+    /// what the tool does. A call that is made again, because nobody knows whether it was made, has the same key.
+    pub fn key(&self) -> Option<&str> {
+        self.key.as_deref()
     }
 
     /// How long the run may still take; a tool that can bound itself should. `None` is for ever.
@@ -152,6 +168,19 @@ impl<E: std::error::Error> From<E> for ToolError {
 
 type Function = Arc<dyn Fn(&ToolCall) -> Result<String, ToolError> + Send + Sync>;
 
+/// What a call of a tool does to the world.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// It changes nothing: it may be made twice.
+    Read,
+    /// It changes something.
+    Write,
+    /// Nobody has said; it is treated as one that changes something.
+    #[default]
+    Unknown,
+}
+
 /// How a call is served.
 #[derive(Clone)]
 pub(crate) enum Body {
@@ -172,6 +201,7 @@ pub struct Tool {
     pub(crate) contract: Option<Arc<Signature>>,
     pub(crate) cached: bool,
     pub(crate) detached: bool,
+    pub(crate) effect: Effect,
     pub(crate) delay: Duration,
     fault: Option<SignatureError>,
 }
@@ -214,6 +244,7 @@ impl Tool {
             contract: None,
             cached: false,
             detached: false,
+            effect: Effect::Unknown,
             delay: Duration::ZERO,
             fault: None,
         }
@@ -258,6 +289,14 @@ impl Tool {
     #[must_use]
     pub fn detached(mut self) -> Self {
         self.detached = true;
+        self
+    }
+
+    /// Says what a call of the tool does to the world. In a recorded run a call of a tool that only reads is made again when nobody
+    /// knows whether it was made; of others the host says what came of them.
+    #[must_use]
+    pub fn effect(mut self, effect: Effect) -> Self {
+        self.effect = effect;
         self
     }
 
@@ -361,6 +400,22 @@ impl Reply {
         ))
     }
 
+    /// As the journal has it; `None` when nobody knows whether the call was made.
+    #[expect(clippy::option_option, reason = "not known, and known not to have been made")]
+    pub(crate) fn ended(&self) -> Option<Option<Ended>> {
+        match self {
+            Reply::Json(json) => Some(Some(Ended::Json(json.clone()))),
+            Reply::Echo => Some(Some(Ended::Echo)),
+            Reply::Error(error) => Some(Some(Ended::Failed(Failure {
+                message: error.message.clone(),
+                arguments: error.kind == ToolErrorKind::Arguments,
+                panic: error.kind == ToolErrorKind::Panic,
+            }))),
+            Reply::NotMade { .. } | Reply::Refused(_) => Some(None),
+            Reply::Late => None,
+        }
+    }
+
     /// Why the call was not made; `None` when it was, or may have been.
     pub(crate) fn why_not_made(&self) -> Option<String> {
         match self {
@@ -369,6 +424,23 @@ impl Reply {
             }
             Reply::NotMade { tool_threads: None } => Some("not made: the run was over".to_owned()),
             _ => None,
+        }
+    }
+}
+
+impl From<Ended> for Reply {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Json(json) => Reply::Json(json),
+            Ended::Echo => Reply::Echo,
+            Ended::Failed(Failure { message, arguments, panic }) => {
+                let kind = match (arguments, panic) {
+                    (true, _) => ToolErrorKind::Arguments,
+                    (_, true) => ToolErrorKind::Panic,
+                    _ => ToolErrorKind::Failed,
+                };
+                Reply::Error(ToolError { message, kind })
+            }
         }
     }
 }

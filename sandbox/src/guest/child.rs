@@ -7,7 +7,7 @@ use crate::kernel::unix::SETUP_FAILED;
 use crate::wire::frames::{self, Frame, Kind, MEMORY};
 use crate::wire::messages::Order;
 use lisp_runtime::remote::{CallReply, Figures, GuestCall, GuestHalf, Job, RunHost};
-use lisp_runtime::{Cancel, DataSet, Engine, Input};
+use lisp_runtime::{Cancel, DataSet, Engine, Input, Place};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource};
@@ -234,7 +234,8 @@ fn serve(run: OwnedFd, signals: &Signals, sets: &[DataSet]) -> io::Result<()> {
     let time = job.time();
     alarm(signals, started, time);
     let clock = link.clone();
-    let mut guest = GuestHalf::new(job, sets, signals.alarm.clone(), signals.cancel.clone(), move || clock.time());
+    let mut guest =
+        GuestHalf::new(job, sets, signals.alarm.clone(), signals.cancel.clone(), move |place| clock.time(place));
     if !session {
         let report = guest.run(started, None, &mut &*link);
         let sent = frames::send(&link.socket, Kind::Report, 0, &frames::encode(&report)?);
@@ -320,8 +321,8 @@ impl HostLink {
     }
 
     /// Asks the host what its clock says.
-    fn time(&self) -> i64 {
-        if frames::send(&self.socket, Kind::Clock, 0, &[]).is_err() {
+    fn time(&self, place: &Place) -> i64 {
+        if frames::send(&self.socket, Kind::Clock, 0, place.to_string().as_bytes()).is_err() {
             sys::exit(1);
         }
         loop {

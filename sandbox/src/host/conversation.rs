@@ -7,6 +7,7 @@ use super::socket_pair::SocketPair;
 use crate::wire::frames::{self, Assembler, Frame, Kind, Taken};
 use crate::wire::guest_message::{FrameLimits, GuestMessage};
 use crate::wire::violation::Violation;
+use lisp_runtime::Place;
 use lisp_runtime::remote::{CallReply, CallStarted, HostHalf, Report};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
@@ -131,7 +132,7 @@ impl Conversation {
                     }
                     self.unanswered += 1;
                     // While a worker waits others go on, and may call more.
-                    let along = !call.worker.is_empty();
+                    let along = !call.place.is_of_program();
                     let begun = host.begin(call);
                     self.go_on(host, frame.id.into(), begun, along);
                 }
@@ -148,7 +149,7 @@ impl Conversation {
                 self.setup = Some(text);
                 Ok(())
             }
-            GuestMessage::Clock => self.tell_time(host, is_over),
+            GuestMessage::Clock(place) => self.tell_time(host, &place, is_over),
             GuestMessage::Figures(figures) => {
                 host.figures(figures);
                 Ok(())
@@ -158,12 +159,12 @@ impl Conversation {
 
     /// A process that has asked for the time waits for it. One that goes on asking has the host hold answers for it that it
     /// does not take.
-    fn tell_time(&mut self, host: &HostHalf, is_over: bool) -> Result<(), Violation> {
+    fn tell_time(&mut self, host: &mut HostHalf, place: &Place, is_over: bool) -> Result<(), Violation> {
         if self.out.iter().any(|out| out.packet.first() == Some(&(Kind::Time as u8))) {
             return Err(Violation::Unexpected);
         }
         if !is_over {
-            self.queue(Kind::Time, 0, &frames::time_bytes(host.time()));
+            self.queue(Kind::Time, 0, &frames::time_bytes(host.time(place)));
         }
         Ok(())
     }

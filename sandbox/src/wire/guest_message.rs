@@ -3,6 +3,7 @@
 
 use super::frames::{self, Frame, Kind};
 use super::violation::Violation;
+use lisp_runtime::Place;
 use lisp_runtime::remote::{CallFootprint, Figures, GuestCall, HostHalf, LinesFootprint, Report, ReportFootprint};
 use serde::Deserialize;
 
@@ -21,6 +22,8 @@ impl FrameLimits {
     const SETUP: usize = 4_000;
     /// Five numbers.
     const FIGURES: usize = 50;
+    /// Two numbers for each worker on the way to one.
+    const CLOCK: usize = 24_000;
 
     /// For a run within its limits; `most` where those set none.
     pub(crate) fn of(host: &HostHalf, most: usize) -> Self {
@@ -52,6 +55,7 @@ impl FrameLimits {
             Kind::Call => self.call,
             Kind::Setup => Self::SETUP,
             Kind::Figures => Self::FIGURES,
+            Kind::Clock => Self::CLOCK,
             _ => self.report,
         }
     }
@@ -68,8 +72,8 @@ pub(crate) enum GuestMessage<'a> {
     Report(Box<Report>),
     /// Which step of the set-up failed.
     Setup(String),
-    /// The time is asked for.
-    Clock,
+    /// The time is asked for, at this place of the run.
+    Clock(Place),
     /// Where the program stands.
     Figures(Figures),
 }
@@ -96,8 +100,10 @@ impl<'a> GuestMessage<'a> {
             }
             Kind::Setup => Ok(GuestMessage::Setup(String::from_utf8_lossy(bytes).into_owned())),
             Kind::Figures => read(bytes).map(GuestMessage::Figures),
-            Kind::Clock if bytes.is_empty() => Ok(GuestMessage::Clock),
-            Kind::Clock => Err(Violation::Unreadable),
+            Kind::Clock => {
+                let place = std::str::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
+                place.map(GuestMessage::Clock).ok_or(Violation::Unreadable)
+            }
             Kind::Job | Kind::Reply | Kind::Turn | Kind::Time => Err(Violation::Unexpected),
         }
     }

@@ -1,0 +1,621 @@
+//! Recordings: a run that can go on in another process, or be run again without its tools.
+
+use super::engine::{Engine, Progress};
+use super::input::{DataSet, Input, Source};
+use super::program::Program;
+use crate::record::journal::{Ceilings, Journal, Recorder};
+use crate::record::line::{CallState, Failure, Line, Told};
+use crate::terms::keys::Keys;
+use crate::terms::limits::{Limits, LimitsRequest};
+use crate::terms::outcome::{Phase, Problem};
+use crate::terms::place::Place;
+use crate::tools::tool::Tools;
+use lisp_core::Error;
+use lisp_core::cost::COST_SCHEDULE_VERSION;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// The name of the format of a record.
+pub const RECORD_SCHEMA: &str = "ptc-record/1";
+
+/// Has a run recorded: give it to [`Input::record`], and take the [`Record`] whenever the run stops.
+///
+/// A record has the program, what it was given, and what each call of a tool and each look at the clock gave, in whole. Runs are
+/// deterministic: with its record a run can be repeated without its tools, and a run that was broken off can go on in another
+/// process ([`Engine::resume`]), at either door.
+#[derive(Clone, Debug)]
+pub struct Recording(pub(crate) Arc<Journal>);
+
+/// How a [`Recording`] is made.
+#[derive(Clone, Default)]
+pub struct RecordingBuilder {
+    ceilings: Ceilings,
+    recorder: Option<Arc<dyn Recorder>>,
+}
+
+impl fmt::Debug for RecordingBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordingBuilder").field("ceilings", &self.ceilings).finish_non_exhaustive()
+    }
+}
+
+impl RecordingBuilder {
+    /// The most bytes that the arguments or the result of one call may take, 1 MiB without this; 0 is no limit. A call beyond it
+    /// ends the run with `record_limit_exceeded`.
+    #[must_use]
+    pub fn most_value_bytes(mut self, bytes: usize) -> Self {
+        self.ceilings.value = bytes;
+        self
+    }
+
+    /// The most bytes that all lines behind the first may take, 8 MiB without this; 0 is no limit.
+    #[must_use]
+    pub fn most_bytes(mut self, bytes: usize) -> Self {
+        self.ceilings.lines = bytes;
+        self
+    }
+
+    /// Has each line kept as it is written, so that a killed process loses nothing: a call is made after the line that announces
+    /// it is kept.
+    #[must_use]
+    pub fn recorder(mut self, recorder: impl Recorder + 'static) -> Self {
+        self.recorder = Some(Arc::new(recorder));
+        self
+    }
+
+    /// The recording, for one run.
+    pub fn build(self) -> Recording {
+        Recording(Arc::new(Journal::new(self.ceilings, self.recorder)))
+    }
+}
+
+impl Default for Recording {
+    fn default() -> Self {
+        RecordingBuilder::default().build()
+    }
+}
+
+impl Recording {
+    /// A recording with the usual limits, which is kept in memory.
+    pub fn new() -> Self {
+        Recording::default()
+    }
+
+    /// A recording with limits of its own, or a recorder.
+    pub fn builder() -> RecordingBuilder {
+        RecordingBuilder::default()
+    }
+
+    /// The name of the run; empty before it begins.
+    pub fn run_id(&self) -> String {
+        self.0.run_id().to_string()
+    }
+
+    /// The record as it stands, as text: empty before the run begins.
+    pub fn text(&self) -> String {
+        self.0.text()
+    }
+
+    /// The record as it stands.
+    ///
+    /// # Errors
+    /// The run has not begun.
+    pub fn record(&self) -> Result<Record, RecordError> {
+        Record::parse_within(self.text(), usize::MAX)
+    }
+
+    /// Writes the answer of the run into the record, as its last line: what [`crate::Answer::to_json`] gives.
+    ///
+    /// # Errors
+    /// The recorder cannot keep it.
+    pub fn answer(&self, json: &str) -> Result<(), Error> {
+        self.0.answer(json)
+    }
+}
+
+/// The first line of a record.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header<'a> {
+    schema: Cow<'a, str>,
+    run_id: String,
+    /// The version of this crate.
+    language: Cow<'a, str>,
+    cost_schedule: u32,
+    program: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    setup: Vec<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    given: Vec<Given<'a>>,
+    /// The digests of data sets, which are given again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    data_sets: Vec<Cow<'a, str>>,
+    strict_data: bool,
+    json_keys: Keys,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    signature: Option<Cow<'a, str>>,
+    limits: Limits,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    now_ms: Option<i64>,
+    /// The names of the tools, with their signatures.
+    tools: BTreeMap<Cow<'a, str>, Option<Cow<'a, str>>>,
+}
+
+/// A [`Source`] in a record.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Given<'a> {
+    Data(Cow<'a, str>, Text<'a>),
+    Object(Text<'a>),
+    Memory(Text<'a>),
+    History(Text<'a>),
+}
+
+/// JSON as text, or why there is none.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Text<'a> {
+    Json(Cow<'a, str>),
+    Fault(Cow<'a, str>),
+}
+
+impl<'a> Given<'a> {
+    fn of(source: &'a Source<'_>) -> Given<'a> {
+        let text = |text: &'a Result<Cow<'_, str>, String>| match text {
+            Ok(json) => Text::Json(Cow::Borrowed(json)),
+            Err(why) => Text::Fault(Cow::Borrowed(why)),
+        };
+        match source {
+            Source::Data(name, json) => Given::Data(Cow::Borrowed(name), text(json)),
+            Source::DataObject(json) => Given::Object(text(json)),
+            Source::Memory(json) => Given::Memory(text(json)),
+            Source::History(json) => Given::History(text(json)),
+        }
+    }
+
+    fn source(&self) -> Source<'static> {
+        let text = |text: &Text<'_>| match text {
+            Text::Json(json) => Ok(Cow::Owned(json.clone().into_owned())),
+            Text::Fault(why) => Err(why.clone().into_owned()),
+        };
+        match self {
+            Given::Data(name, json) => Source::Data(Cow::Owned(name.clone().into_owned()), text(json)),
+            Given::Object(json) => Source::DataObject(text(json)),
+            Given::Memory(json) => Source::Memory(text(json)),
+            Given::History(json) => Source::History(text(json)),
+        }
+    }
+}
+
+/// What a run goes by, besides its program and input.
+pub(crate) struct Terms<'a> {
+    pub(crate) keys: Keys,
+    pub(crate) limits: Limits,
+    /// The names of the tools, with their signatures.
+    pub(crate) tools: BTreeMap<Cow<'a, str>, Option<Cow<'a, str>>>,
+}
+
+/// The first line of the record of a run.
+pub(crate) fn header(
+    run_id: String,
+    source: &str,
+    setup: Vec<Cow<'_, str>>,
+    input: &Input<'_>,
+    terms: &Terms<'_>,
+) -> String {
+    let header = Header {
+        schema: Cow::Borrowed(RECORD_SCHEMA),
+        run_id,
+        language: Cow::Borrowed(env!("CARGO_PKG_VERSION")),
+        cost_schedule: COST_SCHEDULE_VERSION,
+        program: Cow::Borrowed(source),
+        setup,
+        given: input.sources.iter().map(Given::of).collect(),
+        data_sets: input.sets.iter().map(|set| Cow::Owned(set.digest())).collect(),
+        strict_data: input.strict_data,
+        json_keys: terms.keys,
+        signature: input.signature.as_deref().map(Cow::Borrowed),
+        limits: terms.limits,
+        now_ms: input.now_ms,
+        tools: terms.tools.clone(),
+    };
+    // Maps with string keys and texts of our own: there is nothing in it that JSON cannot say.
+    let mut line = serde_json::to_string(&header).unwrap_or_default();
+    line.push('\n');
+    line
+}
+
+/// Why a text is no record, or a record cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// A line is none of a record.
+    #[error("line {line} of the record: {why}")]
+    Line {
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A record of another format.
+    #[error("the record has the format {0:?}; this version reads {RECORD_SCHEMA:?}")]
+    Schema(String),
+    /// A record that is too large.
+    #[error("the record has {bytes} bytes; it may have {limit} (Record::parse_within)")]
+    TooLarge {
+        /// What it has.
+        bytes: usize,
+        /// What it may have.
+        limit: usize,
+    },
+    /// The program, or a program of the set-up, cannot be compiled by this version.
+    #[error("the program of the record: {0}")]
+    Program(String),
+    /// A data set was not given.
+    #[error("the record needs a data set that was not given, with the digest {0}")]
+    DataSet(String),
+    /// A tool is not there, or has another signature.
+    #[error("tool/{name} {is} now; in the record it {was}")]
+    Tool {
+        /// The tool.
+        name: String,
+        /// What it is now.
+        is: String,
+        /// What it was.
+        was: String,
+    },
+    /// There is no such call that is open.
+    #[error("the record has no open call {0}")]
+    NoCall(String),
+    /// The value is no JSON.
+    #[error("the result is no JSON: {0}")]
+    Json(String),
+    /// A sealed record does not bear the seal that it should.
+    #[error("the record is not sealed with this key for this tenant, or it was changed")]
+    Seal,
+    /// A sealed record is too old.
+    #[error("the seal of the record expired at {expired_ms} ms; now it is {now_ms} ms")]
+    Expired {
+        /// When it expired, in milliseconds since 1970-01-01T00:00:00Z.
+        expired_ms: i64,
+        /// What time it is.
+        now_ms: i64,
+    },
+}
+
+/// A call of a record that has not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OpenCall {
+    /// Its name.
+    pub name: String,
+    /// The tool.
+    pub tool: String,
+    /// Its arguments, a JSON object.
+    pub arguments: String,
+    /// [`CallState::Asked`] or [`CallState::Begun`]
+    pub state: CallState,
+}
+
+/// What the host found out of a call that had begun when its run was broken off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Settled {
+    /// It was made, with this result, JSON text.
+    Done(String),
+    /// It was made, and failed with this message.
+    Failed(String),
+    /// It was not made: it is made when the run goes on.
+    NotMade,
+}
+
+/// The record of a run: text, the first line about the run, one line for what happened each.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Record {
+    text: String,
+    /// Bytes of the first line.
+    header: usize,
+    run_id: String,
+    cost_schedule: u32,
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record").field("run_id", &self.run_id).field("bytes", &self.text.len()).finish_non_exhaustive()
+    }
+}
+
+impl Record {
+    /// The most bytes that [`Record::parse`] reads.
+    pub const MOST_BYTES: usize = 64 << 20;
+
+    /// Reads a record. A last line that was cut off is left out: what it was to announce has not been done.
+    ///
+    /// # Errors
+    /// The first line that is none of a record; or there are more than [`Record::MOST_BYTES`].
+    pub fn parse(text: impl Into<String>) -> Result<Record, RecordError> {
+        Record::parse_within(text.into(), Record::MOST_BYTES)
+    }
+
+    /// Reads a record of at most so many bytes.
+    ///
+    /// # Errors
+    /// Those of [`Record::parse`].
+    pub fn parse_within(text: impl Into<String>, most: usize) -> Result<Record, RecordError> {
+        let mut text: String = text.into();
+        if text.len() > most {
+            return Err(RecordError::TooLarge { bytes: text.len(), limit: most });
+        }
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        text.truncate(whole);
+        let Some(end) = text.find('\n') else {
+            return Err(RecordError::Line { line: 1, why: "a record begins with a line about its run".to_owned() });
+        };
+        let header = end + 1;
+        let first = Record::header_of(&text[..end])?;
+        let (run_id, cost_schedule) = (first.run_id, first.cost_schedule);
+        let record = Record { header, run_id, cost_schedule, text };
+        record.journal(Ceilings::default(), None)?;
+        Ok(record)
+    }
+
+    fn header_of(line: &str) -> Result<Header<'_>, RecordError> {
+        #[derive(Deserialize)]
+        struct Schema<'a> {
+            #[serde(borrow)]
+            schema: Cow<'a, str>,
+        }
+        let fault = |error: serde_json::Error| RecordError::Line { line: 1, why: error.to_string() };
+        let Schema { schema } = serde_json::from_str(line).map_err(fault)?;
+        if schema != RECORD_SCHEMA {
+            return Err(RecordError::Schema(schema.chars().take(100).collect()));
+        }
+        serde_json::from_str(line).map_err(fault)
+    }
+
+    fn told(&self) -> Result<Vec<Told<'_>>, RecordError> {
+        let lines = self.text[self.header..].lines().zip(2..);
+        lines
+            .map(|(text, line)| {
+                let read: Line<'_> =
+                    serde_json::from_str(text).map_err(|error| RecordError::Line { line, why: error.to_string() })?;
+                read.told().map_err(|why| RecordError::Line { line, why: why.to_owned() })
+            })
+            .collect()
+    }
+
+    fn journal(&self, ceilings: Ceilings, recorder: Option<Arc<dyn Recorder>>) -> Result<Journal, RecordError> {
+        let told = self.told()?;
+        // The answer of an earlier life is not that of the next one.
+        let text = match told.iter().any(|told| matches!(told, Told::Answer(_))) {
+            false => self.text.clone(),
+            true => self.text.lines().filter(|line| !line.starts_with("{\"answer\":")).fold(
+                String::with_capacity(self.text.len()),
+                |mut text, line| {
+                    text.push_str(line);
+                    text.push('\n');
+                    text
+                },
+            ),
+        };
+        Journal::new(ceilings, recorder)
+            .take_up(text, self.header, &self.run_id, told.into_iter())
+            .map_err(|(line, why)| RecordError::Line { line, why: why.into_owned() })
+    }
+
+    /// The record as text: one line of JSON about the run, one for what happened each.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The name of the run: the first part of every [`ToolCall::key`](crate::ToolCall::key).
+    pub fn run_id(&self) -> &str {
+        &self.run_id
+    }
+
+    /// The source of the program.
+    pub fn program(&self) -> String {
+        Record::header_of(self.text[..self.header].trim_end())
+            .map(|header| header.program.into_owned())
+            .unwrap_or_default()
+    }
+
+    /// The tools that the run had, with their signatures, in order.
+    pub fn tools(&self) -> Vec<(String, Option<String>)> {
+        let header = Record::header_of(self.text[..self.header].trim_end());
+        let tools = header.map(|header| header.tools).unwrap_or_default();
+        tools.into_iter().map(|(name, signature)| (name.into_owned(), signature.map(Cow::into_owned))).collect()
+    }
+
+    /// The version of the cost schedule that the run was counted by. With another one than
+    /// [`COST_SCHEDULE_VERSION`](crate::COST_SCHEDULE_VERSION) a replay has no limit of fuel, and its fuel is another.
+    pub fn cost_schedule(&self) -> u32 {
+        self.cost_schedule
+    }
+
+    /// The answer of the run, JSON text; `None` of a run that was broken off.
+    pub fn answer(&self) -> Option<&str> {
+        self.told().ok()?.into_iter().rev().find_map(|told| match told {
+            Told::Answer(json) => Some(json),
+            _ => None,
+        })
+    }
+
+    /// The calls that have not ended. Those that had begun are [unknown](Record::settle) when their process has ended.
+    pub fn open_calls(&self) -> Vec<OpenCall> {
+        let mut open: BTreeMap<Place, OpenCall> = BTreeMap::new();
+        for told in self.told().unwrap_or_default() {
+            match told {
+                Told::Call { place, tool, arguments, state } => {
+                    let call = OpenCall {
+                        name: place.to_string(),
+                        tool: tool.into_owned(),
+                        arguments: arguments.to_owned(),
+                        state,
+                    };
+                    open.insert(place, call);
+                }
+                Told::State(place, state) => {
+                    if let Some(call) = open.get_mut(&place) {
+                        call.state = state;
+                    }
+                }
+                Told::Ends(place, _) => drop(open.remove(&place)),
+                Told::Clock(..) | Told::Answer(_) => {}
+            }
+        }
+        open.into_values().collect()
+    }
+
+    /// Tells what came of a call that has not ended. A call that had begun when the process of its run ended may have been made or
+    /// not; a tool that only reads is called again, for others the host finds out, by the call's
+    /// [key](crate::ToolCall::key), and says so here.
+    ///
+    /// # Errors
+    /// There is no open call of this name, or the result is no JSON.
+    pub fn settle(&mut self, name: &str, how: Settled) -> Result<(), RecordError> {
+        if !self.open_calls().iter().any(|call| call.name == name) {
+            return Err(RecordError::NoCall(name.to_owned()));
+        }
+        let call = Some(Cow::Borrowed(name));
+        let line = match &how {
+            Settled::NotMade => Line { call, state: Some(CallState::Asked), ..Line::default() },
+            Settled::Failed(message) => {
+                let error = Some(Failure { message: message.clone(), arguments: false, panic: false });
+                Line { call, state: Some(CallState::Failed), error, ..Line::default() }
+            }
+            Settled::Done(json) => {
+                let raw: &RawValue =
+                    serde_json::from_str(json).map_err(|error| RecordError::Json(error.to_string()))?;
+                Line { call, state: Some(CallState::Done), result: Some(raw), ..Line::default() }
+            }
+        };
+        self.text.push_str(&line.text());
+        Ok(())
+    }
+}
+
+impl Input<'_> {
+    /// Has the run recorded, at either door. A recording is for one run; a session is not recorded.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Progress, Record, Recording, Tool};
+    /// let engine = Engine::builder().grant(Tool::external("ask")).build()?;
+    /// let recording = Recording::new();
+    /// let program = engine.compile("(str \"it is \" (tool/ask {:about \"tea\"}))")?;
+    /// let Progress::ToolCall(waiting) = engine.start(&program, Input::new().record(&recording)) else { panic!() };
+    /// drop(waiting); // The process ends. What is kept is the record, as text:
+    /// let text = recording.text();
+    ///
+    /// let record = Record::parse(text)?;
+    /// let Progress::ToolCall(waiting) = engine.resume(&record)? else { panic!() };
+    /// assert_eq!(waiting.call().json(), r#"{"about":"tea"}"#);
+    /// let Progress::Done(outcome) = waiting.reply(&"hot") else { panic!() };
+    /// assert_eq!(outcome.value::<String>()?, "it is hot");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn record(mut self, recording: &Recording) -> Self {
+        self.journal = Some(recording.0.clone());
+        self
+    }
+}
+
+impl Engine {
+    /// Begins the journal of a run that is recorded.
+    pub(crate) fn begin_record(
+        &self,
+        source: &str,
+        setup: impl FnOnce() -> Vec<String>,
+        input: &Input<'_>,
+        by_hand: bool,
+    ) -> Result<(), Box<Problem>> {
+        let Some(journal) = &input.journal else { return Ok(()) };
+        let own = input.tools.as_deref().into_iter();
+        let tools = [self.tools()].into_iter().chain(own).flat_map(Tools::signatures);
+        let terms = Terms {
+            keys: self.keys_for(input),
+            limits: self.limits_for(input),
+            tools: tools.map(|(name, signature)| (Cow::Borrowed(name), signature.map(Cow::Borrowed))).collect(),
+        };
+        let run = |run_id: &str| {
+            let setup = setup().into_iter().map(Cow::Owned).collect();
+            header(run_id.to_owned(), source, setup, input, &terms)
+        };
+        journal.begin_run(by_hand, run).map_err(|error| Box::new(Problem::new(error, Phase::Setup)))
+    }
+
+    /// The program and the input of a record, with a recording that has what the run was told: a run with them, at either door, does
+    /// again what the recorded one did, without calling a tool, and goes on from where that stopped. `sets` are the data sets
+    /// that it had, in any order.
+    ///
+    /// # Errors
+    /// The record does not fit this engine: a tool, a data set, or the program.
+    pub fn open_record(
+        &self,
+        record: &Record,
+        sets: &[DataSet],
+    ) -> Result<(Program, Input<'static>, Recording), RecordError> {
+        self.open_record_with(record, sets, &RecordingBuilder::default())
+    }
+
+    /// [`Engine::open_record`] with a recorder, which gets the lines that are new, and limits.
+    ///
+    /// # Errors
+    /// Those of [`Engine::open_record`].
+    pub fn open_record_with(
+        &self,
+        record: &Record,
+        sets: &[DataSet],
+        recording: &RecordingBuilder,
+    ) -> Result<(Program, Input<'static>, Recording), RecordError> {
+        let header = Record::header_of(record.text[..record.header].trim_end())?;
+        for (name, was) in &header.tools {
+            let is = self.tools().get(name).map(|tool| tool.signature.as_deref());
+            if is != Some(was.as_deref()) {
+                let says = |signature: Option<&str>| match signature {
+                    Some(signature) => format!("has the signature {signature}"),
+                    None => "has no signature".to_owned(),
+                };
+                let is = is.map_or_else(|| "is not there".to_owned(), says);
+                return Err(RecordError::Tool { name: name.to_string(), is, was: says(was.as_deref()) });
+            }
+        }
+        let compile = |source: &str| {
+            self.compile(source).map_err(|problem: Box<Problem>| RecordError::Program(problem.error.to_string()))
+        };
+        let program = compile(&header.program)?;
+        let mut input = Input::new().strict_data(header.strict_data).json_keys(header.json_keys);
+        for source in &header.setup {
+            input = input.setup(&compile(source)?);
+        }
+        for digest in &header.data_sets {
+            let set = sets.iter().find(|set| set.digest() == *digest);
+            input = input.data_set(set.ok_or_else(|| RecordError::DataSet(digest.to_string()))?);
+        }
+        input.sources = header.given.iter().map(Given::source).collect();
+        input.signature = header.signature.map(|text| Cow::Owned(text.into_owned()));
+        input.now_ms = header.now_ms;
+        let mut limits = header.limits;
+        if header.cost_schedule != COST_SCHEDULE_VERSION {
+            limits.fuel = 0;
+        }
+        input.limits = LimitsRequest::all(&limits);
+        let recording = Recording(Arc::new(record.journal(recording.ceilings, recording.recorder.clone())?));
+        Ok((program, input.record(&recording), recording))
+    }
+
+    /// Goes on with a recorded run where it stopped: it does again what it did, without calling a tool, and stops at the calls
+    /// that have not ended. The caller drives it, like a run of [`Engine::start`].
+    ///
+    /// # Errors
+    /// Those of [`Engine::open_record`].
+    pub fn resume(&self, record: &Record) -> Result<Progress, RecordError> {
+        let (program, input, _) = self.open_record(record, &[])?;
+        Ok(self.start(&program, input))
+    }
+}

@@ -1,0 +1,92 @@
+//! Names for what a run asks of its host: each call, each look at the clock.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// The name of an effect of a run: the way to the worker, and how many-th effect of that worker it is, from 1. It is the same at
+/// any width of parallel calls and in every replay. Its text is `3` for the program's third effect, and `3:17/2` for the
+/// second one of worker 17 of the parallel call that is the program's third effect.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Place {
+    /// For each parallel call on the way, its number among the effects of its caller, and the worker's index.
+    workers: Vec<(u32, u32)>,
+    effect: u32,
+}
+
+impl Place {
+    pub(crate) fn new(workers: Vec<(u32, u32)>, effect: u32) -> Place {
+        Place { workers, effect }
+    }
+
+    /// The indexes on the way to the worker; empty for the program itself.
+    pub fn worker(&self) -> Vec<u32> {
+        self.workers.iter().map(|&(_, index)| index).collect()
+    }
+
+    /// Is it the program's own, and no worker's?
+    pub fn is_of_program(&self) -> bool {
+        self.workers.is_empty()
+    }
+
+    /// How many-th effect of its worker it is.
+    pub(crate) fn effect(&self) -> u32 {
+        self.effect
+    }
+
+    /// The way to its worker.
+    pub(crate) fn way(&self) -> &[(u32, u32)] {
+        &self.workers
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (effect, index) in &self.workers {
+            write!(f, "{effect}:{index}/")?;
+        }
+        write!(f, "{}", self.effect)
+    }
+}
+
+impl FromStr for Place {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Place, ()> {
+        /// Workers of workers of workers: a path is no longer than there are workers.
+        const DEEPEST: usize = 1_024;
+        let mut parts = text.split('/').rev();
+        let number = |text: &str| match text.bytes().all(|b| b.is_ascii_digit()) {
+            true => text.parse::<u32>().map_err(drop),
+            false => Err(()),
+        };
+        let effect = number(parts.next().unwrap_or_default())?;
+        let mut workers = Vec::new();
+        for part in parts {
+            let (effect, index) = part.split_once(':').ok_or(())?;
+            workers.push((number(effect)?, number(index)?));
+            if workers.len() > DEEPEST {
+                return Err(());
+            }
+        }
+        workers.reverse();
+        Ok(Place { workers, effect })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_text_is_read_back() {
+        for text in ["1", "4294967295", "3:17/2", "3:0/1:5/9"] {
+            assert_eq!(text.parse::<Place>().map(|place| place.to_string()), Ok(text.to_owned()));
+        }
+        for text in ["", "+1", "x", "1/2", "1:/2", "4294967296", "1:2/", &"1:1/".repeat(2_000)] {
+            assert_eq!(text.parse::<Place>(), Err(()), "{text}");
+        }
+        let place: Place = "3:17/1:4/2".parse().expect("a place");
+        assert_eq!((place.worker(), place.effect()), (vec![17, 4], 2));
+    }
+}
