@@ -364,6 +364,13 @@ impl State {
                 let call = self.open_call(&place)?;
                 call.state = if matches!(ended, Ended::Failed(_)) { CallState::Failed } else { CallState::Done };
                 call.ended = Some(ended);
+                // Of equal calls of a cached tool the first that ended counts; in a later life another worker may have made it.
+                let key = (call.tool.clone(), call.arguments.clone());
+                if let Some(first) = self.by_key.get(&key)
+                    && self.calls.get(first).is_none_or(|first| first.ended.is_none())
+                {
+                    self.by_key.insert(key, place);
+                }
             }
             Told::Clock(place, ms) => {
                 self.note(&place);

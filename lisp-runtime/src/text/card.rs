@@ -37,7 +37,8 @@ const LINES: &[Line] = &[
     },
     Line {
         text: "All is eager; a list is a vector: {}, {}. Maps and sets go in key order; sort puts short vectors first. Endless \
-               are only (range), iterate, repeat, cycle and what map or filter make of them: {}.",
+               are only (range), iterate, repeat, cycle and what map or filter make of them: {}. Nothing is nil for being empty: \
+               & rest, re-seq, keys are [], so test with seq. (contains? v x) asks for an element; memoize keeps nothing.",
         shown: &[
             ("(conj (rest [1 2]) 3)", "[2 3]"),
             ("(nth [1] 5)", "nil"),
@@ -49,6 +50,8 @@ const LINES: &[Line] = &[
             ("(count (range))", "!type_error"),
             ("(sort [[2] [1 1]])", "[[2] [1 1]]"),
             ("(first (map inc (iterate inc 1)))", "2"),
+            ("[((fn [& xs] xs)) (re-seq #\"x\" \"a\") (keys {}) (seq [])]", "[[] [] [] nil]"),
+            ("[(contains? [7 8] 0) (contains? [7 8] 8)]", "[false true]"),
             ("(sort-by - #{1 2})", "[2 1]"),
             ("(keys {:b 1 :a 2})", "[:a :b]"),
         ],
@@ -66,8 +69,8 @@ const LINES: &[Line] = &[
     },
     Line {
         text: "clojure.string and clojure.set need no require: {}, str/join too. {}; a character is a string: {}. Patterns: \
-               #\"\\d+\" with re-find, re-seq, re-matches. Of Java: Math/, Character/, Integer/parseInt, methods such as \
-               (.indexOf s t), LocalDate, Instant, Duration.",
+               #\"\\d+\" with re-find, re-seq, re-matches. Of Java: Math/, Character/, LocalDate, Instant, Duration, \
+               methods such as (.indexOf s t).",
         shown: &[("(join \", \" [1 2])", "\"1, 2\""), ("(get \"abc\" 1)", "\"b\""), ("(= \\b \"b\")", "true")],
         also: &[
             ("(str/join \", \" [1 2])", "\"1, 2\""),

@@ -7,6 +7,7 @@ mod inputs;
 mod limits;
 mod parallel;
 mod places;
+mod records;
 mod remote;
 mod runs;
 mod sessions;

@@ -3,7 +3,7 @@
 use lisp_runtime::remote::{
     CallReply, CallStarted, Figures, GuestCall, GuestHalf, HostHalf, Job, Report, RunHost, SentSet,
 };
-use lisp_runtime::{Answer, Cancel, DataSet, Engine, Input, Limits, Outcome, Request, Tool, ToolError};
+use lisp_runtime::{Answer, Cancel, DataSet, Engine, Input, Limits, Outcome, Place, Request, Tool, ToolError};
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -77,7 +77,7 @@ fn both_halves(engine: &Engine, job: &Job<'_>, home: HostHalf, sets: &[DataSet])
     let text = serde_json::to_string(job).unwrap();
     let job: Job<'_> = serde_json::from_str(&text).unwrap();
     let asked = Mutex::new(engine.split("", &Input::new(), &[], false).unwrap().1);
-    let clock = move || asked.lock().unwrap().time().unwrap();
+    let clock = move |place: &Place| asked.lock().unwrap().time(place).unwrap();
     let mut far = GuestHalf::new(job, sets, Arc::new(AtomicBool::new(false)), Cancel::new(), clock);
     let mut near = Near { home, replies: Vec::new(), lines: Vec::new(), told: Vec::new() };
     let report = far.run(Instant::now(), None, &mut near);
@@ -204,7 +204,7 @@ fn readings_in_a_report_are_bounded() {
             &[],
             Arc::default(),
             Cancel::new(),
-            || 0,
+            |_| 0,
         );
         let mut near = Near {
             home: engine.split("1", &input, &[], false).unwrap().1,
@@ -310,7 +310,7 @@ fn a_run_tells_its_figures_as_it_goes_on() {
     let told = |source: &str| {
         let (job, home) = engine.split(source, &input, &[], false).unwrap();
         let mut near = Near { home, replies: Vec::new(), lines: Vec::new(), told: Vec::new() };
-        let mut far = GuestHalf::new(job, &[], Arc::default(), Cancel::new(), || 0);
+        let mut far = GuestHalf::new(job, &[], Arc::default(), Cancel::new(), |_| 0);
         let begun = Instant::now();
         let report = far.run(near.home.started(), None, &mut near);
         let took = begun.elapsed();

@@ -1,0 +1,386 @@
+//! Recorded runs: cut off anywhere, they go on to the same answer, and no effect happens twice.
+
+use lisp_runtime::{
+    CallState, Effect, Engine, Input, Limits, Outcome, Progress, Record, RecordError, Recording, Settled, Tool,
+    ToolError,
+};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// Numbers that are the same in every run of the test.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % sides.max(1)
+    }
+}
+
+/// A random expression over the names `i` (a number), at most so deep.
+fn expression(dice: &mut Dice, depth: u64) -> String {
+    let n = dice.roll(5);
+    if depth == 0 {
+        return match dice.roll(7) {
+            0 => format!("(tool/read {{:n (+ i {n})}})"),
+            1 => format!("(tool/write {{:n (+ i {n})}})"),
+            2 => format!("(tool/cached {{:n (mod (+ i {n}) 3)}})"),
+            3 => format!("(try (tool/fails {{:n {n}}}) (catch Exception e (:message e)))"),
+            4 => "(do (println :at i) i)".to_owned(),
+            5 => "(System/currentTimeMillis)".to_owned(),
+            _ => format!("(+ i {n})"),
+        };
+    }
+    let mut inner = || expression(dice, depth - 1);
+    match n {
+        0 => format!("[{} {}]", inner(), inner()),
+        1 => format!("(str {} {})", inner(), inner()),
+        2 => format!("(pmap (fn [i] {}) (range {}))", inner(), depth + 2),
+        3 => format!("(mapv (fn [i] {}) (range 2))", inner()),
+        _ => format!("(let [f (fn f [i] (if (< i 1) {} [(f (dec i))]))] (f 2))", inner()),
+    }
+}
+
+/// The world outside: how often each call of `write` was made, by its key.
+type World = Arc<Mutex<BTreeMap<String, u32>>>;
+
+fn engine(world: &World, window: u64) -> Engine {
+    let writes = world.clone();
+    let limits = Limits::default()
+        .with_parallel_window(window)
+        .with_timeout_ms(60_000)
+        .with_parallel_timeout_ms(60_000)
+        .with_parallel_workers(1_024);
+    let number = |call: &lisp_runtime::ToolCall| call.get::<i64>("n");
+    Engine::builder()
+        .limits(limits)
+        .grant(Tool::new("read", move |call| Ok(number(call)? * 2)).effect(Effect::Read))
+        .grant(
+            Tool::new("write", move |call| {
+                let key = call.key().ok_or_else(|| ToolError::new("no key"))?.to_owned();
+                *writes.lock().unwrap().entry(key).or_default() += 1;
+                Ok(BTreeMap::from([("id", number(call)?)]))
+            })
+            .effect(Effect::Write),
+        )
+        .grant(Tool::new("cached", move |call| Ok(number(call)?)).cached().effect(Effect::Read))
+        .grant(Tool::new("fails", move |call| Err::<(), _>(ToolError::new(format!("no {}", number(call)?)))))
+        .build()
+        .unwrap()
+}
+
+/// What must be the same in every life of a run.
+fn gist(outcome: &Outcome) -> String {
+    let problem = outcome.problem().map(|problem| (problem.reason(), problem.error.message.clone(), problem.position));
+    let calls: Vec<String> = outcome
+        .ledger
+        .iter()
+        .map(|call| format!("{} {:?} {:?} {:?} {:?}", call.name, call.arguments, call.status, call.result, call.worker))
+        .collect();
+    format!(
+        "{:?} {problem:?} {:?} {} {} {calls:?}",
+        outcome.text(),
+        outcome.prints,
+        outcome.usage.fuel,
+        outcome.usage.tool_calls
+    )
+}
+
+/// The record cut off behind a random line; what was begun then is settled as the world has it.
+fn cut(record: &str, dice: &mut Dice, world: &World) -> Record {
+    let lines: Vec<&str> = record.split_inclusive('\n').collect();
+    let kept = 1 + dice.roll(lines.len() as u64) as usize;
+    let mut text: String = lines[..kept.min(lines.len())].concat();
+    if dice.roll(4) == 0 {
+        // The last line did not reach the disk in whole.
+        text.truncate(text.len() - dice.roll(lines[kept.min(lines.len()) - 1].len() as u64) as usize);
+        if !text.contains('\n') {
+            text = lines[0].to_owned();
+        }
+    }
+    let mut record = Record::parse(text).unwrap();
+    for call in record.open_calls() {
+        assert_eq!(call.state, CallState::Begun);
+        if call.tool == "write" {
+            let key = format!("{}/{}", record.run_id(), call.name);
+            let n: BTreeMap<String, i64> = serde_json::from_str(&call.arguments).unwrap();
+            let settled = match dice.roll(2) {
+                0 => Settled::Done(format!("{{\"id\":{}}}", n["n"])),
+                // As if the process had ended before the call.
+                _ => {
+                    world.lock().unwrap().remove(&key);
+                    Settled::NotMade
+                }
+            };
+            record.settle(&call.name, settled).unwrap();
+        } else if call.tool == "fails" {
+            record.settle(&call.name, Settled::NotMade).unwrap();
+        }
+    }
+    // What comes behind the cut has not happened.
+    let happened: Vec<String> =
+        record.text().lines().filter(|line| line.contains("\"tool\":\"write\"")).map(str::to_owned).collect();
+    world.lock().unwrap().retain(|key, _| {
+        let place = key.rsplit_once(&format!("{}/", record.run_id())).map_or("", |(_, place)| place);
+        happened.iter().any(|line| line.contains(&format!("\"call\":\"{place}\"")))
+    });
+    record
+}
+
+/// Ten thousand random programs, each run whole, cut off somewhere, and gone on with at other widths.
+#[test]
+fn cut_runs_go_on_to_the_same_answer() {
+    const PROGRAMS: u64 = 10_000;
+    let threads = 2;
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            scope.spawn(move || {
+                for number in (0..PROGRAMS).filter(|number| number % threads == thread) {
+                    check(number);
+                }
+            });
+        }
+    });
+}
+
+fn check(number: u64) {
+    let mut dice = Dice(0x9E37_79B9_7F4A_7C15 ^ (number + 1).wrapping_mul(0xBF58_476D_1CE4_E5B9));
+    let depth = 1 + dice.roll(3);
+    let body = expression(&mut dice, depth);
+    let source = match dice.roll(8) {
+        0 => format!("(let [i 1] {body} (tool/fails {{:n 9}}))"),
+        _ => format!("(let [i 1] {body})"),
+    };
+    let world = World::default();
+    let widths = [1, 8];
+    let first = engine(&world, widths[dice.roll(2) as usize]);
+    let program = first.compile(&source).unwrap();
+    let recording = Recording::new();
+    let whole = first.run(&program, Input::new().record(&recording));
+    let second = engine(&world, widths[dice.roll(2) as usize]);
+    let record = cut(&recording.text(), &mut dice, &world);
+    let (again, input, recording) = second.open_record(&record, &[]).unwrap();
+    let resumed = second.run(&again, input);
+    // The clock of the second life tells another time from the cut on.
+    let timeless = |gist: String| gist.replace(|c: char| c.is_ascii_digit(), "#");
+    let (a, b) = (gist(&whole), gist(&resumed));
+    match source.contains("currentTimeMillis") {
+        false => assert_eq!(a, b, "{number}: {source}\n{}", record.text()),
+        true => assert_eq!(timeless(a), timeless(b), "{number}: {source}\n{}", record.text()),
+    }
+    for (key, times) in world.lock().unwrap().iter() {
+        assert_eq!(*times, 1, "{number}: {key} of {source}\n{}", record.text());
+    }
+    // The whole record, driven by hand, stops nowhere.
+    let record = Record::parse(recording.text()).unwrap();
+    match second.resume(&record).unwrap() {
+        Progress::Done(outcome) => assert_eq!(gist(&outcome), gist(&resumed), "{number}: {source}"),
+        Progress::ToolCall(waiting) => panic!("{number}: {source} calls {waiting:?}"),
+    }
+}
+
+#[test]
+fn a_run_driven_by_hand_goes_on_after_every_stop() {
+    let tool = || Tool::external("ask").signature("(n :int) -> :int");
+    let engine = Engine::builder().grant(tool()).build().unwrap();
+    let program = engine.compile("[(tool/ask {:n 0}) (pmap #(tool/ask {:n %}) [1 2 3]) (tool/ask {:n 4})]").unwrap();
+    let recording = Recording::new();
+    drop(engine.start(&program, Input::new().record(&recording)));
+    let (mut text, mut lives) = (recording.text(), 0);
+    // In each life the last of the calls that wait is answered; then the process ends.
+    let outcome = loop {
+        let record = Record::parse(text).unwrap();
+        assert!(record.open_calls().iter().all(|call| call.state == CallState::Asked && call.tool == "ask"));
+        let (program, input, recording) = engine.open_record(&record, &[]).unwrap();
+        let waiting = match engine.start(&program, input) {
+            Progress::Done(outcome) => break outcome,
+            Progress::ToolCall(waiting) => waiting,
+        };
+        let (id, n) = waiting.calls().last().map(|(id, call)| (id, call.get::<i64>("n").unwrap())).unwrap();
+        let last = waiting.reply_to(id, &(n * 10));
+        text = recording.text();
+        lives += 1;
+        drop(last);
+    };
+    assert_eq!(outcome.text(), Some("[0 [10 20 30] 40]"));
+    assert_eq!(lives, 5);
+}
+
+#[test]
+fn a_begun_call_is_not_made_again_without_a_word() {
+    let world = World::default();
+    let engine = engine(&world, 1);
+    let program = engine.compile("[(tool/write {:n 1}) (tool/read {:n 2})]").unwrap();
+    let recording = Recording::new();
+    assert!(engine.run(&program, Input::new().record(&recording)).is_success());
+    let text = recording.text();
+    let until = |line: usize| Record::parse(text.split_inclusive('\n').take(line).collect::<String>()).unwrap();
+    // Behind the line that announces the write.
+    let mut record = until(2);
+    let (again, input, _) = engine.open_record(&record, &[]).unwrap();
+    let outcome = engine.run(&again, input);
+    let problem = outcome.problem().unwrap();
+    assert_eq!(problem.reason().name(), "unknown_call");
+    assert!(problem.error.message.contains("call 1"), "{}", problem.error.message);
+    assert_eq!(world.lock().unwrap().values().sum::<u32>(), 1);
+    assert_eq!(record.settle("9", Settled::NotMade), Err(RecordError::NoCall("9".to_owned())));
+    assert!(matches!(record.settle("1", Settled::Done("{".to_owned())), Err(RecordError::Json(_))));
+    record.settle("1", Settled::Done(r#"{"id": 1}"#.to_owned())).unwrap();
+    let (again, input, _) = engine.open_record(&record, &[]).unwrap();
+    assert_eq!(engine.run(&again, input).text(), Some("[{\"id\" 1} 4]"));
+    // Behind the line that announces the read: it is made again.
+    let (again, input, _) = engine.open_record(&until(4), &[]).unwrap();
+    assert_eq!(engine.run(&again, input).text(), Some("[{\"id\" 1} 4]"));
+    assert_eq!(world.lock().unwrap().values().sum::<u32>(), 1);
+}
+
+#[test]
+fn another_way_than_the_record_is_an_error_before_anything_is_done() {
+    let world = World::default();
+    let engine = engine(&world, 1);
+    let program = engine.compile("(do (tool/write {:n 1}) (tool/write {:n 2}) (tool/read {:n 3}))").unwrap();
+    let recording = Recording::new();
+    assert!(engine.run(&program, Input::new().record(&recording)).is_success());
+    let text = recording.text();
+    let edits = [
+        (
+            "(tool/write {:n 2})",
+            "(tool/write {:n 5})",
+            "record has tool/write {\"n\":2}, now there is tool/write {\"n\":5}",
+        ),
+        ("(tool/write {:n 1}) (tool", "(tool/read {:n 1}) (tool", "now there is tool/read"),
+        ("(tool/write {:n 1}) (tool/write {:n 2}) ", "(tool/write {:n 1}) ", "at 2"),
+        ("(tool/read {:n 3}))", "3)", "now there is the end"),
+    ];
+    for (from, to, says) in edits {
+        assert!(text.contains(from), "{from}");
+        let record = Record::parse(text.replacen(from, to, 1)).unwrap();
+        let (program, input, _) = engine.open_record(&record, &[]).unwrap();
+        let outcome = engine.run(&program, input);
+        let problem = outcome.problem().unwrap_or_else(|| panic!("{to}: {:?}", outcome.text()));
+        assert_eq!(problem.reason().name(), "replay_diverged", "{to}");
+        assert!(problem.error.message.contains(says), "{to}: {}", problem.error.message);
+        assert_eq!(world.lock().unwrap().len(), 2, "{to}");
+    }
+    let fewer = Engine::builder().grant(Tool::external("write")).build().unwrap();
+    let record = Record::parse(text).unwrap();
+    let error = fewer.open_record(&record, &[]).unwrap_err();
+    assert_eq!(error.to_string(), "tool/cached is not there now; in the record it has no signature");
+}
+
+#[test]
+fn a_record_has_ceilings_with_errors_of_their_own() {
+    let engine = Engine::builder().grant(Tool::new("big", |call| Ok("x".repeat(call.get("bytes")?)))).build().unwrap();
+    let run = |source: &str| {
+        let recording = Recording::builder().most_value_bytes(1_000).most_bytes(5_000).build();
+        let outcome = engine.eval(source, Input::new().record(&recording));
+        let problem = outcome.problem().map(|problem| (problem.reason().name(), problem.error.message.clone()));
+        (problem, recording)
+    };
+    assert_eq!(run("(count (tool/big {:bytes 900}))").0, None);
+    let (problem, recording) = run("(try (tool/big {:bytes 1100}) (catch Exception e 1))");
+    let (reason, message) = problem.unwrap();
+    assert_eq!(reason, "record_limit_exceeded");
+    assert!(message.contains("tool/big takes 1102 bytes; a value in the record of the run may take 1000"), "{message}");
+    // The call was made: that stands in the record.
+    assert_eq!(recording.record().unwrap().open_calls()[0].state, CallState::Begun);
+    let (problem, _) = run("(doseq [i (range 9)] (tool/big {:bytes 900}))");
+    assert!(problem.unwrap().1.contains("it may take 5000"));
+    let (problem, recording) = run("(inc 1)");
+    assert_eq!(problem, None);
+    let again = engine.eval("(inc 2)", Input::new().record(&recording));
+    assert!(again.problem().unwrap().error.message.contains("of another run"));
+    let session = engine.session(Input::new().record(&Recording::new())).eval("1");
+    assert!(session.problem().unwrap().error.message.contains("not recorded"));
+}
+
+#[test]
+fn a_recorder_that_fails_ends_the_run_before_the_call() {
+    let world = World::default();
+    let engine = engine(&world, 1);
+    let lines = Arc::new(Mutex::new(Vec::<String>::new()));
+    let kept = lines.clone();
+    let keep = move |line: &str| {
+        let mut lines = kept.lock().unwrap();
+        if lines.len() == 3 {
+            return Err("the disk is full".into());
+        }
+        lines.push(line.to_owned());
+        Ok(())
+    };
+    let recording = Recording::builder().recorder(keep).build();
+    let outcome = engine.eval("(do (tool/write {:n 1}) (tool/write {:n 2}))", Input::new().record(&recording));
+    let problem = outcome.problem().unwrap();
+    assert_eq!(problem.reason().name(), "host_fault");
+    assert!(problem.error.message.ends_with("the disk is full"), "{}", problem.error.message);
+    assert_eq!(world.lock().unwrap().len(), 1);
+    assert_eq!(lines.lock().unwrap().concat(), recording.text());
+}
+
+#[test]
+fn no_text_makes_a_record_panic() {
+    let world = World::default();
+    let engine = engine(&world, 8);
+    let recording = Recording::new();
+    let source = "[(pmap (fn [i] (tool/write {:n i})) (range 3)) (System/currentTimeMillis) (tool/cached {:n 1})]";
+    assert!(engine.eval(source, Input::new().json("rows", "[1]").record(&recording)).is_success());
+    let text = recording.text();
+    let mut dice = Dice(7);
+    let (mut bad, mut good) = (0, 0);
+    for _ in 0..20_000 {
+        let mut bytes = text.clone().into_bytes();
+        for _ in 0..=dice.roll(3) {
+            let at = dice.roll(bytes.len() as u64) as usize;
+            match dice.roll(4) {
+                0 => bytes[at] = b"\"{}[],:0\n/"[dice.roll(10) as usize],
+                1 => drop(bytes.remove(at)),
+                2 => {
+                    let end = at + dice.roll((bytes.len() - at) as u64) as usize;
+                    let part = bytes[at..end].to_vec();
+                    let to = dice.roll(bytes.len() as u64) as usize;
+                    bytes.splice(to..to, part);
+                }
+                _ => bytes.truncate(at.max(1)),
+            }
+        }
+        let Ok(text) = String::from_utf8(bytes) else { continue };
+        match Record::parse(text) {
+            Err(error) => {
+                assert!(!error.to_string().is_empty());
+                bad += 1;
+            }
+            Ok(mut record) => {
+                good += 1;
+                for call in record.open_calls() {
+                    record.settle(&call.name, Settled::Failed("gone".to_owned())).unwrap();
+                }
+                if let Ok((program, input, _)) = engine.open_record(&record, &[]) {
+                    engine.run(&program, input);
+                }
+            }
+        }
+    }
+    assert!(bad > 1_000 && good > 1_000, "{bad} {good}");
+    let long = format!("{}\n{}", text.lines().next().unwrap(), "x".repeat(Record::MOST_BYTES));
+    assert!(matches!(Record::parse(long), Err(RecordError::TooLarge { .. })));
+    assert!(matches!(Record::parse(text.replacen("ptc-record/1", "ptc-record/2", 1)), Err(RecordError::Schema(_))));
+}
+
+/// Records of earlier versions stay readable.
+#[test]
+fn records_of_earlier_versions_are_read() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records");
+    let mut count = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let record = Record::parse(std::fs::read_to_string(&path).unwrap()).unwrap_or_else(|e| panic!("{path:?}: {e}"));
+        let engine = engine(&World::default(), 1);
+        let Progress::Done(outcome) = engine.resume(&record).unwrap() else { panic!("{path:?} stops") };
+        let recorded: serde_json::Value = serde_json::from_str(record.answer().unwrap()).unwrap();
+        assert_eq!(recorded["text"].as_str(), outcome.text(), "{path:?}");
+        count += 1;
+    }
+    assert!(count > 0);
+}
