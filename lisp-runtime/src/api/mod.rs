@@ -7,4 +7,5 @@ pub(crate) mod input;
 pub(crate) mod program;
 pub(crate) mod record;
 pub(crate) mod run;
+mod seal;
 pub(crate) mod session;

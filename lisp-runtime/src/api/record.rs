@@ -10,12 +10,10 @@ use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::outcome::{Phase, Problem};
 use crate::terms::place::Place;
 use crate::tools::tool::Tools;
-use hmac::{Hmac, KeyInit, Mac};
 use lisp_core::Error;
 use lisp_core::cost::COST_SCHEDULE_VERSION;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use sha2::Sha256;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -318,7 +316,7 @@ pub enum Settled {
 /// The record of a run: text, the first line about the run, one line for what happened each.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Record {
-    text: String,
+    pub(super) text: String,
     /// Bytes of the first line.
     header: usize,
     run_id: String,
@@ -499,86 +497,6 @@ impl Record {
         self.text.push_str(&line.text());
         Ok(())
     }
-}
-
-/// The name of the format of a sealed record.
-const SEALED_SCHEMA: &str = "ptc-sealed/1";
-
-/// The first line of a sealed record.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SealLine<'a> {
-    sealed: Cow<'a, str>,
-    tenant: Cow<'a, str>,
-    expires_ms: i64,
-    /// HMAC-SHA256, hexadecimal.
-    seal: String,
-}
-
-impl Record {
-    /// The record with a seal, for a record that leaves the host: nobody without the key can change it, give it to another
-    /// tenant, or use it after `expires_ms` (milliseconds since 1970-01-01T00:00:00Z). It can be read by everybody, and used
-    /// more than once: that it is used once, the host's store sees to. The key is a secret of 32 bytes or more.
-    ///
-    /// ```
-    /// use lisp_runtime::{Engine, Input, Record, Recording};
-    /// let recording = Recording::new();
-    /// Engine::default().eval("(+ 1 2)", Input::new().record(&recording));
-    /// let sealed = recording.record()?.seal(&[7; 32], "acme", 2_000);
-    /// assert!(Record::unseal(&sealed, &[7; 32], "acme", 1_000).is_ok());
-    /// assert!(Record::unseal(&sealed, &[7; 32], "other", 1_000).is_err());
-    /// assert!(Record::unseal(&sealed, &[7; 32], "acme", 3_000).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn seal(&self, key: &[u8], tenant: &str, expires_ms: i64) -> String {
-        let seal = mac(key, tenant, expires_ms, &self.text).finalize().into_bytes();
-        let line = SealLine {
-            sealed: Cow::Borrowed(SEALED_SCHEMA),
-            tenant: Cow::Borrowed(tenant),
-            expires_ms,
-            seal: seal.iter().map(|byte| format!("{byte:02x}")).collect(),
-        };
-        // Texts and a number: there is nothing in it that JSON cannot say.
-        format!("{}\n{}", serde_json::to_string(&line).unwrap_or_default(), self.text)
-    }
-
-    /// Reads a sealed record, and checks its seal before anything else of it.
-    ///
-    /// # Errors
-    /// Another key, another tenant, or a change; a seal that has expired; then those of [`Record::parse`].
-    pub fn unseal(text: &str, key: &[u8], tenant: &str, now_ms: i64) -> Result<Record, RecordError> {
-        if text.len() > Record::MOST_BYTES {
-            return Err(RecordError::TooLarge { bytes: text.len(), limit: Record::MOST_BYTES });
-        }
-        let (first, text) = text.split_once('\n').unwrap_or((text, ""));
-        let line: SealLine<'_> = serde_json::from_str(first)
-            .map_err(|error| RecordError::Line { line: 1, why: format!("no seal: {error}") })?;
-        if line.sealed != SEALED_SCHEMA {
-            return Err(RecordError::Schema(line.sealed.chars().take(100).collect()));
-        }
-        let digits = line.seal.as_bytes().chunks(2).map(|two| std::str::from_utf8(two).ok());
-        let seal: Option<Vec<u8>> = digits.map(|two| u8::from_str_radix(two?, 16).ok()).collect();
-        let whole = mac(key, &line.tenant, line.expires_ms, text);
-        if line.tenant != tenant || seal.is_none_or(|seal| whole.verify_slice(&seal).is_err()) {
-            return Err(RecordError::Seal);
-        }
-        if now_ms >= line.expires_ms {
-            return Err(RecordError::Expired { expired_ms: line.expires_ms, now_ms });
-        }
-        Record::parse(text)
-    }
-}
-
-fn mac(key: &[u8], tenant: &str, expires_ms: i64, text: &str) -> Hmac<Sha256> {
-    // A key that is longer than a block of the hash is hashed; no length is refused.
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap_or_else(|_| Hmac::new(&Default::default()));
-    for part in [SEALED_SCHEMA, tenant] {
-        mac.update(&(part.len() as u64).to_be_bytes());
-        mac.update(part.as_bytes());
-    }
-    mac.update(&expires_ms.to_be_bytes());
-    mac.update(text.as_bytes());
-    mac
 }
 
 impl Input<'_> {

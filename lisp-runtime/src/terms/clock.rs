@@ -8,7 +8,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Where the time comes from. The default is the clock of the system.
 #[derive(Clone, Default)]
-pub(crate) struct Clock(Option<Arc<dyn Fn(&Place) -> i64 + Send + Sync>>);
+pub(crate) struct Clock(Option<Arc<Read>>);
+
+/// Tells the time to who asks from this place of a run.
+type Read = dyn Fn(&Place) -> i64 + Send + Sync;
 
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

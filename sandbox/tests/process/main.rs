@@ -7,6 +7,8 @@ mod functions;
 #[cfg(target_os = "linux")]
 mod pipes;
 #[cfg(target_os = "linux")]
+mod records;
+#[cfg(target_os = "linux")]
 mod suite;
 
 #[cfg(target_os = "linux")]

@@ -1,6 +1,6 @@
 //! Programs behind the process door: the same answers, from any number of threads, through sessions, pipes and slates.
 
-use crate::{functions, pipes};
+use crate::{functions, pipes, records};
 use lisp_runtime::{Answer, CallStatus, Cancel, Engine, Input, Keys, Limits, Request, Tool, ToolError, Verdict};
 use lisp_sandbox::{CleanSlate, Sandbox, SlateFailure};
 use serde_json::Value;
@@ -521,6 +521,8 @@ const TESTS: &[(&str, Test)] = &[
     ("large_things", large_things),
     ("sessions", sessions),
     ("slates", slates),
+    ("records_go_on_at_the_other_door", records::go_on_at_the_other_door),
+    ("records_are_checked", records::are_checked),
     ("functions_are_called", functions::are_called),
     ("functions_are_bounded", functions::are_bounded),
     ("pipes_while_it_runs", pipes::while_it_runs),
