@@ -401,7 +401,8 @@ impl State {
         let Asking { place, tool, arguments, cached, repeatable } = *asking;
         let same = |call: &Recorded| call.tool == tool && call.arguments == arguments;
         let at = match self.calls.get(place) {
-            Some(call) if same(call) => Some(place.clone()),
+            // What one life began another may have made elsewhere.
+            Some(call) if same(call) && (call.ended.is_some() || !cached) => Some(place.clone()),
             Some(_) | None if cached => self.by_key.get(&(tool.to_owned(), arguments.to_owned())).cloned(),
             Some(call) => {
                 let expected = format!("tool/{} {}", call.tool, cut(&call.arguments));
