@@ -103,7 +103,7 @@ const STRINGS: Line = Line {
     ],
 };
 const KEYWORDS: Line = Line {
-    text: "data/NAME reads data. JSON's keys are keywords, in results of tools too: (:id row), (= k :id) for k from (keys row). \
+    text: "data/NAME reads data. JSON's keys are keywords, in results of tools too: (:id r), (= k :id) for k of (keys r). \
            (json/parse-string s) makes strings of them: {}, {}; but {}.",
     shown: &[("(:id {\"id\" 7})", "7"), ("(update {\"n\" 1} :n inc)", "{\"n\" 2}"), ("(= :n \"n\")", "false")],
     also: &[
