@@ -522,3 +522,60 @@ fn a_prompt_without_a_terminal_keeps_no_history_and_goes_on_after_a_bad_line() {
     assert!(said.contains("parse_error"), "what is not complete at the end: {said}");
     assert_eq!(kept, 0, "nothing is written at home");
 }
+
+#[test]
+fn a_recorded_run_is_repeated_without_its_tools() {
+    let folder = std::env::temp_dir().join(format!("ptcl-records-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("run.ptc").display().to_string();
+    let isolations: &[&str] = if cfg!(target_os = "linux") { &["in-process", "process"] } else { &["in-process"] };
+    let program = "(println :hi) [(count data/a) (pmap (fn [i] (< i (System/currentTimeMillis))) (range 3)) (System/currentTimeMillis)]";
+    let data = folder.join("data.json").display().to_string();
+    std::fs::write(&data, "{\"a\": [1, 2]}").expect("a file");
+    for isolation in isolations {
+        let done = ptcl(&["run", "--isolation", isolation, "--record", &file, "--data", &data, "-e", program], "");
+        assert_eq!(done.status.code(), Some(0), "{}", err(&done));
+        let again = ptcl(&["replay", &file], "");
+        assert_eq!((out(&again), again.status.code()), (out(&done), Some(0)), "{}", err(&again));
+        let json = ptcl(&["replay", &file, "--json"], "");
+        assert!(
+            out(&json).starts_with("{\"schema\":\"ptc-lisp/1\"") && json.status.code() == Some(0),
+            "{}",
+            err(&json)
+        );
+        // Another time than the recorded one, another program, and a record that was cut off.
+        let text = std::fs::read_to_string(&file).expect("the record");
+        for (from, to, code, says) in [
+            ("\"ms\":1", "\"ms\":2", 4, "replay_diverged: the answer differs"),
+            (
+                "(println :hi) ",
+                "(println :ho) ",
+                4,
+                "replay_diverged: the answer differs from the recorded one in prints",
+            ),
+            ("(System/currentTimeMillis)]\"", "7]\"", 4, "replay_diverged"),
+            ("ptc-record/1", "ptc-record/9", 2, "reads \"ptc-record/1\""),
+            ("{\"answer\"", "{\"answered\"", 2, "unknown field `answered`"),
+            ("\"run_id\"", "\"runid\"", 2, "unknown field `runid`"),
+        ] {
+            assert!(text.contains(from), "{from}");
+            std::fs::write(&file, text.replace(from, to)).expect("a file");
+            let done = ptcl(&["replay", &file], "");
+            assert_eq!(done.status.code(), Some(code), "{to}: {}", err(&done));
+            assert!(err(&done).contains(says), "{to}: {}", err(&done));
+        }
+        let cut = text.rfind("{\"answer\"").expect("an answer");
+        std::fs::write(&file, &text[..cut]).expect("a file");
+        let done = ptcl(&["replay", &file], "");
+        assert_eq!((done.status.code(), err(&done).contains("has no answer")), (Some(2), true), "{}", err(&done));
+    }
+    let failed = ptcl(&["run", "--record", &file, "-e", "(/ 1 0)"], "");
+    let again = ptcl(&["replay", &file], "");
+    assert_eq!((failed.status.code(), again.status.code()), (Some(4), Some(0)), "{}", err(&again));
+    let unread = ptcl(&["run", "--record", &file, "-e", "(/ 1"], "");
+    assert_eq!((unread.status.code(), std::fs::exists(&file).expect("a folder")), (Some(3), false));
+    assert_eq!(ptcl(&["replay", &data], "").status.code(), Some(2));
+    let nowhere = folder.join("no/such").display().to_string();
+    assert_eq!(ptcl(&["run", "--record", &nowhere, "-e", "1"], "").status.code(), Some(74));
+    std::fs::remove_dir_all(folder).expect("the folder");
+}

@@ -332,6 +332,9 @@ fn no_text_makes_a_record_panic() {
     for _ in 0..20_000 {
         let mut bytes = text.clone().into_bytes();
         for _ in 0..=dice.roll(3) {
+            if bytes.is_empty() {
+                break;
+            }
             let at = dice.roll(bytes.len() as u64) as usize;
             match dice.roll(4) {
                 0 => bytes[at] = b"\"{}[],:0\n/"[dice.roll(10) as usize],

@@ -211,7 +211,7 @@ mod tests {
         for json in [r"[1,\n2]", r"1\r\n", r#"1}\n{\"verdict\":\"ok\""#, "", r"\n", r#"1, \"x\": 2"#, "[[[["] {
             let report = encoded(Kind::Report, &REPORT.replace("JSON", json)).unwrap();
             wire(&engine, &[b"\x01\x02\x00", &report[..]].concat());
-            let call = format!(r#"{{"number":1,"worker":[],"name":"t","arguments":"{json}"}}"#);
+            let call = format!(r#"{{"number":1,"place":{{"workers":[],"effect":1}},"name":"t","arguments":"{json}"}}"#);
             let call = encoded(Kind::Call, &call).unwrap();
             wire(&engine, &[b"\x01\x01\x01", &call[..], b"\xff\x02\x00", &report[..]].concat());
         }

@@ -186,7 +186,7 @@ fn make_sockets(_: &OwnedFd) -> i32 {
 
 /// Fills its channel while the host is at work on a call and reads nothing.
 fn call_and_fill(run: &OwnedFd) -> i32 {
-    send_frame(run, b'C', 1, r#"{"number":1,"worker":[],"name":"stuck","arguments":"{}"}"#);
+    send_frame(run, b'C', 1, r#"{"number":1,"place":{"workers":[],"effect":1},"name":"stuck","arguments":"{}"}"#);
     for part in 0_u32.. {
         let mut packet = vec![0; 50_000];
         packet[0] = 0xfd;
@@ -519,7 +519,9 @@ fn ends_early(_: &OwnedFd) -> i32 {
 /// Ends with replies in its channel that it has not read.
 fn call_and_leave(run: &OwnedFd) -> i32 {
     for id in 1..=3 {
-        let call = format!(r#"{{"number":{id},"worker":[{id}],"name":"quick","arguments":"{{}}"}}"#);
+        let call = format!(
+            r#"{{"number":{id},"place":{{"workers":[[1,{id}]],"effect":1}},"name":"quick","arguments":"{{}}"}}"#
+        );
         send_frame(run, b'C', id, &call);
     }
     receive(run);
@@ -529,7 +531,9 @@ fn call_and_leave(run: &OwnedFd) -> i32 {
 
 fn several_calls(run: &OwnedFd) -> i32 {
     for (id, name) in [(1, "slow"), (2, "quick"), (3, "slow")] {
-        let call = format!(r#"{{"number":{id},"worker":[{id}],"name":"{name}","arguments":"{{\"n\":{id}}}"}}"#);
+        let call = format!(
+            r#"{{"number":{id},"place":{{"workers":[[1,{id}]],"effect":1}},"name":"{name}","arguments":"{{\"n\":{id}}}"}}"#
+        );
         send_frame(run, b'C', id, &call);
     }
     let ids: Vec<u32> = (0..3).filter_map(|_| receive(run)).map(|(id, _)| id).collect();
@@ -539,8 +543,9 @@ fn several_calls(run: &OwnedFd) -> i32 {
 
 /// A call of the worker `worker`, or with none of the program.
 fn call(run: &OwnedFd, id: u32, worker: Option<u32>, name: &str, arguments: &str) -> bool {
-    let worker = worker.map(|worker| worker.to_string()).unwrap_or_default();
-    let call = format!(r#"{{"number":{id},"worker":[{worker}],"name":"{name}","arguments":"{arguments}"}}"#);
+    let way = worker.map(|worker| format!("[1,{worker}]")).unwrap_or_default();
+    let place = format!(r#"{{"workers":[{way}],"effect":1}}"#);
+    let call = format!(r#"{{"number":{id},"place":{place},"name":"{name}","arguments":"{arguments}"}}"#);
     send_frame(run, b'C', id, &call)
 }
 
@@ -615,7 +620,7 @@ fn packed(run: &OwnedFd, kind: u8, count: u32) -> bool {
 
 fn call_and_spin(run: &OwnedFd) -> i32 {
     send_frame(run, b'P', 0, r#"["before"]"#);
-    send_frame(run, b'C', 1, r#"{"number":1,"worker":[0],"name":"stuck","arguments":"{}"}"#);
+    send_frame(run, b'C', 1, r#"{"number":1,"place":{"workers":[[1,0]],"effect":1},"name":"stuck","arguments":"{}"}"#);
     spin(run)
 }
 
