@@ -79,12 +79,12 @@ pub(crate) fn not_json(run: &OwnedFd) -> i32 {
 }
 
 pub(crate) fn ask_for_ever(run: &OwnedFd) -> i32 {
-    while send_frame(run, b'T', 0, "") && receive(run).is_some() {}
+    while send_frame(run, b'T', 0, "1") && receive(run).is_some() {}
     0
 }
 
 pub(crate) fn ask_and_read_nothing(run: &OwnedFd) -> i32 {
-    while send_frame(run, b'T', 0, "") {}
+    while send_frame(run, b'T', 0, "1") {}
     0
 }
 
