@@ -6,7 +6,7 @@ use super::java::{int, null, out_of_domain, text};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
-use crate::heap::{Heap, Res, Value};
+use crate::heap::{Heap, Res, Value, Vector};
 use crate::text::scan;
 
 const fn method(
@@ -25,9 +25,18 @@ pub(super) const TABLE: &[Builtin] = &[
         "Length in UTF-16 units.",
         &[("(.length \"abc\")", "3"), ("(.length \"😀\")", "2"), ("(.length 5)", "!java_type_error")],
     ),
-    method(".indexOf", 2, 3, "(.indexOf s part), (.indexOf s part from)", index_of, &["java.lang.String/indexOf"]).doc(
-        "Index of the first occurrence, counted in UTF-16 units, or -1.",
+    method(
+        ".indexOf",
+        2,
+        3,
+        "(.indexOf s part), (.indexOf s part from), (.indexOf coll x)",
+        index_of,
+        &["java.lang.String/indexOf"],
+    )
+    .doc(
+        "Index of the first occurrence, counted in UTF-16 units, or of an element of a vector; or -1.",
         &[
+            ("(.indexOf [:a :b] :b)", "1"),
             ("(.indexOf \"hello\" \"l\")", "2"),
             ("(.indexOf \"hello\" \"l\" 3)", "3"),
             ("(.indexOf \"hello\" \"x\")", "-1"),
@@ -136,6 +145,9 @@ fn unit_at<'h>(h: &'h Heap, text: &str, byte: Option<usize>) -> Res<Value<'h>> {
 
 fn index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = ".indexOf";
+    if let [Value::Vector(v), item] = *args {
+        return index_in(h, v, item);
+    }
     // The types of all arguments come before nil.
     let from = match args.get(2) {
         Some(&from) => {
@@ -152,6 +164,17 @@ fn index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (start, _) = byte_at(h, receiver, from)?;
     let found = scan::find(h, &receiver[start..], part)?;
     unit_at(h, receiver, found.map(|at| start + at))
+}
+
+/// Where an element stands that is the same key; -1 for none.
+fn index_in<'h>(h: &'h Heap, v: &Vector<'h>, item: Value<'h>) -> Res<Value<'h>> {
+    for (at, &other) in v.items().iter().enumerate() {
+        h.charge(1)?;
+        if h.same_key(other, item)? {
+            return Ok(Value::count(at));
+        }
+    }
+    Ok(Value::Int(-1))
 }
 
 fn last_index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
