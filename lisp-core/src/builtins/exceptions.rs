@@ -77,6 +77,8 @@ enum Covers {
     All,
     /// What was thrown and is of no class
     Thrown,
+    /// Nothing: what the class is for in Clojure is not there
+    Nothing,
     /// Errors of arithmetic
     Arithmetic,
     /// Errors of the program, but for what it has thrown and what tools answered
@@ -102,7 +104,7 @@ const CLASSES: &[(&str, Covers)] = &[
     ("StringIndexOutOfBoundsException", Covers::Program),
     ("UnsupportedOperationException", Covers::Program),
     ("ArityException", Covers::Program),
-    ("AssertionError", Covers::Thrown),
+    ("AssertionError", Covers::Nothing),
 ];
 
 /// The number of a class that `catch` knows by this name.
@@ -131,6 +133,7 @@ pub(crate) fn is_caught<'h>(h: &'h Ctx, class: u16, exception: Value<'h>) -> Res
     Ok(match covers {
         Covers::All => true,
         Covers::Thrown => reason == THROWN,
+        Covers::Nothing => false,
         Covers::Arithmetic => reason == Reason::ArithmeticError.name(),
         Covers::Program => ![THROWN, FAILED, Reason::ToolError.name()].contains(&reason),
     })

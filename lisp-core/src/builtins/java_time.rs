@@ -158,7 +158,7 @@ fn unreadable(name: &str, text: &str, expects: &str) -> crate::heap::Fault {
     let shown: String = text.chars().take(60).collect();
     let error = Error::new(Reason::JavaDomainError, format!("{name} cannot read {shown:?}: it is not {expects}"));
     match name {
-        "LocalDate/parse" if text.contains('T') => error.hint("write (subs text 0 10) for the date of a longer text"),
+        "LocalDate/parse" if shown.contains('T') => error.hint("write (subs text 0 10) for the date of a longer text"),
         _ => error,
     }
     .into()

@@ -180,6 +180,7 @@ fn get_in<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let coll = match args[0] {
         coll @ Value::Map(_) => coll,
         coll @ Value::Vector(_) if !matches!(args[1], Value::Map(_)) => coll,
+        coll @ Value::Str(_) if matches!(args[1], Value::Vector(_)) => coll,
         other => return Err(not_associative("get-in", other, args[1])),
     };
     match args[1] {

@@ -19,6 +19,16 @@ pub(crate) fn describe(v: Value<'_>) -> String {
     }
 }
 
+/// As much of a name or a list of names as a message shows.
+pub(crate) fn beginning(text: &str) -> &str {
+    const MOST: usize = 200;
+    let mut end = text.len().min(MOST);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
 /// A noun with the article that goes before it.
 fn with_article(noun: &str) -> String {
     let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };

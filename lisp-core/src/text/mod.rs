@@ -9,7 +9,7 @@ mod print;
 pub(crate) mod scan;
 
 pub use dates::is_instant_text;
-pub(crate) use describe::describe;
+pub(crate) use describe::{beginning, describe};
 pub use near::near_names;
 pub use print::pr_str;
 pub(crate) use print::{println_text, separate, to_str};

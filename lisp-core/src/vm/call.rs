@@ -8,7 +8,7 @@ use crate::error::{Error, Reason};
 use crate::heap::{Closure, Fault, Res, Value};
 use crate::natives;
 use crate::stack::{Call, Code, Control, Effect, Frame, NativeFn, State, Unit, slot};
-use crate::text::describe;
+use crate::text::{beginning, describe};
 
 impl<'h> State<'h> {
     /// Makes a call. A value that is known at once is returned and not stored.
@@ -160,7 +160,7 @@ fn not_loaded() -> Fault {
 fn not_callable(data: Value<'_>, argc: usize) -> Fault {
     let arity = |message: String| Error::new(Reason::ArityError, format!("{message}, got {argc} argument(s)")).into();
     match data {
-        Value::Keyword(_, name) => arity(format!("the keyword :{} takes a map and a default", name.text())),
+        Value::Keyword(_, name) => arity(format!("the keyword :{} takes a map and a default", beginning(name.text()))),
         Value::Map(_) => arity("a map called as a function takes a key and a default".to_owned()),
         Value::Set(_) => arity("a set called as a function takes one value".to_owned()),
         other => Error::new(Reason::NotCallable, format!("{} is not a function", describe(other)))
@@ -171,13 +171,14 @@ fn not_callable(data: Value<'_>, argc: usize) -> Fault {
 
 #[cold]
 fn wrong_arity(unit: &Unit, proto: &Proto, argc: usize) -> Fault {
-    let name = proto.name.as_deref().unwrap_or("fn");
+    let name = beginning(proto.name.as_deref().unwrap_or("fn"));
     if !proto.others.is_empty() {
         const SHOWN: usize = 8;
-        let others = proto.others.iter().filter_map(|&number| unit.code.protos.get(number as usize));
+        // Of very many the first, so that the error takes no longer than the call.
+        let others = proto.others.iter().take(4 * SHOWN).filter_map(|&number| unit.code.protos.get(number as usize));
         let mut all: Vec<&Proto> = std::iter::once(proto).chain(others).collect();
         all.sort_by_key(|proto| (proto.arity, proto.variadic));
-        let ways: Vec<String> = all.iter().take(SHOWN).map(|proto| format!("[{}]", proto.params)).collect();
+        let ways: Vec<String> = all.iter().take(SHOWN).map(|proto| format!("[{}]", beginning(&proto.params))).collect();
         let more = if all.len() > SHOWN { " ..." } else { "" };
         let message = format!("{name} takes the arguments {}{more}, got {argc}", ways.join(" or "));
         return Error::new(Reason::ArityMismatch, message).into();
@@ -185,7 +186,7 @@ fn wrong_arity(unit: &Unit, proto: &Proto, argc: usize) -> Fault {
     let more = if proto.variadic { "at least " } else { "" };
     Error::new(
         Reason::ArityMismatch,
-        format!("{name} takes {more}{} argument(s) [{}], got {argc}", proto.arity, proto.params),
+        format!("{name} takes {more}{} argument(s) [{}], got {argc}", proto.arity, beginning(&proto.params)),
     )
     .into()
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Reason};
 use crate::heap::{Fault, FrameRegs, Heap, Map, Res, Value};
 use crate::meter::{Fuel, METERED};
 use crate::stack::{Call, Code, Control, Effect, Frame, State, Unit, slot_on_stack};
-use crate::text::describe;
+use crate::text::{beginning, describe};
 
 /// Why the dispatch loop was left.
 pub(super) enum Exit {
@@ -621,7 +621,9 @@ impl<'h> State<'h> {
             Rare::Rethrow => return self.throw(h, self.stack[src], true),
             Rare::IsCaught => self.stack[dst] = Value::Bool(exceptions::is_caught(h, n, self.stack[src])?),
             Rare::Sibling => {
-                let captured = closure.map_or(&[][..], |c| c.captures()).iter().copied();
+                let captures = closure.map_or(&[][..], |c| c.captures());
+                h.charge(captures.len() as u64)?;
+                let captured = captures.iter().copied();
                 self.stack[dst] = h.closure(unit.id, &unit.code.protos[n as usize], captured)?;
             }
         }
@@ -764,7 +766,9 @@ fn destructure(expects: &str, got: Value<'_>) -> crate::heap::Fault {
 #[cold]
 fn unbound(unit: &Unit, g: u32) -> crate::heap::Fault {
     let name = unit.code.globals.get(g as usize).map_or("", |n| n);
-    Error::new(Reason::UnboundVar, format!("{name} is not defined yet")).hint("define it before it is used").into()
+    Error::new(Reason::UnboundVar, format!("{} is not defined yet", beginning(name)))
+        .hint("define it before it is used")
+        .into()
 }
 
 #[cold]

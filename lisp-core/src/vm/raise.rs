@@ -10,6 +10,9 @@ use crate::error::{Error, Reason};
 use crate::heap::{Fault, Res, Value};
 use crate::stack::{Caught, Code, Frame, State};
 
+/// What making an error, and a value of it, costs beside the way to the handler; the message comes to it.
+const CAUGHT: u64 = 40;
+
 /// The handler of an error.
 struct Found {
     /// The number of its frame.
@@ -71,7 +74,7 @@ impl<'h> State<'h> {
             return Ok(false);
         }
         let Some(found) = self.handler() else { return Ok(false) };
-        h.charge(found.cost)?;
+        h.charge(found.cost + CAUGHT + error.message.len() as u64 / 2)?;
         let tool = self.pending.and_then(|call| match self.stack[call.at()] {
             Value::Tool(name) => Some(name.text()),
             _ => None,
@@ -100,8 +103,9 @@ impl<'h> State<'h> {
     pub(super) fn throw(&mut self, h: &'h Ctx, value: Value<'h>, again: bool) -> Res<Option<Exit>> {
         let exception = exceptions::of_thrown(h, value)?;
         if let Some(found) = self.handler() {
-            h.charge(found.cost)?;
+            h.charge(found.cost + CAUGHT)?;
             let shown = exceptions::shown(h, exception)?;
+            h.charge(shown.as_ref().map_or(0, |(_, message)| message.len() as u64 / 2))?;
             if let Some((reason, message)) = shown
                 && !self.is_noted(reason, &message, again)
             {

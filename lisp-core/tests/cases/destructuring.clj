@@ -82,3 +82,6 @@
 
 (let [7 8] 9)
 ;! unsupported_pattern
+
+[(let [{hit true miss false} (group-by odd? [1 2 3])] [hit miss]) (let [{a 0 b 1} [10 20]] [a b]) (let [{a 0 :or {a 7}} []] a) (let [{a 0} "xy"] a) (let [{a 1} {1 :one}] a)]
+;=> [[[1 3] [2]] [10 20] 7 "x" :one]

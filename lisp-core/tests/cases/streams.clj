@@ -151,3 +151,8 @@
 
 [(map + [1] [1] [1] [1] [1]) (mapcat vector [1 2] [3 4]) (partition-all 3 1 [1 2 3]) ((fnil + 1 2) nil nil)]
 ;=> [[5] [1 3 2 4] [[1 2 3] [2 3] [3]] 3]
+
+; A step that holds an element back gives it to nobody who has had enough.
+[(into [] (comp (partition-by odd?) (take-while #(odd? (first %)))) [1 2 3 3]) (transduce (partition-by odd?) (fn ([a] a) ([a x] (reduced x))) nil [1 2 3])
+ (into [] (comp (take 3) (partition-by odd?)) [1 3 2 4]) (into [] (comp (partition-all 2) (take 1)) [1 2 3])]
+;=> [[[1]] [1] [[1 3] [2]] [[1 2]]]

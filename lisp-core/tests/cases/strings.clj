@@ -93,3 +93,6 @@
 
 (re-find (re-pattern "\\d{2,1}d") "11d")
 ;! runtime_error
+
+[(get "abc" 1) (get "abc" 9 :none) (get "abc" -1) (get-in ["ab" "cd"] [1 0]) (get-in "abc" [2]) (get "e\u0301x" 1) (.indexOf [:a :b] :b) (.indexOf [1] 2)]
+;=> ["b" :none nil "c" "c" "x" 1 -1]

@@ -5,7 +5,7 @@ use lisp_core::compile::Program;
 use lisp_core::heap::Value;
 use lisp_core::library::all;
 use lisp_core::syntax::ReadLimits;
-use lisp_core::vm::{Ending, Grant, Machine, Settings, Usage};
+use lisp_core::vm::{Ending, Grant, Machine, Settings, Step, Usage};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -158,5 +158,44 @@ fn calls_of_functions_made_of_many_copy_none_of_them() {
         };
         let (none, many) = (allocated(0), allocated(200));
         assert!(many - none < 200 * 1_000, "{make}: {} bytes for 200 calls", many - none);
+    }
+}
+
+/// Errors that are caught, names and lists of captures of any length: nothing of them is much dearer than a loop.
+#[test]
+fn errors_and_captures_are_charged_for() {
+    let per_unit = |source: &str| {
+        let mut least = f64::MAX;
+        for _ in 0..3 {
+            let settings = Settings { loop_iterations: 0, ..Settings::default() };
+            let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), settings);
+            let program = Program::compile(source, &ReadLimits::default());
+            let program = program.unwrap_or_else(|error| panic!("{:.200}", error.message));
+            machine.load(Arc::new(program)).unwrap();
+            let begun = Instant::now();
+            let step = machine.resume(u64::MAX / 2);
+            assert!(matches!(step, Step::Done(Ending::Value)), "{source:.100}");
+            least = least.min(begun.elapsed().as_secs_f64() / machine.usage().fuel as f64);
+        }
+        least
+    };
+    let plain = per_unit("(dotimes [i 200000] (inc i))");
+    let long = "x".repeat(1_990);
+    let name = "n".repeat(200_000);
+    let locals: String = (0..150).map(|i| format!("a{i} {i} ")).collect();
+    let captured: String = (0..150).map(|i| format!("a{i} ")).collect();
+    let programs = [
+        format!("(dotimes [i 2000] (try (throw \"{long}\") (catch Exception e e)))"),
+        format!("(def e (ex-info \"{long}\" {{}})) (dotimes [i 2000] (try (throw e) (catch Exception e e)))"),
+        "(dotimes [i 2000] (try (nth 1 2) (catch Exception e e)))".to_owned(),
+        "(dotimes [i 2000] (try (5 5) (catch Exception e e)))".to_owned(),
+        format!("(let [k :{name}] (dotimes [i 2000] (try (k) (catch Exception e e))))"),
+        format!("(defn {name} [x] x) (dotimes [i 2000] (try ({name}) (catch Exception e e)))"),
+        format!("(defn f [a {name}] 1) (dotimes [i 2000] (try (f) (catch Exception e e)))"),
+        format!("(let [{locals}] (letfn [(f [i] (if (> i 9) [{captured}] g)) (g [i] f)] (dotimes [i 2000] (f 1))))"),
+    ];
+    for program in programs {
+        let ratio = per_unit(&program) / plain;
+        assert!(ratio < 20.0, "{ratio:.1} times a loop: {program:.120}");
     }
 }

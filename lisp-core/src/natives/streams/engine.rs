@@ -204,6 +204,8 @@ fn flush<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Then<'h>> {
     let step = number(own[FLUSHED]);
     let Some(&of) = vector(own[STEPS]).get(step) else { return finish(h, own) };
     let held = match step_of(of) {
+        // A step behind it has had enough.
+        _ if step < number(own[ENOUGH]) => None,
         Some((Step::PartitionBy | Step::PartitionAll, _)) => builder(cells(own, step)[OWN]).filter(|b| !b.is_empty()),
         _ => None,
     };
