@@ -56,5 +56,9 @@ pub use terms::outcome::{
     Call, CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, ValueError, Verdict,
 };
 pub use text::reference::{describe_name, functions_markdown};
+pub use tools::document::SchemaError;
+pub use tools::import::Imported;
+pub use tools::operation::{Operation, OperationParameter};
+pub use tools::search::FoundTool;
 pub use tools::signature::{Signature, SignatureError};
-pub use tools::tool::{BuildError, Tool, ToolCall, ToolError, Tools};
+pub use tools::tool::{BuildError, Effect, Tool, ToolCall, ToolError, Tools};

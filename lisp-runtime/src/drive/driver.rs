@@ -369,6 +369,11 @@ impl MachineDriver {
 
     fn admit(&mut self, tool: Arc<Tool>, arguments: String) -> Option<DriverEvent> {
         let worker = self.path.as_ref().map(|path| path.indexes()).unwrap_or_default();
+        if let Some(error) = tool.refused(&arguments) {
+            self.ledger.refused(&tool.name, Preview::of(&arguments), &error.message, worker);
+            self.machine.reply_error(error);
+            return None;
+        }
         let pending = match self.shared.gate.admit(&mut self.ledger, &tool, &arguments, worker) {
             Decision::Cached(result) => {
                 match result {
@@ -390,7 +395,7 @@ impl MachineDriver {
         };
         let call = ToolCall {
             number: pending.number,
-            name: tool.name.clone(),
+            name: tool.given_name().to_owned(),
             arguments,
             deadline: self.deadline,
             cancel: self.cancel.clone(),
@@ -465,6 +470,10 @@ impl MachineDriver {
         const SHORT: usize = 1 << 16;
         if !self.watched && json.len() > SHORT {
             self.watch();
+        }
+        if let Some(error) = tool.unfit(json) {
+            self.machine.reply_error(error);
+            return;
         }
         // A result that does not fit has ended the run: the next step says so.
         let keys = self.shared.setting.keys;

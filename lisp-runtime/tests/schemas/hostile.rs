@@ -1,0 +1,2 @@
+use lisp_runtime::Tool;
+#[test] fn x(){ let _ = Tool::external("a"); }
