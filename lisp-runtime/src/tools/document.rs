@@ -2,7 +2,7 @@
 //! [`super::schema`] and [`super::line`].
 
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The most bytes of one schema.
 pub(crate) const SCHEMA_BYTES: usize = 1 << 20;
@@ -329,14 +329,16 @@ impl<'d> Document<'d> {
     }
 }
 
-/// Checks that a document keeps the limits, and that its references stay in it and lead somewhere.
+/// Checks that a document keeps the limits, and that its references stay in it and lead somewhere. Returns the number of its
+/// schemas, and whether there are references.
 ///
 /// # Errors
 /// The limit that it does not keep, or the reference.
-pub(crate) fn check_limits(root: &Value) -> Result<usize, SchemaError> {
+pub(crate) fn check_limits(root: &Value) -> Result<(usize, bool), SchemaError> {
     let document = Document::open(root)?;
     let mut chains = Chains { document: &document, lengths: HashMap::new() };
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
+    let mut has_references = false;
     let mut left = vec![document.root];
     while let Some(spot) = left.pop() {
         if !seen.insert(spot.key()) {
@@ -346,10 +348,12 @@ pub(crate) fn check_limits(root: &Value) -> Result<usize, SchemaError> {
             return Err(SchemaError::new(format!("it has more than {SUBSCHEMAS} schemas within it")));
         }
         chains.length(spot, 0)?;
-        left.extend(document.referred(spot)?);
+        let referred = document.referred(spot)?;
+        has_references |= !referred.is_empty();
+        left.extend(referred);
         each_part(spot.schema, |_, part| left.push(spot.part(part)));
     }
-    Ok(document.count)
+    Ok((document.count, has_references))
 }
 
 /// How many schemas say something of the value of each, one inside the other.

@@ -4,7 +4,7 @@ use super::document::{LIST_BYTES, SchemaError, read};
 use super::json_contract::JsonContract;
 use super::naming::symbol;
 use super::operation::{Operation, OperationParameter};
-use super::schema::{Schema, cut};
+use super::schema::{Of, Schema, cut};
 use super::tool::{Effect, Tool, ToolCall, ToolError, Tools};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -18,7 +18,7 @@ const DESCRIPTION_BYTES: usize = 10_000;
 /// The most tools of one list.
 const TOOLS: usize = 10_000;
 /// The most values that the schemas of one API's tools may have together: each has its own copy of what it refers to.
-const VALUES: usize = 4_000_000;
+const VALUES: usize = 2_000_000;
 
 /// What came of a list of tools.
 #[derive(Debug, Default)]
@@ -92,8 +92,11 @@ impl Tool {
     }
 
     fn of_values(name: &str, about: &str, input: Value, output: Option<Value>) -> Result<Self, SchemaError> {
-        let input = Schema::new(input).map_err(|error| error.at("the schema of its arguments"))?;
-        let output = output.map(Schema::new).transpose().map_err(|error| error.at("the schema of its results"))?;
+        let input = Schema::new(input, Of::Arguments).map_err(|error| error.at("the schema of its arguments"))?;
+        let output = output
+            .map(|output| Schema::new(output, Of::Results))
+            .transpose()
+            .map_err(|error| error.at("the schema of its results"))?;
         Tool::of_contract(name, about, JsonContract::new(input, output))
     }
 

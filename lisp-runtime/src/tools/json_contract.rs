@@ -2,7 +2,7 @@
 
 use super::document::SchemaError;
 use super::line::{Line, line, parameters};
-use super::schema::Schema;
+use super::schema::{Of, Schema};
 use super::signature::{Mismatch, sentence};
 use lisp_core::{Error, Reason};
 use serde_json::Value;
@@ -24,8 +24,11 @@ impl JsonContract {
 
     /// Reads both schemas.
     pub(crate) fn read(input: &str, output: Option<&str>) -> Result<Self, SchemaError> {
-        let input = Schema::read(input).map_err(|error| error.at("the schema of its arguments"))?;
-        let output = output.map(Schema::read).transpose().map_err(|error| error.at("the schema of its results"))?;
+        let input = Schema::read(input, Of::Arguments).map_err(|error| error.at("the schema of its arguments"))?;
+        let output = output
+            .map(|output| Schema::read(output, Of::Results))
+            .transpose()
+            .map_err(|error| error.at("the schema of its results"))?;
         Ok(JsonContract::new(input, output))
     }
 

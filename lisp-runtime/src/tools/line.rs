@@ -10,6 +10,8 @@ use std::fmt::Write;
 const LINE_BYTES: usize = 1_000;
 /// How deep maps and vectors are shown, and how many fields of a map: tried in turn until the line is short enough.
 const DETAIL: [(usize, usize, usize); 6] = [(6, 60, 24), (5, 60, 12), (4, 40, 12), (3, 30, 8), (2, 30, 6), (1, 20, 5)];
+/// The most forms of a value that are shown.
+const FORMS: usize = 40;
 /// The most steps that one try takes.
 const STEPS: usize = 20_000;
 
@@ -215,6 +217,11 @@ impl<'a> Writer<'a> {
             }
             let (mut forms, mut only_literals) = (Vec::new(), true);
             for part in parts {
+                if forms.len() >= FORMS {
+                    self.hidden.values = true;
+                    forms.push("...".to_owned());
+                    break;
+                }
                 only_literals &= part.get("const").is_some() || part.get("enum").is_some();
                 for form in self.forms(spot.part(part), depth) {
                     if !forms.contains(&form) {

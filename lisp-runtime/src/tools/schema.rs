@@ -14,20 +14,32 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// The deepest nesting of a value that is checked.
 const VALUE_DEPTH: usize = 64;
 /// The most pairs of a schema and a value that a check may look at.
-const STEPS: u64 = 4_000_000;
+const STEPS: u64 = 20_000_000;
+/// The most of them that are told apart.
+const PAIRS: usize = 500_000;
 /// The most of them for a failed check that says all it finds, and for one that says the first.
-const STEPS_FOR_ALL: u64 = 20_000;
+const STEPS_FOR_ALL: u64 = 50_000;
 const STEPS_FOR_FIRST: u64 = 1_000_000;
 /// The most bytes of a compiled pattern.
 const PATTERN_SIZE: usize = 1 << 20;
 /// The most times that a pattern with look-around or a reference to a group may go back.
-const BACKTRACKS: usize = 20_000;
+const BACKTRACKS: usize = 5_000;
+
+/// What a schema is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// Of arguments, in which formats are checked
+    Arguments,
+    /// Of results, in which they are not: what other services call a date or an address is not the program's fault
+    Results,
+}
 
 /// A schema and its validator.
 #[derive(Debug)]
 pub(crate) struct Schema {
     pub(crate) document: Value,
     count: usize,
+    has_references: bool,
     validator: Validator,
 }
 
@@ -36,14 +48,14 @@ impl Schema {
     ///
     /// # Errors
     /// It is no JSON, no schema, or beyond the limits.
-    pub(crate) fn read(text: &str) -> Result<Self, SchemaError> {
-        Schema::new(document::read(text, SCHEMA_BYTES, "the schema")?)
+    pub(crate) fn read(text: &str, of: Of) -> Result<Self, SchemaError> {
+        Schema::new(document::read(text, SCHEMA_BYTES, "the schema")?, of)
     }
 
     /// Compiles a schema. One that does not say its draft is read as one of 2020-12, 7 or 4, the first that it fits.
-    pub(crate) fn new(mut document: Value) -> Result<Self, SchemaError> {
+    pub(crate) fn new(mut document: Value, of: Of) -> Result<Self, SchemaError> {
         document::unify(&mut document);
-        let count = document::check_limits(&document)?;
+        let (count, has_references) = document::check_limits(&document)?;
         let is_known = |name: &str| !matches!(Draft::from_schema_uri(name), Draft::Unknown);
         let says = document.get("$schema").and_then(Value::as_str).is_some_and(is_known);
         let drafts = [Draft::Draft202012, Draft::Draft7, Draft::Draft4];
@@ -54,8 +66,8 @@ impl Schema {
         }
         let mut failed = None;
         for draft in drafts.iter().copied().map(Some).chain(says.then_some(None)) {
-            match build(&document, draft) {
-                Ok(validator) => return Ok(Schema { document, count, validator }),
+            match build(&document, draft, of) {
+                Ok(validator) => return Ok(Schema { document, count, has_references, validator }),
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
@@ -73,8 +85,9 @@ impl Schema {
                 "it is nested more than {VALUE_DEPTH} deep, too deep to be checked against the schema"
             ));
         };
-        let most = (self.count as u64).saturating_mul(nodes);
-        if most > STEPS && self.steps(&value) > STEPS {
+        // Without references nothing is looked at more often than it is written.
+        let may_be_many = self.has_references || (self.count as u64).saturating_mul(nodes) > STEPS;
+        if may_be_many && self.steps(&value) > STEPS {
             return one(&format!("to check it against the schema takes more than {STEPS} steps"));
         }
         // What the library does not foresee costs a call, not the run.
@@ -112,7 +125,9 @@ impl Schema {
 
     fn steps(&self, value: &Value) -> u64 {
         match Document::of(&self.document) {
-            Ok(document) => Steps { document: &document, known: HashMap::new() }.of(document.root, value),
+            Ok(document) => {
+                Steps { document: &document, known: HashMap::new(), sizes: HashMap::new() }.of(document.root, value)
+            }
             Err(_) => u64::MAX,
         }
     }
@@ -235,9 +250,10 @@ impl Schema {
     }
 }
 
-fn build(document: &Value, draft: Option<Draft>) -> Result<Validator, SchemaError> {
+fn build(document: &Value, draft: Option<Draft>, of: Of) -> Result<Validator, SchemaError> {
     let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS).size_limit(PATTERN_SIZE);
     let mut options = jsonschema::options().with_pattern_options(patterns.dfa_size_limit(PATTERN_SIZE));
+    options = options.should_validate_formats(of == Of::Arguments);
     if let Some(draft) = draft {
         options = options.with_draft(draft);
     }
@@ -273,11 +289,28 @@ fn size(value: &Value) -> Option<u64> {
     Some(nodes)
 }
 
+/// What a copy of a value takes, in steps.
+fn weight(value: &Value) -> u64 {
+    let mut left = vec![value];
+    let mut weight: u64 = 0;
+    while let Some(value) = left.pop() {
+        weight += 1;
+        match value {
+            Value::String(text) => weight += text.len() as u64 / 256,
+            Value::Array(items) => left.extend(items),
+            Value::Object(map) => left.extend(map.values()),
+            _ => {}
+        }
+    }
+    weight
+}
+
 /// How many pairs of a schema and a value there are when nothing is looked at twice less than it is referred to: what a check that
 /// collects all errors may take. The recursion is as deep as a value times a chain of schemas, both of which are bounded.
 struct Steps<'a, 'd> {
     document: &'a Document<'d>,
     known: HashMap<(*const Value, *const Value), u64>,
+    sizes: HashMap<*const Value, u64>,
 }
 
 impl<'d> Steps<'_, 'd> {
@@ -286,7 +319,7 @@ impl<'d> Steps<'_, 'd> {
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
-        if self.known.len() as u64 > STEPS / 4 {
+        if self.known.len() > PAIRS {
             return u64::MAX;
         }
         let Value::Object(schema) = spot.schema else { return 1 };
@@ -302,6 +335,13 @@ impl<'d> Steps<'_, 'd> {
         });
         for part in same {
             sum = sum.saturating_add(self.of(spot.part(part), value));
+        }
+        // Each form that does not fit leaves an error with a copy of the value.
+        let forms = ["anyOf", "oneOf"].into_iter().filter_map(|keyword| spot.get(keyword)?.as_array()).map(Vec::len);
+        let forms = forms.sum::<usize>() as u64;
+        if forms > 0 {
+            let size = *self.sizes.entry(std::ptr::from_ref(value)).or_insert_with(|| weight(value));
+            sum = sum.saturating_add(forms.saturating_mul(size));
         }
         // These look once more at what their neighbours have seen to.
         if schema.contains_key("unevaluatedProperties") || schema.contains_key("unevaluatedItems") {
