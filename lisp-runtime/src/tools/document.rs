@@ -59,34 +59,6 @@ pub(crate) enum Link {
     Kept,
 }
 
-/// The keywords that hold schemas: one, a list, or one by name.
-const LINKS: &[(&str, Link)] = &[
-    ("allOf", Link::Same),
-    ("anyOf", Link::Same),
-    ("oneOf", Link::Same),
-    ("not", Link::Same),
-    ("if", Link::Same),
-    ("then", Link::Same),
-    ("else", Link::Same),
-    ("additionalProperties", Link::Part),
-    ("unevaluatedProperties", Link::Part),
-    ("propertyNames", Link::Part),
-    ("items", Link::Part),
-    ("additionalItems", Link::Part),
-    ("unevaluatedItems", Link::Part),
-    ("prefixItems", Link::Part),
-    ("contains", Link::Part),
-    ("contentSchema", Link::Kept),
-];
-const NAMED_LINKS: &[(&str, Link)] = &[
-    ("properties", Link::Part),
-    ("patternProperties", Link::Part),
-    ("dependentSchemas", Link::Same),
-    ("dependencies", Link::Same),
-    ("$defs", Link::Kept),
-    ("definitions", Link::Kept),
-];
-
 fn is_schema(value: &Value) -> bool {
     value.is_object() || value.is_boolean()
 }
@@ -94,20 +66,44 @@ fn is_schema(value: &Value) -> bool {
 /// Shows each schema that a schema holds.
 pub(crate) fn each_part<'v>(schema: &'v Value, mut see: impl FnMut(Link, &'v Value)) {
     let Value::Object(map) = schema else { return };
-    for (keyword, link) in LINKS {
-        match map.get(*keyword) {
-            Some(Value::Array(all)) => all.iter().filter(|part| is_schema(part)).for_each(|part| see(*link, part)),
-            Some(part) if is_schema(part) => see(*link, part),
+    // A schema has few keywords of the many that there are.
+    for (keyword, value) in map {
+        let named = match keyword.as_str() {
+            "properties" | "patternProperties" => Some(Link::Part),
+            "dependentSchemas" | "dependencies" => Some(Link::Same),
+            "$defs" | "definitions" => Some(Link::Kept),
+            _ => None,
+        };
+        let link = match keyword.as_str() {
+            "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" => Some(Link::Same),
+            "additionalProperties"
+            | "unevaluatedProperties"
+            | "propertyNames"
+            | "items"
+            | "additionalItems"
+            | "unevaluatedItems"
+            | "prefixItems"
+            | "contains" => Some(Link::Part),
+            "contentSchema" => Some(Link::Kept),
+            _ => None,
+        };
+        match (value, named, link) {
+            (Value::Object(all), Some(link), _) => {
+                all.values().filter(|part| is_schema(part)).for_each(|part| see(link, part));
+            }
+            (Value::Array(all), _, Some(link)) => {
+                all.iter().filter(|part| is_schema(part)).for_each(|part| see(link, part));
+            }
+            (part, _, Some(link)) if is_schema(part) => see(link, part),
+            _ if keyword == "components" => {
+                let all = value.get("schemas").and_then(Value::as_object);
+                all.into_iter()
+                    .flat_map(Map::values)
+                    .filter(|part| is_schema(part))
+                    .for_each(|part| see(Link::Kept, part));
+            }
             _ => {}
         }
-    }
-    for (keyword, link) in NAMED_LINKS {
-        let Some(Value::Object(all)) = map.get(*keyword) else { continue };
-        all.values().filter(|part| is_schema(part)).for_each(|part| see(*link, part));
-    }
-    // Where a description of an API keeps its schemas.
-    if let Some(Value::Object(all)) = map.get("components").and_then(|components| components.get("schemas")) {
-        all.values().filter(|part| is_schema(part)).for_each(|part| see(Link::Kept, part));
     }
 }
 
@@ -143,20 +139,40 @@ pub(crate) fn unify(schema: &mut Value) {
             all.push(Value::Null);
         }
     }
-    for (keyword, _) in LINKS {
-        match map.get_mut(*keyword) {
-            Some(Value::Array(all)) => all.iter_mut().for_each(unify),
-            Some(part) => unify(part),
-            None => {}
+    for (keyword, value) in map {
+        match (keyword.as_str(), value) {
+            (
+                "properties" | "patternProperties" | "dependentSchemas" | "dependencies" | "$defs" | "definitions",
+                Value::Object(all),
+            ) => all.values_mut().for_each(unify),
+            ("components", value) => {
+                if let Some(Value::Object(all)) = value.get_mut("schemas") {
+                    all.values_mut().for_each(unify);
+                }
+            }
+            (
+                "allOf"
+                | "anyOf"
+                | "oneOf"
+                | "not"
+                | "if"
+                | "then"
+                | "else"
+                | "additionalProperties"
+                | "unevaluatedProperties"
+                | "propertyNames"
+                | "items"
+                | "additionalItems"
+                | "unevaluatedItems"
+                | "prefixItems"
+                | "contains",
+                value,
+            ) => match value {
+                Value::Array(all) => all.iter_mut().for_each(unify),
+                part => unify(part),
+            },
+            _ => {}
         }
-    }
-    for (keyword, _) in NAMED_LINKS {
-        if let Some(Value::Object(all)) = map.get_mut(*keyword) {
-            all.values_mut().for_each(unify);
-        }
-    }
-    if let Some(Value::Object(all)) = map.get_mut("components").and_then(|components| components.get_mut("schemas")) {
-        all.values_mut().for_each(unify);
     }
 }
 

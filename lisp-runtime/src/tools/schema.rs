@@ -7,16 +7,13 @@ use jsonschema::paths::LocationSegment;
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use lisp_core::text::near_names;
 use serde_json::Value;
-use std::collections::HashMap;
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The deepest nesting of a value that is checked.
 const VALUE_DEPTH: usize = 64;
 /// The most pairs of a schema and a value that a check may look at.
-const STEPS: u64 = 20_000_000;
-/// The most of them that are told apart.
-const PAIRS: usize = 500_000;
+const STEPS: u64 = 3_000_000;
 /// The most of them for a failed check that says all it finds, and for one that says the first.
 const STEPS_FOR_ALL: u64 = 50_000;
 const STEPS_FOR_FIRST: u64 = 1_000_000;
@@ -87,7 +84,7 @@ impl Schema {
         };
         // Without references nothing is looked at more often than it is written.
         let may_be_many = self.has_references || (self.count as u64).saturating_mul(nodes) > STEPS;
-        if may_be_many && self.steps(&value) > STEPS {
+        if may_be_many && !self.is_within(STEPS, &value, false) {
             return one(&format!("to check it against the schema takes more than {STEPS} steps"));
         }
         // What the library does not foresee costs a call, not the run.
@@ -102,10 +99,9 @@ impl Schema {
     }
 
     fn explain(&self, value: &Value, root: &str) -> Vec<Mismatch> {
-        let steps = self.steps(value);
-        let errors: Vec<ValidationError<'_>> = if steps <= STEPS_FOR_ALL {
+        let errors: Vec<ValidationError<'_>> = if self.is_within(STEPS_FOR_ALL, value, true) {
             self.validator.iter_errors(value).collect()
-        } else if steps <= STEPS_FOR_FIRST {
+        } else if self.is_within(STEPS_FOR_FIRST, value, true) {
             self.validator.validate(value).err().into_iter().collect()
         } else {
             Vec::new()
@@ -123,13 +119,10 @@ impl Schema {
         found
     }
 
-    fn steps(&self, value: &Value) -> u64 {
-        match Document::of(&self.document) {
-            Ok(document) => {
-                Steps { document: &document, known: HashMap::new(), sizes: HashMap::new() }.of(document.root, value)
-            }
-            Err(_) => u64::MAX,
-        }
+    /// Does a check take at most so many steps? With copies, when it collects errors.
+    fn is_within(&self, most: u64, value: &Value, copies: bool) -> bool {
+        Document::of(&self.document)
+            .is_ok_and(|document| Steps { document: &document, left: most, copies }.of(document.root, value))
     }
 
     /// What one error of the validator says.
@@ -305,100 +298,74 @@ fn weight(value: &Value) -> u64 {
     weight
 }
 
-/// How many pairs of a schema and a value there are when nothing is looked at twice less than it is referred to: what a check that
-/// collects all errors may take. The recursion is as deep as a value times a chain of schemas, both of which are bounded.
+/// Counts the pairs of a schema and a value that a check looks at when it leaves nothing out, until there are too many. The recursion
+/// is as deep as a value times a chain of schemas, both of which are bounded.
 struct Steps<'a, 'd> {
     document: &'a Document<'d>,
-    known: HashMap<(*const Value, *const Value), u64>,
-    sizes: HashMap<*const Value, u64>,
+    left: u64,
+    /// Errors are collected, with copies of values.
+    copies: bool,
 }
 
 impl<'d> Steps<'_, 'd> {
-    fn of(&mut self, spot: Spot<'d>, value: &Value) -> u64 {
-        let key = (spot.key(), std::ptr::from_ref(value));
-        if let Some(known) = self.known.get(&key) {
-            return *known;
-        }
-        if self.known.len() > PAIRS {
-            return u64::MAX;
-        }
-        let Value::Object(schema) = spot.schema else { return 1 };
-        let mut sum: u64 = 1;
-        for next in self.document.referred(spot).unwrap_or_default() {
-            sum = sum.saturating_add(self.of(next, value));
-        }
-        let mut same = Vec::new();
-        each_part(spot.schema, |link, part| {
-            if link == Link::Same {
-                same.push(part);
+    fn take(&mut self, steps: u64) -> bool {
+        let is_enough = steps <= self.left;
+        self.left = self.left.saturating_sub(steps);
+        is_enough
+    }
+
+    /// Counts one schema for a value; false when there are too many.
+    fn of(&mut self, spot: Spot<'d>, value: &Value) -> bool {
+        let Value::Object(schema) = spot.schema else { return self.take(1) };
+        let mut is_enough = self.take(1) && (!self.copies || self.copied(spot, value));
+        // What is left over is looked at once more.
+        let rounds =
+            1 + u8::from(schema.contains_key("unevaluatedProperties") || schema.contains_key("unevaluatedItems"));
+        for _ in 0..rounds {
+            for next in self.document.referred(spot).unwrap_or_default() {
+                is_enough = is_enough && self.of(next, value);
             }
-        });
-        for part in same {
-            sum = sum.saturating_add(self.of(spot.part(part), value));
+            each_part(spot.schema, |link, part| {
+                is_enough = is_enough && (link != Link::Same || self.of(spot.part(part), value));
+            });
         }
-        // Each form that does not fit leaves an error with a copy of the value.
+        is_enough
+            && match value {
+                Value::Object(map) => self.in_object(spot, map),
+                Value::Array(items) => self.in_array(spot, items),
+                _ => true,
+            }
+    }
+
+    /// Each form that does not fit leaves an error with a copy of the value, and what is excluded one with a copy of the schema.
+    fn copied(&mut self, spot: Spot<'d>, value: &Value) -> bool {
         let forms = ["anyOf", "oneOf"].into_iter().filter_map(|keyword| spot.get(keyword)?.as_array()).map(Vec::len);
         let forms = forms.sum::<usize>() as u64;
-        if forms > 0 {
-            let size = *self.sizes.entry(std::ptr::from_ref(value)).or_insert_with(|| weight(value));
-            sum = sum.saturating_add(forms.saturating_mul(size));
-        }
-        // These look once more at what their neighbours have seen to.
-        if schema.contains_key("unevaluatedProperties") || schema.contains_key("unevaluatedItems") {
-            sum = sum.saturating_mul(2);
-        }
-        if let Some(not) = schema.get("not") {
-            // The error has a copy.
-            sum = sum.saturating_add(size(not).unwrap_or(u64::MAX) / 8);
-        }
-        sum = sum.saturating_add(match value {
-            Value::Object(map) => self.in_object(spot, map),
-            Value::Array(items) => self.in_array(spot, items),
-            _ => 0,
-        });
-        self.known.insert(key, sum);
-        sum
+        let excluded = spot.get("not").map_or(0, |not| weight(not) / 8);
+        (forms == 0 || self.take(forms.saturating_mul(weight(value)))) && self.take(excluded)
     }
 
-    fn in_object(&mut self, spot: Spot<'d>, map: &serde_json::Map<String, Value>) -> u64 {
-        let mut sum: u64 = 0;
-        if let Some(Value::Object(fields)) = spot.get("properties") {
-            for (name, part) in fields {
-                if let Some(value) = map.get(name) {
-                    sum = sum.saturating_add(self.of(spot.part(part), value));
-                }
-            }
-        }
+    fn in_object(&mut self, spot: Spot<'d>, map: &serde_json::Map<String, Value>) -> bool {
+        let fields = spot.get("properties").and_then(Value::as_object);
         let patterns = spot.get("patternProperties").and_then(Value::as_object);
-        let rest =
-            ["additionalProperties", "unevaluatedProperties"].into_iter().filter_map(|keyword| spot.get(keyword));
-        for part in patterns.into_iter().flat_map(|all| all.values()).chain(rest) {
-            for value in map.values() {
-                sum = sum.saturating_add(self.of(spot.part(part), value));
-            }
-        }
-        if spot.get("propertyNames").is_some() {
-            sum = sum.saturating_add((map.len() as u64).saturating_mul(8));
-        }
-        sum
+        let rest = ["additionalProperties", "unevaluatedProperties"].map(|keyword| spot.get(keyword));
+        let names = if spot.get("propertyNames").is_some() { 8 } else { 0 };
+        self.take((map.len() as u64).saturating_mul(names))
+            && map.iter().all(|(name, value)| {
+                let field = fields.and_then(|fields| fields.get(name));
+                let rest = rest.iter().flatten().filter(|_| field.is_none());
+                let patterns = patterns.into_iter().flat_map(|all| all.values());
+                field.into_iter().chain(patterns).chain(rest.copied()).all(|part| self.of(spot.part(part), value))
+            })
     }
 
-    fn in_array(&mut self, spot: Spot<'d>, items: &[Value]) -> u64 {
-        let mut sum: u64 = 0;
-        for keyword in ["items", "prefixItems"] {
-            if let Some(Value::Array(parts)) = spot.get(keyword) {
-                for (part, value) in parts.iter().zip(items) {
-                    sum = sum.saturating_add(self.of(spot.part(part), value));
-                }
-            }
-        }
-        for keyword in ["items", "additionalItems", "unevaluatedItems", "contains"] {
-            let Some(part) = spot.get(keyword).filter(|part| !part.is_array()) else { continue };
-            for value in items {
-                sum = sum.saturating_add(self.of(spot.part(part), value));
-            }
-        }
-        sum
+    fn in_array(&mut self, spot: Spot<'d>, items: &[Value]) -> bool {
+        let listed = ["items", "prefixItems"].into_iter().filter_map(|keyword| spot.get(keyword)?.as_array());
+        let mut listed = listed.flat_map(|parts| parts.iter().zip(items));
+        let rest = ["items", "additionalItems", "unevaluatedItems", "contains"].into_iter();
+        let mut rest = rest.filter_map(|keyword| spot.get(keyword)).filter(|part| !part.is_array());
+        listed.all(|(part, value)| self.of(spot.part(part), value))
+            && rest.all(|part| items.iter().all(|value| self.of(spot.part(part), value)))
     }
 }
 

@@ -120,6 +120,22 @@ fn schemas() -> Vec<(String, String)> {
     for schema in recursive {
         add(format!("recursive {schema}"), schema.to_string());
     }
+    // As many schemas for each value as there may be, on values as deep as they may be: the deepest recursion.
+    for (name, step) in [
+        ("allOf", (|next: &str| json!({"allOf": [{"$ref": next}]})) as fn(&str) -> Value),
+        ("anyOf", |next| json!({"anyOf": [{"$ref": next}]})),
+        ("oneOf", |next| json!({"oneOf": [{"$ref": next}]})),
+        ("not", |next| json!({"not": {"$ref": next}})),
+        ("if", |next| json!({"if": {"$ref": next}})),
+        ("$ref", |next| json!({"$ref": next})),
+        ("dependentSchemas", |next| json!({"dependentSchemas": {"x": {"$ref": next}}})),
+        ("unevaluated", |next| json!({"allOf": [{"$ref": next}], "unevaluatedProperties": false})),
+    ] {
+        for steps in [14, 29] {
+            let last = json!({"properties": {"x": {"$ref": "#"}}, "items": {"$ref": "#"}, "type": ["object", "array"]});
+            add(format!("deepest {name} {steps}"), ladder(steps, step, &last));
+        }
+    }
     let patterns = [
         "(a+)+$",
         "^(a|aa)+$",
@@ -307,14 +323,12 @@ fn hostile_lists_are_refused() {
     assert_eq!(imported.tools.names().collect::<Vec<_>>(), ["a"]);
     assert_eq!(imported.refused.len(), 7, "{:?}", imported.refused);
     // An API in which each of many operations refers to all of many schemas.
-    let schemas: serde_json::Map<String, Value> = (0..2_000)
-        .map(|n| {
-            (
-                format!("s{n}"),
-                json!({"properties": {"x": {"$ref": format!("#/components/schemas/s{}", (n + 1) % 2_000)}}}),
-            )
-        })
-        .collect();
+    let values: Vec<u32> = (0..300).collect();
+    let schema = |n: usize| {
+        let next = format!("#/components/schemas/s{}", (n + 1) % 100);
+        (format!("s{n}"), json!({"properties": {"x": {"$ref": next}}, "enum": values}))
+    };
+    let schemas: serde_json::Map<String, Value> = (0..100).map(schema).collect();
     let body = json!({"content": {"application/json": {"schema": {"$ref": "#/components/schemas/s0"}}}});
     let paths: serde_json::Map<String, Value> = (0..5_000)
         .map(|n| (format!("/p{n}"), json!({"post": {"requestBody": body, "parameters": [{"$ref": "#/paths"}]}})))
