@@ -30,7 +30,8 @@ pub(crate) fn line(input: &Schema, output: Option<&Schema>) -> Line {
         let mut hidden = Hidden::default();
         let given = written(&input.document, detail, &mut hidden, false);
         let taken = output.map_or(":any".to_owned(), |output| written(&output.document, detail, &mut hidden, true));
-        let text = format!("{given} -> {taken}");
+        // Names of formats and definitions may have anything in them; a line stays one.
+        let text = format!("{given} -> {taken}").replace(char::is_control, " ");
         let is_short = text.len() <= LINE_BYTES;
         last = Some((text, hidden));
         if is_short {
@@ -245,11 +246,7 @@ impl<'a> Writer<'a> {
             }
         }
         all.dedup();
-        match all.len() {
-            0 => vec![":any".to_owned()],
-            1 => all.pop().unwrap_or_default(),
-            _ => vec![all.iter().map(|forms| grouped(forms)).collect::<Vec<_>>().join(" & ")],
-        }
+        together(all)
     }
 
     /// What the types of a schema say, without what it refers to or is made of.
@@ -484,6 +481,15 @@ fn says_more(spot: Spot<'_>, keyword: &str) -> bool {
     let Some(Value::Array(parts)) = spot.get(keyword) else { return false };
     let has_shape = |part: &Value| SHAPES.iter().any(|keyword| part.get(*keyword).is_some());
     parts.iter().any(has_shape)
+}
+
+/// The forms of what has to be all of these.
+fn together(mut all: Vec<Vec<String>>) -> Vec<String> {
+    match all.len() {
+        0 => vec![":any".to_owned()],
+        1 => all.pop().unwrap_or_default(),
+        _ => vec![all.iter().map(|forms| grouped(forms)).collect::<Vec<_>>().join(" & ")],
+    }
 }
 
 /// Forms as one thing.

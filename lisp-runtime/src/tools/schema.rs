@@ -183,9 +183,7 @@ impl Schema {
             .filter(|errors| !errors.is_empty() && !errors.iter().any(is_other))
             .min_by_key(|errors| errors.len());
         if let Some(errors) = meant {
-            for error in errors.iter().take(ERRORS) {
-                self.mismatches(error, root, found);
-            }
+            errors.iter().take(ERRORS).for_each(|error| self.mismatches(error, root, found));
             return;
         }
         let mut wanted: Vec<String> = Vec::new();

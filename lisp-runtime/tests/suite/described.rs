@@ -134,6 +134,9 @@ fn schemas_that_cannot_be_used_say_why() {
     let wrong =
         Tool::from_json_schema("t", "", r#"{"properties": {"a": {"type": "text"}}}"#, None).expect_err("no schema");
     assert!(wrong.to_string().contains("/properties/a/type"), "{wrong}");
+    let broken = r#"{"properties": {"a\nb": {"type": "string", "format": "x\ny"}}}"#;
+    let tool = Tool::from_json_schema("t", "", broken, None).expect("a tool");
+    assert_eq!(tool.shown(), r#"("a\nb"? :string<x y>, ...) -> :any"#);
     let name = Tool::from_json_schema("", "", "{}", None).expect_err("no name");
     assert!(name.to_string().contains("1 to 200 bytes"), "{name}");
 }
