@@ -61,5 +61,9 @@ pub use terms::outcome::{
 };
 pub use terms::place::Place;
 pub use text::reference::{describe_name, functions_markdown};
+pub use tools::document::SchemaError;
+pub use tools::import::Imported;
+pub use tools::operation::{Operation, OperationParameter};
+pub use tools::search::FoundTool;
 pub use tools::signature::{Signature, SignatureError};
 pub use tools::tool::{BuildError, Effect, Tool, ToolCall, ToolError, Tools};

@@ -44,7 +44,11 @@ struct Inner {
     cores: Option<usize>,
     keys: Keys,
     observed: Observed,
+    prompt_tools_bytes: usize,
 }
+
+/// What the lines of tools may take on the prompt card, unless the host says otherwise.
+const PROMPT_TOOLS_BYTES: usize = 16_000;
 
 /// Where the workers of parallel calls run.
 #[derive(Clone, Debug, Default)]
@@ -76,6 +80,7 @@ impl Default for Engine {
             cores: None,
             keys: Keys::default(),
             observed: Observed::default(),
+            prompt_tools_bytes: PROMPT_TOOLS_BYTES,
         }))
     }
 }
@@ -215,7 +220,7 @@ impl Engine {
     /// A reference card of the language for a model's system prompt, with the signatures of the engine's tools and
     /// what it makes of the keys of JSON objects; without tools at most 2,000 bytes.
     pub fn prompt(&self) -> String {
-        crate::text::card::card(&self.0.tools, &self.0.limits, self.0.keys)
+        crate::text::card::card(&self.0.tools, &self.0.limits, self.0.keys, self.0.prompt_tools_bytes)
     }
 
     /// The engine's tools.
@@ -460,6 +465,7 @@ pub struct EngineBuilder {
     /// As the other half of a run counts them, in the half that is sent off.
     pub(crate) cores: Option<usize>,
     keys: Keys,
+    prompt_tools_bytes: Option<usize>,
 }
 
 impl EngineBuilder {
@@ -573,6 +579,29 @@ impl EngineBuilder {
         self
     }
 
+    /// Grants all of these tools.
+    #[must_use]
+    pub fn grant_all(mut self, tools: Tools) -> Self {
+        self.tools.extend(tools.into_all());
+        self
+    }
+
+    /// How many bytes the lines of tools may take on the card of [`Engine::prompt`], 16,000 unless this says otherwise. Of more
+    /// tools the card says how many there are; [`Tools::search`] and [`Tools::search_tool`] find them.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Tool};
+    /// let tools = (1..=214).map(|n| Tool::external(format!("t{n:03}")).signature("(n :int) -> :int"));
+    /// let engine = tools.fold(Engine::builder(), |builder, tool| builder.grant(tool)).prompt_tools_bytes(350).build()?;
+    /// assert!(engine.prompt().contains("12 of 214 tools are shown"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn prompt_tools_bytes(mut self, most: usize) -> Self {
+        self.prompt_tools_bytes = Some(most);
+        self
+    }
+
     /// The engine.
     ///
     /// # Errors
@@ -600,6 +629,7 @@ impl EngineBuilder {
             cores: self.cores,
             keys: self.keys,
             observed: self.observed,
+            prompt_tools_bytes: self.prompt_tools_bytes.unwrap_or(PROMPT_TOOLS_BYTES),
         })))
     }
 }

@@ -536,11 +536,13 @@ impl Engine {
     ) -> Result<(), Box<Problem>> {
         let Some(journal) = &input.journal else { return Ok(()) };
         let own = input.tools.as_deref().into_iter();
-        let tools = [self.tools()].into_iter().chain(own).flat_map(Tools::signatures);
+        let tools = [self.tools()].into_iter().chain(own).flat_map(Tools::all);
         let terms = Terms {
             keys: self.keys_for(input),
             limits: self.limits_for(input),
-            tools: tools.map(|(name, signature)| (Cow::Borrowed(name), signature.map(Cow::Borrowed))).collect(),
+            tools: tools
+                .map(|tool| (Cow::Borrowed(&*tool.name), tool.signature.as_deref().map(Cow::Borrowed)))
+                .collect(),
         };
         let run = |run_id: &str| {
             let setup = setup().into_iter().map(Cow::Owned).collect();

@@ -390,6 +390,11 @@ impl MachineDriver {
     }
 
     fn admit(&mut self, tool: Arc<Tool>, arguments: String, place: Place) -> Option<DriverEvent> {
+        if let Some(error) = tool.refused(&arguments) {
+            self.ledger.refused(&tool.name, Preview::of(&arguments), &error.message, place.worker());
+            self.machine.reply_error(error);
+            return None;
+        }
         let (pending, replayed) = match self.shared.gate.admit(&mut self.ledger, &tool, &arguments, &place) {
             Decision::Cached(result) => {
                 match result {
@@ -414,7 +419,7 @@ impl MachineDriver {
             number: pending.number,
             key: self.shared.gate.call_key(&place),
             place,
-            name: tool.name.clone(),
+            name: tool.given_name().to_owned(),
             arguments,
             deadline: self.deadline,
             cancel: self.cancel.clone(),
@@ -497,6 +502,10 @@ impl MachineDriver {
         const SHORT: usize = 1 << 16;
         if !self.watched && json.len() > SHORT {
             self.watch();
+        }
+        if let Some(error) = tool.unfit(json) {
+            self.machine.reply_error(error);
+            return;
         }
         // A result that does not fit has ended the run: the next step says so.
         let keys = self.shared.setting.keys;

@@ -141,7 +141,8 @@ fn accept(
     builder.clock = clock;
     builder.cores = Some(job.cores);
     for spec in job.tools {
-        let tool = Tool::external(spec.name);
+        let mut tool = Tool::external(spec.name);
+        tool.hyphenated = spec.hyphenated.into_owned().into();
         builder = builder.grant(match spec.signature {
             Some(text) if spec.checked => tool.signature(text),
             Some(text) => tool.described(text.into_owned()),

@@ -10,7 +10,7 @@ use crate::terms::clock::{Clock, RunClock};
 use crate::terms::deadline::{deadline, micros};
 use crate::terms::limits::Limits;
 use crate::terms::observer::Observed;
-use crate::terms::outcome::{Answer, Figures, Outcome, Phase, Problem, Usage};
+use crate::terms::outcome::{Answer, Figures, Outcome, Phase, Preview, Problem, Usage};
 use crate::terms::place::Place;
 use crate::terms::print_hook::PrintHook;
 use crate::tools::bounded::JobTicket;
@@ -104,7 +104,8 @@ impl HostCall {
     /// over the call is not made.
     pub fn make(self) -> CallDone {
         let reply = self.tool.call(self.call, &self.threads);
-        CallDone { reply, number: self.number, pending: self.pending, spent: self.since.elapsed() }
+        let unfit = unfit(&self.tool, &reply);
+        CallDone { reply, unfit, number: self.number, pending: self.pending, spent: self.since.elapsed() }
     }
 
     /// Has the call made on one of the engine's tool threads, when its turn comes; `done` is called there with the
@@ -138,7 +139,8 @@ impl HostCall {
     /// Makes the call on this thread, be the tool detached or not.
     fn make_here(self) -> CallDone {
         let reply = self.tool.call_here(&self.call);
-        CallDone { reply, number: self.number, pending: self.pending, spent: self.since.elapsed() }
+        let unfit = unfit(&self.tool, &reply);
+        CallDone { reply, unfit, number: self.number, pending: self.pending, spent: self.since.elapsed() }
     }
 }
 
@@ -162,7 +164,7 @@ impl QueuedCall {
         let call = lock(&self.call).take()?;
         self.threads.withdraw(self.ticket);
         let reply = Reply::NotMade { tool_threads: self.ticket.waits.then(|| self.threads.most()) };
-        Some(CallDone { reply, number: call.number, pending: call.pending, spent: call.since.elapsed() })
+        Some(CallDone { reply, unfit: None, number: call.number, pending: call.pending, spent: call.since.elapsed() })
     }
 }
 
@@ -170,9 +172,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Why a result does not come to the program.
+fn unfit(tool: &Tool, reply: &Reply) -> Option<Error> {
+    match reply {
+        Reply::Json(json) => tool.unfit(json),
+        _ => None,
+    }
+}
+
 /// A call that has ended.
 pub struct CallDone {
     reply: Reply,
+    /// Why the result does not come to the program.
+    unfit: Option<Error>,
     number: u64,
     pending: PendingCall,
     spent: Duration,
@@ -360,6 +372,11 @@ impl HostHalf {
             name: Cow::Owned(name.into_owned()),
             arguments: Cow::Owned(arguments.into_owned()),
         };
+        if let Some(error) = tool.refused(&call.arguments) {
+            self.ledger.refused(&tool.name, Preview::of(&call.arguments), &error.message, call.place.worker());
+            self.ledger.number_last(number);
+            return CallStarted::Ready(CallReply::Refused((&error).into()));
+        }
         self.admit(DuplicateCall { tool, call })
     }
 
@@ -370,7 +387,10 @@ impl HostHalf {
             Decision::Cached(result) => {
                 self.ledger.number_last(number);
                 CallStarted::Ready(match result {
-                    CachedResult::Json(json) => CallReply::Json(json.as_ref().to_owned()),
+                    CachedResult::Json(json) => match tool.unfit(&json) {
+                        Some(error) => CallReply::Refused((&error).into()),
+                        None => CallReply::Json(json.as_ref().to_owned()),
+                    },
                     CachedResult::Arguments => CallReply::Echo,
                 })
             }
@@ -388,7 +408,10 @@ impl HostHalf {
                 let waited = self.gate.complete(&mut self.ledger, pending, &reply, Duration::ZERO).0;
                 // Nobody else asks this gate meanwhile.
                 debug_assert!(waited.is_empty(), "an equal call waits");
-                CallStarted::Ready(reply.into())
+                CallStarted::Ready(match unfit(tool, &reply) {
+                    Some(error) => CallReply::Refused((&error).into()),
+                    None => reply.into(),
+                })
             }
             Decision::Admitted(pending) => {
                 self.ledger.number_last(number);
@@ -397,7 +420,7 @@ impl HostHalf {
                     number,
                     key: self.gate.call_key(&call.place),
                     place: call.place.into_owned(),
-                    name: tool.name.clone(),
+                    name: tool.given_name().to_owned(),
                     arguments: call.arguments.into_owned(),
                     deadline: self.deadline,
                     cancel: self.cancel.clone(),
@@ -412,9 +435,10 @@ impl HostHalf {
     pub fn end(&mut self, ended: CallDone) -> Vec<(u64, CallStarted)> {
         self.in_tools += ended.spent;
         let (waited, kept) = self.gate.complete(&mut self.ledger, ended.pending, &ended.reply, ended.spent);
-        let reply = match kept {
-            Ok(()) => ended.reply.into(),
-            Err(error) => CallReply::Refused((&error).into()),
+        let reply = match (kept, &ended.unfit) {
+            (Err(error), _) => CallReply::Refused((&error).into()),
+            (Ok(()), Some(error)) => CallReply::Refused(error.into()),
+            (Ok(()), None) => ended.reply.into(),
         };
         let mut begun = vec![(ended.number, CallStarted::Ready(reply))];
         for asked in waited {

@@ -49,6 +49,9 @@ pub(super) struct ToolSpec<'a> {
     pub(super) signature: Option<Cow<'a, str>>,
     /// Arguments and results are checked against the signature.
     pub(super) checked: bool,
+    /// Parameters with hyphens in their names, where there is no signature that has them. What else a schema says, this half
+    /// checks.
+    pub(super) hyphenated: Cow<'a, [String]>,
 }
 
 impl Engine {
@@ -152,5 +155,6 @@ fn spec(tool: &Tool) -> ToolSpec<'static> {
         name: Cow::Owned(tool.name.clone()),
         signature: tool.signature.clone().map(Cow::Owned),
         checked: tool.contract.is_some(),
+        hyphenated: Cow::Owned(tool.hyphenated.to_vec()),
     }
 }

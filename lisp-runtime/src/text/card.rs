@@ -3,7 +3,9 @@
 
 use crate::terms::keys::Keys;
 use crate::terms::limits::Limits;
-use crate::tools::tool::Tools;
+use crate::tools::json_contract::one_line;
+use crate::tools::schema::cut;
+use crate::tools::tool::{Tool, Tools};
 use lisp_core::library::BuiltinId;
 use std::fmt::Write;
 
@@ -140,8 +142,8 @@ const BEYOND: &[&str] = &[
 const EXAMPLE: &str = "(->> data/orders (filter #(= \"paid\" (:status %))) (group-by :country) \
                        (map (fn [[c os]] {:country c :total (sum-by :total os)})) (sort-by :total >))";
 
-/// The card, for these tools, limits and keys of JSON objects.
-pub(crate) fn card(tools: &Tools, limits: &Limits, keys: Keys) -> String {
+/// The card, for these tools, limits and keys of JSON objects; the lines of tools take at most `tools_bytes`.
+pub(crate) fn card(tools: &Tools, limits: &Limits, keys: Keys, tools_bytes: usize) -> String {
     let mut out = String::new();
     let (first, others) = LINES.split_at(1);
     for line in first.iter().chain([data_line(keys)]).chain(others) {
@@ -167,15 +169,57 @@ pub(crate) fn card(tools: &Tools, limits: &Limits, keys: Keys) -> String {
             writeln!(out, "loop and recur go round {} times at most; prefer map, for, reduce.", limits.loop_iterations);
     }
     let _ = writeln!(out, "Example: {EXAMPLE}");
-    let mut tools = tools.signatures().peekable();
-    if tools.peek().is_some() {
-        out.push_str("Tools, called as (tool/NAME {:param value}):\n");
-        for (name, signature) in tools {
-            let signature = signature.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-            let _ = writeln!(out, "{}", format!("tool/{name} {signature}").trim_end());
-        }
-    }
+    tool_lines(tools, tools_bytes, &mut out);
     out
+}
+
+/// A line for each tool, as many as there is room for.
+fn tool_lines(tools: &Tools, most: usize, out: &mut String) {
+    let count = tools.all().count();
+    if count == 0 {
+        return;
+    }
+    let search = tools.get("search");
+    let mut left = most;
+    let mut lines = Vec::new();
+    // The tool that finds the others is always there.
+    let first = search.into_iter();
+    for tool in first.chain(tools.all().filter(|tool| tool.name != "search")) {
+        let line = tool_line(tool);
+        let Some(rest) = left.checked_sub(line.len() + 1).or((lines.is_empty() && search.is_some()).then_some(0))
+        else {
+            break;
+        };
+        left = rest;
+        lines.push(line);
+    }
+    let shown = lines.len();
+    lines.sort_unstable();
+    out.push_str("Tools, called as (tool/NAME {:param value}):\n");
+    for line in lines {
+        out.push_str(&line);
+        out.push('\n');
+    }
+    if shown < count {
+        let how = if search.is_some() { "; (tool/search {:words \"..\"}) finds the others" } else { "" };
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{shown} of {count} tools are shown{how}.");
+    }
+}
+
+/// What a tool takes and gives, and the beginning of what is said of it.
+fn tool_line(tool: &Tool) -> String {
+    const ABOUT: usize = 120;
+    let mut line = one_line(&format!("tool/{} {}", tool.name(), tool.shown()));
+    let about = one_line(tool.description.as_deref().unwrap_or_default());
+    if !about.is_empty() {
+        let sentence = about.find(". ").map_or(about.as_str(), |end| &about[..=end]);
+        let _ = write!(line, " ; {}", cut(sentence, ABOUT));
+    }
+    if let Some(remark) = tool.remark() {
+        let _ = write!(line, " ; {remark}");
+    }
+    line
 }
 
 fn data_line(keys: Keys) -> &'static Line {

@@ -2,8 +2,16 @@
 
 pub(crate) mod bounded;
 pub(crate) mod cache;
+pub(crate) mod document;
 pub(crate) mod gate;
+pub(crate) mod import;
+pub(crate) mod json_contract;
 pub(crate) mod ledger;
+pub(crate) mod line;
+pub(crate) mod naming;
+pub(crate) mod operation;
+pub(crate) mod schema;
+pub(crate) mod search;
 pub(crate) mod signature;
 mod sync;
 pub(crate) mod threads;

@@ -16,7 +16,7 @@ use std::fmt;
 /// The deepest nesting of types.
 const NESTING: usize = 32;
 /// The most errors that one check reports.
-const ERRORS: usize = 8;
+pub(crate) const ERRORS: usize = 8;
 /// The names of the primitive types.
 const PRIMITIVES: &str = ":string :int :float :bool :keyword :datetime :map :any";
 
@@ -79,6 +79,12 @@ pub struct SignatureError {
 pub(crate) struct Mismatch {
     path: String,
     message: String,
+}
+
+impl Mismatch {
+    pub(crate) fn new(path: String, message: String) -> Self {
+        Mismatch { path, message }
+    }
 }
 
 impl fmt::Display for Mismatch {

@@ -1,5 +1,7 @@
 //! Tools: what the host lets a program call.
 
+use super::json_contract::JsonContract;
+use super::operation::Operation;
 use super::signature::{Signature, SignatureError};
 use super::threads::ToolThreads;
 use crate::record::line::{Ended, Failure};
@@ -199,9 +201,18 @@ pub struct Tool {
     pub(crate) body: Body,
     pub(crate) signature: Option<String>,
     pub(crate) contract: Option<Arc<Signature>>,
+    /// What its arguments and results are checked against as JSON.
+    pub(crate) json_contract: Option<Arc<JsonContract>>,
+    /// The parameters with hyphens in their names, of a tool without a signature.
+    pub(crate) hyphenated: Arc<[String]>,
+    /// The name as it was given, where that is no symbol.
+    pub(crate) given_name: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) operation: Option<Arc<Operation>>,
     pub(crate) cached: bool,
     pub(crate) detached: bool,
     pub(crate) effect: Effect,
+    pub(crate) idempotent: bool,
     pub(crate) delay: Duration,
     fault: Option<SignatureError>,
 }
@@ -242,9 +253,15 @@ impl Tool {
             body,
             signature: None,
             contract: None,
+            json_contract: None,
+            hyphenated: Arc::default(),
+            given_name: None,
+            description: None,
+            operation: None,
             cached: false,
             detached: false,
             effect: Effect::Unknown,
+            idempotent: false,
             delay: Duration::ZERO,
             fault: None,
         }
@@ -300,6 +317,31 @@ impl Tool {
         self
     }
 
+    /// Says that a call made twice does what it does once.
+    #[must_use]
+    pub fn idempotent(mut self) -> Self {
+        self.idempotent = true;
+        self
+    }
+
+    /// Says what the tool does, in words, for models: the beginning is on the prompt card, and searches look at it.
+    #[must_use]
+    pub fn about(mut self, description: &str) -> Self {
+        let text = description.trim();
+        self.description = (!text.is_empty()).then(|| text.to_owned());
+        self
+    }
+
+    /// Gives the tool a function in the place of what served it before, as an external one of [`Tool::from_json_schema`].
+    #[must_use]
+    pub fn served_by<R: Serialize>(
+        mut self,
+        function: impl Fn(&ToolCall) -> Result<R, ToolError> + Send + Sync + 'static,
+    ) -> Self {
+        self.body = Tool::new("", function).body;
+        self
+    }
+
     /// Waits before each call, for rehearsals.
     #[must_use]
     pub fn delay(mut self, time: Duration) -> Self {
@@ -312,8 +354,36 @@ impl Tool {
         &self.name
     }
 
-    /// Has its signature a parameter of exactly this name?
+    /// The name as it was given: not that of programs where a program cannot write it.
+    pub fn given_name(&self) -> &str {
+        self.given_name.as_deref().unwrap_or(&self.name)
+    }
+
+    /// What a call of it does to the world.
+    pub fn effect_of(&self) -> Effect {
+        self.effect
+    }
+
+    /// Does a call made twice do what it does once?
+    pub fn is_idempotent(&self) -> bool {
+        self.idempotent
+    }
+
+    /// Why a call with these arguments, JSON text, is not made: they do not fit the tool's JSON Schema.
+    pub fn refused(&self, arguments: &str) -> Option<Error> {
+        self.json_contract.as_ref()?.refused(&self.name, arguments)
+    }
+
+    /// Why a result, JSON text, does not come to the program: it does not fit the tool's JSON Schema of results.
+    pub fn unfit(&self, result: &str) -> Option<Error> {
+        self.json_contract.as_ref()?.unfit(&self.name, result)
+    }
+
+    /// Has its signature or schema a parameter of exactly this name, one with hyphens?
     pub(crate) fn has_parameter(&self, name: &str) -> bool {
+        if self.hyphenated.iter().any(|known| known == name) {
+            return true;
+        }
         self.contract.as_ref().is_some_and(|contract| contract.has_parameter(name))
     }
 
@@ -497,13 +567,18 @@ impl Tools {
         self.by_name.get(name)
     }
 
-    /// All names with the tools' signatures, in order.
-    pub(crate) fn signatures(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
-        self.by_name.iter().map(|(name, tool)| (name.as_str(), tool.signature.as_deref()))
+    /// Adds a tool whose name was checked, in the place of one of that name.
+    pub(crate) fn insert(&mut self, tool: Tool) {
+        self.by_name.insert(tool.name.clone(), Arc::new(tool));
+    }
+
+    /// All tools, by value.
+    pub(crate) fn into_all(self) -> impl Iterator<Item = Tool> {
+        self.by_name.into_values().map(Arc::unwrap_or_clone)
     }
 
     /// All tools, in the order of their names.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Tool>> {
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Tool>> {
         self.by_name.values()
     }
 

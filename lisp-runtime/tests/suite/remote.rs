@@ -1,5 +1,6 @@
 //! A run in two halves gives the answer of a run in one.
 
+use crate::described::{PROGRAMS, came, server};
 use lisp_runtime::remote::{
     CallReply, CallStarted, Figures, GuestCall, GuestHalf, HostHalf, Job, Report, RunHost, SentSet,
 };
@@ -340,4 +341,23 @@ fn a_run_tells_its_figures_as_it_goes_on() {
     // Those of one turn are not the next one's.
     home.next_turn();
     assert_eq!(home.fail(error(), None).usage.figures_age_us, None);
+}
+
+#[test]
+fn tools_of_schemas_are_the_same_in_two_halves() {
+    let engine = Engine::builder().grant_all(server()).build().unwrap();
+    for (program, wanted) in PROGRAMS {
+        let (near, far) = (engine.eval(program, Input::new()), eval_in_two(&engine, program, &Input::new()));
+        assert_eq!(came(&far), *wanted, "{program}");
+        let hint = |outcome: &Outcome| outcome.problem().and_then(|problem| problem.error.hint.clone());
+        assert_eq!(hint(&far), hint(&near), "{program}");
+        let ledger = |outcome: &Outcome| {
+            let lines = outcome.ledger.iter();
+            lines
+                .map(|line| (line.name.clone(), line.status, line.error.clone(), line.arguments.clone()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(ledger(&far), ledger(&near), "{program}");
+        assert_eq!((far.usage.tool_calls, far.usage.fuel), (near.usage.tool_calls, near.usage.fuel), "{program}");
+    }
 }

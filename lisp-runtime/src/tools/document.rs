@@ -1,0 +1,450 @@
+//! JSON Schema documents: read within limits, written in one dialect, and walked. What is checked and shown of them is in
+//! [`super::schema`] and [`super::line`].
+
+use serde_json::{Map, Value};
+use std::collections::{HashMap, HashSet};
+
+/// The most bytes of one schema.
+pub(crate) const SCHEMA_BYTES: usize = 1 << 20;
+/// The most bytes of a list of tools or of an API's description.
+pub(crate) const LIST_BYTES: usize = 16 << 20;
+/// The most schemas within one, itself included.
+const SUBSCHEMAS: usize = 20_000;
+/// The most schemas that say something of the same place, each inside the other or referred to by it.
+const CHAIN: usize = 32;
+/// The most bytes of a pattern, and the most patterns of a schema.
+const PATTERN_BYTES: usize = 2_000;
+const PATTERNS: usize = 300;
+
+/// Why a schema, or a list of tools, cannot be used.
+///
+/// ```
+/// use lisp_runtime::Tool;
+/// let error = Tool::from_json_schema("f", "", r##"{"$ref": "http://example.com/x"}"##, None).unwrap_err();
+/// assert!(error.to_string().contains("http://example.com/x"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct SchemaError {
+    message: String,
+}
+
+impl SchemaError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        SchemaError { message: message.into() }
+    }
+
+    /// The same, with the place in front.
+    pub(crate) fn at(self, place: &str) -> Self {
+        SchemaError { message: format!("{place}: {}", self.message) }
+    }
+}
+
+/// Reads JSON text of at most `most` bytes, nested at most 127 deep.
+pub(crate) fn read(text: &str, most: usize, what: &str) -> Result<Value, SchemaError> {
+    if text.len() > most {
+        return Err(SchemaError::new(format!("{what} has {} bytes, and may have {most}", text.len())));
+    }
+    serde_json::from_str(text).map_err(|error| SchemaError::new(format!("{what} cannot be read: {error}")))
+}
+
+/// How a schema belongs to the one around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// It says something of the same value.
+    Same,
+    /// It says something of a part of it.
+    Part,
+    /// It is kept for references.
+    Kept,
+}
+
+fn is_schema(value: &Value) -> bool {
+    value.is_object() || value.is_boolean()
+}
+
+/// Shows each schema that a schema holds.
+pub(crate) fn each_part<'v>(schema: &'v Value, mut see: impl FnMut(Link, &'v Value)) {
+    let Value::Object(map) = schema else { return };
+    // A schema has few keywords of the many that there are.
+    for (keyword, value) in map {
+        let named = match keyword.as_str() {
+            "properties" | "patternProperties" => Some(Link::Part),
+            "dependentSchemas" | "dependencies" => Some(Link::Same),
+            "$defs" | "definitions" => Some(Link::Kept),
+            _ => None,
+        };
+        let link = match keyword.as_str() {
+            "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" => Some(Link::Same),
+            "additionalProperties"
+            | "unevaluatedProperties"
+            | "propertyNames"
+            | "items"
+            | "additionalItems"
+            | "unevaluatedItems"
+            | "prefixItems"
+            | "contains" => Some(Link::Part),
+            "contentSchema" => Some(Link::Kept),
+            _ => None,
+        };
+        match (value, named, link) {
+            (Value::Object(all), Some(link), _) => {
+                all.values().filter(|part| is_schema(part)).for_each(|part| see(link, part));
+            }
+            (Value::Array(all), _, Some(link)) => {
+                all.iter().filter(|part| is_schema(part)).for_each(|part| see(link, part));
+            }
+            (part, _, Some(link)) if is_schema(part) => see(link, part),
+            _ if keyword == "components" => {
+                let all = value.get("schemas").and_then(Value::as_object);
+                all.into_iter()
+                    .flat_map(Map::values)
+                    .filter(|part| is_schema(part))
+                    .for_each(|part| see(Link::Kept, part));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Rewrites what function-calling sets and API descriptions write otherwise: names of types, and `nullable`. The recursion
+/// is as deep as the text, which its reader bounds.
+pub(crate) fn unify(schema: &mut Value) {
+    let Value::Object(map) = schema else { return };
+    match map.get_mut("type") {
+        Some(Value::String(name)) => match type_name(name) {
+            Some("any") => drop(map.remove("type")),
+            Some(known) => known.clone_into(name),
+            None => {}
+        },
+        Some(Value::Array(names)) => {
+            for name in names {
+                if let Value::String(name) = name
+                    && let Some(known) = type_name(name).filter(|known| *known != "any")
+                {
+                    known.clone_into(name);
+                }
+            }
+        }
+        _ => {}
+    }
+    if map.remove("nullable") == Some(Value::Bool(true)) {
+        if let Some(Value::String(name)) = map.get("type") {
+            let both = Value::from(vec![name.as_str(), "null"]);
+            map.insert("type".to_owned(), both);
+        }
+        if let Some(Value::Array(all)) = map.get_mut("enum")
+            && !all.contains(&Value::Null)
+        {
+            all.push(Value::Null);
+        }
+    }
+    for (keyword, value) in map {
+        match (keyword.as_str(), value) {
+            (
+                "properties" | "patternProperties" | "dependentSchemas" | "dependencies" | "$defs" | "definitions",
+                Value::Object(all),
+            ) => all.values_mut().for_each(unify),
+            ("components", value) => {
+                if let Some(Value::Object(all)) = value.get_mut("schemas") {
+                    all.values_mut().for_each(unify);
+                }
+            }
+            (
+                "allOf"
+                | "anyOf"
+                | "oneOf"
+                | "not"
+                | "if"
+                | "then"
+                | "else"
+                | "additionalProperties"
+                | "unevaluatedProperties"
+                | "propertyNames"
+                | "items"
+                | "additionalItems"
+                | "unevaluatedItems"
+                | "prefixItems"
+                | "contains",
+                value,
+            ) => match value {
+                Value::Array(all) => all.iter_mut().for_each(unify),
+                part => unify(part),
+            },
+            _ => {}
+        }
+    }
+}
+
+/// The type that a name of another dialect means; `None` for names of JSON Schema, and for unknown ones.
+fn type_name(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "dict" | "Dict" | "HashMap" | "Map" | "map" | "Object" => "object",
+        "float" | "Float" | "double" | "Double" | "Number" => "number",
+        "int" | "Int" | "Integer" | "long" | "Long" => "integer",
+        "tuple" | "list" | "List" | "Array" | "ArrayList" => "array",
+        "str" | "String" | "char" => "string",
+        "bool" | "Bool" | "Boolean" => "boolean",
+        "any" | "Any" | "" => "any",
+        _ => return None,
+    })
+}
+
+/// A schema, and the document whose references it has: the nearest schema around it with an `$id`, or the whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot<'d> {
+    pub(crate) schema: &'d Value,
+    pub(crate) base: &'d Value,
+}
+
+impl<'d> Spot<'d> {
+    /// A schema within this one.
+    pub(crate) fn part(self, schema: &'d Value) -> Self {
+        Spot { schema, base: if id(schema).is_some() { schema } else { self.base } }
+    }
+
+    pub(crate) fn key(self) -> *const Value {
+        std::ptr::from_ref(self.schema)
+    }
+
+    pub(crate) fn get(self, keyword: &str) -> Option<&'d Value> {
+        self.schema.get(keyword)
+    }
+}
+
+/// The identifier of a document.
+fn id(schema: &Value) -> Option<&str> {
+    let of = |keyword: &str| schema.get(keyword).and_then(Value::as_str);
+    let id = of("$id").or_else(|| of("id").filter(|id| id.contains("://")))?;
+    (!id.starts_with('#')).then_some(id)
+}
+
+/// What a reference leads to.
+pub(crate) enum Target<'d> {
+    Known(Spot<'d>),
+    /// A schema that the standard has.
+    Standard,
+    Unknown,
+}
+
+/// A document with its identifiers and anchors.
+pub(crate) struct Document<'d> {
+    pub(crate) root: Spot<'d>,
+    ids: Vec<(&'d str, &'d Value)>,
+    anchors: HashMap<&'d str, Vec<Spot<'d>>>,
+    /// The number of schemas.
+    pub(crate) count: usize,
+}
+
+impl<'d> Document<'d> {
+    /// Walks a document; the references are followed later.
+    fn open(root: &'d Value) -> Result<Self, SchemaError> {
+        let mut document =
+            Document { root: Spot { schema: root, base: root }, ids: Vec::new(), anchors: HashMap::new(), count: 0 };
+        let mut left = vec![document.root];
+        let mut patterns = 0;
+        while let Some(spot) = left.pop() {
+            document.count += 1;
+            if document.count > SUBSCHEMAS {
+                return Err(SchemaError::new(format!("it has more than {SUBSCHEMAS} schemas within it")));
+            }
+            document.note(spot);
+            let named = spot.get("patternProperties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
+            let own = spot.get("pattern").and_then(Value::as_str).into_iter();
+            for pattern in own.chain(named.map(String::as_str)) {
+                patterns += 1;
+                if pattern.len() > PATTERN_BYTES || patterns > PATTERNS {
+                    return Err(SchemaError::new(format!(
+                        "it may have {PATTERNS} patterns of at most {PATTERN_BYTES} bytes each, and has more or longer ones"
+                    )));
+                }
+            }
+            each_part(spot.schema, |_, part| left.push(spot.part(part)));
+        }
+        Ok(document)
+    }
+
+    /// Reads what a document says of itself, for schemas that were checked before.
+    pub(crate) fn of(root: &'d Value) -> Result<Self, SchemaError> {
+        Document::open(root)
+    }
+
+    fn note(&mut self, spot: Spot<'d>) {
+        if let Some(id) = id(spot.schema) {
+            self.ids.push((id, spot.schema));
+        }
+        let own = spot.get("$id").and_then(Value::as_str).and_then(|id| id.strip_prefix('#'));
+        let named = ["$anchor", "$dynamicAnchor"].into_iter().filter_map(|keyword| spot.get(keyword)?.as_str());
+        for name in own.into_iter().chain(named) {
+            self.anchors.entry(name).or_default().push(spot);
+        }
+    }
+
+    /// What a reference at a spot leads to.
+    pub(crate) fn target(&self, spot: Spot<'d>, reference: &str) -> Target<'d> {
+        let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let base = if document.is_empty() {
+            spot.base
+        } else {
+            match self.ids.iter().find(|(id, _)| same_document(id, document)) {
+                Some((_, schema)) => schema,
+                None if is_standard(document) => return Target::Standard,
+                None => return Target::Unknown,
+            }
+        };
+        if fragment.is_empty() {
+            return Target::Known(Spot { schema: base, base });
+        }
+        if !fragment.starts_with('/') {
+            let found = self
+                .anchors
+                .get(fragment)
+                .and_then(|all| all.iter().find(|spot| std::ptr::eq(spot.base, base)).or(all.first()));
+            return found.map_or(Target::Unknown, |spot| Target::Known(*spot));
+        }
+        let mut at = Spot { schema: base, base };
+        for step in fragment[1..].split('/') {
+            let step = percent_decoded(step).replace("~1", "/").replace("~0", "~");
+            let next = match at.schema {
+                Value::Object(map) => map.get(&step),
+                Value::Array(all) => step.parse::<usize>().ok().and_then(|index| all.get(index)),
+                _ => None,
+            };
+            match next {
+                Some(next) => at = at.part(next),
+                None => return Target::Unknown,
+            }
+        }
+        Target::Known(at)
+    }
+
+    /// The schemas that a schema refers to.
+    ///
+    /// # Errors
+    /// A reference that leads out of the document.
+    pub(crate) fn referred(&self, spot: Spot<'d>) -> Result<Vec<Spot<'d>>, SchemaError> {
+        let mut found = Vec::new();
+        for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
+            let Some(reference) = spot.get(keyword).and_then(Value::as_str) else { continue };
+            match self.target(spot, reference) {
+                Target::Known(target) => found.push(target),
+                Target::Standard => {}
+                Target::Unknown => {
+                    let shown: String = reference.chars().take(200).collect();
+                    return Err(SchemaError::new(format!(
+                        "it refers to {shown:?}, which it does not hold; a schema is to hold all that it refers to"
+                    )));
+                }
+            }
+            // What it leads to depends on the way there: to any of them.
+            if let Some(name) = reference.strip_prefix('#').filter(|_| keyword == "$dynamicRef") {
+                found.extend(self.anchors.get(name).into_iter().flatten());
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Checks that a document keeps the limits, and that its references stay in it and lead somewhere. Returns the number of its
+/// schemas, and whether there are references.
+///
+/// # Errors
+/// The limit that it does not keep, or the reference.
+pub(crate) fn check_limits(root: &Value) -> Result<(usize, bool), SchemaError> {
+    let document = Document::open(root)?;
+    let mut chains = Chains { document: &document, lengths: HashMap::new() };
+    let mut seen = HashSet::new();
+    let mut has_references = false;
+    let mut left = vec![document.root];
+    while let Some(spot) = left.pop() {
+        if !seen.insert(spot.key()) {
+            continue;
+        }
+        if seen.len() > SUBSCHEMAS {
+            return Err(SchemaError::new(format!("it has more than {SUBSCHEMAS} schemas within it")));
+        }
+        chains.length(spot, 0)?;
+        let referred = document.referred(spot)?;
+        has_references |= !referred.is_empty();
+        left.extend(referred);
+        each_part(spot.schema, |_, part| left.push(spot.part(part)));
+    }
+    Ok((document.count, has_references))
+}
+
+/// How many schemas say something of the value of each, one inside the other.
+struct Chains<'a, 'd> {
+    document: &'a Document<'d>,
+    /// `None` while it is looked for.
+    lengths: HashMap<*const Value, Option<usize>>,
+}
+
+impl<'d> Chains<'_, 'd> {
+    /// The recursion is at most [`CHAIN`] deep.
+    fn length(&mut self, spot: Spot<'d>, above: usize) -> Result<usize, SchemaError> {
+        let too_long = || {
+            SchemaError::new(format!(
+                "more than {CHAIN} schemas for one value refer to each other or are inside each other"
+            ))
+        };
+        if above > CHAIN {
+            return Err(too_long());
+        }
+        match self.lengths.get(&spot.key()) {
+            Some(Some(length)) if above + length > CHAIN => return Err(too_long()),
+            Some(Some(length)) => return Ok(*length),
+            Some(None) => {
+                return Err(SchemaError::new("a reference in it leads back to itself without going into the value"));
+            }
+            None => {}
+        }
+        self.lengths.insert(spot.key(), None);
+        let mut next = self.document.referred(spot)?;
+        each_part(spot.schema, |link, part| {
+            if link == Link::Same {
+                next.push(spot.part(part));
+            }
+        });
+        let mut longest = 0;
+        for spot in next {
+            longest = longest.max(self.length(spot, above + 1)?);
+        }
+        self.lengths.insert(spot.key(), Some(longest + 1));
+        Ok(longest + 1)
+    }
+}
+
+/// Does a reference name the document of an identifier? Without the rules for relative references: by its last part.
+fn same_document(id: &str, document: &str) -> bool {
+    let id = id.trim_end_matches('#');
+    id == document
+        || id.rsplit('/').next() == Some(document.trim_start_matches("./").trim_start_matches('/'))
+        || (document.starts_with('/') && id.ends_with(document))
+        || (id.len() < document.len() && document.ends_with(&format!("/{}", id.trim_start_matches('/'))))
+}
+
+fn is_standard(document: &str) -> bool {
+    ["http://json-schema.org/draft-", "https://json-schema.org/draft/", "https://json-schema.org/draft-"]
+        .iter()
+        .any(|prefix| document.starts_with(prefix))
+}
+
+/// A text with its `%XX` read; what is no UTF-8 then stays as it is.
+pub(crate) fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let digits = tail.get(..2).filter(|_| *first == b'%').and_then(|two| std::str::from_utf8(two).ok());
+        match digits.filter(|two| two.bytes().all(|c| c.is_ascii_hexdigit())).map(|two| u8::from_str_radix(two, 16)) {
+            Some(Ok(byte)) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}

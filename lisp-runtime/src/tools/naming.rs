@@ -1,0 +1,53 @@
+//! Names of tools that no program can write, as symbols: what a symbol cannot have is written as in addresses, `%2F` for a
+//! slash, and so is a `%` itself. Nothing is lost: the name as it was given can be read from the symbol.
+
+use super::document::percent_decoded;
+use std::fmt::Write;
+
+/// The name as programs write it behind `tool/`.
+///
+/// ```text
+/// issues/list  issues%2Flist      get user  get%20user      100%  100%25      math.sum  math.sum
+/// ```
+pub(crate) fn symbol(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => out.push(char::from(byte)),
+            b'_' | b'-' | b'.' | b'?' | b'!' | b'*' | b'+' | b'<' | b'>' | b'=' | b'&' | b'\'' => {
+                out.push(char::from(byte));
+            }
+            // Writing to a string cannot fail.
+            _ => drop(write!(out, "%{byte:02X}")),
+        }
+    }
+    out
+}
+
+/// The name that a symbol stands for.
+#[cfg_attr(not(test), allow(dead_code, reason = "the way back, which tests take"))]
+pub(crate) fn name(symbol: &str) -> String {
+    percent_decoded(symbol)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_from_symbols() {
+        for (given, wanted) in [
+            ("math.sum", "math.sum"),
+            ("issues/list-for-user", "issues%2Flist-for-user"),
+            ("get user", "get%20user"),
+            ("100%", "100%25"),
+            ("a%2Fb", "a%252Fb"),
+            ("größe", "gr%C3%B6%C3%9Fe"),
+            ("f(x){}", "f%28x%29%7B%7D"),
+        ] {
+            assert_eq!(symbol(given), wanted);
+            assert_eq!(name(wanted), given);
+            assert!(lisp_core::syntax::is_name_part(wanted));
+        }
+    }
+}

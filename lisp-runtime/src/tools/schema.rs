@@ -1,0 +1,540 @@
+//! What a JSON Schema takes: a validator that is made once a tool, and mismatches in words.
+
+use super::document::{self, Document, Link, SCHEMA_BYTES, SchemaError, Spot, each_part};
+use super::signature::{ERRORS, Mismatch};
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::paths::LocationSegment;
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
+use lisp_core::text::near_names;
+use serde_json::Value;
+use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The deepest nesting of a value that is checked.
+const VALUE_DEPTH: usize = 64;
+/// The most pairs of a schema and a value that a check may look at.
+const STEPS: u64 = 500_000;
+/// The most of them for a failed check that says all it finds, and for one that says the first.
+const STEPS_FOR_ALL: u64 = 50_000;
+const STEPS_FOR_FIRST: u64 = 1_000_000;
+/// The most bytes of a compiled pattern.
+const PATTERN_SIZE: usize = 1 << 20;
+/// The most times that a pattern with look-around or a reference to a group may go back.
+const BACKTRACKS: usize = 500;
+
+/// What a schema is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// Of arguments, in which formats are checked
+    Arguments,
+    /// Of results, in which they are not: what other services call a date or an address is not the program's fault
+    Results,
+}
+
+/// A schema and its validator.
+#[derive(Debug)]
+pub(crate) struct Schema {
+    pub(crate) document: Value,
+    count: usize,
+    has_references: bool,
+    validator: Validator,
+}
+
+impl Schema {
+    /// Reads a schema.
+    ///
+    /// # Errors
+    /// It is no JSON, no schema, or beyond the limits.
+    pub(crate) fn read(text: &str, of: Of) -> Result<Self, SchemaError> {
+        Schema::new(document::read(text, SCHEMA_BYTES, "the schema")?, of)
+    }
+
+    /// Compiles a schema. One that does not say its draft is read as one of 2020-12, 7 or 4, the first that it fits.
+    pub(crate) fn new(mut document: Value, of: Of) -> Result<Self, SchemaError> {
+        document::unify(&mut document);
+        let (count, has_references) = document::check_limits(&document)?;
+        let is_known = |name: &str| !matches!(Draft::from_schema_uri(name), Draft::Unknown);
+        let says = document.get("$schema").and_then(Value::as_str).is_some_and(is_known);
+        let drafts = [Draft::Draft202012, Draft::Draft7, Draft::Draft4];
+        let drafts: &[Draft] = if says { &drafts[..0] } else { &drafts };
+        if !says && let Value::Object(map) = &mut document {
+            // A name that nobody knows; it would have to be fetched.
+            map.remove("$schema");
+        }
+        let mut failed = None;
+        for draft in drafts.iter().copied().map(Some).chain(says.then_some(None)) {
+            match build(&document, draft, of) {
+                Ok(validator) => return Ok(Schema { document, count, has_references, validator }),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        Err(failed.unwrap_or_else(|| SchemaError::new("it is no schema")))
+    }
+
+    /// Checks JSON text; no mismatch is success. `root` names the value in paths.
+    pub(crate) fn check(&self, json: &str, root: &str) -> Vec<Mismatch> {
+        let one = |message: &str| vec![Mismatch::new(root.to_owned(), message.to_owned())];
+        let Ok(value) = serde_json::from_str::<Value>(json) else {
+            return one("it is nested too deep, or has a number too large, to be checked against the schema");
+        };
+        let Some(nodes) = size(&value) else {
+            return one(&format!(
+                "it is nested more than {VALUE_DEPTH} deep, too deep to be checked against the schema"
+            ));
+        };
+        // Without references nothing is looked at more often than it is written.
+        let may_be_many = self.has_references || (self.count as u64).saturating_mul(nodes) > STEPS;
+        if may_be_many && !self.is_within(STEPS, &value, false) {
+            return one(&format!("to check it against the schema takes more than {STEPS} steps"));
+        }
+        // What the library does not foresee costs a call, not the run.
+        match catch_unwind(AssertUnwindSafe(|| self.validator.is_valid(&value))) {
+            Ok(true) => Vec::new(),
+            Ok(false) => {
+                let found = catch_unwind(AssertUnwindSafe(|| self.explain(&value, root)));
+                found.unwrap_or_else(|_| one("it does not fit the schema"))
+            }
+            Err(_) => one("it cannot be checked: the validator failed on the schema"),
+        }
+    }
+
+    fn explain(&self, value: &Value, root: &str) -> Vec<Mismatch> {
+        let errors: Vec<ValidationError<'_>> = if self.is_within(STEPS_FOR_ALL, value, true) {
+            self.validator.iter_errors(value).collect()
+        } else if self.is_within(STEPS_FOR_FIRST, value, true) {
+            self.validator.validate(value).err().into_iter().collect()
+        } else {
+            Vec::new()
+        };
+        let mut found: Vec<Mismatch> = Vec::new();
+        for error in &errors {
+            if found.len() >= ERRORS {
+                break;
+            }
+            self.mismatches(error, root, &mut found);
+        }
+        if found.is_empty() {
+            found.push(Mismatch::new(root.to_owned(), "it does not fit the schema".to_owned()));
+        }
+        found
+    }
+
+    /// Does a check take at most so many steps? With copies, when it collects errors.
+    fn is_within(&self, most: u64, value: &Value, copies: bool) -> bool {
+        Document::of(&self.document)
+            .is_ok_and(|document| Steps { document: &document, left: most, copies }.of(document.root, value))
+    }
+
+    /// What one error of the validator says.
+    fn mismatches(&self, error: &ValidationError<'_>, root: &str, found: &mut Vec<Mismatch>) {
+        let at = path(root, error.instance_path().iter());
+        let came = error.instance();
+        match error.kind() {
+            ValidationErrorKind::Required { property } => {
+                let name = property.as_str().unwrap_or_default();
+                found.push(Mismatch::new(joined(&at, name), "the field is missing".to_owned()));
+            }
+            ValidationErrorKind::AdditionalProperties { unexpected }
+            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+                let known = self.fields_beside(error.schema_path().as_str());
+                let what = if at.is_empty() { "argument" } else { "field" };
+                for key in unexpected.iter().take(ERRORS) {
+                    let hint = match near_names(key, known.iter().copied(), 1).first() {
+                        Some(near) => format!("did you mean {near}?"),
+                        None if known.is_empty() => "no such key may be there".to_owned(),
+                        None => {
+                            let more = if known.len() > 12 {
+                                format!(" and {} more", known.len() - 12)
+                            } else {
+                                String::new()
+                            };
+                            format!("there are {}{more}", known[..known.len().min(12)].join(", "))
+                        }
+                    };
+                    found.push(Mismatch::new(at.clone(), format!("there is no {what} {}: {hint}", quoted(key))));
+                }
+            }
+            ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+                self.nearest(context, &at, root, came, found);
+            }
+            kind => found.push(Mismatch::new(at, in_words(kind, came, error))),
+        }
+    }
+
+    /// Of alternatives, all of which fail, the one that was probably meant: most of it fits, or its mismatch is the deepest.
+    fn nearest(
+        &self,
+        context: &[Vec<ValidationError<'static>>],
+        at: &str,
+        root: &str,
+        came: &Value,
+        found: &mut Vec<Mismatch>,
+    ) {
+        let depth = |error: &ValidationError<'_>| error.instance_path().iter().count();
+        let here = context.iter().flatten().map(depth).min().unwrap_or_default();
+        let is_other = |error: &ValidationError<'_>| {
+            let kind = error.kind();
+            let selects = matches!(kind, ValidationErrorKind::Constant { .. } | ValidationErrorKind::Enum { .. });
+            (depth(error) <= here && matches!(kind, ValidationErrorKind::Type { .. }))
+                || (selects && depth(error) <= here + 1)
+        };
+        let meant = context
+            .iter()
+            .filter(|errors| !errors.is_empty() && !errors.iter().any(is_other))
+            .min_by_key(|errors| errors.len());
+        if let Some(errors) = meant {
+            errors.iter().take(ERRORS).for_each(|error| self.mismatches(error, root, found));
+            return;
+        }
+        let mut wanted: Vec<String> = Vec::new();
+        for error in context.iter().flatten().filter(|error| depth(error) <= here) {
+            let one = match error.kind() {
+                ValidationErrorKind::Type { kind } => types(kind),
+                ValidationErrorKind::Constant { expected_value } => shown(expected_value),
+                ValidationErrorKind::Enum { options } => one_of(options),
+                _ => continue,
+            };
+            if !wanted.contains(&one) {
+                wanted.push(one);
+            }
+        }
+        let selectors = context.iter().flatten().filter(|error| depth(error) == here + 1);
+        let mut by: Option<(String, Vec<String>)> = None;
+        for error in selectors {
+            let value = match error.kind() {
+                ValidationErrorKind::Constant { expected_value } => shown(expected_value),
+                ValidationErrorKind::Enum { options } => one_of(options),
+                _ => continue,
+            };
+            let place = path(root, error.instance_path().iter());
+            let (of, values) = by.get_or_insert_with(|| (place.clone(), Vec::new()));
+            if *of == place && !values.contains(&value) && values.len() < 12 {
+                values.push(value);
+            }
+        }
+        match by {
+            Some((place, values)) => {
+                found.push(Mismatch::new(
+                    place,
+                    format!("expected {}, which selects one of {} forms", values.join(" or "), context.len()),
+                ));
+            }
+            None if wanted.is_empty() => {
+                let message =
+                    format!("it fits none of the {} forms that it may have, got {}", context.len(), got(came));
+                found.push(Mismatch::new(at.to_owned(), message));
+            }
+            None => {
+                wanted.truncate(8);
+                let message = format!("expected {}, got {}", wanted.join(" or "), got(came));
+                found.push(Mismatch::new(at.to_owned(), message));
+            }
+        }
+    }
+
+    /// The names of the fields that a refused one is not among.
+    fn fields_beside(&self, schema_path: &str) -> Vec<&str> {
+        let parent = schema_path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let schema = self.document.pointer(parent);
+        let fields = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+        fields.into_iter().flat_map(|fields| fields.keys()).map(String::as_str).take(400).collect()
+    }
+}
+
+fn build(document: &Value, draft: Option<Draft>, of: Of) -> Result<Validator, SchemaError> {
+    let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS).size_limit(PATTERN_SIZE);
+    let mut options = jsonschema::options().with_pattern_options(patterns.dfa_size_limit(PATTERN_SIZE));
+    options = options.should_validate_formats(of == Of::Arguments);
+    if let Some(draft) = draft {
+        options = options.with_draft(draft);
+    }
+    match catch_unwind(AssertUnwindSafe(|| options.build(document))) {
+        Ok(Ok(validator)) => Ok(validator),
+        Ok(Err(error)) => {
+            let place = error.instance_path().to_string();
+            let place = if place.is_empty() { "it".to_owned() } else { format!("it is no schema at {place}: it") };
+            Err(SchemaError::new(cut(
+                &format!("{place} does not fit the rules of JSON Schema: {}", error.masked()),
+                400,
+            )))
+        }
+        Err(_) => Err(SchemaError::new("the validator failed on it")),
+    }
+}
+
+/// The number of values in a value; `None` when it is nested too deep.
+fn size(value: &Value) -> Option<u64> {
+    let mut left = vec![(value, 1)];
+    let mut nodes = 0;
+    while let Some((value, depth)) = left.pop() {
+        nodes += 1;
+        if depth > VALUE_DEPTH {
+            return None;
+        }
+        match value {
+            Value::Array(items) => left.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(map) => left.extend(map.values().map(|value| (value, depth + 1))),
+            _ => {}
+        }
+    }
+    Some(nodes)
+}
+
+/// What a copy of a value takes, in steps.
+fn weight(value: &Value) -> u64 {
+    let mut left = vec![value];
+    let mut weight: u64 = 0;
+    while let Some(value) = left.pop() {
+        weight += 1;
+        match value {
+            Value::String(text) => weight += text.len() as u64 / 256,
+            Value::Array(items) => left.extend(items),
+            Value::Object(map) => left.extend(map.values()),
+            _ => {}
+        }
+    }
+    weight
+}
+
+/// Counts the pairs of a schema and a value that a check looks at when it leaves nothing out, until there are too many. The recursion
+/// is as deep as a value times a chain of schemas, both of which are bounded.
+struct Steps<'a, 'd> {
+    document: &'a Document<'d>,
+    left: u64,
+    /// Errors are collected, with copies of values.
+    copies: bool,
+}
+
+impl<'d> Steps<'_, 'd> {
+    fn take(&mut self, steps: u64) -> bool {
+        let is_enough = steps <= self.left;
+        self.left = self.left.saturating_sub(steps);
+        is_enough
+    }
+
+    /// Counts one schema for a value; false when there are too many.
+    fn of(&mut self, spot: Spot<'d>, value: &Value) -> bool {
+        let Value::Object(schema) = spot.schema else { return self.take(1) };
+        let mut is_enough = self.take(1) && (!self.copies || self.copied(spot, value));
+        // What is left over is looked at once more.
+        let rounds =
+            1 + u8::from(schema.contains_key("unevaluatedProperties") || schema.contains_key("unevaluatedItems"));
+        for _ in 0..rounds {
+            for next in self.document.referred(spot).unwrap_or_default() {
+                is_enough = is_enough && self.of(next, value);
+            }
+            each_part(spot.schema, |link, part| {
+                is_enough = is_enough && (link != Link::Same || self.of(spot.part(part), value));
+            });
+        }
+        is_enough
+            && match value {
+                Value::Object(map) => self.in_object(spot, map),
+                Value::Array(items) => self.in_array(spot, items),
+                _ => true,
+            }
+    }
+
+    /// Each form that does not fit leaves an error with a copy of the value, and what is excluded one with a copy of the schema.
+    fn copied(&mut self, spot: Spot<'d>, value: &Value) -> bool {
+        let forms = ["anyOf", "oneOf"].into_iter().filter_map(|keyword| spot.get(keyword)?.as_array()).map(Vec::len);
+        let forms = forms.sum::<usize>() as u64;
+        let excluded = spot.get("not").map_or(0, |not| weight(not) / 8);
+        (forms == 0 || self.take(forms.saturating_mul(weight(value)))) && self.take(excluded)
+    }
+
+    fn in_object(&mut self, spot: Spot<'d>, map: &serde_json::Map<String, Value>) -> bool {
+        let fields = spot.get("properties").and_then(Value::as_object);
+        let patterns = spot.get("patternProperties").and_then(Value::as_object);
+        let rest = ["additionalProperties", "unevaluatedProperties"].map(|keyword| spot.get(keyword));
+        let names = if spot.get("propertyNames").is_some() { 8 } else { 0 };
+        self.take((map.len() as u64).saturating_mul(names))
+            && map.iter().all(|(name, value)| {
+                let field = fields.and_then(|fields| fields.get(name));
+                let rest = rest.iter().flatten().filter(|_| field.is_none());
+                let patterns = patterns.into_iter().flat_map(|all| all.values());
+                field.into_iter().chain(patterns).chain(rest.copied()).all(|part| self.of(spot.part(part), value))
+            })
+    }
+
+    fn in_array(&mut self, spot: Spot<'d>, items: &[Value]) -> bool {
+        let listed = ["items", "prefixItems"].into_iter().filter_map(|keyword| spot.get(keyword)?.as_array());
+        let mut listed = listed.flat_map(|parts| parts.iter().zip(items));
+        let rest = ["items", "additionalItems", "unevaluatedItems", "contains"].into_iter();
+        let mut rest = rest.filter_map(|keyword| spot.get(keyword)).filter(|part| !part.is_array());
+        listed.all(|(part, value)| self.of(spot.part(part), value))
+            && rest.all(|part| items.iter().all(|value| self.of(spot.part(part), value)))
+    }
+}
+
+/// A place in words: `rows[2].name`.
+fn path<'l>(root: &str, steps: impl Iterator<Item = LocationSegment<'l>>) -> String {
+    let mut out = root.to_owned();
+    for step in steps {
+        match step {
+            LocationSegment::Property(name) => out = joined(&out, &name),
+            // Writing to a string cannot fail.
+            LocationSegment::Index(index) => drop(write!(out, "[{index}]")),
+        }
+        if out.len() > 400 {
+            out = cut(&out, 400);
+            break;
+        }
+    }
+    out
+}
+
+fn joined(path: &str, name: &str) -> String {
+    let is_plain = !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_' || c == b'-');
+    match (path, is_plain) {
+        ("", true) => name.to_owned(),
+        (_, true) => format!("{path}.{name}"),
+        (_, false) => format!("{path}[{}]", quoted(name)),
+    }
+}
+
+/// The first characters of a text.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    if end < text.len() { format!("{}...", &text[..end]) } else { text.to_owned() }
+}
+
+fn quoted(text: &str) -> String {
+    format!("{:?}", cut(text, 60))
+}
+
+/// A value as a program would write it, the beginning of a long one.
+pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "nil".to_owned(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) => quoted(text),
+        Value::Array(items) if items.is_empty() => "[]".to_owned(),
+        Value::Array(items) => format!("a vector of {}", items.len()),
+        Value::Object(map) if map.is_empty() => "{}".to_owned(),
+        Value::Object(map) => {
+            let keys: Vec<String> = map.keys().take(4).map(|key| cut(key, 30)).collect();
+            let more = if map.len() > 4 { ", ..." } else { "" };
+            format!("a map of {}{more}", keys.join(", "))
+        }
+    }
+}
+
+fn got(value: &Value) -> String {
+    match value {
+        Value::String(_) => format!("the string {}", shown(value)),
+        Value::Number(_) => format!("the number {value}"),
+        _ => shown(value),
+    }
+}
+
+fn one_of(options: &Value) -> String {
+    const SHOWN: usize = 12;
+    let Value::Array(all) = options else { return shown(options) };
+    let more = if all.len() > SHOWN { format!(" or {} more", all.len() - SHOWN) } else { String::new() };
+    format!("{}{more}", all.iter().take(SHOWN).map(shown).collect::<Vec<_>>().join(" or "))
+}
+
+fn types(kind: &TypeKind) -> String {
+    let word = |name: &str| match name {
+        "null" => "nil".to_owned(),
+        "boolean" => "true or false".to_owned(),
+        "integer" => "an integer".to_owned(),
+        "number" => "a number".to_owned(),
+        "string" => "a string".to_owned(),
+        "array" => "a vector".to_owned(),
+        "object" => "a map".to_owned(),
+        other => other.to_owned(),
+    };
+    match kind {
+        TypeKind::Single(one) => word(one.as_str()),
+        TypeKind::Multiple(all) => all.iter().map(|one| word(one.as_str())).collect::<Vec<_>>().join(" or "),
+    }
+}
+
+/// What to write instead of a text that looks like the value.
+fn loose(kind: &TypeKind, came: &Value) -> String {
+    let wants = |name: &str| match kind {
+        TypeKind::Single(one) => one.as_str() == name,
+        TypeKind::Multiple(all) => all.iter().any(|one| one.as_str() == name),
+    };
+    let Value::String(text) = came else {
+        return if wants("string") && came.is_number() {
+            format!("; write \"{came}\", in quotes")
+        } else if wants("array") && !came.is_null() {
+            "; put it into a vector".to_owned()
+        } else {
+            String::new()
+        };
+    };
+    match serde_json::from_str::<Value>(text.trim()) {
+        Ok(Value::Number(n)) if wants("number") || (wants("integer") && !n.is_f64()) => {
+            format!("; write {n}, without quotes")
+        }
+        Ok(Value::Bool(b)) if wants("boolean") => format!("; write {b}, without quotes"),
+        Ok(Value::Array(_)) if wants("array") => "; write a vector, not its text".to_owned(),
+        Ok(Value::Object(_)) if wants("object") => "; write a map, not its text".to_owned(),
+        _ if wants("array") => "; put it into a vector".to_owned(),
+        _ => String::new(),
+    }
+}
+
+fn in_words(kind: &ValidationErrorKind, came: &Value, error: &ValidationError<'_>) -> String {
+    use ValidationErrorKind as Kind;
+    let expected = |wanted: String| format!("expected {wanted}, got {}", got(came));
+    let length = || match came {
+        Value::String(text) => text.chars().count(),
+        Value::Array(items) => items.len(),
+        Value::Object(map) => map.len(),
+        _ => 0,
+    };
+    let counted = |wanted: String| format!("expected {wanted}, got {}", length());
+    match kind {
+        Kind::Type { kind } => format!("{}{}", expected(types(kind)), loose(kind, came)),
+        Kind::Enum { options } => {
+            let hint = nearest_option(options, came).map(|near| format!(": did you mean {near}?")).unwrap_or_default();
+            format!("{}{hint}", expected(one_of(options)))
+        }
+        Kind::Constant { expected_value } => expected(shown(expected_value)),
+        Kind::Minimum { limit } => expected(format!("{limit} or more")),
+        Kind::Maximum { limit } => expected(format!("{limit} or less")),
+        Kind::ExclusiveMinimum { limit } => expected(format!("more than {limit}")),
+        Kind::ExclusiveMaximum { limit } => expected(format!("less than {limit}")),
+        Kind::MultipleOf { multiple_of } => expected(format!("a multiple of {multiple_of}")),
+        Kind::MinLength { limit } => counted(format!("{limit} characters or more")),
+        Kind::MaxLength { limit } => counted(format!("{limit} characters or less")),
+        Kind::MinItems { limit } => counted(format!("{limit} items or more")),
+        Kind::MaxItems { limit } => counted(format!("{limit} items or less")),
+        Kind::AdditionalItems { limit } => counted(format!("{limit} items or less")),
+        Kind::MinProperties { limit } => counted(format!("{limit} keys or more")),
+        Kind::MaxProperties { limit } => counted(format!("{limit} keys or less")),
+        Kind::Pattern { pattern } => expected(format!("a string that matches {}", quoted(pattern))),
+        Kind::Format { format } => expected(format!("a string of the format {}", cut(format, 40))),
+        Kind::UniqueItems => "expected items that differ, got one twice".to_owned(),
+        Kind::Contains => "none of its items is one that has to be there".to_owned(),
+        Kind::FalseSchema => format!("nothing may be here, got {}", got(came)),
+        Kind::Not { .. } => format!("it has a form that is excluded: {}", got(came)),
+        Kind::OneOfMultipleValid { .. } => {
+            "it fits more than one of the forms that exclude each other; say what tells them apart".to_owned()
+        }
+        Kind::PropertyNames { error } => format!(
+            "its key {} may not be there: {}",
+            shown(error.instance()),
+            in_words(error.kind(), error.instance(), error)
+        ),
+        Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => {
+            "a pattern of the schema takes too long on it".to_owned()
+        }
+        _ => cut(&error.masked().to_string(), 200),
+    }
+}
+
+fn nearest_option(options: &Value, came: &Value) -> Option<String> {
+    let (Value::Array(all), Value::String(text)) = (options, came) else { return None };
+    let same = all.iter().filter_map(Value::as_str).find(|option| option.eq_ignore_ascii_case(text));
+    let near = same.or_else(|| near_names(text, all.iter().filter_map(Value::as_str).take(400), 1).first().copied())?;
+    (all.len() > 1).then(|| quoted(near))
+}
