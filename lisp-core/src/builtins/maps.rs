@@ -388,7 +388,7 @@ fn select_keys<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         Value::Map(_) => &[],
         other => args::seq(h, "select-keys", other)?,
     };
-    h.charge(keys.len() as u64)?;
+    h.charge(cost::placed(keys.len()))?;
     let builder = h.map_builder(keys.len())?;
     for &key in keys {
         if let Some(value) = get(h, coll, key)? {

@@ -194,9 +194,11 @@ fn escape(cluster: &str, out: &mut String) {
 
 /// The text of a value that holds no others.
 fn scalar<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
-    let cut = |text: &str| -> String {
-        let shown: String = of_short(first_bytes(text)).take(CHARS).collect();
-        if shown.len() < text.len() { shown + "…" } else { shown }
+    let cut = |text: &str| -> Res<String> {
+        let begin = first_bytes(text);
+        h.charge(cost::CHARACTER * begin.len().min(CHARS) as u64)?;
+        let shown: String = of_short(begin).take(CHARS).collect();
+        Ok(if shown.len() < text.len() { shown + "…" } else { shown })
     };
     Ok(match value {
         Value::Nil => "nil".to_owned(),
@@ -205,7 +207,7 @@ fn scalar<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
         Value::Big(b) if b.limbs.len() <= 11 => b.to_bigint().to_string(),
         Value::Big(_) => "#<large-integer>".to_owned(),
         Value::Float(f) => float_text(f),
-        Value::Keyword(_, s) => format!(":{}", cut(s.text())),
+        Value::Keyword(_, s) => format!(":{}", cut(s.text())?),
         Value::Time(t) => {
             let class = match value.type_name() {
                 name @ "java.util.Date" => name.to_owned(),
@@ -216,7 +218,7 @@ fn scalar<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
         other => {
             let mut text = TextBuf::new(h);
             pr_str(h, other, &mut text)?;
-            cut(text.as_str())
+            cut(text.as_str())?
         }
     })
 }

@@ -67,7 +67,12 @@ fn capitalize<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let first = text.chars().next();
     out.extend(first.into_iter().flat_map(char::to_uppercase));
     for piece in scan::pieces(h, text.get(first.map_or(0, char::len_utf8)..).unwrap_or_default()) {
-        out.extend(piece?.chars().flat_map(char::to_lowercase));
+        let piece = piece?;
+        if piece.is_ascii() {
+            out.push_str(&piece.to_ascii_lowercase());
+        } else {
+            out.extend(piece.chars().flat_map(char::to_lowercase));
+        }
     }
     h.str(&out)
 }
