@@ -466,8 +466,8 @@ fn zipmap<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 /// Maps.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("get", 2, 3, "(get coll key default?)", get_of).doc(
-        "The value at a key of a map, the element or the character at an index; the default, or nil, without one. Keywords also find \
-         the string of their name, strings the keyword; a vector that is no key is a path.",
+        "The value at a key of a map, the element or character at an index; the default, or nil, without one. Keywords also find the \
+         string of their name, strings the keyword; a vector may be a path.",
         &[
             ("(get {:a 1} :a)", "1"),
             ("(get {\"a\" 1} :a)", "1"),
