@@ -31,7 +31,7 @@ fn record(c: &mut Criterion) {
     group.bench_function("1,000 calls, gone on with from their record", |b| {
         b.iter(|| match engine.resume(&record).expect("a run") {
             Progress::Done(outcome) => outcome,
-            Progress::ToolCall(waiting) => panic!("{waiting:?}"),
+            Progress::ToolCall(waiting) | Progress::Approval(waiting) => panic!("{waiting:?}"),
         });
     });
     let (engine, recording) = (Engine::default(), Recording::new());
@@ -46,7 +46,7 @@ fn record(c: &mut Criterion) {
     group.bench_function("W4 with 1,000 orders as JSON, gone on with from its record", |b| {
         b.iter(|| match engine.resume(&record).expect("a run") {
             Progress::Done(outcome) => outcome,
-            Progress::ToolCall(waiting) => panic!("{waiting:?}"),
+            Progress::ToolCall(waiting) | Progress::Approval(waiting) => panic!("{waiting:?}"),
         });
     });
     group.finish();

@@ -57,6 +57,8 @@ impl Exit {
                 _,
                 Reason::LoopLimitExceeded
                 | Reason::ToolCallLimitExceeded
+                | Reason::BudgetExceeded
+                | Reason::RecordLimitExceeded
                 | Reason::ParallelCapacityExceeded
                 | Reason::ResultLimitExceeded,
             ) => Exit::Limit,

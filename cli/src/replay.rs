@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     (no_deadline.timeout_ms, no_deadline.parallel_timeout_ms) = (Some(u64::MAX), Some(u64::MAX));
     let outcome = match engine.start(&program, input.limits_over(&no_deadline)) {
         Progress::Done(outcome) => outcome,
-        Progress::ToolCall(waiting) => {
+        Progress::ToolCall(waiting) | Progress::Approval(waiting) => {
             let call = waiting.call();
             let (name, place) = (call.name().to_owned(), call.place().to_string());
             if record.answer().is_none() && record.open_calls().iter().any(|open| open.name == place) {

@@ -108,6 +108,12 @@ reasons! {
     UnknownCall => "unknown_call",
     /// A tool that the host has not granted.
     UnknownTool => "unknown_tool",
+    /// The host's policy, or the person it asked, does not allow a call.
+    ToolDenied => "tool_denied",
+    /// The host's policy wants a call approved, and the run has nobody to ask.
+    ApprovalRequired => "approval_required",
+    /// The budget that the run shares with others is empty.
+    BudgetExceeded => "budget_exceeded",
     /// A tool failed.
     ToolError => "tool_error",
     /// A tool is called with arguments it does not take.
@@ -159,6 +165,9 @@ impl Reason {
                 | SymbolLimitExceeded
                 | ParallelCapacityExceeded
                 | UnknownTool
+                | ToolDenied
+                | ApprovalRequired
+                | BudgetExceeded
                 | HostFault
         )
     }

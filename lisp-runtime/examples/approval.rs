@@ -42,7 +42,7 @@ fn start(file: &Path) -> Result<(), Box<dyn Error>> {
             Progress::ToolCall(waiting) if waiting.call().name() == "find" => {
                 waiting.reply(&serde_json::json!({"customer": "ann", "net": 100.0}))
             }
-            Progress::ToolCall(waiting) => {
+            Progress::ToolCall(waiting) | Progress::Approval(waiting) => {
                 println!("to approve: {} {}", waiting.call().name(), waiting.call().json());
                 return Ok(std::fs::write(file, recording.text())?);
             }

@@ -7,11 +7,14 @@ use crate::drive::setting::Setting;
 use crate::parallel::executor::{Executor, LocalExecutor, PoolExecutor};
 use crate::parallel::pool::{Pool, cores};
 use crate::parallel::task::run_task;
+use crate::terms::budget::Taken;
 use crate::terms::clock::Clock;
 use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, bytes};
 use crate::terms::observer::{Observed, Observer};
 use crate::terms::outcome::{Outcome, Phase, Problem};
+use crate::tools::gate::GateSetting;
+use crate::tools::policy::{Policy, ToolPolicy};
 use crate::tools::signature::Signature;
 use crate::tools::threads::ToolThreads;
 use crate::tools::tool::{BuildError, Reply, Tool, ToolCall, ToolError, Tools};
@@ -44,6 +47,7 @@ struct Inner {
     cores: Option<usize>,
     keys: Keys,
     observed: Observed,
+    policy: Policy,
     prompt_tools_bytes: usize,
 }
 
@@ -80,6 +84,7 @@ impl Default for Engine {
             cores: None,
             keys: Keys::default(),
             observed: Observed::default(),
+            policy: Policy::default(),
             prompt_tools_bytes: PROMPT_TOOLS_BYTES,
         }))
     }
@@ -184,7 +189,7 @@ impl Engine {
     /// let mut progress = engine.start(&program, Input::new());
     /// let outcome = loop {
     ///     progress = match progress {
-    ///         Progress::ToolCall(waiting) => waiting.reply(&41),
+    ///         Progress::ToolCall(waiting) | Progress::Approval(waiting) => waiting.reply(&41),
     ///         Progress::Done(outcome) => break outcome,
     ///     };
     /// };
@@ -251,9 +256,28 @@ impl Engine {
             clock_replay: input.clock.clone(),
             makes: input.makes,
             on_print: input.on_print.clone(),
-            journal: input.journal.clone(),
+            gate: self.gate_setting(input),
+            fuel: None,
             observed: self.0.observed.clone(),
         })
+    }
+
+    /// What every call of a run with an input passes.
+    pub(crate) fn gate_setting(&self, input: &Input<'_>) -> GateSetting {
+        GateSetting {
+            limit: self.limits_for(input).tool_calls,
+            policy: self.0.policy.clone(),
+            tenant: input.tenant.clone(),
+            budget: input.budget.clone(),
+            journal: input.journal.clone(),
+            by_hand: false,
+        }
+    }
+
+    /// Takes what a run with an input may use from its budget.
+    pub(crate) fn take_budget(&self, input: &Input<'_>) -> Result<Option<Taken>, Box<Problem>> {
+        let begin = |budget: &crate::terms::budget::Budget| budget.begin(self.limits_for(input).fuel);
+        input.budget.as_ref().map(begin).transpose().map_err(|error| Box::new(Problem::new(error, Phase::Setup)))
     }
 
     fn set_up(
@@ -264,8 +288,23 @@ impl Engine {
         by_hand: bool,
     ) -> Result<Run, Box<Problem>> {
         let setup = || input.setup.iter().map(|program| program.source().to_owned()).collect();
-        self.begin_record(program.source(), setup, input, by_hand)?;
-        Run::set_up(started, self.setting(input)?, program, input, 0)
+        let taken = self.take_budget(input)?;
+        let begun = self.begin_record(program.source(), setup, input, by_hand).and_then(|()| {
+            let mut setting = self.setting(input)?;
+            setting.gate.by_hand = by_hand;
+            setting.fuel = taken.as_ref().and_then(|taken| taken.fuel);
+            Run::set_up(started, setting, program, input, 0)
+        });
+        match begun {
+            Ok(mut run) => {
+                run.taken = taken;
+                Ok(run)
+            }
+            Err(problem) => {
+                taken.into_iter().for_each(Taken::give_back);
+                Err(problem)
+            }
+        }
     }
 
     /// Where parallel workers run.
@@ -331,6 +370,8 @@ pub(crate) fn to_end(run: &mut Run, engine: &Engine) -> Outcome {
 pub enum Progress {
     /// It waits for the reply of a tool, or of several.
     ToolCall(Waiting),
+    /// It waits until somebody approves a call ([`PolicyDecision::Ask`](crate::PolicyDecision::Ask)), and for no reply.
+    Approval(Waiting),
     /// It is over.
     Done(Box<Outcome>),
 }
@@ -341,15 +382,13 @@ impl Progress {
         loop {
             if !run.is_back(Duration::ZERO) {
                 inline.run();
-                let calls: Vec<_> = inline.waiting().into_iter().map(|call| (CallId(call.number), call)).collect();
+                let calls = inline.waiting();
                 if !run.is_back(if calls.is_empty() { Run::LONG } else { Duration::ZERO }) {
-                    return Progress::ToolCall(Waiting { run, calls });
+                    return Waiting::of(run, calls).into_progress();
                 }
             }
             match run.advance() {
-                RunEvent::Call(_, call) => {
-                    return Progress::ToolCall(Waiting { run, calls: vec![(CallId(call.number), call)] });
-                }
+                RunEvent::Call(_, call) => return Waiting::of(run, vec![call]).into_progress(),
                 RunEvent::Printed(_) | RunEvent::Beat => {}
                 RunEvent::Workers => {
                     if let Some(first) = run.send_workers(Executor::Local(inline.clone())) {
@@ -380,14 +419,70 @@ impl fmt::Debug for Waiting {
 }
 
 impl Waiting {
-    /// The call that waits for a reply; of several, the oldest.
+    /// Calls that wait for a reply stand before those that have to be approved.
+    fn of(run: Box<Run>, calls: Vec<ToolCall>) -> Waiting {
+        let mut calls: Vec<_> = calls.into_iter().map(|call| (CallId(call.number), call)).collect();
+        calls.sort_by_key(|(_, call)| call.question.is_some());
+        Waiting { run, calls }
+    }
+
+    fn into_progress(self) -> Progress {
+        if self.call().question.is_some() { Progress::Approval(self) } else { Progress::ToolCall(self) }
+    }
+
+    /// The call that waits for a reply; of several, the oldest. When all have to be approved, the oldest of them.
     pub fn call(&self) -> &ToolCall {
         &self.calls[0].1
     }
 
-    /// All calls that wait: those of parallel workers may be several.
+    /// All calls that wait for a reply: those of parallel workers may be several.
     pub fn calls(&self) -> impl Iterator<Item = (CallId, &ToolCall)> {
-        self.calls.iter().map(|(id, call)| (*id, call))
+        self.calls.iter().filter(|(_, call)| call.question.is_none()).map(|(id, call)| (*id, call))
+    }
+
+    /// All calls that somebody has to approve, with the [question](ToolCall::question) for each.
+    pub fn approvals(&self) -> impl Iterator<Item = (CallId, &ToolCall)> {
+        self.calls.iter().filter(|(_, call)| call.question.is_some()).map(|(id, call)| (*id, call))
+    }
+
+    /// Approves a call: it waits for its reply from now on.
+    pub fn approve(self, call: CallId) -> Progress {
+        self.settle(call, Ok(None))
+    }
+
+    /// Approves a call with other arguments, a JSON object. Arguments that do not fit the tool's JSON Schema deny it.
+    pub fn approve_with(self, call: CallId, arguments: &str) -> Progress {
+        self.settle(call, Ok(Some(arguments)))
+    }
+
+    /// Does not approve a call: the program ends with `tool_denied` and the reason.
+    pub fn reject(self, call: CallId, why: &str) -> Progress {
+        self.settle(call, Err(why))
+    }
+
+    /// Settles a call that has to be approved; another one stays as it is.
+    fn settle(mut self, id: CallId, decided: Result<Option<&str>, &str>) -> Progress {
+        let asked = self.calls.iter_mut().find(|(known, call)| *known == id && call.question.is_some());
+        let Some((_, call)) = asked else { return self.into_progress() };
+        let shared = &self.run.shared;
+        let settled = match shared.setting.tool_given(&call.name) {
+            Some(tool) => shared.gate.settle(tool, &call.place, decided),
+            None => Err(Error::new(Reason::HostFault, "a call of a tool that is not there")),
+        };
+        match settled {
+            Ok(()) => {
+                call.question = None;
+                if let Ok(Some(given)) = decided {
+                    (call.arguments, call.is_rewritten) = (given.to_owned(), true);
+                }
+                if let Some(inline) = &self.run.by_hand {
+                    inline.settle(call);
+                }
+                let Waiting { run, calls } = self;
+                Waiting::of(run, calls.into_iter().map(|(_, call)| call).collect()).into_progress()
+            }
+            Err(error) => self.go_on(id, Reply::Refused(error)),
+        }
     }
 
     /// Notes in the record of the run that a call is about to be made: should the process end before the reply, it is
@@ -397,7 +492,7 @@ impl Waiting {
     /// The recorder cannot keep the line.
     pub fn begin(&self, call: CallId) -> Result<(), Error> {
         let asked = self.calls.iter().find(|(id, _)| *id == call);
-        match (&self.run.shared.setting.journal, asked) {
+        match (&self.run.shared.setting.gate.journal, asked) {
             (Some(journal), Some((_, call))) => journal.begin_asked(&call.place),
             _ => Ok(()),
         }
@@ -415,9 +510,15 @@ impl Waiting {
         self.fail_call(id, error)
     }
 
-    /// Replies to one of the calls with a result and goes on. A reply to a call that does not wait any more, because its
+    /// Replies to one of the calls with a result and goes on. A reply to a call that has to be approved approves it. A reply to a call that does not wait any more, because its
     /// worker has ended, is dropped.
-    pub fn reply_to(self, call: CallId, result: &impl Serialize) -> Progress {
+    pub fn reply_to(mut self, call: CallId, result: &impl Serialize) -> Progress {
+        if self.approvals().any(|(id, _)| id == call) {
+            match self.approve(call) {
+                Progress::ToolCall(approved) | Progress::Approval(approved) => self = approved,
+                done => return done,
+            }
+        }
         match serde_json::to_string(result) {
             Ok(json) => self.go_on(call, Reply::Json(json)),
             Err(error) => self.fail_call(call, ToolError::new(format!("its result is no JSON: {error}"))),
@@ -441,7 +542,7 @@ impl Waiting {
     /// Replies to no call, and checks whether the time of the run, or of a worker that waits, is over.
     pub fn poll(mut self) -> Progress {
         if self.run.is_back(Duration::ZERO) && !self.run.driver.stop_if_over() {
-            return Progress::ToolCall(self);
+            return self.into_progress();
         }
         Progress::of(self.run)
     }
@@ -462,6 +563,7 @@ pub struct EngineBuilder {
     tool_threads: Option<usize>,
     pub(crate) clock: Clock,
     observed: Observed,
+    policy: Policy,
     /// As the other half of a run counts them, in the half that is sent off.
     pub(crate) cores: Option<usize>,
     keys: Keys,
@@ -562,6 +664,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Has a policy decide on every call of a tool in the runs of this engine, at both doors.
+    #[must_use]
+    pub fn policy(mut self, policy: impl ToolPolicy + 'static) -> Self {
+        self.policy = Policy::by(policy);
+        self
+    }
+
     /// Grants a tool: a closure.
     #[must_use]
     pub fn tool<R: Serialize>(
@@ -629,6 +738,7 @@ impl EngineBuilder {
             cores: self.cores,
             keys: self.keys,
             observed: self.observed,
+            policy: self.policy,
             prompt_tools_bytes: self.prompt_tools_bytes.unwrap_or(PROMPT_TOOLS_BYTES),
         })))
     }

@@ -3,6 +3,7 @@
 use super::program::Program;
 use crate::drive::setting::Makes;
 use crate::record::journal::Journal;
+use crate::terms::budget::Budget;
 use crate::terms::cancel::Cancel;
 use crate::terms::clock::Reading;
 use crate::terms::keys::Keys;
@@ -121,12 +122,28 @@ pub struct Input<'a> {
     pub(crate) on_print: Option<PrintHook>,
     /// Has the run recorded.
     pub(crate) journal: Option<Arc<Journal>>,
+    pub(crate) tenant: Option<Arc<str>>,
+    pub(crate) budget: Option<Budget>,
 }
 
 impl<'a> Input<'a> {
     /// Nothing.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Who the run is for, as the engine's [policy](crate::ToolPolicy) is told.
+    #[must_use]
+    pub fn tenant(mut self, name: &str) -> Self {
+        self.tenant = Some(name.into());
+        self
+    }
+
+    /// Has the run pay from a budget that it shares with others. A session takes none.
+    #[must_use]
+    pub fn budget(mut self, budget: &Budget) -> Self {
+        self.budget = Some(budget.clone());
+        self
     }
 
     /// Binds `data/name` to a JSON text. The text is read when the run is set up; an error in it is the run's.

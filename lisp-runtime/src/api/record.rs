@@ -4,7 +4,7 @@ use super::engine::{Engine, Progress};
 use super::input::{DataSet, Input, Source};
 use super::program::Program;
 use crate::record::journal::{Ceilings, Journal, Recorder};
-use crate::record::line::{CallState, Failure, Line, Told};
+use crate::record::line::{CallState, Failure, Gated, Line, Told};
 use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::outcome::{Phase, Problem};
@@ -271,8 +271,11 @@ pub enum RecordError {
     /// There is no such call that is open.
     #[error("the record has no open call {0}")]
     NoCall(String),
+    /// There is no such call that somebody has to approve.
+    #[error("the record has no call {0} that waits to be approved")]
+    NoQuestion(String),
     /// The value is no JSON.
-    #[error("the result is no JSON: {0}")]
+    #[error("the value is no JSON: {0}")]
     Json(String),
     /// A sealed record does not bear the seal that it should.
     #[error("the record is not sealed with this key for this tenant, or it was changed")]
@@ -299,6 +302,8 @@ pub struct OpenCall {
     pub arguments: String,
     /// [`CallState::Asked`] or [`CallState::Begun`]
     pub state: CallState,
+    /// What somebody has to approve before it is made.
+    pub question: Option<String>,
 }
 
 /// What the host found out of a call that had begun when its run was broken off.
@@ -448,6 +453,7 @@ impl Record {
     /// The calls that have not ended. Those that had begun are [unknown](Record::settle) when their process has ended.
     pub fn open_calls(&self) -> Vec<OpenCall> {
         let mut open: BTreeMap<Place, OpenCall> = BTreeMap::new();
+        let mut gates: BTreeMap<Place, Gated> = BTreeMap::new();
         for told in self.told().unwrap_or_default() {
             match told {
                 Told::Call { place, tool, arguments, state } => {
@@ -456,6 +462,7 @@ impl Record {
                         tool: tool.into_owned(),
                         arguments: arguments.to_owned(),
                         state,
+                        question: None,
                     };
                     open.insert(place, call);
                 }
@@ -465,10 +472,50 @@ impl Record {
                     }
                 }
                 Told::Ends(place, _) => drop(open.remove(&place)),
+                Told::Gate { place, gated, .. } => drop(gates.insert(place, gated)),
                 Told::Clock(..) | Told::Answer(_) => {}
             }
         }
+        open.retain(|place, call| match gates.remove(place) {
+            Some(Gated::Deny { .. }) => false,
+            Some(Gated::Ask { question }) => {
+                call.question = Some(question);
+                true
+            }
+            _ => true,
+        });
         open.into_values().collect()
+    }
+
+    /// Approves a call that waits for it, perhaps with other arguments, a JSON object: it is made when the run goes on.
+    ///
+    /// # Errors
+    /// There is no open call of this name with a question, or the arguments are no JSON object.
+    pub fn approve(&mut self, name: &str, arguments: Option<&str>) -> Result<(), RecordError> {
+        if let Some(text) = arguments {
+            let read = serde_json::from_str::<BTreeMap<String, &RawValue>>(text);
+            drop(read.map_err(|error| RecordError::Json(error.to_string()))?);
+        }
+        self.settle_gate(name, &Gated::Allow { given: arguments.map(str::to_owned) })
+    }
+
+    /// Does not approve a call that waits for it: when the run goes on it ends with `tool_denied` and this reason.
+    ///
+    /// # Errors
+    /// There is no open call of this name with a question.
+    pub fn reject(&mut self, name: &str, why: &str) -> Result<(), RecordError> {
+        self.settle_gate(name, &Gated::Deny { why: why.to_owned() })
+    }
+
+    fn settle_gate(&mut self, name: &str, gated: &Gated) -> Result<(), RecordError> {
+        let asked = self.open_calls().into_iter().any(|call| call.name == name && call.question.is_some());
+        match name.parse::<Place>() {
+            Ok(place) if asked => {
+                self.text.push_str(&Line::of_gate(&place, None, gated).text());
+                Ok(())
+            }
+            _ => Err(RecordError::NoQuestion(name.to_owned())),
+        }
     }
 
     /// Tells what came of a call that has not ended. A call that had begun when the process of its run ended may have been made or

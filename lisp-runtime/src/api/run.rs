@@ -9,6 +9,7 @@ use crate::drive::shared::RunShared;
 use crate::parallel::executor::{Executor, LocalExecutor};
 use crate::parallel::group::{Group, Owner};
 use crate::parallel::task::Task;
+use crate::terms::budget::Taken;
 use crate::terms::deadline::{deadline, expired, micros, run_timeout, stop_of_compiling};
 use crate::terms::limits::{Limits, bytes};
 use crate::terms::outcome::{Answer, Call, Figures, Outcome, OutcomeKind, Phase, Position, Problem, Usage, Verdict};
@@ -64,6 +65,8 @@ pub(crate) struct Run {
     /// What the programs of later turns take.
     turns_bytes: usize,
     figures: MachineUsage,
+    /// What it has taken from its budget.
+    pub(crate) taken: Option<Taken>,
     /// The results become `*1 *2 *3` of the turns to come.
     pub(crate) keeps_history: bool,
 }
@@ -119,6 +122,7 @@ impl Run {
         };
         let worker_heap = usize::try_from(limits.worker_heap_bytes).unwrap_or(0);
         let mut worker = settings(&limits, worker_heap, input);
+        worker.fuel = setting.fuel.or(worker.fuel);
         worker.print_pauses = setting.streams_prints();
         let machine = Machine::new(grants, Settings { heap_bytes, ..worker.clone() });
         let shared = Arc::new(RunShared::new(setting, started, worker));
@@ -136,6 +140,7 @@ impl Run {
             set_up_bytes: 0,
             turns_bytes: 0,
             figures: MachineUsage::default(),
+            taken: None,
             keeps_history: false,
         };
         match expired(&limits, Some(&run.shared.setting.cancel), until) {
@@ -266,7 +271,7 @@ impl Run {
                 Ending::Return => self.bring_out(OutcomeKind::Return),
                 Ending::Fail => self.bring_out(OutcomeKind::Fail),
             };
-            let answer = match (answer, &self.shared.setting.journal) {
+            let answer = match (answer, &self.shared.setting.gate.journal) {
                 (Ok(answer), Some(journal)) => match journal.check_end() {
                     Ok(()) => Ok(answer),
                     Err(error) => {
@@ -419,6 +424,9 @@ impl Run {
 
     /// An error with its place in the program that runs, and its figures.
     fn problem(&self, mut error: Error, phase: Phase) -> Box<Problem> {
+        if let Some(taken) = &self.taken {
+            error = taken.explain(error);
+        }
         let phase = if self.is_set_up() && phase != Phase::Compile { Phase::Setup } else { phase };
         let limits = &self.shared.setting.limits;
         // A worker's error says what its own budget was.
@@ -530,6 +538,9 @@ impl Run {
             output_bytes: output as u64,
             ..Usage::default()
         };
+        if let Some(taken) = self.taken.take() {
+            taken.settle(&usage, true);
+        }
         let calls = self.driver.ledger.numbers();
         let (ledger, ledger_dropped) = self.driver.ledger.take();
         debug_assert!(answer.as_ref().err().is_none_or(|problem| Verdict::of(problem.error.reason) != Verdict::Ok));

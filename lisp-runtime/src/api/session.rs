@@ -86,9 +86,7 @@ impl Session {
     /// The machine, with the program loaded.
     fn turn(&mut self, started: Instant, program: &Program) -> Result<Run, Box<Problem>> {
         let Some(mut run) = self.run.take() else {
-            if self.input.journal.is_some() {
-                return Err(not_recorded());
-            }
+            check(&self.input)?;
             let mut setting = self.engine.setting(&self.input)?;
             setting.alarm.clone_from(&self.alarm);
             setting.makes.memory = false;
@@ -142,9 +140,16 @@ impl Session {
     }
 }
 
-/// The error of a session with a recording.
-pub(crate) fn not_recorded() -> Box<Problem> {
-    let error = Error::new(Reason::RuntimeError, "a session is not recorded")
-        .hint("record the run of one program, with Engine::run or Engine::start");
-    Box::new(Problem::new(error, Phase::Setup))
+/// What a session does not take: a recording, or a budget.
+pub(crate) fn check(input: &Input<'_>) -> Result<(), Box<Problem>> {
+    let error = if input.journal.is_some() {
+        Error::new(Reason::RuntimeError, "a session is not recorded")
+            .hint("record the run of one program, with Engine::run or Engine::start")
+    } else if input.budget.is_some() {
+        Error::new(Reason::RuntimeError, "a session does not pay from a budget")
+            .hint("give the budget to the run of one program, with Engine::run or Engine::start")
+    } else {
+        return Ok(());
+    };
+    Err(Box::new(Problem::new(error, Phase::Setup)))
 }

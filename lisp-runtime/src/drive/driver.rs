@@ -2,6 +2,7 @@
 //! its tool calls on.
 
 use super::shared::{RunShared, Stage, Waiter};
+use super::tagged;
 use crate::terms::cancel::Cancel;
 use crate::terms::deadline::run_timeout;
 use crate::terms::keys::Keys;
@@ -11,11 +12,11 @@ use crate::terms::place::Place;
 use crate::terms::scope::WorkerPath;
 use crate::text::convert;
 use crate::tools::cache::{CachedResult, CallKey};
-use crate::tools::gate::{Decision, PendingCall};
+use crate::tools::gate::{AllowedCall, Decision, PendingCall};
 use crate::tools::ledger::Ledger;
 use crate::tools::signature::sentence;
 use crate::tools::tool::{Reply, Tool, ToolCall, ToolError, ToolErrorKind};
-use lisp_core::heap::{Fault, Heap, Value};
+use lisp_core::heap::{Fault, Heap, Res, Value};
 use lisp_core::vm::{Effect, Ending, Machine, Settings, Step};
 use lisp_core::{Error, Reason};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -92,7 +93,7 @@ pub(crate) struct MachineDriver {
     deadline: Option<Instant>,
     awaited: Option<AwaitedReply>,
     /// A call that asks the gate again, once the equal call has ended.
-    retry: Option<(Arc<Tool>, String, Place)>,
+    retry: Option<(Arc<Tool>, AllowedCall, Place)>,
     /// Calls, looks at the clock, and parallel calls so far: they are named by it.
     effects: u32,
     /// The watchdog watches the loaded program.
@@ -163,8 +164,8 @@ impl MachineDriver {
         if let Some(reply) = reply {
             self.reply(reply);
         }
-        if let Some((tool, arguments, place)) = self.retry.take()
-            && let Some(need) = self.admit(tool, arguments, place)
+        if let Some((tool, asked, place)) = self.retry.take()
+            && let Some(need) = self.admit(tool, asked, place)
         {
             return need;
         }
@@ -370,7 +371,7 @@ impl MachineDriver {
         match taken {
             Ok(arguments) => {
                 let place = self.next_place();
-                self.admit(tool, arguments, place)
+                self.decide(tool, arguments, place)
             }
             Err(None) => {
                 // Long arguments of a run that is not watched yet are taken again when it is.
@@ -389,13 +390,24 @@ impl MachineDriver {
         }
     }
 
-    fn admit(&mut self, tool: Arc<Tool>, arguments: String, place: Place) -> Option<DriverEvent> {
+    /// Has the gate decide on a call, if its arguments fit the tool.
+    fn decide(&mut self, tool: Arc<Tool>, arguments: String, place: Place) -> Option<DriverEvent> {
         if let Some(error) = tool.refused(&arguments) {
-            self.ledger.refused(&tool.name, Preview::of(&arguments), &error.message, place.worker());
+            self.ledger.refused(&tool.name, Preview::of(&tool.arguments_shown(&arguments)), &error.message, place.worker());
             self.machine.reply_error(error);
             return None;
         }
-        let (pending, replayed) = match self.shared.gate.admit(&mut self.ledger, &tool, &arguments, &place) {
+        match self.shared.gate.decide(&mut self.ledger, &tool, arguments, &place) {
+            Ok(asked) => self.admit(tool, asked, place),
+            Err(error) => {
+                self.machine.reply_error(error);
+                None
+            }
+        }
+    }
+
+    fn admit(&mut self, tool: Arc<Tool>, asked: AllowedCall, place: Place) -> Option<DriverEvent> {
+        let (pending, replayed) = match self.shared.gate.admit(&mut self.ledger, &tool, &asked, &place) {
             Decision::Cached(result) => {
                 match result {
                     CachedResult::Json(json) => self.reply_json(&tool, &json),
@@ -404,7 +416,7 @@ impl MachineDriver {
                 return None;
             }
             Decision::InProgress(key) => {
-                self.retry = Some((tool, arguments, place));
+                self.retry = Some((tool, asked, place));
                 return Some(DriverEvent::SameCall(key));
             }
             Decision::Refused(error, waiters) => {
@@ -420,7 +432,9 @@ impl MachineDriver {
             key: self.shared.gate.call_key(&place),
             place,
             name: tool.given_name().to_owned(),
-            arguments,
+            is_rewritten: asked.given.is_some(),
+            arguments: asked.given.unwrap_or(asked.arguments),
+            question: asked.question,
             deadline: self.deadline,
             cancel: self.cancel.clone(),
         };
@@ -449,7 +463,7 @@ impl MachineDriver {
         });
         let arguments = arguments.and_then(Result::ok).unwrap_or_else(|| "null".to_owned());
         let worker = self.path.as_ref().map(|path| path.indexes()).unwrap_or_default();
-        self.ledger.refused(&tool.name, Preview::of(&arguments), &error.message, worker);
+        self.ledger.refused(&tool.name, Preview::of(&tool.arguments_shown(&arguments)), &error.message, worker);
     }
 
     /// Does it wait for the reply to this call?
@@ -483,10 +497,14 @@ impl MachineDriver {
             Reply::Echo => self.reply_echo(&tool),
             Reply::Error(error) => {
                 let error = self.tool_failed(&tool, &error);
-                if self.machine.reply_error(error) {
+                if self.failed(&tool, error) {
                     // The program goes on, whatever the tool's closure did.
                     self.cause = None;
                 }
+            }
+            // A result that does not fit the tool's schema, which the other half has checked.
+            Reply::Refused(error) if error.reason == Reason::ToolError => {
+                self.failed(&tool, error);
             }
             Reply::Refused(error) => {
                 self.machine.reply_error(error);
@@ -497,6 +515,16 @@ impl MachineDriver {
         }
     }
 
+    /// Gives the program the error of a call. Returns whether it goes on.
+    fn failed(&mut self, tool: &Tool, error: Error) -> bool {
+        let keys = self.shared.setting.keys;
+        if tool.tagged && error.reason.is_catchable() {
+            self.machine.reply(|h| tagged::failed(h, keys, &tool.name, &error)).is_ok()
+        } else {
+            self.machine.reply_error(error)
+        }
+    }
+
     fn reply_json(&mut self, tool: &Tool, json: &str) {
         /// Less is brought in before the deadline is far behind.
         const SHORT: usize = 1 << 16;
@@ -504,14 +532,14 @@ impl MachineDriver {
             self.watch();
         }
         if let Some(error) = tool.unfit(json) {
-            self.machine.reply_error(error);
+            self.failed(tool, error);
             return;
         }
         // A result that does not fit has ended the run: the next step says so.
         let keys = self.shared.setting.keys;
         let replied = self.machine.reply(|h| {
-            let value = convert::read_json(h, json, keys).map_err(|fault| no_result(fault, tool))?;
-            checked(h, tool, value)
+            let read = convert::read_json(h, json, keys).map_err(|fault| no_result(fault, tool));
+            delivered(h, tool, keys, read)
         });
         if replied.is_err_and(|error| error.reason == Reason::Timeout) {
             self.stop_if_over();
@@ -522,7 +550,7 @@ impl MachineDriver {
         let keys = self.shared.setting.keys;
         let _ = self.machine.reply_from_call(|h, _, args| {
             let value = Value::Map(convert::arguments(h, tool, args, keys)?);
-            checked(h, tool, value)
+            delivered(h, tool, keys, Ok(value))
         });
     }
 
@@ -562,6 +590,17 @@ fn no_result(fault: Fault, tool: &Tool) -> Fault {
             Error::new(Reason::ToolError, text).into()
         }
         fault => fault,
+    }
+}
+
+/// What the program gets of a result.
+fn delivered<'h>(h: &'h Heap, tool: &Tool, keys: Keys, read: Res<Value<'h>>) -> Res<Value<'h>> {
+    match read.and_then(|value| checked(h, tool, value)) {
+        Ok(value) if tool.tagged => tagged::ok(h, keys, value),
+        Err(Fault::Error(error)) if tool.tagged && error.reason == Reason::ToolError => {
+            tagged::failed(h, keys, &tool.name, &error)
+        }
+        result => result,
     }
 }
 

@@ -9,4 +9,5 @@ pub(crate) mod budget;
 pub(crate) mod driver;
 pub(crate) mod setting;
 pub(crate) mod shared;
+mod tagged;
 pub(crate) mod watchdog;

@@ -1,13 +1,13 @@
 //! What a run needs of its engine and its input.
 
 use super::watchdog;
-use crate::record::journal::Journal;
 use crate::terms::cancel::Cancel;
 use crate::terms::clock::{Clock, Reading};
 use crate::terms::keys::Keys;
 use crate::terms::limits::Limits;
 use crate::terms::observer::Observed;
 use crate::terms::print_hook::PrintHook;
+use crate::tools::gate::GateSetting;
 use crate::tools::signature::Signature;
 use crate::tools::tool::{Tool, Tools};
 use lisp_core::compile::Program;
@@ -57,8 +57,10 @@ pub(crate) struct Setting {
     /// What the clock told in the run that is replayed.
     pub(crate) clock_replay: Vec<Reading>,
     pub(crate) on_print: Option<PrintHook>,
-    /// Where the run is recorded.
-    pub(crate) journal: Option<Arc<Journal>>,
+    /// What every call of a tool passes; it has the journal of a run that is recorded.
+    pub(crate) gate: GateSetting,
+    /// The fuel that the run has taken from its budget.
+    pub(crate) fuel: Option<u64>,
     pub(crate) observed: Observed,
     /// What is made of it besides its result.
     pub(crate) makes: Makes,
@@ -66,7 +68,14 @@ pub(crate) struct Setting {
 
 impl Setting {
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
-        self.own_tools.as_ref().and_then(|tools| tools.get(name)).or_else(|| self.tools.get(name))
+        let tool = self.own_tools.as_ref().and_then(|tools| tools.get(name)).or_else(|| self.tools.get(name))?;
+        self.gate.shows(tool).then_some(tool)
+    }
+
+    /// The tool of a name as it was given.
+    pub(crate) fn tool_given(&self, name: &str) -> Option<&Arc<Tool>> {
+        let all = [self.own_tools.as_ref(), Some(&self.tools)].into_iter().flatten().flat_map(|tools| tools.all());
+        self.tool(name).or_else(|| all.into_iter().find(|tool| tool.given_name() == name))
     }
 
     /// Do printed lines leave the run as they happen?
@@ -92,8 +101,8 @@ impl Setting {
     }
 
     pub(crate) fn unknown_tool(&self, name: &str) -> Error {
-        let mut names: Vec<&str> = self.tools.names().collect();
-        names.extend(self.own_tools.iter().flat_map(|tools| tools.names()));
+        let all = [Some(&self.tools), self.own_tools.as_ref()].into_iter().flatten().flat_map(|tools| tools.all());
+        let mut names: Vec<&str> = all.filter(|tool| self.gate.shows(tool)).map(|tool| tool.name()).collect();
         names.sort_unstable();
         names.dedup();
         let hint = unknown_tool_hint(name, &names);

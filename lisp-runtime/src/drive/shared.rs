@@ -61,7 +61,7 @@ impl RunShared {
         let slots = Self::slots(&setting.limits);
         RunShared {
             deadline: deadline(started, setting.limits.timeout_ms),
-            gate: ToolGate::new(setting.limits.tool_calls, setting.journal.clone()),
+            gate: ToolGate::new(setting.gate.clone()),
             budget: Arc::new(ParallelBudget::new(usize::try_from(slots).unwrap_or(usize::MAX))),
             worker,
             clock: RunClock::new(setting.clock.clone(), &setting.clock_replay),
@@ -74,7 +74,7 @@ impl RunShared {
 
     /// Tells the time at a place of the run, in milliseconds since 1970-01-01T00:00:00Z.
     pub(crate) fn time(&self, place: &Place) -> Result<i64, Error> {
-        match &self.setting.journal {
+        match &self.setting.gate.journal {
             Some(journal) => journal.time(place, || self.clock.tell(place)),
             None => Ok(self.clock.tell(place)),
         }

@@ -240,6 +240,13 @@ impl LocalExecutor {
         self.lock().parked.values().map(|(call, _)| call.clone()).collect()
     }
 
+    /// Somebody has approved a call: what waits is the call as it is to be made.
+    pub(crate) fn settle(&self, approved: &ToolCall) {
+        if let Some((call, _)) = self.lock().parked.get_mut(&approved.number) {
+            call.clone_from(approved);
+        }
+    }
+
     /// Gives the host's reply to the worker that made a call. Returns false when the call does not wait any more.
     pub(crate) fn reply(&self, number: u64, reply: Reply) -> bool {
         let parked = self.lock().parked.remove(&number);

@@ -1,6 +1,6 @@
 //! The journal of a run under way: what was told to the program so far, and what an earlier life of the run was told.
 
-use super::line::{CallState, Ended, Line, Told};
+use super::line::{CallState, Ended, Gated, Line, Told};
 use crate::terms::place::Place;
 use crate::terms::run_id::run_id;
 use lisp_core::{Error, Reason};
@@ -44,21 +44,14 @@ impl Default for Ceilings {
 pub(crate) struct Asking<'a> {
     pub(crate) place: &'a Place,
     pub(crate) tool: &'a str,
+    /// As the program has them.
     pub(crate) arguments: &'a str,
+    /// As the tool gets them.
+    pub(crate) given: &'a str,
     /// Equal calls of the run have one result.
     pub(crate) cached: bool,
     /// It may be made twice: the tool only reads.
     pub(crate) repeatable: bool,
-}
-
-/// What the journal says of a call.
-pub(crate) enum Begun {
-    /// It is to be made.
-    Make,
-    /// It ended in an earlier life of the run.
-    Ended(Ended),
-    /// It may not be made.
-    Refused(Error),
 }
 
 /// The journal of one run.
@@ -76,6 +69,8 @@ struct State {
     header: usize,
     run_id: Arc<str>,
     calls: BTreeMap<Place, Recorded>,
+    /// What the gate decided, where that is not told by the call itself.
+    gates: BTreeMap<Place, RecordedGate>,
     /// Calls that an earlier life brought, by tool and arguments: for cached tools, whose first caller may be another.
     by_key: HashMap<(String, String), Place>,
     clock: BTreeMap<Place, i64>,
@@ -95,6 +90,13 @@ struct Recorded {
     ended: Option<Ended>,
     /// This life of the run has come to it.
     met: bool,
+}
+
+/// A decision of the gate in the journal.
+struct RecordedGate {
+    tool: String,
+    arguments: String,
+    gated: Gated,
 }
 
 impl fmt::Debug for Journal {
@@ -166,22 +168,88 @@ impl Journal {
         self.state().text.clone()
     }
 
-    /// A call is to be made: with it, unless an earlier life had it.
-    pub(crate) fn begin(&self, asking: &Asking<'_>) -> Begun {
-        let mut state = self.state();
-        match state.meet(asking) {
-            Ok(Some(ended)) => return Begun::Ended(ended),
-            Ok(None) => {}
-            Err(error) => return Begun::Refused(error),
+    /// What the gate decided on a call in an earlier life, and whether the call ended there.
+    ///
+    /// # Errors
+    /// The earlier life made another call here.
+    pub(crate) fn decided(&self, place: &Place, tool: &str, arguments: &str) -> Result<Option<(Gated, bool)>, Error> {
+        let state = self.state();
+        let call = state.calls.get(place);
+        let ended = call.is_some_and(|call| call.ended.is_some());
+        if let Some(gate) = state.gates.get(place) {
+            if gate.tool != tool || gate.arguments != arguments {
+                let expected = format!("tool/{} {}", gate.tool, cut(&gate.arguments));
+                return Err(diverged(place, &expected, &format!("tool/{tool} {}", cut(arguments))));
+            }
+            return Ok(Some((gate.gated.clone(), ended)));
         }
-        let call = if state.by_hand { CallState::Asked } else { CallState::Begun };
-        match self.announce(&mut state, asking, call) {
-            Ok(()) => Begun::Make,
-            Err(error) => Begun::Refused(error),
-        }
+        // A call that was made was allowed. Whether it is the same the next step says.
+        Ok(call.map(|_| (Gated::Allow { given: None }, ended)))
     }
 
-    fn announce(&self, state: &mut State, asking: &Asking<'_>, call: CallState) -> Result<(), Error> {
+    /// The gate decides on a call; one that somebody is asked about waits in the journal from now on.
+    ///
+    /// # Errors
+    /// The record has no room for it, or cannot be kept.
+    pub(crate) fn decide(&self, place: &Place, tool: &str, arguments: &str, gated: Gated) -> Result<(), Error> {
+        let mut state = self.state();
+        self.check_value(&format!("the arguments of tool/{tool}"), arguments.len())?;
+        if let Gated::Allow { given: Some(given) } = &gated {
+            self.check_value(&format!("the arguments that the policy gives tool/{tool}"), given.len())?;
+        }
+        self.append(&mut state, &Line::of_gate(place, Some((tool, arguments)), &gated))?;
+        if matches!(gated, Gated::Ask { .. }) {
+            let line = Line {
+                call: Some(place.to_string().into()),
+                tool: Some(tool.into()),
+                arguments: serde_json::from_str(arguments).ok(),
+                state: Some(CallState::Asked),
+                ..Line::default()
+            };
+            self.append(&mut state, &line)?;
+            let call = Recorded {
+                tool: tool.to_owned(),
+                arguments: arguments.to_owned(),
+                state: CallState::Asked,
+                ended: None,
+                met: false,
+            };
+            state.calls.insert(place.clone(), call);
+        }
+        let gate = RecordedGate { tool: tool.to_owned(), arguments: arguments.to_owned(), gated };
+        state.gates.insert(place.clone(), gate);
+        Ok(())
+    }
+
+    /// Somebody decided on a call that waits for that.
+    ///
+    /// # Errors
+    /// The record has no room for it, or cannot be kept.
+    pub(crate) fn settle_gate(&self, place: &Place, gated: Gated) -> Result<(), Error> {
+        let mut state = self.state();
+        self.append(&mut state, &Line::of_gate(place, None, &gated))?;
+        if let Some(gate) = state.gates.get_mut(place) {
+            gate.gated = gated;
+        }
+        Ok(())
+    }
+
+    /// How a call ended in an earlier life; `None` when it is to be made, and [`Journal::begin`] comes next.
+    ///
+    /// # Errors
+    /// The earlier life made another call here, or nobody knows whether it made this one.
+    pub(crate) fn meet(&self, asking: &Asking<'_>) -> Result<Option<Ended>, Error> {
+        self.state().meet(asking)
+    }
+
+    /// A call is to be made: now, or by who drives the run.
+    ///
+    /// # Errors
+    /// The record has no room for it, or cannot be kept.
+    pub(crate) fn begin(&self, asking: &Asking<'_>) -> Result<(), Error> {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let call = if state.by_hand { CallState::Asked } else { CallState::Begun };
         let Asking { place, tool, arguments, .. } = *asking;
         self.check_value(&format!("the arguments of tool/{tool}"), arguments.len())?;
         let name = place.to_string();
@@ -335,6 +403,17 @@ impl State {
     /// Learns what a line of an earlier life tells.
     fn learn(&mut self, told: Told<'_>) -> Result<(), BadLine> {
         match told {
+            Told::Gate { place, asked: Some((tool, arguments)), gated } => {
+                self.note(&place);
+                let (tool, arguments) = (tool.into_owned(), arguments.to_owned());
+                if self.gates.insert(place.clone(), RecordedGate { tool, arguments, gated }).is_some() {
+                    return Err(format!("the gate decided on call {place} before").into());
+                }
+            }
+            Told::Gate { place, asked: None, gated } => match self.gates.get_mut(&place) {
+                Some(gate) if matches!(gate.gated, Gated::Ask { .. }) => gate.gated = gated,
+                _ => return Err(format!("nobody was asked about call {place}").into()),
+            },
             Told::Call { place, tool, arguments, state } => {
                 self.note(&place);
                 let call = Recorded {
@@ -353,7 +432,8 @@ impl State {
                     }
                     _ => {}
                 }
-                self.by_key.entry((call.tool.clone(), call.arguments.clone())).or_insert_with(|| place.clone());
+                let key = self.key_of(&place, &call);
+                self.by_key.entry(key).or_insert_with(|| place.clone());
                 self.calls.insert(place, call);
             }
             Told::State(place, state) => {
@@ -365,10 +445,10 @@ impl State {
                 call.state = if matches!(ended, Ended::Failed(_)) { CallState::Failed } else { CallState::Done };
                 call.ended = Some(ended);
                 // Of equal calls of a cached tool the first that ended counts; in a later life another worker may have made it.
-                let key = (call.tool.clone(), call.arguments.clone());
-                if let Some(first) = self.by_key.get(&key)
-                    && self.calls.get(first).is_none_or(|first| first.ended.is_none())
-                {
+                let Some(call) = self.calls.get(&place) else { return Ok(()) };
+                let key = self.key_of(&place, call);
+                let first = self.by_key.get(&key).and_then(|first| self.calls.get(first));
+                if first.is_none_or(|first| first.ended.is_none()) {
                     self.by_key.insert(key, place);
                 }
             }
@@ -381,6 +461,15 @@ impl State {
             Told::Answer(_) => {}
         }
         Ok(())
+    }
+
+    /// What the result of a call of a cached tool serves: calls for which the tool gets the same arguments.
+    fn key_of(&self, place: &Place, call: &Recorded) -> (String, String) {
+        let given = match self.gates.get(place).map(|gate| &gate.gated) {
+            Some(Gated::Allow { given: Some(given) }) => given,
+            _ => &call.arguments,
+        };
+        (call.tool.clone(), given.clone())
     }
 
     fn open_call(&mut self, place: &Place) -> Result<&mut Recorded, BadLine> {
@@ -398,12 +487,12 @@ impl State {
 
     /// Finds what an earlier life says of a call; `None` when it is to be made.
     fn meet(&mut self, asking: &Asking<'_>) -> Result<Option<Ended>, Error> {
-        let Asking { place, tool, arguments, cached, repeatable } = *asking;
+        let Asking { place, tool, arguments, given, cached, repeatable } = *asking;
         let same = |call: &Recorded| call.tool == tool && call.arguments == arguments;
         let at = match self.calls.get(place) {
             // What one life began another may have made elsewhere.
             Some(call) if same(call) && (call.ended.is_some() || !cached) => Some(place.clone()),
-            Some(_) | None if cached => self.by_key.get(&(tool.to_owned(), arguments.to_owned())).cloned(),
+            Some(_) | None if cached => self.by_key.get(&(tool.to_owned(), given.to_owned())).cloned(),
             Some(call) => {
                 let expected = format!("tool/{} {}", call.tool, cut(&call.arguments));
                 return Err(diverged(place, &expected, &format!("tool/{tool} {}", cut(arguments))));
@@ -411,7 +500,8 @@ impl State {
             None => None,
         };
         let Some(call) = at.as_ref().and_then(|at| self.calls.get_mut(at)) else {
-            if !cached {
+            // A decision of the gate comes before its call.
+            if !cached && !self.gates.contains_key(place) {
                 self.check_order(place, || format!("calls tool/{tool} {}", cut(arguments)))?;
             }
             return Ok(None);

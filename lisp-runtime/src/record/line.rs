@@ -31,6 +31,26 @@ pub(crate) enum Ended {
     Failed(Failure),
 }
 
+/// What the gate decided on a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Gated {
+    /// It is made, perhaps with other arguments.
+    Allow { given: Option<String> },
+    /// It is not made.
+    Deny { why: String },
+    /// Somebody is asked.
+    Ask { question: String },
+}
+
+/// The word for it in a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum GateWord {
+    Allow,
+    Deny,
+    Ask,
+}
+
 /// How a tool failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,6 +87,17 @@ pub(crate) struct Line<'a> {
     pub(crate) result: Option<&'a RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<Failure>,
+    /// The name of a call that the gate decides on.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) gate: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) decision: Option<GateWord>,
+    /// The arguments that the call is allowed with, where they are not the program's.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) given: Option<&'a RawValue>,
+    /// Why the call is denied, or what is asked.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) why: Option<Cow<'a, str>>,
     /// The name of a look at the clock.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) clock: Option<Cow<'a, str>>,
@@ -87,6 +118,8 @@ pub(crate) enum Told<'a> {
     State(Place, CallState),
     /// A call ended.
     Ends(Place, Ended),
+    /// The gate decided on a call: one with this tool and these arguments, or one that somebody was asked about.
+    Gate { place: Place, asked: Option<(Cow<'a, str>, &'a str)>, gated: Gated },
     /// The clock was looked at.
     Clock(Place, i64),
     /// The run ended.
@@ -94,11 +127,44 @@ pub(crate) enum Told<'a> {
 }
 
 impl<'a> Line<'a> {
+    /// The line that tells of a decision on a call; the tool and the arguments belong to the first one only.
+    pub(crate) fn of_gate(place: &Place, asked: Option<(&'a str, &'a str)>, gated: &'a Gated) -> Line<'a> {
+        let raw = |text: &'a str| serde_json::from_str::<&'a RawValue>(text).ok();
+        let (decision, given, why) = match gated {
+            Gated::Allow { given } => (GateWord::Allow, given.as_deref().and_then(raw), None),
+            Gated::Deny { why } => (GateWord::Deny, None, Some(Cow::Borrowed(&**why))),
+            Gated::Ask { question } => (GateWord::Ask, None, Some(Cow::Borrowed(&**question))),
+        };
+        Line {
+            gate: Some(place.to_string().into()),
+            tool: asked.map(|(tool, _)| tool.into()),
+            arguments: asked.and_then(|(_, arguments)| raw(arguments)),
+            decision: Some(decision),
+            given,
+            why,
+            ..Line::default()
+        }
+    }
+
     /// What the line tells; `Err` says why it tells nothing.
     pub(crate) fn told(self) -> Result<Told<'a>, &'static str> {
         let place =
             |text: &str| text.parse::<Place>().map_err(|()| "the name of a call is a text such as \"3\" or \"3:17/2\"");
         match self {
+            Line { gate: Some(gate), decision: Some(word), tool, arguments, given, why, call: None, .. } => {
+                let gated = match (word, given, why) {
+                    (GateWord::Allow, given, None) => Gated::Allow { given: given.map(|raw| raw.get().to_owned()) },
+                    (GateWord::Deny, None, Some(why)) => Gated::Deny { why: why.into_owned() },
+                    (GateWord::Ask, None, Some(why)) => Gated::Ask { question: why.into_owned() },
+                    _ => return Err("the gate allows a call, denies it with a reason, or asks a question"),
+                };
+                let asked = match (tool, arguments) {
+                    (Some(tool), Some(arguments)) => Some((tool, arguments.get())),
+                    (None, None) if !matches!(gated, Gated::Ask { .. }) => None,
+                    _ => return Err("the gate asks about a tool and its arguments"),
+                };
+                Ok(Told::Gate { place: place(&gate)?, asked, gated })
+            }
             Line { call: Some(call), tool: Some(tool), arguments: Some(arguments), state: Some(state), .. }
                 if matches!(state, CallState::Asked | CallState::Begun)
                     && self.result.is_none()

@@ -142,6 +142,7 @@ fn accept(
     builder.cores = Some(job.cores);
     for spec in job.tools {
         let mut tool = Tool::external(spec.name);
+        tool.tagged = spec.tagged;
         tool.hyphenated = spec.hyphenated.into_owned().into();
         builder = builder.grant(match spec.signature {
             Some(text) if spec.checked => tool.signature(text),

@@ -4,7 +4,7 @@ use super::report::{CallReply, GuestCall, RefusedCall, Report};
 use crate::api::engine::Engine;
 use crate::api::input::Input;
 use crate::drive::shared::RunShared;
-use crate::record::journal::Journal;
+use crate::terms::budget::Taken;
 use crate::terms::cancel::Cancel;
 use crate::terms::clock::{Clock, RunClock};
 use crate::terms::deadline::{deadline, micros};
@@ -15,13 +15,12 @@ use crate::terms::place::Place;
 use crate::terms::print_hook::PrintHook;
 use crate::tools::bounded::JobTicket;
 use crate::tools::cache::CachedResult;
-use crate::tools::gate::{Decision, PendingCall, ToolGate};
+use crate::tools::gate::{AllowedCall, Decision, GateSetting, PendingCall, ToolGate};
 use crate::tools::ledger::Ledger;
 use crate::tools::threads::ToolThreads;
 use crate::tools::tool::{Reply, Tool, ToolCall, Tools};
 use lisp_core::context::Prints;
 use lisp_core::{Error, Reason};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,6 +35,9 @@ pub struct HostHalf {
     cancel: Cancel,
     cancellable: bool,
     gate: ToolGate<DuplicateCall>,
+    gate_setting: GateSetting,
+    /// What it has taken from its budget.
+    pub(super) taken: Option<Taken>,
     threads: ToolThreads,
     ledger: Ledger,
     in_tools: Duration,
@@ -48,7 +50,6 @@ pub struct HostHalf {
     clock: Clock,
     most_readings: usize,
     on_print: Option<PrintHook>,
-    journal: Option<Arc<Journal>>,
     /// Why the run was not told the time.
     clock_fault: Option<Error>,
     observed: Observed,
@@ -67,7 +68,9 @@ impl std::fmt::Debug for HostHalf {
 /// A call that waits for an equal call to end.
 struct DuplicateCall {
     tool: Arc<Tool>,
-    call: GuestCall<'static>,
+    number: u64,
+    place: Place,
+    asked: AllowedCall,
 }
 
 /// The beginning of a tool call.
@@ -208,6 +211,8 @@ impl HostHalf {
         let own = input.tools.as_deref().into_iter();
         // A tool of the run takes the place of the engine's.
         let tools = [engine.tools()].into_iter().chain(own).flat_map(Tools::all);
+        let gate_setting = engine.gate_setting(input);
+        let tools = tools.filter(|tool| gate_setting.shows(tool));
         HostHalf {
             started,
             deadline: deadline(started, limits.timeout_ms),
@@ -215,8 +220,9 @@ impl HostHalf {
             tools: tools.map(|tool| (tool.name.clone(), tool.clone())).collect(),
             cancel: input.cancel.clone().unwrap_or_default(),
             cancellable: input.cancel.is_some(),
-            gate: ToolGate::new(limits.tool_calls, input.journal.clone()),
-            journal: input.journal.clone(),
+            gate: ToolGate::new(gate_setting.clone()),
+            gate_setting,
+            taken: None,
             clock_fault: None,
             threads: engine.tool_threads().clone(),
             ledger: Ledger::default(),
@@ -238,7 +244,7 @@ impl HostHalf {
     pub fn next_turn(&mut self) {
         self.started = Instant::now();
         self.deadline = deadline(self.started, self.limits.timeout_ms);
-        self.gate = ToolGate::new(self.limits.tool_calls, None);
+        self.gate = ToolGate::new(self.gate_setting.clone());
         self.ledger = Ledger::default();
         self.in_tools = Duration::ZERO;
         self.figures = None;
@@ -271,7 +277,7 @@ impl HostHalf {
     pub fn time(&mut self, place: &Place) -> Option<i64> {
         let clock = &self.clock;
         let read = || catch_unwind(AssertUnwindSafe(|| clock.read(place))).ok();
-        let Some(journal) = &self.journal else { return read() };
+        let Some(journal) = &self.gate_setting.journal else { return read() };
         let mut panicked = false;
         let told = journal.time(place, || {
             read().unwrap_or_else(|| {
@@ -366,24 +372,28 @@ impl HostHalf {
             return CallStarted::Ready(CallReply::Refused((&error).into()));
         };
         let GuestCall { number, place, name, arguments } = call;
-        let call = GuestCall {
-            number,
-            place: Cow::Owned(place.into_owned()),
-            name: Cow::Owned(name.into_owned()),
-            arguments: Cow::Owned(arguments.into_owned()),
+        drop(name);
+        let decided = match tool.refused(&arguments) {
+            Some(error) => {
+                let shown = Preview::of(&tool.arguments_shown(&arguments));
+                self.ledger.refused(&tool.name, shown, &error.message, place.worker());
+                Err(error)
+            }
+            None => self.gate.decide(&mut self.ledger, &tool, arguments.into_owned(), &place),
         };
-        if let Some(error) = tool.refused(&call.arguments) {
-            self.ledger.refused(&tool.name, Preview::of(&call.arguments), &error.message, call.place.worker());
-            self.ledger.number_last(number);
-            return CallStarted::Ready(CallReply::Refused((&error).into()));
+        match decided {
+            Ok(asked) => self.admit(DuplicateCall { tool, number, place: place.into_owned(), asked }),
+            Err(error) => {
+                self.ledger.number_last(number);
+                CallStarted::Ready(CallReply::Refused((&error).into()))
+            }
         }
-        self.admit(DuplicateCall { tool, call })
     }
 
     fn admit(&mut self, asked: DuplicateCall) -> CallStarted {
-        let DuplicateCall { tool, call } = &asked;
-        let number = call.number;
-        match self.gate.admit(&mut self.ledger, tool, &call.arguments, &call.place) {
+        let DuplicateCall { tool, number, place, asked: allowed } = &asked;
+        let number = *number;
+        match self.gate.admit(&mut self.ledger, tool, allowed, place) {
             Decision::Cached(result) => {
                 self.ledger.number_last(number);
                 CallStarted::Ready(match result {
@@ -415,13 +425,15 @@ impl HostHalf {
             }
             Decision::Admitted(pending) => {
                 self.ledger.number_last(number);
-                let DuplicateCall { tool, call } = asked;
+                let DuplicateCall { tool, place, asked, .. } = asked;
                 let call = ToolCall {
                     number,
-                    key: self.gate.call_key(&call.place),
-                    place: call.place.into_owned(),
+                    key: self.gate.call_key(&place),
+                    place,
                     name: tool.given_name().to_owned(),
-                    arguments: call.arguments.into_owned(),
+                    is_rewritten: asked.given.is_some(),
+                    arguments: asked.given.unwrap_or(asked.arguments),
+                    question: None,
                     deadline: self.deadline,
                     cancel: self.cancel.clone(),
                 };
@@ -442,7 +454,7 @@ impl HostHalf {
         };
         let mut begun = vec![(ended.number, CallStarted::Ready(reply))];
         for asked in waited {
-            let number = asked.call.number;
+            let number = asked.number;
             match self.admit(asked) {
                 CallStarted::Later => {}
                 ready => begun.push((number, ready)),
@@ -468,6 +480,9 @@ impl HostHalf {
         self.ledger.sort_by_numbers(&report.calls);
         for RefusedCall { place, worker, name, arguments, error } in std::mem::take(&mut report.refused) {
             let before = self.ledger.len();
+            // Those were shown by a half that does not know what is redacted.
+            let redacts = self.tools.get(&*name).is_some_and(|tool| tool.redacts());
+            let arguments = if redacts { Preview::of("\"[redacted]\"") } else { arguments };
             self.ledger.refused(&name, arguments, &error, worker);
             if self.ledger.len() > before {
                 self.ledger.move_last(usize::try_from(place).unwrap_or(usize::MAX));
@@ -478,11 +493,17 @@ impl HostHalf {
         if let Err(problem) = &mut answer {
             let turns = problem.calls.iter_mut().map(|call| &mut call.turn).chain([&mut problem.turn]);
             turns.flatten().for_each(|turn| *turn = turn.saturating_add(self.turns_before));
+            if let Some(taken) = &self.taken {
+                problem.error = taken.explain(problem.error.clone());
+            }
         }
-        if let (Ok(_), Some(journal)) = (&answer, &self.journal)
+        if let (Ok(_), Some(journal)) = (&answer, &self.gate_setting.journal)
             && let Err(error) = journal.check_end()
         {
             answer = Err(Box::new(Problem::new(error, Phase::Eval)));
+        }
+        if let Some(taken) = self.taken.take() {
+            taken.settle(&usage, true);
         }
         Outcome { clock, prints_cut, ..self.outcome(answer, prints_dropped, usage) }
     }
@@ -523,6 +544,9 @@ impl HostHalf {
                 ..Usage::default()
             },
         };
+        if let Some(taken) = self.taken.take() {
+            taken.settle(&usage, false);
+        }
         let dropped = std::mem::take(&mut self.prints_dropped);
         if dropped > 0 {
             self.prints.push(Prints::mark(dropped, self.limits.prints_bytes));

@@ -6,6 +6,7 @@ use crate::api::engine::Engine;
 use crate::api::envelope::Request;
 use crate::api::input::{DataSet, Input, Source};
 use crate::drive::setting::Makes;
+use crate::terms::budget::Taken;
 use crate::terms::clock::Reading;
 use crate::terms::keys::Keys;
 use crate::terms::limits::Limits;
@@ -52,6 +53,8 @@ pub(super) struct ToolSpec<'a> {
     /// Parameters with hyphens in their names, where there is no signature that has them. What else a schema says, this half
     /// checks.
     pub(super) hyphenated: Cow<'a, [String]>,
+    /// Its failures are values.
+    pub(super) tagged: bool,
 }
 
 impl Engine {
@@ -76,16 +79,26 @@ impl Engine {
             return Err(Box::new(self.ended(started, problem, self.limits_for(input))));
         };
         let texts = || input.setup.iter().map(|program| program.source().to_owned()).collect();
-        let begun = match input.journal.is_some() && session {
-            true => Err(crate::api::session::not_recorded()),
-            false => self.begin_record(source, texts, input, false),
+        let check = if session { crate::api::session::check(input) } else { Ok(()) };
+        let taken = check.and_then(|()| self.take_budget(input));
+        let begun = taken.and_then(|taken| match self.begin_record(source, texts, input, false) {
+            Ok(()) => Ok(taken),
+            Err(problem) => {
+                taken.into_iter().for_each(Taken::give_back);
+                Err(problem)
+            }
+        });
+        let taken = match begun {
+            Ok(taken) => taken,
+            Err(problem) => return Err(Box::new(self.ended(started, problem, self.limits_for(input)))),
         };
-        if let Err(problem) = begun {
-            return Err(Box::new(self.ended(started, problem, self.limits_for(input))));
-        }
         let setup = input.setup.iter().map(|program| Cow::Borrowed(program.source())).collect();
-        let (mut job, host) = self.halves(started, source, setup, input, session);
+        let (mut job, mut host) = self.halves(started, source, setup, input, session);
         job.sets = sets;
+        if let Some(fuel) = taken.as_ref().and_then(|taken| taken.fuel) {
+            job.limits.fuel = fuel;
+        }
+        host.taken = taken;
         Ok((job, host))
     }
 
@@ -156,5 +169,6 @@ fn spec(tool: &Tool) -> ToolSpec<'static> {
         signature: tool.signature.clone().map(Cow::Owned),
         checked: tool.contract.is_some(),
         hyphenated: Cow::Owned(tool.hyphenated.to_vec()),
+        tagged: tool.tagged,
     }
 }

@@ -1,5 +1,6 @@
 //! The terms of a run: its limits, its clock, the handles that end it or watch it, and the outcome. Nothing here runs anything.
 
+pub(crate) mod budget;
 pub(crate) mod cancel;
 pub(crate) mod clock;
 pub(crate) mod deadline;

@@ -211,6 +211,9 @@ fn tool_lines(tools: &Tools, most: usize, out: &mut String) {
 fn tool_line(tool: &Tool) -> String {
     const ABOUT: usize = 120;
     let mut line = one_line(&format!("tool/{} {}", tool.name(), tool.shown()));
+    if tool.tagged {
+        line.push_str(" ; returns {:ok result} or {:error {:message ..}}");
+    }
     let about = one_line(tool.description.as_deref().unwrap_or_default());
     if !about.is_empty() {
         let sentence = about.find(". ").map_or(about.as_str(), |end| &about[..=end]);

@@ -1,15 +1,60 @@
-//! The gate that every tool call of a run passes: the limit on calls, the cache, and the ledger.
+//! The gate that every tool call of a run passes: the host's policy, the limits on calls, the cache, the ledger and the journal.
 
 use super::cache::{CachedResult, CallKey, Lookup, ResultCache};
 use super::ledger::Ledger;
+use super::policy::{AskedCall, Policy, PolicyDecision};
 use super::tool::{Effect, Reply, Tool, ToolError};
-use crate::record::journal::{Asking, Begun, Journal};
+use crate::record::journal::{Asking, Journal};
+use crate::record::line::Ended;
+use crate::record::line::Gated;
+use crate::terms::budget::Budget;
 use crate::terms::outcome::Preview;
 use crate::terms::place::Place;
 use lisp_core::{Error, Reason};
-use std::sync::Arc;
+use serde::de::IgnoredAny;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+/// What a gate goes by.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GateSetting {
+    /// The most calls; 0 is no limit.
+    pub(crate) limit: u64,
+    pub(crate) policy: Policy,
+    /// Who the run is for.
+    pub(crate) tenant: Option<Arc<str>>,
+    pub(crate) budget: Option<Budget>,
+    pub(crate) journal: Option<Arc<Journal>>,
+    /// The run is driven by hand: its driver can be asked.
+    pub(crate) by_hand: bool,
+}
+
+impl GateSetting {
+    /// Does the run see the tool at all?
+    pub(crate) fn shows(&self, tool: &Tool) -> bool {
+        self.policy.shows(tool, self.tenant.as_deref())
+    }
+}
+
+/// A call that the policy lets pass.
+#[derive(Debug)]
+pub(crate) struct AllowedCall {
+    /// As the program has them.
+    pub(crate) arguments: String,
+    /// What the policy has put in their place.
+    pub(crate) given: Option<String>,
+    /// What has to be approved before it is made.
+    pub(crate) question: Option<String>,
+}
+
+impl AllowedCall {
+    /// The arguments that the tool gets.
+    pub(crate) fn for_tool(&self) -> &str {
+        self.given.as_deref().unwrap_or(&self.arguments)
+    }
+}
 
 /// The gate's decision on a call.
 pub(crate) enum Decision<W> {
@@ -42,68 +87,216 @@ pub(crate) struct PendingCall {
 /// made a second time: an equal call becomes a waiter (`W`).
 pub(crate) struct ToolGate<W> {
     calls: AtomicU64,
-    /// The most calls; 0 is no limit.
-    limit: u64,
+    /// The calls of each tool, where somebody asks for them.
+    by_tool: Mutex<HashMap<String, u64>>,
     cache: ResultCache<W>,
-    journal: Option<Arc<Journal>>,
+    setting: GateSetting,
 }
 
 impl<W> ToolGate<W> {
-    /// A gate that admits at most `limit` calls; 0 is no limit.
-    pub(crate) fn new(limit: u64, journal: Option<Arc<Journal>>) -> Self {
-        ToolGate { calls: AtomicU64::new(0), limit, cache: ResultCache::default(), journal }
+    pub(crate) fn new(setting: GateSetting) -> Self {
+        ToolGate { calls: AtomicU64::new(0), by_tool: Mutex::default(), cache: ResultCache::default(), setting }
     }
 
-    /// Decides on a call and records the decision in the ledger and in the journal.
-    pub(crate) fn admit(&self, ledger: &mut Ledger, tool: &Tool, arguments: &str, place: &Place) -> Decision<W> {
-        let worker = place.worker();
+    /// Has the policy decide on a call whose arguments fit the tool. Decisions of an earlier life of the run stand.
+    ///
+    /// # Errors
+    /// Why the run may not make the call; the ledger has it.
+    pub(crate) fn decide(
+        &self,
+        ledger: &mut Ledger,
+        tool: &Tool,
+        arguments: String,
+        place: &Place,
+    ) -> Result<AllowedCall, Error> {
+        let GateSetting { policy, journal, .. } = &self.setting;
+        if !policy.is_some() && journal.is_none() {
+            return Ok(AllowedCall { arguments, given: None, question: None });
+        }
+        let decided = self.decision(tool, &arguments, place).and_then(|gated| match gated {
+            Gated::Allow { given } => Ok((given, None)),
+            Gated::Deny { why } => Err(denied(tool, &why)),
+            Gated::Ask { question } if self.setting.by_hand => Ok((None, Some(question))),
+            Gated::Ask { question } => Err(approval_required(tool, place, &question)),
+        });
+        match decided {
+            Ok((given, question)) => Ok(AllowedCall { arguments, given, question }),
+            Err(error) => {
+                ledger.refused(&tool.name, Preview::of(&tool.arguments_shown(&arguments)), &error.message, place.worker());
+                Err(error)
+            }
+        }
+    }
+
+    /// The decision of an earlier life, or else of the policy.
+    fn decision(&self, tool: &Tool, arguments: &str, place: &Place) -> Result<Gated, Error> {
+        let GateSetting { policy, journal, .. } = &self.setting;
+        let shown = tool.arguments_shown(arguments);
+        let earlier = match journal {
+            Some(journal) => journal.decided(place, &tool.name, &shown)?,
+            None => None,
+        };
+        match earlier {
+            // What the tool was to get is not in the record: the policy says it again, should it still be needed.
+            Some((Gated::Allow { given: Some(_) }, false)) if tool.redacts() => {
+                return if policy.is_some() {
+                    Ok(self.ask_policy(tool, arguments, place))
+                } else {
+                    let why = "the policy gave it arguments that its record does not show, and there is no policy now";
+                    Err(denied(tool, why))
+                };
+            }
+            // Its end tells that it was made.
+            Some((Gated::Ask { .. }, true)) => return Ok(Gated::Allow { given: None }),
+            Some((gated, _)) => return Ok(gated),
+            None => {}
+        }
+        let gated = self.ask_policy(tool, arguments, place);
+        // That a call is allowed as it is, its own line tells; one that an earlier result may serve has none.
+        if let Some(journal) = journal
+            && policy.is_some()
+            && (tool.cached || gated != (Gated::Allow { given: None }))
+        {
+            let kept = match &gated {
+                Gated::Allow { given: Some(given) } => Gated::Allow { given: Some(tool.arguments_shown(given).into_owned()) },
+                other => other.clone(),
+            };
+            journal.decide(place, &tool.name, &shown, kept)?;
+        }
+        Ok(gated)
+    }
+
+    fn ask_policy(&self, tool: &Tool, arguments: &str, place: &Place) -> Gated {
+        let asked = AskedCall {
+            tool,
+            arguments,
+            place,
+            tenant: self.setting.tenant.as_deref(),
+            calls: self.calls(),
+            calls_of_tool: self.calls_of(&tool.name),
+        };
+        match self.setting.policy.decide(&asked) {
+            PolicyDecision::Allow => Gated::Allow { given: None },
+            PolicyDecision::AllowWith(given) => match unfit(tool, &given) {
+                Some(why) => Gated::Deny { why },
+                None => Gated::Allow { given: Some(given) },
+            },
+            PolicyDecision::Deny(why) => Gated::Deny { why },
+            PolicyDecision::Ask(question) => Gated::Ask { question },
+        }
+    }
+
+    /// Decides on a call that the policy lets pass, and records the decision in the ledger and in the journal.
+    pub(crate) fn admit(&self, ledger: &mut Ledger, tool: &Tool, asked: &AllowedCall, place: &Place) -> Decision<W> {
+        let (worker, arguments) = (place.worker(), asked.for_tool());
+        let shown = tool.arguments_shown(arguments);
         let key = tool.cached.then(|| CallKey::new(&tool.name, arguments));
         if let Some(key) = &key {
             match self.cache.look_up(key) {
                 Lookup::Found(result) => {
-                    let shown = match &result {
+                    let result_shown = match &result {
                         CachedResult::Json(json) => json,
                         CachedResult::Arguments => arguments,
                     };
-                    ledger.cached(&tool.name, arguments, shown, worker, key.digest());
+                    ledger.cached(&tool.name, &shown, result_shown, worker, key.digest());
+                    let result = match result {
+                        CachedResult::Arguments if asked.given.is_some() => CachedResult::Json(arguments.into()),
+                        result => result,
+                    };
                     return Decision::Cached(result);
                 }
                 Lookup::InProgress => return Decision::InProgress(key.clone()),
                 Lookup::Begun => {}
             }
         }
-        let limit = self.limit;
-        let more = |calls: u64| (limit == 0 || calls < limit).then_some(calls + 1);
-        let Ok(before) = self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) else {
-            let waiters = key.as_ref().map(|key| self.cache.end(key, None)).unwrap_or_default();
-            let error = Error::new(Reason::ToolCallLimitExceeded, format!("a run may call tools {limit} times"))
-                .hint("call tools less often, for example once for all rows, or raise the limit tool_calls")
-                .detail("limit", limit);
-            ledger.refused(&tool.name, Preview::of(arguments), &error.message, worker);
-            return Decision::Refused(error, waiters);
-        };
-        let number = before + 1;
-        let entry = ledger.begin(&tool.name, arguments, worker, key.as_ref().map(CallKey::digest), number);
-        let mut pending = PendingCall { number, entry, key, place: None };
-        let Some(journal) = &self.journal else { return Decision::Admitted(pending) };
-        let repeatable = tool.effect == Effect::Read;
-        let asking = Asking { place, tool: &tool.name, arguments, cached: tool.cached, repeatable };
-        match journal.begin(&asking) {
-            Begun::Make => {
-                pending.place = Some(place.clone());
-                Decision::Admitted(pending)
+        let number = match self.count(tool) {
+            Ok(number) => number,
+            Err(error) => {
+                let waiters = key.as_ref().map(|key| self.cache.end(key, None)).unwrap_or_default();
+                ledger.refused(&tool.name, Preview::of(&shown), &error.message, worker);
+                return Decision::Refused(error, waiters);
             }
-            Begun::Ended(ended) => Decision::Replayed(pending, ended.into()),
-            Begun::Refused(error) => {
+        };
+        let entry = ledger.begin(&tool.name, &shown, worker, key.as_ref().map(CallKey::digest), number);
+        let mut pending = PendingCall { number, entry, key, place: None };
+        pending.place = self.setting.journal.is_some().then(|| place.clone());
+        match self.begin(tool, &tool.arguments_shown(&asked.arguments), &shown, place) {
+            Ok(None) => Decision::Admitted(pending),
+            Ok(Some(ended)) => {
+                // The journal has its end.
+                pending.place = None;
+                Decision::Replayed(pending, ended.into())
+            }
+            Err(error) => {
                 ledger.end(pending.entry, &Reply::Error(ToolError::new(error.message.clone())), Duration::ZERO);
                 Decision::Refused(error, self.abandon(pending))
             }
         }
     }
 
+    /// Begins a call, unless an earlier life of the run had it: then it returns how that ended. `arguments` are the program's,
+    /// `given` what the tool gets, both as they may be shown.
+    fn begin(&self, tool: &Tool, arguments: &str, given: &str, place: &Place) -> Result<Option<Ended>, Error> {
+        let Some(journal) = &self.setting.journal else { return self.pay().map(|()| None) };
+        let repeatable = tool.effect == Effect::Read;
+        let asking = Asking { place, tool: &tool.name, arguments, given, cached: tool.cached, repeatable };
+        match journal.meet(&asking)? {
+            Some(ended) => Ok(Some(ended)),
+            None => self.pay().and_then(|()| journal.begin(&asking)).map(|()| None),
+        }
+    }
+
+    /// Counts one more call of a tool; returns its number in the run.
+    fn count(&self, tool: &Tool) -> Result<u64, Error> {
+        let over = |what: &str, limit: u64, raise: &str| {
+            Error::new(Reason::ToolCallLimitExceeded, format!("a run may call {what} {limit} times"))
+                .hint(format!("call tools less often, for example once for all rows, or raise {raise}"))
+                .detail("limit", limit)
+        };
+        if tool.most_calls > 0 || self.setting.policy.is_some() {
+            let mut by_tool = self.by_tool.lock().unwrap_or_else(PoisonError::into_inner);
+            let calls = by_tool.entry(tool.name.clone()).or_default();
+            if tool.most_calls > 0 && *calls >= tool.most_calls {
+                return Err(over(&format!("tool/{}", tool.name), tool.most_calls, "Tool::most_calls"));
+            }
+            *calls += 1;
+        }
+        let limit = self.setting.limit;
+        let more = |calls: u64| (limit == 0 || calls < limit).then_some(calls + 1);
+        let before = self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        before.map(|before| before + 1).map_err(|_| over("tools", limit, "the limit tool_calls"))
+    }
+
+    /// Takes a call that is to be made from the budget of the run.
+    fn pay(&self) -> Result<(), Error> {
+        self.setting.budget.as_ref().map_or(Ok(()), Budget::take_call)
+    }
+
+    /// How many calls of a tool the run has made.
+    fn calls_of(&self, tool: &str) -> u64 {
+        self.by_tool.lock().unwrap_or_else(PoisonError::into_inner).get(tool).copied().unwrap_or(0)
+    }
+
+    /// Somebody has decided on a call that waits for that: it is approved, perhaps with other arguments, or not, and why.
+    ///
+    /// # Errors
+    /// The decision cannot be kept in the record of the run; or why the call is not made after all.
+    pub(crate) fn settle(&self, tool: &Tool, place: &Place, decided: Result<Option<&str>, &str>) -> Result<(), Error> {
+        let why = match decided {
+            Ok(given) => given.and_then(|given| unfit(tool, given)),
+            Err(why) => Some(why.to_owned()),
+        };
+        if let Some(journal) = &self.setting.journal {
+            let given = || decided.ok().flatten().map(|given| tool.arguments_shown(given).into_owned());
+            let gated = why.clone().map_or_else(|| Gated::Allow { given: given() }, |why| Gated::Deny { why });
+            journal.settle_gate(place, gated)?;
+        }
+        why.map_or(Ok(()), |why| Err(denied(tool, &why)))
+    }
+
     /// The name by which a tool knows a call of a recorded run: the same in every life of the run.
     pub(crate) fn call_key(&self, place: &Place) -> Option<String> {
-        self.journal.as_ref().map(|journal| format!("{}/{place}", journal.run_id()))
+        self.setting.journal.as_ref().map(|journal| format!("{}/{place}", journal.run_id()))
     }
 
     /// Records how a call ended, keeps a result for later equal calls as long as there is room, and returns the waiters. The
@@ -116,7 +309,7 @@ impl<W> ToolGate<W> {
         spent: Duration,
     ) -> (Vec<W>, Result<(), Error>) {
         ledger.end(call.entry, reply, spent);
-        if let (Some(journal), Some(place)) = (&self.journal, &call.place)
+        if let (Some(journal), Some(place)) = (&self.setting.journal, &call.place)
             && let Some(ended) = reply.ended()
             && let Err(error) = journal.end(place, ended)
         {
@@ -153,6 +346,26 @@ impl<W> ToolGate<W> {
     }
 }
 
+/// Why a tool cannot get these arguments, which a policy or a person gave it.
+fn unfit(tool: &Tool, given: &str) -> Option<String> {
+    if serde_json::from_str::<HashMap<String, IgnoredAny>>(given).is_err() {
+        return Some("the arguments that it was allowed with are no JSON object".to_owned());
+    }
+    tool.refused(given).map(|error| format!("the arguments that it was allowed with do not fit: {}", error.message))
+}
+
+fn denied(tool: &Tool, why: &str) -> Error {
+    Error::new(Reason::ToolDenied, format!("tool/{} was denied: {why}", tool.name))
+        .hint("do without this call: it would be denied again")
+}
+
+fn approval_required(tool: &Tool, place: &Place, question: &str) -> Error {
+    Error::new(Reason::ApprovalRequired, format!("tool/{} has to be approved: {question}", tool.name))
+        .hint("drive the run by hand (Engine::start), or record it, approve the call there (Record::approve) and resume it")
+        .detail("call", &*place.to_string())
+        .detail("question", question)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,10 +378,11 @@ mod tests {
     fn who_waits_for_a_refused_call_comes_back() {
         const CALLS: usize = 50_000;
         let tool = Tool::new("t", |_| Ok(())).cached();
-        let gate: ToolGate<()> = ToolGate::new(1, None);
-        let first = gate.admit(&mut Ledger::default(), &tool, "[]", &Place::default());
+        let gate: ToolGate<()> = ToolGate::new(GateSetting { limit: 1, ..GateSetting::default() });
+        let asked = |arguments: &str| AllowedCall { arguments: arguments.to_owned(), given: None, question: None };
+        let first = gate.admit(&mut Ledger::default(), &tool, &asked("[]"), &Place::default());
         assert!(matches!(first, Decision::Admitted(_)));
-        let (start, arguments) = (Barrier::new(2), "x".repeat(1_000));
+        let (start, arguments) = (Barrier::new(2), asked(&"x".repeat(1_000)));
         let call = || {
             let (mut ledger, mut waits, mut woken) = (Ledger::default(), 0, 0);
             start.wait();

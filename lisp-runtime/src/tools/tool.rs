@@ -4,15 +4,17 @@ use super::json_contract::JsonContract;
 use super::operation::Operation;
 use super::signature::{Signature, SignatureError};
 use super::threads::ToolThreads;
+use super::turns::Turns;
 use crate::record::line::{Ended, Failure};
 use crate::terms::cancel::Cancel;
 use crate::terms::outcome::plain;
 use crate::terms::place::Place;
-use lisp_core::Error;
+use lisp_core::{Error, Reason};
 use lisp_core::syntax::is_name_part;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,6 +32,10 @@ pub struct ToolCall {
     pub(crate) key: Option<String>,
     pub(crate) name: String,
     pub(crate) arguments: String,
+    /// The policy gave it other arguments than the program.
+    pub(crate) is_rewritten: bool,
+    /// What has to be approved before it is made.
+    pub(crate) question: Option<String>,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancel: Cancel,
 }
@@ -93,6 +99,12 @@ impl ToolCall {
     /// what the tool does. A call that is made again, because nobody knows whether it was made, has the same key.
     pub fn key(&self) -> Option<&str> {
         self.key.as_deref()
+    }
+
+    /// What somebody has to approve before the call is made, in a run that is driven by hand
+    /// ([`PolicyDecision::Ask`](crate::PolicyDecision::Ask)).
+    pub fn question(&self) -> Option<&str> {
+        self.question.as_deref()
     }
 
     /// How long the run may still take; a tool that can bound itself should. `None` is for ever.
@@ -213,6 +225,13 @@ pub struct Tool {
     pub(crate) detached: bool,
     pub(crate) effect: Effect,
     pub(crate) idempotent: bool,
+    /// The most calls in a run; 0 is no limit.
+    pub(crate) most_calls: u64,
+    turns: Option<Turns>,
+    /// Its failures are values.
+    pub(crate) tagged: bool,
+    /// Arguments that are shown to nobody but the tool.
+    redacted: Arc<[String]>,
     pub(crate) delay: Duration,
     fault: Option<SignatureError>,
 }
@@ -262,6 +281,10 @@ impl Tool {
             detached: false,
             effect: Effect::Unknown,
             idempotent: false,
+            most_calls: 0,
+            turns: None,
+            tagged: false,
+            redacted: Arc::default(),
             delay: Duration::ZERO,
             fault: None,
         }
@@ -322,6 +345,81 @@ impl Tool {
     pub fn idempotent(mut self) -> Self {
         self.idempotent = true;
         self
+    }
+
+    /// The most calls of the tool that a run may make, without those served from an earlier result; 0 is no limit. One more ends
+    /// the run with `tool_call_limit_exceeded`.
+    #[must_use]
+    pub fn most_calls(mut self, most: u64) -> Self {
+        self.most_calls = most;
+        self
+    }
+
+    /// How many calls of the tool may be under way at once, in all runs together of the engines that it is granted to; at least 1.
+    /// A call beyond that waits where it would be made, on a thread of its run or on a tool thread, until its run's deadline or
+    /// cancellation. Runs that are driven by hand make their calls themselves, and do not wait.
+    #[must_use]
+    pub fn concurrency(mut self, most: usize) -> Self {
+        self.turns = Some(Turns::new(most.max(1)));
+        self
+    }
+
+    /// Gives the program a value whether the tool fails or not, for models that write no `try`: `{:ok result}`, or
+    /// `{:error {:reason "tool_error" :message "..." :tool "name"}}`; the reason may be `invalid_tool_args`, too. The keys are
+    /// strings or keywords like those of other results. A signature or schema is of the result alone. A call whose arguments do
+    /// not fit, a limit, a denial and a cancellation are errors of the program all the same.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Tool, ToolError};
+    /// let half = Tool::new("half", |call| match call.get::<i64>("n")? {
+    ///     n if n % 2 == 0 => Ok(n / 2),
+    ///     n => Err(ToolError::new(format!("{n} is odd"))),
+    /// });
+    /// let engine = Engine::builder().grant(half.tagged()).build()?;
+    /// let program = "(map #(let [r (tool/half {:n %})] (or (:ok r) (:message (:error r)))) [4 5])";
+    /// assert_eq!(engine.eval(program, Input::new()).text(), Some(r#"[2 "tool/half: 5 is odd"]"#));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn tagged(mut self) -> Self {
+        self.tagged = true;
+        self
+    }
+
+    /// Keeps the values of these arguments, by the names by which the tool gets them, out of the ledger and the record: both have
+    /// `"[redacted]"` in their places. The tool, its policy, and who drives the run by hand see them. Not for a cached tool.
+    #[must_use]
+    pub fn redact<N: Into<String>>(mut self, arguments: impl IntoIterator<Item = N>) -> Self {
+        self.redacted = arguments.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Does it keep arguments out of what is shown?
+    pub(crate) fn redacts(&self) -> bool {
+        !self.redacted.is_empty()
+    }
+
+    /// Arguments, JSON text, as they may be shown.
+    pub(crate) fn arguments_shown<'a>(&self, arguments: &'a str) -> Cow<'a, str> {
+        const REDACTED: &str = "\"[redacted]\"";
+        if !self.redacts() {
+            return Cow::Borrowed(arguments);
+        }
+        // What is no object may have such a value anywhere.
+        let Ok(all) = serde_json::from_str::<BTreeMap<String, &RawValue>>(arguments) else {
+            return Cow::Borrowed(REDACTED);
+        };
+        let mut text = String::from("{");
+        for (name, value) in all {
+            let value = if self.redacted.contains(&name) { REDACTED } else { value.get() };
+            let comma = if text.len() > 1 { "," } else { "" };
+            text.push_str(comma);
+            text.push_str(&serde_json::Value::from(name).to_string());
+            text.push(':');
+            text.push_str(value);
+        }
+        text.push('}');
+        Cow::Owned(text)
     }
 
     /// Says what the tool does, in words, for models: the beginning is on the prompt card, and searches look at it.
@@ -389,7 +487,7 @@ impl Tool {
 
     /// May a call of it take long?
     pub(crate) fn may_block(&self) -> bool {
-        matches!(self.body, Body::Function(_)) || !self.delay.is_zero()
+        matches!(self.body, Body::Function(_)) || !self.delay.is_zero() || self.turns.is_some()
     }
 
     /// Calls the tool: on this thread, or on one of `threads` when it is detached.
@@ -405,10 +503,19 @@ impl Tool {
         if !self.delay.is_zero() {
             call.sleep(self.delay);
         }
+        let not_made = Reply::NotMade { tool_threads: None };
+        let _turn = match &self.turns {
+            Some(turns) => match turns.wait(|| call.is_over()) {
+                Some(turn) => Some(turn),
+                None => return not_made,
+            },
+            None => None,
+        };
         if call.is_over() {
-            return Reply::NotMade { tool_threads: None };
+            return not_made;
         }
         match &self.body {
+            Body::Echo if call.is_rewritten => Reply::Json(call.arguments.clone()),
             Body::Echo => Reply::Echo,
             Body::External => Reply::Error(ToolError::new("it can be called in a run driven by hand only")),
             Body::Function(function) => guarded(function, call),
@@ -481,6 +588,8 @@ impl Reply {
                 arguments: error.kind == ToolErrorKind::Arguments,
                 panic: error.kind == ToolErrorKind::Panic,
             }))),
+            // The journal has the decision already.
+            Reply::Refused(error) if error.reason == Reason::ToolDenied => None,
             Reply::NotMade { .. } | Reply::Refused(_) => Some(None),
             Reply::Late => None,
         }
@@ -558,6 +667,9 @@ impl Tools {
         if self.by_name.contains_key(&tool.name) {
             return Err(BuildError::Twice(tool.name));
         }
+        if tool.cached && tool.redacts() {
+            return Err(BuildError::CachedAndRedacted(tool.name));
+        }
         self.by_name.insert(tool.name.clone(), Arc::new(tool));
         Ok(())
     }
@@ -600,6 +712,9 @@ pub enum BuildError {
     /// Two tools have one name.
     #[error("there are two tools named {0}")]
     Twice(String),
+    /// A cached tool with redacted arguments: its results are kept by arguments that are not to be kept.
+    #[error("tool {0} is cached and redacts arguments; results are kept by their arguments, so it can be one of both only")]
+    CachedAndRedacted(String),
     /// More threads for tools than an engine may have.
     #[error("tool_threads is {0}; it may be 0 to {most}", most = ToolThreads::MOST)]
     ToolThreads(usize),

@@ -340,7 +340,7 @@ fn a_run_driven_by_hand_has_the_calls_of_all_workers_to_answer() {
     let mut waiting_at_once = Vec::new();
     let outcome = loop {
         progress = match progress {
-            Progress::ToolCall(waiting) => {
+            Progress::ToolCall(waiting) | Progress::Approval(waiting) => {
                 waiting_at_once.push(waiting.calls().count());
                 // The last one first.
                 let (id, call) = waiting.calls().last().unwrap();
@@ -450,7 +450,7 @@ fn a_run_driven_by_hand_says_when_to_look() {
     let mut progress = waiting.fail_call(second, ToolError::new("no"));
     let outcome = loop {
         progress = match progress {
-            Progress::ToolCall(waiting) => {
+            Progress::ToolCall(waiting) | Progress::Approval(waiting) => {
                 let at = waiting.wake_at().expect("a time");
                 assert!(at <= Instant::now() + Duration::from_millis(10), "{:?}", at - begun);
                 std::thread::sleep(at.saturating_duration_since(Instant::now()));

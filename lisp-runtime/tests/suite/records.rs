@@ -177,7 +177,7 @@ fn check(number: u64) {
     let record = Record::parse(recording.text()).unwrap();
     match second.resume(&record).unwrap() {
         Progress::Done(outcome) => assert_eq!(gist(&outcome), gist(&resumed), "{number}: {source}"),
-        Progress::ToolCall(waiting) => panic!("{number}: {source} calls {waiting:?}"),
+        Progress::ToolCall(waiting) | Progress::Approval(waiting) => panic!("{number}: {source} calls {waiting:?}"),
     }
 }
 
@@ -196,7 +196,7 @@ fn a_run_driven_by_hand_goes_on_after_every_stop() {
         let (program, input, recording) = engine.open_record(&record, &[]).unwrap();
         let waiting = match engine.start(&program, input) {
             Progress::Done(outcome) => break outcome,
-            Progress::ToolCall(waiting) => waiting,
+            Progress::ToolCall(waiting) | Progress::Approval(waiting) => waiting,
         };
         let (id, n) = waiting.calls().last().map(|(id, call)| (id, call.get::<i64>("n").unwrap())).unwrap();
         let last = waiting.reply_to(id, &(n * 10));

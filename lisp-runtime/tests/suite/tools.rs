@@ -321,7 +321,7 @@ fn a_run_driven_by_hand_stops_at_each_call() {
     let mut seen = Vec::new();
     let outcome = loop {
         progress = match progress {
-            Progress::ToolCall(waiting) => {
+            Progress::ToolCall(waiting) | Progress::Approval(waiting) => {
                 let call = waiting.call();
                 seen.push(format!("{} {}", call.name(), call.json()));
                 match call.name() {

@@ -1,0 +1,24 @@
+//! What a program gets of a tagged tool: a value, whether the tool failed or not.
+
+use crate::terms::keys::Keys;
+use lisp_core::Error;
+use lisp_core::heap::{Heap, Res, Value};
+
+fn name<'h>(h: &'h Heap, keys: Keys, text: &str) -> Res<Value<'h>> {
+    match keys {
+        Keys::Strings => h.str(text),
+        Keys::Keywords => h.keyword(text),
+    }
+}
+
+/// `{:ok value}`
+pub(super) fn ok<'h>(h: &'h Heap, keys: Keys, value: Value<'h>) -> Res<Value<'h>> {
+    h.map([(name(h, keys, "ok")?, value)].into_iter())
+}
+
+/// `{:error {:reason .. :message .. :tool ..}}`
+pub(super) fn failed<'h>(h: &'h Heap, keys: Keys, tool: &str, error: &Error) -> Res<Value<'h>> {
+    let field = |key: &str, text: &str| -> Res<_> { Ok((name(h, keys, key)?, h.str(text)?)) };
+    let fields = [field("reason", error.reason.name())?, field("message", &error.message)?, field("tool", tool)?];
+    h.map([(name(h, keys, "error")?, h.map(fields.into_iter())?)].into_iter())
+}

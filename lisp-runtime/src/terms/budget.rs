@@ -1,0 +1,186 @@
+//! Budgets: what many runs may use together.
+
+use super::outcome::Usage;
+use lisp_core::{Error, Reason};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Amounts of what runs use. `None` is not counted, and without end in a [`Budget`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Amounts {
+    /// Runs that are begun.
+    pub runs: Option<u64>,
+    /// Units of fuel.
+    pub fuel: Option<u64>,
+    /// Calls of tools that are made: not those that are refused, served from an earlier result, or replayed from a record.
+    pub calls: Option<u64>,
+    /// Bytes that programs allocate ([`Usage::allocated_bytes`]).
+    pub bytes: Option<u64>,
+}
+
+impl Amounts {
+    /// Nothing is counted.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With so many runs.
+    #[must_use]
+    pub fn with_runs(self, runs: u64) -> Self {
+        Amounts { runs: Some(runs), ..self }
+    }
+
+    /// With so many units of fuel.
+    #[must_use]
+    pub fn with_fuel(self, fuel: u64) -> Self {
+        Amounts { fuel: Some(fuel), ..self }
+    }
+
+    /// With so many calls of tools.
+    #[must_use]
+    pub fn with_calls(self, calls: u64) -> Self {
+        Amounts { calls: Some(calls), ..self }
+    }
+
+    /// With so many bytes.
+    #[must_use]
+    pub fn with_bytes(self, bytes: u64) -> Self {
+        Amounts { bytes: Some(bytes), ..self }
+    }
+}
+
+/// What the runs of a tenant may use together, in any number of threads and engines, at both doors; clones share it. A host refills
+/// it when it wants to. [`crate::Input::budget`] has a run pay from it.
+///
+/// A run takes itself and its limit of fuel before it begins, or what fuel is left when that is less, and gives back what it has
+/// not used when it ends. Each call of a tool is taken before it is made. Bytes are taken when the run ends: a budget of bytes
+/// may be overdrawn by the runs that are under way. A run that finds a part of the budget empty ends with `budget_exceeded`. A run
+/// whose end is not seen, because its [`Waiting`](crate::Waiting) was dropped or its process was killed, has used all it took.
+///
+/// ```
+/// use lisp_runtime::{Amounts, Budget, Engine, Input, Reason};
+/// let budget = Budget::new(Amounts::new().with_runs(1));
+/// let engine = Engine::default();
+/// assert_eq!(engine.eval("(+ 1 2)", Input::new().budget(&budget)).value::<i64>()?, 3);
+/// let second = engine.eval("(+ 1 2)", Input::new().budget(&budget));
+/// assert_eq!(second.problem().map(|problem| problem.reason()), Some(Reason::BudgetExceeded));
+/// budget.refill(&Amounts::new().with_runs(10));
+/// assert_eq!(budget.left().runs, Some(10));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Budget(Arc<Mutex<Amounts>>);
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Budget").field(&self.left()).finish()
+    }
+}
+
+impl Budget {
+    /// A budget with these amounts.
+    pub fn new(amounts: Amounts) -> Self {
+        Budget(Arc::new(Mutex::new(amounts)))
+    }
+
+    fn amounts(&self) -> MutexGuard<'_, Amounts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is left. Fuel that runs under way have taken is not.
+    pub fn left(&self) -> Amounts {
+        *self.amounts()
+    }
+
+    /// Adds to what is left, of the parts that are counted.
+    pub fn refill(&self, more: &Amounts) {
+        let mut left = self.amounts();
+        let Amounts { runs, fuel, calls, bytes } = &mut *left;
+        for (part, more) in [(runs, more.runs), (fuel, more.fuel), (calls, more.calls), (bytes, more.bytes)] {
+            if let (Some(part), Some(more)) = (part, more) {
+                *part = part.saturating_add(more);
+            }
+        }
+    }
+
+    /// Takes what a run with this limit of fuel, 0 is none, may use.
+    pub(crate) fn begin(&self, limit: u64) -> Result<Taken, Error> {
+        let mut left = self.amounts();
+        for (part, name) in [(left.runs, "runs"), (left.fuel, "fuel"), (left.calls, "calls"), (left.bytes, "bytes")] {
+            // A run without calls needs none of them.
+            if part == Some(0) && name != "calls" {
+                return Err(empty(name));
+            }
+        }
+        if let Some(runs) = &mut left.runs {
+            *runs -= 1;
+        }
+        let fuel = left.fuel.as_mut().map(|left| {
+            let taken = if limit == 0 { *left } else { limit.min(*left) };
+            *left -= taken;
+            taken
+        });
+        let is_less = fuel.is_some_and(|fuel| limit == 0 || fuel < limit);
+        Ok(Taken { budget: self.clone(), fuel, is_less })
+    }
+
+    /// Takes one call.
+    pub(crate) fn take_call(&self) -> Result<(), Error> {
+        match &mut self.amounts().calls {
+            Some(0) => Err(empty("calls")),
+            Some(calls) => {
+                *calls -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a run has taken of a budget.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    budget: Budget,
+    /// The units of fuel, where fuel is counted.
+    pub(crate) fuel: Option<u64>,
+    /// It is less than the run was to have.
+    pub(crate) is_less: bool,
+}
+
+impl Taken {
+    /// Gives back what a run has taken that did not begin; it counts as a run.
+    pub(crate) fn give_back(self) {
+        self.settle(&Usage::default(), true);
+    }
+
+    /// Gives back what a run has not used. One that was killed (not `certain`) has used all.
+    pub(crate) fn settle(self, usage: &Usage, certain: bool) {
+        let mut left = self.budget.amounts();
+        if let (Some(left), Some(taken), true) = (&mut left.fuel, self.fuel, certain) {
+            *left = left.saturating_add(taken.saturating_sub(usage.fuel));
+        }
+        if let Some(left) = &mut left.bytes {
+            *left = left.saturating_sub(usage.allocated_bytes);
+        }
+    }
+
+    /// The error of a run that has used the fuel it took, which was less than its limit.
+    pub(crate) fn explain(&self, error: Error) -> Error {
+        if error.reason != Reason::FuelExhausted || !self.is_less {
+            return error;
+        }
+        let fuel = self.fuel.unwrap_or(0);
+        let message = format!("the budget had {fuel} units of fuel left, and the run has used them");
+        let mut budget = empty("fuel").detail("fuel", fuel);
+        budget.message = message;
+        Error { span: error.span, trace: error.trace, ..budget }
+    }
+}
+
+/// The error of a run that finds a part of its budget empty.
+fn empty(part: &'static str) -> Error {
+    Error::new(Reason::BudgetExceeded, format!("the budget that the run shares with others has no {part} left"))
+        .hint("the host refills it (Budget::refill)")
+        .detail("part", part)
+}
