@@ -152,7 +152,7 @@ pub(super) fn not_in_a_worker(name: &str) -> Fault {
         .into()
 }
 
-/// Does the reason say that a limit of the whole run was reached? A worker's caller must not give it another name.
+/// Does the reason say that a limit of the whole run was reached, or that its host would not have it go on? A worker's caller must not give it another name.
 pub(super) fn is_limit(reason: Reason) -> bool {
     matches!(
         reason,
@@ -161,6 +161,12 @@ pub(super) fn is_limit(reason: Reason) -> bool {
             | Reason::Timeout
             | Reason::Cancelled
             | Reason::ParallelCapacityExceeded
+            | Reason::RecordLimitExceeded
+            | Reason::ReplayDiverged
+            | Reason::UnknownCall
+            | Reason::ToolDenied
+            | Reason::ApprovalRequired
+            | Reason::BudgetExceeded
             | Reason::HostFault
     )
 }

@@ -393,7 +393,12 @@ impl MachineDriver {
     /// Has the gate decide on a call, if its arguments fit the tool.
     fn decide(&mut self, tool: Arc<Tool>, arguments: String, place: Place) -> Option<DriverEvent> {
         if let Some(error) = tool.refused(&arguments) {
-            self.ledger.refused(&tool.name, Preview::of(&tool.arguments_shown(&arguments)), &error.message, place.worker());
+            self.ledger.refused(
+                &tool.name,
+                Preview::of(&tool.arguments_shown(&arguments)),
+                &error.message,
+                place.worker(),
+            );
             self.machine.reply_error(error);
             return None;
         }

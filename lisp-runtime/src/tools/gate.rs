@@ -122,7 +122,12 @@ impl<W> ToolGate<W> {
         match decided {
             Ok((given, question)) => Ok(AllowedCall { arguments, given, question }),
             Err(error) => {
-                ledger.refused(&tool.name, Preview::of(&tool.arguments_shown(&arguments)), &error.message, place.worker());
+                ledger.refused(
+                    &tool.name,
+                    Preview::of(&tool.arguments_shown(&arguments)),
+                    &error.message,
+                    place.worker(),
+                );
                 Err(error)
             }
         }
@@ -158,7 +163,9 @@ impl<W> ToolGate<W> {
             && (tool.cached || gated != (Gated::Allow { given: None }))
         {
             let kept = match &gated {
-                Gated::Allow { given: Some(given) } => Gated::Allow { given: Some(tool.arguments_shown(given).into_owned()) },
+                Gated::Allow { given: Some(given) } => {
+                    Gated::Allow { given: Some(tool.arguments_shown(given).into_owned()) }
+                }
                 other => other.clone(),
             };
             journal.decide(place, &tool.name, &shown, kept)?;

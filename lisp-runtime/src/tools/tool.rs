@@ -9,8 +9,8 @@ use crate::record::line::{Ended, Failure};
 use crate::terms::cancel::Cancel;
 use crate::terms::outcome::plain;
 use crate::terms::place::Place;
-use lisp_core::{Error, Reason};
 use lisp_core::syntax::is_name_part;
+use lisp_core::{Error, Reason};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -713,7 +713,9 @@ pub enum BuildError {
     #[error("there are two tools named {0}")]
     Twice(String),
     /// A cached tool with redacted arguments: its results are kept by arguments that are not to be kept.
-    #[error("tool {0} is cached and redacts arguments; results are kept by their arguments, so it can be one of both only")]
+    #[error(
+        "tool {0} is cached and redacts arguments; results are kept by their arguments, so it can be one of both only"
+    )]
     CachedAndRedacted(String),
     /// More threads for tools than an engine may have.
     #[error("tool_threads is {0}; it may be 0 to {most}", most = ToolThreads::MOST)]

@@ -4,6 +4,7 @@
 mod described;
 mod envelope;
 mod examples;
+mod gate;
 mod inputs;
 mod limits;
 mod parallel;
