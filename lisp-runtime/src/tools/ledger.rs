@@ -125,7 +125,10 @@ impl Ledger {
                 (line.status, line.error) = (CallStatus::Error, Some(Preview::of(&error.message).text));
             }
             Reply::NotMade { .. } => (line.status, line.error) = (CallStatus::Error, reply.why_not_made()),
-            Reply::Refused(_) | Reply::Late => {}
+            Reply::Refused(error) => {
+                (line.status, line.error) = (CallStatus::Error, Some(Preview::of(&error.message).text));
+            }
+            Reply::Late => {}
         }
         self.bytes = before + entry.bytes();
     }
