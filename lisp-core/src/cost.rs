@@ -6,7 +6,7 @@
 //! the memory that is left, compactions, or the slices in which a driver lets it run.
 
 /// Changes whenever the same program may come to another sum than before.
-pub const COST_SCHEDULE_VERSION: u32 = 6;
+pub const COST_SCHEDULE_VERSION: u32 = 7;
 
 /// One instruction.
 pub const INSTRUCTION: u64 = 1;
@@ -34,6 +34,8 @@ pub const PLACED: u64 = 4;
 pub const COMPARED: u64 = 2;
 /// Keys of a small map that is made, compared with another for one unit.
 pub const COMPARED_PER_UNIT: u64 = 2;
+/// Keys of a small map that another key is compared with for one unit.
+pub const KEYS_PER_UNIT: u64 = 4;
 /// Units for an entry that is described: its name, its type, its place.
 pub const DESCRIBED: u64 = 4;
 /// Units for a value written as a part of a text.
@@ -148,6 +150,12 @@ pub const fn backtracked(steps: u64) -> u64 {
 #[inline]
 pub const fn placed(elements: usize) -> u64 {
     (elements as u64).saturating_mul(PLACED)
+}
+
+/// A key compared with those of a small map, by their number.
+#[inline]
+pub const fn compared_with(keys: usize) -> u64 {
+    keys as u64 / KEYS_PER_UNIT
 }
 
 /// Entries described, by their number.

@@ -201,7 +201,7 @@ impl<'h> Map<'h> {
             Rep::Small(keys, values) => Ok(Entries::Small(keys.keys(), values)),
             Rep::Tree(size, root) => {
                 let len = size.len();
-                h.charge(cost::sorted(len) + cost::placed(len))?;
+                h.charge(cost::sorted(len) + 2 * cost::placed(len))?;
                 h.check_available(len * 64)?;
                 let mut all = Vec::with_capacity(len);
                 root.collect(h, &mut all)?;
@@ -268,6 +268,7 @@ fn find_small<'h>(h: &'h Heap, keys: &'h [Value<'h>], key: Value<'h>) -> Res<Opt
             Ok(None)
         }
         _ => {
+            h.charge(cost::compared_with(keys.len()))?;
             for (i, &k) in keys.iter().enumerate() {
                 if h.same_key(k, key)? {
                     return Ok(Some(i));

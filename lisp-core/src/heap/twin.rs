@@ -4,6 +4,7 @@
 use super::map::{BITS, Entry, Keys, Map, Rep, Step, TreeSize, address, may_contain};
 use super::string::{SHORT_TEXT, hash_text, text_cost};
 use super::{Heap, Res, Value};
+use crate::cost;
 
 impl<'h> Keys<'h> {
     /// Where a keyword stands, or its twin.
@@ -157,7 +158,8 @@ impl<'h> Map<'h> {
         };
         match self.rep() {
             Rep::Small(keys, values) => {
-                h.charge(text_cost(text).saturating_mul(keys.keys().len() as u64))?;
+                let len = keys.keys().len();
+                h.charge(cost::compared_with(len) + text_cost(text).saturating_mul(len as u64))?;
                 Ok(keys.keys().iter().position(|&k| same(k)).map(|i| (keys.keys()[i], values[i])))
             }
             Rep::Tree(_, root) => {

@@ -7,6 +7,7 @@ use crate::builtins::args::function;
 use crate::builtins::streams::reduced;
 use crate::builtins::{Builtin, MANY, args};
 use crate::context::Ctx;
+use crate::cost;
 use crate::heap::{Res, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
@@ -255,7 +256,7 @@ impl MergeWith {
         let all = h.vec_builder(0)?;
         for &map in maps {
             let more = args::seq(h, name, map)?;
-            h.charge(more.len() as u64)?;
+            h.charge(cost::placed(1 + more.len()))?;
             all.extend(h, more)?;
         }
         let entries = all.finish(h)?;
