@@ -164,9 +164,11 @@ fn calls_of_functions_made_of_many_copy_none_of_them() {
 /// Errors that are caught, names and lists of captures of any length: nothing of them is much dearer than a loop.
 #[test]
 fn errors_and_captures_are_charged_for() {
+    /// Without the optimizer the loop is favoured.
+    const MOST: f64 = if cfg!(debug_assertions) { 40.0 } else { 20.0 };
     let per_unit = |source: &str| {
         let mut least = f64::MAX;
-        for _ in 0..3 {
+        for _ in 0..8 {
             let settings = Settings { loop_iterations: 0, ..Settings::default() };
             let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), settings);
             let program = Program::compile(source, &ReadLimits::default());
@@ -196,6 +198,6 @@ fn errors_and_captures_are_charged_for() {
     ];
     for program in programs {
         let ratio = per_unit(&program) / plain;
-        assert!(ratio < 20.0, "{ratio:.1} times a loop: {program:.120}");
+        assert!(ratio < MOST, "{ratio:.1} times a loop: {program:.120}");
     }
 }
