@@ -3,7 +3,7 @@
 use super::engine::{Engine, Progress};
 use super::input::{DataSet, Input, Source};
 use super::program::Program;
-use crate::record::journal::{Ceilings, Journal, Recorder};
+use crate::record::journal::{BadLine, Ceilings, Journal, Recorder};
 use crate::record::line::{CallState, Failure, Line, Told};
 use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, LimitsRequest};
@@ -377,33 +377,24 @@ impl Record {
         serde_json::from_str(line).map_err(fault)
     }
 
-    fn told(&self) -> Result<Vec<Told<'_>>, RecordError> {
-        let lines = self.text[self.header..].lines().zip(2..);
-        lines
-            .map(|(text, line)| {
-                let read: Line<'_> =
-                    serde_json::from_str(text).map_err(|error| RecordError::Line { line, why: error.to_string() })?;
-                read.told().map_err(|why| RecordError::Line { line, why: why.to_owned() })
-            })
-            .collect()
+    /// The lines behind the first, with what they tell.
+    fn lines(&self) -> impl DoubleEndedIterator<Item = (&str, Result<Told<'_>, BadLine>)> {
+        self.text[self.header..].split_inclusive('\n').map(|line| {
+            let told = match serde_json::from_str::<Line<'_>>(line) {
+                Ok(read) => read.told().map_err(BadLine::from),
+                Err(error) => Err(error.to_string().into()),
+            };
+            (line, told)
+        })
+    }
+
+    fn told(&self) -> impl DoubleEndedIterator<Item = Told<'_>> {
+        self.lines().filter_map(|(_, told)| told.ok())
     }
 
     fn journal(&self, ceilings: Ceilings, recorder: Option<Arc<dyn Recorder>>) -> Result<Journal, RecordError> {
-        let told = self.told()?;
-        // The answer of an earlier life is not that of the next one.
-        let text = match told.iter().any(|told| matches!(told, Told::Answer(_))) {
-            false => self.text.clone(),
-            true => self.text.lines().filter(|line| !line.starts_with("{\"answer\":")).fold(
-                String::with_capacity(self.text.len()),
-                |mut text, line| {
-                    text.push_str(line);
-                    text.push('\n');
-                    text
-                },
-            ),
-        };
         Journal::new(ceilings, recorder)
-            .take_up(text, self.header, &self.run_id, told.into_iter())
+            .take_up(&self.text[..self.header], &self.run_id, self.lines())
             .map_err(|(line, why)| RecordError::Line { line, why: why.into_owned() })
     }
 
@@ -439,7 +430,7 @@ impl Record {
 
     /// The answer of the run, JSON text; `None` of a run that was broken off.
     pub fn answer(&self) -> Option<&str> {
-        self.told().ok()?.into_iter().rev().find_map(|told| match told {
+        self.told().rev().find_map(|told| match told {
             Told::Answer(json) => Some(json),
             _ => None,
         })
@@ -448,7 +439,7 @@ impl Record {
     /// The calls that have not ended. Those that had begun are [unknown](Record::settle) when their process has ended.
     pub fn open_calls(&self) -> Vec<OpenCall> {
         let mut open: BTreeMap<Place, OpenCall> = BTreeMap::new();
-        for told in self.told().unwrap_or_default() {
+        for told in self.told() {
             match told {
                 Told::Call { place, tool, arguments, state } => {
                     let call = OpenCall {

@@ -3,7 +3,8 @@
 use super::cache::{CachedResult, CallKey, Lookup, ResultCache};
 use super::ledger::Ledger;
 use super::tool::{Effect, Reply, Tool, ToolError};
-use crate::record::journal::{Asking, Begun, Journal};
+use crate::record::journal::{Asking, Journal, Recalled};
+use crate::record::line::Ended;
 use crate::terms::outcome::Preview;
 use crate::terms::place::Place;
 use lisp_core::{Error, Reason};
@@ -19,6 +20,8 @@ pub(crate) enum Decision<W> {
     InProgress(CallKey),
     /// The run may not make the call. Waiters that came meanwhile have to ask again, and are refused in their turn.
     Refused(Error, Vec<W>),
+    /// It was not made in an earlier life, as a worker beside the caller had failed: the caller ends.
+    LeftOut(Error),
     /// The call is in the ledger and has to be made.
     Admitted(PendingCall),
     /// The call is in the ledger, and ended so in an earlier life of the run: pass it to [`ToolGate::complete`].
@@ -57,7 +60,25 @@ impl<W> ToolGate<W> {
     /// Decides on a call and records the decision in the ledger and in the journal.
     pub(crate) fn admit(&self, ledger: &mut Ledger, tool: &Tool, arguments: &str, place: &Place) -> Decision<W> {
         let worker = place.worker();
-        let key = tool.cached.then(|| CallKey::new(&tool.name, arguments));
+        let mut key = tool.cached.then(|| CallKey::new(&tool.name, arguments));
+        let repeatable = tool.effect == Effect::Read;
+        let asking = Asking { place, tool: &tool.name, arguments, cached: tool.cached, repeatable };
+        // What the call gave in an earlier life it gives again, whatever equal calls give.
+        let recalled = self.journal.as_ref().map_or(Recalled::Nothing, |journal| journal.recall(&asking));
+        let digest = key.as_ref().map(CallKey::digest);
+        match (&recalled, digest) {
+            (Recalled::LeftOut(error), _) => return Decision::LeftOut(error.clone()),
+            (Recalled::Equal(ended), Some(digest)) => {
+                let (shown, result) = match ended {
+                    Ended::Json(json) => (json.as_str(), CachedResult::Json(json.as_str().into())),
+                    Ended::Echo | Ended::Failed(_) => (arguments, CachedResult::Arguments),
+                };
+                ledger.cached(&tool.name, arguments, shown, worker, digest);
+                return Decision::Cached(result);
+            }
+            (Recalled::Nothing | Recalled::Equal(_), _) => {}
+            (Recalled::Ended(_) | Recalled::Refused(_), _) => key = None,
+        }
         if let Some(key) = &key {
             match self.cache.look_up(key) {
                 Lookup::Found(result) => {
@@ -83,18 +104,20 @@ impl<W> ToolGate<W> {
             return Decision::Refused(error, waiters);
         };
         let number = before + 1;
-        let entry = ledger.begin(&tool.name, arguments, worker, key.as_ref().map(CallKey::digest), number);
+        let entry = ledger.begin(&tool.name, arguments, worker, digest, number);
         let mut pending = PendingCall { number, entry, key, place: None };
         let Some(journal) = &self.journal else { return Decision::Admitted(pending) };
-        let repeatable = tool.effect == Effect::Read;
-        let asking = Asking { place, tool: &tool.name, arguments, cached: tool.cached, repeatable };
-        match journal.begin(&asking) {
-            Begun::Make => {
+        let refused = match recalled {
+            Recalled::Ended(ended) => return Decision::Replayed(pending, ended.into()),
+            Recalled::Refused(error) => Err(error),
+            _ => journal.announce(&asking),
+        };
+        match refused {
+            Ok(()) => {
                 pending.place = Some(place.clone());
                 Decision::Admitted(pending)
             }
-            Begun::Ended(ended) => Decision::Replayed(pending, ended.into()),
-            Begun::Refused(error) => {
+            Err(error) => {
                 ledger.end(pending.entry, &Reply::Error(ToolError::new(error.message.clone())), Duration::ZERO);
                 Decision::Refused(error, self.abandon(pending))
             }

@@ -125,7 +125,7 @@ impl Ledger {
                 (line.status, line.error) = (CallStatus::Error, Some(Preview::of(&error.message).text));
             }
             Reply::NotMade { .. } => (line.status, line.error) = (CallStatus::Error, reply.why_not_made()),
-            Reply::Refused(_) | Reply::Late => {}
+            Reply::Refused(_) | Reply::LeftOut(_) | Reply::Late => {}
         }
         self.bytes = before + entry.bytes();
     }

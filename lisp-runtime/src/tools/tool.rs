@@ -455,6 +455,8 @@ pub(crate) enum Reply {
     Error(ToolError),
     /// Not at all: the run may not make it
     Refused(Error),
+    /// Not at all: it was not made in an earlier life of the run, as a worker beside the caller had failed
+    LeftOut(Error),
     /// Not before the run's deadline or cancellation
     Late,
     /// Not at all: the run was over before the tool was called. When the call waited for a thread, with how many there are
@@ -481,7 +483,7 @@ impl Reply {
                 arguments: error.kind == ToolErrorKind::Arguments,
                 panic: error.kind == ToolErrorKind::Panic,
             }))),
-            Reply::NotMade { .. } | Reply::Refused(_) => Some(None),
+            Reply::NotMade { .. } | Reply::Refused(_) | Reply::LeftOut(_) => Some(None),
             Reply::Late => None,
         }
     }
