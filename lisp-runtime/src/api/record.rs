@@ -3,24 +3,23 @@
 use super::engine::{Engine, Progress};
 use super::input::{DataSet, Input, Source};
 use super::program::Program;
+use super::record_error::{RECORD_SCHEMA, RecordError};
+use super::recorded_tools::{RecordedTools, Schemas, Signatures};
 use crate::record::journal::{BadLine, Ceilings, Journal, Recorder};
 use crate::record::line::{CallState, Failure, Line, Told};
 use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::outcome::{Phase, Problem};
 use crate::terms::place::Place;
-use crate::tools::tool::Tools;
+use crate::tools::tool::{Tool, Tools};
 use lisp_core::Error;
 use lisp_core::cost::COST_SCHEDULE_VERSION;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
-
-/// The name of the format of a record.
-pub const RECORD_SCHEMA: &str = "ptc-record/1";
 
 /// Has a run recorded: give it to [`Input::record`], and take the [`Record`] whenever the run stops.
 ///
@@ -142,7 +141,21 @@ struct Header<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     now_ms: Option<i64>,
     /// The names of the tools, with their signatures.
-    tools: BTreeMap<Cow<'a, str>, Option<Cow<'a, str>>>,
+    tools: Signatures<'a>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cached: Option<BTreeSet<Cow<'a, str>>>,
+    #[serde(borrow, default, skip_serializing_if = "BTreeMap::is_empty")]
+    schemas: BTreeMap<Cow<'a, str>, Schemas<'a>>,
+}
+
+impl<'a> Header<'a> {
+    fn recorded_tools(&mut self) -> RecordedTools<'a> {
+        RecordedTools {
+            signatures: std::mem::take(&mut self.tools),
+            cached: self.cached.take(),
+            schemas: std::mem::take(&mut self.schemas),
+        }
+    }
 }
 
 /// A [`Source`] in a record.
@@ -192,28 +205,21 @@ impl<'a> Given<'a> {
 }
 
 /// What a run goes by, besides its program and input.
-pub(crate) struct Terms<'a> {
-    pub(crate) keys: Keys,
-    pub(crate) limits: Limits,
-    /// The names of the tools, with their signatures.
-    pub(crate) tools: BTreeMap<Cow<'a, str>, Option<Cow<'a, str>>>,
+struct Terms<'a> {
+    keys: Keys,
+    limits: Limits,
+    tools: RecordedTools<'a>,
 }
 
 /// The first line of the record of a run.
-pub(crate) fn header(
-    run_id: String,
-    source: &str,
-    setup: Vec<Cow<'_, str>>,
-    input: &Input<'_>,
-    terms: &Terms<'_>,
-) -> String {
+fn header(run_id: String, source: &str, setup: &[String], input: &Input<'_>, terms: Terms<'_>) -> String {
     let header = Header {
         schema: Cow::Borrowed(RECORD_SCHEMA),
         run_id,
         language: Cow::Borrowed(env!("CARGO_PKG_VERSION")),
         cost_schedule: COST_SCHEDULE_VERSION,
         program: Cow::Borrowed(source),
-        setup,
+        setup: setup.iter().map(|source| Cow::Borrowed(&**source)).collect(),
         given: input.sources.iter().map(Given::of).collect(),
         data_sets: input.sets.iter().map(|set| Cow::Owned(set.digest())).collect(),
         strict_data: input.strict_data,
@@ -221,70 +227,14 @@ pub(crate) fn header(
         signature: input.signature.as_deref().map(Cow::Borrowed),
         limits: terms.limits,
         now_ms: input.now_ms,
-        tools: terms.tools.clone(),
+        tools: terms.tools.signatures,
+        cached: terms.tools.cached,
+        schemas: terms.tools.schemas,
     };
     // Maps with string keys and texts of our own: there is nothing in it that JSON cannot say.
     let mut line = serde_json::to_string(&header).unwrap_or_default();
     line.push('\n');
     line
-}
-
-/// Why a text is no record, or a record cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RecordError {
-    /// A line is none of a record.
-    #[error("line {line} of the record: {why}")]
-    Line {
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// A record of another format.
-    #[error("the record has the format {0:?}; this version reads {RECORD_SCHEMA:?}")]
-    Schema(String),
-    /// A record that is too large.
-    #[error("the record has {bytes} bytes; it may have {limit} (Record::parse_within)")]
-    TooLarge {
-        /// What it has.
-        bytes: usize,
-        /// What it may have.
-        limit: usize,
-    },
-    /// The program, or a program of the set-up, cannot be compiled by this version.
-    #[error("the program of the record: {0}")]
-    Program(String),
-    /// A data set was not given.
-    #[error("the record needs a data set that was not given, with the digest {0}")]
-    DataSet(String),
-    /// A tool is not there, or has another signature.
-    #[error("tool/{name} {is} now; in the record it {was}")]
-    Tool {
-        /// The tool.
-        name: String,
-        /// What it is now.
-        is: String,
-        /// What it was.
-        was: String,
-    },
-    /// There is no such call that is open.
-    #[error("the record has no open call {0}")]
-    NoCall(String),
-    /// The value is no JSON.
-    #[error("the result is no JSON: {0}")]
-    Json(String),
-    /// A sealed record does not bear the seal that it should.
-    #[error("the record is not sealed with this key for this tenant, or it was changed")]
-    Seal,
-    /// A sealed record is too old.
-    #[error("the seal of the record expired at {expired_ms} ms; now it is {now_ms} ms")]
-    Expired {
-        /// When it expired, in milliseconds since 1970-01-01T00:00:00Z.
-        expired_ms: i64,
-        /// What time it is.
-        now_ms: i64,
-    },
 }
 
 /// A call of a record that has not ended.
@@ -422,6 +372,28 @@ impl Record {
         tools.into_iter().map(|(name, signature)| (name.into_owned(), signature.map(Cow::into_owned))).collect()
     }
 
+    /// The tools that the run had as external ones, with their signatures and schemas: for a replay in which nobody is to call
+    /// them.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Progress, Recording, Tool};
+    /// let engine = Engine::builder().grant(Tool::new("double", |call| Ok(2 * call.get::<i64>("n")?))).build()?;
+    /// let recording = Recording::new();
+    /// engine.eval("(tool/double {:n 21})", Input::new().record(&recording));
+    ///
+    /// let record = recording.record()?;
+    /// let engine = record.external_tools()?.into_iter().fold(Engine::builder(), |builder, tool| builder.grant(tool)).build()?;
+    /// let Progress::Done(outcome) = engine.resume(&record)? else { panic!() };
+    /// assert_eq!(outcome.value::<i64>()?, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A schema in the record that is none.
+    pub fn external_tools(&self) -> Result<Vec<Tool>, RecordError> {
+        Record::header_of(self.text[..self.header].trim_end())?.recorded_tools().external()
+    }
+
     /// The version of the cost schedule that the run was counted by. With another one than
     /// [`COST_SCHEDULE_VERSION`](crate::COST_SCHEDULE_VERSION) a replay has no limit of fuel, and its fuel is another.
     pub fn cost_schedule(&self) -> u32 {
@@ -527,17 +499,13 @@ impl Engine {
     ) -> Result<(), Box<Problem>> {
         let Some(journal) = &input.journal else { return Ok(()) };
         let own = input.tools.as_deref().into_iter();
-        let tools = [self.tools()].into_iter().chain(own).flat_map(Tools::all);
-        let terms = Terms {
-            keys: self.keys_for(input),
-            limits: self.limits_for(input),
-            tools: tools
-                .map(|tool| (Cow::Borrowed(&*tool.name), tool.signature.as_deref().map(Cow::Borrowed)))
-                .collect(),
-        };
+        let tools = [self.tools()].into_iter().chain(own).flat_map(Tools::all).map(|tool| &**tool);
         let run = |run_id: &str| {
-            let setup = setup().into_iter().map(Cow::Owned).collect();
-            header(run_id.to_owned(), source, setup, input, &terms)
+            let setup = setup();
+            let sources: Vec<&str> = setup.iter().map(|source| &**source).chain([source]).collect();
+            let tools = RecordedTools::of(tools, &sources);
+            let terms = Terms { keys: self.keys_for(input), limits: self.limits_for(input), tools };
+            header(run_id.to_owned(), source, &setup, input, terms)
         };
         journal.begin_run(by_hand, run).map_err(|error| Box::new(Problem::new(error, Phase::Setup)))
     }
@@ -566,18 +534,10 @@ impl Engine {
         sets: &[DataSet],
         recording: &RecordingBuilder,
     ) -> Result<(Program, Input<'static>, Recording), RecordError> {
-        let header = Record::header_of(record.text[..record.header].trim_end())?;
-        for (name, was) in &header.tools {
-            let is = self.tools().get(name).map(|tool| tool.signature.as_deref());
-            if is != Some(was.as_deref()) {
-                let says = |signature: Option<&str>| match signature {
-                    Some(signature) => format!("has the signature {signature}"),
-                    None => "has no signature".to_owned(),
-                };
-                let is = is.map_or_else(|| "is not there".to_owned(), says);
-                return Err(RecordError::Tool { name: name.to_string(), is, was: says(was.as_deref()) });
-            }
-        }
+        let mut header = Record::header_of(record.text[..record.header].trim_end())?;
+        let tools = header.recorded_tools();
+        let sources: Vec<&str> = header.setup.iter().chain([&header.program]).map(|source| &**source).collect();
+        tools.check(self.tools(), &sources)?;
         let compile = |source: &str| {
             self.compile(source).map_err(|problem: Box<Problem>| RecordError::Program(problem.error.to_string()))
         };

@@ -252,3 +252,84 @@ fn arguments_of_every_kind_are_read_back() {
         assert_eq!(reason(&again), reason(&whole), "{value}");
     }
 }
+
+const INPUT: &str =
+    r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}"#;
+
+/// An engine with a tool of these schemas, whose results do not fit them when it is called with 0.
+fn with_schemas(input: &str, output: Option<&str>) -> Engine {
+    let tool = Tool::from_json_schema("get it", "Gets it.", input, output).unwrap();
+    let tool = tool.served_by(|call| {
+        let n = number(call)?;
+        Ok(if n == 0 { serde_json::json!("none") } else { serde_json::json!(n) })
+    });
+    let checked = Tool::new("checked", |call| Ok(number(call)?.to_string())).signature("(n :int) -> :int");
+    Engine::builder().grant(tool.effect(Effect::Read)).grant(checked.effect(Effect::Read)).build().unwrap()
+}
+
+#[test]
+fn a_changed_schema_is_noticed() {
+    let integer = Some(r#"{"type":"integer","title":"it"}"#);
+    let engine = with_schemas(INPUT, integer);
+    let recording = Recording::new();
+    assert!(engine.eval("(tool/get%20it {:n 1})", Input::new().record(&recording)).is_success());
+    let record = recording.record().unwrap();
+    assert!(with_schemas(INPUT, integer).open_record(&record, &[]).is_ok());
+    assert!(with_schemas(&INPUT.replace(":", " : "), integer).open_record(&record, &[]).is_ok());
+    let stricter = INPUT.replace("\"integer\"", "\"integer\",\"maximum\":5");
+    for (input, output) in
+        [(&*stricter, integer), (INPUT, None), (INPUT, Some(r#"{"type":"integer","title":"it","minimum":3}"#))]
+    {
+        let error = with_schemas(input, output).open_record(&record, &[]).unwrap_err().to_string();
+        assert!(error.starts_with("tool/get%20it has "), "{error}");
+    }
+    // A tool of the same line that is not checked against schemas, and one that keeps its results.
+    let line =
+        with_schemas(INPUT, integer).tools().all().find(|tool| tool.name() != "checked").unwrap().shown().to_owned();
+    let checked = || Tool::external("checked").signature("(n :int) -> :int");
+    let other = Engine::builder().grant(checked()).grant(Tool::external("get%20it").signature(line)).build().unwrap();
+    let error = other.open_record(&record, &[]).unwrap_err().to_string();
+    assert!(error.contains("has no JSON Schema now; in the record it has the schemas {"), "{error}");
+    let tool = Tool::from_json_schema("get it", "", INPUT, integer).unwrap().cached();
+    let error = Engine::builder().grant(checked()).grant(tool).build().unwrap().open_record(&record, &[]).unwrap_err();
+    assert_eq!(error.to_string(), "tool/get%20it is cached now; in the record it is not cached");
+    // What the program does not name does not matter, but for its line.
+    let recording = Recording::new();
+    engine.eval("(tool/checked {:n 1})", Input::new().record(&recording));
+    assert!(!recording.text().contains("additionalProperties"));
+    assert!(
+        with_schemas(&stricter.replace("\"maximum\":5", "\"title\":\"n\""), integer)
+            .open_record(&recording.record().unwrap(), &[])
+            .is_ok()
+    );
+}
+
+/// Arguments and results that do not fit, caught or not: a replay without the tools comes to the same.
+#[test]
+fn what_does_not_fit_does_not_fit_again() {
+    let engine = with_schemas(INPUT, Some(r#"{"type":"integer"}"#));
+    for source in [
+        "(tool/get%20it {:n 0})",
+        "(try (tool/get%20it {:n 0}) (catch Exception e (:message e)))",
+        "[(try (tool/get%20it {:n \"1\"}) (catch Exception e (:message e))) (tool/get%20it {:n 1})]",
+        "(tool/get%20it {:m 0})",
+        "(tool/checked {:n 1})",
+        "(pmap (fn [i] (try (tool/get%20it {:n i}) (catch Exception e (:message e)))) (range 3))",
+        "(try (tool/checked {:n 1}) (catch Exception e (:message e)))",
+        "(try (tool/checked {:n :x}) (catch Exception e (:message e)))",
+    ] {
+        let recording = Recording::new();
+        let whole = engine.eval(source, Input::new().record(&recording));
+        let record = recording.record().unwrap();
+        let tools = record.external_tools().unwrap();
+        let without = tools.into_iter().fold(Engine::builder(), |builder, tool| builder.grant(tool)).build().unwrap();
+        let Progress::Done(again) = without.resume(&record).unwrap() else { panic!("{source} stops") };
+        assert_eq!((again.text(), again.usage.fuel), (whole.text(), whole.usage.fuel), "{source}");
+        let says = |outcome: &Outcome| {
+            outcome
+                .problem()
+                .map(|problem| (problem.error.message.clone(), problem.error.hint.clone(), problem.position))
+        };
+        assert_eq!(says(&again), says(&whole), "{source}");
+    }
+}
