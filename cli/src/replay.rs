@@ -1,14 +1,14 @@
 //! `ptcl replay`: a recorded run again, without its tools.
 
 use crate::exit::{Exit, Failure};
-use crate::options;
 use crate::render::errors;
 use lisp_runtime::{Answer, COST_SCHEDULE_VERSION, Engine, Limits, LimitsRequest, Progress, Reason, Record};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 
 /// What the command takes.
 #[derive(Debug, clap::Args)]
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let wrong = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", arguments.file.display()));
-    let record = Record::parse(options::read_file(&arguments.file)?).map_err(|error| wrong(&error))?;
+    let record = Record::parse_bytes(read(&arguments.file)?).map_err(|error| wrong(&error))?;
     let mut builder = Engine::builder().ceiling(Limits::unlimited());
     for tool in record.external_tools().map_err(|error| wrong(&error))? {
         builder = builder.grant(tool);
@@ -82,6 +82,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             eprintln!("replay_diverged: the answer differs from the recorded one in {part}");
             Ok(Exit::Error)
         }
+    }
+}
+
+/// The bytes of a record; of a file that is none for its size no more are read than show that.
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let failure = |error| Failure::File { path: path.to_owned(), error };
+    let mut bytes = Vec::new();
+    let most = Record::MOST_BYTES as u64;
+    File::open(path).map_err(failure)?.take(most + 1).read_to_end(&mut bytes).map_err(failure)?;
+    match bytes.len() as u64 > most {
+        true => Err(Failure::Usage(format!("{}: a record may have {most} bytes, and it has more", path.display()))),
+        false => Ok(bytes),
     }
 }
 

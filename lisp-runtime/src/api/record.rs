@@ -291,6 +291,36 @@ impl Record {
         Record::parse_within(text.into(), Record::MOST_BYTES)
     }
 
+    /// Reads a record from the bytes of a file: what was cut off may have been cut in the middle of a character.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Record, RecordError, Recording};
+    /// let recording = Recording::new();
+    /// Engine::default().eval("(System/currentTimeMillis)", Input::new().record(&recording));
+    /// let mut bytes = recording.text().into_bytes();
+    /// bytes.extend("{\"call\":\"2\",\"tool\":\"é".as_bytes());
+    /// bytes.pop();
+    /// assert_eq!(Record::parse_bytes(bytes)?.text(), recording.text());
+    /// # Ok::<(), RecordError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Record::parse`]; bytes that are no UTF-8 are none of a record.
+    pub fn parse_bytes(bytes: impl Into<Vec<u8>>) -> Result<Record, RecordError> {
+        let mut bytes: Vec<u8> = bytes.into();
+        if bytes.len() > Record::MOST_BYTES {
+            return Err(RecordError::TooLarge { bytes: bytes.len(), limit: Record::MOST_BYTES });
+        }
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        bytes.truncate(whole);
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+            RecordError::Line { line, why: "it is no UTF-8".to_owned() }
+        })?;
+        Record::parse(text)
+    }
+
     /// Reads a record of at most so many bytes.
     ///
     /// # Errors
