@@ -333,3 +333,104 @@ fn what_does_not_fit_does_not_fit_again() {
         assert_eq!(says(&again), says(&whole), "{source}");
     }
 }
+
+/// Lines that are left out, doubled, exchanged and edited in every field: what the record says was called is not called.
+#[test]
+fn no_edit_has_a_call_made_that_the_record_has() {
+    let made = Arc::new(Mutex::new(Vec::<String>::new()));
+    let calls = made.clone();
+    let write = Tool::new("write", move |call| {
+        calls.lock().unwrap().push(call.place().to_string());
+        number(call)
+    });
+    let engine = Engine::builder()
+        .limits(Limits::default().with_parallel_window(3))
+        .grant(write.effect(Effect::Write))
+        .grant(Tool::new("cached", number).cached().effect(Effect::Read))
+        .grant(Tool::new("fails", |_| Err::<(), _>(ToolError::new("no"))))
+        .build()
+        .unwrap();
+    let recording = Recording::new();
+    let source = "[(tool/write {:n 1}) (try (tool/fails {}) (catch Exception e 1)) (System/currentTimeMillis)
+        (pmap (fn [i] [(tool/cached {:n (mod i 2)}) (tool/write {:n i}) (System/currentTimeMillis)]) (range 3)) (tool/write {:n 2})]";
+    assert!(engine.eval(source, Input::new().record(&recording)).is_success());
+    let text = recording.text();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let mut all: Vec<Vec<String>> = Vec::new();
+    let edits = [
+        ("\"n\":1", "\"n\":5"),
+        ("\"n\":", "\"m\":"),
+        ("\"write\"", "\"fails\""),
+        ("\"write\"", "\"gone\""),
+        ("\"begun\"", "\"asked\""),
+        ("\"begun\"", "\"done\""),
+        ("\"done\"", "\"begun\""),
+        ("\"done\",\"result\":", "\"failed\",\"result\":"),
+        ("\"result\":", "\"result\":[[[["),
+        ("\"result\":", "\"result\":1e999,\"x\":"),
+        (",\"result\":1", ""),
+        (",\"result\":1", ",\"result\":99999999999999999999999999"),
+        (",\"result\":", ",\"result\":{\"a\":[]},\"result\":"),
+        ("\"call\":\"1\"", "\"call\":\"0\""),
+        ("\"call\":\"1\"", "\"call\":\"4294967295\""),
+        ("\"call\":\"1\"", "\"call\":\"4:9/1\""),
+        ("\"call\":\"4:1/", "\"call\":\"4:999999/"),
+        ("\"call\":\"4:1/", "\"call\":\"4:2/"),
+        ("\"call\":\"4:1/", "\"call\":\"4:1/1:0/"),
+        ("\"ms\":1", "\"ms\":9223372036854775807,\"x\":1"),
+        ("\"ms\":1", "\"ms\":-1"),
+        ("\"clock\":\"3\"", "\"clock\":\"5\""),
+        ("\"window\":3", "\"window\":18446744073709551615"),
+        ("\"tool_calls\":10000", "\"tool_calls\":2"),
+        ("\"fuel\":1000000000", "\"fuel\":0"),
+        ("\"cost_schedule\":", "\"cost_schedule\":4"),
+        ("(range 3)", "(range 2)"),
+        ("(range 3)", "(range 5)"),
+        ("(mod i 2)", "0"),
+        ("(tool/write {:n i})", "(tool/write {:n (+ i 1)})"),
+        ("(tool/write {:n 1})", "(System/currentTimeMillis)"),
+    ];
+    for at in 0..lines.len() {
+        let owned = || lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+        let mut left_out = owned();
+        left_out.remove(at);
+        let mut doubled = owned();
+        doubled.insert(at, lines[at].to_owned());
+        all.extend([left_out, doubled]);
+        for other in at + 1..lines.len() {
+            let mut exchanged = owned();
+            exchanged.swap(at, other);
+            all.push(exchanged);
+        }
+        for (from, to) in edits.iter().filter(|(from, _)| lines[at].contains(from)) {
+            let mut edited = owned();
+            edited[at] = lines[at].replacen(from, to, 1);
+            all.push(edited);
+        }
+        let deep = format!("\"result\":{}{}", "[".repeat(50_000), "]".repeat(50_000));
+        let mut nested = owned();
+        nested[at] = lines[at].replace("\"result\":1", &deep);
+        all.push(nested);
+    }
+    let (mut read, mut refused) = (0, 0);
+    for edited in all {
+        let Ok(record) = Record::parse(edited.concat()) else {
+            refused += 1;
+            continue;
+        };
+        read += 1;
+        let Ok((program, input, recording)) = engine.open_record(&record, &[]) else { continue };
+        made.lock().unwrap().clear();
+        let outcome = engine.run(&program, input.limits_over(&width(3)));
+        assert_ne!(reason(&outcome), "host_fault", "{:?}\n{}", outcome.problem(), record.text());
+        for place in made.lock().unwrap().iter() {
+            let states: Vec<&String> =
+                edited.iter().filter(|line| line.contains(&format!("{{\"call\":\"{place}\""))).collect();
+            let is_open = states.last().is_none_or(|line| line.contains("\"asked\""));
+            assert!(is_open, "{place} is made: {:?}\n{}", outcome.problem(), record.text());
+        }
+        // What was written behind it is a record.
+        Record::parse(recording.text()).unwrap_or_else(|error| panic!("{error}\n{}", recording.text()));
+    }
+    assert!(read > 100 && refused > 100, "{read} {refused}");
+}
