@@ -1,11 +1,14 @@
 //! `ptcl replay`: a recorded run again, without its tools.
 
 use crate::exit::{Exit, Failure};
-use crate::options;
 use crate::render::errors;
-use lisp_runtime::{Answer, COST_SCHEDULE_VERSION, Engine, Limits, LimitsRequest, Progress, Reason, Record, Tool};
-use std::io::Write;
-use std::path::PathBuf;
+use lisp_runtime::{Answer, COST_SCHEDULE_VERSION, Engine, Limits, LimitsRequest, Progress, Reason, Record};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 
 /// What the command takes.
 #[derive(Debug, clap::Args)]
@@ -20,14 +23,10 @@ pub(crate) struct Arguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let wrong = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", arguments.file.display()));
-    let record = Record::parse(options::read_file(&arguments.file)?).map_err(|error| wrong(&error))?;
+    let record = Record::parse_bytes(read(&arguments.file)?).map_err(|error| wrong(&error))?;
     let mut builder = Engine::builder().ceiling(Limits::unlimited());
-    for (name, signature) in record.tools() {
-        let tool = Tool::external(name);
-        builder = builder.grant(match signature {
-            Some(text) => tool.signature(text),
-            None => tool,
-        });
+    for tool in record.external_tools().map_err(|error| wrong(&error))? {
+        builder = builder.grant(tool);
     }
     let engine = builder.build().map_err(|error| wrong(&error))?;
     let (program, input, _) = engine.open_record(&record, &[]).map_err(|error| wrong(&error))?;
@@ -86,26 +85,61 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
 }
 
+/// The bytes of a record; of a file that is none for its size no more are read than show that.
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let failure = |error| Failure::File { path: path.to_owned(), error };
+    let mut bytes = Vec::new();
+    let most = Record::MOST_BYTES as u64;
+    File::open(path).map_err(failure)?.take(most + 1).read_to_end(&mut bytes).map_err(failure)?;
+    match bytes.len() as u64 > most {
+        true => Err(Failure::Usage(format!("{}: a record may have {most} bytes, and it has more", path.display()))),
+        false => Ok(bytes),
+    }
+}
+
 /// The first part in which two answers differ; what depends on the machine and on time is not looked at.
 fn difference(recorded: &str, again: &str, without_fuel: bool) -> Option<String> {
-    let read = |json: &str| serde_json::from_str::<serde_json::Value>(json).unwrap_or_default();
-    let (mut recorded, mut again) = (read(recorded), read(again));
-    for answer in [&mut recorded, &mut again] {
-        let Some(parts) = answer.as_object_mut() else { continue };
-        for part in ["id", "run_id", "usage", "limits"] {
-            let fuel = parts.remove(part).filter(|_| part == "usage").and_then(|usage| usage.get("fuel").cloned());
-            if let Some(fuel) = fuel.filter(|_| !without_fuel) {
-                parts.insert("fuel".to_owned(), fuel);
-            }
-        }
-        for call in parts.get_mut("ledger").and_then(|ledger| ledger.as_array_mut()).into_iter().flatten() {
-            if let Some(call) = call.as_object_mut() {
-                call.remove("duration_us");
-            }
-        }
-    }
-    let (recorded, again) = (recorded.as_object()?, again.as_object()?);
+    let (Some(recorded), Some(again)) = (parts(recorded, without_fuel), parts(again, without_fuel)) else {
+        return Some("its form".to_owned());
+    };
     let mut names: Vec<&String> = recorded.keys().chain(again.keys()).collect();
     names.sort_unstable();
-    names.into_iter().find(|name| recorded.get(*name) != again.get(*name)).map(ToString::to_string)
+    let is_same = |name: &str| match (recorded.get(name), again.get(name)) {
+        (Some(recorded), Some(again)) => is_same(recorded, again),
+        _ => false,
+    };
+    names.into_iter().find(|name| !is_same(name)).map(ToString::to_string)
+}
+
+/// The parts of an answer that are the same each time, as JSON text; `None` of what is no answer.
+fn parts(answer: &str, without_fuel: bool) -> Option<BTreeMap<String, String>> {
+    let parts: BTreeMap<String, &RawValue> = serde_json::from_str(answer).ok()?;
+    let mut out = BTreeMap::new();
+    for (name, text) in parts {
+        let text = text.get();
+        match &*name {
+            "id" | "run_id" | "limits" => {}
+            "usage" => {
+                let usage: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
+                if !without_fuel {
+                    out.insert("fuel".to_owned(), usage.get("fuel")?.get().to_owned());
+                }
+            }
+            "ledger" => {
+                let mut calls: Vec<serde_json::Map<String, Value>> = serde_json::from_str(text).ok()?;
+                for call in &mut calls {
+                    call.remove("duration_us");
+                }
+                out.insert(name, serde_json::to_string(&calls).ok()?);
+            }
+            _ => drop(out.insert(name, text.to_owned())),
+        }
+    }
+    Some(out)
+}
+
+/// Is it the same JSON? What is nested too deep to be read here has to be the same text.
+fn is_same(one: &str, other: &str) -> bool {
+    let read = |text| serde_json::from_str::<Value>(text).ok();
+    one == other || read(one).is_some_and(|one| Some(one) == read(other))
 }

@@ -569,6 +569,25 @@ fn a_recorded_run_is_repeated_without_its_tools() {
         let done = ptcl(&["replay", &file], "");
         assert_eq!((done.status.code(), err(&done).contains("has no answer")), (Some(2), true), "{}", err(&done));
     }
+    // Deeper than most readers of JSON go.
+    let deep = "(println 1) (reduce (fn [a _] [a]) [] (range 300))";
+    assert_eq!(ptcl(&["run", "--record", &file, "-e", deep], "").status.code(), Some(0));
+    let text = std::fs::read_to_string(&file).expect("the record");
+    let answer = &text[text.rfind("{\"answer\"").expect("an answer")..];
+    for (from, to, code) in [
+        ("", "", 0),
+        ("\"value\":[", "\"value\":[[],", 4),
+        ("\"prints\":[\"1\"]", "\"prints\":[]", 4),
+        (answer, "{\"answer\":7}\n", 4),
+        (answer, "{\"answer\":null}\n", 2),
+        (answer, "{\"answer\":{}}\n", 4),
+    ] {
+        std::fs::write(&file, text.replacen(from, to, 1)).expect("a file");
+        let done = ptcl(&["replay", &file], "");
+        assert_eq!(done.status.code(), Some(code), "{to}: {}", err(&done));
+    }
+    std::fs::write(&file, b"{\"schema\":\"ptc-record/1\xff\"}\n").expect("a file");
+    assert_eq!(ptcl(&["replay", &file], "").status.code(), Some(2));
     let failed = ptcl(&["run", "--record", &file, "-e", "(/ 1 0)"], "");
     let again = ptcl(&["replay", &file], "");
     assert_eq!((failed.status.code(), again.status.code()), (Some(4), Some(0)), "{}", err(&again));

@@ -6,6 +6,8 @@ pub(crate) mod grant;
 pub(crate) mod input;
 pub(crate) mod program;
 pub(crate) mod record;
+pub(crate) mod record_error;
+mod recorded_tools;
 pub(crate) mod run;
 mod seal;
 pub(crate) mod session;

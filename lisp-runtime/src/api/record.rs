@@ -3,24 +3,23 @@
 use super::engine::{Engine, Progress};
 use super::input::{DataSet, Input, Source};
 use super::program::Program;
-use crate::record::journal::{Ceilings, Journal, Recorder};
+use super::record_error::{RECORD_SCHEMA, RecordError};
+use super::recorded_tools::{RecordedTools, Schemas, Signatures, Treatment};
+use crate::record::journal::{BadLine, Ceilings, Journal, Recorder};
 use crate::record::line::{CallState, Failure, Gated, Line, Told};
 use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::outcome::{Phase, Problem};
 use crate::terms::place::Place;
-use crate::tools::tool::Tools;
+use crate::tools::tool::{Tool, Tools};
 use lisp_core::Error;
 use lisp_core::cost::COST_SCHEDULE_VERSION;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
-
-/// The name of the format of a record.
-pub const RECORD_SCHEMA: &str = "ptc-record/1";
 
 /// Has a run recorded: give it to [`Input::record`], and take the [`Record`] whenever the run stops.
 ///
@@ -142,7 +141,25 @@ struct Header<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     now_ms: Option<i64>,
     /// The names of the tools, with their signatures.
-    tools: BTreeMap<Cow<'a, str>, Option<Cow<'a, str>>>,
+    tools: Signatures<'a>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cached: Option<BTreeSet<Cow<'a, str>>>,
+    #[serde(borrow, default, skip_serializing_if = "BTreeMap::is_empty")]
+    schemas: BTreeMap<Cow<'a, str>, Schemas<'a>>,
+    /// How calls of tools are treated, where that is not as usual.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    treatments: BTreeMap<Cow<'a, str>, Treatment>,
+}
+
+impl<'a> Header<'a> {
+    fn recorded_tools(&mut self) -> RecordedTools<'a> {
+        RecordedTools {
+            signatures: std::mem::take(&mut self.tools),
+            cached: self.cached.take(),
+            schemas: std::mem::take(&mut self.schemas),
+            treatments: std::mem::take(&mut self.treatments),
+        }
+    }
 }
 
 /// A [`Source`] in a record.
@@ -192,28 +209,21 @@ impl<'a> Given<'a> {
 }
 
 /// What a run goes by, besides its program and input.
-pub(crate) struct Terms<'a> {
-    pub(crate) keys: Keys,
-    pub(crate) limits: Limits,
-    /// The names of the tools, with their signatures.
-    pub(crate) tools: BTreeMap<Cow<'a, str>, Option<Cow<'a, str>>>,
+struct Terms<'a> {
+    keys: Keys,
+    limits: Limits,
+    tools: RecordedTools<'a>,
 }
 
 /// The first line of the record of a run.
-pub(crate) fn header(
-    run_id: String,
-    source: &str,
-    setup: Vec<Cow<'_, str>>,
-    input: &Input<'_>,
-    terms: &Terms<'_>,
-) -> String {
+fn header(run_id: String, source: &str, setup: &[String], input: &Input<'_>, terms: Terms<'_>) -> String {
     let header = Header {
         schema: Cow::Borrowed(RECORD_SCHEMA),
         run_id,
         language: Cow::Borrowed(env!("CARGO_PKG_VERSION")),
         cost_schedule: COST_SCHEDULE_VERSION,
         program: Cow::Borrowed(source),
-        setup,
+        setup: setup.iter().map(|source| Cow::Borrowed(&**source)).collect(),
         given: input.sources.iter().map(Given::of).collect(),
         data_sets: input.sets.iter().map(|set| Cow::Owned(set.digest())).collect(),
         strict_data: input.strict_data,
@@ -221,73 +231,15 @@ pub(crate) fn header(
         signature: input.signature.as_deref().map(Cow::Borrowed),
         limits: terms.limits,
         now_ms: input.now_ms,
-        tools: terms.tools.clone(),
+        tools: terms.tools.signatures,
+        cached: terms.tools.cached,
+        schemas: terms.tools.schemas,
+        treatments: terms.tools.treatments,
     };
     // Maps with string keys and texts of our own: there is nothing in it that JSON cannot say.
     let mut line = serde_json::to_string(&header).unwrap_or_default();
     line.push('\n');
     line
-}
-
-/// Why a text is no record, or a record cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RecordError {
-    /// A line is none of a record.
-    #[error("line {line} of the record: {why}")]
-    Line {
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// A record of another format.
-    #[error("the record has the format {0:?}; this version reads {RECORD_SCHEMA:?}")]
-    Schema(String),
-    /// A record that is too large.
-    #[error("the record has {bytes} bytes; it may have {limit} (Record::parse_within)")]
-    TooLarge {
-        /// What it has.
-        bytes: usize,
-        /// What it may have.
-        limit: usize,
-    },
-    /// The program, or a program of the set-up, cannot be compiled by this version.
-    #[error("the program of the record: {0}")]
-    Program(String),
-    /// A data set was not given.
-    #[error("the record needs a data set that was not given, with the digest {0}")]
-    DataSet(String),
-    /// A tool is not there, or has another signature.
-    #[error("tool/{name} {is} now; in the record it {was}")]
-    Tool {
-        /// The tool.
-        name: String,
-        /// What it is now.
-        is: String,
-        /// What it was.
-        was: String,
-    },
-    /// There is no such call that is open.
-    #[error("the record has no open call {0}")]
-    NoCall(String),
-    /// There is no such call that somebody has to approve.
-    #[error("the record has no call {0} that waits to be approved")]
-    NoQuestion(String),
-    /// The value is no JSON.
-    #[error("the value is no JSON: {0}")]
-    Json(String),
-    /// A sealed record does not bear the seal that it should.
-    #[error("the record is not sealed with this key for this tenant, or it was changed")]
-    Seal,
-    /// A sealed record is too old.
-    #[error("the seal of the record expired at {expired_ms} ms; now it is {now_ms} ms")]
-    Expired {
-        /// When it expired, in milliseconds since 1970-01-01T00:00:00Z.
-        expired_ms: i64,
-        /// What time it is.
-        now_ms: i64,
-    },
 }
 
 /// A call of a record that has not ended.
@@ -346,6 +298,36 @@ impl Record {
         Record::parse_within(text.into(), Record::MOST_BYTES)
     }
 
+    /// Reads a record from the bytes of a file: what was cut off may have been cut in the middle of a character.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Record, RecordError, Recording};
+    /// let recording = Recording::new();
+    /// Engine::default().eval("(System/currentTimeMillis)", Input::new().record(&recording));
+    /// let mut bytes = recording.text().into_bytes();
+    /// bytes.extend("{\"call\":\"2\",\"tool\":\"é".as_bytes());
+    /// bytes.pop();
+    /// assert_eq!(Record::parse_bytes(bytes)?.text(), recording.text());
+    /// # Ok::<(), RecordError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Record::parse`]; bytes that are no UTF-8 are none of a record.
+    pub fn parse_bytes(bytes: impl Into<Vec<u8>>) -> Result<Record, RecordError> {
+        let mut bytes: Vec<u8> = bytes.into();
+        if bytes.len() > Record::MOST_BYTES {
+            return Err(RecordError::TooLarge { bytes: bytes.len(), limit: Record::MOST_BYTES });
+        }
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        bytes.truncate(whole);
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+            RecordError::Line { line, why: "it is no UTF-8".to_owned() }
+        })?;
+        Record::parse(text)
+    }
+
     /// Reads a record of at most so many bytes.
     ///
     /// # Errors
@@ -382,33 +364,24 @@ impl Record {
         serde_json::from_str(line).map_err(fault)
     }
 
-    fn told(&self) -> Result<Vec<Told<'_>>, RecordError> {
-        let lines = self.text[self.header..].lines().zip(2..);
-        lines
-            .map(|(text, line)| {
-                let read: Line<'_> =
-                    serde_json::from_str(text).map_err(|error| RecordError::Line { line, why: error.to_string() })?;
-                read.told().map_err(|why| RecordError::Line { line, why: why.to_owned() })
-            })
-            .collect()
+    /// The lines behind the first, with what they tell.
+    fn lines(&self) -> impl DoubleEndedIterator<Item = (&str, Result<Told<'_>, BadLine>)> {
+        self.text[self.header..].split_inclusive('\n').map(|line| {
+            let told = match serde_json::from_str::<Line<'_>>(line) {
+                Ok(read) => read.told().map_err(BadLine::from),
+                Err(error) => Err(error.to_string().into()),
+            };
+            (line, told)
+        })
+    }
+
+    fn told(&self) -> impl DoubleEndedIterator<Item = Told<'_>> {
+        self.lines().filter_map(|(_, told)| told.ok())
     }
 
     fn journal(&self, ceilings: Ceilings, recorder: Option<Arc<dyn Recorder>>) -> Result<Journal, RecordError> {
-        let told = self.told()?;
-        // The answer of an earlier life is not that of the next one.
-        let text = match told.iter().any(|told| matches!(told, Told::Answer(_))) {
-            false => self.text.clone(),
-            true => self.text.lines().filter(|line| !line.starts_with("{\"answer\":")).fold(
-                String::with_capacity(self.text.len()),
-                |mut text, line| {
-                    text.push_str(line);
-                    text.push('\n');
-                    text
-                },
-            ),
-        };
         Journal::new(ceilings, recorder)
-            .take_up(text, self.header, &self.run_id, told.into_iter())
+            .take_up(&self.text[..self.header], &self.run_id, self.lines())
             .map_err(|(line, why)| RecordError::Line { line, why: why.into_owned() })
     }
 
@@ -436,6 +409,28 @@ impl Record {
         tools.into_iter().map(|(name, signature)| (name.into_owned(), signature.map(Cow::into_owned))).collect()
     }
 
+    /// The tools that the run had as external ones, with their signatures and schemas: for a replay in which nobody is to call
+    /// them.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Progress, Recording, Tool};
+    /// let engine = Engine::builder().grant(Tool::new("double", |call| Ok(2 * call.get::<i64>("n")?))).build()?;
+    /// let recording = Recording::new();
+    /// engine.eval("(tool/double {:n 21})", Input::new().record(&recording));
+    ///
+    /// let record = recording.record()?;
+    /// let engine = record.external_tools()?.into_iter().fold(Engine::builder(), |builder, tool| builder.grant(tool)).build()?;
+    /// let Progress::Done(outcome) = engine.resume(&record)? else { panic!() };
+    /// assert_eq!(outcome.value::<i64>()?, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A schema in the record that is none.
+    pub fn external_tools(&self) -> Result<Vec<Tool>, RecordError> {
+        Record::header_of(self.text[..self.header].trim_end())?.recorded_tools().external()
+    }
+
     /// The version of the cost schedule that the run was counted by. With another one than
     /// [`COST_SCHEDULE_VERSION`](crate::COST_SCHEDULE_VERSION) a replay has no limit of fuel, and its fuel is another.
     pub fn cost_schedule(&self) -> u32 {
@@ -444,7 +439,7 @@ impl Record {
 
     /// The answer of the run, JSON text; `None` of a run that was broken off.
     pub fn answer(&self) -> Option<&str> {
-        self.told().ok()?.into_iter().rev().find_map(|told| match told {
+        self.told().rev().find_map(|told| match told {
             Told::Answer(json) => Some(json),
             _ => None,
         })
@@ -454,7 +449,7 @@ impl Record {
     pub fn open_calls(&self) -> Vec<OpenCall> {
         let mut open: BTreeMap<Place, OpenCall> = BTreeMap::new();
         let mut gates: BTreeMap<Place, Gated> = BTreeMap::new();
-        for told in self.told().unwrap_or_default() {
+        for told in self.told() {
             match told {
                 Told::Call { place, tool, arguments, state } => {
                     let call = OpenCall {
@@ -583,17 +578,13 @@ impl Engine {
     ) -> Result<(), Box<Problem>> {
         let Some(journal) = &input.journal else { return Ok(()) };
         let own = input.tools.as_deref().into_iter();
-        let tools = [self.tools()].into_iter().chain(own).flat_map(Tools::all);
-        let terms = Terms {
-            keys: self.keys_for(input),
-            limits: self.limits_for(input),
-            tools: tools
-                .map(|tool| (Cow::Borrowed(&*tool.name), tool.signature.as_deref().map(Cow::Borrowed)))
-                .collect(),
-        };
+        let tools = [self.tools()].into_iter().chain(own).flat_map(Tools::all).map(|tool| &**tool);
         let run = |run_id: &str| {
-            let setup = setup().into_iter().map(Cow::Owned).collect();
-            header(run_id.to_owned(), source, setup, input, &terms)
+            let setup = setup();
+            let sources: Vec<&str> = setup.iter().map(|source| &**source).chain([source]).collect();
+            let tools = RecordedTools::of(tools, &sources);
+            let terms = Terms { keys: self.keys_for(input), limits: self.limits_for(input), tools };
+            header(run_id.to_owned(), source, &setup, input, terms)
         };
         journal.begin_run(by_hand, run).map_err(|error| Box::new(Problem::new(error, Phase::Setup)))
     }
@@ -622,18 +613,10 @@ impl Engine {
         sets: &[DataSet],
         recording: &RecordingBuilder,
     ) -> Result<(Program, Input<'static>, Recording), RecordError> {
-        let header = Record::header_of(record.text[..record.header].trim_end())?;
-        for (name, was) in &header.tools {
-            let is = self.tools().get(name).map(|tool| tool.signature.as_deref());
-            if is != Some(was.as_deref()) {
-                let says = |signature: Option<&str>| match signature {
-                    Some(signature) => format!("has the signature {signature}"),
-                    None => "has no signature".to_owned(),
-                };
-                let is = is.map_or_else(|| "is not there".to_owned(), says);
-                return Err(RecordError::Tool { name: name.to_string(), is, was: says(was.as_deref()) });
-            }
-        }
+        let mut header = Record::header_of(record.text[..record.header].trim_end())?;
+        let tools = header.recorded_tools();
+        let sources: Vec<&str> = header.setup.iter().chain([&header.program]).map(|source| &**source).collect();
+        tools.check(self.tools(), &sources)?;
         let compile = |source: &str| {
             self.compile(source).map_err(|problem: Box<Problem>| RecordError::Program(problem.error.to_string()))
         };

@@ -1,6 +1,7 @@
 //! Records that leave the host, under a seal.
 
-use super::record::{Record, RecordError};
+use super::record::Record;
+use super::record_error::RecordError;
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;

@@ -429,6 +429,10 @@ impl MachineDriver {
                 self.machine.reply_error(error);
                 return None;
             }
+            Decision::LeftOut(error) => {
+                self.leave_out(error);
+                return None;
+            }
             Decision::Admitted(pending) => (pending, None),
             Decision::Replayed(pending, reply) => (pending, Some(reply)),
         };
@@ -455,6 +459,13 @@ impl MachineDriver {
             return None;
         }
         Some(DriverEvent::Call(tool, call))
+    }
+
+    /// Ends a worker that in an earlier life of the run ended, or was not begun, as one beside it had failed. That one fails
+    /// again; else this is the error.
+    fn leave_out(&mut self, error: Error) {
+        self.cause = Some(Cause::Sibling);
+        self.machine.stop(error);
     }
 
     /// Records a call that is not made because of its arguments: as the tool would have got them, or as they are written when
@@ -511,6 +522,7 @@ impl MachineDriver {
             Reply::Refused(error) if error.reason == Reason::ToolError => {
                 self.failed(&tool, error);
             }
+            Reply::LeftOut(error) => self.leave_out(error),
             Reply::Refused(error) => {
                 self.machine.reply_error(error);
             }

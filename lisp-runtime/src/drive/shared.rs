@@ -75,7 +75,7 @@ impl RunShared {
     /// Tells the time at a place of the run, in milliseconds since 1970-01-01T00:00:00Z.
     pub(crate) fn time(&self, place: &Place) -> Result<i64, Error> {
         match &self.setting.gate.journal {
-            Some(journal) => journal.time(place, || self.clock.tell(place)),
+            Some(journal) => journal.time(place, || Some(self.clock.tell(place))).map(Option::unwrap_or_default),
             None => Ok(self.clock.tell(place)),
         }
     }

@@ -4,6 +4,7 @@ use super::line::{CallState, Ended, Gated, Line, Told};
 use crate::terms::place::Place;
 use crate::terms::run_id::run_id;
 use lisp_core::{Error, Reason};
+use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error as StdError;
@@ -54,6 +55,20 @@ pub(crate) struct Asking<'a> {
     pub(crate) repeatable: bool,
 }
 
+/// What an earlier life of the run says of a call.
+pub(crate) enum Recalled {
+    /// It ended so.
+    Ended(Ended),
+    /// It was not made: an equal call of a cached tool had this result.
+    Equal(Ended),
+    /// Nothing: it is to be made.
+    Nothing,
+    /// It may not be made.
+    Refused(Error),
+    /// It was not made, as a worker beside its own had failed.
+    LeftOut(Error),
+}
+
 /// The journal of one run.
 pub(crate) struct Journal {
     state: Mutex<State>,
@@ -71,11 +86,18 @@ struct State {
     calls: BTreeMap<Place, Recorded>,
     /// What the gate decided, where that is not told by the call itself.
     gates: BTreeMap<Place, RecordedGate>,
-    /// Calls that an earlier life brought, by tool and arguments: for cached tools, whose first caller may be another.
+    /// Calls that an earlier life brought and that have not failed, by tool and arguments: for cached tools, whose first caller
+    /// may be another. Of equal calls the first that has a result.
     by_key: HashMap<(String, String), Place>,
     clock: BTreeMap<Place, i64>,
+    /// The latest time that was told.
+    latest_ms: Option<i64>,
     /// The last effect that an earlier life had, by worker.
     last: BTreeMap<Vec<(u32, u32)>, u32>,
+    /// In an earlier life the program came to its end.
+    is_over: bool,
+    /// A line could not be kept: no other is.
+    fault: Option<String>,
     /// A run has begun with this journal.
     is_running: bool,
     /// The run is driven by hand: a call is asked for before it begins.
@@ -117,21 +139,25 @@ impl Journal {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes up what an earlier life of the run wrote: its text, of which `header` bytes are the first line, and what the lines
-    /// behind it tell.
+    /// Takes up what an earlier life of the run wrote: the first line, and the lines behind it with what they tell. An answer is
+    /// left out of the text: that of one life is not that of the next.
     ///
     /// # Errors
-    /// The number of a line, from 2, that does not follow from those before it, and why.
+    /// The number of a line, from 2, that tells nothing or does not follow from those before it, and why.
     pub(crate) fn take_up<'a>(
         self,
-        text: String,
-        header: usize,
+        header: &str,
         run_id: &str,
-        told: impl Iterator<Item = Told<'a>>,
+        lines: impl Iterator<Item = (&'a str, Result<Told<'a>, BadLine>)>,
     ) -> Result<Journal, (usize, BadLine)> {
-        let mut state = State { text, header, run_id: run_id.into(), ..State::default() };
-        for (line, told) in (2..).zip(told) {
-            state.learn(told).map_err(|why| (line, why))?;
+        let mut state =
+            State { text: header.to_owned(), header: header.len(), run_id: run_id.into(), ..State::default() };
+        for (number, (line, told)) in (2..).zip(lines) {
+            let told = told.map_err(|why| (number, why))?;
+            if !matches!(told, Told::Answer(_)) {
+                state.text.push_str(line);
+            }
+            state.learn(told).map_err(|why| (number, why))?;
         }
         Ok(Journal { state: Mutex::new(state), ..self })
     }
@@ -152,7 +178,7 @@ impl Journal {
         }
         state.run_id = run_id().into();
         let line = header(&state.run_id);
-        self.keep(&line)?;
+        self.keep(&mut state, &line)?;
         state.header = line.len();
         state.text = line;
         Ok(())
@@ -183,8 +209,9 @@ impl Journal {
             }
             return Ok(Some((gate.gated.clone(), ended)));
         }
-        // A call that was made was allowed. Whether it is the same the next step says.
-        Ok(call.map(|_| (Gated::Allow { given: None }, ended)))
+        // A call that was made was allowed; one that is not to be made at all needs no decision. The next step says which it is.
+        let settled = call.is_some() || !matches!(state.recall_nothing(place, tool, arguments), Recalled::Nothing);
+        Ok(settled.then_some((Gated::Allow { given: None }, ended)))
     }
 
     /// The gate decides on a call; one that somebody is asked about waits in the journal from now on.
@@ -234,21 +261,18 @@ impl Journal {
         Ok(())
     }
 
-    /// How a call ended in an earlier life; `None` when it is to be made, and [`Journal::begin`] comes next.
-    ///
-    /// # Errors
-    /// The earlier life made another call here, or nobody knows whether it made this one.
-    pub(crate) fn meet(&self, asking: &Asking<'_>) -> Result<Option<Ended>, Error> {
-        self.state().meet(asking)
+    /// What an earlier life of the run says of a call.
+    pub(crate) fn recall(&self, asking: &Asking<'_>) -> Recalled {
+        self.state().recall(asking)
     }
 
-    /// A call is to be made: now, or by who drives the run.
+    /// A call is about to be made, of which [`Journal::recall`] said nothing.
     ///
     /// # Errors
-    /// The record has no room for it, or cannot be kept.
-    pub(crate) fn begin(&self, asking: &Asking<'_>) -> Result<(), Error> {
-        let mut guard = self.state();
-        let state = &mut *guard;
+    /// The record has no room for it, or cannot be kept: the call may not be made.
+    pub(crate) fn announce(&self, asking: &Asking<'_>) -> Result<(), Error> {
+        let mut state = self.state();
+        let state = &mut *state;
         let call = if state.by_hand { CallState::Asked } else { CallState::Begun };
         let Asking { place, tool, arguments, .. } = *asking;
         self.check_value(&format!("the arguments of tool/{tool}"), arguments.len())?;
@@ -275,18 +299,26 @@ impl Journal {
             met: true,
         };
         state.calls.insert(place.clone(), recorded);
+        // From here on the results of equal calls are the cache's.
+        let key = (tool.to_owned(), asking.given.to_owned());
+        if state.by_key.get(&key) == Some(place) {
+            state.by_key.remove(&key);
+        }
         Ok(())
     }
 
     /// The host of a run that is driven by hand begins a call that was asked for.
     pub(crate) fn begin_asked(&self, place: &Place) -> Result<(), Error> {
         let mut state = self.state();
-        match state.calls.get_mut(place) {
-            Some(call) if call.state == CallState::Asked => call.state = CallState::Begun,
-            _ => return Ok(()),
+        if state.calls.get(place).is_none_or(|call| call.state != CallState::Asked) {
+            return Ok(());
         }
         let line = Line { call: Some(place.to_string().into()), state: Some(CallState::Begun), ..Line::default() };
-        self.append(&mut state, &line)
+        self.append(&mut state, &line)?;
+        if let Some(call) = state.calls.get_mut(place) {
+            call.state = CallState::Begun;
+        }
+        Ok(())
     }
 
     /// How a call ended that was made; `None` when it was not made after all.
@@ -326,19 +358,22 @@ impl Journal {
         self.append(&mut state, &line)
     }
 
-    /// The time that the program is told at this place: what an earlier life was told, or what the clock says.
-    pub(crate) fn time(&self, place: &Place, read: impl FnOnce() -> i64) -> Result<i64, Error> {
+    /// The time that the program is told at this place: what an earlier life was told, or what the clock says; `None` when it
+    /// says nothing.
+    pub(crate) fn time(&self, place: &Place, read: impl FnOnce() -> Option<i64>) -> Result<Option<i64>, Error> {
         let mut state = self.state();
         if let Some(&ms) = state.clock.get(place) {
-            return Ok(ms);
+            return Ok(Some(ms));
         }
         state.check_order(place, || "asks for the time".to_owned())?;
+        let Some(ms) = read() else { return Ok(None) };
         // Time does not go back, whatever the clock says.
-        let ms = read().max(state.clock.values().copied().max().unwrap_or(i64::MIN));
+        let ms = state.latest_ms.map_or(ms, |latest| latest.max(ms));
         let line = Line { clock: Some(place.to_string().into()), ms: Some(ms), ..Line::default() };
         self.append(&mut state, &line)?;
         state.clock.insert(place.clone(), ms);
-        Ok(ms)
+        state.latest_ms = Some(ms);
+        Ok(Some(ms))
     }
 
     /// The program has ended by itself: it must have made all calls of its own that the record has.
@@ -358,7 +393,7 @@ impl Journal {
         let mut state = self.state();
         let raw = serde_json::from_str(json).ok();
         let line = Line { answer: raw, ..Line::default() }.text();
-        self.keep(&line)?;
+        self.keep(&mut state, &line)?;
         state.text.push_str(&line);
         Ok(())
     }
@@ -374,16 +409,23 @@ impl Journal {
             .hint("call tools for less data, or raise the limit with Recording::most_bytes")
             .detail("limit_bytes", self.ceilings.lines));
         }
-        self.keep(&line)?;
+        self.keep(state, &line)?;
         state.text.push_str(&line);
         Ok(())
     }
 
-    fn keep(&self, line: &str) -> Result<(), Error> {
+    /// Has the recorder keep a line. A line that was not kept may stand there in part: no other may follow it.
+    fn keep(&self, state: &mut State, line: &str) -> Result<(), Error> {
         let Some(recorder) = &self.recorder else { return Ok(()) };
-        recorder
-            .append(line)
-            .map_err(|error| Error::new(Reason::HostFault, format!("the record of the run cannot be written: {error}")))
+        if state.fault.is_none() {
+            state.fault = recorder.append(line).err().map(|error| error.to_string());
+        }
+        match &state.fault {
+            None => Ok(()),
+            Some(fault) => {
+                Err(Error::new(Reason::HostFault, format!("the record of the run cannot be written: {fault}")))
+            }
+        }
     }
 
     fn check_value(&self, what: &str, bytes: usize) -> Result<(), Error> {
@@ -442,23 +484,27 @@ impl State {
             }
             Told::Ends(place, ended) => {
                 let call = self.open_call(&place)?;
-                call.state = if matches!(ended, Ended::Failed(_)) { CallState::Failed } else { CallState::Done };
+                let failed = matches!(ended, Ended::Failed(_));
+                call.state = if failed { CallState::Failed } else { CallState::Done };
                 call.ended = Some(ended);
-                // Of equal calls of a cached tool the first that ended counts; in a later life another worker may have made it.
+                // In a later life another worker may have made the call.
                 let Some(call) = self.calls.get(&place) else { return Ok(()) };
                 let key = self.key_of(&place, call);
-                let first = self.by_key.get(&key).and_then(|first| self.calls.get(first));
-                if first.is_none_or(|first| first.ended.is_none()) {
-                    self.by_key.insert(key, place);
+                match self.by_key.get(&key) {
+                    Some(first) if *first == place && failed => drop(self.by_key.remove(&key)),
+                    Some(first) if self.calls.get(first).is_some_and(|first| first.ended.is_some()) => {}
+                    _ if failed => {}
+                    _ => drop(self.by_key.insert(key, place)),
                 }
             }
             Told::Clock(place, ms) => {
                 self.note(&place);
+                self.latest_ms = self.latest_ms.max(Some(ms));
                 if self.clock.insert(place.clone(), ms).is_some() {
                     return Err(format!("the time at {place} is there already").into());
                 }
             }
-            Told::Answer(_) => {}
+            Told::Answer(json) => self.is_over = is_end_of_program(json),
         }
         Ok(())
     }
@@ -485,42 +531,71 @@ impl State {
         *last = place.effect().max(*last);
     }
 
-    /// Finds what an earlier life says of a call; `None` when it is to be made.
-    fn meet(&mut self, asking: &Asking<'_>) -> Result<Option<Ended>, Error> {
-        let Asking { place, tool, arguments, given, cached, repeatable } = *asking;
-        let same = |call: &Recorded| call.tool == tool && call.arguments == arguments;
-        let at = match self.calls.get(place) {
-            // What one life began another may have made elsewhere.
-            Some(call) if same(call) && (call.ended.is_some() || !cached) => Some(place.clone()),
-            Some(_) | None if cached => self.by_key.get(&(tool.to_owned(), given.to_owned())).cloned(),
-            Some(call) => {
+    fn recall(&mut self, asking: &Asking<'_>) -> Recalled {
+        let Asking { place, tool, arguments, given, cached, .. } = *asking;
+        if let Some(call) = self.calls.get_mut(place) {
+            if call.tool != tool || call.arguments != arguments {
                 let expected = format!("tool/{} {}", call.tool, cut(&call.arguments));
-                return Err(diverged(place, &expected, &format!("tool/{tool} {}", cut(arguments))));
+                let got = format!("tool/{tool} {}", cut(arguments));
+                return Recalled::Refused(diverged(place, &expected, &got));
             }
-            None => None,
-        };
-        let Some(call) = at.as_ref().and_then(|at| self.calls.get_mut(at)) else {
-            // A decision of the gate comes before its call.
-            if !cached && !self.gates.contains_key(place) {
-                self.check_order(place, || format!("calls tool/{tool} {}", cut(arguments)))?;
+            // A call of a cached tool that waited for an equal one asks again.
+            if std::mem::replace(&mut call.met, true) && !cached {
+                let got = format!("tool/{tool}");
+                return Recalled::Refused(diverged(place, "no second call of this name", &got));
             }
-            return Ok(None);
-        };
-        if call.met && !cached {
-            return Err(diverged(place, "no second call of this name", &format!("tool/{tool}")));
+            if let Some(ended) = &call.ended {
+                return Recalled::Ended(ended.clone());
+            }
         }
-        call.met = true;
-        match (&call.ended, call.state) {
-            (Some(ended), _) => Ok(Some(ended.clone())),
-            (None, CallState::Begun) if !repeatable => Err(Error::new(
+        let equal = cached.then(|| self.by_key.get(&(tool.to_owned(), given.to_owned()))).flatten();
+        if let Some(ended) = equal.and_then(|equal| self.calls.get(equal)?.ended.as_ref()) {
+            return Recalled::Equal(ended.clone());
+        }
+        let own = self.calls.contains_key(place).then_some(place);
+        if let Some(error) = own.or(equal).and_then(|open| self.unknown(open, asking)) {
+            return Recalled::Refused(error);
+        }
+        match own {
+            Some(_) => Recalled::Nothing,
+            None => self.recall_nothing(place, tool, arguments),
+        }
+    }
+
+    /// Why a call cannot be made again that had begun: it may have been made.
+    fn unknown(&self, open: &Place, asking: &Asking<'_>) -> Option<Error> {
+        let call = self.calls.get(open)?;
+        (call.state == CallState::Begun && !asking.repeatable).then(|| {
+            Error::new(
                 Reason::UnknownCall,
                 format!(
-                    "tool/{tool}: call {place} had begun when the run was broken off; whether it was made is not known"
+                    "tool/{}: call {open} had begun when the run was broken off; whether it was made is not known",
+                    asking.tool
                 ),
             )
             .hint("find out, and tell it by Record::settle before the run goes on")
-            .detail("call", &*place.to_string())),
-            (None, _) => Ok(None),
+            .detail("call", &*open.to_string())
+        })
+    }
+
+    /// What is said of a call that the record does not have.
+    fn recall_nothing(&self, place: &Place, tool: &str, arguments: &str) -> Recalled {
+        let got = || format!("tool/{tool} {}", cut(arguments));
+        // A decision of the gate comes before its call.
+        if !self.gates.contains_key(place)
+            && let Err(error) = self.check_order(place, || format!("calls {}", got()))
+        {
+            return Recalled::Refused(error);
+        }
+        // Workers of a parallel call that was over: one of them had failed, or they would be in the record.
+        let way = place.way();
+        let was_over = |depth: usize| self.last.get(&way[..depth]).is_some_and(|&last| last > way[depth].0);
+        if (0..way.len()).any(was_over) || (self.is_over && !way.is_empty()) {
+            return Recalled::LeftOut(diverged(place, "nothing", &got()));
+        }
+        match self.is_over {
+            true => Recalled::Refused(diverged(place, "the end", &got())),
+            false => Recalled::Nothing,
         }
     }
 
@@ -542,6 +617,29 @@ fn diverged(place: &Place, expected: &str, got: &str) -> Error {
     .detail("call", &*place.to_string())
     .detail("expected", expected)
     .detail("got", got)
+}
+
+/// Does an answer say that the program came to its end, and not that a limit or its host ended it?
+fn is_end_of_program(answer: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Answer<'a> {
+        #[serde(borrow)]
+        verdict: Cow<'a, str>,
+        #[serde(borrow, default)]
+        error: Option<Fault<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct Fault<'a> {
+        #[serde(borrow)]
+        reason: Cow<'a, str>,
+    }
+    match serde_json::from_str(answer) {
+        Ok(Answer { verdict, error: None }) => verdict == "ok",
+        Ok(Answer { error: Some(Fault { reason }), .. }) => {
+            Reason::from_name(&reason).is_some_and(Reason::is_catchable)
+        }
+        Err(_) => false,
+    }
 }
 
 /// The beginning of a text.

@@ -278,15 +278,8 @@ impl HostHalf {
         let clock = &self.clock;
         let read = || catch_unwind(AssertUnwindSafe(|| clock.read(place))).ok();
         let Some(journal) = &self.gate_setting.journal else { return read() };
-        let mut panicked = false;
-        let told = journal.time(place, || {
-            read().unwrap_or_else(|| {
-                panicked = true;
-                i64::MIN
-            })
-        });
-        match told {
-            Ok(time) => (!panicked).then_some(time),
+        match journal.time(place, read) {
+            Ok(time) => time,
             Err(error) => {
                 self.clock_fault.get_or_insert(error);
                 None
@@ -408,6 +401,7 @@ impl HostHalf {
                 None => CallStarted::Later,
                 Some(asked) => self.admit(asked),
             },
+            Decision::LeftOut(error) => CallStarted::Ready(CallReply::LeftOut((&error).into())),
             // Nobody else asks this gate meanwhile: there are no waiters.
             Decision::Refused(error, _) => {
                 self.ledger.number_last(number);

@@ -53,6 +53,8 @@ pub enum CallReply {
     Late,
     /// The run was over before the call was made; with the number of tool threads when it waited for one
     NotMade(Option<usize>),
+    /// It was not made in an earlier life of the run, as a worker beside the caller had failed
+    LeftOut(ErrorData),
 }
 
 impl From<CallReply> for Reply {
@@ -64,6 +66,7 @@ impl From<CallReply> for Reply {
             CallReply::Arguments(message) => Reply::Error(ToolError::invalid_arguments(message)),
             CallReply::Panic(message) => Reply::Error(ToolError { message, kind: ToolErrorKind::Panic }),
             CallReply::Refused(fault) => Reply::Refused(fault.into()),
+            CallReply::LeftOut(fault) => Reply::LeftOut(fault.into()),
             CallReply::Late => Reply::Late,
             CallReply::NotMade(tool_threads) => Reply::NotMade { tool_threads },
         }
@@ -81,6 +84,7 @@ impl From<Reply> for CallReply {
                 ToolErrorKind::Panic => CallReply::Panic(error.message),
             },
             Reply::Refused(error) => CallReply::Refused((&error).into()),
+            Reply::LeftOut(error) => CallReply::LeftOut((&error).into()),
             Reply::Late => CallReply::Late,
             Reply::NotMade { tool_threads } => CallReply::NotMade(tool_threads),
         }

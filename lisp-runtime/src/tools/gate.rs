@@ -4,7 +4,7 @@ use super::cache::{CachedResult, CallKey, Lookup, ResultCache};
 use super::ledger::Ledger;
 use super::policy::{AskedCall, Policy, PolicyDecision};
 use super::tool::{Effect, Reply, Tool, ToolError};
-use crate::record::journal::{Asking, Journal};
+use crate::record::journal::{Asking, Journal, Recalled};
 use crate::record::line::Ended;
 use crate::record::line::Gated;
 use crate::terms::budget::Budget;
@@ -64,6 +64,8 @@ pub(crate) enum Decision<W> {
     InProgress(CallKey),
     /// The run may not make the call. Waiters that came meanwhile have to ask again, and are refused in their turn.
     Refused(Error, Vec<W>),
+    /// It was not made in an earlier life, as a worker beside the caller had failed: the caller ends.
+    LeftOut(Error),
     /// The call is in the ledger and has to be made.
     Admitted(PendingCall),
     /// The call is in the ledger, and ended so in an earlier life of the run: pass it to [`ToolGate::complete`].
@@ -196,43 +198,62 @@ impl<W> ToolGate<W> {
     /// Decides on a call that the policy lets pass, and records the decision in the ledger and in the journal.
     pub(crate) fn admit(&self, ledger: &mut Ledger, tool: &Tool, asked: &AllowedCall, place: &Place) -> Decision<W> {
         let (worker, arguments) = (place.worker(), asked.for_tool());
-        let shown = tool.arguments_shown(arguments);
-        let key = tool.cached.then(|| CallKey::new(&tool.name, arguments));
-        if let Some(key) = &key {
+        let (program_shown, shown) = (tool.arguments_shown(&asked.arguments), tool.arguments_shown(arguments));
+        let repeatable = tool.effect == Effect::Read;
+        let (name, cached) = (tool.name.as_str(), tool.cached);
+        let asking = Asking { place, tool: name, arguments: &program_shown, given: &shown, cached, repeatable };
+        let mut key = cached.then(|| CallKey::new(name, arguments));
+        let digest = key.as_ref().map(CallKey::digest);
+        // What the call gave in an earlier life it gives again, whatever equal calls give.
+        let recalled = self.setting.journal.as_ref().map_or(Recalled::Nothing, |journal| journal.recall(&asking));
+        let mut earlier = None;
+        match &recalled {
+            Recalled::LeftOut(error) => return Decision::LeftOut(error.clone()),
+            Recalled::Equal(Ended::Json(json)) => earlier = Some(CachedResult::Json(json.as_str().into())),
+            Recalled::Equal(Ended::Echo | Ended::Failed(_)) => earlier = Some(CachedResult::Arguments),
+            Recalled::Nothing => {}
+            Recalled::Ended(_) | Recalled::Refused(_) => key = None,
+        }
+        if earlier.is_none()
+            && let Some(key) = &key
+        {
             match self.cache.look_up(key) {
-                Lookup::Found(result) => {
-                    let result_shown = match &result {
-                        CachedResult::Json(json) => json,
-                        CachedResult::Arguments => arguments,
-                    };
-                    ledger.cached(&tool.name, &shown, result_shown, worker, key.digest());
-                    let result = match result {
-                        CachedResult::Arguments if asked.given.is_some() => CachedResult::Json(arguments.into()),
-                        result => result,
-                    };
-                    return Decision::Cached(result);
-                }
+                Lookup::Found(result) => earlier = Some(result),
                 Lookup::InProgress => return Decision::InProgress(key.clone()),
                 Lookup::Begun => {}
             }
+        }
+        if let (Some(result), Some(digest)) = (earlier, digest) {
+            let result = match result {
+                CachedResult::Arguments if asked.given.is_some() => CachedResult::Json(arguments.into()),
+                result => result,
+            };
+            let result_shown = match &result {
+                CachedResult::Json(json) => json,
+                CachedResult::Arguments => arguments,
+            };
+            ledger.cached(name, &shown, result_shown, worker, digest);
+            return Decision::Cached(result);
         }
         let number = match self.count(tool) {
             Ok(number) => number,
             Err(error) => {
                 let waiters = key.as_ref().map(|key| self.cache.end(key, None)).unwrap_or_default();
-                ledger.refused(&tool.name, Preview::of(&shown), &error.message, worker);
+                ledger.refused(name, Preview::of(&shown), &error.message, worker);
                 return Decision::Refused(error, waiters);
             }
         };
-        let entry = ledger.begin(&tool.name, &shown, worker, key.as_ref().map(CallKey::digest), number);
+        let entry = ledger.begin(name, &shown, worker, digest, number);
         let mut pending = PendingCall { number, entry, key, place: None };
-        pending.place = self.setting.journal.is_some().then(|| place.clone());
-        match self.begin(tool, &tool.arguments_shown(&asked.arguments), &shown, place) {
-            Ok(None) => Decision::Admitted(pending),
-            Ok(Some(ended)) => {
-                // The journal has its end.
-                pending.place = None;
-                Decision::Replayed(pending, ended.into())
+        let begun = match recalled {
+            Recalled::Ended(ended) => return Decision::Replayed(pending, ended.into()),
+            Recalled::Refused(error) => Err(error),
+            _ => self.begin(&asking),
+        };
+        match begun {
+            Ok(()) => {
+                pending.place = self.setting.journal.is_some().then(|| place.clone());
+                Decision::Admitted(pending)
             }
             Err(error) => {
                 ledger.end(pending.entry, &Reply::Error(ToolError::new(error.message.clone())), Duration::ZERO);
@@ -241,16 +262,10 @@ impl<W> ToolGate<W> {
         }
     }
 
-    /// Begins a call, unless an earlier life of the run had it: then it returns how that ended. `arguments` are the program's,
-    /// `given` what the tool gets, both as they may be shown.
-    fn begin(&self, tool: &Tool, arguments: &str, given: &str, place: &Place) -> Result<Option<Ended>, Error> {
-        let Some(journal) = &self.setting.journal else { return self.pay().map(|()| None) };
-        let repeatable = tool.effect == Effect::Read;
-        let asking = Asking { place, tool: &tool.name, arguments, given, cached: tool.cached, repeatable };
-        match journal.meet(&asking)? {
-            Some(ended) => Ok(Some(ended)),
-            None => self.pay().and_then(|()| journal.begin(&asking)).map(|()| None),
-        }
+    /// Begins a call that is to be made: it is paid for and announced.
+    fn begin(&self, asking: &Asking<'_>) -> Result<(), Error> {
+        self.setting.budget.as_ref().map_or(Ok(()), Budget::take_call)?;
+        self.setting.journal.as_ref().map_or(Ok(()), |journal| journal.announce(asking))
     }
 
     /// Counts one more call of a tool; returns its number in the run.
@@ -272,11 +287,6 @@ impl<W> ToolGate<W> {
         let more = |calls: u64| (limit == 0 || calls < limit).then_some(calls + 1);
         let before = self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
         before.map(|before| before + 1).map_err(|_| over("tools", limit, "the limit tool_calls"))
-    }
-
-    /// Takes a call that is to be made from the budget of the run.
-    fn pay(&self) -> Result<(), Error> {
-        self.setting.budget.as_ref().map_or(Ok(()), Budget::take_call)
     }
 
     /// How many calls of a tool the run has made.

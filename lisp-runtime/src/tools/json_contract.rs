@@ -6,7 +6,9 @@ use super::schema::{Of, Schema};
 use super::signature::{Mismatch, sentence};
 use lisp_core::{Error, Reason};
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 use std::fmt::Write;
+use std::sync::OnceLock;
 
 /// The schemas of a tool.
 #[derive(Debug)]
@@ -14,12 +16,14 @@ pub(crate) struct JsonContract {
     input: Schema,
     output: Option<Schema>,
     pub(crate) line: Line,
+    /// Both as JSON text, when somebody has asked for it.
+    texts: OnceLock<(Box<RawValue>, Option<Box<RawValue>>)>,
 }
 
 impl JsonContract {
     pub(crate) fn new(input: Schema, output: Option<Schema>) -> Self {
         let line = line(&input, output.as_ref());
-        JsonContract { input, output, line }
+        JsonContract { input, output, line, texts: OnceLock::new() }
     }
 
     /// Reads both schemas.
@@ -30,6 +34,27 @@ impl JsonContract {
             .transpose()
             .map_err(|error| error.at("the schema of its results"))?;
         Ok(JsonContract::new(input, output))
+    }
+
+    /// The schemas of its arguments and of its results as JSON text.
+    pub(crate) fn texts(&self) -> (&RawValue, Option<&RawValue>) {
+        // Documents that were read from JSON: there is nothing in them that it cannot say.
+        let text = |schema: &Schema| to_raw_value(&schema.document).unwrap_or_else(|_| RawValue::NULL.to_owned());
+        let (input, output) = self.texts.get_or_init(|| (text(&self.input), self.output.as_ref().map(text)));
+        (input, output.as_deref())
+    }
+
+    /// Are these its schemas?
+    pub(crate) fn is_of(&self, input: &RawValue, output: Option<&RawValue>) -> bool {
+        let is = |schema: &Schema, text: &RawValue| {
+            serde_json::from_str::<Value>(text.get()).is_ok_and(|document| document == schema.document)
+        };
+        let output = match (&self.output, output) {
+            (None, None) => true,
+            (Some(schema), Some(text)) => is(schema, text),
+            _ => false,
+        };
+        output && is(&self.input, input)
     }
 
     /// The parameters whose names have hyphens: keywords that name them stay as they are.

@@ -128,7 +128,7 @@ impl Ledger {
             Reply::Refused(error) => {
                 (line.status, line.error) = (CallStatus::Error, Some(Preview::of(&error.message).text));
             }
-            Reply::Late => {}
+            Reply::LeftOut(_) | Reply::Late => {}
         }
         self.bytes = before + entry.bytes();
     }

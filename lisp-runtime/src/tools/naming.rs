@@ -25,7 +25,6 @@ pub(crate) fn symbol(name: &str) -> String {
 }
 
 /// The name that a symbol stands for.
-#[cfg_attr(not(test), allow(dead_code, reason = "the way back, which tests take"))]
 pub(crate) fn name(symbol: &str) -> String {
     percent_decoded(symbol)
 }

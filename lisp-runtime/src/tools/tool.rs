@@ -394,6 +394,11 @@ impl Tool {
         self
     }
 
+    /// The names of the arguments that it keeps out of what is shown.
+    pub(crate) fn redacted(&self) -> &[String] {
+        &self.redacted
+    }
+
     /// Does it keep arguments out of what is shown?
     pub(crate) fn redacts(&self) -> bool {
         !self.redacted.is_empty()
@@ -562,6 +567,8 @@ pub(crate) enum Reply {
     Error(ToolError),
     /// Not at all: the run may not make it
     Refused(Error),
+    /// Not at all: it was not made in an earlier life of the run, as a worker beside the caller had failed
+    LeftOut(Error),
     /// Not before the run's deadline or cancellation
     Late,
     /// Not at all: the run was over before the tool was called. When the call waited for a thread, with how many there are
@@ -590,7 +597,7 @@ impl Reply {
             }))),
             // The journal has the decision already.
             Reply::Refused(error) if error.reason == Reason::ToolDenied => None,
-            Reply::NotMade { .. } | Reply::Refused(_) => Some(None),
+            Reply::NotMade { .. } | Reply::Refused(_) | Reply::LeftOut(_) => Some(None),
             Reply::Late => None,
         }
     }

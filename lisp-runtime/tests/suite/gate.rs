@@ -422,8 +422,17 @@ fn failures_of_tagged_tools_are_values() {
     assert!(strings.prompt().contains("tool/good (n :int?) -> :int ; returns {:ok result}"), "{}", strings.prompt());
     let recording = Recording::new();
     let first = strings.eval("[(tool/fails {}) (tool/good {})]", Input::new().record(&recording));
-    let (program, input, _) = strings.open_record(&recording.record().unwrap(), &[]).unwrap();
+    let record = recording.record().unwrap();
+    let (program, input, _) = strings.open_record(&record, &[]).unwrap();
     assert_eq!(strings.run(&program, input).text(), first.text());
+    // The record says how its tools are treated: it is replayed without them, and another treatment is noticed.
+    let alone =
+        record.external_tools().unwrap().into_iter().fold(Engine::builder(), |builder, tool| builder.grant(tool));
+    let Progress::Done(again) = alone.build().unwrap().resume(&record).unwrap() else { panic!("it calls a tool") };
+    assert_eq!(again.text(), first.text());
+    let plain = record.external_tools().unwrap().into_iter().map(|tool| Tool::external(tool.name().to_owned()));
+    let plain = plain.fold(Engine::builder(), |builder, tool| builder.grant(tool)).build().unwrap();
+    assert!(matches!(plain.open_record(&record, &[]), Err(RecordError::Tool { .. })));
 }
 
 #[test]

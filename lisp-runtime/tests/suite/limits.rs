@@ -45,10 +45,10 @@ fn time_ends_at_the_deadline() {
 #[test]
 fn compiling_is_a_part_of_the_run() {
     let long = format!("(def a 1) {}", "(inc 1) ".repeat(120_000));
-    let limits = Limits::default().with_timeout_ms(2);
+    let limits = Limits::default().with_timeout_ms(10);
     let outcome = eval(limits, &long);
     assert_eq!((outcome.verdict(), outcome.problem().map(|p| p.phase)), (Verdict::Timeout, Some(Phase::Compile)));
-    assert_eq!(detail(&outcome, "limit_ms"), Some(2));
+    assert_eq!(detail(&outcome, "limit_ms"), Some(10));
 
     let engine = Engine::builder().limits(limits).build().expect("an engine");
     let mut session = engine.session(Input::new());

@@ -1,6 +1,7 @@
 //! The tests of the crate: one binary, so that they are linked once and run beside each other. What measures time, memory or
 //! threads of the whole process is in binaries of its own.
 
+mod broken_records;
 mod described;
 mod envelope;
 mod examples;

@@ -5,6 +5,8 @@
 #[cfg(target_os = "linux")]
 mod functions;
 #[cfg(target_os = "linux")]
+mod killed;
+#[cfg(target_os = "linux")]
 mod pipes;
 #[cfg(target_os = "linux")]
 mod records;

@@ -1,6 +1,6 @@
 //! Recorded runs at both doors: what one began the other goes on with.
 
-use lisp_runtime::{Effect, Engine, Input, Outcome, Record, Recording, Settled, Tool};
+use lisp_runtime::{Answer, Effect, Engine, Input, LimitsRequest, Outcome, Record, Recording, Settled, Tool};
 use lisp_sandbox::Sandbox;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -95,4 +95,33 @@ pub(crate) fn are_checked(_: &Sandbox) {
         );
     }
     assert_eq!(world.lock().unwrap().len(), 1);
+}
+
+/// A worker that did nothing, as one before it had failed, does nothing when its run goes on at the other door, with more workers.
+pub(crate) fn of_failed_parallel_calls(_: &Sandbox) {
+    let world = World::default();
+    let engine = engine(&world);
+    let sandbox = Sandbox::builder().engine(engine.clone()).build().unwrap();
+    let source = "(let [made (try (pmap (fn [i] (if (= i 0) (do (reduce + (range 300000)) (tool/fails {})) (tool/write {:n i}))) (range 6))
+                            (catch Exception e (:message e)))]
+                    [made (tool/read {:n 1})])";
+    let width = |window| {
+        let mut asked = LimitsRequest::default();
+        asked.set("parallel_window", window).unwrap();
+        asked
+    };
+    for process in [false, true] {
+        let recording = Recording::new();
+        let input = Input::new().record(&recording).limits(width(1));
+        let whole = if process { sandbox.eval(source, &input) } else { engine.eval(source, input) };
+        assert!(whole.is_success() && world.lock().unwrap().is_empty(), "{:?}", whole.problem());
+        recording.answer(&Answer::new(None, &whole).to_json()).unwrap();
+        for at_process in [!process, process] {
+            let (program, input, recording) = engine.open_record(&recording.record().unwrap(), &[]).unwrap();
+            let input = input.limits_over(&width(6));
+            let again = if at_process { sandbox.eval(program.source(), &input) } else { engine.run(&program, input) };
+            assert!(world.lock().unwrap().is_empty(), "{}", recording.text());
+            assert_eq!(gist(&again), gist(&whole), "{}", recording.text());
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Programs behind the process door: the same answers, from any number of threads, through sessions, pipes and slates.
 
-use crate::{functions, pipes, records};
+use crate::{functions, killed, pipes, records};
 use lisp_runtime::{Answer, CallStatus, Cancel, Engine, Input, Keys, Limits, Request, Tool, ToolError, Verdict};
 use lisp_sandbox::{CleanSlate, Sandbox, SlateFailure};
 use serde_json::Value;
@@ -523,6 +523,8 @@ const TESTS: &[(&str, Test)] = &[
     ("slates", slates),
     ("records_go_on_at_the_other_door", records::go_on_at_the_other_door),
     ("records_are_checked", records::are_checked),
+    ("records_of_failed_parallel_calls", records::of_failed_parallel_calls),
+    ("records_of_killed_runs", killed::everywhere),
     ("functions_are_called", functions::are_called),
     ("functions_are_bounded", functions::are_bounded),
     ("pipes_while_it_runs", pipes::while_it_runs),
@@ -605,6 +607,9 @@ fn a_grace_without_end(_: &Sandbox) {
 
 pub(crate) fn main() {
     lisp_sandbox::testing::init_with(pipes::PAYLOADS, &functions::all());
+    if killed::live() {
+        return;
+    }
     let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     if std::env::args().any(|argument| argument == "--list") {
         return;

@@ -1,0 +1,163 @@
+//! What the first line of a record says of the tools of its run.
+
+use super::record_error::RecordError;
+use crate::tools::naming;
+use crate::tools::tool::{Tool, Tools};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The names of tools, with their signatures.
+pub(super) type Signatures<'a> = BTreeMap<Cow<'a, str>, Option<Cow<'a, str>>>;
+
+/// The JSON Schemas of a tool.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Schemas<'a> {
+    #[serde(borrow)]
+    input: &'a RawValue,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    output: Option<&'a RawValue>,
+}
+
+/// How calls of a tool are treated, and the program is told of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Treatment {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    tagged: bool,
+    /// The most calls in a run; 0 is no limit.
+    most_calls: u64,
+    /// The arguments that are not shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    redacted: Vec<String>,
+}
+
+impl Treatment {
+    fn of(tool: &Tool) -> Self {
+        Treatment { tagged: tool.tagged, most_calls: tool.most_calls, redacted: tool.redacted().to_vec() }
+    }
+}
+
+/// The tools of a run.
+#[derive(Default)]
+pub(super) struct RecordedTools<'a> {
+    pub(super) signatures: Signatures<'a>,
+    /// Those that are cached; `None` in records of versions that did not say it.
+    pub(super) cached: Option<BTreeSet<Cow<'a, str>>>,
+    /// The schemas of those that the programs name: without these they cannot be called.
+    pub(super) schemas: BTreeMap<Cow<'a, str>, Schemas<'a>>,
+    /// Those that are treated in another way than tools usually are.
+    pub(super) treatments: BTreeMap<Cow<'a, str>, Treatment>,
+}
+
+impl<'a> RecordedTools<'a> {
+    /// The tools of a run of these programs; of several with one name the last counts.
+    pub(super) fn of(all: impl Iterator<Item = &'a Tool>, sources: &[&str]) -> Self {
+        let named: BTreeSet<&str> = sources.iter().flat_map(|source| names(source)).collect();
+        let all: BTreeMap<&str, &Tool> = all.map(|tool| (&*tool.name, tool)).collect();
+        let cached = all.values().filter(|tool| tool.cached).map(|tool| Cow::Borrowed(&*tool.name));
+        let mut tools = RecordedTools { cached: Some(cached.collect()), ..RecordedTools::default() };
+        for (name, tool) in all {
+            let treatment = Treatment::of(tool);
+            if treatment != Treatment::default() {
+                tools.treatments.insert(name.into(), treatment);
+            }
+            tools.signatures.insert(name.into(), tool.signature.as_deref().map(Cow::Borrowed));
+            if let Some(contract) = tool.json_contract.as_deref().filter(|_| named.contains(name)) {
+                let (input, output) = contract.texts();
+                tools.schemas.insert(name.into(), Schemas { input, output });
+            }
+        }
+        tools
+    }
+
+    /// Checks that the tools are there, and are the same.
+    pub(super) fn check(&self, now: &Tools, sources: &[&str]) -> Result<(), RecordError> {
+        let named: BTreeSet<&str> = sources.iter().flat_map(|source| names(source)).collect();
+        for (name, was) in &self.signatures {
+            let differs = |is: String, was: String| Err(RecordError::Tool { name: name.to_string(), is, was });
+            let says = |signature: Option<&str>| match signature {
+                Some(signature) => format!("has the signature {signature}"),
+                None => "has no signature".to_owned(),
+            };
+            let Some(tool) = now.get(name) else { return differs("is not there".to_owned(), says(was.as_deref())) };
+            if tool.signature.as_deref() != was.as_deref() {
+                return differs(says(tool.signature.as_deref()), says(was.as_deref()));
+            }
+            let was = self.treatments.get(name).cloned().unwrap_or_default();
+            if Treatment::of(tool) != was {
+                let says = |it: &Treatment| {
+                    let Treatment { tagged, most_calls, redacted } = it;
+                    format!("has tagged {tagged}, most_calls {most_calls}, redacted {redacted:?}")
+                };
+                return differs(says(&Treatment::of(tool)), says(&was));
+            }
+            let Some(cached) = &self.cached else { continue };
+            if cached.contains(name) != tool.cached {
+                let says = |is: bool| if is { "is cached" } else { "is not cached" }.to_owned();
+                return differs(says(tool.cached), says(!tool.cached));
+            }
+            let is_same = match (self.schemas.get(name), &tool.json_contract) {
+                (None, None) => true,
+                (None, Some(_)) => !named.contains(&**name),
+                (Some(_), None) => false,
+                (Some(schemas), Some(contract)) => contract.is_of(schemas.input, schemas.output),
+            };
+            if !is_same {
+                let has = |is: bool| if is { "has a JSON Schema of its own" } else { "has no JSON Schema" }.to_owned();
+                let was = self.schemas.get(name).map(|schemas| {
+                    let output = schemas.output.map_or("any", RawValue::get);
+                    format!("has the schemas {} -> {}", shown(schemas.input.get()), shown(output))
+                });
+                return differs(has(tool.json_contract.is_some()), was.unwrap_or_else(|| has(false)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The tools as external ones.
+    pub(super) fn external(self) -> Result<Vec<Tool>, RecordError> {
+        let mut all = Vec::with_capacity(self.signatures.len());
+        for (name, signature) in &self.signatures {
+            let mut tool = match self.schemas.get(name) {
+                Some(Schemas { input, output }) => {
+                    Tool::from_json_schema(&naming::name(name), "", input.get(), output.map(RawValue::get))
+                        .map_err(|error| RecordError::Line { line: 1, why: format!("tool/{name}: {error}") })?
+                }
+                None => Tool::external(&**name),
+            };
+            if let Some(text) = signature {
+                // What cannot be read was a text only then, too.
+                tool = match tool.json_contract {
+                    Some(_) => tool.described(text.clone().into_owned()),
+                    None => tool.signature(&**text).lenient(),
+                };
+            }
+            tool.name = name.clone().into_owned();
+            tool.cached = self.cached.as_ref().is_some_and(|cached| cached.contains(name));
+            if let Some(Treatment { tagged, most_calls, redacted }) = self.treatments.get(name).cloned() {
+                tool.tagged = tagged;
+                tool = tool.most_calls(most_calls).redact(redacted);
+            }
+            all.push(tool);
+        }
+        Ok(all)
+    }
+}
+
+/// What stands behind `tool/` in a source, comments and strings included: a program calls no tool that it does not name.
+fn names(source: &str) -> impl Iterator<Item = &str> {
+    let ends = |c: char| !(c.is_ascii_alphanumeric() || "_-.?!*+<>=&%'".contains(c));
+    source.split("tool/").skip(1).map(move |rest| &rest[..rest.find(ends).unwrap_or(rest.len())])
+}
+
+/// The beginning of a schema.
+fn shown(schema: &str) -> Cow<'_, str> {
+    const MOST: usize = 200;
+    match schema.char_indices().nth(MOST) {
+        None => Cow::Borrowed(schema),
+        Some((end, _)) => Cow::Owned(format!("{}...", &schema[..end])),
+    }
+}
