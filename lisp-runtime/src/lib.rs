@@ -44,6 +44,7 @@ pub use api::envelope::{
 pub use api::input::{DataSet, Input};
 pub use api::program::{Program, builtin_names, is_incomplete};
 pub use api::record::{OpenCall, RECORD_SCHEMA, Record, RecordError, Recording, RecordingBuilder, Settled};
+pub use api::saved::SESSION_SCHEMA;
 pub use api::session::Session;
 pub use drive::budget::{ParallelBudget, Slot};
 pub use lisp_core::cost::COST_SCHEDULE_VERSION;

@@ -7,5 +7,7 @@ pub(crate) mod input;
 pub(crate) mod program;
 pub(crate) mod record;
 pub(crate) mod run;
+pub(crate) mod saved;
 mod seal;
 pub(crate) mod session;
+pub(crate) mod turns;

@@ -376,7 +376,7 @@ impl<'h> Reader<'_, 'h> {
 
     fn big(&self, digits: &str, tokens: &Tokens<'_>) -> Res<Value<'h>> {
         let (sign, digits) = digits.strip_prefix('-').map_or((Sign::Plus, digits), |digits| (Sign::Minus, digits));
-        let valid = digits.len().is_multiple_of(8) && digits.len() / 8 <= LIMBS && digits.is_ascii();
+        let valid = !digits.is_empty() && digits.len().is_multiple_of(8) && digits.len() / 8 <= LIMBS && digits.is_ascii();
         self.h.charge(cost::copied(digits.len()))?;
         let limb = |limb: &[u8]| u32::from_str_radix(std::str::from_utf8(limb).ok()?, 16).ok();
         let limbs: Option<Vec<u32>> = if valid { digits.as_bytes().rchunks(8).map(limb).collect() } else { None };
