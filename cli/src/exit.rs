@@ -58,7 +58,8 @@ impl Exit {
                 Reason::LoopLimitExceeded
                 | Reason::ToolCallLimitExceeded
                 | Reason::ParallelCapacityExceeded
-                | Reason::ResultLimitExceeded,
+                | Reason::ResultLimitExceeded
+                | Reason::SessionLimitExceeded,
             ) => Exit::Limit,
             _ if problem.phase == Phase::Compile => Exit::Compile,
             _ => Exit::Error,

@@ -2,7 +2,9 @@
 
 use crate::exit::Failure;
 use clap::{Args, ValueEnum};
-use lisp_runtime::{Cancel, Engine, Input, Isolation, Outcome, Request};
+use lisp_runtime::{Cancel, Engine, Input, Isolation, Outcome, Problem, Request};
+#[cfg(target_os = "linux")]
+use lisp_runtime::{Error, Phase, Reason};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The choice.
@@ -106,6 +108,21 @@ impl Runner {
         }
     }
 
+    /// Goes on with a saved session.
+    pub(crate) fn load(&self, text: &str, input: Input<'static>) -> Result<Result<TurnRunner, Box<Problem>>, Failure> {
+        if self.choice == Choice::InProcess {
+            return Ok(self.engine.load_session(text, input).map(|loaded| TurnRunner::InProcess(Box::new(loaded))));
+        }
+        let sandbox = self.sandbox().map_err(Failure::Isolation)?;
+        #[cfg(target_os = "linux")]
+        return Ok(match sandbox.load_session(text, input) {
+            Ok(loaded) => Ok(TurnRunner::Process(Box::new(loaded))),
+            Err(outcome) => Err(of_outcome(&outcome)),
+        });
+        #[cfg(not(target_os = "linux"))]
+        match *sandbox {}
+    }
+
     /// Begins a session.
     pub(crate) fn session(&self, input: Input<'static>) -> Result<TurnRunner, Failure> {
         if self.choice == Choice::InProcess {
@@ -119,6 +136,13 @@ impl Runner {
         #[cfg(not(target_os = "linux"))]
         match *sandbox {}
     }
+}
+
+/// The problem of an outcome that is none of a program.
+#[cfg(target_os = "linux")]
+fn of_outcome(outcome: &Outcome) -> Box<Problem> {
+    let unknown = || Problem::new(Error::new(Reason::HostFault, "nothing was said"), Phase::Result);
+    Box::new(outcome.problem().cloned().unwrap_or_else(unknown))
 }
 
 /// A session in either isolation.
@@ -159,12 +183,30 @@ impl TurnRunner {
         }
     }
 
-    /// Did the last turn take the definitions with it?
-    pub(crate) fn is_lost(&self) -> bool {
+    /// The turns so far.
+    pub(crate) fn turns(&self) -> u64 {
         match self {
-            TurnRunner::InProcess(_) => false,
+            TurnRunner::InProcess(session) => session.turns(),
             #[cfg(target_os = "linux")]
-            TurnRunner::Process(session) => !session.is_alive(),
+            TurnRunner::Process(session) => session.turns(),
+        }
+    }
+
+    /// Takes back the last turn that succeeded.
+    pub(crate) fn undo(&mut self) -> Result<(), Box<Problem>> {
+        match self {
+            TurnRunner::InProcess(session) => session.undo(),
+            #[cfg(target_os = "linux")]
+            TurnRunner::Process(session) => session.undo(),
+        }
+    }
+
+    /// The session as text.
+    pub(crate) fn save(&mut self) -> Result<String, Box<Problem>> {
+        match self {
+            TurnRunner::InProcess(session) => session.save(),
+            #[cfg(target_os = "linux")]
+            TurnRunner::Process(session) => session.save().map_err(|outcome| of_outcome(&outcome)),
         }
     }
 }

@@ -273,11 +273,7 @@ impl Collector {
 
     /// The copy of a constant, when they are copied; else the constant itself.
     #[cold]
-    fn evacuated<T>(
-        &mut self,
-        old: &'static T,
-        copy: impl FnOnce(&mut Self, &'static T) -> &'static T,
-    ) -> &'static T {
+    fn evacuated<T>(&mut self, old: &'static T, copy: impl FnOnce(&mut Self, &'static T) -> &'static T) -> &'static T {
         let place = std::ptr::from_ref(old).addr();
         match &self.evacuated {
             None => return old,

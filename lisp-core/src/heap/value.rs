@@ -229,12 +229,7 @@ impl<'h> Value<'h> {
             Some(std::ptr::from_ref(object).addr())
         }
         match self {
-            Value::Nil
-            | Value::Bool(_)
-            | Value::Int(_)
-            | Value::Float(_)
-            | Value::Builtin(_)
-            | Value::Unset => None,
+            Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Builtin(_) | Value::Unset => None,
             Value::Keyword(_, s)
             | Value::Str(s)
             | Value::Tool(s)

@@ -169,13 +169,16 @@ impl Session {
     }
 
     /// The machine as it is between two turns: before the first one the set-up programs run.
-    fn at_rest(&mut self, started: Instant) -> Result<&mut Run, Box<Problem>> {
+    fn at_rest(
+        &mut self,
+        started: Instant,
+        drive: &mut dyn FnMut(&mut Run) -> Outcome,
+    ) -> Result<&mut Run, Box<Problem>> {
         self.restore(started)?;
         if self.run.is_none() {
             let nothing = Program::compile("nil", &self.engine.limits_for(&self.input))?;
             let mut run = Run::set_up(started, self.setting()?, &nothing, &self.input, 0)?;
-            let outcome = to_end(&mut run, &self.engine);
-            outcome.answer?;
+            drive(&mut run).answer?;
             run.keeps_history = true;
             self.run = Some(run);
         }
@@ -184,7 +187,9 @@ impl Session {
                 run.renew(started);
                 Ok(run)
             }
-            None => Err(Box::new(Problem::new(Error::new(Reason::HostFault, "the session has no machine"), Phase::Setup))),
+            None => {
+                Err(Box::new(Problem::new(Error::new(Reason::HostFault, "the session has no machine"), Phase::Setup)))
+            }
         }
     }
 
@@ -207,7 +212,8 @@ impl Session {
             return Ok(text.clone());
         }
         let turns = self.turns;
-        let run = self.at_rest(Instant::now())?;
+        let engine = self.engine.clone();
+        let run = self.at_rest(Instant::now(), &mut |run| to_end(run, &engine))?;
         let parts = [false, true].map(|history| run.saved(history).map_err(|error| run.result_problem(error)));
         let [definitions, history] = parts;
         let text: Arc<str> = text_of(turns, run.set_ups(), &definitions?, &history?).into();
@@ -228,9 +234,13 @@ impl Session {
         Some(SessionChanges { definitions, history, set_ups })
     }
 
-    /// Makes the machine, if there is none, and says that all of it has changed.
-    pub(crate) fn settle(&mut self, started: Instant) -> Result<(), Box<Problem>> {
-        let run = self.at_rest(started)?;
+    /// Makes the machine, if there is none, and says that all of it has changed. Set-up programs run as `drive` says.
+    pub(crate) fn settle(
+        &mut self,
+        started: Instant,
+        drive: &mut dyn FnMut(&mut Run) -> Outcome,
+    ) -> Result<(), Box<Problem>> {
+        let run = self.at_rest(started, drive)?;
         (run.change.definitions, run.change.history) = (true, true);
         Ok(())
     }
@@ -309,6 +319,11 @@ impl Session {
             Some(run) => run.memory(started),
             None => Ok(self.input.memory_text().unwrap_or("{}").to_owned()),
         }
+    }
+
+    /// The turns so far, failed ones too: errors call a turn by its number. Those of a saved session count.
+    pub fn turns(&self) -> u64 {
+        self.turns
     }
 
     /// A handle that ends the turn that runs. Once used it ends every later turn too, until [`Cancel::reset`].

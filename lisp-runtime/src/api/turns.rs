@@ -111,7 +111,8 @@ impl Run {
 
     /// The error when the programs of the session, and one more of `more` bytes, are more than it may keep.
     fn over_ceiling(&self, more: usize) -> Option<Error> {
-        const HINT: &str = "define the functions of several turns in one program, or take some back as in (def name nil); or raise";
+        const HINT: &str =
+            "define the functions of several turns in one program, or take some back as in (def name nil); or raise";
         let limits = &self.shared.setting.limits;
         let count = self.driver.machine.programs().count() + usize::from(more > 0);
         let most = bytes(limits.session_programs);
@@ -192,7 +193,6 @@ impl Run {
             all => convert::with_room(h, limit, || convert::definitions(h, all, limit)),
         })
     }
-
 
     /// The definitions as text, or the history. It has the time of the turn.
     pub(crate) fn saved(&mut self, history: bool) -> Result<String, Error> {

@@ -264,7 +264,8 @@ impl ReportFootprint<'_> {
             }
             Err(trouble) => trouble.fault.bytes().saturating_add(trouble.calls.bytes),
         };
-        let sequences = [self.prints.bytes, self.calls.bytes, self.names.bytes, self.clock.bytes, self.refused.bytes, kept];
+        let sequences =
+            [self.prints.bytes, self.calls.bytes, self.names.bytes, self.clock.bytes, self.refused.bytes, kept];
         sequences.into_iter().fold(end, usize::saturating_add)
     }
 }

@@ -121,13 +121,13 @@ impl GuestHalf {
 
     /// Makes the machine of a session, if there is none, and brings out all that it is saved as. The deadline counts from
     /// `started`.
-    pub fn save(&mut self, started: Instant) -> Report {
+    pub fn save(&mut self, started: Instant, host: &mut dyn RunHost) -> Report {
         let settled = match &mut self.job {
             Err(problem) => Err(problem.clone()),
             Ok(GuestJob::Once(..)) => Ok(()),
             Ok(GuestJob::Session(session)) => {
                 self.cancel.reset();
-                session.settle(started)
+                session.settle(started, &mut |run| drive(run, host))
             }
         };
         let outcome = match settled {

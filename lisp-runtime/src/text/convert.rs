@@ -52,7 +52,8 @@ pub(crate) fn with_room_for_session(
     h.unmetered(room, UNWATCHED, work).map_err(|fault| match fault {
         Fault::Error(error) => *error,
         Fault::Collect(_) => {
-            let message = format!("the saved session needs more room than the limit session_bytes allows, which is {bytes}");
+            let message =
+                format!("the saved session needs more room than the limit session_bytes allows, which is {bytes}");
             Error::new(Reason::SessionLimitExceeded, message)
                 .hint("define less, as in (def name nil), or raise the limit session_bytes")
                 .detail("limit_bytes", bytes)

@@ -39,23 +39,40 @@ const ROWS: &[(&str, &str)] = &[
     ("(defn fact [n] (if (zero? n) 1 (* n (fact (dec n)))))", "(fact 20)"),
     ("(defn many ([] 0) ([a] [a]) ([a b] [a b]))", "[(many) (many 1) (many 1 2)]"),
     ("(def add (let [n 5 m {:k [1 2]}] (fn [x] [(+ x n) m])))", "(add 3)"),
-    ("(def pair (letfn [(ev? [n] (if (zero? n) true (od? (dec n)))) (od? [n] (if (zero? n) false (ev? (dec n))))] [ev? od?]))",
-     "[((pair 0) 10) ((pair 1) 10)]"),
+    (
+        "(def pair (letfn [(ev? [n] (if (zero? n) true (od? (dec n)))) (od? [n] (if (zero? n) false (ev? (dec n))))] [ev? od?]))",
+        "[((pair 0) 10) ((pair 1) 10)]",
+    ),
     ("(def loop-fn (fn self [n acc] (if (zero? n) acc (self (dec n) (conj acc n)))))", "(loop-fn 4 [])"),
-    ("(def fs [inc + str/upper-case clojure.string/join map :k])", "[((fs 0) 1) ((fs 1) 1 2) ((fs 2) \"a\") ((fs 4) (fs 0) [1])]"),
-    ("(def p (partial + 1 2)) (def c (comp str inc)) (def j (juxt :a :b)) (def n (fnil inc 0)) (def co (constantly 9))",
-     "[(p 3) (c 1) (j {:a 1 :b 2}) (n nil) (co 1)]"),
-    ("(def e (every-pred odd? pos?)) (def s (some-fn :a :b)) (def k (complement odd?)) (def d (completing conj count))",
-     "[(e 3) (s {:b 1}) (k 3) (transduce (map inc) d [] [1 2])]"),
-    ("(def xf (comp (filter odd?) (map inc) (take 2) (drop 0) (distinct) (dedupe) (partition-all 2) (interpose :x) cat))",
-     "(into [] xf (range 20))"),
-    ("(def ones (repeat 1)) (def nat (range)) (def cyc (cycle [1 2 3])) (def it (iterate (partial * 2) 1))",
-     "[(take 2 ones) (take 3 (rest nat)) (take 4 (drop 2 cyc)) (take 5 it)]"),
-    ("(def evens (filter even? (map inc (range)))) (def zipped (map vector (range) (iterate inc 10))) (def pre (cons 7 (range)))",
-     "[(take 3 evens) (take 2 zipped) (take 3 pre)]"),
+    (
+        "(def fs [inc + str/upper-case clojure.string/join map :k])",
+        "[((fs 0) 1) ((fs 1) 1 2) ((fs 2) \"a\") ((fs 4) (fs 0) [1])]",
+    ),
+    (
+        "(def p (partial + 1 2)) (def c (comp str inc)) (def j (juxt :a :b)) (def n (fnil inc 0)) (def co (constantly 9))",
+        "[(p 3) (c 1) (j {:a 1 :b 2}) (n nil) (co 1)]",
+    ),
+    (
+        "(def e (every-pred odd? pos?)) (def s (some-fn :a :b)) (def k (complement odd?)) (def d (completing conj count))",
+        "[(e 3) (s {:b 1}) (k 3) (transduce (map inc) d [] [1 2])]",
+    ),
+    (
+        "(def xf (comp (filter odd?) (map inc) (take 2) (drop 0) (distinct) (dedupe) (partition-all 2) (interpose :x) cat))",
+        "(into [] xf (range 20))",
+    ),
+    (
+        "(def ones (repeat 1)) (def nat (range)) (def cyc (cycle [1 2 3])) (def it (iterate (partial * 2) 1))",
+        "[(take 2 ones) (take 3 (rest nat)) (take 4 (drop 2 cyc)) (take 5 it)]",
+    ),
+    (
+        "(def evens (filter even? (map inc (range)))) (def zipped (map vector (range) (iterate inc 10))) (def pre (cons 7 (range)))",
+        "[(take 3 evens) (take 2 zipped) (take 3 pre)]",
+    ),
     ("(def r (repeatedly (fn [] 4))) (def windows (partition 2 1 (range)))", "[(take 2 r) (take 2 windows)]"),
-    ("(def day (LocalDate/parse \"2024-02-29\")) (def at (Instant/parse \"2024-02-29T12:00:00.5Z\")) (def dur (Duration/ofMillis 1500))",
-     "[(str day) (str at) (str dur) (str (.plusDays day 1))]"),
+    (
+        "(def day (LocalDate/parse \"2024-02-29\")) (def at (Instant/parse \"2024-02-29T12:00:00.5Z\")) (def dur (Duration/ofMillis 1500))",
+        "[(str day) (str at) (str dur) (str (.plusDays day 1))]",
+    ),
     ("(def old (java.util.Date. 12345))", "(.getTime old)"),
     ("(def count 3) (defn size [v] [count v])", "(size 1)"),
     ("(def v [1 2 3 4]) (def tail (rest v)) (def more (conj tail 5))", "[v tail more (subvec v 1 3)]"),
@@ -67,13 +84,15 @@ const ROWS: &[(&str, &str)] = &[
 
 #[test]
 fn what_is_saved_is_what_is_loaded() {
-    let engine = Engine::builder().tool("f", |_: &lisp_runtime::ToolCall| Ok::<_, lisp_runtime::ToolError>(1)).build().unwrap();
+    let engine =
+        Engine::builder().tool("f", |_: &lisp_runtime::ToolCall| Ok::<_, lisp_runtime::ToolError>(1)).build().unwrap();
     for (define, ask) in ROWS {
         let mut first = engine.session(Input::new());
         text(&mut first, define);
         let saved = first.save().unwrap_or_else(|problem| panic!("{define}: {problem:?}"));
         assert!(saved.starts_with("{\"schema\":\"ptc-session/1\""), "{saved}");
-        let mut second = engine.load_session(&saved, Input::new()).unwrap_or_else(|p| panic!("{define}: {p:?}\n{saved}"));
+        let mut second =
+            engine.load_session(&saved, Input::new()).unwrap_or_else(|p| panic!("{define}: {p:?}\n{saved}"));
         assert_eq!(second.save().unwrap(), saved, "{define}");
         // The results of the last turn too.
         assert_eq!(text(&mut first, "(str *1)"), text(&mut second, "(str *1)"), "{define}");
@@ -117,7 +136,10 @@ fn shared_parts_are_saved_once() {
         text(&mut session, "(def deep (reduce (fn [v _] [v]) deep (range 5000)))");
     }
     let saved = session.save().unwrap();
-    assert_eq!(text(&mut loaded(&saved), "(loop [v deep n 0] (if (< n 900) (recur (first v) (inc n)) (count v)))"), "1");
+    assert_eq!(
+        text(&mut loaded(&saved), "(loop [v deep n 0] (if (< n 900) (recur (first v) (inc n)) (count v)))"),
+        "1"
+    );
 }
 
 #[test]
@@ -166,7 +188,10 @@ fn what_cannot_be_loaded_says_why() {
 #[test]
 fn a_hostile_text_is_an_error_with_its_line() {
     let mut session = session(Limits::default());
-    text(&mut session, "(def a (let [n 1] (fn [x] (+ x n)))) (def b {:k [1 2 3]}) (def c (partial + 1)) (def d (map inc (range)))");
+    text(
+        &mut session,
+        "(def a (let [n 1] (fn [x] (+ x n)))) (def b {:k [1 2 3]}) (def c (partial + 1)) (def d (map inc (range)))",
+    );
     text(&mut session, "(def e #{1 \"two\"}) (def f 123456789012345678901234567890123) (def g #\"x\")");
     let saved = session.save().unwrap();
     let engine = Engine::default();
@@ -186,14 +211,57 @@ fn a_hostile_text_is_an_error_with_its_line() {
     let (first, _) = saved.split_once('\n').unwrap();
     let with = |line: &str| format!("{first}\n{line}\nhistory\nend\n");
     for line in [
-        "def", "def x", "def \"x\"", "def \"x\" ", "def \"x\" 1 2", "def \"x\" @0", "def \"x\" @-1", "def \"x\" @99999999999999999999",
-        "def \"data/x\" 1", "def \"\" 1", "def \"x\" 1x", "def \"x\" 1e5", "def \"x\" :", "def \"x\" \"abc", "def \"x\" \"a\\q\"",
-        "def \"x\" \"a\"b", "def \"x\" #xzz", "def \"x\" #x-", "def \"x\" day:99999999999999999", "def \"x\" instant:1:9999999999",
-        "def \"x\" instant:1", "def \"x\" date:1:1", "def \"x\" fn\"no-such\"", "def \"x\" maybe", "what 1 2", "{ 1", "{ 1 2 1 3", "# 1 1",
-        "fn 1 0 \"[x]\"", "fn prelude 99999 \"[x]\"", "fn prelude 0 \"[no such]\"", "fn prelude -1 \"\"", "make partial", "make comp 1",
-        "make take :a", "make take-nth 0", "make windows 1 0", "make prefix 1", "make nothing 1", "seq range", "seq range 1 2 3",
-        "seq nothing 1", "program 1 1", "program x 1 \"1\"", "program 1 x \"1\"", "program 1 1 \"1\" count", "program 1 1 \"(\" ",
-        "=", "= 1 2", "= ", "[ @0",
+        "def",
+        "def x",
+        "def \"x\"",
+        "def \"x\" ",
+        "def \"x\" 1 2",
+        "def \"x\" @0",
+        "def \"x\" @-1",
+        "def \"x\" @99999999999999999999",
+        "def \"data/x\" 1",
+        "def \"\" 1",
+        "def \"x\" 1x",
+        "def \"x\" 1e5",
+        "def \"x\" :",
+        "def \"x\" \"abc",
+        "def \"x\" \"a\\q\"",
+        "def \"x\" \"a\"b",
+        "def \"x\" #xzz",
+        "def \"x\" #x-",
+        "def \"x\" day:99999999999999999",
+        "def \"x\" instant:1:9999999999",
+        "def \"x\" instant:1",
+        "def \"x\" date:1:1",
+        "def \"x\" fn\"no-such\"",
+        "def \"x\" maybe",
+        "what 1 2",
+        "{ 1",
+        "{ 1 2 1 3",
+        "# 1 1",
+        "fn 1 0 \"[x]\"",
+        "fn prelude 99999 \"[x]\"",
+        "fn prelude 0 \"[no such]\"",
+        "fn prelude -1 \"\"",
+        "make partial",
+        "make comp 1",
+        "make take :a",
+        "make take-nth 0",
+        "make windows 1 0",
+        "make prefix 1",
+        "make nothing 1",
+        "seq range",
+        "seq range 1 2 3",
+        "seq nothing 1",
+        "program 1 1",
+        "program x 1 \"1\"",
+        "program 1 x \"1\"",
+        "program 1 1 \"1\" count",
+        "program 1 1 \"(\" ",
+        "=",
+        "= 1 2",
+        "= ",
+        "[ @0",
     ] {
         fails(&with(line), if line.starts_with("program 1 1 \"(\"") { None } else { Some(2) });
     }
@@ -207,7 +275,11 @@ fn a_hostile_text_is_an_error_with_its_line() {
     fails(&first.replace("ptc-session/1", "ptc-session/2"), Some(1));
     fails("", Some(1));
     fails("{}", Some(1));
-    assert!(engine.load_session(&with("program 1 1 \"(def f (fn [] 1))\"\nfn 1 0 \"[]\"\ndef \"f\" @0"), Input::new()).is_ok());
+    assert!(
+        engine
+            .load_session(&with("program 1 1 \"(def f (fn [] 1))\"\nfn 1 0 \"[]\"\ndef \"f\" @0"), Input::new())
+            .is_ok()
+    );
 }
 
 #[test]
@@ -310,20 +382,28 @@ fn programs_that_no_function_needs_are_forgotten() {
     let limits = Limits::default().with_session_programs(30).with_session_undo(2);
     let mut session = session(limits);
     text(&mut session, "(def kept \"a constant of the first turn\") (def rows [{:a 1 :b [1 2]} {:a 2 :b #{3}}])");
-    text(&mut session, "(def tail (rest [:x :y :z])) (def part (subs \"0123456789\" 2 5)) (def nested {:k {:deep [1 [2 [3]]]}})");
+    text(
+        &mut session,
+        "(def tail (rest [:x :y :z])) (def part (subs \"0123456789\" 2 5)) (def nested {:k {:deep [1 [2 [3]]]}})",
+    );
     text(&mut session, "(defn early [x] [x :early \"text\" #\"a+\"])");
     for n in 0..500 {
-        let define = format!("(def f (fn [x] [x {n} \"constant {n}\"])) (def last {{:n {n} :s \"s{n}\" :v [{n}]}}) last");
+        let define =
+            format!("(def f (fn [x] [x {n} \"constant {n}\"])) (def last {{:n {n} :s \"s{n}\" :v [{n}]}}) last");
         assert_eq!(text(&mut session, &define), format!("{{:n {n} :s \"s{n}\" :v [{n}]}}"));
         assert_eq!(text(&mut session, "(f 1)"), format!("[1 {n} \"constant {n}\"]"));
         if n % 50 == 0 {
             session.undo().unwrap();
-            assert_eq!(text(&mut session, "[(f 1) kept tail part (:n last)]"),
-                format!("[[1 {n} \"constant {n}\"] \"a constant of the first turn\" [:y :z] \"234\" {n}]"));
+            assert_eq!(
+                text(&mut session, "[(f 1) kept tail part (:n last)]"),
+                format!("[[1 {n} \"constant {n}\"] \"a constant of the first turn\" [:y :z] \"234\" {n}]")
+            );
         }
     }
-    assert_eq!(text(&mut session, "[kept rows tail part nested (early 1)]"),
-        "[\"a constant of the first turn\" [{:a 1 :b [1 2]} {:a 2 :b #{3}}] [:y :z] \"234\" {:k {:deep [1 [2 [3]]]}} [1 :early \"text\" #\"a+\"]]");
+    assert_eq!(
+        text(&mut session, "[kept rows tail part nested (early 1)]"),
+        "[\"a constant of the first turn\" [{:a 1 :b [1 2]} {:a 2 :b #{3}}] [:y :z] \"234\" {:k {:deep [1 [2 [3]]]}} [1 :early \"text\" #\"a+\"]]"
+    );
     let saved = session.save().unwrap();
     assert_eq!(saved.lines().filter(|line| line.starts_with("program ")).count(), 2, "{saved}");
     // Names of turns that failed are no burden either.
@@ -360,7 +440,10 @@ fn ceilings_of_a_session_name_themselves() {
     text(&mut session, "(def f3 [f3 (fn [] 1)])");
     let outcome = session.eval("(def f3 [f3 (fn [] 1)])");
     let error = &problem(&outcome).error;
-    assert_eq!(error.message, "the session would keep 13 programs for the functions of its definitions; the limit session_programs is 12");
+    assert_eq!(
+        error.message,
+        "the session would keep 13 programs for the functions of its definitions; the limit session_programs is 12"
+    );
     assert!(error.hint.as_deref().unwrap().contains("raise the limit session_programs"));
     // Only a turn that takes something back would go on: it is a program too.
     let wide = Engine::builder().limits(Limits::default().with_session_programs(13)).build().unwrap();

@@ -255,7 +255,7 @@ fn serve(run: OwnedFd, signals: &Signals, sets: &[DataSet]) -> io::Result<()> {
         link.early().clear();
         let report = match frame.id {
             MEMORY => guest.memory(started),
-            SAVE => guest.save(started),
+            SAVE => guest.save(started, &mut &*link),
             _ => guest.run(started, Some(source), &mut &*link),
         };
         sys::alarm_in(None);

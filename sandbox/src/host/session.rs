@@ -112,7 +112,9 @@ impl Session {
         match self.committed.text(self.turns) {
             Some(Ok(text)) => Ok(text),
             Some(Err(error)) => Err(self.outcome(error)),
-            None => Err(self.outcome(Error::new(lisp_runtime::Reason::HostFault, "the process has not said what it has"))),
+            None => {
+                Err(self.outcome(Error::new(lisp_runtime::Reason::HostFault, "the process has not said what it has")))
+            }
         }
     }
 
@@ -226,7 +228,9 @@ impl Session {
     /// The outcome of a turn that took the process with it, which says what is left of the session.
     fn lost(&mut self, mut outcome: Outcome) -> Outcome {
         let left = match self.committed.text(self.turns) {
-            Some(Ok(_)) => "the session goes on, in a new process, with the definitions as they were before this turn".to_owned(),
+            Some(Ok(_)) => {
+                "the session goes on, in a new process, with the definitions as they were before this turn".to_owned()
+            }
             Some(Err(error)) => {
                 self.names = self.input.memory_names();
                 (self.committed, self.earlier) = (CommittedSession::default(), VecDeque::new());
@@ -243,6 +247,11 @@ impl Session {
             Ok((_, mut host)) => Box::new(host.fail(error, Some(Phase::Result))),
             Err(outcome) => outcome,
         }
+    }
+
+    /// The turns so far: see [`lisp_runtime::Session::turns`].
+    pub fn turns(&self) -> u64 {
+        self.turns
     }
 
     /// The handle that ends the turn that runs. It stays used until it is reset.

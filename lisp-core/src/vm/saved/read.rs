@@ -144,9 +144,12 @@ impl Machine {
 
 /// The lines of a text with their numbers.
 fn lines(text: &str, first: usize) -> impl Iterator<Item = (usize, &str)> {
-    text.strip_suffix('\n').unwrap_or(text).split('\n').enumerate().filter(|(_, line)| !line.is_empty()).map(
-        move |(i, line)| (first + i, line),
-    )
+    text.strip_suffix('\n')
+        .unwrap_or(text)
+        .split('\n')
+        .enumerate()
+        .filter(|(_, line)| !line.is_empty())
+        .map(move |(i, line)| (first + i, line))
 }
 
 /// The error for a line.
@@ -287,7 +290,11 @@ impl<'h> Reader<'_, 'h> {
     fn function(&self, tokens: &mut Tokens<'_>) -> Res<Value<'h>> {
         let unit = match tokens.word() {
             "prelude" => prelude::any(),
-            id => id.parse().ok().and_then(|id| self.programs.get(&id)).and_then(|&id| self.state.units.get(ProgramId(id))),
+            id => id
+                .parse()
+                .ok()
+                .and_then(|id| self.programs.get(&id))
+                .and_then(|&id| self.state.units.get(ProgramId(id))),
         };
         let Some(unit) = unit else { return Err(tokens.bad("its program is not in the text")) };
         let number: usize = tokens.integer("the number of the function")?;
@@ -376,7 +383,8 @@ impl<'h> Reader<'_, 'h> {
 
     fn big(&self, digits: &str, tokens: &Tokens<'_>) -> Res<Value<'h>> {
         let (sign, digits) = digits.strip_prefix('-').map_or((Sign::Plus, digits), |digits| (Sign::Minus, digits));
-        let valid = !digits.is_empty() && digits.len().is_multiple_of(8) && digits.len() / 8 <= LIMBS && digits.is_ascii();
+        let valid =
+            !digits.is_empty() && digits.len().is_multiple_of(8) && digits.len() / 8 <= LIMBS && digits.is_ascii();
         self.h.charge(cost::copied(digits.len()))?;
         let limb = |limb: &[u8]| u32::from_str_radix(std::str::from_utf8(limb).ok()?, 16).ok();
         let limbs: Option<Vec<u32>> = if valid { digits.as_bytes().rchunks(8).map(limb).collect() } else { None };
@@ -391,15 +399,18 @@ impl<'h> Reader<'_, 'h> {
 
 /// Where the quote stands of a value that is a text with a mark before it.
 fn marked(rest: &str) -> Option<usize> {
-    ["", ":", "'", "#'", "#", "tool", "fn"].into_iter().find(|mark| {
-        rest.strip_prefix(mark).is_some_and(|rest| rest.starts_with('"'))
-    }).map(str::len)
+    ["", ":", "'", "#'", "#", "tool", "fn"]
+        .into_iter()
+        .find(|mark| rest.strip_prefix(mark).is_some_and(|rest| rest.starts_with('"')))
+        .map(str::len)
 }
 
 fn time(word: &str) -> Option<TimeValue> {
     let (kind, numbers) = word.split_once(':')?;
     let (whole, nanos) = match numbers.split_once(':') {
-        Some((whole, nanos)) => (whole.parse().ok()?, Some(nanos.parse().ok().filter(|&nanos: &u32| nanos < dates::NANOS)?)),
+        Some((whole, nanos)) => {
+            (whole.parse().ok()?, Some(nanos.parse().ok().filter(|&nanos: &u32| nanos < dates::NANOS)?))
+        }
         None => (numbers.parse().ok()?, None),
     };
     match (kind, nanos) {

@@ -33,10 +33,13 @@ impl Machine {
         let (names, loaded) = (&self.names, &self.loaded);
         self.store.enter(|h, state, _| {
             let chosen = |name: &str| is_history(name) == history && !name.starts_with("data/");
-            let mut all: Vec<(&str, Value<'_>)> = names.iter().map(|n| &**n).zip(state.globals.iter().copied()).collect();
+            let mut all: Vec<(&str, Value<'_>)> =
+                names.iter().map(|n| &**n).zip(state.globals.iter().copied()).collect();
             all.retain(|(name, value)| chosen(name) && !matches!(value, Value::Unset));
             let state = &*state;
-            run(h, &mut || Writer { h, state, loaded, limit, objects: Table::default(), used: BTreeSet::new() }.write(&all))
+            run(h, &mut || {
+                Writer { h, state, loaded, limit, objects: Table::default(), used: BTreeSet::new() }.write(&all)
+            })
         })
     }
 }
@@ -356,7 +359,8 @@ fn not_loaded() -> Fault {
 }
 
 fn too_large(name: &str, limit: usize) -> Error {
-    let message = format!("the saved session has more than {limit} bytes, the limit session_bytes, with the definition {name}");
+    let message =
+        format!("the saved session has more than {limit} bytes, the limit session_bytes, with the definition {name}");
     Error::new(Reason::SessionLimitExceeded, message)
         .hint("define less, as in (def name nil), or raise the limit session_bytes")
         .detail("limit_bytes", limit)
