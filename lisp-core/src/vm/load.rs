@@ -82,7 +82,8 @@ impl Machine {
         let id = self.store.enter(|_, state, _| state.units.next());
         let pinned = self.store.next_place();
         let unit = Unit { code: program.code().clone(), id, number, links, pinned, prelude: false };
-        self.note_loaded(id, Loaded { number, program });
+        let bytes = program.bytes();
+        self.note_loaded(id, Loaded { number, program, bytes });
         self.store.pin(Arc::new(unit))
     }
 

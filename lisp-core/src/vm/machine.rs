@@ -64,6 +64,8 @@ pub(super) struct Loaded {
     /// What errors in it call it by.
     pub(super) number: u64,
     pub(super) program: Arc<Program>,
+    /// About how many bytes it takes.
+    pub(super) bytes: usize,
 }
 
 /// Where the work of a run stands: the number of frames, and in the last one the instruction, or the element and whether its

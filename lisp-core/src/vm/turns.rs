@@ -2,9 +2,7 @@
 
 use super::definitions::is_history;
 use super::machine::{Loaded, Machine};
-use crate::compile::Program;
 use crate::heap::Value;
-use std::sync::Arc;
 
 /// What a turn has changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,9 +78,9 @@ impl Machine {
         self.with_definitions(|_, all| all.len())
     }
 
-    /// The programs that are loaded, with their numbers.
-    pub fn programs(&self) -> impl Iterator<Item = (u64, &Arc<Program>)> {
-        self.loaded.iter().flatten().map(|loaded| (loaded.number, &loaded.program))
+    /// The numbers of the programs that are loaded, and about how many bytes each takes.
+    pub fn programs(&self) -> impl Iterator<Item = (u64, usize)> {
+        self.loaded.iter().flatten().map(|loaded| (loaded.number, loaded.bytes))
     }
 
     /// Forgets the programs that no function of a definition, of the history, or of a turn that can be undone is of, and the

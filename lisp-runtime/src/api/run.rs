@@ -63,8 +63,8 @@ pub(crate) struct Run {
     pub(super) set_up_bytes: u64,
     /// Programs with greater numbers than this are not in the baseline.
     pub(super) in_baseline: u64,
-    /// How many programs were kept when the others were forgotten last.
-    pub(super) kept_programs: usize,
+    /// How many programs were kept when the others were forgotten last, and their bytes.
+    pub(super) kept_programs: (usize, usize),
     /// What turns have changed, until somebody takes note of it.
     pub(crate) change: TurnChange,
     figures: MachineUsage,
@@ -147,7 +147,7 @@ impl Run {
             baseline: baseline as u64,
             set_up_bytes: 0,
             in_baseline: 0,
-            kept_programs: 0,
+            kept_programs: (0, 0),
             // Nobody has seen any of it.
             change: TurnChange { definitions: true, history: true },
             figures: MachineUsage::default(),

@@ -93,15 +93,24 @@ impl Run {
         self.load()
     }
 
-    /// A session keeps the programs that functions of its definitions are of. It forgets the others now and then: when it has
-    /// twice as many as it kept the last time, and a few more, or when a ceiling is met.
+    /// A session keeps the programs that functions of its definitions are of. It forgets the others now and then, so that this costs
+    /// a turn little: when those since the last time take a part of what is held, which has to be copied for it, or are many, or
+    /// when a ceiling is met.
     fn make_room_for_turn(&mut self, more: usize) -> Result<(), Box<Problem>> {
-        /// So many programs are no reason to look.
-        const FEW: usize = 8;
-        let loaded = self.driver.machine.programs().count();
-        if loaded > self.kept_programs.saturating_mul(2).saturating_add(FEW) || self.over_ceiling(more).is_some() {
+        /// So many programs, or bytes of them, are no reason to look.
+        const FEW: usize = 64;
+        const SMALL: usize = 1_000;
+        const PART: usize = 16;
+        let machine = &self.driver.machine;
+        let (count, all) = machine.programs().fold((0, 0), |(count, all), (_, bytes)| (count + 1, all + bytes));
+        let (kept, kept_bytes) = self.kept_programs;
+        let many = count > kept.saturating_mul(2).saturating_add(FEW);
+        let large =
+            all.saturating_sub(kept_bytes) > SMALL.max(kept_bytes / PART) + machine.usage().heap_live_bytes / PART;
+        if many || large || self.over_ceiling(more).is_some() {
             self.driver.machine.forget_programs();
-            self.kept_programs = self.driver.machine.programs().count();
+            self.kept_programs =
+                self.driver.machine.programs().fold((0, 0), |(count, all), (_, bytes)| (count + 1, all + bytes));
         }
         match self.over_ceiling(more) {
             Some(error) => Err(self.problem(error, Phase::Compile)),
@@ -123,7 +132,7 @@ impl Run {
             let error = Error::new(Reason::SessionLimitExceeded, message);
             return Some(error.hint(format!("{HINT} the limit session_programs")).detail("limit", most));
         }
-        let all: usize = self.driver.machine.programs().map(|(_, program)| program.bytes()).sum();
+        let all: usize = self.driver.machine.programs().map(|(_, bytes)| bytes).sum();
         let (all, most) = (all.saturating_add(more), bytes(limits.session_program_bytes));
         if all > most {
             let message = format!(
@@ -133,7 +142,7 @@ impl Run {
             return Some(error.hint(format!("{HINT} the limit session_program_bytes")).detail("limit_bytes", most));
         }
         let later = self.driver.machine.programs().filter(|(number, _)| *number > self.in_baseline);
-        let kept = later.map(|(_, program)| program.bytes()).sum::<usize>().saturating_add(more);
+        let kept = later.map(|(_, bytes)| bytes).sum::<usize>().saturating_add(more);
         let held = usize::try_from(self.baseline).unwrap_or(usize::MAX).saturating_add(kept);
         let ceiling = bytes(limits.setup_heap_bytes);
         (held > ceiling).then(|| {
