@@ -518,7 +518,7 @@ fn a_prompt_without_a_terminal_keeps_no_history_and_goes_on_after_a_bad_line() {
     let (out, said) = (out(&done), err(&done));
     assert_eq!((out.as_str(), done.status.code()), ("2\n4\n:nope\n", Some(0)), "{said}");
     assert!(said.contains("line 2 of standard input is skipped: invalid utf-8"), "{said}");
-    assert!(said.contains(":load is read as a keyword: the commands are :help, :names and :quit"), "{said}");
+    assert!(said.contains("XXX"), "{said}");
     assert!(said.contains("parse_error"), "what is not complete at the end: {said}");
     assert_eq!(kept, 0, "nothing is written at home");
 }

@@ -12,7 +12,7 @@
 //! `Cell` in each object, and the slices that it refers to are lent only after the last write to them.
 
 use super::big::Big;
-use super::header::Header;
+use super::header::{CONSTANTS, Header};
 use super::map::{Entry, Keys, Map, Node, Rep};
 use super::map_builder::MapBuilder;
 use super::string::Str;
@@ -26,9 +26,6 @@ use std::cell::Cell;
 use std::ptr::without_provenance;
 
 type V = Value<'static>;
-
-/// The region of the constants of programs. They are frozen, as what the host grants is, but a machine may forget its programs.
-pub(super) const CONSTANTS: u32 = u32::MAX;
 
 /// An object that has been copied and whose parts are still to be seen to.
 enum GrayItem {
@@ -119,6 +116,8 @@ pub(crate) struct Collector {
     /// Where the constants that were reached have been copied to, when they are copied too. They are frozen, and others
     /// read them: nothing is noted in their headers.
     evacuated: Option<Table<usize, *const ()>>,
+    /// What the copies of constants take.
+    evacuated_bytes: usize,
     /// Whether a function of a program was copied, by the program's number.
     programs: Vec<bool>,
 }
@@ -139,6 +138,7 @@ impl Collector {
             buffers: Vec::new(),
             work: 0,
             evacuated: None,
+            evacuated_bytes: 0,
             programs: Vec::new(),
         }
     }
@@ -148,9 +148,9 @@ impl Collector {
         Collector { evacuated: Some(Table::default()), programs: vec![false; programs], ..Collector::new(region) }
     }
 
-    /// Of which programs there are functions.
-    pub(super) fn take_programs(&mut self) -> Vec<bool> {
-        std::mem::take(&mut self.programs)
+    /// Of which programs there are functions, and how many bytes of constants were copied.
+    pub(super) fn take_programs(&mut self) -> (Vec<bool>, usize) {
+        (std::mem::take(&mut self.programs), self.evacuated_bytes)
     }
 
     /// Copies out of region `from` for an arena of region `to`: at most `limit` bytes.
@@ -285,7 +285,9 @@ impl Collector {
                 }
             }
         }
+        let before = self.bytes;
         let new = copy(self, old);
+        self.evacuated_bytes += self.bytes - before;
         if let Some(copies) = &mut self.evacuated {
             copies.insert(place, std::ptr::from_ref(new).cast());
         }
@@ -392,8 +394,12 @@ impl Collector {
     fn copy_vector(&mut self, old: &'static Vector<'static>) -> &'static Vector<'static> {
         let head = Header::new(self.region);
         // In another arena than this one's, cells of a third arena could not be told from its own.
-        if old.head.sees_foreign() && !self.leaves() && self.evacuated.is_none() {
-            let head = head.seeing_foreign();
+        let evacuates = self.evacuated.is_some() && old.head.sees_constants();
+        if evacuates {
+            self.evacuated_bytes += size_of_slice(old.cells());
+        }
+        if old.head.sees_foreign() && !self.leaves() && !evacuates {
+            let head = head.seeing_foreign(&old.head);
             return self.put(Vector { head, items: old.items.clone(), buffer: Cell::new(None) });
         }
         // An owner of cells among the constants would be written to.

@@ -1,6 +1,7 @@
 //! A heap together with the roots that point into it: the one place where values are kept between two uses of the heap.
 
-use super::collect::{CONSTANTS, Collector};
+use super::collect::Collector;
+use super::header::CONSTANTS;
 use super::{Heap, Res, Value};
 use bumpalo::Bump;
 use std::any::Any;
@@ -166,16 +167,17 @@ impl<R: Trace> Store<R> {
     }
 
     /// A whole compaction that copies the constants of programs too, as far as the roots reach them: afterwards nothing
-    /// refers to a program but its functions. Of the first `programs` programs those that have none are let go.
+    /// refers to a program but its functions. Of the first `programs` programs those that have none are let go. Returns how many
+    /// bytes of constants were copied.
     ///
     /// # Panics
     /// After a panic in the middle of a compaction.
-    pub(crate) fn release_programs(&mut self, programs: usize) {
+    pub(crate) fn release_programs(&mut self, programs: usize) -> usize {
         self.finish_compaction();
         let collector = Collector::evacuating(self.context.region(), programs);
         self.compaction = Some(Compaction { collector, roots_from: Some(0), at_work: false });
         while !self.advance(usize::MAX) {}
-        let seen = self.compaction.as_mut().map(|done| done.collector.take_programs()).unwrap_or_default();
+        let (seen, copied) = self.compaction.as_mut().map(|done| done.collector.take_programs()).unwrap_or_default();
         self.adopt_compacted();
         for place in R::release(&mut self.roots, &seen) {
             if let Some(pinned) = self.pinned.get_mut(place) {
@@ -183,6 +185,7 @@ impl<R: Trace> Store<R> {
                 self.unpinned.push(place);
             }
         }
+        copied
     }
 
     /// Begins a compaction or goes on with it; returns whether all is copied.

@@ -97,6 +97,8 @@ pub struct Machine {
     pub(super) loaded: Vec<Option<Loaded>>,
     /// Places of definitions whose names nothing uses any more.
     pub(super) free_places: Vec<usize>,
+    /// The budget before constants of programs needed more.
+    pub(super) budget: Option<usize>,
     /// What it takes to undo turns was let go.
     pub(super) let_go: bool,
     /// The fuel at which the work began for which the heap was compacted last, and where it stands, while it has not succeeded.
@@ -148,6 +150,7 @@ impl Machine {
             whole: None,
             loaded: Vec::new(),
             free_places: Vec::new(),
+            budget: None,
             let_go: false,
             collected_at: None,
             branched: None,

@@ -85,13 +85,16 @@ impl Machine {
 
     /// Forgets the programs that no function of a definition, of the history, or of a turn that can be undone is of, and the
     /// names that nothing uses. To be called between two programs. Values that a forgotten program had as constants are the
-    /// session's own from then on, and on its account.
-    pub fn forget_programs(&mut self) {
+    /// session's own from then on, and on its account, whose budget grows by them, in all by `more` bytes at most.
+    pub fn forget_programs(&mut self, more: usize) {
         self.store.enter(|_, state, _| {
             state.result = Value::Nil;
             state.saved_globals.clone_from(&state.globals);
         });
-        self.store.release_programs(self.loaded.len());
+        let copied = self.store.release_programs(self.loaded.len());
+        let limit = self.store.heap().account().limit;
+        let budget = *self.budget.get_or_insert(limit);
+        self.store.rebudget(limit.saturating_add(copied).min(budget.saturating_add(more)).max(limit));
         let loaded = &mut self.loaded;
         let mut used = self.store.enter(|_, state, _| {
             let mut used: Vec<bool> = state.globals.iter().map(|value| !matches!(value, Value::Unset)).collect();

@@ -108,7 +108,8 @@ impl Run {
         let large =
             all.saturating_sub(kept_bytes) > SMALL.max(kept_bytes / PART) + machine.usage().heap_live_bytes / PART;
         if many || large || self.over_ceiling(more).is_some() {
-            self.driver.machine.forget_programs();
+            let most = bytes(self.shared.setting.limits.session_program_bytes);
+            self.driver.machine.forget_programs(most);
             self.kept_programs =
                 self.driver.machine.programs().fold((0, 0), |(count, all), (_, bytes)| (count + 1, all + bytes));
         }

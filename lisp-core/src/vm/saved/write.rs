@@ -36,6 +36,8 @@ impl Machine {
             let mut all: Vec<(&str, Value<'_>)> =
                 names.iter().map(|n| &**n).zip(state.globals.iter().copied()).collect();
             all.retain(|(name, value)| chosen(name) && !matches!(value, Value::Unset));
+            // Their places say nothing: those of forgotten names are used again.
+            all.sort_unstable_by_key(|(name, _)| *name);
             let state = &*state;
             run(h, &mut || {
                 Writer { h, state, loaded, limit, objects: Table::default(), used: BTreeSet::new() }.write(&all)
