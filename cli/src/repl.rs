@@ -180,6 +180,7 @@ impl Talk<'_> {
                     let undone = self.session.undo();
                     self.said(undone);
                 }
+                ":save" | ":load" => eprintln!("{text} takes a file, as in {text} session.ptc"),
                 _ => match (file_of(text, ":save"), file_of(text, ":load")) {
                     (Some(file), _) => self.save(file),
                     (_, Some(file)) => self.load(file)?,
