@@ -3,8 +3,6 @@
 use crate::exit::Failure;
 use clap::{Args, ValueEnum};
 use lisp_runtime::{Cancel, Engine, Input, Isolation, Outcome, Problem, Request};
-#[cfg(target_os = "linux")]
-use lisp_runtime::{Error, Phase, Reason};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The choice.
@@ -109,9 +107,14 @@ impl Runner {
     }
 
     /// Goes on with a saved session.
-    pub(crate) fn load(&self, text: &str, input: Input<'static>) -> Result<Result<TurnRunner, Box<Problem>>, Failure> {
+    pub(crate) fn load(
+        &self,
+        text: &str,
+        input: Input<'static>,
+    ) -> Result<Result<TurnRunner, SessionProblem>, Failure> {
         if self.choice == Choice::InProcess {
-            return Ok(self.engine.load_session(text, input).map(|loaded| TurnRunner::InProcess(Box::new(loaded))));
+            let loaded = self.engine.load_session(text, input);
+            return Ok(loaded.map(|loaded| TurnRunner::InProcess(Box::new(loaded))).map_err(Some));
         }
         let sandbox = self.sandbox().map_err(Failure::Isolation)?;
         #[cfg(target_os = "linux")]
@@ -138,11 +141,12 @@ impl Runner {
     }
 }
 
-/// The problem of an outcome that is none of a program.
+/// Why a session could not be saved, loaded or taken back.
+pub(crate) type SessionProblem = Option<Box<Problem>>;
+
 #[cfg(target_os = "linux")]
-fn of_outcome(outcome: &Outcome) -> Box<Problem> {
-    let unknown = || Problem::new(Error::new(Reason::HostFault, "nothing was said"), Phase::Result);
-    Box::new(outcome.problem().cloned().unwrap_or_else(unknown))
+fn of_outcome(outcome: &Outcome) -> SessionProblem {
+    outcome.problem().cloned().map(Box::new)
 }
 
 /// A session in either isolation.
@@ -193,18 +197,18 @@ impl TurnRunner {
     }
 
     /// Takes back the last turn that succeeded.
-    pub(crate) fn undo(&mut self) -> Result<(), Box<Problem>> {
+    pub(crate) fn undo(&mut self) -> Result<(), SessionProblem> {
         match self {
-            TurnRunner::InProcess(session) => session.undo(),
+            TurnRunner::InProcess(session) => session.undo().map_err(Some),
             #[cfg(target_os = "linux")]
-            TurnRunner::Process(session) => session.undo(),
+            TurnRunner::Process(session) => session.undo().map_err(Some),
         }
     }
 
     /// The session as text.
-    pub(crate) fn save(&mut self) -> Result<String, Box<Problem>> {
+    pub(crate) fn save(&mut self) -> Result<String, SessionProblem> {
         match self {
-            TurnRunner::InProcess(session) => session.save(),
+            TurnRunner::InProcess(session) => session.save().map_err(Some),
             #[cfg(target_os = "linux")]
             TurnRunner::Process(session) => session.save().map_err(|outcome| of_outcome(&outcome)),
         }

@@ -1,7 +1,7 @@
 //! `ptcl repl`: a prompt.
 
 use crate::exit::{Exit, Failure};
-use crate::isolation::{IsolationOption, Runner, TurnRunner};
+use crate::isolation::{IsolationOption, Runner, SessionProblem, TurnRunner};
 use crate::options::{Grant, LimitOptions};
 use crate::render::errors::{self, Text};
 use lisp_runtime::{Input, Outcome, OutcomeKind, Problem, builtin_names, is_incomplete};
@@ -227,8 +227,9 @@ impl Talk<'_> {
     }
 
     /// What came of something, or nothing when it failed, which is said.
-    fn said<T>(&self, done: Result<T, Box<Problem>>) -> Option<T> {
-        done.map_err(|problem| eprint!("{}", errors::draw_in(&problem, &self.texts))).ok()
+    fn said<T>(&self, done: Result<T, SessionProblem>) -> Option<T> {
+        let say = |problem: Box<Problem>| eprint!("{}", errors::draw_in(&problem, &self.texts));
+        done.map_err(|problem| problem.map(say)).ok()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sessions behind the process door: the host keeps what the process says the definitions are.
 
-use lisp_runtime::{Engine, Input, Limits, Program, Reason, Tool, Verdict};
+use lisp_runtime::{Engine, Input, Limits, Program, Reason, Verdict};
 use lisp_sandbox::{Sandbox, Session};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
