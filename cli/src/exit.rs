@@ -60,7 +60,8 @@ impl Exit {
                 | Reason::BudgetExceeded
                 | Reason::RecordLimitExceeded
                 | Reason::ParallelCapacityExceeded
-                | Reason::ResultLimitExceeded,
+                | Reason::ResultLimitExceeded
+                | Reason::SessionLimitExceeded,
             ) => Exit::Limit,
             _ if problem.phase == Phase::Compile => Exit::Compile,
             _ => Exit::Error,

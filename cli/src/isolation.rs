@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use clap::{Args, ValueEnum};
-use lisp_runtime::{Cancel, Engine, Input, Isolation, Outcome, Request};
+use lisp_runtime::{Cancel, Engine, Input, Isolation, Outcome, Problem, Request};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The choice.
@@ -106,6 +106,26 @@ impl Runner {
         }
     }
 
+    /// Goes on with a saved session.
+    pub(crate) fn load(
+        &self,
+        text: &str,
+        input: Input<'static>,
+    ) -> Result<Result<TurnRunner, SessionProblem>, Failure> {
+        if self.choice == Choice::InProcess {
+            let loaded = self.engine.load_session(text, input);
+            return Ok(loaded.map(|loaded| TurnRunner::InProcess(Box::new(loaded))).map_err(Some));
+        }
+        let sandbox = self.sandbox().map_err(Failure::Isolation)?;
+        #[cfg(target_os = "linux")]
+        return Ok(match sandbox.load_session(text, input) {
+            Ok(loaded) => Ok(TurnRunner::Process(Box::new(loaded))),
+            Err(outcome) => Err(of_outcome(&outcome)),
+        });
+        #[cfg(not(target_os = "linux"))]
+        match *sandbox {}
+    }
+
     /// Begins a session.
     pub(crate) fn session(&self, input: Input<'static>) -> Result<TurnRunner, Failure> {
         if self.choice == Choice::InProcess {
@@ -119,6 +139,14 @@ impl Runner {
         #[cfg(not(target_os = "linux"))]
         match *sandbox {}
     }
+}
+
+/// Why a session could not be saved, loaded or taken back.
+pub(crate) type SessionProblem = Option<Box<Problem>>;
+
+#[cfg(target_os = "linux")]
+fn of_outcome(outcome: &Outcome) -> SessionProblem {
+    outcome.problem().cloned().map(Box::new)
 }
 
 /// A session in either isolation.
@@ -159,12 +187,30 @@ impl TurnRunner {
         }
     }
 
-    /// Did the last turn take the definitions with it?
-    pub(crate) fn is_lost(&self) -> bool {
+    /// The turns so far.
+    pub(crate) fn turns(&self) -> u64 {
         match self {
-            TurnRunner::InProcess(_) => false,
+            TurnRunner::InProcess(session) => session.turns(),
             #[cfg(target_os = "linux")]
-            TurnRunner::Process(session) => !session.is_alive(),
+            TurnRunner::Process(session) => session.turns(),
+        }
+    }
+
+    /// Takes back the last turn that succeeded.
+    pub(crate) fn undo(&mut self) -> Result<(), SessionProblem> {
+        match self {
+            TurnRunner::InProcess(session) => session.undo().map_err(Some),
+            #[cfg(target_os = "linux")]
+            TurnRunner::Process(session) => session.undo().map_err(Some),
+        }
+    }
+
+    /// The session as text.
+    pub(crate) fn save(&mut self) -> Result<String, SessionProblem> {
+        match self {
+            TurnRunner::InProcess(session) => session.save().map_err(Some),
+            #[cfg(target_os = "linux")]
+            TurnRunner::Process(session) => session.save().map_err(|outcome| of_outcome(&outcome)),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! `ptcl repl`: a prompt.
 
 use crate::exit::{Exit, Failure};
-use crate::isolation::{IsolationOption, TurnRunner};
+use crate::isolation::{IsolationOption, Runner, SessionProblem, TurnRunner};
 use crate::options::{Grant, LimitOptions};
 use crate::render::errors::{self, Text};
-use lisp_runtime::{Outcome, OutcomeKind, builtin_names, is_incomplete};
+use lisp_runtime::{Input, Outcome, OutcomeKind, Problem, builtin_names, is_incomplete};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -29,6 +29,7 @@ pub(crate) struct Arguments {
 const HELP: &str = "\
 Type a form; it is evaluated when it is complete. Definitions stay, *1 *2 *3 are the last results.
   :help   this text        :names  what is defined        :quit   leave (also Ctrl-D)
+  :undo   take the last turn back    :save FILE, :load FILE   keep the session as text, go on with one
   Ctrl-C  drops what is typed, or ends the form that runs";
 
 /// Runs the command.
@@ -41,11 +42,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             return Ok(Exit::of_problem(&setup.problem));
         }
     };
-    let mut session = arguments.isolation.open(engine, 1)?.session(input)?;
+    let runner = arguments.isolation.open(engine, 1)?;
+    let mut session = runner.session(input.clone())?;
     let handler = session.cancel_handle().clone();
     ctrlc::set_handler(move || handler.cancel()).map_err(|error| Failure::Prompt(error.to_string()))?;
+    let again = input.cancel_with(session.cancel_handle());
+    let mut talk = Talk { runner, input: again, session: &mut session, texts: Texts::new(&arguments.grant) };
     if !std::io::stdin().is_terminal() {
-        return converse(&mut Typed::Piped { lines: 0 }, &mut session, &arguments.grant);
+        return talk.converse(&mut Typed::Piped { lines: 0 });
     }
     let mut editor: Editor<Prompt, FileHistory> = Editor::new().map_err(|error| Failure::Prompt(error.to_string()))?;
     editor.set_helper(Some(Prompt::default()));
@@ -56,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     println!("PTC-Lisp {}. :help for help, Ctrl-D to leave.", env!("CARGO_PKG_VERSION"));
     let mut typed = Typed::AtTerminal(Box::new(editor));
-    let done = converse(&mut typed, &mut session, &arguments.grant);
+    let done = talk.converse(&mut typed);
     if let Some(path) = &history
         && let Typed::AtTerminal(editor) = &mut typed
         && let Err(error) = editor.save_history(path)
@@ -133,9 +137,16 @@ fn piped_line(lines: &mut u64) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Is it one word that begins like a command?
+/// Is it one word that begins like a command, or one of those that take a file?
 fn is_command(text: &str) -> bool {
-    text.trim_start().starts_with(':') && !text.trim().contains(char::is_whitespace)
+    let one_word = text.trim_start().starts_with(':') && !text.trim().contains(char::is_whitespace);
+    one_word || file_of(text.trim(), ":save").or_else(|| file_of(text.trim(), ":load")).is_some()
+}
+
+/// The file of a command that takes one.
+fn file_of<'t>(text: &'t str, command: &str) -> Option<&'t str> {
+    let file = text.strip_prefix(command)?;
+    (file.is_empty() || file.starts_with(' ')).then_some(file.trim())
 }
 
 /// The word that looks like a command in what is not one: a name behind a colon, first in its line.
@@ -145,39 +156,95 @@ fn unknown_command(text: &str) -> Option<&str> {
     (!name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic() || matches!(c, '-' | '?' | '!'))).then_some(word)
 }
 
-fn converse(typed: &mut Typed, session: &mut TurnRunner, grant: &Grant) -> Result<Exit, Failure> {
-    let mut texts = Texts { grant, turns: Vec::new() };
-    loop {
-        let Some(line) = typed.next()? else { return Ok(Exit::Ok) };
-        let text = line.trim();
-        if text.is_empty() {
-            continue;
+/// The session, and what it takes to begin another one from a file.
+struct Talk<'a> {
+    runner: Runner,
+    input: Input<'static>,
+    session: &'a mut TurnRunner,
+    texts: Texts<'a>,
+}
+
+impl Talk<'_> {
+    fn converse(&mut self, typed: &mut Typed) -> Result<Exit, Failure> {
+        loop {
+            let Some(line) = typed.next()? else { return Ok(Exit::Ok) };
+            let text = line.trim();
+            if text.is_empty() {
+                continue;
+            }
+            match text {
+                ":quit" | ":q" | ":exit" => return Ok(Exit::Ok),
+                ":help" | ":h" => println!("{HELP}"),
+                ":names" => println!("{}", self.session.names().join(" ")),
+                ":undo" => {
+                    let undone = self.session.undo();
+                    self.said(undone);
+                }
+                ":save" | ":load" => eprintln!("{text} takes a file, as in {text} session.ptc"),
+                _ => match (file_of(text, ":save"), file_of(text, ":load")) {
+                    (Some(file), _) => self.save(file),
+                    (_, Some(file)) => self.load(file)?,
+                    _ => self.turn(line)?,
+                },
+            }
+            typed.offer(self.session.names());
         }
-        match text {
-            ":quit" | ":q" | ":exit" => return Ok(Exit::Ok),
-            ":help" | ":h" => println!("{HELP}"),
-            ":names" => println!("{}", session.names().join(" ")),
-            _ => {
-                session.cancel_handle().reset();
-                if let Some(word) = unknown_command(text) {
-                    eprintln!("{word} is read as a keyword: the commands are :help, :names and :quit");
+    }
+
+    fn turn(&mut self, line: String) -> Result<(), Failure> {
+        self.session.cancel_handle().reset();
+        if let Some(word) = unknown_command(&line) {
+            eprintln!("{word} is read as a keyword: the commands are :help, :names, :undo, :save, :load and :quit");
+        }
+        self.texts.turns.push(line);
+        let outcome = self.session.eval(self.texts.turns.last().map_or("", String::as_str));
+        show(&outcome, &self.texts)
+    }
+
+    fn save(&mut self, file: &str) {
+        self.session.cancel_handle().reset();
+        let saved = self.session.save();
+        if let Some(text) = self.said(saved)
+            && let Err(error) = std::fs::write(file, text)
+        {
+            eprintln!("ptcl: {file}: {error}");
+        }
+    }
+
+    fn load(&mut self, file: &str) -> Result<(), Failure> {
+        self.session.cancel_handle().reset();
+        match std::fs::read_to_string(file) {
+            Err(error) => eprintln!("ptcl: {file}: {error}"),
+            Ok(text) => {
+                let loaded = self.runner.load(&text, self.input.clone())?;
+                if let Some(loaded) = self.said(loaded) {
+                    *self.session = loaded;
+                    (self.texts.before, self.texts.turns) = (self.session.turns(), Vec::new());
                 }
-                texts.turns.push(line);
-                let outcome = session.eval(texts.turns.last().map_or("", String::as_str));
-                show(&outcome, &texts)?;
-                if session.is_lost() {
-                    eprintln!("The process of the session is gone, and with it the definitions.");
-                }
-                typed.offer(session.names());
             }
         }
+        Ok(())
+    }
+
+    /// What came of something, or nothing when it failed, which is said.
+    fn said<T>(&self, done: Result<T, SessionProblem>) -> Option<T> {
+        let say = |problem: Box<Problem>| eprint!("{}", errors::draw_in(&problem, &self.texts));
+        done.map_err(|problem| problem.map(say)).ok()
     }
 }
 
 /// What has been typed, turn by turn, and the set-up programs.
 struct Texts<'a> {
     grant: &'a Grant,
+    /// The turns of a session that was loaded, whose texts are not here.
+    before: u64,
     turns: Vec<String>,
+}
+
+impl<'a> Texts<'a> {
+    fn new(grant: &'a Grant) -> Self {
+        Texts { grant, before: 0, turns: Vec::new() }
+    }
 }
 
 impl errors::Texts for Texts<'_> {
@@ -186,7 +253,9 @@ impl errors::Texts for Texts<'_> {
             return self.grant.setup_text(index);
         }
         let (name, index) = match turn {
-            Some(turn) => (format!("turn {turn}"), usize::try_from(turn).ok()?.checked_sub(1)?),
+            Some(turn) => {
+                (format!("turn {turn}"), usize::try_from(turn.checked_sub(self.before)?).ok()?.checked_sub(1)?)
+            }
             None => ("prompt".to_owned(), self.turns.len().checked_sub(1)?),
         };
         Some(Text { name, source: self.turns.get(index)?.clone() })

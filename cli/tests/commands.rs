@@ -298,6 +298,25 @@ fn doc_and_prompt_say_what_the_language_has() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn the_prompt_saves_loads_and_takes_back() {
+    let file = std::env::temp_dir().join(format!("ptcl-session-{}", std::process::id()));
+    let path = file.to_string_lossy();
+    let typed = format!(
+        "(defn f [x] (* 2 x))\n(def y 1)\n:save {path}\n(def y 2)\n:undo\n[y (f 21)]\n:undo\n:undo\n:names\n:load {path}\n[y (f 4)]\n:load\n:undo\n:undo\n"
+    );
+    for isolation in ["in-process", "process"] {
+        let done = ptcl(&["repl", "--isolation", isolation], &typed);
+        assert_eq!(out(&done), "#'f\n#'y\n#'y\n[1 42]\nf\n[1 8]\n", "{isolation}: {}", err(&done));
+        assert!(
+            err(&done).contains(":load takes a file") && err(&done).contains("the limit session_undo"),
+            "{}",
+            err(&done)
+        );
+    }
+    let _ = std::fs::remove_file(&file);
+}
+
+#[test]
 fn the_process_door_gives_the_same() {
     let program = "(println \"hi\") (tool/none {:a 1})";
     for arguments in
@@ -518,7 +537,11 @@ fn a_prompt_without_a_terminal_keeps_no_history_and_goes_on_after_a_bad_line() {
     let (out, said) = (out(&done), err(&done));
     assert_eq!((out.as_str(), done.status.code()), ("2\n4\n:nope\n", Some(0)), "{said}");
     assert!(said.contains("line 2 of standard input is skipped: invalid utf-8"), "{said}");
-    assert!(said.contains(":load is read as a keyword: the commands are :help, :names and :quit"), "{said}");
+    assert!(said.contains("ptcl: lib.clj: "), "{said}");
+    assert!(
+        said.contains(":nope is read as a keyword: the commands are :help, :names, :undo, :save, :load and :quit"),
+        "{said}"
+    );
     assert!(said.contains("parse_error"), "what is not complete at the end: {said}");
     assert_eq!(kept, 0, "nothing is written at home");
 }

@@ -106,6 +106,8 @@ reasons! {
     ReplayDiverged => "replay_diverged",
     /// A call had begun when an earlier process of the run ended; whether it was made is not known.
     UnknownCall => "unknown_call",
+    /// A session has more definitions or programs than its limits, or its text is longer.
+    SessionLimitExceeded => "session_limit_exceeded",
     /// A tool that the host has not granted.
     UnknownTool => "unknown_tool",
     /// The host's policy, or the person it asked, does not allow a call.
@@ -161,6 +163,7 @@ impl Reason {
                 | RecordLimitExceeded
                 | ReplayDiverged
                 | UnknownCall
+                | SessionLimitExceeded
                 | ProgramTooLarge
                 | SymbolLimitExceeded
                 | ParallelCapacityExceeded

@@ -45,6 +45,7 @@ pub use api::input::{DataSet, Input};
 pub use api::program::{Program, builtin_names, is_incomplete};
 pub use api::record::{OpenCall, Record, Recording, RecordingBuilder, Settled};
 pub use api::record_error::{RECORD_SCHEMA, RecordError};
+pub use api::saved::SESSION_SCHEMA;
 pub use api::session::Session;
 pub use drive::budget::{ParallelBudget, Slot};
 pub use lisp_core::cost::COST_SCHEDULE_VERSION;

@@ -276,7 +276,13 @@ fn arguments_of_tools_are_within_the_budget() {
 fn the_programs_of_a_session_have_a_ceiling() {
     let engine = engine(limits().with_setup_heap_bytes(200_000));
     let mut session = engine.session(Input::new());
-    let turn = |i: usize| format!("(def x{} {i}) \"{}\"", i % 10, "a text ".repeat(100));
+    let text = "a text ".repeat(100);
+    // Programs that no function needs are forgotten.
+    for i in 0..1_000 {
+        ok(&session.eval(&format!("(def x{} {i}) \"{text}\"", i % 10)));
+    }
+    ok(&session.eval("(def fs [])"));
+    let turn = |i: usize| format!("(def fs (conj fs (fn [] [{i} \"{text}\"]))) (count fs)");
     let refused = (0..1_000).find_map(|i| {
         let outcome = session.eval(&turn(i));
         outcome.problem().map(|problem| (i, problem.error.reason.name(), problem.phase, problem.error.message.clone()))
@@ -284,5 +290,5 @@ fn the_programs_of_a_session_have_a_ceiling() {
     let (turns, reason, phase, message) = refused.expect("one too many");
     assert_eq!((reason, phase), ("memory_exceeded", Phase::Compile), "{message}");
     assert!((20..400).contains(&turns) && message.contains("setup_heap_bytes is 200000"), "{turns}: {message}");
-    assert_eq!(session.names().len(), 10, "what was defined is there");
+    assert_eq!(session.names().len(), 11, "what was defined is there");
 }

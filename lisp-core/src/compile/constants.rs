@@ -41,7 +41,7 @@ impl Pool {
 
     /// The constants as frozen values.
     pub(super) fn freeze(self) -> Result<Frozen, Error> {
-        Frozen::build(LIMIT, |h, out| {
+        Frozen::build_constants(LIMIT, |h, out| {
             out.reserve_exact(self.constants.len());
             for constant in &self.constants {
                 out.push(value(h, constant)?);

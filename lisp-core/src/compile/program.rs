@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub struct Program {
     source: Box<str>,
     limits: ReadLimits,
+    /// Names of built-ins that had another meaning when it was compiled.
+    shadowed: Box<[Box<str>]>,
     code: Arc<Compiled>,
     free: Vec<Free>,
     tools: Vec<Box<str>>,
@@ -37,6 +39,7 @@ impl Program {
         Ok(Program {
             source: source.into(),
             limits: *limits,
+            shadowed: shadowed.into(),
             code: Arc::new(Compiled { protos: code.protos, constants: code.constants, globals: analysis.globals }),
             free: analysis.free,
             tools: analysis.tools,
@@ -47,6 +50,11 @@ impl Program {
     /// The source text.
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// The names of built-ins that definitions had when it was compiled, so that they mean those.
+    pub fn shadowed(&self) -> impl Iterator<Item = &str> {
+        self.shadowed.iter().map(|name| &**name)
     }
 
     /// How much the reader was allowed to take of it.

@@ -12,13 +12,14 @@
 //! `Cell` in each object, and the slices that it refers to are lent only after the last write to them.
 
 use super::big::Big;
-use super::header::Header;
+use super::header::{CONSTANTS, Header};
 use super::map::{Entry, Keys, Map, Node, Rep};
 use super::map_builder::MapBuilder;
 use super::string::Str;
 use super::value::{Closure, Composed, Time};
 use super::vector::{Buffer, VecBuilder, Vector};
 use super::{Heap, Value};
+use crate::Table;
 use bumpalo::Bump;
 use std::alloc::Layout;
 use std::cell::Cell;
@@ -112,6 +113,13 @@ pub(crate) struct Collector {
     buffers: Vec<LiveRange>,
     /// Work done so far, in bytes copied.
     work: usize,
+    /// Where the constants that were reached have been copied to, when they are copied too. They are frozen, and others
+    /// read them: nothing is noted in their headers.
+    evacuated: Option<Table<usize, *const ()>>,
+    /// What the copies of constants take.
+    evacuated_bytes: usize,
+    /// Whether a function of a program was copied, by the program's number.
+    programs: Vec<bool>,
 }
 
 fn size_of_slice<T>(slice: &[T]) -> usize {
@@ -129,7 +137,20 @@ impl Collector {
             gray: Vec::new(),
             buffers: Vec::new(),
             work: 0,
+            evacuated: None,
+            evacuated_bytes: 0,
+            programs: Vec::new(),
         }
+    }
+
+    /// Copies within a region, and constants of programs into it; notes of which of so many programs there are functions.
+    pub(super) fn evacuating(region: u32, programs: usize) -> Self {
+        Collector { evacuated: Some(Table::default()), programs: vec![false; programs], ..Collector::new(region) }
+    }
+
+    /// Of which programs there are functions, and how many bytes of constants were copied.
+    pub(super) fn take_programs(&mut self) -> (Vec<bool>, usize) {
+        (std::mem::take(&mut self.programs), self.evacuated_bytes)
     }
 
     /// Copies out of region `from` for an arena of region `to`: at most `limit` bytes.
@@ -243,10 +264,33 @@ impl Collector {
             return unsafe { &*copy.cast::<T>() };
         }
         if head.region() != self.from {
-            return old;
+            return if head.region() == CONSTANTS { self.evacuated(old, copy) } else { old };
         }
         let new = copy(self, old);
         head.set_moved(std::ptr::from_ref(new).cast());
+        new
+    }
+
+    /// The copy of a constant, when they are copied; else the constant itself.
+    #[cold]
+    fn evacuated<T>(&mut self, old: &'static T, copy: impl FnOnce(&mut Self, &'static T) -> &'static T) -> &'static T {
+        let place = std::ptr::from_ref(old).addr();
+        match &self.evacuated {
+            None => return old,
+            Some(copies) => {
+                if let Some(copy) = copies.get(&place) {
+                    // SAFETY: as in `forward`: the table has the address of the copy of this object, which has its type,
+                    // because no two objects have one address.
+                    return unsafe { &*copy.cast::<T>() };
+                }
+            }
+        }
+        let before = self.bytes;
+        let new = copy(self, old);
+        self.evacuated_bytes += self.bytes - before;
+        if let Some(copies) = &mut self.evacuated {
+            copies.insert(place, std::ptr::from_ref(new).cast());
+        }
         new
     }
 
@@ -323,6 +367,9 @@ impl Collector {
 
     pub(crate) fn closure(&mut self, old: &'static Closure<'static>) -> &'static Closure<'static> {
         self.forward(old, &old.head, |c, o| {
+            if let Some(seen) = c.programs.get_mut(o.program.0 as usize) {
+                *seen = true;
+            }
             let captures = c.part(o.captures());
             let new = c.put(Closure {
                 head: Header::new(c.region),
@@ -347,11 +394,16 @@ impl Collector {
     fn copy_vector(&mut self, old: &'static Vector<'static>) -> &'static Vector<'static> {
         let head = Header::new(self.region);
         // In another arena than this one's, cells of a third arena could not be told from its own.
-        if old.head.sees_foreign() && !self.leaves() {
-            let head = head.seeing_foreign();
+        let evacuates = self.evacuated.is_some() && old.head.sees_constants();
+        if evacuates {
+            self.evacuated_bytes += size_of_slice(old.cells());
+        }
+        if old.head.sees_foreign() && !self.leaves() && !evacuates {
+            let head = head.seeing_foreign(&old.head);
             return self.put(Vector { head, items: old.items.clone(), buffer: Cell::new(None) });
         }
-        let buffer = old.buffer.get().filter(|_| !old.cells().is_empty());
+        // An owner of cells among the constants would be written to.
+        let buffer = old.buffer.get().filter(|_| !old.cells().is_empty() && old.head.region() == self.from);
         let Some(buffer) = buffer else {
             let items = self.put_cells(old.cells());
             let new = self.put(Vector { head, items: Cell::new(items.unwrap_or_default()), buffer: Cell::new(None) });

@@ -21,6 +21,10 @@ unsafe impl Trace for Roots {
         (end < roots.len()).then_some(end)
     }
 
+    fn release(_: &mut Self::In<'static>, _: &[bool]) -> Vec<usize> {
+        Vec::new()
+    }
+
     fn result(_: &Vec<Value<'static>>) -> Value<'static> {
         Value::Nil
     }
@@ -159,6 +163,10 @@ unsafe impl Trace for Failing {
             panic!("no memory");
         }
         Roots::trace(roots, collector, from, count)
+    }
+
+    fn release(_: &mut Self::In<'static>, _: &[bool]) -> Vec<usize> {
+        Vec::new()
     }
 
     fn result(roots: &Vec<Value<'static>>) -> Value<'static> {

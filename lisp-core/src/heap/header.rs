@@ -11,6 +11,12 @@ use std::ptr::without_provenance;
 #[repr(align(8))]
 pub(super) struct Header(Cell<*const ()>);
 
+/// The region of the constants of programs. They are frozen, as what the host grants is, but a machine may forget its programs.
+pub(super) const CONSTANTS: u32 = (1 << 29) - 1;
+
+/// The flag of [`Header::sees_constants`], above all regions.
+const CONSTANTS_SEEN: usize = 1 << (usize::BITS - 1);
+
 impl Header {
     pub(super) fn new(region: u32) -> Self {
         Header(Cell::new(without_provenance((region as usize) << 2 | 1)))
@@ -20,12 +26,18 @@ impl Header {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "a region is 32 bits of the word, behind two flags")]
     pub(super) fn region(&self) -> u32 {
-        (self.0.get().addr() >> 2) as u32
+        ((self.0.get().addr() & !CONSTANTS_SEEN) >> 2) as u32
     }
 
-    /// This header for a vector whose cells belong to another region.
-    pub(super) fn seeing_foreign(self) -> Self {
-        Header(Cell::new(self.0.get().map_addr(|word| word | 2)))
+    /// This header for a vector whose cells belong to another region: that of another vector, or of the cells that it sees.
+    pub(super) fn seeing_foreign(self, of: &Header) -> Self {
+        let constants = if of.region() == CONSTANTS || of.sees_constants() { CONSTANTS_SEEN } else { 0 };
+        Header(Cell::new(self.0.get().map_addr(|word| word | 2 | constants)))
+    }
+
+    /// Are the cells that belong to another region constants of a program?
+    pub(super) fn sees_constants(&self) -> bool {
+        self.0.get().addr() & CONSTANTS_SEEN != 0
     }
 
     /// Do the vector's cells belong to another region?

@@ -1,6 +1,7 @@
 //! A heap together with the roots that point into it: the one place where values are kept between two uses of the heap.
 
 use super::collect::Collector;
+use super::header::CONSTANTS;
 use super::{Heap, Res, Value};
 use bumpalo::Bump;
 use std::any::Any;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 ///   dropping it looks at no value.
 /// - `trace` shows each value and each closure among the roots to the collector, and puts what the collector returns
 ///   in its place.
+/// - `release` returns the places of such things only.
 /// - `Context` owns one heap for as long as it lives, and dereferences to it. It can be sent to another thread.
 pub(crate) unsafe trait Trace: 'static {
     /// The roots under one brand.
@@ -27,6 +29,11 @@ pub(crate) unsafe trait Trace: 'static {
     /// to go on at; `None` when every value has been shown. Between two calls the roots may lose values, and one may
     /// take the place of another if both have been shown.
     fn trace(roots: &mut Self::In<'static>, collector: &mut Collector, from: usize, count: usize) -> Option<usize>;
+
+    /// Lets go of what the roots have of programs that no function is of any more: `seen` says by number which have one. Returns
+    /// the places of the pinned things to which neither the roots nor the functions of other programs refer afterwards; values
+    /// refer to no constants of programs when this is called.
+    fn release(roots: &mut Self::In<'static>, seen: &[bool]) -> Vec<usize>;
 
     /// The value among the roots that is the result of the work on the store.
     fn result(roots: &Self::In<'static>) -> Value<'static>;
@@ -51,6 +58,8 @@ pub(crate) struct Store<R: Trace> {
     roots: R::In<'static>,
     context: Box<R::Context>,
     pinned: Vec<Arc<dyn Any + Send + Sync>>,
+    /// Places of things that are pinned no more.
+    unpinned: Vec<usize>,
     /// Names the time between two compactions. Values that were copied out of stores over this one carry it: their
     /// references are good until it is over.
     epoch: Option<Arc<()>>,
@@ -70,13 +79,27 @@ struct Compaction {
 impl<R: Trace> Store<R> {
     /// A store with empty roots.
     pub(crate) fn new(context: R::Context, roots: R::In<'static>) -> Self {
-        Store { compaction: None, roots, context: Box::new(context), pinned: Vec::new(), epoch: None }
+        let (pinned, unpinned) = (Vec::new(), Vec::new());
+        Store { compaction: None, roots, context: Box::new(context), pinned, unpinned, epoch: None }
     }
 
-    /// Keeps a thing alive for the store's life; returns its place.
+    /// Keeps a thing alive for the store's life, or until it is released; returns its place.
     pub(crate) fn pin(&mut self, thing: Arc<dyn Any + Send + Sync>) -> usize {
-        self.pinned.push(thing);
-        self.pinned.len() - 1
+        match self.unpinned.pop() {
+            Some(place) => {
+                self.pinned[place] = thing;
+                place
+            }
+            None => {
+                self.pinned.push(thing);
+                self.pinned.len() - 1
+            }
+        }
+    }
+
+    /// The place that the next thing to be pinned will have.
+    pub(crate) fn next_place(&self) -> usize {
+        self.unpinned.last().copied().unwrap_or(self.pinned.len())
     }
 
     /// The context, from outside: it gives no values.
@@ -105,8 +128,8 @@ impl<R: Trace> Store<R> {
         let roots = roots.cast::<R::In<'_>>();
         // SAFETY: the two types differ in the brand only (`Trace`). `work` is generic over the brand, so what it puts into
         // the roots points into this heap, into the pinned things, or is 'static; none of them is dropped or moved
-        // while the roots exist: the context is boxed and private, `pinned` only grows and its Arcs do not move their
-        // contents.
+        // while the roots refer to it: the context is boxed and private, what leaves `pinned` is referred to by nobody
+        // (`Trace::release`), and its Arcs do not move their contents.
         let roots = unsafe { &mut *roots };
         work(&self.context, roots, Pinned(&self.pinned))
     }
@@ -136,6 +159,37 @@ impl<R: Trace> Store<R> {
     /// # Panics
     /// After a panic in the middle of a compaction.
     pub(crate) fn collect_some(&mut self, work: usize) -> bool {
+        if !self.advance(work) {
+            return false;
+        }
+        self.adopt_compacted();
+        true
+    }
+
+    /// A whole compaction that copies the constants of programs too, as far as the roots reach them: afterwards nothing
+    /// refers to a program but its functions. Of the first `programs` programs those that have none are let go. Returns how many
+    /// bytes of constants were copied.
+    ///
+    /// # Panics
+    /// After a panic in the middle of a compaction.
+    pub(crate) fn release_programs(&mut self, programs: usize) -> usize {
+        self.finish_compaction();
+        let collector = Collector::evacuating(self.context.region(), programs);
+        self.compaction = Some(Compaction { collector, roots_from: Some(0), at_work: false });
+        while !self.advance(usize::MAX) {}
+        let (seen, copied) = self.compaction.as_mut().map(|done| done.collector.take_programs()).unwrap_or_default();
+        self.adopt_compacted();
+        for place in R::release(&mut self.roots, &seen) {
+            if let Some(pinned) = self.pinned.get_mut(place) {
+                *pinned = Arc::new(());
+                self.unpinned.push(place);
+            }
+        }
+        copied
+    }
+
+    /// Begins a compaction or goes on with it; returns whether all is copied.
+    fn advance(&mut self, work: usize) -> bool {
         /// The work that a root takes.
         const ROOT: usize = 16;
         let region = self.context.region();
@@ -154,14 +208,15 @@ impl<R: Trace> Store<R> {
             None => compaction.collector.run(work),
         };
         compaction.at_work = false;
-        if !done {
-            return false;
-        }
+        done
+    }
+
+    /// The copies take the place of what they are copies of.
+    fn adopt_compacted(&mut self) {
         if let Some(done) = self.compaction.take() {
             self.context.adopt(done.collector);
             self.epoch = None;
         }
-        true
     }
 
     fn finish_compaction(&mut self) {
@@ -296,7 +351,23 @@ impl Frozen {
         limit: usize,
         build: impl for<'h> FnOnce(&'h Heap, &mut Vec<Value<'h>>) -> Res<()>,
     ) -> Res<Frozen> {
-        let mut frozen = Frozen { values: Vec::new(), heap: Heap::new(Self::REGION, limit) };
+        Self::build_in(Self::REGION, limit, build)
+    }
+
+    /// Builds the constants of a program, which a machine may forget: [`Store::release_programs`] copies what is held of them.
+    pub(crate) fn build_constants(
+        limit: usize,
+        build: impl for<'h> FnOnce(&'h Heap, &mut Vec<Value<'h>>) -> Res<()>,
+    ) -> Res<Frozen> {
+        Self::build_in(CONSTANTS, limit, build)
+    }
+
+    fn build_in(
+        region: u32,
+        limit: usize,
+        build: impl for<'h> FnOnce(&'h Heap, &mut Vec<Value<'h>>) -> Res<()>,
+    ) -> Res<Frozen> {
+        let mut frozen = Frozen { values: Vec::new(), heap: Heap::new(region, limit) };
         let values: *mut Vec<Value<'static>> = &mut frozen.values;
         // SAFETY: as in `Store::enter`: `build` is generic over the brand, and the arena's chunks do not move when
         // the heap is moved.
@@ -326,7 +397,7 @@ impl std::fmt::Debug for Frozen {
 }
 
 // SAFETY: nothing writes to a frozen arena: in-place growth and forwarding look at the region first, and no run has
-// region 0. The heap's cells are not reachable from outside.
+// region 0 or that of constants, which evacuation copies without a mark. The heap's cells are not reachable from outside.
 unsafe impl Send for Frozen {}
 // SAFETY: as above.
 unsafe impl Sync for Frozen {}

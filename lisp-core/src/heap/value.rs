@@ -223,6 +223,41 @@ impl<'h> Value<'h> {
         Value::Int(i64::try_from(n).unwrap_or(i64::MAX))
     }
 
+    /// The address of the object that the value refers to, if it does.
+    pub(crate) fn address(self) -> Option<usize> {
+        fn of<T>(object: &T) -> Option<usize> {
+            Some(std::ptr::from_ref(object).addr())
+        }
+        match self {
+            Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Builtin(_) | Value::Unset => None,
+            Value::Keyword(_, s)
+            | Value::Str(s)
+            | Value::Tool(s)
+            | Value::Regex(s)
+            | Value::Symbol(s)
+            | Value::Var(s) => of(s),
+            Value::Vector(o) => of(o),
+            Value::Map(o) | Value::Set(o) => of(o),
+            Value::Big(o) => of(o),
+            Value::Closure(o) => of(o),
+            Value::Composed(o) | Value::Endless(o) => of(o),
+            Value::Time(o) => of(o),
+            Value::VecBuilder(o) => of(o),
+            Value::MapBuilder(o) => of(o),
+        }
+    }
+
+    /// Is it the same value, without a look into objects: the same object, or the same bits?
+    pub(crate) fn is_same(self, other: Self) -> bool {
+        match (self, other) {
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            (Value::Int(a), Value::Int(b)) => a == b,
+            (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
+            (Value::Builtin(a), Value::Builtin(b)) => a == b,
+            (a, b) => std::mem::discriminant(&a) == std::mem::discriminant(&b) && a.address() == b.address(),
+        }
+    }
+
     /// Neither nil nor false.
     #[inline]
     pub fn truthy(self) -> bool {

@@ -129,7 +129,7 @@ impl Heap {
         let from = from.min(to);
         let items = &v.cells()[from..to];
         if v.head.region() != self.region() || v.head.sees_foreign() {
-            let head = self.header().seeing_foreign();
+            let head = self.header().seeing_foreign(&v.head);
             return Ok(Value::Vector(self.alloc(Vector { head, items: Cell::new(items), buffer: Cell::new(None) })?));
         }
         if v.buffer.get().is_none() {

@@ -22,6 +22,19 @@ impl Program {
         Self::build(source, limits, &ROWS, &[], false, &Interrupt::new(stop))
     }
 
+    /// Compiles where definitions have the names of built-ins in `shadowed`, unless `stop` returns true.
+    ///
+    /// # Errors
+    /// Those of [`Program::compile_unless`].
+    pub fn compile_shadowed(
+        source: &str,
+        limits: &ReadLimits,
+        shadowed: &[Box<str>],
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Program, Error> {
+        Self::build(source, limits, &ROWS, shadowed, false, &Interrupt::new(stop))
+    }
+
     /// Compiles the same text again for a run whose memory defines names that built-ins have.
     pub(crate) fn shadowed_by(&self, names: &[Box<str>], stop: &dyn Fn() -> bool) -> Result<Program, Error> {
         Self::build(self.source(), self.limits(), &ROWS, names, false, &Interrupt::new(stop))

@@ -26,6 +26,7 @@ use crate::context::Ctx;
 use crate::error::{Error, Reason};
 use crate::heap::{Res, Value};
 use slots::{MOST_SLOTS, too_many_slots};
+use std::collections::VecDeque;
 
 /// The error that a program caught last, for when it ends the run after all.
 pub(crate) struct Caught {
@@ -45,6 +46,9 @@ pub(crate) struct State<'h> {
     pub(crate) units: Units<'h>,
     /// The definitions as they were before the program that is running.
     pub(crate) saved_globals: Vec<Value<'h>>,
+    /// What the turns of a session have changed that may be undone, the last one at the end: places of definitions, and their
+    /// values before the turn.
+    pub(crate) turns: VecDeque<Vec<(usize, Value<'h>)>>,
     /// The call, of a tool most often, whose value the driver is to reply with: it stands on the stack.
     pub(crate) pending: Option<Call>,
     pub(crate) result: Value<'h>,
@@ -64,6 +68,7 @@ impl<'h> State<'h> {
             globals: Vec::new(),
             units,
             saved_globals: Vec::new(),
+            turns: VecDeque::new(),
             pending: None,
             result: Value::Nil,
             caught: None,

@@ -9,7 +9,8 @@ pub(crate) struct Roots;
 
 #[allow(unsafe_code, reason = "it says where the values are")]
 // SAFETY: the state's lifetime brands values, closures and loaded programs only, and the rest of it is `Send` and `Sync`;
-// `trace` goes through every field that holds values; a `Ctx` owns its heap.
+// `trace` goes through every field that holds values; without frames, programs are referred to by `units` and by closures, and
+// `release` returns those that are no more in the one and have none of the other; a `Ctx` owns its heap.
 unsafe impl Trace for Roots {
     type In<'h> = State<'h>;
     type Context = Ctx;
@@ -19,6 +20,9 @@ unsafe impl Trace for Roots {
             state.top_to_trace = state.live_top();
             // All definitions at once: when a run fails, those from before it take the place of its own.
             for value in state.globals.iter_mut().chain(&mut state.saved_globals) {
+                *value = c.value(*value);
+            }
+            for (_, value) in state.turns.iter_mut().flatten() {
                 *value = c.value(*value);
             }
             state.result = c.value(state.result);
@@ -39,6 +43,11 @@ unsafe impl Trace for Roots {
             }
         }
         (end < slots + state.frames.len()).then_some(end)
+    }
+
+    fn release(state: &mut State<'static>, seen: &[bool]) -> Vec<usize> {
+        // A frame refers to the program whose code it runs, whether that has functions or not.
+        if !state.frames.is_empty() { Vec::new() } else { state.units.retain(seen) }
     }
 
     fn result(state: &State<'static>) -> Value<'static> {

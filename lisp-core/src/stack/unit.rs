@@ -14,6 +14,8 @@ pub(crate) struct Unit {
     pub(crate) number: u64,
     /// For each definition the program names, its place in the machine.
     pub(crate) links: Box<[usize]>,
+    /// Its place among the things that the machine's store keeps alive.
+    pub(crate) pinned: usize,
     /// Part of the language: its frames are no place for an error, and its loops have no round limit.
     pub(crate) prelude: bool,
 }

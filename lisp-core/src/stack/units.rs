@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// The programs that a machine has loaded, by number. Workers share their caller's.
 #[derive(Clone)]
 pub(crate) struct Units<'h> {
-    loaded: Arc<Vec<&'h Unit>>,
+    loaded: Arc<Vec<Option<&'h Unit>>>,
     /// Finds a program that every machine has.
     shared: fn(ProgramId) -> Option<&'static Unit>,
 }
@@ -18,17 +18,29 @@ impl<'h> Units<'h> {
         Units { loaded: Arc::default(), shared }
     }
 
-    /// The number for the next program.
+    /// The number for the next program: one of those that were forgotten, if there is one.
     pub(crate) fn next(&self) -> ProgramId {
+        let free = self.loaded.iter().position(Option::is_none).unwrap_or(self.loaded.len());
         // Each takes far more than one byte of memory.
-        ProgramId(u32::try_from(self.loaded.len()).unwrap_or(u32::MAX - 1))
+        ProgramId(u32::try_from(free).unwrap_or(u32::MAX - 1))
     }
 
     /// Adds the program that has the next number.
     pub(crate) fn add(&mut self, unit: &'h Unit) {
         debug_assert_eq!(unit.id, self.next());
         // The workers that shared it have ended: it is not copied.
-        Arc::make_mut(&mut self.loaded).push(unit);
+        let loaded = Arc::make_mut(&mut self.loaded);
+        match loaded.get_mut(unit.id.0 as usize) {
+            Some(free) => *free = Some(unit),
+            None => loaded.push(Some(unit)),
+        }
+    }
+
+    /// Forgets the programs that are not marked in `seen`, by number, and returns where they are pinned. Programs beyond its
+    /// end stay.
+    pub(crate) fn retain(&mut self, seen: &[bool]) -> Vec<usize> {
+        let units = Arc::make_mut(&mut self.loaded).iter_mut().zip(seen);
+        units.filter(|(_, seen)| !**seen).filter_map(|(unit, _)| Some(unit.take()?.pinned)).collect()
     }
 
     /// The program of a number, which is most often the one that is `running`. `None` for a number that no closure has.
@@ -41,7 +53,7 @@ impl<'h> Units<'h> {
     #[inline]
     pub(crate) fn get(&self, id: ProgramId) -> Option<&'h Unit> {
         match self.loaded.get(id.0 as usize) {
-            Some(unit) => Some(unit),
+            Some(unit) => *unit,
             None => (self.shared)(id),
         }
     }

@@ -61,6 +61,13 @@ impl AtRest<'_, '_> {
         self.0.globals.clone_from(&self.0.saved_globals);
     }
 
+    /// Forgets how to undo turns. Returns false when there are none.
+    pub(super) fn forget_turns(&mut self) -> bool {
+        let some = !self.0.turns.is_empty();
+        self.0.turns.clear();
+        some
+    }
+
     /// Makes the result nil.
     pub(super) fn clear_result(&mut self) {
         self.0.result = Value::Nil;

@@ -37,7 +37,12 @@ impl Machine {
         self.compacting_for = None;
         let heap = self.store.heap();
         // What the host left behind does not choke the program.
-        Some(heap.fits(bytes) && (early || bytes == 0 || !heap.is_thrashing()))
+        let helped = heap.fits(bytes) && (early || bytes == 0 || !heap.is_thrashing());
+        if !helped && self.let_turns_go() {
+            self.compacting_for = Some(bytes);
+            return None;
+        }
+        Some(helped)
     }
 
     /// A whole compaction, between two instructions, unless the run is stopped.

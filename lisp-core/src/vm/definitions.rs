@@ -12,7 +12,7 @@ impl Machine {
     pub(super) fn adopt_grants(&mut self) {
         for (i, grant) in self.grants.clone().iter().enumerate() {
             for (j, (name, _)) in grant.entries().enumerate() {
-                if !name.contains('/') && !name.starts_with('*') {
+                if !name.contains('/') && !is_history(name) {
                     self.adopt(i, j, name);
                 }
             }
@@ -21,6 +21,11 @@ impl Machine {
 
     pub(super) fn place_of(&mut self, name: &str) -> usize {
         if let Some(&place) = self.places.get(name) {
+            return place;
+        }
+        if let Some(place) = self.free_places.pop() {
+            self.names[place] = name.into();
+            self.places.insert(name.into(), place);
             return place;
         }
         let place = self.names.len();
@@ -67,7 +72,7 @@ impl Machine {
                 .map(|n| &**n)
                 .zip(state.globals.iter().copied())
                 .filter(|(name, value)| {
-                    !matches!(value, Value::Unset) && !name.starts_with("data/") && !name.starts_with('*')
+                    !matches!(value, Value::Unset) && !name.starts_with("data/") && !is_history(name)
                 })
                 .collect();
             look(h, &defined)
@@ -98,6 +103,11 @@ impl Machine {
         let names: Vec<&str> = self.grants.iter().flat_map(|grant| grant.data_names()).collect();
         Some(format!("data/{missing} is not given, so it is nil: {}", data_hint(missing, &names)))
     }
+}
+
+/// The names of the results of earlier turns.
+pub(super) fn is_history(name: &str) -> bool {
+    matches!(name, "*1" | "*2" | "*3")
 }
 
 /// The names of data that may have been meant by one that is not granted.

@@ -1,7 +1,7 @@
 //! Loading programs: their names are linked with definitions and what the host grants.
 
 use super::definitions::data_hint;
-use super::machine::{Ending, Machine, Status};
+use super::machine::{Ending, Loaded, Machine, Status};
 use crate::compile::Program;
 use crate::context::Ctx;
 use crate::error::{Error, Reason};
@@ -49,9 +49,7 @@ impl Machine {
         }
         self.whole =
             program.code().protos.last().and_then(|main| main.spans.last().copied()).map(|span| (span, number));
-        let id = self.store.enter(|_, state, _| state.units.next());
-        let unit = self.store.pin(Arc::new(Unit { code: program.code().clone(), id, number, links, prelude: false }));
-        self.loaded.push((number, program));
+        let unit = self.pin_unit(program, number, links);
         self.wanted = 0;
         let started = self.store.enter(|h, state, keep| {
             state.saved_globals.clone_from(&state.globals);
@@ -76,13 +74,28 @@ impl Machine {
 
     /// The program that was loaded last under a number.
     pub fn program(&self, number: u64) -> Option<Arc<Program>> {
-        self.loaded.iter().rev().find(|(loaded, _)| *loaded == number).map(|(_, program)| program.clone())
+        self.loaded.iter().rev().flatten().find(|loaded| loaded.number == number).map(|loaded| loaded.program.clone())
+    }
+
+    /// Keeps a program for its functions; returns the place of its unit.
+    pub(super) fn pin_unit(&mut self, program: Arc<Program>, number: u64, links: Box<[usize]>) -> usize {
+        let id = self.store.enter(|_, state, _| state.units.next());
+        let pinned = self.store.next_place();
+        let unit = Unit { code: program.code().clone(), id, number, links, pinned, prelude: false };
+        let bytes = program.bytes();
+        self.note_loaded(id, Loaded { number, program, bytes });
+        self.store.pin(Arc::new(unit))
     }
 
     /// The program, compiled anew when the definitions give names of built-ins another meaning.
-    fn shadow(&self, program: Arc<Program>, stop: &dyn Fn() -> bool) -> Result<Arc<Program>, Error> {
+    fn shadow(&mut self, program: Arc<Program>, stop: &dyn Fn() -> bool) -> Result<Arc<Program>, Error> {
         let is_builtin = |name: &str| crate::code::BuiltinId::by_name(name).is_some();
-        let shadowed: Vec<Box<str>> = self.names.iter().filter(|name| is_builtin(name)).cloned().collect();
+        let names = &self.names;
+        // A name whose definition was taken back is the built-in's again.
+        let shadowed: Vec<Box<str>> = self.store.enter(|_, state, _| {
+            let defined = names.iter().zip(&state.globals).filter(|(_, value)| !matches!(value, Value::Unset));
+            defined.map(|(name, _)| name).filter(|name| is_builtin(name)).cloned().collect()
+        });
         if shadowed.is_empty() { Ok(program) } else { program.shadowed_by(&shadowed, stop).map(Arc::new) }
     }
 
@@ -105,16 +118,26 @@ impl Machine {
     }
 
     fn check_names(&mut self, program: &Program, links: &[usize]) -> Result<(), Error> {
-        let unset: Vec<bool> =
-            self.store.enter(|_, state, _| links.iter().map(|&l| matches!(state.globals[l], Value::Unset)).collect());
+        let unset = self.unset(links);
         for free in program.free() {
             if unset[free.global as usize] {
                 let name = &program.code().globals[free.global as usize];
-                let known = self.names.iter().map(|n| &**n);
+                let known = self.names.iter().map(|n| &**n).filter(|name| !name.is_empty());
                 return Err(crate::library::unknown_name(name, known).at(free.span));
             }
         }
+        self.check_data(program, links)
+    }
+
+    /// Of which of these definitions there is no value.
+    fn unset(&mut self, links: &[usize]) -> Vec<bool> {
+        self.store.enter(|_, state, _| links.iter().map(|&l| matches!(state.globals[l], Value::Unset)).collect())
+    }
+
+    /// Is data granted that the program names, where it has to be?
+    pub(super) fn check_data(&mut self, program: &Program, links: &[usize]) -> Result<(), Error> {
         if self.settings.strict_data {
+            let unset = self.unset(links);
             for (i, name) in program.code().globals.iter().enumerate() {
                 if let Some(key) = name.strip_prefix("data/")
                     && unset[i]
@@ -137,6 +160,7 @@ impl Machine {
         for name in self.names.drain(count..) {
             self.places.remove(&name);
         }
+        // Places below that were free are found again when programs are forgotten.
         self.store.enter(|_, state, _| state.globals.truncate(count));
     }
 }

@@ -59,6 +59,15 @@ pub(super) enum Status {
     Ended(Ending),
 }
 
+/// A program that was loaded.
+pub(super) struct Loaded {
+    /// What errors in it call it by.
+    pub(super) number: u64,
+    pub(super) program: Arc<Program>,
+    /// About how many bytes it takes.
+    pub(super) bytes: usize,
+}
+
 /// Where the work of a run stands: the number of frames, and in the last one the instruction, or the element and whether its
 /// call has been made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,8 +93,14 @@ pub struct Machine {
     pub(super) clock_asked_at: u64,
     /// Where the last expression of the program stands, and the number of the program.
     pub(super) whole: Option<(Span, u64)>,
-    /// The programs that were loaded, with their numbers.
-    pub(super) loaded: Vec<(u64, Arc<Program>)>,
+    /// The programs that were loaded, by their numbers among the state's units; none in the place of one that is forgotten.
+    pub(super) loaded: Vec<Option<Loaded>>,
+    /// Places of definitions whose names nothing uses any more.
+    pub(super) free_places: Vec<usize>,
+    /// The budget before constants of programs needed more.
+    pub(super) budget: Option<usize>,
+    /// What it takes to undo turns was let go.
+    pub(super) let_go: bool,
     /// The fuel at which the work began for which the heap was compacted last, and where it stands, while it has not succeeded.
     pub(super) collected_at: Option<(u64, Position)>,
     /// The epoch of its heap while that is with workers.
@@ -134,6 +149,9 @@ impl Machine {
             clock_asked_at: 0,
             whole: None,
             loaded: Vec::new(),
+            free_places: Vec::new(),
+            budget: None,
+            let_go: false,
             collected_at: None,
             branched: None,
             compacting_for: None,

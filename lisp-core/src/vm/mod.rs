@@ -15,13 +15,17 @@ mod prelude;
 mod raise;
 mod reply;
 mod resume;
+mod saved;
 mod settings;
+mod turns;
 
 pub use crate::stack::Effect;
 pub use grant::{Grant, GrantBuilder};
 pub use machine::{Ending, Machine, Step, Usage};
 pub use parallel::{Branch, ParallelCall, WorkerEnd};
+pub use saved::SavedProgram;
 pub use settings::Settings;
+pub use turns::TurnChange;
 
 #[cfg(test)]
 mod tests;

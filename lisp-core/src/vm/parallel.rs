@@ -26,7 +26,7 @@ pub struct ParallelCall {
 }
 
 /// The region of the empty heap that a machine has while its own is with workers: neither a run's, nor that of frozen arenas.
-const RESTING_REGION: u32 = 1 << 31;
+const RESTING_REGION: u32 = 1 << 28;
 
 /// A machine at rest, for its workers to read.
 #[derive(Clone)]

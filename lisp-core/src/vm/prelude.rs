@@ -30,7 +30,7 @@ static PRELUDE: LazyLock<Result<Prelude, Error>> = LazyLock::new(|| {
         .filter_map(|(i, p)| Some((p.name.clone()?, i)))
         .collect();
     let code = program.code().clone();
-    let unit = Unit { code, id: ID, number: 0, links: Box::default(), prelude: true };
+    let unit = Unit { code, id: ID, number: 0, links: Box::default(), pinned: 0, prelude: true };
     Ok(Prelude { unit, by_name })
 });
 
@@ -44,6 +44,11 @@ pub(crate) fn function(id: BuiltinId) -> Res<(&'static Unit, &'static Proto)> {
     let place = *prelude.by_name.get(&*name).ok_or_else(missing)?;
     let proto = prelude.unit.code.protos.get(place).ok_or_else(missing)?;
     Ok((&prelude.unit, proto))
+}
+
+/// The prelude as a loaded program.
+pub(crate) fn any() -> Option<&'static Unit> {
+    unit(ID)
 }
 
 /// The prelude as a loaded program, when this is its number.

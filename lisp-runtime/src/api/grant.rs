@@ -2,7 +2,9 @@
 
 use super::input::{DataSet, Input, Source};
 use crate::drive::setting::Setting;
+use crate::terms::deadline::expired;
 use crate::terms::keys::Keys;
+use crate::terms::limits::bytes;
 use crate::terms::outcome::{Phase, Problem};
 use crate::text::convert;
 use lisp_core::heap::{Fault, Heap, Value};
@@ -16,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// Builds the grant of one run. `None` when there is nothing to bring in.
-pub(crate) fn bring_in(
+fn bring_in(
     limit: usize,
     input: &Input<'_>,
     until: Option<Instant>,
@@ -50,6 +52,30 @@ pub(crate) fn bring_in(
         Err(Fault::Pause(_)) => build(USUAL, Some(setting.flag(until, &setting.cancel))).map(Some),
         built => built.map(Some),
     }
+}
+
+/// All that the host grants a run whose programs take `code` bytes, and how many bytes it all takes.
+pub(crate) fn granted(
+    setting: &Setting,
+    input: &Input<'_>,
+    code: usize,
+    until: Option<Instant>,
+) -> Result<(Vec<Arc<Grant>>, usize), Error> {
+    let ceiling = bytes(setting.limits.setup_heap_bytes);
+    let shared: usize = input.sets.iter().map(|set| set.bytes()).sum();
+    let held = code.saturating_add(shared);
+    let grant = bring_in(ceiling.saturating_sub(held), input, until, setting).map_err(|fault| {
+        let expired = || expired(&setting.limits, Some(&setting.cancel), until);
+        let late = matches!(fault, Fault::Pause(_)).then(expired).flatten();
+        late.unwrap_or_else(|| in_setup(fault, ceiling))
+    })?;
+    let baseline = held.saturating_add(grant.as_ref().map_or(0, |grant| grant.bytes()));
+    if baseline > ceiling {
+        return Err(setup_exceeded(ceiling));
+    }
+    let mut grants: Vec<Arc<Grant>> = input.sets.iter().map(|set| set.grant.clone()).collect();
+    grants.extend(grant.map(Arc::new));
+    Ok((grants, baseline))
 }
 
 pub(crate) fn bring_in_one<'h>(

@@ -182,6 +182,18 @@ impl<'a> Input<'a> {
         self
     }
 
+    /// Has it set-up programs?
+    pub fn has_setup(&self) -> bool {
+        !self.setup.is_empty()
+    }
+
+    /// This input without what a saved session has in its text.
+    pub(crate) fn for_saved(mut self) -> Self {
+        self.sources.retain(|source| !matches!(source, Source::Memory(_) | Source::History(_)));
+        self.setup.clear();
+        self
+    }
+
     /// The memory it brings, as it was given; the last of several.
     pub(crate) fn memory_text(&self) -> Option<&str> {
         self.sources.iter().rev().find_map(|source| match source {

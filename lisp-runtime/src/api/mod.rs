@@ -9,5 +9,7 @@ pub(crate) mod record;
 pub(crate) mod record_error;
 mod recorded_tools;
 pub(crate) mod run;
+pub(crate) mod saved;
 mod seal;
 pub(crate) mod session;
+pub(crate) mod turns;

@@ -137,7 +137,8 @@ struct Header<'a> {
     json_keys: Keys,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     signature: Option<Cow<'a, str>>,
-    limits: Limits,
+    /// All of them; one that an older version did not have stays as it is now.
+    limits: LimitsRequest,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     now_ms: Option<i64>,
     /// The names of the tools, with their signatures.
@@ -229,7 +230,7 @@ fn header(run_id: String, source: &str, setup: &[String], input: &Input<'_>, ter
         strict_data: input.strict_data,
         json_keys: terms.keys,
         signature: input.signature.as_deref().map(Cow::Borrowed),
-        limits: terms.limits,
+        limits: LimitsRequest::all(&terms.limits),
         now_ms: input.now_ms,
         tools: terms.tools.signatures,
         cached: terms.tools.cached,
@@ -634,9 +635,9 @@ impl Engine {
         input.now_ms = header.now_ms;
         let mut limits = header.limits;
         if header.cost_schedule != COST_SCHEDULE_VERSION {
-            limits.fuel = 0;
+            limits.fuel = Some(0);
         }
-        input.limits = LimitsRequest::all(&limits);
+        input.limits = limits;
         let recording = Recording(Arc::new(record.journal(recording.ceilings, recording.recorder.clone())?));
         Ok((program, input.record(&recording), recording))
     }

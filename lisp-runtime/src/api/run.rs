@@ -1,6 +1,6 @@
 //! A run: the driver of the machine. It holds the clock, the tools and the ledger.
 
-use super::grant::{bring_in, in_setup, setup_exceeded};
+use super::grant::{granted, setup_exceeded};
 use super::input::Input;
 use super::program::Program;
 use crate::drive::driver::{DriverEvent, MachineDriver};
@@ -18,7 +18,7 @@ use crate::tools::signature::sentence;
 use crate::tools::tool::{Reply, Tool, ToolCall};
 use lisp_core::heap::Fault;
 use lisp_core::syntax::LineIndex;
-use lisp_core::vm::{Ending, Grant, Machine, Settings, Usage as MachineUsage};
+use lisp_core::vm::{Ending, Grant, Machine, Settings, TurnChange, Usage as MachineUsage};
 use lisp_core::{CallSite, Error, Reason, Span, Trace};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -52,18 +52,22 @@ pub(crate) struct Run {
     pub(crate) by_hand: Option<Arc<LocalExecutor>>,
     pub(crate) shared: Arc<RunShared>,
     /// The set-up programs, then the program.
-    programs: Vec<Program>,
-    current: usize,
+    pub(super) programs: Vec<Program>,
+    pub(super) current: usize,
     /// How many set-up programs there were.
-    set_ups: usize,
+    pub(super) set_ups: usize,
     /// The turn of the session, from 1.
-    turn: u64,
+    pub(super) turn: u64,
     started: Instant,
-    baseline: u64,
+    pub(super) baseline: u64,
     /// What the set-up programs hold; part of the baseline.
-    set_up_bytes: u64,
-    /// What the programs of later turns take.
-    turns_bytes: usize,
+    pub(super) set_up_bytes: u64,
+    /// Programs with greater numbers than this are not in the baseline.
+    pub(super) in_baseline: u64,
+    /// How many programs were kept when the others were forgotten last, and their bytes.
+    pub(super) kept_programs: (usize, usize),
+    /// What turns have changed, until somebody takes note of it.
+    pub(crate) change: TurnChange,
     figures: MachineUsage,
     /// What it has taken from its budget.
     pub(crate) taken: Option<Taken>,
@@ -100,57 +104,64 @@ impl Run {
             }
         }
         let code: usize = programs.iter().map(|program| program.core().bytes()).sum();
-        let shared: usize = input.sets.iter().map(|set| set.bytes()).sum();
-        let held = code.saturating_add(shared);
         let until = deadline(started, limits.timeout_ms);
-        let grant = bring_in(ceiling.saturating_sub(held), input, until, &setting).map_err(|fault| {
-            let late =
-                matches!(fault, Fault::Pause(_)).then(|| expired(&limits, Some(&setting.cancel), until)).flatten();
-            problem(late.unwrap_or_else(|| in_setup(fault, ceiling)))
-        })?;
-        let baseline = held.saturating_add(grant.as_ref().map_or(0, |grant| grant.bytes()));
-        if baseline > ceiling {
-            return Err(problem(setup_exceeded(ceiling)));
-        }
-        let mut grants: Vec<Arc<Grant>> = input.sets.iter().map(|set| set.grant.clone()).collect();
-        grants.extend(grant.map(Arc::new));
+        let (grants, baseline) = granted(&setting, input, code, until).map_err(problem)?;
         let set_up_first = programs.len() > 1;
         let heap_bytes = match set_up_first {
             true if ceiling == usize::MAX => 0,
             true => ceiling - baseline,
             false => heap_setting(&limits),
         };
-        let worker_heap = usize::try_from(limits.worker_heap_bytes).unwrap_or(0);
-        let mut worker = settings(&limits, worker_heap, input);
-        worker.fuel = setting.fuel.or(worker.fuel);
-        worker.print_pauses = setting.streams_prints();
-        let machine = Machine::new(grants, Settings { heap_bytes, ..worker.clone() });
-        let shared = Arc::new(RunShared::new(setting, started, worker));
-        let mut run = Run {
-            driver: Box::new(MachineDriver::new(machine, shared.clone(), None)),
-            away: None,
-            by_hand: None,
-            shared,
-            set_ups: programs.len() - 1,
-            turn,
-            programs,
-            current: 0,
-            started,
-            baseline: baseline as u64,
-            set_up_bytes: 0,
-            turns_bytes: 0,
-            figures: MachineUsage::default(),
-            taken: None,
-            keeps_history: false,
-        };
+        let set_ups = programs.len() - 1;
+        let mut run = Run::over(started, setting, input, grants, (baseline, heap_bytes), programs);
+        (run.set_ups, run.turn) = (set_ups, turn);
+        run.in_baseline = (set_ups as u64).saturating_add(turn);
         match expired(&limits, Some(&run.shared.setting.cancel), until) {
             Some(error) => Err(problem(error)),
             None => run.load().map(|()| run),
         }
     }
 
+    /// A machine over what the host grants, with a baseline and a budget, for programs of which none is loaded.
+    pub(super) fn over(
+        started: Instant,
+        setting: Setting,
+        input: &Input<'_>,
+        grants: Vec<Arc<Grant>>,
+        (baseline, heap_bytes): (usize, usize),
+        programs: Vec<Program>,
+    ) -> Run {
+        let limits = setting.limits;
+        let worker_heap = usize::try_from(limits.worker_heap_bytes).unwrap_or(0);
+        let mut worker = settings(&limits, worker_heap, input);
+        worker.fuel = setting.fuel.or(worker.fuel);
+        worker.print_pauses = setting.streams_prints();
+        let machine = Machine::new(grants, Settings { heap_bytes, ..worker.clone() });
+        let shared = Arc::new(RunShared::new(setting, started, worker));
+        Run {
+            driver: Box::new(MachineDriver::new(machine, shared.clone(), None)),
+            away: None,
+            by_hand: None,
+            shared,
+            set_ups: 0,
+            turn: 0,
+            programs,
+            current: 0,
+            started,
+            baseline: baseline as u64,
+            set_up_bytes: 0,
+            in_baseline: 0,
+            kept_programs: (0, 0),
+            // Nobody has seen any of it.
+            change: TurnChange { definitions: true, history: true },
+            figures: MachineUsage::default(),
+            taken: None,
+            keeps_history: false,
+        }
+    }
+
     /// Loads the current program.
-    fn load(&mut self) -> Result<(), Box<Problem>> {
+    pub(super) fn load(&mut self) -> Result<(), Box<Problem>> {
         let program = self.programs[self.current].core().clone();
         let number = self.number();
         self.driver.begin_program(self.current + 1 < self.programs.len());
@@ -176,38 +187,8 @@ impl Run {
         }
     }
 
-    /// Loads one more program on the same machine and begins its account anew.
-    pub(crate) fn next_turn(&mut self, started: Instant, turn: u64, program: &Program) -> Result<(), Box<Problem>> {
-        if let Some(error) = self.shared.setting.missing_tool(program.core()) {
-            return Err(Box::new(Problem::in_source(error, program.source(), Phase::Compile)));
-        }
-        (self.programs, self.current, self.turn) = (vec![program.clone()], 0, turn);
-        self.renew(started);
-        self.make_room_for_turn(program)?;
-        self.load()
-    }
-
-    /// A session keeps the programs of its turns, as values and functions of theirs may be in use: all together, with what
-    /// the host has given, have the ceiling of the set-up.
-    fn make_room_for_turn(&mut self, program: &Program) -> Result<(), Box<Problem>> {
-        let ceiling = bytes(self.shared.setting.limits.setup_heap_bytes);
-        let kept = self.turns_bytes.saturating_add(program.core().bytes());
-        let held = usize::try_from(self.baseline).unwrap_or(usize::MAX).saturating_add(kept);
-        if held > ceiling {
-            let message = format!(
-                "the programs of the session take {kept} bytes, and with what the host gives {held}; the limit setup_heap_bytes is {ceiling}"
-            );
-            let error = Error::new(Reason::MemoryExceeded, message)
-                .hint("begin a new session with the memory of this one, or raise the limit setup_heap_bytes")
-                .detail("limit_bytes", ceiling);
-            return Err(self.problem(error, Phase::Compile));
-        }
-        self.turns_bytes = kept;
-        Ok(())
-    }
-
     /// Begins its account and its deadline anew.
-    fn renew(&mut self, started: Instant) {
+    pub(super) fn renew(&mut self, started: Instant) {
         self.started = started;
         self.shared = Arc::new(RunShared::new(self.shared.setting.clone(), started, self.shared.worker.clone()));
         let stand_in = Box::new(MachineDriver::stand_in(&self.shared));
@@ -353,10 +334,10 @@ impl Run {
     /// Brings the result out, and the definitions when they are asked for. A program whose result cannot be brought out has
     /// failed: its definitions are undone. Definitions that cannot be brought out are no reason to fail.
     fn bring_out(&mut self, kind: OutcomeKind) -> Result<Answer, Box<Problem>> {
-        match self.in_time(|run| run.result(kind)) {
+        match self.check_definitions(kind).and_then(|()| self.in_time(|run| run.result(kind))) {
             Ok(mut answer) => {
                 if self.keeps_history && kind != OutcomeKind::Fail {
-                    self.driver.machine.push_history();
+                    self.keep_turn();
                 }
                 answer.memory = self.shared.setting.makes.memory.then(|| self.in_time(Run::definitions));
                 Ok(answer)
@@ -370,7 +351,7 @@ impl Run {
     }
 
     /// Does a part of bringing values out. What takes longer than a moment is watched.
-    fn in_time<T>(&mut self, work: impl Fn(&mut Run) -> Result<T, Error>) -> Result<T, Error> {
+    pub(super) fn in_time<T>(&mut self, work: impl Fn(&mut Run) -> Result<T, Error>) -> Result<T, Error> {
         match work(self) {
             Err(error) if error.reason == Reason::Timeout && !self.driver.is_watched() => {
                 self.driver.watch();
@@ -381,20 +362,6 @@ impl Run {
         .map_err(|error| {
             let late = (error.reason == Reason::Timeout).then(|| self.driver.over()).flatten();
             late.map_or(error, |(_, error)| error)
-        })
-    }
-
-    /// The definitions as they are now, as a JSON object. It has the time of a turn, which began at `started`.
-    pub(crate) fn memory(&mut self, started: Instant) -> Result<String, Box<Problem>> {
-        self.renew(started);
-        self.in_time(Run::definitions).map_err(|error| self.problem(error, Phase::Result))
-    }
-
-    fn definitions(&mut self) -> Result<String, Error> {
-        let limit = bytes(self.shared.setting.limits.result_bytes);
-        self.driver.machine.with_definitions(|h, all| match all {
-            [] => Ok("{}".to_owned()),
-            all => convert::with_room(h, limit, || convert::definitions(h, all, limit)),
         })
     }
 
@@ -423,7 +390,7 @@ impl Run {
     }
 
     /// An error with its place in the program that runs, and its figures.
-    fn problem(&self, mut error: Error, phase: Phase) -> Box<Problem> {
+    pub(super) fn problem(&self, mut error: Error, phase: Phase) -> Box<Problem> {
         if let Some(taken) = &self.taken {
             error = taken.explain(error);
         }

@@ -4,7 +4,11 @@ use super::engine::{Engine, to_end};
 use super::input::Input;
 use super::program::Program;
 use super::run::Run;
+use super::saved::{SavedText, text_of};
+use super::turns::nothing_to_undo;
+use crate::drive::setting::Setting;
 use crate::terms::cancel::Cancel;
+use crate::terms::limits::bytes;
 use crate::terms::outcome::{Outcome, Phase, Problem, Verdict};
 use lisp_core::{Error, Reason};
 use std::fmt;
@@ -24,10 +28,17 @@ use std::time::Instant;
 /// assert_eq!(session.eval("(inc *1)").value::<i64>()?, 43);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// A session is a plain value: who has it owns its machine, and dropping it ends it. It can be copied ([`Session::fork`]), taken back
+/// turn by turn ([`Session::undo`]), and kept as text ([`Session::save`], [`Engine::load_session`]).
 pub struct Session {
     engine: Engine,
     input: Input<'static>,
     cancel: Cancel,
+    /// The text that it began from: it has no set-up then.
+    origin: Option<Arc<str>>,
+    /// The definitions as they are now, if they have been asked for as text: forks share it.
+    text: Option<Arc<str>>,
     /// For runs in a process without threads: see [`Setting::alarm`](crate::drive::setting::Setting::alarm).
     pub(crate) alarm: Option<Arc<AtomicBool>>,
     /// Absent until the first turn, and again after a turn that broke the machine.
@@ -47,12 +58,43 @@ impl Engine {
     pub fn session(&self, input: Input<'static>) -> Session {
         Session::new(self.clone(), input)
     }
+
+    /// Goes on with a saved session: its definitions and the results of its last turns are what they were. The input gives the
+    /// data, which is not in the text, and options of the session; its set-up programs, memory and history are not used, as what
+    /// came of them is in the text. Nothing that the saved session did is done again.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input};
+    /// let engine = Engine::default();
+    /// let mut session = engine.session(Input::new());
+    /// session.eval("(def rate 0.5) (defn half [x] (* x rate))");
+    /// let text = session.save()?;
+    /// let mut later = engine.load_session(&text, Input::new())?;
+    /// assert_eq!(later.eval("(half 42)").value::<f64>()?, 21.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `parse_error` with the line for a text that is no saved session, or only a part of one; `unknown_tool` when a function calls a tool
+    /// that the engine has not; `session_limit_exceeded` and `memory_exceeded` when the definitions are more than the limits allow;
+    /// `timeout` and `cancelled`. Texts of strangers are safe to load.
+    pub fn load_session(&self, text: &str, input: Input<'static>) -> Result<Session, Box<Problem>> {
+        let mut session = Session::new(self.clone(), input.for_saved());
+        session.begin_from(text)?;
+        Ok(session)
+    }
 }
 
 impl Session {
     pub(crate) fn new(engine: Engine, mut input: Input<'static>) -> Self {
         let cancel = input.cancel.get_or_insert_default().clone();
-        Session { engine, input, cancel, alarm: None, run: None, turns: 0 }
+        Session { engine, input, cancel, origin: None, text: None, alarm: None, run: None, turns: 0 }
+    }
+
+    /// Makes the machine from a saved session.
+    pub(crate) fn begin_from(&mut self, text: &str) -> Result<(), Box<Problem>> {
+        self.origin = Some(text.into());
+        self.restore(Instant::now())
     }
 
     /// Runs one more program.
@@ -77,6 +119,7 @@ impl Session {
             Err(problem) => return self.engine.observed().ended(Outcome::of_problem(problem, limits)),
         };
         let outcome = drive(&mut run);
+        self.text = None;
         if outcome.verdict() != Verdict::HostFault && !run.is_set_up() {
             self.run = Some(run);
         }
@@ -85,11 +128,11 @@ impl Session {
 
     /// The machine, with the program loaded.
     fn turn(&mut self, started: Instant, program: &Program) -> Result<Run, Box<Problem>> {
+        if self.origin.is_some() {
+            self.restore(started)?;
+        }
         let Some(mut run) = self.run.take() else {
-            check(&self.input)?;
-            let mut setting = self.engine.setting(&self.input)?;
-            setting.alarm.clone_from(&self.alarm);
-            setting.makes.memory = false;
+            let setting = self.setting()?;
             let mut run = Run::set_up(started, setting, program, &self.input, self.turns)?;
             run.keeps_history = true;
             return Ok(run);
@@ -100,6 +143,160 @@ impl Session {
                 self.run = Some(run);
                 Err(problem)
             }
+        }
+    }
+
+    fn setting(&self) -> Result<Setting, Box<Problem>> {
+        check(&self.input)?;
+        let mut setting = self.engine.setting(&self.input)?;
+        setting.alarm.clone_from(&self.alarm);
+        setting.makes.memory = false;
+        Ok(setting)
+    }
+
+    /// Makes the machine from the text that the session began from, unless there is one.
+    fn restore(&mut self, started: Instant) -> Result<(), Box<Problem>> {
+        let (None, Some(origin)) = (&self.run, self.origin.clone()) else { return Ok(()) };
+        let setting = self.setting()?;
+        let saved = SavedText::parse(&origin, bytes(setting.limits.session_bytes))
+            .map_err(|error| Box::new(Problem::new(error, Phase::Setup)))?;
+        let run = Run::restored(started, setting, &self.input, &saved)?;
+        self.turns = self.turns.max(saved.turns);
+        (self.run, self.text) = (Some(run), Some(origin));
+        Ok(())
+    }
+
+    /// The machine as it is between two turns: before the first one the set-up programs run.
+    fn at_rest(
+        &mut self,
+        started: Instant,
+        drive: &mut dyn FnMut(&mut Run) -> Outcome,
+    ) -> Result<&mut Run, Box<Problem>> {
+        self.restore(started)?;
+        if self.run.is_none() {
+            let nothing = Program::compile("nil", &self.engine.limits_for(&self.input))?;
+            let mut run = Run::set_up(started, self.setting()?, &nothing, &self.input, 0)?;
+            drive(&mut run).answer?;
+            run.keeps_history = true;
+            self.run = Some(run);
+        }
+        match &mut self.run {
+            Some(run) => {
+                run.renew(started);
+                Ok(run)
+            }
+            None => {
+                Err(Box::new(Problem::new(Error::new(Reason::HostFault, "the session has no machine"), Phase::Setup)))
+            }
+        }
+    }
+
+    /// The definitions and the results of the last turns as text, for [`Engine::load_session`]: every value exactly, functions with
+    /// the programs that they are of and the values that they captured. Data that the host gave is in it only as far as definitions
+    /// hold parts of it. Nothing is changed, whatever comes of it. Before the first turn the set-up programs run.
+    ///
+    /// # Errors
+    /// `session_limit_exceeded` when the text is longer than `session_bytes`, with the definition at which it is; the error of a
+    /// set-up program; `timeout` and `cancelled`.
+    pub fn save(&mut self) -> Result<String, Box<Problem>> {
+        self.saved().map(|text| text.as_ref().to_owned())
+    }
+
+    fn saved(&mut self) -> Result<Arc<str>, Box<Problem>> {
+        if let (None, Some(origin)) = (&self.run, &self.origin) {
+            return Ok(origin.clone());
+        }
+        if let Some(text) = &self.text {
+            return Ok(text.clone());
+        }
+        let turns = self.turns;
+        let engine = self.engine.clone();
+        let run = self.at_rest(Instant::now(), &mut |run| to_end(run, &engine))?;
+        let parts = [false, true].map(|history| run.saved(history).map_err(|error| run.result_problem(error)));
+        let [definitions, history] = parts;
+        let text: Arc<str> = text_of(turns, run.set_ups(), &definitions?, &history?).into();
+        self.text = Some(text.clone());
+        Ok(text)
+    }
+
+    /// What a turn, or taking one back, has changed since this was called last: the definitions, the history.
+    pub(crate) fn changes(&mut self) -> Option<SessionChanges> {
+        let run = self.run.as_mut()?;
+        let change = run.change;
+        let set_ups = run.set_ups();
+        let mut part = |changed: bool, history: bool| changed.then(|| run.saved(history));
+        let (definitions, history) = (part(change.definitions, false), part(change.history, true));
+        // What could not be written is tried again.
+        run.change.definitions = matches!(definitions, Some(Err(_)));
+        run.change.history = matches!(history, Some(Err(_)));
+        Some(SessionChanges { definitions, history, set_ups })
+    }
+
+    /// Makes the machine, if there is none, and says that all of it has changed. Set-up programs run as `drive` says.
+    pub(crate) fn settle(
+        &mut self,
+        started: Instant,
+        drive: &mut dyn FnMut(&mut Run) -> Outcome,
+    ) -> Result<(), Box<Problem>> {
+        let run = self.at_rest(started, drive)?;
+        (run.change.definitions, run.change.history) = (true, true);
+        Ok(())
+    }
+
+    /// A second session with the same definitions and history, and the same input: what one of them does from here on does not
+    /// change the other. It has a handle of its own to cancel it.
+    ///
+    /// Data sets and the engine are shared. The definitions are copied, by way of their text: it is made once for all forks until
+    /// the next turn, and shared; each fork makes its values of it when it is first used. No turn before the fork can be undone in
+    /// it.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input};
+    /// let mut session = Engine::default().session(Input::new());
+    /// session.eval("(def plan [:a])");
+    /// let mut other = session.fork()?;
+    /// other.eval("(def plan (conj plan :b))");
+    /// assert_eq!(session.eval("(count plan)").value::<i64>()?, 1);
+    /// assert_eq!(other.eval("(count plan)").value::<i64>()?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Session::save`].
+    pub fn fork(&mut self) -> Result<Session, Box<Problem>> {
+        let mut input = self.input.clone();
+        input.cancel = None;
+        if self.run.is_none() && self.origin.is_none() {
+            let mut fork = Session::new(self.engine.clone(), input);
+            fork.turns = self.turns;
+            return Ok(fork);
+        }
+        let origin = self.saved()?;
+        let mut fork = Session::new(self.engine.clone(), input.for_saved());
+        (fork.origin, fork.turns) = (Some(origin), self.turns);
+        Ok(fork)
+    }
+
+    /// Takes back the last turn that succeeded: definitions and `*1 *2 *3` are what they were before it. What its tools did
+    /// is not taken back. The last ten turns can be, one after the other (the limit `session_undo`).
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input};
+    /// let mut session = Engine::default().session(Input::new());
+    /// session.eval("(def x 1)");
+    /// session.eval("(def x 2)");
+    /// session.undo()?;
+    /// assert_eq!(session.eval("x").value::<i64>()?, 1);
+    /// # Ok::<(), Box<lisp_runtime::Problem>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `session_limit_exceeded`, which names the limit, when there is no turn to take back.
+    pub fn undo(&mut self) -> Result<(), Box<Problem>> {
+        self.text = None;
+        match &mut self.run {
+            Some(run) => run.undo(),
+            None => Err(nothing_to_undo(self.engine.limits_for(&self.input).session_undo, false)),
         }
     }
 
@@ -115,10 +312,16 @@ impl Session {
     }
 
     pub(crate) fn memory_since(&mut self, started: Instant) -> Result<String, Box<Problem>> {
+        self.restore(started)?;
         match &mut self.run {
             Some(run) => run.memory(started),
             None => Ok(self.input.memory_text().unwrap_or("{}").to_owned()),
         }
+    }
+
+    /// The turns so far, failed ones too: errors call a turn by its number. Those of a saved session count.
+    pub fn turns(&self) -> u64 {
+        self.turns
     }
 
     /// A handle that ends the turn that runs. Once used it ends every later turn too, until [`Cancel::reset`].
@@ -129,6 +332,8 @@ impl Session {
     /// The names that are defined, in order. Before the first turn they are those of the memory that the session was given;
     /// set-up programs run with the first turn.
     pub fn names(&mut self) -> Vec<String> {
+        // Where that fails there are no names; the next turn says why.
+        let _ = self.restore(Instant::now());
         let mut names: Vec<String> = match &mut self.run {
             Some(run) => {
                 run.driver.machine.with_definitions(|_, all| all.iter().map(|(name, _)| (*name).to_owned()).collect())
@@ -138,6 +343,13 @@ impl Session {
         names.sort_unstable();
         names
     }
+}
+
+/// What has changed in a session, as text.
+pub(crate) struct SessionChanges {
+    pub(crate) definitions: Option<Result<String, Error>>,
+    pub(crate) history: Option<Result<String, Error>>,
+    pub(crate) set_ups: usize,
 }
 
 /// What a session does not take: a recording, or a budget.

@@ -134,6 +134,18 @@ pub struct ReportFootprint<'a> {
     refused: Walked<SomeRefused<'a>>,
     #[serde(rename = "more_refused")]
     _more_refused: u64,
+    #[serde(borrow)]
+    kept: Option<SomeKept<'a>>,
+}
+
+#[derive(Deserialize)]
+struct SomeKept<'a> {
+    #[serde(borrow)]
+    definitions: Option<Result<&'a str, SomeFault<'a>>>,
+    #[serde(borrow)]
+    history: Option<Result<&'a str, SomeFault<'a>>>,
+    #[serde(rename = "set_ups")]
+    _set_ups: u32,
 }
 
 #[derive(Deserialize)]
@@ -242,16 +254,18 @@ impl CallFootprint<'_> {
 impl ReportFootprint<'_> {
     /// Bytes that the report takes once it is decoded.
     pub fn bytes(&self) -> usize {
+        let made = |part: &Result<&str, SomeFault<'_>>| part.as_ref().map_or_else(SomeFault::bytes, |text| text.len());
+        let kept = self.kept.iter().flat_map(|kept| [&kept.definitions, &kept.history]).flatten().map(made);
+        let kept = kept.fold(0, usize::saturating_add);
         let end = match &self.end {
             Ok(value) => {
-                let made =
-                    |part: &Result<&str, SomeFault<'_>>| part.as_ref().map_or_else(SomeFault::bytes, |text| text.len());
                 let memory = value.memory.as_ref().map_or(0, made);
                 made(&value.json).saturating_add(value.text.len()).saturating_add(memory)
             }
             Err(trouble) => trouble.fault.bytes().saturating_add(trouble.calls.bytes),
         };
-        let sequences = [self.prints.bytes, self.calls.bytes, self.names.bytes, self.clock.bytes, self.refused.bytes];
+        let sequences =
+            [self.prints.bytes, self.calls.bytes, self.names.bytes, self.clock.bytes, self.refused.bytes, kept];
         sequences.into_iter().fold(end, usize::saturating_add)
     }
 }

@@ -119,12 +119,30 @@ impl GuestHalf {
         self.report(outcome, PrintsSent::default())
     }
 
-    fn report(&mut self, outcome: Outcome, shown: PrintsSent) -> Report {
-        let names = match &mut self.job {
-            Ok(GuestJob::Session(session)) => session.names(),
-            _ => Vec::new(),
+    /// Makes the machine of a session, if there is none, and brings out all that it is saved as. The deadline counts from
+    /// `started`.
+    pub fn save(&mut self, started: Instant, host: &mut dyn RunHost) -> Report {
+        let settled = match &mut self.job {
+            Err(problem) => Err(problem.clone()),
+            Ok(GuestJob::Once(..)) => Ok(()),
+            Ok(GuestJob::Session(session)) => {
+                self.cancel.reset();
+                session.settle(started, &mut |run| drive(run, host))
+            }
         };
-        Report::of(outcome, shown, names)
+        let outcome = match settled {
+            Ok(()) => Outcome::of_memory("{}".to_owned(), self.limits),
+            Err(problem) => Outcome::of_problem(problem, self.limits),
+        };
+        self.report(outcome, PrintsSent::default())
+    }
+
+    fn report(&mut self, outcome: Outcome, shown: PrintsSent) -> Report {
+        let Ok(GuestJob::Session(session)) = &mut self.job else { return Report::of(outcome, shown, Vec::new()) };
+        let kept = session.changes().map(Into::into);
+        let mut report = Report::of(outcome, shown, session.names());
+        report.kept = kept;
+        report
     }
 }
 
@@ -180,8 +198,12 @@ fn accept(
         input = input.data_set(&set?);
     }
     let Some(program) = program else {
+        let input = if job.resume.is_some() { input.for_saved() } else { input };
         let mut session = engine.session(input);
         session.alarm = Some(alarm);
+        if let Some(text) = &job.resume {
+            session.begin_from(text)?;
+        }
         return Ok(GuestJob::Session(Box::new(session)));
     };
     Ok(GuestJob::Once(engine, program, Box::new(input), alarm))

@@ -40,6 +40,9 @@ pub struct Job<'a> {
     pub(super) cores: usize,
     pub(super) tools: Vec<ToolSpec<'a>>,
     pub(super) session: bool,
+    /// The saved session that it goes on with.
+    #[serde(borrow)]
+    pub(super) resume: Option<Cow<'a, str>>,
     pub(super) makes: Makes,
 }
 
@@ -145,13 +148,27 @@ impl Engine {
             cores: self.cores(),
             tools: host.tools.values().map(|tool| spec(tool)).collect(),
             session,
+            resume: None,
             makes: input.makes,
         };
         (job, host)
     }
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    /// Has the session go on with a saved one, [`CommittedSession::text`](super::CommittedSession::text) most often.
+    pub fn resume(&mut self, text: &'a str) {
+        self.resume = Some(Cow::Borrowed(text));
+        // What came of these is in the text.
+        self.setup.clear();
+        self.sources.to_mut().retain(|source| !matches!(source, Source::Memory(_) | Source::History(_)));
+    }
+
+    /// Undoing turns is the host's, which has their definitions.
+    pub fn without_undo(&mut self) {
+        self.limits.session_undo = 0;
+    }
+
     /// Is the guest half kept for further turns? Then the programs of all turns come later.
     pub fn is_session(&self) -> bool {
         self.session

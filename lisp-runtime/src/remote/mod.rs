@@ -4,6 +4,7 @@
 //! [`GuestHalf`] is the driver that runs in-process too. [`HostHalf`] has all that must outlive it, so that there is an
 //! outcome when the guest half was killed.
 
+pub(crate) mod committed;
 pub(crate) mod footprint;
 pub(crate) mod guest;
 pub(crate) mod host;
@@ -11,7 +12,9 @@ pub(crate) mod job;
 pub(crate) mod report;
 pub(crate) mod set;
 
+pub use crate::api::turns::nothing_to_undo;
 pub use crate::terms::outcome::Figures;
+pub use committed::CommittedSession;
 pub use footprint::{CallFootprint, LinesFootprint, ReportFootprint};
 pub use guest::{GuestHalf, RunHost};
 pub use host::{CallDone, CallStarted, HostCall, HostHalf, QueuedCall};

@@ -1,5 +1,6 @@
 //! The messages between the halves: calls, replies, errors, and the report of a run.
 
+use crate::api::session::SessionChanges;
 use crate::terms::clock::Reading;
 use crate::terms::outcome::{
     Answer, Call, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage,
@@ -169,6 +170,27 @@ pub struct Report {
     pub(super) refused: Vec<RefusedCall>,
     /// Further ones of these.
     pub(super) more_refused: u64,
+    /// What has changed in a session.
+    pub(super) kept: Option<KeptChanges>,
+}
+
+/// The definitions of a session and the results of its last turns, as text, where they have changed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct KeptChanges {
+    pub(super) definitions: Option<Result<String, ErrorData>>,
+    pub(super) history: Option<Result<String, ErrorData>>,
+    pub(super) set_ups: u32,
+}
+
+impl From<SessionChanges> for KeptChanges {
+    fn from(changes: SessionChanges) -> Self {
+        let part = |made: Option<Result<String, Error>>| made.map(|made| made.map_err(|error| (&error).into()));
+        KeptChanges {
+            definitions: part(changes.definitions),
+            history: part(changes.history),
+            set_ups: u32::try_from(changes.set_ups).unwrap_or(u32::MAX),
+        }
+    }
 }
 
 /// A call that was not made because of its arguments.
@@ -265,6 +287,7 @@ impl Report {
             prints_cut,
             refused,
             more_refused,
+            kept: None,
         }
     }
 

@@ -139,6 +139,16 @@ limits! {
     prints_bytes, with_prints_bytes = 1_000_000, Zero::Off;
     /// Bytes of the result as JSON, of the memory handed back, and of one tool call's arguments. 0 is off.
     result_bytes, with_result_bytes = 4_000_000, Zero::Off;
+    /// Definitions of a session. 0 is off.
+    session_definitions, with_session_definitions = 1_000, Zero::Off;
+    /// Programs that a session keeps, for the functions that its definitions have of them. 0 is off.
+    session_programs, with_session_programs = 1_000, Zero::Off;
+    /// Bytes of these programs. 0 is off.
+    session_program_bytes, with_session_program_bytes = 10_000_000, Zero::Off;
+    /// Bytes of the text that a session is saved as. 0 is off.
+    session_bytes, with_session_bytes = 10_000_000, Zero::Off;
+    /// Turns of a session that can be undone.
+    session_undo, with_session_undo = 10, Zero::Nothing;
 }
 
 impl Limits {
@@ -163,6 +173,11 @@ impl Limits {
             print_chars: 0,
             prints_bytes: 0,
             result_bytes: 0,
+            session_definitions: 0,
+            session_programs: 0,
+            session_program_bytes: 0,
+            session_bytes: 0,
+            session_undo: u64::MAX,
         }
     }
 

@@ -349,6 +349,14 @@ impl Outcome {
         }
     }
 
+    /// Adds a next step to that of the problem, if there is one: what the host knows and the run does not.
+    pub fn add_hint(&mut self, hint: &str) {
+        if let Err(problem) = &mut self.answer {
+            let error = &mut problem.error;
+            error.hint = Some(error.hint.take().map_or_else(|| hint.to_owned(), |known| format!("{known}; {hint}")));
+        }
+    }
+
     /// An outcome of nothing but the definitions.
     pub(crate) fn of_memory(memory: String, limits: Limits) -> Self {
         let problem = Box::new(Problem::new(Error::new(Reason::HostFault, "no result"), Phase::Result));

@@ -42,6 +42,28 @@ pub(crate) fn with_room<T>(h: &Heap, bytes: usize, work: impl FnOnce() -> Res<T>
     })
 }
 
+/// Lets a session be written as text of up to `bytes`, beyond the program's budget. `work` may be done twice.
+pub(crate) fn with_room_for_session(
+    h: &Heap,
+    bytes: usize,
+    work: &mut dyn FnMut() -> Res<String>,
+) -> Result<String, Error> {
+    let room = bytes.saturating_mul(3).saturating_add(SLACK);
+    h.unmetered(room, UNWATCHED, work).map_err(|fault| match fault {
+        Fault::Error(error) => *error,
+        Fault::Collect(_) => {
+            let message =
+                format!("the saved session needs more room than the limit session_bytes allows, which is {bytes}");
+            Error::new(Reason::SessionLimitExceeded, message)
+                .hint("define less, as in (def name nil), or raise the limit session_bytes")
+                .detail("limit_bytes", bytes)
+        }
+        Fault::Pause(_) | Fault::Clock | Fault::NeedsFrame => {
+            Error::new(Reason::Timeout, "there was no time left to save the session")
+        }
+    })
+}
+
 /// The error for something that leaves the run and is too large for it.
 fn too_large(what: &str, bytes: usize, limit: usize) -> Error {
     let message = format!("{what} as JSON: {bytes} bytes, where the limit result_bytes is {limit}");

@@ -13,6 +13,7 @@ mod places;
 mod records;
 mod remote;
 mod runs;
+mod saved;
 mod sessions;
 mod signatures;
 mod tools;

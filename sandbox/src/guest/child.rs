@@ -4,7 +4,7 @@ use super::layers::{Layer, LayerSet, limit, limit_cpu};
 use super::lockdown;
 use crate::kernel::sys::{self, Key, Processors};
 use crate::kernel::unix::SETUP_FAILED;
-use crate::wire::frames::{self, Frame, Kind, MEMORY};
+use crate::wire::frames::{self, Frame, Kind, MEMORY, SAVE};
 use crate::wire::messages::Order;
 use lisp_runtime::remote::{CallReply, Figures, GuestCall, GuestHalf, Job, RunHost};
 use lisp_runtime::{Cancel, DataSet, Engine, Input, Place};
@@ -255,6 +255,7 @@ fn serve(run: OwnedFd, signals: &Signals, sets: &[DataSet]) -> io::Result<()> {
         link.early().clear();
         let report = match frame.id {
             MEMORY => guest.memory(started),
+            SAVE => guest.save(started, &mut &*link),
             _ => guest.run(started, Some(source), &mut &*link),
         };
         sys::alarm_in(None);

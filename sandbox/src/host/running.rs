@@ -4,7 +4,7 @@ use super::calls::Calls;
 use super::conversation::Conversation;
 use super::pool::{Channels, Pool, Template};
 use super::verdict::{self, End, Facts, Kill};
-use crate::wire::frames::{Kind, MEMORY, PACKET};
+use crate::wire::frames::{Kind, MEMORY, PACKET, SAVE};
 use crate::wire::guest_message::FrameLimits;
 use crate::wire::messages::{Notice, Order};
 use lisp_runtime::Outcome;
@@ -87,6 +87,8 @@ pub(crate) enum Turn<'a> {
     Program(&'a str),
     /// Bring the definitions out.
     Memory,
+    /// Bring out all that the session is saved as.
+    Save,
 }
 
 impl Running {
@@ -132,6 +134,7 @@ impl Running {
         match turn {
             Turn::Program(source) => self.talk.queue(Kind::Turn, 0, &with_start(host, source.as_bytes())),
             Turn::Memory => self.talk.queue(Kind::Turn, MEMORY, &with_start(host, &[])),
+            Turn::Save => self.talk.queue(Kind::Turn, SAVE, &with_start(host, &[])),
         }
     }
 

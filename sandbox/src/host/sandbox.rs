@@ -275,6 +275,11 @@ impl Sandbox {
         }
     }
 
+    /// The limits of a run with an input.
+    pub(crate) fn limits_for(&self, input: &Input<'_>) -> Limits {
+        self.0.engine.limits_for(input)
+    }
+
     /// A job, and the half of it that stays here.
     pub(crate) fn split<'a>(
         &self,
@@ -316,7 +321,11 @@ impl Sandbox {
     /// Orders a child for a run.
     pub(crate) fn order(&self, host: &HostHalf, job_bytes: u64, session: bool) -> Result<Running, SetupError> {
         let hard = hard_deadline(host, self.0.grace).filter(|_| !session);
-        self.order_child(host, self.child(host.limits(), job_bytes, hard.is_some()), session)
+        let mut order = self.child(host.limits(), job_bytes, hard.is_some());
+        if session && self.0.memory.is_none() {
+            order.memory = order.memory.saturating_add(room_to_save(host.limits()));
+        }
+        self.order_child(host, order, session)
     }
 
     /// Orders a child for a run: `order` without its deadline.
@@ -328,7 +337,7 @@ impl Sandbox {
             hard: hard.map(|hard| hard + self.0.late),
             grace: self.0.grace,
             memory: order.memory,
-            most: FrameLimits::of(host, self.0.answer_bytes),
+            most: FrameLimits::of(host, self.0.answer_bytes, session),
             session,
             pool: self.0.pool.clone(),
         };
@@ -357,6 +366,14 @@ fn monotonic(at: Instant) -> u64 {
 
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Address space that a session needs to be written as text, and to be read from it.
+fn room_to_save(limits: &Limits) -> u64 {
+    const UNLIMITED: u64 = 4 << 30;
+    let text = if limits.session_bytes == 0 { UNLIMITED } else { limits.session_bytes };
+    // Definitions and history; each while it grows, as a text, and in a frame.
+    text.saturating_mul(8)
 }
 
 /// Address space that no run within its limits fills: a heap, a worker's too, is there twice while it is compacted, a job and its data are

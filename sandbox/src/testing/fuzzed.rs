@@ -60,7 +60,7 @@ fn framed(bytes: &[u8]) -> Vec<(Kind, u32, &[u8])> {
 fn host(engine: &Engine, packets: impl Iterator<Item = Vec<u8>>) -> Result<(), Violation> {
     let Ok((_, mut host)) = engine.split("", &Input::new(), &[], false) else { return Ok(()) };
     let Ok((pair, [process, _status])) = SocketPair::new(1) else { return Ok(()) };
-    let limits = FrameLimits::of(&host, MOST);
+    let limits = FrameLimits::of(&host, MOST, true);
     let (mut talk, mut again) = (Conversation::new(Arc::new(pair), limits, false), Assembler::default());
     for packet in packets {
         if let Ok(Taken::Frame(frame)) = again.take(&packet, |kind| limits.frame(kind)) {

@@ -47,6 +47,8 @@ const FIRST: u8 = Kind::Figures as u8;
 const HEADER: usize = 13;
 /// The number of a [`Kind::Turn`] that asks for the definitions.
 pub(crate) const MEMORY: u32 = 1;
+/// The number of one that asks for all that the session is saved as.
+pub(crate) const SAVE: u32 = 2;
 /// The most bytes of a packet.
 pub(crate) const PACKET: usize = 60 << 10;
 

@@ -26,7 +26,7 @@ impl FrameLimits {
     const CLOCK: usize = 24_000;
 
     /// For a run within its limits; `most` where those set none.
-    pub(crate) fn of(host: &HostHalf, most: usize) -> Self {
+    pub(crate) fn of(host: &HostHalf, most: usize, session: bool) -> Self {
         /// Two numbers of 64 bits, seven bits to a byte.
         const READING: u64 = 20;
         const REST: u64 = 1 << 20;
@@ -37,12 +37,14 @@ impl FrameLimits {
         // Each worker may print as much as the program.
         let sources = limits.parallel_workers.saturating_add(2);
         let printed = if prints == 0 { most } else { least(prints.saturating_mul(sources)) };
-        if result == 0 || prints == 0 {
+        // What a session is saved as: its definitions, and the results of its last turns.
+        let kept = if session { limits.session_bytes.saturating_mul(2) } else { 0 };
+        if result == 0 || prints == 0 || session && kept == 0 {
             return FrameLimits { printed, call, report: most, report_decoded: most };
         }
         // Three texts of the result's size and the prints, and what the clock told.
         let clock = (host.most_readings() as u64).saturating_mul(READING);
-        let report = result.saturating_mul(4).saturating_add(prints).saturating_add(clock);
+        let report = result.saturating_mul(4).saturating_add(prints).saturating_add(clock).saturating_add(kept);
         // A session's names are in its memory's text too, where each takes five bytes more than its length.
         let names = result.saturating_mul(5);
         FrameLimits { printed, call, report: least(report), report_decoded: least(report.saturating_add(names)) }
@@ -124,7 +126,7 @@ mod tests {
 
     fn of(kind: Kind, bytes: Vec<u8>) -> Result<(), Violation> {
         let (_, host) = Engine::default().split("", &Input::new(), &[], false).unwrap();
-        let most = FrameLimits::of(&host, 256 << 20);
+        let most = FrameLimits::of(&host, 256 << 20, false);
         assert!(bytes.len() <= most.frame(kind), "it would be refused for its length");
         let frame = Frame { kind, id: 1, bytes };
         GuestMessage::of(&frame, &most).map(drop)

@@ -11,6 +11,8 @@ mod pipes;
 #[cfg(target_os = "linux")]
 mod records;
 #[cfg(target_os = "linux")]
+mod sessions;
+#[cfg(target_os = "linux")]
 mod suite;
 
 #[cfg(target_os = "linux")]

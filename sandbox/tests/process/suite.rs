@@ -1,6 +1,6 @@
 //! Programs behind the process door: the same answers, from any number of threads, through sessions, pipes and slates.
 
-use crate::{functions, killed, pipes, records};
+use crate::{functions, killed, pipes, records, sessions};
 use lisp_runtime::{Answer, CallStatus, Cancel, Engine, Input, Keys, Limits, Request, Tool, ToolError, Verdict};
 use lisp_sandbox::{CleanSlate, Sandbox, SlateFailure};
 use serde_json::Value;
@@ -520,6 +520,10 @@ const TESTS: &[(&str, Test)] = &[
     ("templates_on_processors", templates_on_processors),
     ("large_things", large_things),
     ("sessions", sessions),
+    ("sessions_outlive_a_killed_turn", sessions::outlive_a_killed_turn),
+    ("sessions_are_saved_and_forked", sessions::are_saved_and_forked),
+    ("sessions_go_back", sessions::go_back),
+    ("sessions_say_what_is_lost", sessions::say_what_is_lost),
     ("slates", slates),
     ("records_go_on_at_the_other_door", records::go_on_at_the_other_door),
     ("records_are_checked", records::are_checked),

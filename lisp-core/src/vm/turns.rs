@@ -1,0 +1,133 @@
+//! The turns of a session: what each has changed, so that it can be undone, and the programs that are needed no more.
+
+use super::definitions::is_history;
+use super::machine::{Loaded, Machine};
+use crate::heap::Value;
+
+/// What a turn has changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TurnChange {
+    /// A definition is new, or refers to another value.
+    pub definitions: bool,
+    /// So does `*1`, `*2` or `*3`.
+    pub history: bool,
+}
+
+impl Machine {
+    /// Keeps the turn that has ended: until `most` later turns are kept, [`Machine::undo_turn`] can take it back. What it takes
+    /// to do so is held, and on the account; when there is no room for the program otherwise, it is let go.
+    pub fn keep_turn(&mut self, most: usize) -> TurnChange {
+        let names = &self.names;
+        self.store.enter(|_, state, _| {
+            let mut changed = Vec::new();
+            let mut change = TurnChange::default();
+            for (place, now) in state.globals.iter().enumerate() {
+                let before = state.saved_globals.get(place).copied().unwrap_or(Value::Unset);
+                if now.is_same(before) {
+                    continue;
+                }
+                match is_history(&names[place]) {
+                    true => change.history = true,
+                    false => change.definitions = true,
+                }
+                changed.push((place, before));
+            }
+            state.saved_globals.clone_from(&state.globals);
+            changed.shrink_to_fit();
+            state.turns.push_back(changed);
+            while state.turns.len() > most {
+                state.turns.pop_front();
+            }
+            change
+        })
+    }
+
+    /// Takes back the last turn that was kept: definitions and history are what they were before it. Returns false when there
+    /// is none.
+    pub fn undo_turn(&mut self) -> bool {
+        self.store.enter(|_, state, _| {
+            let Some(changed) = state.turns.pop_back() else { return false };
+            for (place, before) in changed {
+                state.globals[place] = before;
+            }
+            state.saved_globals.clone_from(&state.globals);
+            state.result = Value::Nil;
+            true
+        })
+    }
+
+    /// How many turns can be undone.
+    pub fn turns(&mut self) -> usize {
+        self.store.enter(|_, state, _| state.turns.len())
+    }
+
+    /// Was what it takes to undo turns let go, because a program needed the memory?
+    pub fn has_let_turns_go(&self) -> bool {
+        self.let_go
+    }
+
+    /// Lets go of what it takes to undo turns. Returns false when there is nothing.
+    pub(super) fn let_turns_go(&mut self) -> bool {
+        let some = self.at_rest(|mut state| state.forget_turns());
+        self.let_go |= some;
+        some
+    }
+
+    /// How many definitions there are.
+    pub fn definitions(&mut self) -> usize {
+        self.with_definitions(|_, all| all.len())
+    }
+
+    /// The numbers of the programs that are loaded, and about how many bytes each takes.
+    pub fn programs(&self) -> impl Iterator<Item = (u64, usize)> {
+        self.loaded.iter().flatten().map(|loaded| (loaded.number, loaded.bytes))
+    }
+
+    /// Forgets the programs that no function of a definition, of the history, or of a turn that can be undone is of, and the
+    /// names that nothing uses. To be called between two programs. Values that a forgotten program had as constants are the
+    /// session's own from then on, and on its account, whose budget grows by them, in all by `more` bytes at most.
+    pub fn forget_programs(&mut self, more: usize) {
+        self.store.enter(|_, state, _| {
+            state.result = Value::Nil;
+            state.saved_globals.clone_from(&state.globals);
+        });
+        let copied = self.store.release_programs(self.loaded.len());
+        let limit = self.store.heap().account().limit;
+        let budget = *self.budget.get_or_insert(limit);
+        self.store.rebudget(limit.saturating_add(copied).min(budget.saturating_add(more)).max(limit));
+        let loaded = &mut self.loaded;
+        let mut used = self.store.enter(|_, state, _| {
+            let mut used: Vec<bool> = state.globals.iter().map(|value| !matches!(value, Value::Unset)).collect();
+            for (place, _) in state.turns.iter().flatten() {
+                used[*place] = true;
+            }
+            for (i, known) in loaded.iter_mut().enumerate() {
+                match u32::try_from(i).ok().and_then(|id| state.units.get(crate::code::ProgramId(id))) {
+                    Some(unit) => unit.links.iter().for_each(|&place| used[place] = true),
+                    None => *known = None,
+                }
+            }
+            used
+        });
+        used.resize(self.names.len(), true);
+        self.free_places.clear();
+        for (place, used) in used.into_iter().enumerate() {
+            if !used {
+                let name = std::mem::take(&mut self.names[place]);
+                if !name.is_empty() {
+                    self.places.remove(&name);
+                }
+                self.free_places.push(place);
+            }
+        }
+    }
+
+    /// Takes note of a program that was loaded, under its number among the machine's.
+    pub(super) fn note_loaded(&mut self, id: crate::code::ProgramId, loaded: Loaded) {
+        let at = id.0 as usize;
+        if at >= self.loaded.len() {
+            self.loaded.resize_with(at + 1, || None);
+        }
+        self.loaded[at] = Some(loaded);
+    }
+}

@@ -1,0 +1,109 @@
+//! A saved session: its first line, the definitions, the results of the last turns.
+
+use lisp_core::cost::COST_SCHEDULE_VERSION;
+use lisp_core::{Error, Reason};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// What the first line of a saved session says it is. A change of the lines behind it, or of the numbers that the compiler gives
+/// functions and what they capture, makes it another.
+pub const SESSION_SCHEMA: &str = "ptc-session/1";
+
+/// The line between the definitions and the results of the last turns.
+const HISTORY: &str = "history";
+/// The last line.
+const END: &str = "end";
+
+#[derive(Serialize, Deserialize)]
+struct Header<'a> {
+    schema: Cow<'a, str>,
+    /// The version of the crate that wrote it.
+    version: Cow<'a, str>,
+    cost_schedule: u32,
+    /// The turns so far: errors call a turn by its number.
+    turns: u64,
+    /// The set-up programs that ran before them.
+    set_ups: usize,
+}
+
+/// The parts of a saved session.
+#[derive(Debug)]
+pub(crate) struct SavedText<'t> {
+    pub(crate) turns: u64,
+    pub(crate) set_ups: usize,
+    /// Lines, and the number of the first.
+    pub(crate) definitions: (&'t str, usize),
+    pub(crate) history: (&'t str, usize),
+}
+
+/// The whole text of a saved session.
+pub(crate) fn text_of(turns: u64, set_ups: usize, definitions: &str, history: &str) -> String {
+    let header = Header {
+        schema: Cow::Borrowed(SESSION_SCHEMA),
+        version: Cow::Borrowed(env!("CARGO_PKG_VERSION")),
+        cost_schedule: COST_SCHEDULE_VERSION,
+        turns,
+        set_ups,
+    };
+    // A struct of numbers and short texts is always written.
+    let mut text = serde_json::to_string(&header).unwrap_or_default();
+    text.push('\n');
+    text.push_str(definitions);
+    text.push_str(HISTORY);
+    text.push('\n');
+    text.push_str(history);
+    text.push_str(END);
+    text.push('\n');
+    text
+}
+
+impl<'t> SavedText<'t> {
+    /// Takes a text apart.
+    ///
+    /// # Errors
+    /// `parse_error` with the line, when it has not the lines of a saved session; `session_limit_exceeded` when it has more than
+    /// `most` bytes, and `session_bytes` is that limit.
+    pub(crate) fn parse(text: &'t str, most: usize) -> Result<Self, Error> {
+        /// Beside the parts that have the limit.
+        const REST: usize = 1_000;
+        if text.len() > most.saturating_mul(2).saturating_add(REST) {
+            let message = format!(
+                "the saved session has {} bytes; the limit session_bytes is {most}, for the definitions and for the results of the last turns",
+                text.len()
+            );
+            return Err(Error::new(Reason::SessionLimitExceeded, message)
+                .hint("raise the limit session_bytes")
+                .detail("limit_bytes", most));
+        }
+        let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+        let header: Header<'_> = serde_json::from_str(first)
+            .map_err(|error| broken(1, &format!("it is not the first line of a saved session: {error}")))?;
+        if header.schema != SESSION_SCHEMA {
+            let schema: String = header.schema.chars().take(40).collect();
+            return Err(broken(1, &format!("it says {schema:?}, where this version reads {SESSION_SCHEMA}")));
+        }
+        let lines = |text: &str| text.bytes().filter(|&b| b == b'\n').count();
+        let cut = || broken(lines(text).max(1), "the text ends here, and it is not the last line of a saved session");
+        let ended = rest.strip_suffix('\n').unwrap_or(rest).strip_suffix(END).ok_or_else(cut)?;
+        let (definitions, history) = match ended.strip_prefix("history\n") {
+            Some(history) => ("", history),
+            None => {
+                let at = ended.find("\nhistory\n").ok_or_else(cut)?;
+                (&ended[..=at], &ended[at + HISTORY.len() + 2..])
+            }
+        };
+        if !history.is_empty() && !history.ends_with('\n') {
+            return Err(cut());
+        }
+        let behind = 3 + lines(definitions);
+        let Header { turns, set_ups, .. } = header;
+        Ok(SavedText { turns, set_ups, definitions: (definitions, 2), history: (history, behind) })
+    }
+}
+
+#[cold]
+fn broken(line: usize, why: &str) -> Error {
+    Error::new(Reason::ParseError, format!("line {line} of the saved session: {why}"))
+        .hint("load the text as it was saved, whole and unchanged")
+        .detail("line", line)
+}

@@ -1,0 +1,242 @@
+//! Turn after turn on the machine of a session: its ceilings, what it keeps, and its definitions as text.
+
+use super::grant::{granted, setup_exceeded};
+use super::input::Input;
+use super::program::{Program, read_limits};
+use super::run::{Run, heap_setting};
+use super::saved::SavedText;
+use crate::drive::setting::Setting;
+use crate::terms::deadline::{deadline, expired, run_timeout, stop_of_compiling};
+use crate::terms::limits::bytes;
+use crate::terms::outcome::{OutcomeKind, Phase, Problem};
+use crate::text::convert;
+use lisp_core::heap::Fault;
+use lisp_core::vm::SavedProgram;
+use lisp_core::{Error, Reason};
+use std::sync::Arc;
+use std::time::Instant;
+
+impl Run {
+    /// A session's machine with the definitions of a saved one; no program is loaded.
+    ///
+    /// # Errors
+    /// What is wrong with the text, with its line; `memory_exceeded` when the definitions take more than the set-up may,
+    /// `unknown_tool` when a function calls a tool that is not there, `session_limit_exceeded`, `timeout`, `cancelled`.
+    pub(crate) fn restored(
+        started: Instant,
+        setting: Setting,
+        input: &Input<'_>,
+        saved: &SavedText<'_>,
+    ) -> Result<Run, Box<Problem>> {
+        /// What is made on the way is dropped before the definitions are measured.
+        const ON_THE_WAY: usize = 3;
+        let limits = setting.limits;
+        let problem = |error: Error| Box::new(Problem::new(error, Phase::Setup));
+        let ceiling = bytes(limits.setup_heap_bytes);
+        let until = deadline(started, limits.timeout_ms);
+        let (grants, baseline) = granted(&setting, input, 0, until).map_err(problem)?;
+        let room = (ceiling - baseline).saturating_mul(ON_THE_WAY);
+        let heap_bytes = if ceiling == usize::MAX { 0 } else { room.max(1) };
+        let flag = setting.flag(until, &setting.cancel);
+        let stop = stop_of_compiling(&limits, Some(&setting.cancel), until);
+        let late = || {
+            let error = expired(&limits, Some(&setting.cancel), until);
+            error.unwrap_or_else(|| run_timeout(&limits))
+        };
+        let mut compile = |program: SavedProgram<'_>| {
+            let SavedProgram { number, source, shadowed } = program;
+            let compiled =
+                lisp_core::compile::Program::compile_shadowed(&source, &read_limits(&limits), &shadowed, &stop);
+            let error = match compiled {
+                Ok(compiled) => match setting.missing_tool(&compiled) {
+                    None => return Ok(Arc::new(compiled)),
+                    Some(error) => error,
+                },
+                Err(error) if error.reason == Reason::Timeout => return Err(late()),
+                Err(error) => error,
+            };
+            let message = format!("program {number} of the saved session: {}", error.message);
+            Err(Error { message, span: None, ..error })
+        };
+        let nothing = Program::compile("nil", &limits)?;
+        let mut run = Run::over(started, setting.clone(), input, grants, (baseline, heap_bytes), vec![nothing]);
+        for (text, first) in [saved.definitions, saved.history] {
+            run.driver.machine.restore(text, first, Some(flag.clone()), &mut compile).map_err(|fault| {
+                problem(match fault {
+                    Fault::Error(error) if error.reason != Reason::MemoryExceeded => *error,
+                    Fault::Pause(_) => late(),
+                    _ => setup_exceeded(ceiling),
+                })
+            })?;
+        }
+        let live = run.driver.machine.live_bytes(usize::MAX).unwrap_or(usize::MAX);
+        if live > ceiling - baseline {
+            return Err(problem(setup_exceeded(ceiling)));
+        }
+        run.driver.machine.rebaseline(heap_setting(&limits));
+        run.set_up_bytes = live as u64;
+        run.baseline = run.baseline.saturating_add(run.set_up_bytes);
+        (run.set_ups, run.turn, run.keeps_history) = (saved.set_ups, saved.turns, true);
+        run.check_definitions(OutcomeKind::Value).map_err(problem)?;
+        run.make_room_for_turn(0)?;
+        Ok(run)
+    }
+
+    /// Loads one more program on the same machine and begins its account anew.
+    pub(crate) fn next_turn(&mut self, started: Instant, turn: u64, program: &Program) -> Result<(), Box<Problem>> {
+        if let Some(error) = self.shared.setting.missing_tool(program.core()) {
+            return Err(Box::new(Problem::in_source(error, program.source(), Phase::Compile)));
+        }
+        (self.programs, self.current, self.turn) = (vec![program.clone()], 0, turn);
+        self.renew(started);
+        self.make_room_for_turn(program.core().bytes())?;
+        self.load()
+    }
+
+    /// A session keeps the programs that functions of its definitions are of. It forgets the others now and then, so that this costs
+    /// a turn little: when those since the last time take a part of what is held, which has to be copied for it, or are many, or
+    /// when a ceiling is met.
+    fn make_room_for_turn(&mut self, more: usize) -> Result<(), Box<Problem>> {
+        /// So many programs, or bytes of them, are no reason to look.
+        const FEW: usize = 64;
+        const SMALL: usize = 1_000;
+        const PART: usize = 16;
+        let machine = &self.driver.machine;
+        let (count, all) = machine.programs().fold((0, 0), |(count, all), (_, bytes)| (count + 1, all + bytes));
+        let (kept, kept_bytes) = self.kept_programs;
+        let many = count > kept.saturating_mul(2).saturating_add(FEW);
+        let large =
+            all.saturating_sub(kept_bytes) > SMALL.max(kept_bytes / PART) + machine.usage().heap_live_bytes / PART;
+        if many || large || self.over_ceiling(more).is_some() {
+            let most = bytes(self.shared.setting.limits.session_program_bytes);
+            self.driver.machine.forget_programs(most);
+            self.kept_programs =
+                self.driver.machine.programs().fold((0, 0), |(count, all), (_, bytes)| (count + 1, all + bytes));
+        }
+        match self.over_ceiling(more) {
+            Some(error) => Err(self.problem(error, Phase::Compile)),
+            None => Ok(()),
+        }
+    }
+
+    /// The error when the programs of the session, and one more of `more` bytes, are more than it may keep.
+    fn over_ceiling(&self, more: usize) -> Option<Error> {
+        const HINT: &str =
+            "define the functions of several turns in one program, or take some back as in (def name nil); or raise";
+        let limits = &self.shared.setting.limits;
+        let count = self.driver.machine.programs().count() + usize::from(more > 0);
+        let most = bytes(limits.session_programs);
+        if count > most {
+            let message = format!(
+                "the session would keep {count} programs for the functions of its definitions; the limit session_programs is {most}"
+            );
+            let error = Error::new(Reason::SessionLimitExceeded, message);
+            return Some(error.hint(format!("{HINT} the limit session_programs")).detail("limit", most));
+        }
+        let all: usize = self.driver.machine.programs().map(|(_, bytes)| bytes).sum();
+        let (all, most) = (all.saturating_add(more), bytes(limits.session_program_bytes));
+        if all > most {
+            let message = format!(
+                "the programs of the session would take {all} bytes; the limit session_program_bytes is {most}"
+            );
+            let error = Error::new(Reason::SessionLimitExceeded, message);
+            return Some(error.hint(format!("{HINT} the limit session_program_bytes")).detail("limit_bytes", most));
+        }
+        let later = self.driver.machine.programs().filter(|(number, _)| *number > self.in_baseline);
+        let kept = later.map(|(_, bytes)| bytes).sum::<usize>().saturating_add(more);
+        let held = usize::try_from(self.baseline).unwrap_or(usize::MAX).saturating_add(kept);
+        let ceiling = bytes(limits.setup_heap_bytes);
+        (held > ceiling).then(|| {
+            let message = format!(
+                "the programs of the session take {kept} bytes, and with what the host gives {held}; the limit setup_heap_bytes is {ceiling}"
+            );
+            Error::new(Reason::MemoryExceeded, message)
+                .hint("begin a new session with the memory of this one, or raise the limit setup_heap_bytes")
+                .detail("limit_bytes", ceiling)
+        })
+    }
+
+    /// Has a session no more definitions than it may have?
+    pub(super) fn check_definitions(&mut self, kind: OutcomeKind) -> Result<(), Error> {
+        let most = bytes(self.shared.setting.limits.session_definitions);
+        if !self.keeps_history || kind == OutcomeKind::Fail {
+            return Ok(());
+        }
+        let count = self.driver.machine.definitions();
+        if count <= most {
+            return Ok(());
+        }
+        let message = format!("the session would have {count} definitions; the limit session_definitions is {most}");
+        Err(Error::new(Reason::SessionLimitExceeded, message)
+            .hint("keep several values in one definition, as in (def all {:a 1 :b 2}), or raise the limit session_definitions")
+            .detail("limit", most))
+    }
+
+    /// Keeps the turn that has ended well: its result becomes `*1`, and it can be undone.
+    pub(super) fn keep_turn(&mut self) {
+        self.driver.machine.push_history();
+        let most = bytes_or_none(self.shared.setting.limits.session_undo);
+        let change = self.driver.machine.keep_turn(most);
+        self.change.definitions |= change.definitions;
+        self.change.history |= change.history;
+    }
+
+    /// Takes back the last turn that was kept.
+    pub(crate) fn undo(&mut self) -> Result<(), Box<Problem>> {
+        if self.driver.machine.undo_turn() {
+            (self.change.definitions, self.change.history) = (true, true);
+            return Ok(());
+        }
+        Err(nothing_to_undo(self.shared.setting.limits.session_undo, self.driver.machine.has_let_turns_go()))
+    }
+
+    /// The definitions as they are now, as a JSON object. It has the time of a turn, which began at `started`.
+    pub(crate) fn memory(&mut self, started: Instant) -> Result<String, Box<Problem>> {
+        self.renew(started);
+        self.in_time(Run::definitions).map_err(|error| self.problem(error, Phase::Result))
+    }
+
+    pub(super) fn definitions(&mut self) -> Result<String, Error> {
+        let limit = bytes(self.shared.setting.limits.result_bytes);
+        self.driver.machine.with_definitions(|h, all| match all {
+            [] => Ok("{}".to_owned()),
+            all => convert::with_room(h, limit, || convert::definitions(h, all, limit)),
+        })
+    }
+
+    /// The definitions as text, or the history. It has the time of the turn.
+    pub(crate) fn saved(&mut self, history: bool) -> Result<String, Error> {
+        self.in_time(|run| {
+            let limit = bytes(run.shared.setting.limits.session_bytes);
+            run.driver.machine.save(history, limit, |h, write| convert::with_room_for_session(h, limit, write))
+        })
+    }
+
+    /// The number of set-up programs before the first turn.
+    pub(crate) fn set_ups(&self) -> usize {
+        self.set_ups
+    }
+
+    /// A problem of what the host asks of a session between two turns.
+    pub(crate) fn result_problem(&self, error: Error) -> Box<Problem> {
+        self.problem(error, Phase::Result)
+    }
+}
+
+/// A limit of which 0 is none at all.
+fn bytes_or_none(limit: u64) -> usize {
+    usize::try_from(limit).unwrap_or(usize::MAX)
+}
+
+/// The error of a session that has no turn to take back, of which it keeps the last `most`; `let_go` when it had to let some go.
+pub fn nothing_to_undo(most: u64, let_go: bool) -> Box<Problem> {
+    let why = match let_go {
+        true => "what it takes was let go when a program needed the memory",
+        false => "none has succeeded since the session was begun, loaded or forked, or all that were kept are undone",
+    };
+    let message = format!("there is no turn to undo: {why}; the last {most} can be, the limit session_undo");
+    let error = Error::new(Reason::SessionLimitExceeded, message)
+        .hint("fork or save the session before a turn that you may want to take back, or raise the limit session_undo")
+        .detail("limit", most);
+    Box::new(Problem::new(error, Phase::Result))
+}

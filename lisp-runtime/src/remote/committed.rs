@@ -1,0 +1,71 @@
+//! What the host keeps of a session whose machine is elsewhere.
+
+use super::report::{KeptChanges, Report};
+use crate::api::saved::{SavedText, text_of};
+use lisp_core::Error;
+use std::sync::Arc;
+
+/// The definitions of a session and the results of its last turns, as its guest half said last: what it is saved as. A copy shares
+/// the texts.
+#[derive(Clone, Debug, Default)]
+pub struct CommittedSession {
+    definitions: Option<Result<Arc<str>, Error>>,
+    history: Option<Result<Arc<str>, Error>>,
+    set_ups: usize,
+}
+
+impl CommittedSession {
+    /// Takes what a report says has changed.
+    pub fn take(&mut self, report: &mut Report) {
+        let Some(KeptChanges { definitions, history, set_ups }) = report.kept.take() else { return };
+        for (part, changed) in [(&mut self.definitions, definitions), (&mut self.history, history)] {
+            if let Some(changed) = changed {
+                *part = Some(changed.map(Into::into).map_err(Error::from));
+            }
+        }
+        self.set_ups = usize::try_from(set_ups).unwrap_or(usize::MAX);
+    }
+
+    /// The text of the saved session after this many turns, for [`Engine::load_session`](crate::Engine::load_session). `None` before
+    /// anything was said.
+    ///
+    /// # Errors
+    /// Why the guest half could not write it.
+    pub fn text(&self, turns: u64) -> Option<Result<String, Error>> {
+        let (definitions, history) = (self.definitions.as_ref()?, self.history.as_ref()?);
+        Some(match (definitions, history) {
+            (Ok(definitions), Ok(history)) => Ok(text_of(turns, self.set_ups, definitions, history)),
+            (Err(error), _) | (_, Err(error)) => Err(error.clone()),
+        })
+    }
+
+    /// The number of turns before a saved session; 0 of a text that is none.
+    pub fn turns_of(text: &str) -> u64 {
+        SavedText::parse(text, usize::MAX).map_or(0, |saved| saved.turns)
+    }
+
+    /// Has nothing been said yet?
+    pub fn is_empty(&self) -> bool {
+        self.definitions.is_none()
+    }
+
+    /// Is it the same as the other, by its texts and not by what is in them?
+    pub fn is(&self, other: &CommittedSession) -> bool {
+        let same = |a: &Option<Result<Arc<str>, Error>>, b: &Option<Result<Arc<str>, Error>>| match (a, b) {
+            (Some(Ok(a)), Some(Ok(b))) => Arc::ptr_eq(a, b),
+            (None, None) => true,
+            _ => false,
+        };
+        same(&self.definitions, &other.definitions) && same(&self.history, &other.history)
+    }
+
+    /// The bytes of its texts, without those that it shares with another.
+    pub fn bytes_beside(&self, other: &CommittedSession) -> usize {
+        let part = |a: &Option<Result<Arc<str>, Error>>, b: &Option<Result<Arc<str>, Error>>| match (a, b) {
+            (Some(Ok(a)), Some(Ok(b))) if Arc::ptr_eq(a, b) => 0,
+            (Some(Ok(a)), _) => a.len(),
+            _ => 0,
+        };
+        part(&self.definitions, &other.definitions).saturating_add(part(&self.history, &other.history))
+    }
+}
