@@ -55,7 +55,7 @@ pub use terms::cancel::Cancel;
 pub use terms::clock::Reading;
 pub use terms::keys::Keys;
 pub use terms::limits::{Limits, LimitsRequest, UnknownLimit};
-pub use terms::observer::{HostFault, Observer};
+pub use terms::observer::{CallBegun, CallEnded, HostFault, Observer, PrintedLine, RunEnded, RunStarted};
 pub use terms::outcome::{
     Call, CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, ValueError, Verdict,
 };

@@ -11,7 +11,9 @@ use crate::parallel::group::{Group, Owner};
 use crate::parallel::task::Task;
 use crate::terms::deadline::{deadline, expired, micros, run_timeout, stop_of_compiling};
 use crate::terms::limits::{Limits, bytes};
+use crate::terms::observer::Observed;
 use crate::terms::outcome::{Answer, Call, Figures, Outcome, OutcomeKind, Phase, Position, Problem, Usage, Verdict};
+use crate::terms::run_view::RunView;
 use crate::text::convert;
 use crate::tools::signature::sentence;
 use crate::tools::tool::{Reply, Tool, ToolCall};
@@ -172,12 +174,18 @@ impl Run {
     }
 
     /// Loads one more program on the same machine and begins its account anew.
-    pub(crate) fn next_turn(&mut self, started: Instant, turn: u64, program: &Program) -> Result<(), Box<Problem>> {
+    pub(crate) fn next_turn(
+        &mut self,
+        started: Instant,
+        turn: u64,
+        program: &Program,
+        view: RunView,
+    ) -> Result<(), Box<Problem>> {
         if let Some(error) = self.shared.setting.missing_tool(program.core()) {
             return Err(Box::new(Problem::in_source(error, program.source(), Phase::Compile)));
         }
         (self.programs, self.current, self.turn) = (vec![program.clone()], 0, turn);
-        self.renew(started);
+        self.renew(started, view);
         self.make_room_for_turn(program)?;
         self.load()
     }
@@ -202,9 +210,10 @@ impl Run {
     }
 
     /// Begins its account and its deadline anew.
-    fn renew(&mut self, started: Instant) {
+    fn renew(&mut self, started: Instant, view: RunView) {
         self.started = started;
-        self.shared = Arc::new(RunShared::new(self.shared.setting.clone(), started, self.shared.worker.clone()));
+        let setting = Setting { view, ..self.shared.setting.clone() };
+        self.shared = Arc::new(RunShared::new(setting, started, self.shared.worker.clone()));
         let stand_in = Box::new(MachineDriver::stand_in(&self.shared));
         let MachineDriver { machine, .. } = *std::mem::replace(&mut self.driver, stand_in);
         *self.driver = MachineDriver::new(machine, self.shared.clone(), None);
@@ -381,7 +390,7 @@ impl Run {
 
     /// The definitions as they are now, as a JSON object. It has the time of a turn, which began at `started`.
     pub(crate) fn memory(&mut self, started: Instant) -> Result<String, Box<Problem>> {
-        self.renew(started);
+        self.renew(started, RunView::quiet(&Observed::default()));
         self.in_time(Run::definitions).map_err(|error| self.problem(error, Phase::Result))
     }
 
@@ -533,7 +542,9 @@ impl Run {
         let calls = self.driver.ledger.numbers();
         let (ledger, ledger_dropped) = self.driver.ledger.take();
         debug_assert!(answer.as_ref().err().is_none_or(|problem| Verdict::of(problem.error.reason) != Verdict::Ok));
-        self.shared.setting.observed.ended(Outcome {
+        let view = &self.shared.setting.view;
+        view.ended(Outcome {
+            run_id: view.run_id().clone(),
             answer,
             prints,
             prints_dropped,

@@ -6,6 +6,7 @@ use super::program::Program;
 use super::run::Run;
 use crate::terms::cancel::Cancel;
 use crate::terms::outcome::{Outcome, Phase, Problem, Verdict};
+use crate::terms::run_view::RunView;
 use lisp_core::{Error, Reason};
 use std::fmt;
 use std::sync::Arc;
@@ -70,11 +71,12 @@ impl Session {
     ) -> Outcome {
         self.turns = self.turns.saturating_add(1);
         let limits = self.engine.limits_for(&self.input);
-        let program = Program::compile_since(started, source, &limits, Some(&self.cancel));
-        let turn = program.and_then(|program| self.turn(started, &program));
+        let view = self.engine.view(&self.input, started);
+        let program = self.engine.compile_seen(&view, started, source, &limits, Some(&self.cancel));
+        let turn = program.and_then(|program| self.turn(started, &program, &view));
         let mut run = match turn {
             Ok(run) => run,
-            Err(problem) => return self.engine.observed().ended(Outcome::of_problem(problem, limits)),
+            Err(problem) => return view.ended(Outcome::of_problem(problem, limits)),
         };
         let outcome = drive(&mut run);
         if outcome.verdict() != Verdict::HostFault && !run.is_set_up() {
@@ -84,19 +86,19 @@ impl Session {
     }
 
     /// The machine, with the program loaded.
-    fn turn(&mut self, started: Instant, program: &Program) -> Result<Run, Box<Problem>> {
+    fn turn(&mut self, started: Instant, program: &Program, view: &RunView) -> Result<Run, Box<Problem>> {
         let Some(mut run) = self.run.take() else {
             if self.input.journal.is_some() {
                 return Err(not_recorded());
             }
-            let mut setting = self.engine.setting(&self.input)?;
+            let mut setting = self.engine.setting(&self.input, view.clone())?;
             setting.alarm.clone_from(&self.alarm);
             setting.makes.memory = false;
             let mut run = Run::set_up(started, setting, program, &self.input, self.turns)?;
             run.keeps_history = true;
             return Ok(run);
         };
-        match run.next_turn(started, self.turns, program) {
+        match run.next_turn(started, self.turns, program, view.clone()) {
             Ok(()) => Ok(run),
             Err(problem) => {
                 self.run = Some(run);

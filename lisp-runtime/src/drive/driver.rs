@@ -270,8 +270,7 @@ impl MachineDriver {
         }
         let lines = self.machine.prints_from(self.shown);
         self.shown += lines.len();
-        if let Some(hook) = &setting.on_print {
-            hook.show(&lines);
+        if setting.show(&lines) {
             return None;
         }
         (!lines.is_empty()).then_some(lines)
@@ -279,10 +278,8 @@ impl MachineDriver {
 
     /// Shows those of all the lines to the host's hook that it has not seen.
     pub(crate) fn show_rest(&self, lines: &[String]) {
-        if let Some(hook) = &self.shared.setting.on_print
-            && !self.silent
-        {
-            hook.show(lines.get(self.shown..).unwrap_or_default());
+        if !self.silent {
+            self.shared.setting.show(lines.get(self.shown..).unwrap_or_default());
         }
     }
 
@@ -423,6 +420,8 @@ impl MachineDriver {
             arguments,
             deadline: self.deadline,
             cancel: self.cancel.clone(),
+            traceparent: self.shared.setting.view.traceparent(),
+            span: pending.span(),
         };
         self.awaited = Some(AwaitedReply {
             tool: tool.clone(),

@@ -13,6 +13,7 @@ use crate::terms::observer::Observed;
 use crate::terms::outcome::{Answer, Figures, Outcome, Phase, Preview, Problem, Usage};
 use crate::terms::place::Place;
 use crate::terms::print_hook::PrintHook;
+use crate::terms::run_view::RunView;
 use crate::tools::bounded::JobTicket;
 use crate::tools::cache::CachedResult;
 use crate::tools::gate::{Decision, PendingCall, ToolGate};
@@ -52,6 +53,10 @@ pub struct HostHalf {
     /// Why the run was not told the time.
     clock_fault: Option<Error>,
     observed: Observed,
+    view: RunView,
+    /// What the views of turns are made with.
+    named: Option<Arc<str>>,
+    traceparent: Option<Arc<str>>,
     /// How many lines the hook has seen. A report may have all lines again, in the program's order.
     hooked: usize,
     /// Turns of the session before the first one that the other half has seen.
@@ -204,7 +209,7 @@ impl std::fmt::Debug for CallDone {
 }
 
 impl HostHalf {
-    pub(super) fn new(started: Instant, engine: &Engine, input: &Input<'_>, limits: Limits) -> Self {
+    pub(super) fn new(started: Instant, engine: &Engine, input: &Input<'_>, limits: Limits, view: RunView) -> Self {
         let own = input.tools.as_deref().into_iter();
         // A tool of the run takes the place of the engine's.
         let tools = [engine.tools()].into_iter().chain(own).flat_map(Tools::all);
@@ -215,7 +220,7 @@ impl HostHalf {
             tools: tools.map(|tool| (tool.name.clone(), tool.clone())).collect(),
             cancel: input.cancel.clone().unwrap_or_default(),
             cancellable: input.cancel.is_some(),
-            gate: ToolGate::new(limits.tool_calls, input.journal.clone()),
+            gate: ToolGate::new(limits.tool_calls, input.journal.clone(), view.clone()),
             journal: input.journal.clone(),
             clock_fault: None,
             threads: engine.tool_threads().clone(),
@@ -229,16 +234,34 @@ impl HostHalf {
             most_readings: input.clock.len().max(RunClock::MOST),
             on_print: input.on_print.clone(),
             observed: engine.observed().clone(),
+            view,
+            named: input.run_id.clone(),
+            traceparent: input.traceparent.clone(),
             hooked: 0,
             turns_before: 0,
         }
+    }
+
+    /// The name of the run, or of the turn of a session.
+    pub fn run_id(&self) -> &str {
+        self.view.run_id()
+    }
+
+    /// Says that the turn of a session runs a program: those who look at runs are told of it.
+    pub fn observe_turn(&mut self) {
+        self.look_by(RunView::begin_named(&self.observed, self.named.clone(), self.traceparent.clone(), self.started));
+    }
+
+    fn look_by(&mut self, view: RunView) {
+        self.gate = ToolGate::new(self.limits.tool_calls, self.journal.clone(), view.clone());
+        self.view = view;
     }
 
     /// Begins one more turn of a session.
     pub fn next_turn(&mut self) {
         self.started = Instant::now();
         self.deadline = deadline(self.started, self.limits.timeout_ms);
-        self.gate = ToolGate::new(self.limits.tool_calls, None);
+        self.look_by(RunView::quiet(&self.observed));
         self.ledger = Ledger::default();
         self.in_tools = Duration::ZERO;
         self.figures = None;
@@ -353,8 +376,10 @@ impl HostHalf {
 
     /// Shows the host's hook the lines that it has not seen.
     fn show_prints(&mut self) {
+        let lines = self.prints.get(self.hooked..).unwrap_or_default();
+        self.view.printed(lines);
         if let Some(hook) = &self.on_print {
-            hook.show(self.prints.get(self.hooked..).unwrap_or_default());
+            hook.show(lines);
         }
         self.hooked = self.hooked.max(self.prints.len());
     }
@@ -424,6 +449,8 @@ impl HostHalf {
                     arguments: call.arguments.into_owned(),
                     deadline: self.deadline,
                     cancel: self.cancel.clone(),
+                    traceparent: self.view.traceparent(),
+                    span: pending.span(),
                 };
                 let threads = self.threads.clone();
                 CallStarted::Call(HostCall { tool, call, number, pending, since: Instant::now(), threads })
@@ -539,7 +566,8 @@ impl HostHalf {
         usage.output_bytes = (prints.iter().map(String::len).sum::<usize>() + value) as u64;
         let calls = self.ledger.numbers();
         let (ledger, ledger_dropped) = self.ledger.take();
-        self.observed.ended(Outcome {
+        self.view.ended(Outcome {
+            run_id: self.view.run_id().clone(),
             answer,
             prints,
             prints_dropped,

@@ -4,8 +4,10 @@ use super::cache::{CachedResult, CallKey, Lookup, ResultCache};
 use super::ledger::Ledger;
 use super::tool::{Effect, Reply, Tool, ToolError};
 use crate::record::journal::{Asking, Begun, Journal};
-use crate::terms::outcome::Preview;
+use crate::terms::outcome::{CallStatus, Preview};
 use crate::terms::place::Place;
+use crate::terms::run_view::{CallView, RunView};
+use crate::terms::spans::CallSpan;
 use lisp_core::{Error, Reason};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,6 +38,15 @@ pub(crate) struct PendingCall {
     key: Option<CallKey>,
     /// Its name in the journal, where its end is to be told.
     place: Option<Place>,
+    /// What those see who look at the run.
+    seen: Option<CallView>,
+}
+
+impl PendingCall {
+    /// The span that the tool is called within.
+    pub(crate) fn span(&self) -> CallSpan {
+        self.seen.as_ref().map(CallView::span).unwrap_or_default()
+    }
 }
 
 /// Counts the tool calls of a run and keeps the results of cached tools. A call of a cached tool that is in progress is not
@@ -46,12 +57,13 @@ pub(crate) struct ToolGate<W> {
     limit: u64,
     cache: ResultCache<W>,
     journal: Option<Arc<Journal>>,
+    view: RunView,
 }
 
 impl<W> ToolGate<W> {
     /// A gate that admits at most `limit` calls; 0 is no limit.
-    pub(crate) fn new(limit: u64, journal: Option<Arc<Journal>>) -> Self {
-        ToolGate { calls: AtomicU64::new(0), limit, cache: ResultCache::default(), journal }
+    pub(crate) fn new(limit: u64, journal: Option<Arc<Journal>>, view: RunView) -> Self {
+        ToolGate { calls: AtomicU64::new(0), limit, cache: ResultCache::default(), journal, view }
     }
 
     /// Decides on a call and records the decision in the ledger and in the journal.
@@ -66,6 +78,9 @@ impl<W> ToolGate<W> {
                         CachedResult::Arguments => arguments,
                     };
                     ledger.cached(&tool.name, arguments, shown, worker, key.digest());
+                    if let Some(seen) = self.view.begin_call(&tool.name, place, 0, false) {
+                        seen.end(CallStatus::Cached);
+                    }
                     return Decision::Cached(result);
                 }
                 Lookup::InProgress => return Decision::InProgress(key.clone()),
@@ -84,16 +99,23 @@ impl<W> ToolGate<W> {
         };
         let number = before + 1;
         let entry = ledger.begin(&tool.name, arguments, worker, key.as_ref().map(CallKey::digest), number);
-        let mut pending = PendingCall { number, entry, key, place: None };
-        let Some(journal) = &self.journal else { return Decision::Admitted(pending) };
+        let mut pending = PendingCall { number, entry, key, place: None, seen: None };
+        let seen = |replayed| self.view.begin_call(&tool.name, place, number, replayed);
+        let Some(journal) = &self.journal else {
+            pending.seen = seen(false);
+            return Decision::Admitted(pending);
+        };
         let repeatable = tool.effect == Effect::Read;
         let asking = Asking { place, tool: &tool.name, arguments, cached: tool.cached, repeatable };
         match journal.begin(&asking) {
             Begun::Make => {
-                pending.place = Some(place.clone());
+                (pending.place, pending.seen) = (Some(place.clone()), seen(false));
                 Decision::Admitted(pending)
             }
-            Begun::Ended(ended) => Decision::Replayed(pending, ended.into()),
+            Begun::Ended(ended) => {
+                pending.seen = seen(true);
+                Decision::Replayed(pending, ended.into())
+            }
             Begun::Refused(error) => {
                 ledger.end(pending.entry, &Reply::Error(ToolError::new(error.message.clone())), Duration::ZERO);
                 Decision::Refused(error, self.abandon(pending))
@@ -116,6 +138,9 @@ impl<W> ToolGate<W> {
         spent: Duration,
     ) -> (Vec<W>, Result<(), Error>) {
         ledger.end(call.entry, reply, spent);
+        if let Some(seen) = call.seen {
+            seen.end(reply.status());
+        }
         if let (Some(journal), Some(place)) = (&self.journal, &call.place)
             && let Some(ended) = reply.ended()
             && let Err(error) = journal.end(place, ended)
@@ -156,6 +181,7 @@ impl<W> ToolGate<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terms::observer::Observed;
     use std::sync::Barrier;
     use std::thread::scope;
 
@@ -165,7 +191,7 @@ mod tests {
     fn who_waits_for_a_refused_call_comes_back() {
         const CALLS: usize = 50_000;
         let tool = Tool::new("t", |_| Ok(())).cached();
-        let gate: ToolGate<()> = ToolGate::new(1, None);
+        let gate: ToolGate<()> = ToolGate::new(1, None, RunView::quiet(&Observed::default()));
         let first = gate.admit(&mut Ledger::default(), &tool, "[]", &Place::default());
         assert!(matches!(first, Decision::Admitted(_)));
         let (start, arguments) = (Barrier::new(2), "x".repeat(1_000));

@@ -6,8 +6,9 @@ use super::signature::{Signature, SignatureError};
 use super::threads::ToolThreads;
 use crate::record::line::{Ended, Failure};
 use crate::terms::cancel::Cancel;
-use crate::terms::outcome::plain;
+use crate::terms::outcome::{CallStatus, plain};
 use crate::terms::place::Place;
+use crate::terms::spans::CallSpan;
 use lisp_core::Error;
 use lisp_core::syntax::is_name_part;
 use serde::de::DeserializeOwned;
@@ -32,6 +33,8 @@ pub struct ToolCall {
     pub(crate) arguments: String,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancel: Cancel,
+    pub(crate) traceparent: Option<Arc<str>>,
+    pub(crate) span: CallSpan,
 }
 
 impl ToolCall {
@@ -93,6 +96,11 @@ impl ToolCall {
     /// what the tool does. A call that is made again, because nobody knows whether it was made, has the same key.
     pub fn key(&self) -> Option<&str> {
         self.key.as_deref()
+    }
+
+    /// The trace that the run is part of, for what the tool asks of others: [`Input::traceparent`](crate::Input::traceparent).
+    pub fn traceparent(&self) -> Option<&str> {
+        self.traceparent.as_deref()
     }
 
     /// How long the run may still take; a tool that can bound itself should. `None` is for ever.
@@ -411,7 +419,7 @@ impl Tool {
         match &self.body {
             Body::Echo => Reply::Echo,
             Body::External => Reply::Error(ToolError::new("it can be called in a run driven by hand only")),
-            Body::Function(function) => guarded(function, call),
+            Body::Function(function) => call.span.within(|| guarded(function, call)),
         }
     }
 
@@ -468,6 +476,15 @@ impl Reply {
             "it is detached and needs a thread of its own, and there is none: the system gives none, or the engine has none \
              (EngineBuilder::tool_threads is 0)",
         ))
+    }
+
+    /// How the call ended, as the ledger has it.
+    pub(crate) fn status(&self) -> CallStatus {
+        match self {
+            Reply::Json(_) | Reply::Echo => CallStatus::Ok,
+            Reply::Error(_) | Reply::NotMade { .. } => CallStatus::Error,
+            Reply::Refused(_) | Reply::Late => CallStatus::Unknown,
+        }
     }
 
     /// As the journal has it; `None` when nobody knows whether the call was made.

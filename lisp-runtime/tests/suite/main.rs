@@ -11,6 +11,7 @@ mod places;
 mod records;
 mod remote;
 mod runs;
+mod seeing;
 mod sessions;
 mod signatures;
 mod tools;

@@ -43,6 +43,7 @@ impl Session {
                 Err(outcome) => return *outcome,
             },
         };
+        host.observe_turn();
         running.give_turn(&host, Turn::Program(source));
         match running.next_report(&mut host) {
             Some(report) => {
