@@ -36,6 +36,8 @@ mod terms;
 mod text;
 mod tools;
 
+#[cfg(feature = "async")]
+pub use api::asynchronous::RunFuture;
 pub use api::engine::{CallId, Engine, EngineBuilder, Progress, Waiting};
 pub use api::envelope::{
     Answer, Cut, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_bytes, answer_bytes_by,

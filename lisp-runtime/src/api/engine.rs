@@ -352,7 +352,7 @@ pub(crate) fn to_end(run: &mut Run, engine: &Engine) -> Outcome {
     loop {
         match run.advance() {
             RunEvent::Call(tool, call) => run.reply(tool.call(call, &engine.0.tool_threads)),
-            RunEvent::Printed(_) | RunEvent::Beat => {}
+            RunEvent::Printed(_) | RunEvent::Beat | RunEvent::Turn => {}
             RunEvent::Workers => {
                 let executor = engine.executor();
                 if let Some(first) = run.send_workers(executor.clone()) {
@@ -399,7 +399,7 @@ impl Progress {
                 RunEvent::Call(_, call) => {
                     return Progress::ToolCall(Waiting { run, calls: vec![(CallId(call.number), call)] });
                 }
-                RunEvent::Printed(_) | RunEvent::Beat => {}
+                RunEvent::Printed(_) | RunEvent::Beat | RunEvent::Turn => {}
                 RunEvent::Workers => {
                     if let Some(first) = run.send_workers(Executor::Local(inline.clone())) {
                         run_task(first);

@@ -35,6 +35,8 @@ pub(crate) enum RunEvent {
     Printed(Vec<String>),
     /// It has been at work for a while, and goes on.
     Beat,
+    /// Its slices are used up, and it goes on.
+    Turn,
     /// It waits for its workers.
     Workers,
     /// It is over.
@@ -226,7 +228,12 @@ impl Run {
 
     /// Goes on to the next tool call, the next parallel call, or the end.
     pub(crate) fn advance(&mut self) -> RunEvent {
-        match catch_unwind(AssertUnwindSafe(|| self.advance_inner())) {
+        self.advance_by(u32::MAX)
+    }
+
+    /// [`Run::advance`] for at most so many slices of fuel.
+    pub(crate) fn advance_by(&mut self, slices: u32) -> RunEvent {
+        match catch_unwind(AssertUnwindSafe(|| self.advance_inner(slices))) {
             Ok(next) => next,
             Err(_) => {
                 let error = Error::new(Reason::HostFault, "the interpreter met a bug of its own and stopped the run");
@@ -235,10 +242,10 @@ impl Run {
         }
     }
 
-    fn advance_inner(&mut self) -> RunEvent {
+    fn advance_inner(&mut self, slices: u32) -> RunEvent {
         loop {
-            let ending = match self.driver.advance(u32::MAX, None) {
-                DriverEvent::Turn => continue,
+            let ending = match self.driver.advance(slices, None) {
+                DriverEvent::Turn => return RunEvent::Turn,
                 DriverEvent::Call(tool, call) => return RunEvent::Call(tool, call),
                 DriverEvent::Printed(lines) => return RunEvent::Printed(lines),
                 DriverEvent::Beat => return RunEvent::Beat,

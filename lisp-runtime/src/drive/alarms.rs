@@ -1,6 +1,5 @@
 //! Alarms for runs that wait without a thread: the watchdog wakes them at a moment, and when a handle has cancelled them.
 
-use super::watchdog::Watchdog;
 use crate::terms::cancel::Cancel;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,14 +19,16 @@ pub(super) struct Alarms {
     cancellable: BTreeSet<u64>,
 }
 
-struct Set {
-    at: Option<Instant>,
-    cancel: Option<Cancel>,
-    waker: Waker,
+/// An alarm: when it rings, and who is woken.
+pub(super) struct Set {
+    pub(super) at: Option<Instant>,
+    pub(super) cancel: Option<Cancel>,
+    pub(super) waker: Waker,
 }
 
 impl Alarms {
-    fn set(&mut self, set: Set) -> u64 {
+    /// Sets an alarm; returns its number.
+    pub(super) fn set(&mut self, set: Set) -> u64 {
         self.last += 1;
         let number = self.last;
         self.by_time.extend(set.at.map(|at| (at, number)));
@@ -36,13 +37,24 @@ impl Alarms {
         number
     }
 
-    fn remove(&mut self, number: u64) -> Option<Set> {
+    /// Takes an alarm that has not rung.
+    pub(super) fn remove(&mut self, number: u64) -> Option<Set> {
         let set = self.all.remove(&number)?;
         if let Some(at) = set.at {
             self.by_time.remove(&(at, number));
         }
         self.cancellable.remove(&number);
         Some(set)
+    }
+
+    /// Has an alarm not rung?
+    pub(super) fn is_set(&self, number: u64) -> bool {
+        self.all.contains_key(&number)
+    }
+
+    /// What the thread waits for: another answer, and it has to look anew.
+    pub(super) fn first(&self) -> (Option<(Instant, u64)>, bool) {
+        (self.by_time.first().copied(), self.cancellable.is_empty())
     }
 
     /// Takes the alarms that ring.
@@ -66,83 +78,4 @@ impl Alarms {
 /// Wakes somebody, whose panic must not end the thread.
 pub(super) fn wake(waker: Waker) {
     let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
-}
-
-/// Wakes a task once, for as long as it is kept.
-#[derive(Debug)]
-pub struct Alarm {
-    number: u64,
-    at: Option<Instant>,
-}
-
-impl Alarm {
-    /// An alarm for this moment, or before that when the handle cancels, within 5 ms. `None` when there is no thread for
-    /// alarms, or nothing to wait for.
-    pub fn set(at: Option<Instant>, cancel: Option<&Cancel>, waker: &Waker) -> Option<Alarm> {
-        if at.is_none() && cancel.is_none() {
-            return None;
-        }
-        let watchdog = Watchdog::of_process()?;
-        let mut state = watchdog.state();
-        let before = (state.alarms.by_time.first().copied(), state.alarms.cancellable.is_empty());
-        let number = state.alarms.set(Set { at, cancel: cancel.cloned(), waker: waker.clone() });
-        let is_news = before != (state.alarms.by_time.first().copied(), state.alarms.cancellable.is_empty());
-        drop(state);
-        if is_news {
-            watchdog.rouse();
-        }
-        Some(Alarm { number, at })
-    }
-
-    /// The moment that it is set for.
-    pub fn at(&self) -> Option<Instant> {
-        self.at
-    }
-}
-
-impl Drop for Alarm {
-    fn drop(&mut self) {
-        // What the waker leaves is the executor's: it goes when the lock has gone.
-        let removed = Watchdog::of_process().and_then(|watchdog| watchdog.state().alarms.remove(self.number));
-        drop(removed);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::Arc;
-    use std::sync::mpsc::{Sender, channel};
-    use std::task::Wake;
-
-    struct Tells(Sender<Instant>);
-
-    impl Wake for Tells {
-        fn wake(self: Arc<Self>) {
-            self.0.send(Instant::now()).unwrap();
-            panic!("a test's panic");
-        }
-    }
-
-    #[test]
-    fn an_alarm_rings_once_at_its_time_or_when_cancelled_and_not_when_it_is_gone() {
-        let (sender, rung) = channel();
-        let waker = Waker::from(Arc::new(Tells(sender)));
-        let begun = Instant::now();
-        let at = |ms| Some(begun + Duration::from_millis(ms));
-        let cancel = Cancel::new();
-        let late = Alarm::set(at(60), None, &waker).unwrap();
-        let early = Alarm::set(at(20), Some(&cancel), &waker).unwrap();
-        drop(Alarm::set(at(10), None, &waker));
-        assert!(Alarm::set(None, None, &waker).is_none());
-        let first = rung.recv_timeout(Duration::from_secs(10)).unwrap();
-        assert!(first >= begun + Duration::from_millis(20) && early.at() == at(20));
-        let second = rung.recv_timeout(Duration::from_secs(10)).unwrap();
-        assert!(second >= begun + Duration::from_millis(60));
-        drop((late, early));
-        let _kept = Alarm::set(at(60_000), Some(&cancel), &waker);
-        cancel.cancel();
-        rung.recv_timeout(Duration::from_secs(10)).unwrap();
-        assert!(rung.recv_timeout(Duration::from_millis(20)).is_err());
-    }
 }

@@ -451,6 +451,12 @@ impl MachineDriver {
         self.ledger.refused(&tool.name, Preview::of(&arguments), &error.message, worker);
     }
 
+    /// Does it wait for the reply to a call?
+    #[cfg(feature = "async")]
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.awaited.is_some()
+    }
+
     /// Does it wait for the reply to this call?
     pub(crate) fn waits_for(&self, number: u64) -> bool {
         self.awaited.as_ref().is_some_and(|awaited| awaited.number == number)

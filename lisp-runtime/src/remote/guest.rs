@@ -221,6 +221,7 @@ fn drive(run: &mut Run, host: &mut dyn RunHost) -> Outcome {
                 host.printed(lines);
                 host.figures(run.figures());
             }
+            RunEvent::Turn => {}
             RunEvent::Beat => host.figures(run.figures()),
             RunEvent::Call(_, call) => {
                 host.figures(run.figures());

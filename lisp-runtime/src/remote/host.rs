@@ -108,9 +108,24 @@ impl HostCall {
     /// Makes the call on this thread; a detached tool is called on one of the engine's tool threads. When the run's time is
     /// over the call is not made.
     pub fn make(self) -> CallDone {
-        let reply = self.tool.call(self.call, &self.threads);
+        let reply = self.tool.call(self.call.clone(), &self.threads);
+        self.done(reply)
+    }
+
+    /// The call has ended.
+    pub(super) fn done(self, reply: Reply) -> CallDone {
         let unfit = unfit(&self.tool, &reply);
         CallDone { reply, unfit, number: self.number, pending: self.pending, spent: self.since.elapsed() }
+    }
+
+    #[cfg(feature = "async")]
+    pub(super) fn tool(&self) -> &Arc<Tool> {
+        &self.tool
+    }
+
+    #[cfg(feature = "async")]
+    pub(super) fn call(&self) -> &ToolCall {
+        &self.call
     }
 
     /// Has the call made on one of the engine's tool threads, when its turn comes; `done` is called there with the
@@ -144,8 +159,7 @@ impl HostCall {
     /// Makes the call on this thread, be the tool detached or not.
     fn make_here(self) -> CallDone {
         let reply = self.tool.call_here(&self.call);
-        let unfit = unfit(&self.tool, &reply);
-        CallDone { reply, unfit, number: self.number, pending: self.pending, spent: self.since.elapsed() }
+        self.done(reply)
     }
 }
 

@@ -196,6 +196,9 @@ pub enum Effect {
 pub(crate) enum Body {
     /// A closure of the host's, which returns JSON text
     Function(Function),
+    /// A future of the host's, which comes to JSON text
+    #[cfg(feature = "async")]
+    Async(super::async_tool::AsyncFunction),
     /// Its own arguments
     Echo,
     /// The reply of a run that is driven by hand
@@ -255,7 +258,7 @@ impl Tool {
         Tool::from_body(name, Body::Echo)
     }
 
-    fn from_body(name: impl Into<String>, body: Body) -> Self {
+    pub(super) fn from_body(name: impl Into<String>, body: Body) -> Self {
         Tool {
             name: name.into(),
             body,
@@ -350,7 +353,8 @@ impl Tool {
         self
     }
 
-    /// Waits before each call, for rehearsals.
+    /// Waits before each call, for rehearsals. An async tool waits by itself, with a timer of its runtime: one with a delay is an
+    /// error of [`Tools::add`].
     #[must_use]
     pub fn delay(mut self, time: Duration) -> Self {
         self.delay = time;
@@ -419,6 +423,10 @@ impl Tool {
         match &self.body {
             Body::Echo => Reply::Echo,
             Body::External => Reply::Error(ToolError::new("it can be called in a run driven by hand only")),
+            #[cfg(feature = "async")]
+            Body::Async(_) => {
+                Reply::Error(ToolError::new("it is async: only a run of run_async or eval_async waits for it"))
+            }
             Body::Function(function) => call.span.within(|| guarded(function, call)),
         }
     }
@@ -537,15 +545,15 @@ fn guarded(function: &Function, call: &ToolCall) -> Reply {
     match catch_unwind(AssertUnwindSafe(|| function(call))) {
         Ok(Ok(json)) => Reply::Json(json),
         Ok(Err(error)) => Reply::Error(error),
-        Err(panic) => {
-            let text = panic
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned())
-                .or_else(|| panic.downcast_ref::<String>().cloned())
-                .unwrap_or_default();
-            Reply::Error(ToolError { message: format!("it panicked: {text}"), kind: ToolErrorKind::Panic })
-        }
+        Err(panic) => panicked(&*panic),
     }
+}
+
+/// The error of a tool that panicked.
+pub(super) fn panicked(panic: &(dyn std::any::Any + Send)) -> Reply {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    Reply::Error(ToolError { message: format!("it panicked: {text}"), kind: ToolErrorKind::Panic })
 }
 
 /// Tools by name.
@@ -568,6 +576,10 @@ impl Tools {
         // What stands behind the first slash of a symbol has none itself.
         if tool.name.contains('/') || !is_name_part(&tool.name) {
             return Err(BuildError::Name(tool.name));
+        }
+        #[cfg(feature = "async")]
+        if matches!(tool.body, Body::Async(_)) && !tool.delay.is_zero() {
+            return Err(BuildError::Delay(tool.name));
         }
         if let Some(fault) = tool.fault {
             return Err(BuildError::Signature { tool: tool.name, error: fault });
@@ -617,6 +629,9 @@ pub enum BuildError {
     /// Two tools have one name.
     #[error("there are two tools named {0}")]
     Twice(String),
+    /// An async tool has a delay.
+    #[error("tool {0} is async and has a delay: it waits by itself, with a timer of its runtime")]
+    Delay(String),
     /// More threads for tools than an engine may have.
     #[error("tool_threads is {0}; it may be 0 to {most}", most = ToolThreads::MOST)]
     ToolThreads(usize),

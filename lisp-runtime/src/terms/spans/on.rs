@@ -2,7 +2,7 @@
 
 use crate::terms::outcome::{CallStatus, Usage, Verdict};
 use crate::terms::place::Place;
-use tracing::field::{Empty, display};
+use tracing::field::Empty;
 use tracing::{Span, info_span};
 
 /// The span `run`: a child of the span that the caller is in.
@@ -63,7 +63,7 @@ impl CallSpan {
             parent: &run.0,
             "tool_call",
             tool,
-            place = display(place),
+            %place,
             number,
             replayed,
             status = Empty,
