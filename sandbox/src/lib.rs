@@ -32,6 +32,8 @@ pub use closures::portable;
 pub use closures::portable::{capabilities, run_bounded, run_bounded_despite_threads, run_bounded_measured};
 pub use guest::layers::{Layer, Layers, SetupError, State};
 pub use host::capability::Capabilities;
+#[cfg(all(target_os = "linux", feature = "async"))]
+pub use host::asynchronous::SandboxRun;
 #[cfg(target_os = "linux")]
 pub use {
     closures::bounded::{run_bounded, run_bounded_despite_threads, run_bounded_measured},

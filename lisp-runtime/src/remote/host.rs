@@ -261,6 +261,12 @@ impl HostHalf {
         self.view.run_id()
     }
 
+    /// The span of the run.
+    #[cfg(feature = "tracing")]
+    pub fn span(&self) -> &tracing::Span {
+        &self.view.span().0
+    }
+
     /// Says that the turn of a session runs a program: those who look at runs are told of it.
     pub fn observe_turn(&mut self) {
         self.look_by(RunView::begin_named(&self.observed, self.named.clone(), self.traceparent.clone(), self.started));

@@ -19,7 +19,8 @@ pub trait Observer: Send + Sync {
         let _ = run;
     }
 
-    /// A run is over, and its outcome is about to be there. Told last of all about a run.
+    /// A run is over, and its outcome is about to be there. It is the last that is told of the run, but for the end of calls that do
+    /// not return in time behind the process door.
     fn run_ended(&self, run: &RunEnded<'_>) {
         let _ = run;
     }
