@@ -1,8 +1,8 @@
 //! Runs as futures, on one thread.
 
 use lisp_runtime::{
-    Cancel, Engine, EngineBuilder, Input, Limits, LimitsRequest, Observer, Outcome, Progress, Reason, Record, Recording, RunEnded, Tool,
-    ToolCall, ToolError, Verdict,
+    Cancel, Engine, EngineBuilder, Input, Limits, LimitsRequest, Observer, Outcome, Progress, Reason, Record,
+    Recording, RunEnded, Tool, ToolCall, ToolError, Verdict,
 };
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -201,7 +201,8 @@ fn dropping_the_future_drops_the_calls_and_ends_the_run() {
         Ok(1)
     });
     let engine = Engine::builder().limits(self::patient()).grant(patient).tool_threads(2).build().unwrap();
-    let program = engine.compile("(pcalls #(tool/patient {:a 1}) #(tool/patient {:a 2}) #(tool/patient {:a 3}))").unwrap();
+    let program =
+        engine.compile("(pcalls #(tool/patient {:a 1}) #(tool/patient {:a 2}) #(tool/patient {:a 3}))").unwrap();
     runtime().block_on(async {
         let run = tokio::time::timeout(Duration::from_millis(50), engine.run_async(&program, Input::new())).await;
         assert!(run.is_err());

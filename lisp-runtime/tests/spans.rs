@@ -79,7 +79,7 @@ impl Subscriber for Captures {
     }
 
     fn exit(&self, _: &Id) {
-        CURRENT.with_borrow_mut(|stack| drop(stack.pop()));
+        CURRENT.with_borrow_mut(Vec::pop);
     }
 
     fn try_close(&self, id: Id) -> bool {
@@ -140,7 +140,10 @@ fn check(spans: &[Span], tool: &str) {
     let calls: Vec<&Span> = spans.iter().filter(|span| span.name == "tool_call").collect();
     for (call, (name, status)) in calls.iter().zip([(tool, "ok"), (tool, "ok"), ("fails", "error")]) {
         assert_eq!(call.parent, Some(run as u64 + 1));
-        assert_eq!((says(&call.fields, "tool"), says(&call.fields, "status")), (format!("{name:?}"), format!("{status:?}")));
+        assert_eq!(
+            (says(&call.fields, "tool"), says(&call.fields, "status")),
+            (format!("{name:?}"), format!("{status:?}"))
+        );
         assert!(call.entered > 0);
     }
     assert_eq!(says(&calls[2].fields, "place"), "2");
@@ -198,7 +201,9 @@ fn futures_have_the_same_spans() {
 
 #[test]
 fn a_failed_run_says_why_by_a_stable_name() {
-    for (source, reason) in [(format!("(inc \"{SECRET}\")"), "arithmetic_error"), (format!("(\"{SECRET}\""), "parse_error")] {
+    for (source, reason) in
+        [(format!("(inc \"{SECRET}\")"), "arithmetic_error"), (format!("(\"{SECRET}\""), "parse_error")]
+    {
         let captures = Captures::default();
         tracing::subscriber::with_default(captures.clone(), || drop(engine().eval(&source, Input::new())));
         let spans = captures.take();

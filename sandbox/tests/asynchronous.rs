@@ -131,7 +131,9 @@ mod linux {
         for (k, outcome) in (0..).zip(&outcomes) {
             assert_eq!(outcome.value::<i64>().unwrap(), 3 + 3 * k, "{:?}", outcome.problem());
         }
-        println!("{RUNS} processes that wait for three tools of 300 ms each: {took:?}; {before} threads, then {while_waiting}");
+        println!(
+            "{RUNS} processes that wait for three tools of 300 ms each: {took:?}; {before} threads, then {while_waiting}"
+        );
         // One for sockets, one for alarms. One after the other they would take 18 s.
         assert!(while_waiting <= before + 2, "{before} {while_waiting}");
         assert!(took < Duration::from_secs(6), "{took:?}");
@@ -238,7 +240,9 @@ mod linux {
             assert!(runtime().block_on(sandbox.eval_async(program, &input)).is_success());
         });
         let notes = notes.0.lock().unwrap();
-        for (span, times) in [("\ntemplate ", 1), ("\nrun ", 2), ("\nchild ", 2), ("\ntool_call ", 2), ("rss_peak_bytes: ", 2)] {
+        for (span, times) in
+            [("\ntemplate ", 1), ("\nrun ", 2), ("\nchild ", 2), ("\ntool_call ", 2), ("rss_peak_bytes: ", 2)]
+        {
             assert_eq!(notes.matches(span).count(), times, "{span}: {notes}");
         }
         assert!(!notes.contains("s3cret") && !notes.contains("println"), "{notes}");

@@ -47,7 +47,7 @@ impl Engine {
         let is_cancellable = input.cancel.is_some();
         let (cancel, dropped) = input.cancel.unwrap_or_default().or_by_flag();
         input.cancel = Some(cancel);
-        let (sender, receiver) = channel();
+        let (replies_to, replies) = channel();
         let waker = Arc::new(RunWaker::default());
         RunFuture {
             engine: self.clone(),
@@ -59,7 +59,8 @@ impl Engine {
             calls: CallFutures::new(waker.clone()),
             waker,
             on_threads: BTreeMap::new(),
-            replies: (sender, receiver),
+            replies_to,
+            replies,
             seen: 0,
             alarm: None,
         }
@@ -81,7 +82,8 @@ pub struct RunFuture {
     waker: Arc<RunWaker>,
     /// Calls of other tools.
     on_threads: BTreeMap<u64, (Arc<ToolCall>, JobTicket)>,
-    replies: (Sender<(u64, Reply)>, Receiver<(u64, Reply)>),
+    replies_to: Sender<(u64, Reply)>,
+    replies: Receiver<(u64, Reply)>,
     /// Calls of workers up to this number have begun.
     seen: u64,
     alarm: Option<Alarm>,
@@ -150,7 +152,7 @@ impl RunFuture {
         for (number, reply) in self.calls.poll() {
             run.reply_to(number, reply);
         }
-        while let Ok((number, reply)) = self.replies.1.try_recv() {
+        while let Ok((number, reply)) = self.replies.try_recv() {
             // A call that was taken back has its reply.
             if self.on_threads.remove(&number).is_some() {
                 run.reply_to(number, reply);
@@ -221,7 +223,7 @@ impl RunFuture {
         let call = Arc::new(call);
         let job = {
             let (tool, call, replies, waker) =
-                (tool.clone(), call.clone(), self.replies.0.clone(), Waker::from(self.waker.clone()));
+                (tool.clone(), call.clone(), self.replies_to.clone(), Waker::from(self.waker.clone()));
             move || {
                 // Nobody listens any more when the run is over.
                 let _ = replies.send((number, tool.call_here(&call)));

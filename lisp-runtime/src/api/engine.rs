@@ -326,13 +326,7 @@ impl Engine {
     }
 
     /// The outcome of a run that did not begin.
-    pub(crate) fn ended(
-        &self,
-        view: &RunView,
-        started: Instant,
-        problem: Box<Problem>,
-        limits: Limits,
-    ) -> Outcome {
+    pub(crate) fn ended(&self, view: &RunView, started: Instant, problem: Box<Problem>, limits: Limits) -> Outcome {
         let mut outcome = Outcome::of_problem(problem, limits);
         outcome.usage.duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         outcome.usage.compute_us = outcome.usage.duration_us;

@@ -59,10 +59,10 @@ impl Alarms {
 
     /// Takes the alarms that ring.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<Waker> {
-        let mut due: Vec<u64> = self.by_time.iter().take_while(|(at, _)| *at <= now).map(|&(_, number)| number).collect();
-        let cancelled = |number: &&u64| {
-            self.all.get(*number).and_then(|set| set.cancel.as_ref()).is_some_and(Cancel::is_cancelled)
-        };
+        let mut due: Vec<u64> =
+            self.by_time.iter().take_while(|(at, _)| *at <= now).map(|&(_, number)| number).collect();
+        let cancelled =
+            |number: &&u64| self.all.get(*number).and_then(|set| set.cancel.as_ref()).is_some_and(Cancel::is_cancelled);
         due.extend(self.cancellable.iter().filter(cancelled));
         due.into_iter().filter_map(|number| self.remove(number)).map(|set| set.waker).collect()
     }

@@ -108,8 +108,9 @@ impl HostCall {
     /// Makes the call on this thread; a detached tool is called on one of the engine's tool threads. When the run's time is
     /// over the call is not made.
     pub fn make(self) -> CallDone {
-        let reply = self.tool.call(self.call.clone(), &self.threads);
-        self.done(reply)
+        let HostCall { tool, call, number, pending, since, threads } = self;
+        let reply = tool.call(call, &threads);
+        CallDone { unfit: unfit(&tool, &reply), reply, number, pending, spent: since.elapsed() }
     }
 
     /// The call has ended.

@@ -102,9 +102,7 @@ impl Engine {
         input: &'a mut Input<'a>,
     ) -> Result<(Job<'a>, HostHalf), Box<Outcome>> {
         let started = Instant::now();
-        *input = request.grant(self, started).map_err(|problem| {
-            Box::new(request.not_begun(self, started, problem))
-        })?;
+        *input = request.grant(self, started).map_err(|problem| Box::new(request.not_begun(self, started, problem)))?;
         let setup = request.setup.iter().map(|source| Cow::Borrowed(source.as_str())).collect();
         let view = self.view(input, started);
         Ok(self.halves(started, &request.program, setup, input, false, view))

@@ -40,7 +40,9 @@ pub(crate) fn is_traceparent(text: &str) -> bool {
     let hyphens = [2, 35, 52].iter().all(|&at| bytes.get(at) == Some(&b'-'));
     let fits = match bytes.len() {
         BYTES => true,
-        BYTES..=MOST => !text.starts_with("00") && bytes[BYTES] == b'-' && bytes.iter().all(u8::is_ascii_graphic),
+        longer if longer > BYTES && longer <= MOST => {
+            !text.starts_with("00") && bytes[BYTES] == b'-' && bytes.iter().all(u8::is_ascii_graphic)
+        }
         _ => false,
     };
     fits && hyphens && hex(0, 2) && !text.starts_with("ff") && named(3, 35) && named(36, 52) && hex(53, 55)

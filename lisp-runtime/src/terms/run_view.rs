@@ -136,14 +136,16 @@ impl View {
             return;
         }
         self.span.end(verdict, reason, usage);
-        self.observed
-            .tell(|observer| observer.run_ended(&RunEnded { run_id: &self.run_id, verdict, reason, usage }));
+        self.observed.tell(|observer| observer.run_ended(&RunEnded { run_id: &self.run_id, verdict, reason, usage }));
     }
 }
 
 impl Drop for View {
     /// A run that was dropped before its end.
     fn drop(&mut self) {
+        if *self.is_over.get_mut() {
+            return;
+        }
         let usage = Usage { duration_us: micros(self.started.elapsed()), ..Usage::default() };
         self.end(Verdict::Cancelled, Some("cancelled"), &usage);
     }

@@ -1,18 +1,12 @@
 //! Tools whose calls are futures.
 
-use super::tool::{Body, Reply, Tool, ToolCall, ToolError, panicked};
+use super::tool::{Body, BoxedCall, Reply, Tool, ToolCall, ToolError, panicked};
 use crate::terms::spans::CallSpan;
 use serde::Serialize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-
-/// What a call of an async tool comes to: JSON text.
-type BoxedCall = Pin<Box<dyn Future<Output = Result<String, ToolError>> + Send>>;
-
-/// The function of an async tool.
-pub(crate) type AsyncFunction = Arc<dyn Fn(ToolCall) -> BoxedCall + Send + Sync>;
 
 impl Tool {
     /// A tool whose calls are futures, for runs of [`Engine::run_async`](crate::Engine::run_async): while a call waits it holds no

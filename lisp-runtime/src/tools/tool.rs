@@ -178,6 +178,13 @@ impl<E: std::error::Error> From<E> for ToolError {
 
 type Function = Arc<dyn Fn(&ToolCall) -> Result<String, ToolError> + Send + Sync>;
 
+/// A call of an async tool under way: it comes to JSON text.
+#[cfg(feature = "async")]
+pub(super) type BoxedCall = std::pin::Pin<Box<dyn Future<Output = Result<String, ToolError>> + Send>>;
+
+#[cfg(feature = "async")]
+type AsyncFunction = Arc<dyn Fn(ToolCall) -> BoxedCall + Send + Sync>;
+
 /// What a call of a tool does to the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -198,7 +205,7 @@ pub(crate) enum Body {
     Function(Function),
     /// A future of the host's, which comes to JSON text
     #[cfg(feature = "async")]
-    Async(super::async_tool::AsyncFunction),
+    Async(AsyncFunction),
     /// Its own arguments
     Echo,
     /// The reply of a run that is driven by hand

@@ -204,7 +204,8 @@ fn an_observer_that_panics_does_no_harm() {
             panic!("a test's panic")
         }
     }
-    let engine = Engine::builder().observer(Panics).tool("twice", |call| Ok(call.get::<i64>("n")? * 2)).build().unwrap();
+    let engine =
+        Engine::builder().observer(Panics).tool("twice", |call| Ok(call.get::<i64>("n")? * 2)).build().unwrap();
     let outcome = engine.eval("(println 1) (pmap (fn [n] (tool/twice {:n n})) [1 2])", Input::new());
     assert_eq!((outcome.value::<Vec<i64>>().unwrap(), &outcome.prints[..]), (vec![2, 4], &["1".to_owned()][..]));
 }

@@ -30,11 +30,10 @@ impl Sandbox {
     /// - Dropping the future kills the process and drops the calls under way.
     pub fn run_async(&self, request: &Request<'_>) -> SandboxRun {
         let mut input = Input::new();
-        let run = match self.engine().split_request(request, &mut input) {
+        match self.engine().split_request(request, &mut input) {
             Ok((job, host)) => self.begin(&job, host),
             Err(outcome) => SandboxRun::over(self, *outcome),
-        };
-        run
+        }
     }
 
     /// Compiles a program and runs it as a future: [`Sandbox::eval`], in the way of [`Sandbox::run_async`].
@@ -82,7 +81,10 @@ pub struct SandboxRun {
 
 enum Stage {
     /// There is no process yet.
-    Order { job: Vec<u8>, since: Instant },
+    Order {
+        job: Vec<u8>,
+        since: Instant,
+    },
     Running(Box<Running>),
     Done(Box<Outcome>),
     Over,
@@ -101,7 +103,15 @@ impl SandboxRun {
             (_, host) => host.as_ref().map(|host| host.run_id().to_owned()).unwrap_or_default(),
         };
         let waker = Arc::new(RunWaker::default());
-        SandboxRun { run_id, watch: None, alarm: None, stage, sandbox: sandbox.clone(), host: host.map(Box::new), waker }
+        SandboxRun {
+            run_id,
+            watch: None,
+            alarm: None,
+            stage,
+            sandbox: sandbox.clone(),
+            host: host.map(Box::new),
+            waker,
+        }
     }
 
     fn over(sandbox: &Sandbox, outcome: Outcome) -> Self {
@@ -116,15 +126,20 @@ impl SandboxRun {
     /// Orders the process; `None` when there is no room for the order yet.
     fn order(&mut self, job: &[u8], since: Instant) -> Option<Stage> {
         let Some(host) = self.host.as_deref_mut() else { return Some(Stage::Over) };
-        let patient = since.elapsed() >= STUCK;
         let (waker, task) = (self.waker.clone(), Waker::from(self.waker.clone()));
-        let mut running = match self.sandbox.order_now(host, job.len() as u64, patient) {
-            Ok(Some(running)) => Box::new(running),
-            Ok(None) => {
-                let at = Instant::now() + ROOM_STEP;
-                self.alarm = Alarm::set(Some(at), None, &task);
+        let bytes = job.len() as u64;
+        let mut ordered = self.sandbox.order_now(host, bytes, since.elapsed() >= STUCK);
+        if matches!(ordered, Ok(None)) {
+            self.alarm = Alarm::set(Some(Instant::now() + ROOM_STEP), None, &task);
+            if self.alarm.is_some() {
                 return None;
             }
+            // Nobody would wake it.
+            ordered = self.sandbox.order_now(host, bytes, true);
+        }
+        let mut running = match ordered {
+            Ok(Some(running)) => Box::new(running),
+            Ok(None) => return Some(Stage::Done(Box::new(fault(host, "the template takes no orders")))),
             Err(error) => return Some(Stage::Done(Box::new(fault(host, &error.to_string())))),
         };
         running.call_as_futures(waker);

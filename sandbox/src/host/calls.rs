@@ -26,7 +26,14 @@ impl Calls {
     pub(crate) fn new() -> io::Result<Calls> {
         let woken = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let (sender, receiver) = mpsc::channel();
-        Ok(Calls { sender, receiver, woken: Arc::new(woken), under_way: BTreeMap::new(), #[cfg(feature = "async")] run: None })
+        Ok(Calls {
+            sender,
+            receiver,
+            woken: Arc::new(woken),
+            under_way: BTreeMap::new(),
+            #[cfg(feature = "async")]
+            run: None,
+        })
     }
 
     /// Can be read when a call has ended.

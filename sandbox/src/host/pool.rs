@@ -411,11 +411,7 @@ impl Pool {
 
     /// Orders a child of the next template; of a new one when that has died. A run that gets one says when it is over. `None`
     /// when the template has no room for the order, and the caller is not `patient`.
-    pub(crate) fn order(
-        &self,
-        order: Order,
-        patient: bool,
-    ) -> Result<Option<(Arc<Template>, Channels)>, SetupError> {
+    pub(crate) fn order(&self, order: Order, patient: bool) -> Result<Option<(Arc<Template>, Channels)>, SetupError> {
         let ordered = self.order_of(self.turns.begin(), order, patient);
         if !matches!(ordered, Ok(Some(_))) {
             self.turns.end();

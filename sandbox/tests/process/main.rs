@@ -9,6 +9,8 @@ mod pipes;
 #[cfg(target_os = "linux")]
 mod records;
 #[cfg(target_os = "linux")]
+mod seeing;
+#[cfg(target_os = "linux")]
 mod suite;
 
 #[cfg(target_os = "linux")]

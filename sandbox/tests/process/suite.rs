@@ -1,6 +1,6 @@
 //! Programs behind the process door: the same answers, from any number of threads, through sessions, pipes and slates.
 
-use crate::{functions, pipes, records};
+use crate::{functions, pipes, records, seeing};
 use lisp_runtime::{Answer, CallStatus, Cancel, Engine, Input, Keys, Limits, Request, Tool, ToolError, Verdict};
 use lisp_sandbox::{CleanSlate, Sandbox, SlateFailure};
 use serde_json::Value;
@@ -523,6 +523,7 @@ const TESTS: &[(&str, Test)] = &[
     ("slates", slates),
     ("records_go_on_at_the_other_door", records::go_on_at_the_other_door),
     ("records_are_checked", records::are_checked),
+    ("observers_see_runs_of_processes", seeing::observers_see_runs_of_processes),
     ("functions_are_called", functions::are_called),
     ("functions_are_bounded", functions::are_bounded),
     ("pipes_while_it_runs", pipes::while_it_runs),
