@@ -1,8 +1,8 @@
 //! What observers see of runs behind the process door.
 
 use lisp_runtime::{
-    Answer, CallBegun, CallEnded, Engine, Input, LimitsRequest, Observer, PrintedLine, Request, RunEnded, RunStarted,
-    Tool,
+    Answer, CallBegun, CallEnded, Engine, Input, Limits, LimitsRequest, Observer, PrintedLine, Request, RunEnded,
+    RunStarted, Tool,
 };
 use lisp_sandbox::Sandbox;
 use std::sync::{Arc, Mutex};
@@ -49,6 +49,7 @@ pub(crate) fn observers_see_runs_of_processes(_: &Sandbox) {
     const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let notes = Notes::default();
     let engine = Engine::builder()
+        .limits(Limits::default().with_loop_iterations(0))
         .observer(notes.clone())
         .tool("trace", |call| Ok(call.traceparent().map(str::to_owned)))
         .grant(Tool::new("kept", |call| call.get::<i64>("n")).cached())
@@ -67,7 +68,6 @@ pub(crate) fn observers_see_runs_of_processes(_: &Sandbox) {
     // Lines of a run that is killed have been seen by then.
     let mut asked = LimitsRequest::default();
     asked.set("timeout_ms", 150).unwrap();
-    asked.set("loop_iterations", 0).unwrap();
     let late = sandbox.eval("(println :early) (loop [] (recur))", &Input::new().run_id("r2").limits(asked));
     assert_eq!(late.prints, [":early"]);
     assert_eq!(notes.take(), ["started r2 false", "printed :early", "ended r2 timeout 0"]);
