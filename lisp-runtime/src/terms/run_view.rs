@@ -63,7 +63,7 @@ impl RunView {
             run_id: run_id().into(),
             traceparent: None,
             observed: observed.clone(),
-            span: RunSpan::default(),
+            span: RunSpan::none(),
             started: Instant::now(),
             is_over: AtomicBool::new(true),
         }))

@@ -3,10 +3,14 @@
 use crate::terms::outcome::{CallStatus, Usage, Verdict};
 use crate::terms::place::Place;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct RunSpan;
 
 impl RunSpan {
+    pub(crate) const fn none() -> Self {
+        RunSpan
+    }
+
     pub(crate) fn begin(_: &str, _: Option<&str>) -> Self {
         RunSpan
     }

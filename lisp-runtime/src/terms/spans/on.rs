@@ -9,13 +9,12 @@ use tracing::{Span, info_span};
 #[derive(Clone, Debug)]
 pub(crate) struct RunSpan(pub(crate) Span);
 
-impl Default for RunSpan {
-    fn default() -> Self {
+impl RunSpan {
+    /// No span.
+    pub(crate) const fn none() -> Self {
         RunSpan(Span::none())
     }
-}
 
-impl RunSpan {
     pub(crate) fn begin(run_id: &str, traceparent: Option<&str>) -> Self {
         RunSpan(info_span!(
             target: "ptc_lisp",
