@@ -36,6 +36,8 @@ mod terms;
 mod text;
 mod tools;
 
+#[cfg(feature = "async")]
+pub use api::asynchronous::RunFuture;
 pub use api::engine::{CallId, Engine, EngineBuilder, Progress, Waiting};
 pub use api::envelope::{
     Answer, Cut, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_bytes, answer_bytes_by,
@@ -58,7 +60,7 @@ pub use terms::cancel::Cancel;
 pub use terms::clock::Reading;
 pub use terms::keys::Keys;
 pub use terms::limits::{Limits, LimitsRequest, UnknownLimit};
-pub use terms::observer::{HostFault, Observer};
+pub use terms::observer::{CallBegun, CallEnded, HostFault, Observer, PrintedLine, RunEnded, RunStarted};
 pub use terms::outcome::{
     Call, CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, ValueError, Verdict,
 };

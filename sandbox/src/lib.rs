@@ -31,6 +31,8 @@ pub use closures::portable;
 #[cfg(not(target_os = "linux"))]
 pub use closures::portable::{capabilities, run_bounded, run_bounded_despite_threads, run_bounded_measured};
 pub use guest::layers::{Layer, Layers, SetupError, State};
+#[cfg(all(target_os = "linux", feature = "async"))]
+pub use host::asynchronous::SandboxRun;
 pub use host::capability::Capabilities;
 #[cfg(target_os = "linux")]
 pub use {

@@ -8,11 +8,14 @@ use crate::parallel::executor::{Executor, LocalExecutor, PoolExecutor};
 use crate::parallel::pool::{Pool, cores};
 use crate::parallel::task::run_task;
 use crate::terms::budget::Taken;
+use crate::terms::cancel::Cancel;
 use crate::terms::clock::Clock;
 use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, bytes};
 use crate::terms::observer::{Observed, Observer};
 use crate::terms::outcome::{Outcome, Phase, Problem};
+use crate::terms::run_view::RunView;
+use crate::terms::spans::StepSpan;
 use crate::tools::gate::GateSetting;
 use crate::tools::policy::{Policy, ToolPolicy};
 use crate::tools::signature::Signature;
@@ -114,7 +117,33 @@ impl Engine {
     /// # Errors
     /// The first fault of reading or analysis, with its place.
     pub fn compile(&self, source: &str) -> Result<Program, Box<Problem>> {
-        Program::compile(source, &self.0.limits)
+        let span = StepSpan::compile(None, source.len());
+        let compiled = Program::compile(source, &self.0.limits);
+        span.end(reason_of(&compiled));
+        compiled
+    }
+
+    /// Compiles the program of a run.
+    pub(crate) fn compile_seen(
+        &self,
+        view: &RunView,
+        started: Instant,
+        source: &str,
+        limits: &Limits,
+        cancel: Option<&Cancel>,
+    ) -> Result<Program, Box<Problem>> {
+        let span = StepSpan::compile(Some(view.span()), source.len());
+        let compiled = Program::compile_since(started, source, limits, cancel);
+        span.end(reason_of(&compiled));
+        compiled
+    }
+
+    /// A run with an input begins: those who look at the engine's runs are told.
+    pub(crate) fn view(&self, input: &Input<'_>, started: Instant) -> RunView {
+        // A run that goes on has the name that it had.
+        let had = input.journal.as_ref().and_then(|journal| journal.run_to_go_on());
+        let named = had.or_else(|| input.run_id.clone().filter(|_| input.check_name().is_ok()));
+        RunView::begin_named(&self.0.observed, named, input.traceparent.clone(), started)
     }
 
     /// Imports a JSON text as `data/name`, once for many runs, which share it without copying. The text is kept as long as
@@ -147,7 +176,7 @@ impl Engine {
     /// The first of them: `unbound_var` or `unknown_tool` with the name's place and what it may have meant, or what is wrong
     /// with the input.
     pub fn check(&self, program: &Program, input: &Input<'_>) -> Result<(), Box<Problem>> {
-        let mut setting = self.setting(input)?;
+        let mut setting = self.setting(input, RunView::quiet(&Observed::default()))?;
         let no_tools = |tools: &Tools| tools.names().next().is_none();
         setting.any_tool = no_tools(&setting.tools) && setting.own_tools.as_deref().is_none_or(no_tools);
         Run::set_up(Instant::now(), setting, program, input, 0).map(drop)
@@ -155,7 +184,8 @@ impl Engine {
 
     /// Runs a program on this thread to its end.
     pub fn run(&self, program: &Program, input: Input<'_>) -> Outcome {
-        self.run_since(Instant::now(), program, &input)
+        let started = Instant::now();
+        self.run_seen(&self.view(&input, started), started, program, &input)
     }
 
     /// Compiles a program and runs it; a fault of the program is the outcome's.
@@ -165,16 +195,17 @@ impl Engine {
 
     pub(crate) fn eval_since(&self, started: Instant, source: &str, input: Input<'_>) -> Outcome {
         let limits = self.limits_for(&input);
-        match Program::compile_since(started, source, &limits, input.cancel.as_ref()) {
-            Ok(program) => self.run_since(started, &program, &input),
-            Err(problem) => self.ended(started, problem, limits),
+        let view = self.view(&input, started);
+        match self.compile_seen(&view, started, source, &limits, input.cancel.as_ref()) {
+            Ok(program) => self.run_seen(&view, started, &program, &input),
+            Err(problem) => self.ended(&view, started, problem, limits),
         }
     }
 
-    fn run_since(&self, started: Instant, program: &Program, input: &Input<'_>) -> Outcome {
-        match self.set_up(started, program, input, false) {
+    fn run_seen(&self, view: &RunView, started: Instant, program: &Program, input: &Input<'_>) -> Outcome {
+        match self.set_up(view, started, program, input, false) {
             Ok(mut run) => to_end(&mut run, self),
-            Err(problem) => self.ended(started, problem, self.limits_for(input)),
+            Err(problem) => self.ended(view, started, problem, self.limits_for(input)),
         }
     }
 
@@ -198,12 +229,13 @@ impl Engine {
     /// ```
     pub fn start(&self, program: &Program, input: Input<'_>) -> Progress {
         let started = Instant::now();
-        match self.set_up(started, program, &input, true) {
+        let view = self.view(&input, started);
+        match self.set_up(&view, started, program, &input, true) {
             Ok(mut run) => {
                 run.by_hand = Some(Arc::new(LocalExecutor::by_hand()));
                 Progress::of(Box::new(run))
             }
-            Err(problem) => Progress::Done(Box::new(self.ended(started, problem, self.limits_for(&input)))),
+            Err(problem) => Progress::Done(Box::new(self.ended(&view, started, problem, self.limits_for(&input)))),
         }
     }
 
@@ -233,7 +265,8 @@ impl Engine {
         &self.0.tools
     }
 
-    pub(crate) fn setting(&self, input: &Input<'_>) -> Result<Setting, Box<Problem>> {
+    pub(crate) fn setting(&self, input: &Input<'_>, view: RunView) -> Result<Setting, Box<Problem>> {
+        input.check_name()?;
         let signature = match input.signature.as_deref().map(Signature::parse).transpose() {
             Ok(signature) => signature,
             Err(error) => {
@@ -258,7 +291,7 @@ impl Engine {
             on_print: input.on_print.clone(),
             gate: self.gate_setting(input),
             fuel: None,
-            observed: self.0.observed.clone(),
+            view,
         })
     }
 
@@ -280,8 +313,9 @@ impl Engine {
         input.budget.as_ref().map(begin).transpose().map_err(|error| Box::new(Problem::new(error, Phase::Setup)))
     }
 
-    fn set_up(
+    pub(crate) fn set_up(
         &self,
+        view: &RunView,
         started: Instant,
         program: &Program,
         input: &Input<'_>,
@@ -289,11 +323,14 @@ impl Engine {
     ) -> Result<Run, Box<Problem>> {
         let setup = || input.setup.iter().map(|program| program.source().to_owned()).collect();
         let taken = self.take_budget(input)?;
-        let begun = self.begin_record(program.source(), setup, input, by_hand).and_then(|()| {
-            let mut setting = self.setting(input)?;
+        let begun = self.setting(input, view.clone()).and_then(|mut setting| {
+            self.begin_record(program.source(), setup, input, by_hand, view)?;
             setting.gate.by_hand = by_hand;
             setting.fuel = taken.as_ref().and_then(|taken| taken.fuel);
-            Run::set_up(started, setting, program, input, 0)
+            let span = StepSpan::set_up(view.span(), input.setup.len());
+            let run = Run::set_up(started, setting, program, input, 0);
+            span.end(reason_of(&run));
+            run
         });
         match begun {
             Ok(mut run) => {
@@ -327,12 +364,17 @@ impl Engine {
     }
 
     /// The outcome of a run that did not begin.
-    pub(crate) fn ended(&self, started: Instant, problem: Box<Problem>, limits: Limits) -> Outcome {
+    pub(crate) fn ended(&self, view: &RunView, started: Instant, problem: Box<Problem>, limits: Limits) -> Outcome {
         let mut outcome = Outcome::of_problem(problem, limits);
         outcome.usage.duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         outcome.usage.compute_us = outcome.usage.duration_us;
-        self.0.observed.ended(outcome)
+        view.ended(outcome)
     }
+}
+
+/// The stable name of what went wrong.
+fn reason_of<T>(done: &Result<T, Box<Problem>>) -> Option<&'static str> {
+    done.as_ref().err().map(|problem| problem.error.reason.name())
 }
 
 /// Drives a run to its end, the program itself on this thread.
@@ -342,7 +384,7 @@ pub(crate) fn to_end(run: &mut Run, engine: &Engine) -> Outcome {
     loop {
         match run.advance() {
             RunEvent::Call(tool, call) => run.reply(tool.call(call, &engine.0.tool_threads)),
-            RunEvent::Printed(_) | RunEvent::Beat => {}
+            RunEvent::Printed(_) | RunEvent::Beat | RunEvent::Turn => {}
             RunEvent::Workers => {
                 let executor = engine.executor();
                 if let Some(first) = run.send_workers(executor.clone()) {
@@ -389,7 +431,7 @@ impl Progress {
             }
             match run.advance() {
                 RunEvent::Call(_, call) => return Waiting::of(run, vec![call]).into_progress(),
-                RunEvent::Printed(_) | RunEvent::Beat => {}
+                RunEvent::Printed(_) | RunEvent::Beat | RunEvent::Turn => {}
                 RunEvent::Workers => {
                     if let Some(first) = run.send_workers(Executor::Local(inline.clone())) {
                         run_task(first);
@@ -483,6 +525,11 @@ impl Waiting {
             }
             Err(error) => self.go_on(id, Reply::Refused(error)),
         }
+    }
+
+    /// The name of the run: [`Outcome::run_id`] when it is over.
+    pub fn run_id(&self) -> &str {
+        self.run.shared.setting.view.run_id()
     }
 
     /// Notes in the record of the run that a call is about to be made: should the process end before the reply, it is
@@ -652,7 +699,7 @@ impl EngineBuilder {
     /// struct Alarm;
     /// impl Observer for Alarm {
     ///     fn host_fault(&self, fault: &HostFault<'_>) {
-    ///         eprintln!("a contained fault of the interpreter: {}", fault.message);
+    ///         eprintln!("{}: a contained fault of the interpreter: {}", fault.run_id, fault.message);
     ///     }
     /// }
     /// let engine = Engine::builder().observer(Alarm).build()?;

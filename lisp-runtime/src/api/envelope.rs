@@ -9,7 +9,6 @@ use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::outcome::{
     Call, CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, Verdict,
 };
-use crate::terms::run_id::run_id;
 use crate::tools::tool::{Tool, ToolError, Tools};
 use lisp_core::cost::COST_SCHEDULE_VERSION;
 use lisp_core::{Detail, Error, Reason};
@@ -123,6 +122,9 @@ pub struct Request<'a> {
     /// Which door it runs behind.
     #[serde(default)]
     pub isolation: Isolation,
+    /// The trace that it is part of: see [`Input::traceparent`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
 }
 
 impl<'a> Request<'a> {
@@ -144,7 +146,20 @@ impl<'a> Request<'a> {
         let started = Instant::now();
         match self.input(engine, started) {
             Ok(input) => engine.eval_since(started, &self.program, input),
-            Err(problem) => Outcome::of_problem(problem, engine.limits_for(&Input::new().limits(self.limits))),
+            Err(problem) => self.not_begun(engine, started, problem),
+        }
+    }
+
+    /// The outcome of a request whose run cannot begin.
+    pub(crate) fn not_begun(&self, engine: &Engine, started: Instant, problem: Box<Problem>) -> Outcome {
+        let input = self.traced(Input::new().limits(self.limits));
+        engine.ended(&engine.view(&input, started), started, problem, engine.limits_for(&input))
+    }
+
+    fn traced<'b>(&self, input: Input<'b>) -> Input<'b> {
+        match &self.traceparent {
+            Some(header) => input.traceparent(header),
+            None => input,
         }
     }
 
@@ -178,6 +193,7 @@ impl<'a> Request<'a> {
     pub(crate) fn grant(&self, engine: &Engine, started: Instant) -> Result<Input<'a>, Box<Problem>> {
         let mut input = Input::new().strict_data(self.strict_data).limits(self.limits).measure_live();
         input.keys = self.json_keys;
+        input = self.traced(input);
         if let Some(data) = self.data {
             input = input.json_object(data.get());
         }
@@ -515,7 +531,7 @@ impl Answer {
         Answer {
             schema: SCHEMA.to_owned(),
             id,
-            run_id: run_id(),
+            run_id: outcome.run_id.as_ref().to_owned(),
             verdict: outcome.verdict(),
             outcome: outcome.kind(),
             value: outcome.json().map(|json| raw(json.to_owned())),

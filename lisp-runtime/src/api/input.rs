@@ -8,7 +8,9 @@ use crate::terms::cancel::Cancel;
 use crate::terms::clock::Reading;
 use crate::terms::keys::Keys;
 use crate::terms::limits::LimitsRequest;
+use crate::terms::outcome::{Phase, Problem};
 use crate::terms::print_hook::PrintHook;
+use crate::terms::run_id::{self, is_traceparent};
 use crate::tools::tool::Tools;
 use lisp_core::vm::Grant;
 use serde::de::IgnoredAny;
@@ -120,6 +122,8 @@ pub struct Input<'a> {
     pub(crate) tools: Option<Arc<Tools>>,
     pub(crate) makes: Makes,
     pub(crate) on_print: Option<PrintHook>,
+    pub(crate) run_id: Option<Arc<str>>,
+    pub(crate) traceparent: Option<Arc<str>>,
     /// Has the run recorded.
     pub(crate) journal: Option<Arc<Journal>>,
     pub(crate) tenant: Option<Arc<str>>,
@@ -301,6 +305,36 @@ impl<'a> Input<'a> {
     pub fn clock(mut self, readings: &[Reading]) -> Self {
         self.clock = readings.to_vec();
         self
+    }
+
+    /// Names the run: in its outcome, its answer, its record, the keys of its calls and to observers. 1 to 128 visible characters of
+    /// ASCII; another name is an error of the run. Without it a name is made that no other run has. That two runs have not one
+    /// name is up to the host. All turns of a session have this name; a run that goes on from a record keeps that of the record.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input};
+    /// let outcome = Engine::default().eval("1", Input::new().run_id("order-7"));
+    /// assert_eq!(&*outcome.run_id, "order-7");
+    /// ```
+    #[must_use]
+    pub fn run_id(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.run_id = Some(name.into());
+        self
+    }
+
+    /// Makes the run part of a trace: the header `traceparent` of [W3C Trace Context](https://www.w3.org/TR/trace-context/) that
+    /// the request came with. Tools see it by [`ToolCall::traceparent`](crate::ToolCall::traceparent), observers at the start of
+    /// the run. As that standard has it, a text that is none is left out, and the run is part of no trace.
+    #[must_use]
+    pub fn traceparent(mut self, header: &str) -> Self {
+        self.traceparent = is_traceparent(header).then(|| header.into());
+        self
+    }
+
+    /// Is the name that the host gives the run one?
+    pub(crate) fn check_name(&self) -> Result<(), Box<Problem>> {
+        let checked = self.run_id.as_deref().map_or(Ok(()), run_id::check);
+        checked.map_err(|error| Box::new(Problem::new(error, Phase::Setup)))
     }
 
     /// Tools for this run besides the engine's. One of the same name takes the place of the engine's.

@@ -1,5 +1,7 @@
 //! What a host calls: it makes an engine, compiles programs, gives a run its input, and gets an outcome.
 
+#[cfg(feature = "async")]
+pub(crate) mod asynchronous;
 pub(crate) mod engine;
 pub(crate) mod envelope;
 pub(crate) mod grant;

@@ -11,6 +11,7 @@ use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::outcome::{Phase, Problem};
 use crate::terms::place::Place;
+use crate::terms::run_view::RunView;
 use crate::tools::tool::{Tool, Tools};
 use lisp_core::Error;
 use lisp_core::cost::COST_SCHEDULE_VERSION;
@@ -576,6 +577,7 @@ impl Engine {
         setup: impl FnOnce() -> Vec<String>,
         input: &Input<'_>,
         by_hand: bool,
+        view: &RunView,
     ) -> Result<(), Box<Problem>> {
         let Some(journal) = &input.journal else { return Ok(()) };
         let own = input.tools.as_deref().into_iter();
@@ -587,7 +589,7 @@ impl Engine {
             let terms = Terms { keys: self.keys_for(input), limits: self.limits_for(input), tools };
             header(run_id.to_owned(), source, &setup, input, terms)
         };
-        journal.begin_run(by_hand, run).map_err(|error| Box::new(Problem::new(error, Phase::Setup)))
+        journal.begin_run(by_hand, view.run_id(), run).map_err(|error| Box::new(Problem::new(error, Phase::Setup)))
     }
 
     /// The program and the input of a record, with a recording that has what the run was told: a run with them, at either door, does

@@ -13,6 +13,7 @@ use crate::terms::budget::Taken;
 use crate::terms::deadline::{deadline, expired, micros, run_timeout, stop_of_compiling};
 use crate::terms::limits::{Limits, bytes};
 use crate::terms::outcome::{Answer, Call, Figures, Outcome, OutcomeKind, Phase, Position, Problem, Usage, Verdict};
+use crate::terms::run_view::RunView;
 use crate::text::convert;
 use crate::tools::signature::sentence;
 use crate::tools::tool::{Reply, Tool, ToolCall};
@@ -34,6 +35,8 @@ pub(crate) enum RunEvent {
     Printed(Vec<String>),
     /// It has been at work for a while, and goes on.
     Beat,
+    /// Its slices are used up, and it goes on.
+    Turn,
     /// It waits for its workers.
     Workers,
     /// It is over.
@@ -188,9 +191,10 @@ impl Run {
     }
 
     /// Begins its account and its deadline anew.
-    pub(super) fn renew(&mut self, started: Instant) {
+    pub(super) fn renew(&mut self, started: Instant, view: RunView) {
         self.started = started;
-        self.shared = Arc::new(RunShared::new(self.shared.setting.clone(), started, self.shared.worker.clone()));
+        let setting = Setting { view, ..self.shared.setting.clone() };
+        self.shared = Arc::new(RunShared::new(setting, started, self.shared.worker.clone()));
         let stand_in = Box::new(MachineDriver::stand_in(&self.shared));
         let MachineDriver { machine, .. } = *std::mem::replace(&mut self.driver, stand_in);
         *self.driver = MachineDriver::new(machine, self.shared.clone(), None);
@@ -203,7 +207,12 @@ impl Run {
 
     /// Goes on to the next tool call, the next parallel call, or the end.
     pub(crate) fn advance(&mut self) -> RunEvent {
-        match catch_unwind(AssertUnwindSafe(|| self.advance_inner())) {
+        self.advance_by(u32::MAX)
+    }
+
+    /// [`Run::advance`] for at most so many slices of fuel.
+    pub(crate) fn advance_by(&mut self, slices: u32) -> RunEvent {
+        match catch_unwind(AssertUnwindSafe(|| self.advance_inner(slices))) {
             Ok(next) => next,
             Err(_) => {
                 let error = Error::new(Reason::HostFault, "the interpreter met a bug of its own and stopped the run");
@@ -212,10 +221,10 @@ impl Run {
         }
     }
 
-    fn advance_inner(&mut self) -> RunEvent {
+    fn advance_inner(&mut self, slices: u32) -> RunEvent {
         loop {
-            let ending = match self.driver.advance(u32::MAX, None) {
-                DriverEvent::Turn => continue,
+            let ending = match self.driver.advance(slices, None) {
+                DriverEvent::Turn => return RunEvent::Turn,
                 DriverEvent::Call(tool, call) => return RunEvent::Call(tool, call),
                 DriverEvent::Printed(lines) => return RunEvent::Printed(lines),
                 DriverEvent::Beat => return RunEvent::Beat,
@@ -511,7 +520,9 @@ impl Run {
         let calls = self.driver.ledger.numbers();
         let (ledger, ledger_dropped) = self.driver.ledger.take();
         debug_assert!(answer.as_ref().err().is_none_or(|problem| Verdict::of(problem.error.reason) != Verdict::Ok));
-        self.shared.setting.observed.ended(Outcome {
+        let view = &self.shared.setting.view;
+        view.ended(Outcome {
+            run_id: view.run_id().clone(),
             answer,
             prints,
             prints_dropped,

@@ -10,6 +10,7 @@ use crate::drive::setting::Setting;
 use crate::terms::cancel::Cancel;
 use crate::terms::limits::bytes;
 use crate::terms::outcome::{Outcome, Phase, Problem, Verdict};
+use crate::terms::run_view::RunView;
 use lisp_core::{Error, Reason};
 use std::fmt;
 use std::sync::Arc;
@@ -94,7 +95,7 @@ impl Session {
     /// Makes the machine from a saved session.
     pub(crate) fn begin_from(&mut self, text: &str) -> Result<(), Box<Problem>> {
         self.origin = Some(text.into());
-        self.restore(Instant::now())
+        self.restore(Instant::now(), &self.unseen())
     }
 
     /// Runs one more program.
@@ -112,11 +113,12 @@ impl Session {
     ) -> Outcome {
         self.turns = self.turns.saturating_add(1);
         let limits = self.engine.limits_for(&self.input);
-        let program = Program::compile_since(started, source, &limits, Some(&self.cancel));
-        let turn = program.and_then(|program| self.turn(started, &program));
+        let view = self.engine.view(&self.input, started);
+        let program = self.engine.compile_seen(&view, started, source, &limits, Some(&self.cancel));
+        let turn = program.and_then(|program| self.turn(started, &program, &view));
         let mut run = match turn {
             Ok(run) => run,
-            Err(problem) => return self.engine.observed().ended(Outcome::of_problem(problem, limits)),
+            Err(problem) => return view.ended(Outcome::of_problem(problem, limits)),
         };
         let outcome = drive(&mut run);
         self.text = None;
@@ -127,17 +129,17 @@ impl Session {
     }
 
     /// The machine, with the program loaded.
-    fn turn(&mut self, started: Instant, program: &Program) -> Result<Run, Box<Problem>> {
+    fn turn(&mut self, started: Instant, program: &Program, view: &RunView) -> Result<Run, Box<Problem>> {
         if self.origin.is_some() {
-            self.restore(started)?;
+            self.restore(started, view)?;
         }
         let Some(mut run) = self.run.take() else {
-            let setting = self.setting()?;
+            let setting = self.setting(view)?;
             let mut run = Run::set_up(started, setting, program, &self.input, self.turns)?;
             run.keeps_history = true;
             return Ok(run);
         };
-        match run.next_turn(started, self.turns, program) {
+        match run.next_turn(started, self.turns, program, view.clone()) {
             Ok(()) => Ok(run),
             Err(problem) => {
                 self.run = Some(run);
@@ -146,18 +148,23 @@ impl Session {
         }
     }
 
-    fn setting(&self) -> Result<Setting, Box<Problem>> {
+    /// For what is no turn.
+    fn unseen(&self) -> RunView {
+        RunView::quiet(self.engine.observed())
+    }
+
+    fn setting(&self, view: &RunView) -> Result<Setting, Box<Problem>> {
         check(&self.input)?;
-        let mut setting = self.engine.setting(&self.input)?;
+        let mut setting = self.engine.setting(&self.input, view.clone())?;
         setting.alarm.clone_from(&self.alarm);
         setting.makes.memory = false;
         Ok(setting)
     }
 
     /// Makes the machine from the text that the session began from, unless there is one.
-    fn restore(&mut self, started: Instant) -> Result<(), Box<Problem>> {
+    fn restore(&mut self, started: Instant, view: &RunView) -> Result<(), Box<Problem>> {
         let (None, Some(origin)) = (&self.run, self.origin.clone()) else { return Ok(()) };
-        let setting = self.setting()?;
+        let setting = self.setting(view)?;
         let saved = SavedText::parse(&origin, bytes(setting.limits.session_bytes))
             .map_err(|error| Box::new(Problem::new(error, Phase::Setup)))?;
         let run = Run::restored(started, setting, &self.input, &saved)?;
@@ -172,17 +179,18 @@ impl Session {
         started: Instant,
         drive: &mut dyn FnMut(&mut Run) -> Outcome,
     ) -> Result<&mut Run, Box<Problem>> {
-        self.restore(started)?;
+        let view = self.unseen();
+        self.restore(started, &view)?;
         if self.run.is_none() {
             let nothing = Program::compile("nil", &self.engine.limits_for(&self.input))?;
-            let mut run = Run::set_up(started, self.setting()?, &nothing, &self.input, 0)?;
+            let mut run = Run::set_up(started, self.setting(&view)?, &nothing, &self.input, 0)?;
             drive(&mut run).answer?;
             run.keeps_history = true;
             self.run = Some(run);
         }
         match &mut self.run {
             Some(run) => {
-                run.renew(started);
+                run.renew(started, view);
                 Ok(run)
             }
             None => {
@@ -312,7 +320,7 @@ impl Session {
     }
 
     pub(crate) fn memory_since(&mut self, started: Instant) -> Result<String, Box<Problem>> {
-        self.restore(started)?;
+        self.restore(started, &self.unseen())?;
         match &mut self.run {
             Some(run) => run.memory(started),
             None => Ok(self.input.memory_text().unwrap_or("{}").to_owned()),
@@ -333,7 +341,7 @@ impl Session {
     /// set-up programs run with the first turn.
     pub fn names(&mut self) -> Vec<String> {
         // Where that fails there are no names; the next turn says why.
-        let _ = self.restore(Instant::now());
+        let _ = self.restore(Instant::now(), &self.unseen());
         let mut names: Vec<String> = match &mut self.run {
             Some(run) => {
                 run.driver.machine.with_definitions(|_, all| all.iter().map(|(name, _)| (*name).to_owned()).collect())

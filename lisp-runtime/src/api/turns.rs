@@ -8,7 +8,9 @@ use super::saved::SavedText;
 use crate::drive::setting::Setting;
 use crate::terms::deadline::{deadline, expired, run_timeout, stop_of_compiling};
 use crate::terms::limits::bytes;
+use crate::terms::observer::Observed;
 use crate::terms::outcome::{OutcomeKind, Phase, Problem};
+use crate::terms::run_view::RunView;
 use crate::text::convert;
 use lisp_core::heap::Fault;
 use lisp_core::vm::SavedProgram;
@@ -83,12 +85,18 @@ impl Run {
     }
 
     /// Loads one more program on the same machine and begins its account anew.
-    pub(crate) fn next_turn(&mut self, started: Instant, turn: u64, program: &Program) -> Result<(), Box<Problem>> {
+    pub(crate) fn next_turn(
+        &mut self,
+        started: Instant,
+        turn: u64,
+        program: &Program,
+        view: RunView,
+    ) -> Result<(), Box<Problem>> {
         if let Some(error) = self.shared.setting.missing_tool(program.core()) {
             return Err(Box::new(Problem::in_source(error, program.source(), Phase::Compile)));
         }
         (self.programs, self.current, self.turn) = (vec![program.clone()], 0, turn);
-        self.renew(started);
+        self.renew(started, view);
         self.make_room_for_turn(program.core().bytes())?;
         self.load()
     }
@@ -192,7 +200,7 @@ impl Run {
 
     /// The definitions as they are now, as a JSON object. It has the time of a turn, which began at `started`.
     pub(crate) fn memory(&mut self, started: Instant) -> Result<String, Box<Problem>> {
-        self.renew(started);
+        self.renew(started, RunView::quiet(&Observed::default()));
         self.in_time(Run::definitions).map_err(|error| self.problem(error, Phase::Result))
     }
 

@@ -271,8 +271,7 @@ impl MachineDriver {
         }
         let lines = self.machine.prints_from(self.shown);
         self.shown += lines.len();
-        if let Some(hook) = &setting.on_print {
-            hook.show(&lines);
+        if setting.show(&lines) {
             return None;
         }
         (!lines.is_empty()).then_some(lines)
@@ -280,10 +279,8 @@ impl MachineDriver {
 
     /// Shows those of all the lines to the host's hook that it has not seen.
     pub(crate) fn show_rest(&self, lines: &[String]) {
-        if let Some(hook) = &self.shared.setting.on_print
-            && !self.silent
-        {
-            hook.show(lines.get(self.shown..).unwrap_or_default());
+        if !self.silent {
+            self.shared.setting.show(lines.get(self.shown..).unwrap_or_default());
         }
     }
 
@@ -446,6 +443,8 @@ impl MachineDriver {
             question: asked.question,
             deadline: self.deadline,
             cancel: self.cancel.clone(),
+            traceparent: self.shared.setting.view.traceparent(),
+            span: pending.span(),
         };
         self.awaited = Some(AwaitedReply {
             tool: tool.clone(),
@@ -480,6 +479,12 @@ impl MachineDriver {
         let arguments = arguments.and_then(Result::ok).unwrap_or_else(|| "null".to_owned());
         let worker = self.path.as_ref().map(|path| path.indexes()).unwrap_or_default();
         self.ledger.refused(&tool.name, Preview::of(&tool.arguments_shown(&arguments)), &error.message, worker);
+    }
+
+    /// Does it wait for the reply to a call?
+    #[cfg(feature = "async")]
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.awaited.is_some()
     }
 
     /// Does it wait for the reply to this call?

@@ -5,9 +5,15 @@
 mod atomic {
     pub(super) use std::sync::atomic::{AtomicUsize, Ordering};
 }
+#[cfg(feature = "async")]
+pub(crate) mod alarm;
+#[cfg(feature = "async")]
+mod alarms;
 pub(crate) mod budget;
 pub(crate) mod driver;
 pub(crate) mod setting;
 pub(crate) mod shared;
 mod tagged;
+#[cfg(feature = "async")]
+pub(crate) mod wake;
 pub(crate) mod watchdog;

@@ -5,8 +5,8 @@ use crate::terms::cancel::Cancel;
 use crate::terms::clock::{Clock, Reading};
 use crate::terms::keys::Keys;
 use crate::terms::limits::Limits;
-use crate::terms::observer::Observed;
 use crate::terms::print_hook::PrintHook;
+use crate::terms::run_view::RunView;
 use crate::tools::gate::GateSetting;
 use crate::tools::signature::Signature;
 use crate::tools::tool::{Tool, Tools};
@@ -61,7 +61,8 @@ pub(crate) struct Setting {
     pub(crate) gate: GateSetting,
     /// The fuel that the run has taken from its budget.
     pub(crate) fuel: Option<u64>,
-    pub(crate) observed: Observed,
+    /// Those who look at the run.
+    pub(crate) view: RunView,
     /// What is made of it besides its result.
     pub(crate) makes: Makes,
 }
@@ -80,7 +81,16 @@ impl Setting {
 
     /// Do printed lines leave the run as they happen?
     pub(crate) fn streams_prints(&self) -> bool {
-        self.alarm.is_some() || self.on_print.is_some()
+        self.alarm.is_some() || self.on_print.is_some() || self.view.sees_prints()
+    }
+
+    /// Shows lines to those who want to see them as they happen. False when nobody does.
+    pub(crate) fn show(&self, lines: &[String]) -> bool {
+        self.view.printed(lines);
+        if let Some(hook) = &self.on_print {
+            hook.show(lines);
+        }
+        self.on_print.is_some() || self.view.sees_prints()
     }
 
     /// What ends a built-in at work at the deadline or on cancellation.

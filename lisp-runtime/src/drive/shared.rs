@@ -61,7 +61,7 @@ impl RunShared {
         let slots = Self::slots(&setting.limits);
         RunShared {
             deadline: deadline(started, setting.limits.timeout_ms),
-            gate: ToolGate::new(setting.gate.clone()),
+            gate: ToolGate::new(setting.gate.clone(), setting.view.clone()),
             budget: Arc::new(ParallelBudget::new(usize::try_from(slots).unwrap_or(usize::MAX))),
             worker,
             clock: RunClock::new(setting.clock.clone(), &setting.clock_replay),

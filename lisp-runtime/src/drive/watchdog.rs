@@ -1,9 +1,11 @@
 //! One thread for the whole process that looks at the clock for the runs that take long: it sets their flags at the
-//! deadline, or when they are cancelled. Short runs never meet it.
+//! deadline, or when they are cancelled, and wakes those that wait without a thread. Short runs never meet it.
 
+#[cfg(feature = "async")]
+use super::alarms::Alarms;
 use crate::terms::cancel::Cancel;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,9 +19,16 @@ struct Watched {
 }
 
 #[derive(Default)]
-struct Watchdog {
-    runs: Mutex<Vec<Watched>>,
+pub(super) struct Watchdog {
+    state: Mutex<State>,
     arrived: Condvar,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    runs: Vec<Watched>,
+    #[cfg(feature = "async")]
+    pub(super) alarms: Alarms,
 }
 
 /// `None` when the system gives no thread: then the clock is looked at between the slices of a run only.
@@ -31,11 +40,26 @@ static WATCHDOG: LazyLock<Option<Arc<Watchdog>>> = LazyLock::new(|| {
 });
 
 impl Watchdog {
+    /// That of the process, if there is one.
+    #[cfg(feature = "async")]
+    pub(super) fn of_process() -> Option<&'static Arc<Watchdog>> {
+        WATCHDOG.as_ref()
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the thread look anew when to look next.
+    pub(super) fn rouse(&self) {
+        self.arrived.notify_one();
+    }
+
     fn watch(&self) {
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         loop {
             let now = Instant::now();
-            runs.retain(|run| {
+            state.runs.retain(|run| {
                 let Some(flag) = run.flag.upgrade() else { return false };
                 let over = run.deadline.is_some_and(|deadline| now >= deadline) || run.cancel.is_cancelled();
                 if over {
@@ -43,10 +67,22 @@ impl Watchdog {
                 }
                 !over
             });
-            runs = if runs.is_empty() {
-                self.arrived.wait(runs).unwrap_or_else(PoisonError::into_inner)
-            } else {
-                self.arrived.wait_timeout(runs, INTERVAL).unwrap_or_else(PoisonError::into_inner).0
+            let next = (!state.runs.is_empty()).then_some(INTERVAL);
+            #[cfg(feature = "async")]
+            let next = {
+                let due = state.alarms.take_due(now);
+                if !due.is_empty() {
+                    // Wakers are others' code: it may set an alarm.
+                    drop(state);
+                    due.into_iter().for_each(super::alarms::wake);
+                    state = self.state();
+                    continue;
+                }
+                [next, state.alarms.next(now)].into_iter().flatten().min()
+            };
+            state = match next {
+                None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(next) => self.arrived.wait_timeout(state, next).unwrap_or_else(PoisonError::into_inner).0,
             };
         }
     }
@@ -58,8 +94,8 @@ pub(crate) fn flag(deadline: Option<Instant>, cancel: &Cancel) -> Option<Arc<Ato
     let watchdog = WATCHDOG.as_ref()?;
     let flag = Arc::new(AtomicBool::new(false));
     let watched = Watched { deadline, cancel: cancel.clone(), flag: Arc::downgrade(&flag) };
-    watchdog.runs.lock().unwrap_or_else(PoisonError::into_inner).push(watched);
-    watchdog.arrived.notify_one();
+    watchdog.state().runs.push(watched);
+    watchdog.rouse();
     Some(flag)
 }
 

@@ -35,7 +35,7 @@ impl Executor {
             Executor::Local(inline) => match &inline.tools {
                 Some(tools) => Some(task.with(tool.call(call, tools))),
                 None => {
-                    inline.park(call, task);
+                    inline.park(tool, call, task);
                     None
                 }
             },
@@ -165,7 +165,7 @@ pub(crate) struct LocalExecutor {
 struct State {
     ready: VecDeque<Task>,
     /// Workers that wait for the host's reply, by the number of their call.
-    parked: BTreeMap<u64, (ToolCall, Task)>,
+    parked: BTreeMap<u64, (Arc<Tool>, ToolCall, Task)>,
     printed: Vec<String>,
 }
 
@@ -182,8 +182,8 @@ impl LocalExecutor {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn park(&self, call: ToolCall, task: Task) {
-        self.lock().parked.insert(call.number, (call, task));
+    fn park(&self, tool: Arc<Tool>, call: ToolCall, task: Task) {
+        self.lock().parked.insert(call.number, (tool, call, task));
     }
 
     /// Runs workers until all wait for the host or none is left.
@@ -209,16 +209,46 @@ impl LocalExecutor {
         }
     }
 
+    /// Runs workers until all wait for the host or none is left, or until this moment, but one turn at least. Returns whether
+    /// there is more to do.
+    #[cfg(feature = "async")]
+    pub(crate) fn run_until(&self, until: Instant) -> bool {
+        loop {
+            let next = self.lock().ready.pop_front();
+            match next {
+                Some(task) => run_task(task),
+                None if self.end_those_that_are_over() => {}
+                None => return false,
+            }
+            if Instant::now() >= until {
+                return true;
+            }
+        }
+    }
+
+    /// The calls behind this number that wait for the host, the oldest first.
+    #[cfg(feature = "async")]
+    pub(crate) fn waiting_after(&self, number: u64) -> Vec<(Arc<Tool>, ToolCall)> {
+        let after = (std::ops::Bound::Excluded(number), std::ops::Bound::Unbounded);
+        self.lock().parked.range(after).map(|(_, (tool, call, _))| (tool.clone(), call.clone())).collect()
+    }
+
+    /// Does a call wait for the host?
+    #[cfg(feature = "async")]
+    pub(crate) fn waits_for(&self, number: u64) -> bool {
+        self.lock().parked.contains_key(&number)
+    }
+
     /// Workers whose time is over do not wait for the host any more. Returns whether there was one.
     fn end_those_that_are_over(&self) -> bool {
         let mut state = self.lock();
         let mut over = Vec::new();
-        for (&number, (_, task)) in &mut state.parked {
+        for (&number, (_, _, task)) in &mut state.parked {
             if task.driver().is_some_and(|driver| driver.is_over()) {
                 over.push(number);
             }
         }
-        let over: Vec<Task> = over.iter().filter_map(|number| state.parked.remove(number)).map(|it| it.1).collect();
+        let over: Vec<Task> = over.iter().filter_map(|number| state.parked.remove(number)).map(|it| it.2).collect();
         drop(state);
         let any = !over.is_empty();
         for mut task in over {
@@ -232,17 +262,17 @@ impl LocalExecutor {
 
     /// When the time of the first worker is over that waits for the host.
     pub(crate) fn wake_at(&self) -> Option<Instant> {
-        self.lock().parked.values_mut().filter_map(|(_, task)| task.driver()?.ends_at()).min()
+        self.lock().parked.values_mut().filter_map(|(_, _, task)| task.driver()?.ends_at()).min()
     }
 
     /// The calls that wait for the host, the oldest first.
     pub(crate) fn waiting(&self) -> Vec<ToolCall> {
-        self.lock().parked.values().map(|(call, _)| call.clone()).collect()
+        self.lock().parked.values().map(|(_, call, _)| call.clone()).collect()
     }
 
     /// Somebody has approved a call: what waits is the call as it is to be made.
     pub(crate) fn settle(&self, approved: &ToolCall) {
-        if let Some((call, _)) = self.lock().parked.get_mut(&approved.number) {
+        if let Some((_, call, _)) = self.lock().parked.get_mut(&approved.number) {
             call.clone_from(approved);
         }
     }
@@ -251,7 +281,7 @@ impl LocalExecutor {
     pub(crate) fn reply(&self, number: u64, reply: Reply) -> bool {
         let parked = self.lock().parked.remove(&number);
         match parked {
-            Some((_, task)) => {
+            Some((_, _, task)) => {
                 task.go_on_with(reply);
                 true
             }

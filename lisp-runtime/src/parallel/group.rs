@@ -8,6 +8,7 @@ use crate::drive::driver::{Cause, MachineDriver};
 use crate::drive::shared::RunShared;
 use crate::terms::deadline::deadline;
 use crate::terms::scope::{CancelScope, WorkerPath};
+use crate::terms::spans::GroupSpan;
 use crate::tools::ledger::Ledger;
 use lisp_core::vm::{Branch, Settings, WorkerEnd};
 use lisp_core::{Error, Reason};
@@ -83,6 +84,7 @@ pub(crate) struct Group {
     /// What each worker is limited to.
     settings: Settings,
     state: Mutex<State>,
+    _span: GroupSpan,
 }
 
 struct State {
@@ -138,6 +140,7 @@ impl Group {
             window => usize::try_from(window).unwrap_or(usize::MAX),
         };
         let effect = driver.next_effect();
+        let span = GroupSpan::begin(shared.setting.view.span(), effect, call.count);
         let branch = driver.machine.branch();
         let settings = Settings { fuel: branch.fuel(), ..shared.worker.clone() };
         let state = State {
@@ -159,6 +162,7 @@ impl Group {
             window,
             settings,
             state: Mutex::new(state),
+            _span: span,
         });
         group.clone().go_on(group.state.lock().unwrap_or_else(PoisonError::into_inner), None)
     }

@@ -75,7 +75,14 @@ fn engine(pool: Option<Pool>, parallel_timeout_ms: u64) -> Engine {
 fn round(engine: &Engine, program: &Program, fault: Option<(Stage, usize)>, cancel_after: Option<Duration>) -> bool {
     let cancel = Cancel::new();
     let input = Input::new().cancel_with(&cancel);
-    let mut run = Run::set_up(Instant::now(), engine.setting(&input).unwrap(), program, &input, 0).unwrap();
+    let mut run = Run::set_up(
+        Instant::now(),
+        engine.setting(&input, engine.view(&input, Instant::now())).unwrap(),
+        program,
+        &input,
+        0,
+    )
+    .unwrap();
     *run.shared.fault.lock().unwrap() = fault;
     let shared = run.shared.clone();
     let outcome = std::thread::scope(|scope| {
@@ -127,7 +134,14 @@ fn a_worker_that_is_lost_is_a_bug_that_shows() {
         assert!(round(&engine, &program, None, None));
         for stage in [Stage::Begin, Stage::Turn, Stage::Call, Stage::Reply, Stage::End] {
             let input = Input::new();
-            let mut run = Run::set_up(Instant::now(), engine.setting(&input).unwrap(), &program, &input, 0).unwrap();
+            let mut run = Run::set_up(
+                Instant::now(),
+                engine.setting(&input, engine.view(&input, Instant::now())).unwrap(),
+                &program,
+                &input,
+                0,
+            )
+            .unwrap();
             *run.shared.fault.lock().unwrap() = Some((stage, 2));
             let outcome = to_end(&mut run, &engine);
             assert_eq!(outcome.verdict(), crate::Verdict::HostFault, "{stage:?}");

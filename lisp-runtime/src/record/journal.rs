@@ -2,7 +2,6 @@
 
 use super::line::{CallState, Ended, Gated, Line, Told};
 use crate::terms::place::Place;
-use crate::terms::run_id::run_id;
 use lisp_core::{Error, Reason};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -166,7 +165,12 @@ impl Journal {
     ///
     /// # Errors
     /// There was a run with this journal before.
-    pub(crate) fn begin_run(&self, by_hand: bool, header: impl FnOnce(&str) -> String) -> Result<(), Error> {
+    pub(crate) fn begin_run(
+        &self,
+        by_hand: bool,
+        run_id: &Arc<str>,
+        header: impl FnOnce(&str) -> String,
+    ) -> Result<(), Error> {
         let mut state = self.state();
         if std::mem::replace(&mut state.is_running, true) {
             let error = Error::new(Reason::RuntimeError, "the recording is of another run");
@@ -176,12 +180,18 @@ impl Journal {
         if !state.text.is_empty() {
             return Ok(());
         }
-        state.run_id = run_id().into();
+        state.run_id = run_id.clone();
         let line = header(&state.run_id);
         self.keep(&mut state, &line)?;
         state.header = line.len();
         state.text = line;
         Ok(())
+    }
+
+    /// The name that the run had in its earlier life, before it goes on.
+    pub(crate) fn run_to_go_on(&self) -> Option<Arc<str>> {
+        let state = self.state();
+        (!state.is_running && !state.text.is_empty()).then(|| state.run_id.clone())
     }
 
     /// The name of the run; empty before it begins.

@@ -15,6 +15,7 @@ use crate::terms::clock::Clock;
 use crate::terms::limits::{Limits, bytes};
 use crate::terms::outcome::{Figures, Outcome, Phase, Problem};
 use crate::terms::place::Place;
+use crate::terms::run_view::RunView;
 use crate::tools::tool::Tool;
 use lisp_core::{Error, Reason};
 use std::borrow::Cow;
@@ -82,14 +83,18 @@ impl GuestHalf {
         let outcome = match &mut self.job {
             Err(problem) => Outcome::of_problem(problem.clone(), self.limits),
             Ok(GuestJob::Once(engine, program, input, alarm)) => {
-                let mut setting = match engine.setting(input) {
+                let view = RunView::quiet(engine.observed());
+                let mut setting = match engine.setting(input, view.clone()) {
                     Ok(setting) => setting,
-                    Err(problem) => return Report::of(engine.ended(started, problem, self.limits), shown, Vec::new()),
+                    Err(problem) => {
+                        let outcome = engine.ended(&view, started, problem, self.limits);
+                        return Report::of(outcome, shown, Vec::new());
+                    }
                 };
                 setting.alarm = Some(alarm.clone());
                 match Run::set_up(started, setting, program, input, 0) {
                     Ok(mut run) => drive(&mut run),
-                    Err(problem) => engine.ended(started, problem, self.limits),
+                    Err(problem) => engine.ended(&view, started, problem, self.limits),
                 }
             }
             Ok(GuestJob::Session(session)) => {
@@ -239,6 +244,7 @@ fn drive(run: &mut Run, host: &mut dyn RunHost) -> Outcome {
                 host.printed(lines);
                 host.figures(run.figures());
             }
+            RunEvent::Turn => {}
             RunEvent::Beat => host.figures(run.figures()),
             RunEvent::Call(_, call) => {
                 host.figures(run.figures());

@@ -13,6 +13,7 @@ use crate::terms::observer::Observed;
 use crate::terms::outcome::{Answer, Figures, Outcome, Phase, Preview, Problem, Usage};
 use crate::terms::place::Place;
 use crate::terms::print_hook::PrintHook;
+use crate::terms::run_view::RunView;
 use crate::tools::bounded::JobTicket;
 use crate::tools::cache::CachedResult;
 use crate::tools::gate::{AllowedCall, Decision, GateSetting, PendingCall, ToolGate};
@@ -53,6 +54,10 @@ pub struct HostHalf {
     /// Why the run was not told the time.
     clock_fault: Option<Error>,
     observed: Observed,
+    view: RunView,
+    /// What the views of turns are made with.
+    named: Option<Arc<str>>,
+    traceparent: Option<Arc<str>>,
     /// How many lines the hook has seen. A report may have all lines again, in the program's order.
     hooked: usize,
     /// Turns of the session before the first one that the other half has seen.
@@ -106,9 +111,25 @@ impl HostCall {
     /// Makes the call on this thread; a detached tool is called on one of the engine's tool threads. When the run's time is
     /// over the call is not made.
     pub fn make(self) -> CallDone {
-        let reply = self.tool.call(self.call, &self.threads);
+        let HostCall { tool, call, number, pending, since, threads } = self;
+        let reply = tool.call(call, &threads);
+        CallDone { unfit: unfit(&tool, &reply), reply, number, pending, spent: since.elapsed() }
+    }
+
+    /// The call has ended.
+    pub(super) fn done(self, reply: Reply) -> CallDone {
         let unfit = unfit(&self.tool, &reply);
         CallDone { reply, unfit, number: self.number, pending: self.pending, spent: self.since.elapsed() }
+    }
+
+    #[cfg(feature = "async")]
+    pub(super) fn tool(&self) -> &Arc<Tool> {
+        &self.tool
+    }
+
+    #[cfg(feature = "async")]
+    pub(super) fn call(&self) -> &ToolCall {
+        &self.call
     }
 
     /// Has the call made on one of the engine's tool threads, when its turn comes; `done` is called there with the
@@ -142,8 +163,7 @@ impl HostCall {
     /// Makes the call on this thread, be the tool detached or not.
     fn make_here(self) -> CallDone {
         let reply = self.tool.call_here(&self.call);
-        let unfit = unfit(&self.tool, &reply);
-        CallDone { reply, unfit, number: self.number, pending: self.pending, spent: self.since.elapsed() }
+        self.done(reply)
     }
 }
 
@@ -207,7 +227,7 @@ impl std::fmt::Debug for CallDone {
 }
 
 impl HostHalf {
-    pub(super) fn new(started: Instant, engine: &Engine, input: &Input<'_>, limits: Limits) -> Self {
+    pub(super) fn new(started: Instant, engine: &Engine, input: &Input<'_>, limits: Limits, view: RunView) -> Self {
         let own = input.tools.as_deref().into_iter();
         // A tool of the run takes the place of the engine's.
         let tools = [engine.tools()].into_iter().chain(own).flat_map(Tools::all);
@@ -220,7 +240,7 @@ impl HostHalf {
             tools: tools.map(|tool| (tool.name.clone(), tool.clone())).collect(),
             cancel: input.cancel.clone().unwrap_or_default(),
             cancellable: input.cancel.is_some(),
-            gate: ToolGate::new(gate_setting.clone()),
+            gate: ToolGate::new(gate_setting.clone(), view.clone()),
             gate_setting,
             taken: None,
             clock_fault: None,
@@ -235,16 +255,40 @@ impl HostHalf {
             most_readings: input.clock.len().max(RunClock::MOST),
             on_print: input.on_print.clone(),
             observed: engine.observed().clone(),
+            view,
+            named: input.run_id.clone(),
+            traceparent: input.traceparent.clone(),
             hooked: 0,
             turns_before: 0,
         }
+    }
+
+    /// The name of the run, or of the turn of a session.
+    pub fn run_id(&self) -> &str {
+        self.view.run_id()
+    }
+
+    /// The span of the run.
+    #[cfg(feature = "tracing")]
+    pub fn span(&self) -> &tracing::Span {
+        &self.view.span().0
+    }
+
+    /// Says that the turn of a session runs a program: those who look at runs are told of it.
+    pub fn observe_turn(&mut self) {
+        self.look_by(RunView::begin_named(&self.observed, self.named.clone(), self.traceparent.clone(), self.started));
+    }
+
+    fn look_by(&mut self, view: RunView) {
+        self.gate = ToolGate::new(self.gate_setting.clone(), view.clone());
+        self.view = view;
     }
 
     /// Begins one more turn of a session.
     pub fn next_turn(&mut self) {
         self.started = Instant::now();
         self.deadline = deadline(self.started, self.limits.timeout_ms);
-        self.gate = ToolGate::new(self.gate_setting.clone());
+        self.look_by(RunView::quiet(&self.observed));
         self.ledger = Ledger::default();
         self.in_tools = Duration::ZERO;
         self.figures = None;
@@ -352,8 +396,10 @@ impl HostHalf {
 
     /// Shows the host's hook the lines that it has not seen.
     fn show_prints(&mut self) {
+        let lines = self.prints.get(self.hooked..).unwrap_or_default();
+        self.view.printed(lines);
         if let Some(hook) = &self.on_print {
-            hook.show(self.prints.get(self.hooked..).unwrap_or_default());
+            hook.show(lines);
         }
         self.hooked = self.hooked.max(self.prints.len());
     }
@@ -430,6 +476,8 @@ impl HostHalf {
                     question: None,
                     deadline: self.deadline,
                     cancel: self.cancel.clone(),
+                    traceparent: self.view.traceparent(),
+                    span: pending.span(),
                 };
                 let threads = self.threads.clone();
                 CallStarted::Call(HostCall { tool, call, number, pending, since: Instant::now(), threads })
@@ -557,7 +605,8 @@ impl HostHalf {
         usage.output_bytes = (prints.iter().map(String::len).sum::<usize>() + value) as u64;
         let calls = self.ledger.numbers();
         let (ledger, ledger_dropped) = self.ledger.take();
-        self.observed.ended(Outcome {
+        self.view.ended(Outcome {
+            run_id: self.view.run_id().clone(),
             answer,
             prints,
             prints_dropped,

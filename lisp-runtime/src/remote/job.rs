@@ -11,6 +11,7 @@ use crate::terms::clock::Reading;
 use crate::terms::keys::Keys;
 use crate::terms::limits::Limits;
 use crate::terms::outcome::{Outcome, Phase, Problem};
+use crate::terms::run_view::RunView;
 use crate::tools::tool::Tool;
 use lisp_core::{Error, Reason};
 use serde::{Deserialize, Serialize};
@@ -76,15 +77,17 @@ impl Engine {
         session: bool,
     ) -> Result<(Job<'a>, HostHalf), Box<Outcome>> {
         let started = Instant::now();
+        // The turns of a session are its runs.
+        let view = if session { RunView::quiet(self.observed()) } else { self.view(input, started) };
         let Some(sets) = input.sets.iter().map(|set| SetOfJob::of(set, known)).collect() else {
             let error = Error::new(Reason::RuntimeError, "a data set without its text cannot be sent on");
             let problem = Box::new(Problem::new(error, Phase::Setup));
-            return Err(Box::new(self.ended(started, problem, self.limits_for(input))));
+            return Err(Box::new(self.ended(&view, started, problem, self.limits_for(input))));
         };
         let texts = || input.setup.iter().map(|program| program.source().to_owned()).collect();
         let check = if session { crate::api::session::check(input) } else { Ok(()) };
-        let taken = check.and_then(|()| self.take_budget(input));
-        let begun = taken.and_then(|taken| match self.begin_record(source, texts, input, false) {
+        let taken = input.check_name().and(check).and_then(|()| self.take_budget(input));
+        let begun = taken.and_then(|taken| match self.begin_record(source, texts, input, false, &view) {
             Ok(()) => Ok(taken),
             Err(problem) => {
                 taken.into_iter().for_each(Taken::give_back);
@@ -93,10 +96,10 @@ impl Engine {
         });
         let taken = match begun {
             Ok(taken) => taken,
-            Err(problem) => return Err(Box::new(self.ended(started, problem, self.limits_for(input)))),
+            Err(problem) => return Err(Box::new(self.ended(&view, started, problem, self.limits_for(input)))),
         };
         let setup = input.setup.iter().map(|program| Cow::Borrowed(program.source())).collect();
-        let (mut job, mut host) = self.halves(started, source, setup, input, session);
+        let (mut job, mut host) = self.halves(started, source, setup, input, session, view);
         job.sets = sets;
         if let Some(fuel) = taken.as_ref().and_then(|taken| taken.fuel) {
             job.limits.fuel = fuel;
@@ -115,12 +118,10 @@ impl Engine {
         input: &'a mut Input<'a>,
     ) -> Result<(Job<'a>, HostHalf), Box<Outcome>> {
         let started = Instant::now();
-        *input = request.grant(self, started).map_err(|problem| {
-            let limits = self.limits_for(&Input::new().limits(request.limits));
-            Box::new(Outcome::of_problem(problem, limits))
-        })?;
+        *input = request.grant(self, started).map_err(|problem| Box::new(request.not_begun(self, started, problem)))?;
         let setup = request.setup.iter().map(|source| Cow::Borrowed(source.as_str())).collect();
-        Ok(self.halves(started, &request.program, setup, input, false))
+        let view = self.view(input, started);
+        Ok(self.halves(started, &request.program, setup, input, false, view))
     }
 
     fn halves<'a>(
@@ -130,9 +131,10 @@ impl Engine {
         setup: Vec<Cow<'a, str>>,
         input: &'a Input<'_>,
         session: bool,
+        view: RunView,
     ) -> (Job<'a>, HostHalf) {
         let limits = self.limits_for(input);
-        let host = HostHalf::new(started, self, input, limits);
+        let host = HostHalf::new(started, self, input, limits, view);
         let job = Job {
             program: Cow::Borrowed(source),
             setup,

@@ -4,6 +4,8 @@
 //! [`GuestHalf`] is the driver that runs in-process too. [`HostHalf`] has all that must outlive it, so that there is an
 //! outcome when the guest half was killed.
 
+#[cfg(feature = "async")]
+mod async_call;
 pub(crate) mod committed;
 pub(crate) mod footprint;
 pub(crate) mod guest;
@@ -13,7 +15,13 @@ pub(crate) mod report;
 pub(crate) mod set;
 
 pub use crate::api::turns::nothing_to_undo;
+#[cfg(feature = "async")]
+pub use crate::drive::alarm::Alarm;
+#[cfg(feature = "async")]
+pub use crate::drive::wake::{CallFutures, RunWaker};
 pub use crate::terms::outcome::Figures;
+#[cfg(feature = "async")]
+pub use async_call::AsyncCall;
 pub use committed::CommittedSession;
 pub use footprint::{CallFootprint, LinesFootprint, ReportFootprint};
 pub use guest::{GuestHalf, RunHost};

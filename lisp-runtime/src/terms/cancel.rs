@@ -11,6 +11,8 @@ pub struct Cancel {
     flag: Arc<AtomicBool>,
     /// Work of a parallel worker also ends when one beside it fails.
     worker: Option<Arc<WorkerPath>>,
+    /// One run ends also when nobody waits for it any more.
+    dropped: Option<Arc<AtomicBool>>,
 }
 
 impl Cancel {
@@ -21,7 +23,14 @@ impl Cancel {
 
     /// This handle for the work of a parallel worker.
     pub(crate) fn at(&self, worker: &Arc<WorkerPath>) -> Self {
-        Cancel { flag: self.flag.clone(), worker: Some(worker.clone()) }
+        Cancel { worker: Some(worker.clone()), ..self.clone() }
+    }
+
+    /// This handle for one run, and a flag that ends that run only.
+    #[cfg(feature = "async")]
+    pub(crate) fn or_by_flag(self) -> (Self, Arc<AtomicBool>) {
+        let dropped: Arc<AtomicBool> = Arc::default();
+        (Cancel { dropped: Some(dropped.clone()), ..self }, dropped)
     }
 
     /// Ends the runs that have this handle, now and later.
@@ -36,7 +45,9 @@ impl Cancel {
 
     /// Has it been used? In a parallel call of a tool also: has a worker beside the caller failed?
     pub fn is_cancelled(&self) -> bool {
-        self.flag.load(Ordering::Relaxed) || self.worker.as_ref().is_some_and(|worker| worker.is_over())
+        self.flag.load(Ordering::Relaxed)
+            || self.dropped.as_ref().is_some_and(|dropped| dropped.load(Ordering::Relaxed))
+            || self.worker.as_ref().is_some_and(|worker| worker.is_over())
     }
 
     /// Makes the handle as new: for a prompt that cancels one form after the other.

@@ -11,4 +11,6 @@ pub(crate) mod outcome;
 pub(crate) mod place;
 pub(crate) mod print_hook;
 pub(crate) mod run_id;
+pub(crate) mod run_view;
 pub(crate) mod scope;
+pub(crate) mod spans;

@@ -2,11 +2,13 @@
 
 use crate::terms::clock::Reading;
 use crate::terms::limits::Limits;
+use crate::terms::run_id::run_id;
 use lisp_core::syntax::LineIndex;
 use lisp_core::{Error, Reason, Span};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::Arc;
 
 /// How a run ended, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -242,6 +244,18 @@ pub enum CallStatus {
     Unknown,
 }
 
+impl CallStatus {
+    /// The word as it stands in an answer.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CallStatus::Ok => "ok",
+            CallStatus::Error => "error",
+            CallStatus::Cached => "cached",
+            CallStatus::Unknown => "unknown",
+        }
+    }
+}
+
 /// One tool call in the host's own ledger; the program cannot forge it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -310,6 +324,8 @@ pub(crate) struct Answer {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Outcome {
+    /// The name of the run, which no other run has: [`Input::run_id`](crate::Input::run_id), or one that was made.
+    pub run_id: Arc<str>,
     pub(crate) answer: Result<Answer, Box<Problem>>,
     /// What the program printed, also when it failed.
     pub prints: Vec<String>,
@@ -336,6 +352,7 @@ impl Outcome {
     /// An outcome of nothing but a problem.
     pub(crate) fn of_problem(problem: Box<Problem>, limits: Limits) -> Self {
         Outcome {
+            run_id: run_id().into(),
             answer: Err(problem),
             prints: Vec::new(),
             prints_dropped: 0,

@@ -1,5 +1,6 @@
-//! Names of runs.
+//! Names of runs, and of the traces that they are part of.
 
+use lisp_core::{Error, Reason};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,12 +13,72 @@ pub(crate) fn run_id() -> String {
     format!("{process:016x}-{:x}", COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
+/// The longest name that a host may give a run, in bytes.
+pub(crate) const MOST_BYTES: usize = 128;
+
+/// Checks a name that the host gives a run: it goes into records, keys of calls and logs.
+pub(crate) fn check(name: &str) -> Result<(), Error> {
+    if (1..=MOST_BYTES).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(());
+    }
+    let message = format!("a run cannot have this name of {} bytes", name.len());
+    Err(Error::new(Reason::RuntimeError, message)
+        .hint("give Input::run_id 1 to 128 visible characters of ASCII, without spaces")
+        .detail("limit_bytes", MOST_BYTES))
+}
+
+/// Is it a `traceparent` as W3C Trace Context has it? A later version may be longer, within reason.
+pub(crate) fn is_traceparent(text: &str) -> bool {
+    /// Version, trace, parent and flags, with hyphens between them.
+    const BYTES: usize = 2 + 1 + 32 + 1 + 16 + 1 + 2;
+    const MOST: usize = 512;
+    let bytes = text.as_bytes();
+    let hex = |from: usize, to: usize| {
+        bytes.get(from..to).is_some_and(|part| part.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
+    };
+    let named = |from: usize, to: usize| hex(from, to) && bytes[from..to].iter().any(|&b| b != b'0');
+    let hyphens = [2, 35, 52].iter().all(|&at| bytes.get(at) == Some(&b'-'));
+    let fits = match bytes.len() {
+        BYTES => true,
+        longer if longer > BYTES && longer <= MOST => {
+            !text.starts_with("00") && bytes[BYTES] == b'-' && bytes.iter().all(u8::is_ascii_graphic)
+        }
+        _ => false,
+    };
+    fits && hyphens && hex(0, 2) && !text.starts_with("ff") && named(3, 35) && named(36, 52) && hex(53, 55)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn run_ids_differ() {
+    fn run_ids_differ_and_can_be_given_again() {
         assert_ne!(run_id(), run_id());
+        assert!(check(&run_id()).is_ok());
+        for bad in ["", " ", "a b", "é", "a\n", &"x".repeat(129)] {
+            assert!(check(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_traceparent_is_what_the_standard_says() {
+        let good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        assert!(is_traceparent(good) && is_traceparent(&good.replacen("00", "cc", 1)));
+        assert!(is_traceparent(&format!("{}-what-comes-later", good.replacen("00", "cc", 1))));
+        let bad = [
+            String::new(),
+            good.to_uppercase(),
+            good.replacen("00", "ff", 1),
+            format!("{good}-more"),
+            good.replace("4bf92f3577b34da6a3ce929d0e0e4736", &"0".repeat(32)),
+            good.replace("00f067aa0ba902b7", &"0".repeat(16)),
+            good.replace('-', "_"),
+            format!("cc{}-{}", &good[2..], "x".repeat(600)),
+            "é".repeat(30),
+        ];
+        for bad in bad {
+            assert!(!is_traceparent(&bad), "{bad}");
+        }
     }
 }

@@ -8,8 +8,10 @@ use crate::record::journal::{Asking, Journal, Recalled};
 use crate::record::line::Ended;
 use crate::record::line::Gated;
 use crate::terms::budget::Budget;
-use crate::terms::outcome::Preview;
+use crate::terms::outcome::{CallStatus, Preview};
 use crate::terms::place::Place;
+use crate::terms::run_view::{CallView, RunView};
+use crate::terms::spans::CallSpan;
 use lisp_core::{Error, Reason};
 use serde::de::IgnoredAny;
 use std::collections::HashMap;
@@ -83,6 +85,15 @@ pub(crate) struct PendingCall {
     key: Option<CallKey>,
     /// Its name in the journal, where its end is to be told.
     place: Option<Place>,
+    /// What those see who look at the run.
+    seen: Option<CallView>,
+}
+
+impl PendingCall {
+    /// The span that the tool is called within.
+    pub(crate) fn span(&self) -> CallSpan {
+        self.seen.as_ref().map(CallView::span).unwrap_or_default()
+    }
 }
 
 /// Counts the tool calls of a run and keeps the results of cached tools. A call of a cached tool that is in progress is not
@@ -93,11 +104,12 @@ pub(crate) struct ToolGate<W> {
     by_tool: Mutex<HashMap<String, u64>>,
     cache: ResultCache<W>,
     setting: GateSetting,
+    view: RunView,
 }
 
 impl<W> ToolGate<W> {
-    pub(crate) fn new(setting: GateSetting) -> Self {
-        ToolGate { calls: AtomicU64::new(0), by_tool: Mutex::default(), cache: ResultCache::default(), setting }
+    pub(crate) fn new(setting: GateSetting, view: RunView) -> Self {
+        ToolGate { calls: AtomicU64::new(0), by_tool: Mutex::default(), cache: ResultCache::default(), setting, view }
     }
 
     /// Has the policy decide on a call whose arguments fit the tool. Decisions of an earlier life of the run stand.
@@ -233,6 +245,9 @@ impl<W> ToolGate<W> {
                 CachedResult::Arguments => arguments,
             };
             ledger.cached(name, &shown, result_shown, worker, digest);
+            if let Some(seen) = self.view.begin_call(name, place, 0, false) {
+                seen.end(CallStatus::Cached);
+            }
             return Decision::Cached(result);
         }
         let number = match self.count(tool) {
@@ -244,15 +259,19 @@ impl<W> ToolGate<W> {
             }
         };
         let entry = ledger.begin(name, &shown, worker, digest, number);
-        let mut pending = PendingCall { number, entry, key, place: None };
+        let mut pending = PendingCall { number, entry, key, place: None, seen: None };
         let begun = match recalled {
-            Recalled::Ended(ended) => return Decision::Replayed(pending, ended.into()),
+            Recalled::Ended(ended) => {
+                pending.seen = self.view.begin_call(name, place, number, true);
+                return Decision::Replayed(pending, ended.into());
+            }
             Recalled::Refused(error) => Err(error),
             _ => self.begin(&asking),
         };
         match begun {
             Ok(()) => {
                 pending.place = self.setting.journal.is_some().then(|| place.clone());
+                pending.seen = self.view.begin_call(name, place, number, false);
                 Decision::Admitted(pending)
             }
             Err(error) => {
@@ -326,6 +345,9 @@ impl<W> ToolGate<W> {
         spent: Duration,
     ) -> (Vec<W>, Result<(), Error>) {
         ledger.end(call.entry, reply, spent);
+        if let Some(seen) = call.seen {
+            seen.end(reply.status());
+        }
         if let (Some(journal), Some(place)) = (&self.setting.journal, &call.place)
             && let Some(ended) = reply.ended()
             && let Err(error) = journal.end(place, ended)
@@ -386,6 +408,7 @@ fn approval_required(tool: &Tool, place: &Place, question: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terms::observer::Observed;
     use std::sync::Barrier;
     use std::thread::scope;
 
@@ -395,7 +418,8 @@ mod tests {
     fn who_waits_for_a_refused_call_comes_back() {
         const CALLS: usize = 50_000;
         let tool = Tool::new("t", |_| Ok(())).cached();
-        let gate: ToolGate<()> = ToolGate::new(GateSetting { limit: 1, ..GateSetting::default() });
+        let gate: ToolGate<()> =
+            ToolGate::new(GateSetting { limit: 1, ..GateSetting::default() }, RunView::quiet(&Observed::default()));
         let asked = |arguments: &str| AllowedCall { arguments: arguments.to_owned(), given: None, question: None };
         let first = gate.admit(&mut Ledger::default(), &tool, &asked("[]"), &Place::default());
         assert!(matches!(first, Decision::Admitted(_)));

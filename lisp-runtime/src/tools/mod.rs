@@ -1,5 +1,7 @@
 //! Tools: their signatures, the gate that every call passes, the ledger of calls, and the threads that calls are made on.
 
+#[cfg(feature = "async")]
+pub(crate) mod async_tool;
 pub(crate) mod bounded;
 pub(crate) mod cache;
 pub(crate) mod document;

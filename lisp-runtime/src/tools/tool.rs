@@ -7,8 +7,9 @@ use super::threads::ToolThreads;
 use super::turns::Turns;
 use crate::record::line::{Ended, Failure};
 use crate::terms::cancel::Cancel;
-use crate::terms::outcome::plain;
+use crate::terms::outcome::{CallStatus, plain};
 use crate::terms::place::Place;
+use crate::terms::spans::CallSpan;
 use lisp_core::syntax::is_name_part;
 use lisp_core::{Error, Reason};
 use serde::de::DeserializeOwned;
@@ -38,6 +39,8 @@ pub struct ToolCall {
     pub(crate) question: Option<String>,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancel: Cancel,
+    pub(crate) traceparent: Option<Arc<str>>,
+    pub(crate) span: CallSpan,
 }
 
 impl ToolCall {
@@ -105,6 +108,11 @@ impl ToolCall {
     /// ([`PolicyDecision::Ask`](crate::PolicyDecision::Ask)).
     pub fn question(&self) -> Option<&str> {
         self.question.as_deref()
+    }
+
+    /// The trace that the run is part of, for what the tool asks of others: [`Input::traceparent`](crate::Input::traceparent).
+    pub fn traceparent(&self) -> Option<&str> {
+        self.traceparent.as_deref()
     }
 
     /// How long the run may still take; a tool that can bound itself should. `None` is for ever.
@@ -182,6 +190,13 @@ impl<E: std::error::Error> From<E> for ToolError {
 
 type Function = Arc<dyn Fn(&ToolCall) -> Result<String, ToolError> + Send + Sync>;
 
+/// A call of an async tool under way: it comes to JSON text.
+#[cfg(feature = "async")]
+pub(super) type BoxedCall = std::pin::Pin<Box<dyn Future<Output = Result<String, ToolError>> + Send>>;
+
+#[cfg(feature = "async")]
+type AsyncFunction = Arc<dyn Fn(ToolCall) -> BoxedCall + Send + Sync>;
+
 /// What a call of a tool does to the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -200,6 +215,9 @@ pub enum Effect {
 pub(crate) enum Body {
     /// A closure of the host's, which returns JSON text
     Function(Function),
+    /// A future of the host's, which comes to JSON text
+    #[cfg(feature = "async")]
+    Async(AsyncFunction),
     /// Its own arguments
     Echo,
     /// The reply of a run that is driven by hand
@@ -266,7 +284,7 @@ impl Tool {
         Tool::from_body(name, Body::Echo)
     }
 
-    fn from_body(name: impl Into<String>, body: Body) -> Self {
+    pub(super) fn from_body(name: impl Into<String>, body: Body) -> Self {
         Tool {
             name: name.into(),
             body,
@@ -357,7 +375,7 @@ impl Tool {
 
     /// How many calls of the tool may be under way at once, in all runs together of the engines that it is granted to; at least 1.
     /// A call beyond that waits where it would be made, on a thread of its run or on a tool thread, until its run's deadline or
-    /// cancellation. Runs that are driven by hand make their calls themselves, and do not wait.
+    /// cancellation. Async tools, and runs that are driven by hand, do not wait: who makes those calls counts them.
     #[must_use]
     pub fn concurrency(mut self, most: usize) -> Self {
         self.turns = Some(Turns::new(most.max(1)));
@@ -445,7 +463,8 @@ impl Tool {
         self
     }
 
-    /// Waits before each call, for rehearsals.
+    /// Waits before each call, for rehearsals. An async tool waits by itself, with a timer of its runtime: one with a delay is an
+    /// error of [`Tools::add`].
     #[must_use]
     pub fn delay(mut self, time: Duration) -> Self {
         self.delay = time;
@@ -523,7 +542,11 @@ impl Tool {
             Body::Echo if call.is_rewritten => Reply::Json(call.arguments.clone()),
             Body::Echo => Reply::Echo,
             Body::External => Reply::Error(ToolError::new("it can be called in a run driven by hand only")),
-            Body::Function(function) => guarded(function, call),
+            #[cfg(feature = "async")]
+            Body::Async(_) => {
+                Reply::Error(ToolError::new("it is async: only a run of run_async or eval_async waits for it"))
+            }
+            Body::Function(function) => call.span.within(|| guarded(function, call)),
         }
     }
 
@@ -584,6 +607,15 @@ impl Reply {
         ))
     }
 
+    /// How the call ended, as the ledger has it.
+    pub(crate) fn status(&self) -> CallStatus {
+        match self {
+            Reply::Json(_) | Reply::Echo => CallStatus::Ok,
+            Reply::Error(_) | Reply::NotMade { .. } | Reply::Refused(_) => CallStatus::Error,
+            Reply::LeftOut(_) | Reply::Late => CallStatus::Unknown,
+        }
+    }
+
     /// As the journal has it; `None` when nobody knows whether the call was made.
     #[expect(clippy::option_option, reason = "not known, and known not to have been made")]
     pub(crate) fn ended(&self) -> Option<Option<Ended>> {
@@ -636,15 +668,15 @@ fn guarded(function: &Function, call: &ToolCall) -> Reply {
     match catch_unwind(AssertUnwindSafe(|| function(call))) {
         Ok(Ok(json)) => Reply::Json(json),
         Ok(Err(error)) => Reply::Error(error),
-        Err(panic) => {
-            let text = panic
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned())
-                .or_else(|| panic.downcast_ref::<String>().cloned())
-                .unwrap_or_default();
-            Reply::Error(ToolError { message: format!("it panicked: {text}"), kind: ToolErrorKind::Panic })
-        }
+        Err(panic) => panicked(&*panic),
     }
+}
+
+/// The error of a tool that panicked.
+pub(super) fn panicked(panic: &(dyn std::any::Any + Send)) -> Reply {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    Reply::Error(ToolError { message: format!("it panicked: {text}"), kind: ToolErrorKind::Panic })
 }
 
 /// Tools by name.
@@ -667,6 +699,10 @@ impl Tools {
         // What stands behind the first slash of a symbol has none itself.
         if tool.name.contains('/') || !is_name_part(&tool.name) {
             return Err(BuildError::Name(tool.name));
+        }
+        #[cfg(feature = "async")]
+        if matches!(tool.body, Body::Async(_)) && !tool.delay.is_zero() {
+            return Err(BuildError::Delay(tool.name));
         }
         if let Some(fault) = tool.fault {
             return Err(BuildError::Signature { tool: tool.name, error: fault });
@@ -724,6 +760,9 @@ pub enum BuildError {
         "tool {0} is cached and redacts arguments; results are kept by their arguments, so it can be one of both only"
     )]
     CachedAndRedacted(String),
+    /// An async tool has a delay.
+    #[error("tool {0} is async and has a delay: it waits by itself, with a timer of its runtime")]
+    Delay(String),
     /// More threads for tools than an engine may have.
     #[error("tool_threads is {0}; it may be 0 to {most}", most = ToolThreads::MOST)]
     ToolThreads(usize),

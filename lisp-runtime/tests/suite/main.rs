@@ -14,6 +14,7 @@ mod records;
 mod remote;
 mod runs;
 mod saved;
+mod seeing;
 mod sessions;
 mod signatures;
 mod tools;

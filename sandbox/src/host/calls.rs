@@ -1,5 +1,7 @@
 //! The tool calls of a run that are made on other threads: those of its workers.
 
+#[cfg(feature = "async")]
+use lisp_runtime::remote::RunWaker;
 use lisp_runtime::remote::{CallDone, HostCall, QueuedCall};
 use rustix::event::EventfdFlags;
 use std::collections::BTreeMap;
@@ -15,13 +17,23 @@ pub(crate) struct Calls {
     receiver: Receiver<CallDone>,
     woken: Arc<OwnedFd>,
     under_way: BTreeMap<u64, QueuedCall>,
+    /// Woken besides when a call has ended.
+    #[cfg(feature = "async")]
+    run: Option<Arc<RunWaker>>,
 }
 
 impl Calls {
     pub(crate) fn new() -> io::Result<Calls> {
         let woken = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let (sender, receiver) = mpsc::channel();
-        Ok(Calls { sender, receiver, woken: Arc::new(woken), under_way: BTreeMap::new() })
+        Ok(Calls {
+            sender,
+            receiver,
+            woken: Arc::new(woken),
+            under_way: BTreeMap::new(),
+            #[cfg(feature = "async")]
+            run: None,
+        })
     }
 
     /// Can be read when a call has ended.
@@ -29,13 +41,23 @@ impl Calls {
         self.woken.clone()
     }
 
+    /// Wakes this besides when a call has ended.
+    #[cfg(feature = "async")]
+    pub(crate) fn wake(&mut self, run: Arc<RunWaker>) {
+        self.run = Some(run);
+    }
+
     /// Has a call made on one of the engine's tool threads. Gives it back when there is none.
     pub(crate) fn start(&mut self, number: u64, call: HostCall) -> Result<(), Box<HostCall>> {
         let (sender, woken) = (self.sender.clone(), self.woken.clone());
+        #[cfg(feature = "async")]
+        let run = self.run.clone();
         let queued = call.queue(move |ended| {
             // Nobody listens any more when the run is over.
             if sender.send(ended).is_ok() {
                 let _ = rustix::io::write(&*woken, &1_u64.to_ne_bytes());
+                #[cfg(feature = "async")]
+                run.inspect(std::task::Wake::wake_by_ref);
             }
         })?;
         self.under_way.insert(number, queued);

@@ -8,6 +8,8 @@ use crate::wire::frames::{self, Assembler, Frame, Kind, Taken};
 use crate::wire::guest_message::{FrameLimits, GuestMessage};
 use crate::wire::violation::Violation;
 use lisp_runtime::Place;
+#[cfg(feature = "async")]
+use lisp_runtime::remote::{AsyncCall, CallFutures, HostCall, RunWaker};
 use lisp_runtime::remote::{CallReply, CallStarted, HostHalf, Report};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
@@ -28,12 +30,23 @@ pub(crate) struct Conversation {
     unanswered: usize,
     /// Calls on other threads.
     calls: Option<Calls>,
+    /// Calls of async tools, in a run that makes such.
+    #[cfg(feature = "async")]
+    futures: Option<Futures>,
     pub(crate) errors: ErrorOutput,
     /// The step of the set-up that failed, by what the process says.
     pub(crate) setup: Option<String>,
     pub(crate) report: Option<Report>,
     /// When the report came after which the process is to end.
     pub(crate) reported_at: Option<Instant>,
+}
+
+/// Calls of async tools under way.
+#[cfg(feature = "async")]
+#[derive(Debug)]
+struct Futures {
+    calls: CallFutures<AsyncCall>,
+    run: Arc<RunWaker>,
 }
 
 /// A packet to be sent.
@@ -54,6 +67,8 @@ impl Conversation {
             out: VecDeque::new(),
             unanswered: 0,
             calls: None,
+            #[cfg(feature = "async")]
+            futures: None,
             errors: ErrorOutput::default(),
             setup: None,
             report: None,
@@ -171,6 +186,8 @@ impl Conversation {
 
     /// Goes on with a call that has begun, and with those that waited for it. `along` makes it on another thread.
     fn go_on(&mut self, host: &mut HostHalf, number: u64, begun: CallStarted, along: bool) {
+        #[cfg(feature = "async")]
+        let along = along || self.futures.is_some();
         let mut todo = VecDeque::from([(number, begun)]);
         while let Some((number, begun)) = todo.pop_front() {
             let pending = match begun {
@@ -180,6 +197,11 @@ impl Conversation {
                 }
                 CallStarted::Later => continue,
                 CallStarted::Call(pending) => pending,
+            };
+            #[cfg(feature = "async")]
+            let pending = match self.begin_future(number, pending) {
+                None => continue,
+                Some(pending) => pending,
             };
             let pending = match self.calls().filter(|_| along) {
                 Some(calls) => match calls.start(number, pending) {
@@ -197,6 +219,10 @@ impl Conversation {
     fn calls(&mut self) -> Option<&mut Calls> {
         if self.calls.is_none() {
             self.calls = Calls::new().ok();
+            #[cfg(feature = "async")]
+            if let (Some(calls), Some(futures)) = (&mut self.calls, &self.futures) {
+                calls.wake(futures.run.clone());
+            }
         }
         self.calls.as_mut()
     }
@@ -207,6 +233,43 @@ impl Conversation {
         for (number, begun) in ended.into_iter().flat_map(|ended| host.end(ended)).collect::<Vec<_>>() {
             self.go_on(host, number, begun, true);
         }
+    }
+
+    /// Has calls of async tools made as futures within the run that this wakes.
+    #[cfg(feature = "async")]
+    pub(crate) fn call_as_futures(&mut self, run: Arc<RunWaker>) {
+        self.futures = Some(Futures { calls: CallFutures::new(run.clone()), run });
+    }
+
+    /// Begins a call of an async tool. Gives one of another tool back.
+    #[cfg(feature = "async")]
+    fn begin_future(&mut self, number: u64, pending: HostCall) -> Option<HostCall> {
+        let Some(futures) = &mut self.futures else { return Some(pending) };
+        match pending.begin_async() {
+            Ok(call) => {
+                futures.calls.insert(number, call);
+                None
+            }
+            Err(pending) => Some(*pending),
+        }
+    }
+
+    /// Polls the calls that have been woken, and replies to those that are over. Returns whether there was one.
+    #[cfg(feature = "async")]
+    pub(crate) fn poll_futures(&mut self, host: &mut HostHalf) -> bool {
+        let Some(futures) = &mut self.futures else { return false };
+        let over = futures.calls.poll();
+        let some_over = !over.is_empty();
+        for (number, begun) in over.into_iter().flat_map(|(_, ended)| host.end(ended)).collect::<Vec<_>>() {
+            self.go_on(host, number, begun, true);
+        }
+        some_over
+    }
+
+    /// Drops the calls of async tools.
+    #[cfg(feature = "async")]
+    pub(crate) fn drop_futures(&mut self) {
+        self.futures = None;
     }
 
     /// Takes back the calls that no thread has begun. With `reply` the process is told, and ends with an error that says so.

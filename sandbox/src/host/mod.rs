@@ -1,5 +1,7 @@
 //! The host's side: the sandbox, its pool of templates, a run under way, and the verdict on how it ended.
 
+#[cfg(all(target_os = "linux", feature = "async"))]
+pub(crate) mod asynchronous;
 #[cfg(target_os = "linux")]
 pub(crate) mod calls;
 pub(crate) mod capability;
@@ -8,6 +10,8 @@ pub(crate) mod conversation;
 pub(crate) mod error_output;
 #[cfg(target_os = "linux")]
 pub(crate) mod pool;
+#[cfg(all(target_os = "linux", feature = "async"))]
+mod reactor;
 #[cfg(target_os = "linux")]
 pub(crate) mod running;
 #[cfg(target_os = "linux")]
@@ -18,4 +22,6 @@ pub(crate) mod scheduling;
 pub(crate) mod session;
 #[cfg(target_os = "linux")]
 pub(crate) mod socket_pair;
+#[cfg(target_os = "linux")]
+mod spans;
 pub(crate) mod verdict;

@@ -291,7 +291,7 @@ fn started(
     group: &Result<Arc<Group>, String>,
     processor: Option<usize>,
 ) -> Result<Template, SetupError> {
-    Template::start(starter, group, processor).map_err(|error| match group {
+    super::spans::template(|| Template::start(starter, group, processor)).map_err(|error| match group {
         Ok(group) if group.take_kill() => {
             let full = format!("all runs together may take {} bytes, and the template asked for more", group.limit());
             SetupError::new(Layer::MemoryCgroup, full)
@@ -409,10 +409,11 @@ impl Pool {
         Ok(slot.insert(Arc::new(template)).clone())
     }
 
-    /// Orders a child of the next template; of a new one when that has died. A run that gets one says when it is over.
-    pub(crate) fn order(&self, order: Order) -> Result<(Arc<Template>, Channels), SetupError> {
-        let ordered = self.order_of(self.turns.begin(), order);
-        if ordered.is_err() {
+    /// Orders a child of the next template; of a new one when that has died. A run that gets one says when it is over. `None`
+    /// when the template has no room for the order, and the caller is not `patient`.
+    pub(crate) fn order(&self, order: Order, patient: bool) -> Result<Option<(Arc<Template>, Channels)>, SetupError> {
+        let ordered = self.order_of(self.turns.begin(), order, patient);
+        if !matches!(ordered, Ok(Some(_))) {
             self.turns.end();
         }
         ordered
@@ -423,12 +424,18 @@ impl Pool {
         self.turns.end();
     }
 
-    fn order_of(&self, turn: usize, order: Order) -> Result<(Arc<Template>, Channels), SetupError> {
+    fn order_of(
+        &self,
+        turn: usize,
+        order: Order,
+        patient: bool,
+    ) -> Result<Option<(Arc<Template>, Channels)>, SetupError> {
         let (mut last, mut tries) = (None, 0..3);
         while tries.next().is_some() {
             let template = self.template(turn)?;
             match template.order(order) {
-                Ok(channels) => return Ok((template, channels)),
+                Ok(channels) => return Ok(Some((template, channels))),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && !patient => return Ok(None),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && template.makes_room() => tries = 0..3,
                 // It is the host that has no descriptors left.
                 Err(error) if error.raw_os_error().is_some_and(|e| e == libc::EMFILE || e == libc::ENFILE) => {

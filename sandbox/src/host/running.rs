@@ -3,12 +3,19 @@
 use super::calls::Calls;
 use super::conversation::Conversation;
 use super::pool::{Channels, Pool, Template};
+#[cfg(feature = "async")]
+use super::socket_pair::SocketPair;
+use super::spans::ChildSpan;
 use super::verdict::{self, End, Facts, Kill};
 use crate::wire::frames::{Kind, MEMORY, PACKET, SAVE};
 use crate::wire::guest_message::FrameLimits;
 use crate::wire::messages::{Notice, Order};
 use lisp_runtime::Outcome;
+#[cfg(feature = "async")]
+use lisp_runtime::remote::RunWaker;
 use lisp_runtime::remote::{HostHalf, Report};
+#[cfg(feature = "async")]
+use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
@@ -65,6 +72,7 @@ pub(crate) struct Running {
     /// When to ask for the process.
     request_at: Option<Instant>,
     supervision: Supervision,
+    span: ChildSpan,
     talk: Conversation,
     buffer: Vec<u8>,
     kill: Option<(Kill, Instant)>,
@@ -92,7 +100,13 @@ pub(crate) enum Turn<'a> {
 }
 
 impl Running {
-    pub(crate) fn new(template: Arc<Template>, channels: Channels, order: Order, supervision: Supervision) -> Running {
+    pub(crate) fn new(
+        template: Arc<Template>,
+        channels: Channels,
+        order: Order,
+        supervision: Supervision,
+        span: ChildSpan,
+    ) -> Running {
         let talk = Conversation::new(channels.pair.clone(), supervision.most, supervision.session);
         Running {
             template,
@@ -104,6 +118,7 @@ impl Running {
             kill_delegated: false,
             request_at: Some(request_at(supervision.hard)),
             supervision,
+            span,
             talk,
             buffer: Vec::with_capacity(PACKET),
             kill: None,
@@ -114,6 +129,38 @@ impl Running {
             withdrawn: false,
             overshoot: None,
         }
+    }
+
+    /// The sockets of the run.
+    #[cfg(feature = "async")]
+    pub(crate) fn pair(&self) -> Arc<SocketPair> {
+        self.channels.pair.clone()
+    }
+
+    /// Has calls of async tools made as futures within the run that this wakes, and others on tool threads.
+    #[cfg(feature = "async")]
+    pub(crate) fn call_as_futures(&mut self, waker: Arc<RunWaker>) {
+        self.talk.call_as_futures(waker);
+    }
+
+    /// Handles what there is to handle, without waiting. Returns whether there was something.
+    #[cfg(feature = "async")]
+    pub(crate) fn step_now(&mut self, host: &mut HostHalf) -> bool {
+        let some_over = self.talk.poll_futures(host);
+        self.step_within(host, Some(Duration::ZERO)) || some_over
+    }
+
+    /// Is the process over?
+    #[cfg(feature = "async")]
+    pub(crate) fn is_over(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// What the process is waited for; `None` when it has nothing more to say.
+    #[cfg(feature = "async")]
+    pub(crate) fn wanted(&self) -> Option<EventFlags> {
+        let output = if self.talk.has_output() { EventFlags::OUT } else { EventFlags::empty() };
+        self.listens().then_some(EventFlags::IN | output)
     }
 
     /// Sends the job.
@@ -145,6 +192,8 @@ impl Running {
         }
         self.drain(host);
         self.talk.withdraw_calls(host, false);
+        #[cfg(feature = "async")]
+        self.talk.drop_futures();
         if matches!(self.end, Some(End::Reaped { .. })) && !self.closed {
             self.template.take_back(&self.channels.pair);
         }
@@ -191,13 +240,16 @@ impl Running {
 
     /// Waits for the next event and handles it.
     fn step(&mut self, host: &mut HostHalf) {
-        let wanted = PollFlags::IN | if self.talk.has_output() { PollFlags::OUT } else { PollFlags::empty() };
         let wake = self.next_look(host).map(|at| at.saturating_duration_since(Instant::now()));
+        self.step_within(host, wake);
+    }
+
+    /// Waits for the next event, at most so long, and handles it. Returns whether there was one.
+    fn step_within(&mut self, host: &mut HostHalf, wake: Option<Duration>) -> bool {
+        let wanted = PollFlags::IN | if self.talk.has_output() { PollFlags::OUT } else { PollFlags::empty() };
         let wake = wake.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
         let mut fds = vec![self.channels.pair.status()];
-        // After its report a process has nothing to say but that it ends, which the template says better.
-        let listens = !self.closed && self.talk.reported_at.is_none();
-        let run = listens.then(|| fds.push(PollFd::new(&self.channels.pair.run, wanted)));
+        let run = self.listens().then(|| fds.push(PollFd::new(&self.channels.pair.run, wanted)));
         let calls = self.talk.calls_under_way().map(Calls::woken);
         if let Some(woken) = &calls {
             fds.push(PollFd::new(woken, PollFlags::IN));
@@ -205,7 +257,8 @@ impl Running {
         let polled = rustix::event::poll(&mut fds, wake.as_ref());
         let events: Vec<PollFlags> = fds.iter().map(PollFd::revents).collect();
         drop(fds);
-        if polled.is_ok_and(|ready| ready > 0) {
+        let some_ready = polled.is_ok_and(|ready| ready > 0);
+        if some_ready {
             if run.is_some() && !events[1].is_empty() {
                 self.talk.write();
                 self.read(host);
@@ -218,10 +271,23 @@ impl Running {
             }
         }
         self.look(host);
+        some_ready
+    }
+
+    /// After its report a process has nothing to say but that it ends, which the template says better.
+    fn listens(&self) -> bool {
+        !self.closed && self.talk.reported_at.is_none()
     }
 
     /// When to look at the clock or at the handle for cancelling again.
     fn next_look(&self, host: &HostHalf) -> Option<Instant> {
+        let cancel = host.is_cancellable() && self.kill_limit().is_none();
+        let cancel = cancel.then(|| Instant::now() + CANCEL_STEP);
+        [self.next_moment(host), cancel].into_iter().flatten().min()
+    }
+
+    /// When to look at the clock again.
+    pub(crate) fn next_moment(&self, host: &HostHalf) -> Option<Instant> {
         if let Some(end) = self.kill_limit() {
             let step = match self.must_delegate_kill() {
                 true => Some(CANCEL_STEP),
@@ -229,13 +295,12 @@ impl Running {
             };
             return Some(step.map_or(end, |step| end.min(Instant::now() + step)));
         }
-        let cancel = host.is_cancellable().then(|| Instant::now() + CANCEL_STEP);
         let linger = self.talk.reported_at.map(|at| at + LINGER);
         let asked = self.asked.map(|at| at + self.supervision.grace);
         // Calls that wait for a thread are told at the deadline that they are not made.
         let calls = host.deadline().filter(|_| self.talk.calls_under_way().is_some_and(|calls| !calls.is_empty()));
         let calls = calls.filter(|_| !self.withdrawn);
-        [self.supervision.hard, cancel, linger, asked, calls, self.next_request()].into_iter().flatten().min()
+        [self.supervision.hard, linger, asked, calls, self.next_request()].into_iter().flatten().min()
     }
 
     /// When to ask for a descriptor of the process.
@@ -459,6 +524,11 @@ impl Running {
             (Some(error), _) => host.fail(error, None),
             (None, None) => host.fail(verdict::timeout(host.limits().timeout_ms, "killed"), None),
         };
+        let used = match end {
+            End::Reaped { death, .. } => Some((death.cpu_us, death.rss_peak_bytes)),
+            End::TemplateGone | End::NotStarted(_) => None,
+        };
+        self.span.end(self.kill.is_some(), used);
         if let End::Reaped { death, .. } = end {
             outcome.usage.cpu_us = Some(death.cpu_us);
             outcome.usage.rss_peak_bytes = Some(death.rss_peak_bytes);

@@ -2,6 +2,7 @@
 
 use super::pool::{Pool, Starter};
 use super::running::{Running, Supervision, hard_deadline};
+use super::spans::ChildSpan;
 use super::verdict;
 use crate::guest::layers::{Layer, LayerSet, Layers, SetupError};
 use crate::guest::template;
@@ -299,13 +300,7 @@ impl Sandbox {
 
     /// Starts a run and gives it its job.
     pub(crate) fn start(&self, job: &Job<'_>, host: &mut HostHalf) -> Result<Running, Box<Outcome>> {
-        if host.limits().timeout_ms == 0 {
-            return Err(Box::new(host.fail(verdict::timeout(0, "no time"), None)));
-        }
-        let bytes = match frames::encode(job) {
-            Ok(bytes) => bytes,
-            Err(error) => return Err(Box::new(fault(host, &error.to_string()))),
-        };
+        let bytes = self.prepare(job, host)?;
         let session = job.is_session();
         let mut running = match self.order(host, bytes.len() as u64, session) {
             Ok(running) => running,
@@ -316,6 +311,26 @@ impl Sandbox {
             running.restock();
         }
         Ok(running)
+    }
+
+    /// A job as bytes, for a run that has time.
+    pub(crate) fn prepare(&self, job: &Job<'_>, host: &mut HostHalf) -> Result<Vec<u8>, Box<Outcome>> {
+        if host.limits().timeout_ms == 0 {
+            return Err(Box::new(host.fail(verdict::timeout(0, "no time"), None)));
+        }
+        frames::encode(job).map_err(|error| Box::new(fault(host, &error.to_string())))
+    }
+
+    /// Orders a child for a run, unless there is no room for the order now; then a `patient` caller waits.
+    #[cfg(feature = "async")]
+    pub(crate) fn order_now(
+        &self,
+        host: &HostHalf,
+        job_bytes: u64,
+        patient: bool,
+    ) -> Result<Option<Running>, SetupError> {
+        let hard = hard_deadline(host, self.0.grace);
+        self.order_with(host, self.child(host.limits(), job_bytes, hard.is_some()), false, patient)
     }
 
     /// Orders a child for a run.
@@ -330,9 +345,21 @@ impl Sandbox {
 
     /// Orders a child for a run: `order` without its deadline.
     pub(crate) fn order_child(&self, host: &HostHalf, order: Order, session: bool) -> Result<Running, SetupError> {
+        let ordered = self.order_with(host, order, session, true)?;
+        ordered.ok_or_else(|| SetupError::new("template", "it takes no orders"))
+    }
+
+    fn order_with(
+        &self,
+        host: &HostHalf,
+        order: Order,
+        session: bool,
+        patient: bool,
+    ) -> Result<Option<Running>, SetupError> {
         let hard = hard_deadline(host, self.0.grace).filter(|_| !session);
         let order = Order { kill_at: hard.map_or(0, monotonic), ..order };
-        let (template, channels) = self.0.pool.order(order)?;
+        let Some((template, channels)) = self.0.pool.order(order, patient)? else { return Ok(None) };
+        let span = ChildSpan::begin(host);
         let supervision = Supervision {
             hard: hard.map(|hard| hard + self.0.late),
             grace: self.0.grace,
@@ -341,7 +368,7 @@ impl Sandbox {
             session,
             pool: self.0.pool.clone(),
         };
-        Ok(Running::new(template, channels, order, supervision))
+        Ok(Some(Running::new(template, channels, order, supervision, span)))
     }
 
     /// What a child has to be for a run with these limits; `timed` when it has a deadline.

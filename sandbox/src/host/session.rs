@@ -72,6 +72,7 @@ impl Session {
             Err(outcome) => return *outcome,
         };
         self.turns = self.turns.saturating_add(1);
+        host.observe_turn();
         running.give_turn(&host, Turn::Program(source));
         match running.next_report(&mut host) {
             Some(mut report) => {

@@ -34,6 +34,12 @@ impl SocketPair {
         PollFd::new(&self.status, PollFlags::IN)
     }
 
+    /// The socket to the template.
+    #[cfg(feature = "async")]
+    pub(crate) fn status_fd(&self) -> &OwnedFd {
+        &self.status
+    }
+
     /// Receives the next message of the template, if there is one.
     pub(crate) fn receive(&self) -> Option<TemplateMessage> {
         let mut bytes = [0; Notice::BYTES];

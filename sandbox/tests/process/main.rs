@@ -10,6 +10,7 @@ mod killed;
 mod pipes;
 #[cfg(target_os = "linux")]
 mod records;
+mod seeing;
 #[cfg(target_os = "linux")]
 mod sessions;
 #[cfg(target_os = "linux")]

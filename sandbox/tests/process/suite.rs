@@ -1,6 +1,6 @@
 //! Programs behind the process door: the same answers, from any number of threads, through sessions, pipes and slates.
 
-use crate::{functions, killed, pipes, records, sessions};
+use crate::{functions, killed, pipes, records, seeing, sessions};
 use lisp_runtime::{Answer, CallStatus, Cancel, Engine, Input, Keys, Limits, Request, Tool, ToolError, Verdict};
 use lisp_sandbox::{CleanSlate, Sandbox, SlateFailure};
 use serde_json::Value;
@@ -529,6 +529,7 @@ const TESTS: &[(&str, Test)] = &[
     ("records_are_checked", records::are_checked),
     ("records_of_failed_parallel_calls", records::of_failed_parallel_calls),
     ("records_of_killed_runs", killed::everywhere),
+    ("observers_see_runs_of_processes", seeing::observers_see_runs_of_processes),
     ("functions_are_called", functions::are_called),
     ("functions_are_bounded", functions::are_bounded),
     ("pipes_while_it_runs", pipes::while_it_runs),

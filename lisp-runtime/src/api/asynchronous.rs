@@ -1,0 +1,295 @@
+//! Runs as futures, for any executor.
+
+use super::engine::Engine;
+use super::input::Input;
+use super::program::Program;
+use super::run::{Run, RunEvent};
+use crate::drive::alarm::Alarm;
+use crate::drive::wake::{CallFutures, RunWaker};
+use crate::parallel::executor::{Executor, LocalExecutor};
+use crate::parallel::task::run_task;
+use crate::terms::outcome::Outcome;
+use crate::terms::run_view::RunView;
+use crate::tools::async_tool::ToolFuture;
+use crate::tools::bounded::JobTicket;
+use crate::tools::tool::{Reply, Tool, ToolCall};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+/// How long a poll computes before the others on its thread have a turn.
+const TURN_TIME: Duration = Duration::from_millis(1);
+
+impl Engine {
+    /// Runs a program as a future, on any executor: nothing here knows of one. Parallel workers take turns on the thread that polls.
+    ///
+    /// - Async tools ([`Tool::new_async`]) hold no thread while they wait. Other tools are called on the engine's tool threads
+    ///   ([`EngineBuilder::tool_threads`](crate::EngineBuilder::tool_threads)), and on the thread that polls when there is none.
+    /// - A poll computes for about 1 ms, then wakes itself and lets others go on. What is done in one piece takes longer: the first
+    ///   poll reads data that was given as JSON text (import it before: [`Engine::import`]), the last one brings the result
+    ///   out; a turn of a parallel worker takes up to some 2 ms; a built-in over many elements, such as `(reduce + ..)`, goes
+    ///   through all of them (some 10 ms for as many numbers as the default budget holds).
+    /// - The run's time counts from this call. Should its calls not return, the run ends at its deadline, or within 5 ms when a
+    ///   handle cancels it: one thread for all runs of the process wakes those that wait. There is no such thread with
+    ///   [`EngineBuilder::without_threads`](crate::EngineBuilder::without_threads), and when the system gives none; then
+    ///   nobody but its tools wakes a run, and a timeout belongs around it.
+    /// - Dropping the future ends the run: its calls are dropped where they stand, and calls that wait for a tool thread are
+    ///   not made.
+    ///
+    /// See [`Tool::new_async`] for an example, and `examples/host_async.rs`.
+    pub fn run_async(&self, program: &Program, mut input: Input<'static>) -> RunFuture {
+        let started = Instant::now();
+        let is_cancellable = input.cancel.is_some();
+        let (cancel, dropped) = input.cancel.unwrap_or_default().or_by_flag();
+        input.cancel = Some(cancel);
+        let (replies_to, replies) = channel();
+        let waker = Arc::new(RunWaker::default());
+        RunFuture {
+            engine: self.clone(),
+            view: self.view(&input, started),
+            started,
+            is_cancellable,
+            dropped,
+            stage: Stage::Begin(program.clone(), Box::new(input)),
+            calls: CallFutures::new(waker.clone()),
+            waker,
+            on_threads: BTreeMap::new(),
+            replies_to,
+            replies,
+            seen: 0,
+            alarm: None,
+        }
+    }
+}
+
+/// A run of [`Engine::run_async`]. Once it is over it may not be polled again: it stays pending.
+#[must_use = "a future does nothing unless it is polled"]
+pub struct RunFuture {
+    engine: Engine,
+    view: RunView,
+    started: Instant,
+    is_cancellable: bool,
+    /// Tells tools on other threads that the run was dropped.
+    dropped: Arc<AtomicBool>,
+    /// Calls of async tools.
+    calls: CallFutures<ToolFuture>,
+    stage: Stage,
+    waker: Arc<RunWaker>,
+    /// Calls of other tools.
+    on_threads: BTreeMap<u64, (Arc<ToolCall>, JobTicket)>,
+    replies_to: Sender<(u64, Reply)>,
+    replies: Receiver<(u64, Reply)>,
+    /// Calls of workers up to this number have begun.
+    seen: u64,
+    alarm: Option<Alarm>,
+}
+
+enum Stage {
+    Begin(Program, Box<Input<'static>>),
+    Running(Box<Run>, Arc<LocalExecutor>),
+    Over,
+}
+
+/// What a run does next.
+enum Next {
+    /// It goes on.
+    Go,
+    /// It waits for calls.
+    Wait,
+    /// It is over.
+    Done(Box<Outcome>),
+}
+
+impl fmt::Debug for RunFuture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunFuture").field("view", &self.view).field("calls", &self.calls).finish_non_exhaustive()
+    }
+}
+
+impl RunFuture {
+    /// The name of the run: [`Outcome::run_id`] when it is over.
+    pub fn run_id(&self) -> &str {
+        self.view.run_id()
+    }
+
+    /// Goes on for a moment.
+    fn step(&mut self, until: Instant) -> Next {
+        let (mut run, inline) = match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Begin(program, input) => return self.begin(&program, &input),
+            Stage::Running(run, inline) => (run, inline),
+            Stage::Over => return Next::Wait,
+        };
+        self.deliver(&mut run);
+        let next = match run.is_back(Duration::ZERO) {
+            true => self.step_program(&mut run, &inline),
+            false => self.step_workers(&mut run, &inline, until),
+        };
+        self.stage = Stage::Running(run, inline);
+        next
+    }
+
+    fn begin(&mut self, program: &Program, input: &Input<'static>) -> Next {
+        match self.engine.set_up(&self.view, self.started, program, input, false) {
+            Ok(mut run) => {
+                let inline = run.by_hand.get_or_insert_with(|| Arc::new(LocalExecutor::by_hand())).clone();
+                self.stage = Stage::Running(Box::new(run), inline);
+                Next::Go
+            }
+            Err(problem) => {
+                let limits = self.engine.limits_for(input);
+                Next::Done(Box::new(self.engine.ended(&self.view, self.started, problem, limits)))
+            }
+        }
+    }
+
+    /// Gives the run the replies that have come.
+    fn deliver(&mut self, run: &mut Run) {
+        for (number, reply) in self.calls.poll() {
+            run.reply_to(number, reply);
+        }
+        while let Ok((number, reply)) = self.replies.try_recv() {
+            // A call that was taken back has its reply.
+            if self.on_threads.remove(&number).is_some() {
+                run.reply_to(number, reply);
+            }
+        }
+        // What waits for a thread in vain is told so.
+        let threads = self.engine.tool_threads();
+        self.on_threads.retain(|&number, (call, ticket)| {
+            let is_made = !call.is_over() || !threads.withdraw(*ticket);
+            if !is_made {
+                run.reply_to(number, Reply::NotMade { tool_threads: ticket.waits.then(|| threads.most()) });
+            }
+            is_made
+        });
+    }
+
+    fn step_program(&mut self, run: &mut Run, inline: &Arc<LocalExecutor>) -> Next {
+        if run.driver.is_waiting() && !run.driver.stop_if_over() {
+            return Next::Wait;
+        }
+        match run.advance_by(1) {
+            RunEvent::Call(tool, call) => self.call(&tool, call),
+            RunEvent::Printed(_) | RunEvent::Beat | RunEvent::Turn => {}
+            RunEvent::Workers => {
+                if let Some(first) = run.send_workers(Executor::Local(inline.clone())) {
+                    run_task(first);
+                }
+            }
+            RunEvent::Done(outcome) => return Next::Done(outcome),
+        }
+        Next::Go
+    }
+
+    fn step_workers(&mut self, run: &mut Run, inline: &LocalExecutor, until: Instant) -> Next {
+        let more = inline.run_until(until);
+        let begun = inline.waiting_after(self.seen);
+        let some_begun = !begun.is_empty();
+        for (tool, call) in begun {
+            self.seen = call.number;
+            self.call(&tool, call);
+        }
+        if more || some_begun || run.is_back(Duration::ZERO) {
+            return Next::Go;
+        }
+        // Calls of workers that have ended are dropped.
+        self.calls.retain(|number| inline.waits_for(number));
+        self.on_threads.retain(|&number, (_, ticket)| {
+            let waits = inline.waits_for(number);
+            if !waits {
+                self.engine.tool_threads().withdraw(*ticket);
+            }
+            waits
+        });
+        if self.calls.is_empty() && self.on_threads.is_empty() {
+            // Nobody is left to go on with it: a bug, which the run says of itself.
+            run.is_back(Run::LONG);
+            return Next::Go;
+        }
+        Next::Wait
+    }
+
+    /// Begins a call.
+    fn call(&mut self, tool: &Arc<Tool>, call: ToolCall) {
+        let number = call.number;
+        if let Some(future) = tool.begin_async(&call) {
+            return self.calls.insert(number, future);
+        }
+        let call = Arc::new(call);
+        let job = {
+            let (tool, call, replies, waker) =
+                (tool.clone(), call.clone(), self.replies_to.clone(), Waker::from(self.waker.clone()));
+            move || {
+                // Nobody listens any more when the run is over.
+                let _ = replies.send((number, tool.call_here(&call)));
+                waker.wake();
+            }
+        };
+        let threads = self.engine.tool_threads();
+        let ticket = match tool.may_block() && threads.most() > 0 {
+            true => threads.submit(Box::new(job)),
+            false => Err(Box::new(job) as Box<dyn FnOnce() + Send>),
+        };
+        // Better here and late than not at all.
+        let ticket = ticket.unwrap_or_else(|job| {
+            job();
+            JobTicket::default()
+        });
+        self.on_threads.insert(number, (call, ticket));
+    }
+
+    /// Sets the alarm for the moment at which the run, or a worker of it, has waited long enough.
+    fn set_alarm(&mut self) {
+        let Stage::Running(run, inline) = &self.stage else { return };
+        if !run.shared.setting.watched {
+            return;
+        }
+        let at = [run.ends_at(), inline.wake_at()].into_iter().flatten().min();
+        if !self.alarm.as_ref().is_some_and(|alarm| alarm.at() == at && alarm.is_set()) {
+            self.alarm = None;
+            let cancel = self.is_cancellable.then_some(&run.shared.setting.cancel);
+            self.alarm = Alarm::set(at, cancel, &Waker::from(self.waker.clone()));
+        }
+    }
+}
+
+impl Future for RunFuture {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+        self.waker.set(context.waker());
+        let until = Instant::now() + TURN_TIME;
+        loop {
+            match self.step(until) {
+                Next::Done(outcome) => {
+                    (self.stage, self.alarm) = (Stage::Over, None);
+                    self.calls.retain(|_| false);
+                    return Poll::Ready(*outcome);
+                }
+                Next::Wait => {
+                    self.set_alarm();
+                    return Poll::Pending;
+                }
+                Next::Go if Instant::now() >= until => {
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Next::Go => {}
+            }
+        }
+    }
+}
+
+impl Drop for RunFuture {
+    fn drop(&mut self) {
+        self.dropped.store(true, Ordering::Relaxed);
+        for (_, ticket) in self.on_threads.values() {
+            self.engine.tool_threads().withdraw(*ticket);
+        }
+    }
+}

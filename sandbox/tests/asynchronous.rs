@@ -1,0 +1,261 @@
+//! Runs behind the process door as futures, on one thread.
+//!
+//! It has a `main` of its own, which templates need.
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use lisp_runtime::{
+        Cancel, Engine, EngineBuilder, Input, Limits, LimitsRequest, Outcome, Recording, Request, Tool, ToolCall,
+        ToolError, Verdict,
+    };
+    use lisp_sandbox::Sandbox;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use std::time::{Duration, Instant};
+    use tokio::runtime::{Builder, Runtime};
+    use tokio::time::sleep;
+
+    fn runtime() -> Runtime {
+        Builder::new_current_thread().enable_time().build().unwrap()
+    }
+
+    fn patient() -> Limits {
+        Limits::default().with_timeout_ms(30_000).with_parallel_timeout_ms(30_000).with_loop_iterations(0)
+    }
+
+    /// Counts those that were dropped.
+    struct Guard(Arc<AtomicUsize>);
+
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+
+    fn builder(dropped: &Arc<AtomicUsize>) -> EngineBuilder {
+        let dropped = dropped.clone();
+        Engine::builder()
+            .limits(patient())
+            .grant(Tool::new_async("slow", |call: ToolCall| async move {
+                sleep(Duration::from_millis(300)).await;
+                call.get::<i64>("n")
+            }))
+            .grant(Tool::new_async("never", move |_| {
+                let guard = Guard(dropped.clone());
+                async move {
+                    std::future::pending::<()>().await;
+                    drop(guard);
+                    Ok(())
+                }
+            }))
+            .grant(Tool::new_async("now", |call: ToolCall| async move { call.get::<i64>("n") }))
+            .grant(Tool::new_async("kept", |call: ToolCall| async move { call.get::<i64>("n") }).cached())
+            .grant(Tool::new_async("fails", |_| async { Err::<(), _>(ToolError::new("no")) }))
+            .grant(Tool::new_async("panics", |_| async { if true { panic!("a test's panic") } else { Ok(()) } }))
+            .tool("closure", |call| Ok(call.get::<i64>("n")? + 1))
+    }
+
+    fn gist(outcome: &Outcome) -> impl PartialEq + std::fmt::Debug {
+        let ledger: Vec<_> = outcome
+            .ledger
+            .iter()
+            .map(|call| (call.name.clone(), call.arguments.text.clone(), call.status, call.worker.clone()))
+            .collect();
+        let problem = outcome.problem().map(|problem| problem.error.message.clone());
+        (outcome.text().map(str::to_owned), problem, outcome.prints.clone(), ledger, outcome.usage.fuel)
+    }
+
+    fn the_same_outcome(sandbox: &Sandbox) {
+        let runtime = runtime();
+        let in_process = sandbox.engine();
+        let mut asked = LimitsRequest::default();
+        // Which of those beside a failed one have ended is a matter of time.
+        asked.set("parallel_window", 1).unwrap();
+        for program in [
+            "(+ 1 2)",
+            "(println :a) (tool/now {:n 2})",
+            "(mapv #(tool/now {:n %}) (range 50))",
+            "(pmap (fn [n] (println n) (tool/closure {:n n}) (tool/now {:n n})) (range 20))",
+            "(pmap (fn [n] (tool/kept {:n (mod n 2)})) (range 9))",
+            "[(tool/kept {:n 1}) (tool/closure {:n 1}) (tool/kept {:n 1})]",
+            "(try (tool/fails {}) (catch Exception e (ex-message e)))",
+            "(pmap (fn [n] (if (= n 2) (tool/panics {}) (tool/now {:n n}))) (range 5))",
+            "(tool/now {:m 1})",
+            "(tool/missing {})",
+            "(inc",
+            "(apply str (repeat 300000 \"long \"))",
+        ] {
+            let input = || Input::new().limits(asked);
+            let process = runtime.block_on(sandbox.eval_async(program, &input()));
+            let compiled = in_process.compile(program);
+            match compiled {
+                Ok(compiled) => {
+                    let here = runtime.block_on(in_process.run_async(&compiled, input()));
+                    assert_eq!(gist(&here), gist(&process), "{program}");
+                    assert!(here.problem().is_some() || process.usage.rss_peak_bytes.is_some());
+                }
+                Err(_) => assert_eq!(process.verdict(), Verdict::Error),
+            }
+        }
+        let request = Request::parse(r#"{"program": "(tool/now {:n data/n})", "data": {"n": 7}}"#).unwrap();
+        let run = sandbox.run_async(&request);
+        let id = run.run_id().to_owned();
+        let outcome = runtime.block_on(run);
+        assert_eq!((outcome.value::<i64>().unwrap(), &*outcome.run_id), (7, &*id));
+    }
+
+    fn many_wait_on_one_thread(sandbox: &Sandbox) {
+        const RUNS: i64 = 60;
+        let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+        let before = threads();
+        let begun = Instant::now();
+        let (outcomes, while_waiting) = runtime().block_on(async {
+            let local = tokio::task::LocalSet::new();
+            let program = "(reduce + (pmap (fn [n] (tool/slow {:n (+ n data/k)})) (range 3)))";
+            let runs: Vec<_> = (0..RUNS)
+                .map(|k| local.spawn_local(sandbox.eval_async(program, &Input::new().data("k", &k))))
+                .collect();
+            let waiting = local
+                .run_until(async {
+                    sleep(Duration::from_millis(250)).await;
+                    threads()
+                })
+                .await;
+            let mut outcomes = Vec::new();
+            for run in runs {
+                outcomes.push(local.run_until(run).await.unwrap());
+            }
+            (outcomes, waiting)
+        });
+        let took = begun.elapsed();
+        for (k, outcome) in (0..).zip(&outcomes) {
+            assert_eq!(outcome.value::<i64>().unwrap(), 3 + 3 * k, "{:?}", outcome.problem());
+        }
+        println!(
+            "{RUNS} processes that wait for three tools of 300 ms each: {took:?}; {before} threads, then {while_waiting}"
+        );
+        // One for sockets, one for alarms. One after the other they would take 18 s.
+        assert!(while_waiting <= before + 2, "{before} {while_waiting}");
+        assert!(took < Duration::from_secs(6), "{took:?}");
+    }
+
+    fn dropping_kills_and_deadlines_hold(sandbox: &Sandbox, dropped: &AtomicUsize) {
+        let runtime = runtime();
+        let program = "(pmap (fn [n] (tool/never {:n n})) (range 3))";
+        runtime.block_on(async {
+            let run = sandbox.eval_async(program, &Input::new());
+            assert!(tokio::time::timeout(Duration::from_millis(200), run).await.is_err());
+        });
+        assert_eq!(dropped.swap(0, SeqCst), 3);
+        drop(sandbox.eval_async(program, &Input::new()));
+        for (source, why) in [(program, 3), ("(tool/never {})", 1), ("(loop [] (recur))", 0)] {
+            let mut asked = LimitsRequest::default();
+            asked.set("timeout_ms", 150).unwrap();
+            let outcome = runtime.block_on(sandbox.eval_async(source, &Input::new().limits(asked)));
+            assert_eq!((outcome.verdict(), dropped.swap(0, SeqCst)), (Verdict::Timeout, why), "{source}");
+            assert!(outcome.usage.duration_us < 3_000_000, "{source}: {}", outcome.usage.duration_us);
+            let cancel = Cancel::new();
+            let run = sandbox.eval_async(source, &Input::new().cancel_with(&cancel));
+            let outcome = runtime.block_on(async {
+                let waits = async {
+                    sleep(Duration::from_millis(60)).await;
+                    cancel.cancel();
+                    std::future::pending::<Outcome>().await
+                };
+                tokio::select! { outcome = run => outcome, outcome = waits => outcome }
+            });
+            assert_eq!((outcome.verdict(), dropped.swap(0, SeqCst)), (Verdict::Cancelled, why), "{source}");
+            assert!(outcome.usage.duration_us < 3_000_000, "{source}: {}", outcome.usage.duration_us);
+        }
+        assert!(sandbox.eval("1", &Input::new()).is_success());
+    }
+
+    fn recorded_runs_go_on(sandbox: &Sandbox) {
+        let recording = Recording::new();
+        let source = "[(tool/now {:n 1}) (pmap (fn [n] (tool/now {:n n})) (range 3))]";
+        let whole = runtime().block_on(sandbox.eval_async(source, &Input::new().record(&recording)));
+        assert!(whole.is_success(), "{:?}", whole.problem());
+        let record = recording.record().unwrap();
+        assert_eq!(record.run_id(), &*whole.run_id);
+        let (program, input, _) = sandbox.engine().open_record(&record, &[]).unwrap();
+        let again = runtime().block_on(sandbox.eval_async(program.source(), &input));
+        assert_eq!((again.text(), &again.run_id), (whole.text(), &whole.run_id));
+    }
+
+    pub(crate) fn main() {
+        lisp_sandbox::init();
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let sandbox = Sandbox::builder().engine(builder(&dropped).build().unwrap()).build().unwrap();
+        the_same_outcome(&sandbox);
+        println!("the same outcome ... ok");
+        many_wait_on_one_thread(&sandbox);
+        println!("many wait on one thread ... ok");
+        dropping_kills_and_deadlines_hold(&sandbox, &dropped);
+        println!("dropping kills and deadlines hold ... ok");
+        recorded_runs_go_on(&sandbox);
+        println!("recorded runs go on ... ok");
+        #[cfg(feature = "tracing")]
+        spans_of_processes_have_no_texts();
+    }
+
+    #[cfg(feature = "tracing")]
+    fn spans_of_processes_have_no_texts() {
+        use std::sync::Mutex;
+        use tracing::span::{Attributes, Id, Record};
+        use tracing::{Event, Metadata, Subscriber};
+
+        /// Writes down what it is told.
+        #[derive(Clone, Default)]
+        struct Notes(Arc<Mutex<String>>);
+        impl Notes {
+            fn note(&self, what: &str) {
+                self.0.lock().unwrap().push_str(what);
+            }
+        }
+        impl Subscriber for Notes {
+            fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+                metadata.target() == "ptc_lisp"
+            }
+            fn new_span(&self, attributes: &Attributes<'_>) -> Id {
+                self.note(&format!("\n{} {:?}", attributes.metadata().name(), attributes.values()));
+                Id::from_u64(1)
+            }
+            fn record(&self, _: &Id, values: &Record<'_>) {
+                self.note(&format!("\n{values:?}"));
+            }
+            fn record_follows_from(&self, _: &Id, _: &Id) {}
+            fn event(&self, _: &Event<'_>) {
+                self.note("\nevent");
+            }
+            fn enter(&self, _: &Id) {}
+            fn exit(&self, _: &Id) {}
+        }
+        let notes = Notes::default();
+        tracing::subscriber::with_default(notes.clone(), || {
+            let engine = Engine::builder().tool("look", |_| Ok("s3cret-result")).build().unwrap();
+            let sandbox = Sandbox::builder().engine(engine).build().unwrap();
+            let program = "(println \"s3cret-print\") [\"s3cret\" (tool/look {:a data/x})]";
+            let input = Input::new().json("x", "\"s3cret-data\"");
+            assert!(sandbox.eval(program, &input).is_success());
+            assert!(runtime().block_on(sandbox.eval_async(program, &input)).is_success());
+        });
+        let notes = notes.0.lock().unwrap();
+        for (span, times) in
+            [("\ntemplate ", 1), ("\nrun ", 2), ("\nchild ", 2), ("\ntool_call ", 2), ("rss_peak_bytes: ", 2)]
+        {
+            assert_eq!(notes.matches(span).count(), times, "{span}: {notes}");
+        }
+        assert!(!notes.contains("s3cret") && !notes.contains("println"), "{notes}");
+        println!("spans of processes have no texts ... ok");
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn main() {
+    linux::main();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    println!("skipped: the process layer is for Linux");
+}
