@@ -209,8 +209,8 @@ impl Engine {
         }
     }
 
-    /// Starts a run that the caller drives: it stops at each tool call, which the caller answers when it can. No
-    /// thread is blocked, and a run may wait as long as its deadline allows. Parallel workers take turns on the caller's
+    /// Starts a run that the caller drives: it stops at each tool call, which the caller answers when it can. That is so for
+    /// tools with a closure, too: only [`Engine::run`] calls it. No thread is blocked, and a run may wait as long as its deadline allows. Parallel workers take turns on the caller's
     /// thread; when all of them wait for tools, the caller has several calls to answer, in any order.
     ///
     /// ```
@@ -551,7 +551,8 @@ impl Waiting {
         self.reply_to(id, result)
     }
 
-    /// Replies to [`Waiting::call`] with an error, with which the program ends.
+    /// Replies to [`Waiting::call`] with an error. The program ends with it, unless a `try` catches it or the tool is
+    /// [tagged](crate::Tool::tagged).
     pub fn fail(self, error: ToolError) -> Progress {
         let id = self.calls[0].0;
         self.fail_call(id, error)
@@ -572,7 +573,7 @@ impl Waiting {
         }
     }
 
-    /// Replies to one of the calls with an error.
+    /// Replies to one of the calls with an error, like [`Waiting::fail`].
     pub fn fail_call(self, call: CallId, error: ToolError) -> Progress {
         self.go_on(call, Reply::Error(error))
     }

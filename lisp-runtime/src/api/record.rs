@@ -248,7 +248,8 @@ fn header(run_id: String, source: &str, setup: &[String], input: &Input<'_>, ter
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenCall {
-    /// Its name.
+    /// Its name in the run, such as `3`, by which [`Record::approve`], [`Record::reject`] and [`Record::settle`] know it. It is
+    /// not the tool's.
     pub name: String,
     /// The tool.
     pub tool: String,
@@ -594,7 +595,8 @@ impl Engine {
 
     /// The program and the input of a record, with a recording that has what the run was told: a run with them, at either door, does
     /// again what the recorded one did, without calling a tool, and goes on from where that stopped. `sets` are the data sets
-    /// that it had, in any order.
+    /// that it had, in any order. Who the run is for, its budget and its cancellation are not in a record: give them to the
+    /// input, or the policy sees a run for nobody.
     ///
     /// # Errors
     /// The record does not fit this engine: a tool, a data set, or the program.
@@ -645,7 +647,8 @@ impl Engine {
     }
 
     /// Goes on with a recorded run where it stopped: it does again what it did, without calling a tool, and stops at the calls
-    /// that have not ended. The caller drives it, like a run of [`Engine::start`].
+    /// that have not ended. The caller drives it, like a run of [`Engine::start`]. It is for no tenant, and pays from no budget;
+    /// one that has them goes on with [`Engine::open_record`] and [`Engine::start`].
     ///
     /// # Errors
     /// Those of [`Engine::open_record`].
