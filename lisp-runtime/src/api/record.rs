@@ -142,6 +142,9 @@ struct Header<'a> {
     limits: LimitsRequest,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     now_ms: Option<i64>,
+    /// Who the run is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tenant: Option<Cow<'a, str>>,
     /// The names of the tools, with their signatures.
     tools: Signatures<'a>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -233,6 +236,7 @@ fn header(run_id: String, source: &str, setup: &[String], input: &Input<'_>, ter
         signature: input.signature.as_deref().map(Cow::Borrowed),
         limits: LimitsRequest::all(&terms.limits),
         now_ms: input.now_ms,
+        tenant: input.tenant.as_deref().map(Cow::Borrowed),
         tools: terms.tools.signatures,
         cached: terms.tools.cached,
         schemas: terms.tools.schemas,
@@ -637,6 +641,7 @@ impl Engine {
         input.sources = header.given.iter().map(Given::source).collect();
         input.signature = header.signature.map(|text| Cow::Owned(text.into_owned()));
         input.now_ms = header.now_ms;
+        input.tenant = header.tenant.as_deref().map(Arc::from);
         let mut limits = header.limits;
         if header.cost_schedule != COST_SCHEDULE_VERSION {
             limits.fuel = Some(0);

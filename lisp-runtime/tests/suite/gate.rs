@@ -138,6 +138,11 @@ fn a_hidden_tool_is_a_tool_that_is_not_there() {
     for outcome in both(&engine, "(tool/transfer_money {})", &Input::new().tenant("bank")) {
         assert_eq!(outcome.value::<i64>().unwrap(), 1);
     }
+    // A run that goes on is for the tenant that it was begun for.
+    let recording = Recording::new();
+    let first = engine.eval("(tool/transfer_money {})", Input::new().tenant("bank").record(&recording));
+    let (program, input, _) = engine.open_record(&recording.record().unwrap(), &[]).unwrap();
+    assert_eq!(engine.run(&program, input).text(), first.text());
 }
 
 fn asks() -> (Engine, Arc<AtomicUsize>, Arc<AtomicUsize>) {
@@ -263,12 +268,13 @@ fn an_approval_outlives_the_process() {
         assert!(matches!(fault, Err(RecordError::Json(_))), "{fault:?}");
         assert_eq!(asked.load(Ordering::Relaxed), before, "decisions of the record stand");
         assert_eq!(calls.swap(0, Ordering::Relaxed), 3, "the first call once, the second once for each approval");
-        // By hand, too.
+        // By hand, too: what waits to be approved is not served, what is approved is.
         let waiting = waits(engine.resume(&record).unwrap());
         let id = waiting.approvals().next().unwrap().0;
+        let waiting = waits(waiting.serve(id).unwrap());
         let Progress::ToolCall(waiting) = waiting.approve(id) else { panic!() };
-        let Progress::Done(outcome) = waiting.reply(&2) else { panic!() };
-        assert_eq!(outcome.value::<i64>().unwrap(), 3);
+        let Progress::Done(outcome) = waiting.serve(id).unwrap() else { panic!() };
+        assert_eq!((outcome.value::<i64>().unwrap(), calls.swap(0, Ordering::Relaxed)), (101, 1));
     }
 }
 
