@@ -546,22 +546,20 @@ impl Waiting {
     }
 
     /// Makes a call by the tool's own closure, on this thread, and replies to it with what comes of that. In the record of the run
-    /// the call begins first. A call that has to be approved, or does not wait, stays as it is.
-    ///
-    /// # Errors
-    /// The run, as it stands, when the recorder cannot keep the line: the call was not made.
-    pub fn serve(self, id: CallId) -> Result<Progress, (Waiting, Error)> {
+    /// the call begins first; when that cannot be kept the call is not made, and the run ends. A call that has to be approved, or does
+    /// not wait, stays as it is.
+    pub fn serve(self, id: CallId) -> Progress {
         let Some(call) = self.calls().find(|(known, _)| *known == id).map(|(_, call)| call.clone()) else {
-            return Ok(self.into_progress());
+            return self.into_progress();
         };
         if let Err(error) = self.begin(id) {
-            return Err((self, error));
+            return self.go_on(id, Reply::Refused(error));
         }
         let reply = match self.run.shared.setting.tool_given(&call.name) {
             Some(tool) => tool.call_here(&call),
             None => Reply::Error(ToolError::new("it is not there any more")),
         };
-        Ok(self.go_on(id, reply))
+        self.go_on(id, reply)
     }
 
     /// Replies to [`Waiting::call`] with a result and goes on.

@@ -28,6 +28,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// What a run does next.
+#[allow(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub(crate) enum RunEvent {
     /// It waits for a tool.
     Call(Arc<Tool>, ToolCall),

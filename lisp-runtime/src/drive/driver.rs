@@ -44,6 +44,7 @@ pub(crate) enum Cause {
 }
 
 /// Why [`MachineDriver::advance`] returned.
+#[allow(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub(crate) enum DriverEvent {
     /// The machine waits for the reply of a tool.
     Call(Arc<Tool>, ToolCall),

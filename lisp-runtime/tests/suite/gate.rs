@@ -271,9 +271,9 @@ fn an_approval_outlives_the_process() {
         // By hand, too: what waits to be approved is not served, what is approved is.
         let waiting = waits(engine.resume(&record).unwrap());
         let id = waiting.approvals().next().unwrap().0;
-        let waiting = waits(waiting.serve(id).unwrap());
+        let waiting = waits(waiting.serve(id));
         let Progress::ToolCall(waiting) = waiting.approve(id) else { panic!() };
-        let Progress::Done(outcome) = waiting.serve(id).unwrap() else { panic!() };
+        let Progress::Done(outcome) = waiting.serve(id) else { panic!() };
         assert_eq!((outcome.value::<i64>().unwrap(), calls.swap(0, Ordering::Relaxed)), (101, 1));
     }
 }
