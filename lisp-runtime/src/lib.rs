@@ -38,7 +38,7 @@ mod tools;
 
 #[cfg(feature = "async")]
 pub use api::asynchronous::RunFuture;
-pub use api::engine::{CallId, Engine, EngineBuilder, Progress, Waiting};
+pub use api::engine::{Engine, EngineBuilder};
 pub use api::envelope::{
     Answer, Cut, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_bytes, answer_bytes_by,
     answer_line, answer_line_by, answer_refused,
@@ -49,6 +49,7 @@ pub use api::record::{OpenCall, Record, Recording, RecordingBuilder, Settled};
 pub use api::record_error::{RECORD_SCHEMA, RecordError};
 pub use api::saved::SESSION_SCHEMA;
 pub use api::session::Session;
+pub use api::waiting::{CallId, Progress, Waiting};
 pub use drive::budget::{ParallelBudget, Slot};
 pub use lisp_core::cost::COST_SCHEDULE_VERSION;
 pub use lisp_core::{Detail, Error, Reason, Span};

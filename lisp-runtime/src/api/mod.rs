@@ -15,3 +15,4 @@ pub(crate) mod saved;
 mod seal;
 pub(crate) mod session;
 pub(crate) mod turns;
+pub(crate) mod waiting;

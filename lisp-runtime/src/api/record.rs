@@ -1,10 +1,11 @@
 //! Recordings: a run that can go on in another process, or be run again without its tools.
 
-use super::engine::{Engine, Progress};
+use super::engine::Engine;
 use super::input::{DataSet, Input, Source};
 use super::program::Program;
 use super::record_error::{RECORD_SCHEMA, RecordError};
 use super::recorded_tools::{RecordedTools, Schemas, Signatures, Treatment};
+use super::waiting::Progress;
 use crate::record::journal::{BadLine, Ceilings, Journal, Recorder};
 use crate::record::line::{CallState, Failure, Gated, Line, Told};
 use crate::terms::keys::Keys;

@@ -1,0 +1,223 @@
+//! A run that its host drives by hand: it stops at each call of a tool, and goes on with the reply.
+
+use super::run::{Run, RunEvent};
+use crate::parallel::executor::{Executor, LocalExecutor};
+use crate::parallel::task::run_task;
+use crate::terms::outcome::Outcome;
+use crate::tools::tool::{Reply, ToolCall, ToolError};
+use lisp_core::{Error, Reason};
+use serde::Serialize;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Where a run that is driven by hand stands.
+#[derive(Debug)]
+pub enum Progress {
+    /// It waits for the reply of a tool, or of several.
+    ToolCall(Waiting),
+    /// It waits until somebody approves a call ([`PolicyDecision::Ask`](crate::PolicyDecision::Ask)), and for no reply.
+    Approval(Waiting),
+    /// It is over.
+    Done(Box<Outcome>),
+}
+
+impl Progress {
+    pub(super) fn of(mut run: Box<Run>) -> Self {
+        let inline = run.by_hand.get_or_insert_with(|| Arc::new(LocalExecutor::by_hand())).clone();
+        loop {
+            if !run.is_back(Duration::ZERO) {
+                inline.run();
+                let calls = inline.waiting();
+                if !run.is_back(if calls.is_empty() { Run::LONG } else { Duration::ZERO }) {
+                    return Waiting::of(run, calls).into_progress();
+                }
+            }
+            match run.advance() {
+                RunEvent::Call(_, call) => return Waiting::of(run, vec![call]).into_progress(),
+                RunEvent::Printed(_) | RunEvent::Beat | RunEvent::Turn => {}
+                RunEvent::Workers => {
+                    if let Some(first) = run.send_workers(Executor::Local(inline.clone())) {
+                        run_task(first);
+                    }
+                }
+                RunEvent::Done(outcome) => return Progress::Done(outcome),
+            }
+        }
+    }
+}
+
+/// Names a tool call that waits for its reply, within its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(u64);
+
+/// A run that waits for the replies of tools. Dropping it ends the run.
+pub struct Waiting {
+    run: Box<Run>,
+    /// Never empty.
+    calls: Vec<(CallId, ToolCall)>,
+}
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiting").field("calls", &self.calls).finish_non_exhaustive()
+    }
+}
+
+impl Waiting {
+    /// Calls that wait for a reply stand before those that have to be approved.
+    fn of(run: Box<Run>, calls: Vec<ToolCall>) -> Waiting {
+        let mut calls: Vec<_> = calls.into_iter().map(|call| (CallId(call.number), call)).collect();
+        calls.sort_by_key(|(_, call)| call.question.is_some());
+        Waiting { run, calls }
+    }
+
+    fn into_progress(self) -> Progress {
+        if self.call().question.is_some() { Progress::Approval(self) } else { Progress::ToolCall(self) }
+    }
+
+    /// The call that waits for a reply; of several, the oldest. When all have to be approved, the oldest of them.
+    pub fn call(&self) -> &ToolCall {
+        &self.calls[0].1
+    }
+
+    /// All calls that wait for a reply: those of parallel workers may be several.
+    pub fn calls(&self) -> impl Iterator<Item = (CallId, &ToolCall)> {
+        self.calls.iter().filter(|(_, call)| call.question.is_none()).map(|(id, call)| (*id, call))
+    }
+
+    /// All calls that somebody has to approve, with the [question](ToolCall::question) for each.
+    pub fn approvals(&self) -> impl Iterator<Item = (CallId, &ToolCall)> {
+        self.calls.iter().filter(|(_, call)| call.question.is_some()).map(|(id, call)| (*id, call))
+    }
+
+    /// Approves a call: it waits for its reply from now on.
+    pub fn approve(self, call: CallId) -> Progress {
+        self.settle(call, Ok(None))
+    }
+
+    /// Approves a call with other arguments, a JSON object. Arguments that do not fit the tool's JSON Schema deny it.
+    pub fn approve_with(self, call: CallId, arguments: &str) -> Progress {
+        self.settle(call, Ok(Some(arguments)))
+    }
+
+    /// Does not approve a call: the program ends with `tool_denied` and the reason.
+    pub fn reject(self, call: CallId, why: &str) -> Progress {
+        self.settle(call, Err(why))
+    }
+
+    /// Settles a call that has to be approved; another one stays as it is.
+    fn settle(mut self, id: CallId, decided: Result<Option<&str>, &str>) -> Progress {
+        let asked = self.calls.iter_mut().find(|(known, call)| *known == id && call.question.is_some());
+        let Some((_, call)) = asked else { return self.into_progress() };
+        let shared = &self.run.shared;
+        let settled = match shared.setting.tool_given(&call.name) {
+            Some(tool) => shared.gate.settle(tool, &call.place, decided),
+            None => Err(Error::new(Reason::HostFault, "a call of a tool that is not there")),
+        };
+        match settled {
+            Ok(()) => {
+                call.question = None;
+                if let Ok(Some(given)) = decided {
+                    (call.arguments, call.is_rewritten) = (given.to_owned(), true);
+                }
+                if let Some(inline) = &self.run.by_hand {
+                    inline.settle(call);
+                }
+                let Waiting { run, calls } = self;
+                Waiting::of(run, calls.into_iter().map(|(_, call)| call).collect()).into_progress()
+            }
+            Err(error) => self.go_on(id, Reply::Refused(error)),
+        }
+    }
+
+    /// The name of the run: [`Outcome::run_id`] when it is over.
+    pub fn run_id(&self) -> &str {
+        self.run.shared.setting.view.run_id()
+    }
+
+    /// Notes in the record of the run that a call is about to be made: should the process end before the reply, it is
+    /// [unknown](crate::Record::settle) whether it was. Without a recording it does nothing.
+    ///
+    /// # Errors
+    /// The recorder cannot keep the line.
+    pub fn begin(&self, call: CallId) -> Result<(), Error> {
+        let asked = self.calls.iter().find(|(id, _)| *id == call);
+        match (&self.run.shared.setting.gate.journal, asked) {
+            (Some(journal), Some((_, call))) => journal.begin_asked(&call.place),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes a call by the tool's own closure, on this thread, and replies to it with what comes of that. In the record of the run
+    /// the call begins first; when that cannot be kept the call is not made, and the run ends. A call that has to be approved, or does
+    /// not wait, stays as it is.
+    pub fn serve(self, id: CallId) -> Progress {
+        let Some(call) = self.calls().find(|(known, _)| *known == id).map(|(_, call)| call.clone()) else {
+            return self.into_progress();
+        };
+        if let Err(error) = self.begin(id) {
+            return self.go_on(id, Reply::Refused(error));
+        }
+        let reply = match self.run.shared.setting.tool_given(&call.name) {
+            Some(tool) => tool.call_here(&call),
+            None => Reply::Error(ToolError::new("it is not there any more")),
+        };
+        self.go_on(id, reply)
+    }
+
+    /// Replies to [`Waiting::call`] with a result and goes on.
+    pub fn reply(self, result: &impl Serialize) -> Progress {
+        let id = self.calls[0].0;
+        self.reply_to(id, result)
+    }
+
+    /// Replies to [`Waiting::call`] with an error. The program ends with it, unless a `try` catches it or the tool is
+    /// [tagged](crate::Tool::tagged).
+    pub fn fail(self, error: ToolError) -> Progress {
+        let id = self.calls[0].0;
+        self.fail_call(id, error)
+    }
+
+    /// Replies to one of the calls with a result and goes on. A reply to a call that has to be approved approves it. A reply to a call that does not wait any more, because its
+    /// worker has ended, is dropped.
+    pub fn reply_to(mut self, call: CallId, result: &impl Serialize) -> Progress {
+        if self.approvals().any(|(id, _)| id == call) {
+            match self.approve(call) {
+                Progress::ToolCall(approved) | Progress::Approval(approved) => self = approved,
+                done => return done,
+            }
+        }
+        match serde_json::to_string(result) {
+            Ok(json) => self.go_on(call, Reply::Json(json)),
+            Err(error) => self.fail_call(call, ToolError::new(format!("its result is no JSON: {error}"))),
+        }
+    }
+
+    /// Replies to one of the calls with an error, like [`Waiting::fail`].
+    pub fn fail_call(self, call: CallId, error: ToolError) -> Progress {
+        self.go_on(call, Reply::Error(error))
+    }
+
+    /// When to call [`Waiting::poll`] at the latest should no reply have come: at the run's deadline, at that of the
+    /// parallel call, or, when a worker has failed, at the moment at which the others end that wait beside it (those behind
+    /// it at once, those before it within 10 ms). `None` is never. A handle that cancels the run wakes nobody: whoever uses it
+    /// calls `poll`.
+    pub fn wake_at(&self) -> Option<Instant> {
+        let workers = self.run.by_hand.as_ref().and_then(|inline| inline.wake_at());
+        [self.run.ends_at(), workers].into_iter().flatten().min()
+    }
+
+    /// Replies to no call, and checks whether the time of the run, or of a worker that waits, is over.
+    pub fn poll(mut self) -> Progress {
+        if self.run.is_back(Duration::ZERO) && !self.run.driver.stop_if_over() {
+            return self.into_progress();
+        }
+        Progress::of(self.run)
+    }
+
+    fn go_on(mut self, call: CallId, reply: Reply) -> Progress {
+        self.run.reply_to(call.0, reply);
+        Progress::of(self.run)
+    }
+}
