@@ -295,7 +295,7 @@ impl Session {
     /// session.eval("(def x 2)");
     /// session.undo()?;
     /// assert_eq!(session.eval("x").value::<i64>()?, 1);
-    /// # Ok::<(), Box<lisp_runtime::Problem>>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors

@@ -38,13 +38,18 @@ fn append(path: &Path) -> File {
     OpenOptions::new().create(true).append(true).open(path).unwrap()
 }
 
+/// Writes a line at one go: another thread may kill the process at any moment.
+fn write(path: &Path, line: &str) -> std::io::Result<()> {
+    append(path).write_all(format!("{line}\n").as_bytes())
+}
+
 /// The tools of a life. What is written stands in a file; the n-th write is killed behind it.
 fn engine(folder: &Path, killed_at: u32) -> Engine {
     let (world, attempts) = (folder.join("world"), folder.join("attempts"));
     let count = AtomicU32::new(0);
     let write = Tool::new("write", move |call| {
         let n = call.get::<i64>("n")?;
-        writeln!(append(&world), "{} {n}", call.key().unwrap_or_default())?;
+        write(&world, &format!("{} {n}", call.key().unwrap_or_default()))?;
         if count.fetch_add(1, Ordering::Relaxed) + 1 == killed_at {
             die();
         }
@@ -52,7 +57,7 @@ fn engine(folder: &Path, killed_at: u32) -> Engine {
     });
     // The first call of the run fails, in whichever life it is.
     let flaky = Tool::new("flaky", move |call| {
-        writeln!(append(&attempts), "{}", call.key().unwrap_or_default())?;
+        write(&attempts, call.key().unwrap_or_default())?;
         let first = std::fs::read_to_string(&attempts)?;
         match first.lines().next() == call.key() {
             true => Err(ToolError::new("not yet")),
