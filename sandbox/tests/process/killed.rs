@@ -39,7 +39,7 @@ fn append(path: &Path) -> File {
 }
 
 /// Writes a line at one go: another thread may kill the process at any moment.
-fn write(path: &Path, line: &str) -> std::io::Result<()> {
+fn write_line(path: &Path, line: &str) -> std::io::Result<()> {
     append(path).write_all(format!("{line}\n").as_bytes())
 }
 
@@ -49,7 +49,7 @@ fn engine(folder: &Path, killed_at: u32) -> Engine {
     let count = AtomicU32::new(0);
     let write = Tool::new("write", move |call| {
         let n = call.get::<i64>("n")?;
-        write(&world, &format!("{} {n}", call.key().unwrap_or_default()))?;
+        write_line(&world, &format!("{} {n}", call.key().unwrap_or_default()))?;
         if count.fetch_add(1, Ordering::Relaxed) + 1 == killed_at {
             die();
         }
@@ -57,7 +57,7 @@ fn engine(folder: &Path, killed_at: u32) -> Engine {
     });
     // The first call of the run fails, in whichever life it is.
     let flaky = Tool::new("flaky", move |call| {
-        write(&attempts, call.key().unwrap_or_default())?;
+        write_line(&attempts, call.key().unwrap_or_default())?;
         let first = std::fs::read_to_string(&attempts)?;
         match first.lines().next() == call.key() {
             true => Err(ToolError::new("not yet")),
