@@ -20,3 +20,5 @@ mod sync;
 pub(crate) mod threads;
 pub(crate) mod tool;
 mod turns;
+#[cfg(feature = "schemars")]
+mod typed;

@@ -1,0 +1,59 @@
+//! Tools by the Rust types of their arguments and results.
+
+use super::document::SchemaError;
+use super::tool::{Tool, ToolCall, ToolError};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+impl Tool {
+    /// A tool whose arguments and results are types of the host's, with the feature `schemars`: their JSON Schemas are its, as with
+    /// [`Tool::from_json_schema`], and calls come to it read. What `serde` is told of a type (`rename`, `default`, `deny_unknown_fields`,
+    /// `tag`) holds in its schema too. The first paragraph of the documentation of the arguments' type says what the tool does,
+    /// unless [`Tool::about`] does.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Tool};
+    /// /// Finds orders of a customer.
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// #[serde(deny_unknown_fields)]
+    /// struct Find {
+    ///     customer: String,
+    ///     #[schemars(range(min = 1, max = 50))]
+    ///     #[serde(default = "ten")]
+    ///     most: u32,
+    /// }
+    /// fn ten() -> u32 { 10 }
+    /// let find = Tool::typed("find_orders", |find: Find, _| Ok(vec![find.customer; find.most as usize]))?;
+    /// assert_eq!(find.shown(), "(customer :string, most? :int<1..50> = 10) -> [:string]");
+    /// let engine = Engine::builder().grant(find).build()?;
+    /// assert!(engine.prompt().contains("Finds orders of a customer."));
+    /// assert_eq!(engine.eval("(tool/find_orders {:customer \"ann\" :most 2})", Input::new()).text(), Some(r#"["ann" "ann"]"#));
+    /// let refused = engine.eval("(tool/find_orders {:customer \"ann\" :most 51})", Input::new());
+    /// assert!(refused.problem().is_some_and(|problem| problem.error.message.contains("most")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Tool::from_json_schema`]: a type whose schema is beyond the limits in `docs/tools.md`, or whose arguments are no object.
+    pub fn typed<A, R>(
+        name: &str,
+        function: impl Fn(A, &ToolCall) -> Result<R, ToolError> + Send + Sync + 'static,
+    ) -> Result<Self, SchemaError>
+    where
+        A: DeserializeOwned + JsonSchema + 'static,
+        R: Serialize + JsonSchema + 'static,
+    {
+        let input = schema::<A>(SchemaSettings::draft2020_12().for_deserialize().into_generator())?;
+        let output = schema::<R>(SchemaSettings::draft2020_12().for_serialize().into_generator())?;
+        let about = input.get("description").and_then(|text| text.as_str()).unwrap_or_default();
+        let about = about.split("\n\n").next().unwrap_or_default().to_owned();
+        let tool = Tool::from_json_schema(name, &about, &input.to_string(), Some(&output.to_string()))?;
+        Ok(tool.served_by(move |call| function(call.arguments()?, call)))
+    }
+}
+
+fn schema<T: JsonSchema>(generator: SchemaGenerator) -> Result<serde_json::Value, SchemaError> {
+    serde_json::to_value(generator.into_root_schema_for::<T>()).map_err(|error| SchemaError::new(error.to_string()))
+}
