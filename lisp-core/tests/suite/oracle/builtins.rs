@@ -404,8 +404,12 @@ fn lists(name: &str, args: &[Value]) -> Res {
             let from_front = (name == "take") != int(&args[0])?.is_negative();
             list(if from_front { front } else { back }.to_vec())
         }
-        "take-nth" => match usize::try_from(int(&args[0])?) {
-            Ok(n) if n > 0 => list(items(&args[1])?.into_iter().step_by(n).collect()),
+        "take-nth" => match int(&args[0])? {
+            n if n > BigInt::from(0) => {
+                // A step beyond the end takes the first.
+                let n = usize::try_from(n).unwrap_or(usize::MAX);
+                list(items(&args[1])?.into_iter().step_by(n).collect())
+            }
             _ => fail("type_error"),
         },
         "cons" => list(std::iter::once(args[0].clone()).chain(items(&args[1])?).collect()),
