@@ -32,6 +32,9 @@ macro_rules! reasons {
         pub enum Reason { $($(#[$doc])* $variant,)* }
 
         impl Reason {
+            /// Every reason, in the order of this list.
+            pub const ALL: &'static [Reason] = &[$(Reason::$variant,)*];
+
             /// The name as it stands in an answer.
             pub const fn name(self) -> &'static str {
                 match self { $(Reason::$variant => $name,)* }

@@ -8,6 +8,37 @@
 //! ```text
 //! source --lexer--> tokens --reader--> forms --analyzer--> core --compiler--> Program (immutable, Send + Sync)
 //! ```
+//!
+//! ```
+//! use lisp_core::compile::Program;
+//! use lisp_core::syntax::ReadLimits;
+//! use lisp_core::vm::{Ending, Machine, Settings, Step};
+//! use std::sync::Arc;
+//!
+//! # fn main() -> Result<(), lisp_core::Error> {
+//! let program = Program::compile("(reduce + (map inc [1 2 3]))", &ReadLimits::default())?;
+//! let mut machine = Machine::new(Vec::new(), Settings::default());
+//! machine.load(Arc::new(program))?;
+//! let ending = loop {
+//!     match machine.resume(10_000) {
+//!         Step::Paused => {} // the place to look at a clock
+//!         Step::Effect(_) => return Ok(()), // a tool call, workers, or the time: this program has none
+//!         Step::Done(ending) => break ending,
+//!     }
+//! };
+//! assert!(matches!(ending, Ending::Value));
+//! assert_eq!(machine.with_result(|_, value| value.as_f64()), Some(9.0));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Hosts want `lisp_runtime`, which drives the machine. This crate follows what that needs, and changes with it.
+//!
+//! # Features
+//!
+//! | feature | on by default | what it does |
+//! |---|---|---|
+//! | `unmetered` | no | nothing is counted and nothing ends a run. For one comparison only: what the meter costs |
 
 #![deny(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -37,3 +68,8 @@ pub mod vm;
 pub(crate) type Table<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 pub use error::{CallSite, Detail, Error, Reason, Span, Trace};
+
+/// The example of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

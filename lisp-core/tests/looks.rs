@@ -63,7 +63,8 @@ fn work_looks_at_the_flag() {
     // Ten milliseconds or so: nothing else on a loaded machine takes as long again and again.
     // A build that is not optimized takes longer for the same piece of work.
     let least = if cfg!(debug_assertions) { Duration::from_millis(15) } else { Duration::ZERO };
-    let (large, most) = (values(4 * LARGE), (no_time() * 60).max(least));
+    let larger = if cfg!(debug_assertions) { 2 } else { 4 };
+    let (large, most) = (values(larger * LARGE), (no_time() * 60).max(least));
     let settings = Settings { fuel: None, heap_bytes: 1_000_000_000, ..settings() };
     let (mut failures, mut watched) = (Vec::new(), 0);
     for row in all() {

@@ -21,6 +21,14 @@
 //!
 //! The in-process limits are cooperative. For hostile programs of many tenants a process of its own belongs behind
 //! them.
+//!
+//! # Features
+//!
+//! | feature | on by default | what it does |
+//! |---|---|---|
+//! | `async` | no | `Engine::run_async` and `eval_async`, `Tool::new_async` and `served_by_async`, `Input::approvals`: futures for any executor |
+//! | `schemars` | no | `Tool::typed`: a tool by the Rust types of its arguments and its result |
+//! | `tracing` | no | spans of the crate `tracing` for runs, compiling, set-up, parallel calls and tool calls |
 
 #![forbid(unsafe_code)]
 // A number that does not fit is an error, never another number.
@@ -40,8 +48,8 @@ mod tools;
 pub use api::asynchronous::RunFuture;
 pub use api::engine::{Engine, EngineBuilder};
 pub use api::envelope::{
-    Answer, Cut, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_bytes, answer_bytes_by,
-    answer_line, answer_line_by, answer_refused,
+    Answer, AnswerPart, Cut, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_bytes,
+    answer_bytes_by, answer_line, answer_line_by, answer_refused,
 };
 pub use api::input::{DataSet, Input};
 pub use api::program::{Program, builtin_names, is_incomplete};
@@ -61,16 +69,20 @@ pub use terms::cancel::Cancel;
 pub use terms::clock::Reading;
 pub use terms::keys::Keys;
 pub use terms::limits::{Limits, LimitsRequest, UnknownLimit};
-pub use terms::observer::{CallBegun, CallEnded, HostFault, Observer, PrintedLine, RunEnded, RunStarted};
+pub use terms::observer::{CallBegun, CallEnded, CallRefused, HostFault, Observer, PrintedLine, RunEnded, RunStarted};
 pub use terms::outcome::{
     Call, CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, ValueError, Verdict,
 };
 pub use terms::place::Place;
 pub use text::reference::{describe_name, functions_markdown};
+#[cfg(feature = "async")]
+pub use tools::approval::Approval;
 pub use tools::document::SchemaError;
 pub use tools::import::Imported;
 pub use tools::operation::{Operation, OperationParameter};
 pub use tools::policy::{AskedCall, PolicyDecision, ToolPolicy};
 pub use tools::search::FoundTool;
 pub use tools::signature::{Signature, SignatureError};
+#[cfg(feature = "async")]
+pub use tools::tool::BoxedCall;
 pub use tools::tool::{BuildError, Effect, Tool, ToolCall, ToolError, Tools};

@@ -1,8 +1,8 @@
 //! Runs as futures, on one thread.
 
 use lisp_runtime::{
-    Cancel, Engine, EngineBuilder, Input, Limits, LimitsRequest, Observer, Outcome, Progress, Reason, Record,
-    Recording, RunEnded, Tool, ToolCall, ToolError, Verdict,
+    Approval, AskedCall, Cancel, Engine, EngineBuilder, Input, Limits, LimitsRequest, Observer, Outcome,
+    PolicyDecision, Progress, Reason, Record, Recording, RunEnded, Tool, ToolCall, ToolError, Verdict,
 };
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -372,4 +372,106 @@ fn a_run_that_cannot_begin_is_an_outcome_and_a_delay_is_refused() {
     let run = engine.run_async(&engine.compile("(inc 1)").unwrap(), Input::new().run_id("r9"));
     assert_eq!(run.run_id(), "r9");
     assert_eq!(&*block_on(run).0.run_id, "r9");
+}
+
+/// Three calls that have to be approved and one that has not, in one `pmap`: the answers come in another order than the questions.
+#[test]
+fn approvals_come_while_the_run_goes_on() {
+    let made = Arc::new(Mutex::new(Vec::new()));
+    let (its, policy) = (made.clone(), |call: &AskedCall<'_>| match call.arguments::<serde_json::Value>() {
+        Ok(given) if given["n"].as_i64() > Some(0) => PolicyDecision::Ask(format!("pay {}?", given["n"])),
+        _ => PolicyDecision::Allow,
+    });
+    let pay = Tool::new_async("pay", move |call: ToolCall| {
+        its.lock().unwrap().push(call.json().to_owned());
+        assert_eq!(call.question(), None);
+        async move { call.get::<i64>("n") }
+    });
+    let builder = || Engine::builder().limits(patient().with_parallel_window(8)).policy(policy);
+    let engine = builder().grant(pay.clone()).build().unwrap();
+    let asked = |call: ToolCall| async move {
+        let n = call.get::<u64>("n").unwrap();
+        assert_eq!(call.question(), Some(&*format!("pay {n}?")));
+        sleep(Duration::from_millis(10 * (5 - n))).await;
+        match n {
+            1 => Approval::Approve,
+            2 => Approval::ApproveWith(r#"{"n":20}"#.to_owned()),
+            3 => Approval::ApproveWith("[]".to_owned()),
+            _ => Approval::Reject("no money".to_owned()),
+        }
+    };
+    let program = "(pmap #(tool/pay {:n %}) data/ns)";
+    let recording = Recording::new();
+    let input = |ns: &[i64]| Input::new().data("ns", &ns).approvals(asked);
+    let outcome = run(&engine, program, input(&[1, 0, 2]).record(&recording));
+    assert_eq!(outcome.text(), Some("[1 0 20]"), "{:?}", outcome.problem());
+    let ledger = |outcome: &Outcome| outcome.ledger.iter().map(|call| call.arguments.text.clone()).collect::<Vec<_>>();
+    assert_eq!(ledger(&outcome), [r#"{"n":1}"#, r#"{"n":0}"#, r#"{"n":20}"#], "what the tool got");
+    assert_eq!(std::mem::take(&mut *made.lock().unwrap()), [r#"{"n":0}"#, r#"{"n":20}"#, r#"{"n":1}"#]);
+    let text = recording.text();
+    let place = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what} is not in {text}"));
+    assert!(
+        place(r#"{"gate":"1:2/1","decision":"allow","given":{"n":20}}"#) < place(r#"{"call":"1:2/1","state":"begun"}"#)
+    );
+
+    // The record has the decisions: nobody is asked, and nothing is called.
+    let replay = |engine: &Engine, text: &str, calls: usize| {
+        let (program, input, _) = engine.open_record(&Record::parse(text).unwrap(), &[]).unwrap();
+        let outcome = runtime().block_on(engine.run_async(&program, input));
+        assert_eq!(std::mem::take(&mut *made.lock().unwrap()).len(), calls);
+        outcome
+    };
+    let replayed = replay(&engine, &text, 0);
+    assert_eq!((replayed.text(), ledger(&replayed)), (Some("[1 0 20]"), ledger(&outcome)));
+    // It was broken off before the decision: somebody is asked again.
+    let cut = &text[..place(r#"{"gate":"1:2/1","decision":"allow""#)];
+    assert!(Record::parse(cut).unwrap().open_calls().iter().any(|call| call.question.as_deref() == Some("pay 2?")));
+    assert_eq!(replay(&engine, cut, 0).problem().unwrap().reason(), Reason::ApprovalRequired);
+
+    for (ns, why) in [([4], "no money"), ([3], "no JSON object")] {
+        let outcome = run(&engine, program, input(&ns));
+        let problem = outcome.problem().unwrap();
+        assert_eq!(problem.reason(), Reason::ToolDenied);
+        assert!(problem.error.message.contains(why), "{}", problem.error.message);
+        assert_eq!(outcome.ledger[0].status, lisp_runtime::CallStatus::Error);
+    }
+    let panics = Input::new().data("ns", &[1]).approvals(|call: ToolCall| {
+        assert!(call.json().is_empty(), "a test's panic");
+        async { Approval::Approve }
+    });
+    assert_eq!(run(&engine, program, panics).problem().unwrap().reason(), Reason::ToolDenied);
+    assert!(made.lock().unwrap().is_empty());
+
+    // A tool that is a closure has nobody to ask.
+    let closure = builder().tool("pay", |call| call.get::<i64>("n")).build().unwrap();
+    let outcome = run(&closure, program, input(&[1]));
+    assert_eq!(outcome.problem().unwrap().reason(), Reason::ApprovalRequired);
+}
+
+/// A tool that came by its schemas, served by a future: its schemas are checked before and after the call.
+#[test]
+fn an_imported_tool_is_served_by_a_future() {
+    let input = r#"{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}"#;
+    let tool = Tool::from_json_schema("half", "", input, Some(r#"{"type": "integer"}"#)).unwrap();
+    let tool = tool.renamed("of/half").served_by_async(|call: ToolCall| async move {
+        assert_eq!(call.name(), "of/half");
+        sleep(Duration::from_millis(5)).await;
+        Ok(f64::from(call.get::<i32>("n")?) / 2.0)
+    });
+    let unnamed = Tool::new_async("x", |_| async { Ok(1) }).renamed("");
+    assert!(Engine::builder().grant(unnamed).build().is_err());
+    let engine = Engine::builder().limits(patient()).grant(tool).build().unwrap();
+    assert_eq!(run(&engine, "(pmap #(tool/of%2Fhalf {:n %}) [4 6])", Input::new()).text(), Some("[2.0 3.0]"));
+    for (program, reason, message) in [
+        ("(tool/of%2Fhalf {:n \"4\"})", Reason::InvalidToolArgs, "expected an integer"),
+        ("(tool/of%2Fhalf {:n 5})", Reason::ToolError, "expected an integer, got the number 2.5"),
+        ("(tool/half {:n 4})", Reason::UnknownTool, "tool/half"),
+    ] {
+        let outcome = run(&engine, program, Input::new());
+        let problem = outcome.problem().unwrap();
+        assert_eq!(problem.reason(), reason, "{:?}", problem.error);
+        assert!(problem.error.message.contains(message), "{}", problem.error.message);
+    }
+    let outcome = engine.eval("(tool/of%2Fhalf {:n 4})", Input::new());
+    assert!(outcome.problem().unwrap().error.message.contains("run_async"));
 }

@@ -91,6 +91,8 @@ pub(crate) enum Lowering {
     Not,
     /// An argument that is a bare name stands for itself.
     TakesNames,
+    /// That, and the name of a tool is shown by what the host says of it.
+    ShowsNames,
     /// A wrong number of arguments is an error of the form.
     ChecksArity,
 }

@@ -6,5 +6,5 @@ mod constants;
 mod core;
 mod program;
 
-pub use analyze::{Free, MAX_DEPTH, SPECIAL_FORMS, SpecialForm};
+pub use analyze::{Free, MAX_DEPTH, SPECIAL_FORMS, SpecialForm, TOOL_PAGE};
 pub use program::Program;

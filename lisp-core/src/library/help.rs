@@ -25,8 +25,8 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(apropos 1)", "!type_error"),
         ],
     ),
-    Builtin::direct("doc", 1, 1, "(doc name)", doc).lowered(Lowering::TakesNames).doc(
-        "Prints how a function or form is called and what it does.",
+    Builtin::direct("doc", 1, 1, "(doc name)", doc).lowered(Lowering::ShowsNames).doc(
+        "Prints how a function, form or tool/name is called and what it does.",
         &[("(doc map)", "nil"), ("(doc \"no such name\")", "nil"), ("(doc 1)", "!type_error")],
     ),
     Builtin::direct("dir", 0, 1, "(dir), (dir namespace)", dir).lowered(Lowering::TakesNames).doc(

@@ -59,13 +59,25 @@ fn takes_no_time(source: &str, grant: &Arc<Grant>, settings: &Settings, no_time:
     Err(least)
 }
 
+/// One of two halves, each on a thread of its own: it is the longest of the tests.
 #[test]
-fn work_is_charged_for() {
+fn work_of_one_half_is_charged_for() {
+    work_is_charged_for(0);
+}
+
+#[test]
+fn work_of_the_other_half_is_charged_for() {
+    work_is_charged_for(1);
+}
+
+fn work_is_charged_for(half: usize) {
     let (small, large, no_time) = (values(100), values(LARGE), no_time());
     let mut failures = Vec::new();
     let mut grown: BTreeSet<&str> = BTreeSet::new();
-    for row in all() {
-        for source in calls(row, USUAL) {
+    // Without optimization every second call of each function: all of them take minutes.
+    let step = if cfg!(debug_assertions) { 2 } else { 1 };
+    for row in all().iter().skip(half).step_by(2) {
+        for source in calls(row, USUAL).into_iter().step_by(step) {
             let (Some(few), Some(many)) = (run(&source, &small, &settings()), run(&source, &large, &settings())) else {
                 continue;
             };
@@ -85,7 +97,7 @@ fn work_is_charged_for() {
         }
     }
     report(&failures);
-    assert!(grown.len() > 100, "the arguments are such that there is work: {grown:?}");
+    assert!(grown.len() > 50, "the arguments are such that there is work: {grown:?}");
 }
 
 #[test]

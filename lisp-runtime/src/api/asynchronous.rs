@@ -8,7 +8,7 @@ use crate::drive::alarm::Alarm;
 use crate::drive::wake::{CallFutures, RunWaker};
 use crate::parallel::executor::{Executor, LocalExecutor};
 use crate::parallel::task::run_task;
-use crate::terms::outcome::Outcome;
+use crate::terms::outcome::{Outcome, Problem};
 use crate::terms::run_view::RunView;
 use crate::tools::async_tool::ToolFuture;
 use crate::tools::bounded::JobTicket;
@@ -42,20 +42,38 @@ impl Engine {
     ///   not made.
     ///
     /// See [`Tool::new_async`] for an example, and `examples/host_async.rs`.
-    pub fn run_async(&self, program: &Program, mut input: Input<'static>) -> RunFuture {
+    pub fn run_async(&self, program: &Program, input: Input<'static>) -> RunFuture {
+        self.begin_async(input, |_, _, _| Ok(program.clone()))
+    }
+
+    /// Compiles a program, here and now, and runs it as a future: [`Engine::eval`], in the way of [`Engine::run_async`]. A fault of the
+    /// program is the outcome's.
+    pub fn eval_async(&self, source: &str, input: Input<'static>) -> RunFuture {
+        self.begin_async(input, |view, started, input| {
+            self.compile_seen(view, started, source, &self.limits_for(input), input.cancel.as_ref())
+        })
+    }
+
+    fn begin_async(
+        &self,
+        mut input: Input<'static>,
+        program: impl FnOnce(&RunView, Instant, &Input<'static>) -> Result<Program, Box<Problem>>,
+    ) -> RunFuture {
         let started = Instant::now();
         let is_cancellable = input.cancel.is_some();
         let (cancel, dropped) = input.cancel.unwrap_or_default().or_by_flag();
         input.cancel = Some(cancel);
         let (replies_to, replies) = channel();
         let waker = Arc::new(RunWaker::default());
+        let view = self.view(&input, started);
+        let program = program(&view, started, &input);
         RunFuture {
             engine: self.clone(),
-            view: self.view(&input, started),
+            view,
             started,
             is_cancellable,
             dropped,
-            stage: Stage::Begin(program.clone(), Box::new(input)),
+            stage: Stage::Begin(program, Box::new(input)),
             calls: CallFutures::new(waker.clone()),
             waker,
             on_threads: BTreeMap::new(),
@@ -90,7 +108,7 @@ pub struct RunFuture {
 }
 
 enum Stage {
-    Begin(Program, Box<Input<'static>>),
+    Begin(Result<Program, Box<Problem>>, Box<Input<'static>>),
     Running(Box<Run>, Arc<LocalExecutor>),
     Over,
 }
@@ -120,7 +138,7 @@ impl RunFuture {
     /// Goes on for a moment.
     fn step(&mut self, until: Instant) -> Next {
         let (mut run, inline) = match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Begin(program, input) => return self.begin(&program, &input),
+            Stage::Begin(program, input) => return self.begin(program, &input),
             Stage::Running(run, inline) => (run, inline),
             Stage::Over => return Next::Wait,
         };
@@ -133,8 +151,9 @@ impl RunFuture {
         next
     }
 
-    fn begin(&mut self, program: &Program, input: &Input<'static>) -> Next {
-        match self.engine.set_up(&self.view, self.started, program, input, false) {
+    fn begin(&mut self, program: Result<Program, Box<Problem>>, input: &Input<'static>) -> Next {
+        let run = program.and_then(|program| self.engine.set_up(&self.view, self.started, &program, input, false));
+        match run {
             Ok(mut run) => {
                 let inline = run.by_hand.get_or_insert_with(|| Arc::new(LocalExecutor::by_hand())).clone();
                 self.stage = Stage::Running(Box::new(run), inline);

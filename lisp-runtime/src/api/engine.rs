@@ -26,7 +26,7 @@ use lisp_core::{Error, Reason};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Limits and tools, made once. Cheap to clone and shared by any number of threads.
@@ -49,6 +49,7 @@ struct Inner {
     tool_threads: ToolThreads,
     clock: Clock,
     cores: Option<usize>,
+    far_pages: bool,
     keys: Keys,
     observed: Observed,
     policy: Policy,
@@ -86,6 +87,7 @@ impl Default for Engine {
             tool_threads: ToolThreads::shared(),
             clock: Clock::default(),
             cores: None,
+            far_pages: false,
             keys: Keys::default(),
             observed: Observed::default(),
             policy: Policy::default(),
@@ -261,6 +263,34 @@ impl Engine {
         crate::text::card::card(&self.0.tools, &self.0.limits, self.0.keys, self.0.prompt_tools_bytes)
     }
 
+    /// [`Engine::prompt`] with those tools only that the engine's policy [shows](crate::ToolPolicy::shows) to the runs of a tenant
+    /// ([`Input::tenant`]).
+    ///
+    /// ```
+    /// use lisp_runtime::{AskedCall, Engine, PolicyDecision, Tool, ToolPolicy};
+    /// struct ByTenant;
+    /// impl ToolPolicy for ByTenant {
+    ///     fn decide(&self, _: &AskedCall<'_>) -> PolicyDecision {
+    ///         PolicyDecision::Allow
+    ///     }
+    ///     fn shows(&self, tool: &Tool, tenant: Option<&str>) -> bool {
+    ///         tool.name() != "refund" || tenant == Some("acme")
+    ///     }
+    /// }
+    /// let engine = Engine::builder().grant(Tool::external("refund")).grant(Tool::external("order")).policy(ByTenant).build()?;
+    /// assert!(engine.prompt_for(Some("acme")).contains("tool/refund"));
+    /// assert!(!engine.prompt_for(None).contains("tool/refund") && engine.prompt_for(None).contains("tool/order"));
+    /// # Ok::<(), lisp_runtime::BuildError>(())
+    /// ```
+    pub fn prompt_for(&self, tenant: Option<&str>) -> String {
+        let mut seen = Tools::new();
+        for tool in self.0.tools.all().filter(|tool| self.0.policy.shows(tool, tenant)) {
+            // Each stands in the engine already.
+            let _ = seen.add(tool.as_ref().clone());
+        }
+        crate::text::card::card(&seen, &self.0.limits, self.0.keys, self.0.prompt_tools_bytes)
+    }
+
     /// The engine's tools.
     pub fn tools(&self) -> &Tools {
         &self.0.tools
@@ -279,6 +309,10 @@ impl Engine {
             limits: self.limits_for(input),
             tools: self.0.tools.clone(),
             own_tools: input.tools.clone(),
+            pages: match self.0.far_pages {
+                true => OnceLock::from(Arc::new(Tool::pages_elsewhere())),
+                false => OnceLock::new(),
+            },
             cancel: input.cancel.clone().unwrap_or_default(),
             signature,
             keys: self.keys_for(input),
@@ -290,6 +324,7 @@ impl Engine {
             clock_replay: input.clock.clone(),
             makes: input.makes,
             on_print: input.on_print.clone(),
+            replay: input.journal.as_ref().and_then(|journal| journal.replay()),
             gate: self.gate_setting(input),
             fuel: None,
             view,
@@ -305,6 +340,9 @@ impl Engine {
             budget: input.budget.clone(),
             journal: input.journal.clone(),
             by_hand: false,
+            in_session: false,
+            #[cfg(feature = "async")]
+            approver: input.approver.clone(),
         }
     }
 
@@ -421,6 +459,8 @@ pub struct EngineBuilder {
     policy: Policy,
     /// As the other half of a run counts them, in the half that is sent off.
     pub(crate) cores: Option<usize>,
+    /// What there is to say of tools is with the other half.
+    pub(crate) far_pages: bool,
     keys: Keys,
     prompt_tools_bytes: Option<usize>,
 }
@@ -591,6 +631,7 @@ impl EngineBuilder {
             tool_threads,
             clock: self.clock,
             cores: self.cores,
+            far_pages: self.far_pages,
             keys: self.keys,
             observed: self.observed,
             policy: self.policy,

@@ -33,6 +33,23 @@ pub enum Isolation {
     Process,
 }
 
+/// A part of an answer that a request may do without: it is not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum AnswerPart {
+    /// [`Answer::value`]
+    Value,
+    /// [`Answer::text`]
+    Text,
+    /// [`Answer::memory`]
+    Memory,
+    /// [`Answer::ledger`]
+    Ledger,
+    /// [`Answer::limits`]
+    Limits,
+}
+
 /// A tool with scripted replies, for batches and tests.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object that describes a tool")]
@@ -56,11 +73,16 @@ pub struct ScriptedTool {
     /// The time it waits before it returns.
     #[serde(default)]
     pub delay_ms: u64,
+    /// Who sent the request answers its calls, where there is a way to: in the service. At other doors a call of it fails.
+    #[serde(default)]
+    pub client: bool,
 }
 
 impl ScriptedTool {
-    fn tool(&self, name: &str) -> Tool {
+    /// The tool, by a name. Calls of one that the client answers are external: whoever serves the request gives it a function.
+    pub fn tool(&self, name: &str) -> Tool {
         let tool = match (&self.error, self.echo) {
+            _ if self.client => Tool::external(name),
             (Some(text), _) => {
                 let text = text.clone();
                 Tool::new(name, move |_| Err::<(), _>(ToolError::new(text.clone())))
@@ -122,6 +144,12 @@ pub struct Request<'a> {
     /// Which door it runs behind.
     #[serde(default)]
     pub isolation: Isolation,
+    /// The domain whose runs it shares processes with. It asks for the process door.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+    /// The parts of the answer that are not made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub omit: Vec<AnswerPart>,
     /// The trace that it is part of: see [`Input::traceparent`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
@@ -138,16 +166,26 @@ impl<'a> Request<'a> {
 
     /// Runs it on this thread.
     pub fn run(&self, engine: &Engine) -> Answer {
-        Answer::new(self.id.clone(), &self.outcome(engine))
+        self.answer(&self.outcome(engine))
+    }
+
+    /// The answer to it: with its id, and without the parts that it omits.
+    pub fn answer(&self, outcome: &Outcome) -> Answer {
+        Answer::without(&self.omit, self.id.clone(), outcome)
     }
 
     /// What comes of it on this thread.
     pub fn outcome(&self, engine: &Engine) -> Outcome {
         let started = Instant::now();
-        match self.input(engine, started) {
+        match self.in_process().and_then(|()| self.own_input(engine, started)) {
             Ok(input) => engine.eval_since(started, &self.program, input),
             Err(problem) => self.not_begun(engine, started, problem),
         }
+    }
+
+    /// The outcome of a request whose run could not begin: its program, or what [`Request::input`] makes, has a problem.
+    pub fn failed(&self, engine: &Engine, problem: Box<Problem>) -> Outcome {
+        self.not_begun(engine, Instant::now(), problem)
     }
 
     /// The outcome of a request whose run cannot begin.
@@ -166,17 +204,44 @@ impl<'a> Request<'a> {
     /// The outcome when the door it asks for cannot be had.
     pub fn refused(&self, engine: &Engine, why: &str) -> Outcome {
         let error = Error::new(Reason::RuntimeError, format!("no process layer: {why}"))
-            .hint("leave out `isolation`, or ask for \"in_process\"");
+            .hint("leave out `isolation` and `domain`");
         let problem = Box::new(Problem::new(error, Phase::Setup));
         Outcome::of_problem(problem, engine.limits_for(&Input::new().limits(self.limits)))
     }
 
-    fn input(&self, engine: &Engine, started: Instant) -> Result<Input<'a>, Box<Problem>> {
-        if self.isolation == Isolation::Process {
-            let error = Error::new(Reason::RuntimeError, "no process layer is connected to this engine")
-                .hint("leave out `isolation`, or ask for \"in_process\"");
-            return Err(Box::new(Problem::new(error, Phase::Setup)));
+    /// What its program gets, for a host that adds to it, and runs the program by itself at the door that the request asks for: a
+    /// tenant, a budget, a recording, tools of its own.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Request};
+    /// let engine = Engine::default();
+    /// let request = Request::parse(r#"{"program": "(inc data/n)", "data": {"n": 1}}"#)?;
+    /// let input = request.input(&engine)?.tenant("acme").run_id("r-1");
+    /// assert_eq!(engine.eval(&request.program, input).text(), Some("2"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The fault of a set-up program, or of a tool of the request.
+    pub fn input(&self, engine: &Engine) -> Result<Input<'a>, Box<Problem>> {
+        self.own_input(engine, Instant::now())
+    }
+
+    /// Does it ask for the process door, by its isolation or by a domain?
+    pub fn asks_for_process(&self) -> bool {
+        self.isolation == Isolation::Process || self.domain.is_some()
+    }
+
+    fn in_process(&self) -> Result<(), Box<Problem>> {
+        if !self.asks_for_process() {
+            return Ok(());
         }
+        let error = Error::new(Reason::RuntimeError, "no process layer is connected to this engine")
+            .hint("leave out `isolation` and `domain`, or run it by a Sandbox");
+        Err(Box::new(Problem::new(error, Phase::Setup)))
+    }
+
+    fn own_input(&self, engine: &Engine, started: Instant) -> Result<Input<'a>, Box<Problem>> {
         let mut input = self.grant(engine, started)?;
         let limits = engine.limits_for(&input);
         for (index, source) in self.setup.iter().enumerate() {
@@ -193,6 +258,9 @@ impl<'a> Request<'a> {
     pub(crate) fn grant(&self, engine: &Engine, started: Instant) -> Result<Input<'a>, Box<Problem>> {
         let mut input = Input::new().strict_data(self.strict_data).limits(self.limits).measure_live();
         input.keys = self.json_keys;
+        if self.omit.contains(&AnswerPart::Memory) {
+            input = input.without_memory();
+        }
         input = self.traced(input);
         if let Some(data) = self.data {
             input = input.json_object(data.get());
@@ -240,7 +308,7 @@ pub fn answer_line_by(engine: &Engine, line: &str, door: impl FnOnce(&Request<'_
         return no_request(engine, None, "expected a JSON object, got an array");
     }
     match Request::parse(line) {
-        Ok(request) => Answer::new(request.id.clone(), &door(&request)),
+        Ok(request) => request.answer(&door(&request)),
         Err(error) => {
             #[derive(Deserialize)]
             struct Id {
@@ -517,9 +585,11 @@ pub struct Answer {
     /// The figures of the run.
     pub usage: Usage,
     /// Every tool call, in program order.
-    pub ledger: Vec<LedgerLine>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<Vec<LedgerLine>>,
     /// The limits that were in force.
-    pub limits: Limits,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
     /// The version of the cost schedule that `usage.fuel` was counted by: [`COST_SCHEDULE_VERSION`].
     #[serde(default)]
     pub cost_schedule: u32,
@@ -528,21 +598,34 @@ pub struct Answer {
 impl Answer {
     /// The answer for an outcome.
     pub fn new(id: Option<Box<RawValue>>, outcome: &Outcome) -> Self {
+        Answer::without(&[], id, outcome)
+    }
+
+    fn without(omitted: &[AnswerPart], id: Option<Box<RawValue>>, outcome: &Outcome) -> Self {
+        let has = |part| !omitted.contains(&part);
+        let mut truncated = truncated(outcome);
+        let cut = [
+            (AnswerPart::Value, "value"),
+            (AnswerPart::Text, "text"),
+            (AnswerPart::Memory, "memory"),
+            (AnswerPart::Ledger, "ledger"),
+        ];
+        cut.iter().filter(|(part, _)| !has(*part)).for_each(|(_, name)| drop(truncated.remove(*name)));
         Answer {
             schema: SCHEMA.to_owned(),
             id,
             run_id: outcome.run_id.as_ref().to_owned(),
             verdict: outcome.verdict(),
             outcome: outcome.kind(),
-            value: outcome.json().map(|json| raw(json.to_owned())),
-            text: outcome.text().map(str::to_owned),
-            truncated: truncated(outcome),
+            value: outcome.json().filter(|_| has(AnswerPart::Value)).map(|json| raw(json.to_owned())),
+            text: outcome.text().filter(|_| has(AnswerPart::Text)).map(str::to_owned),
+            truncated,
             error: outcome.problem().map(ErrorReport::from),
             prints: outcome.prints.clone(),
-            memory: outcome.memory().map(|json| raw(json.to_owned())),
+            memory: outcome.memory().filter(|_| has(AnswerPart::Memory)).map(|json| raw(json.to_owned())),
             usage: outcome.usage,
-            ledger: outcome.ledger.iter().map(LedgerLine::from).collect(),
-            limits: outcome.limits,
+            ledger: has(AnswerPart::Ledger).then(|| outcome.ledger.iter().map(LedgerLine::from).collect()),
+            limits: has(AnswerPart::Limits).then_some(outcome.limits),
             cost_schedule: COST_SCHEDULE_VERSION,
         }
     }

@@ -128,6 +128,9 @@ pub struct Input<'a> {
     pub(crate) journal: Option<Arc<Journal>>,
     pub(crate) tenant: Option<Arc<str>>,
     pub(crate) budget: Option<Budget>,
+    /// Who is asked about calls of async tools.
+    #[cfg(feature = "async")]
+    pub(crate) approver: Option<crate::tools::approval::Approver<crate::ToolCall>>,
 }
 
 impl<'a> Input<'a> {
@@ -143,7 +146,7 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// Has the run pay from a budget that it shares with others. A session takes none.
+    /// Has the run pay from a budget that it shares with others. A session takes none: with one every turn is an error.
     #[must_use]
     pub fn budget(mut self, budget: &Budget) -> Self {
         self.budget = Some(budget.clone());
@@ -196,6 +199,22 @@ impl<'a> Input<'a> {
         self.sources.retain(|source| !matches!(source, Source::Memory(_) | Source::History(_)));
         self.setup.clear();
         self
+    }
+
+    /// Something in it that the record of a run has itself.
+    pub(crate) fn of_record(&self) -> Option<&'static str> {
+        let all = [
+            (!self.sources.is_empty(), "data, memory or history"),
+            (!self.setup.is_empty(), "set-up programs"),
+            (self.strict_data, "strict_data"),
+            (self.keys.is_some(), "json_keys"),
+            (self.signature.is_some(), "a signature"),
+            (self.now_ms.is_some() || !self.clock.is_empty(), "the time"),
+            (self.tenant.is_some(), "the tenant"),
+            (self.run_id.is_some(), "the name of the run"),
+            (self.journal.is_some(), "a recording"),
+        ];
+        all.into_iter().find_map(|(is_given, what)| is_given.then_some(what))
     }
 
     /// The memory it brings, as it was given; the last of several.
@@ -335,6 +354,69 @@ impl<'a> Input<'a> {
     pub(crate) fn check_name(&self) -> Result<(), Box<Problem>> {
         let checked = self.run_id.as_deref().map_or(Ok(()), run_id::check);
         checked.map_err(|error| Box::new(Problem::new(error, Phase::Setup)))
+    }
+
+    /// Asks somebody about each call of an async tool for which the policy returns
+    /// [`PolicyDecision::Ask`](crate::PolicyDecision::Ask), while the rest of the run goes on: a run of
+    /// [`Engine::run_async`](crate::Engine::run_async), or of the process door's futures, stops nowhere. The call has its
+    /// [question](crate::ToolCall::question). Calls of other tools end the run with `approval_required`, as without this. Time that
+    /// somebody takes is the run's. Where the closure or its future panics the call is not made.
+    ///
+    /// ```
+    /// use lisp_runtime::{Approval, AskedCall, Engine, Input, PolicyDecision, Tool, ToolCall};
+    /// let engine = Engine::builder()
+    ///     .grant(Tool::new_async("pay", |call: ToolCall| async move { call.get::<f64>("amount") }))
+    ///     .policy(|_: &AskedCall<'_>| PolicyDecision::Ask("pay?".to_owned()))
+    ///     .build()?;
+    /// let input = Input::new().approvals(|call: ToolCall| async move {
+    ///     println!("{}: {} {}", call.question().unwrap_or_default(), call.name(), call.json());
+    ///     Approval::ApproveWith(r#"{"amount": 5}"#.to_owned())
+    /// });
+    /// let run = engine.run_async(&engine.compile("(tool/pay {:amount 900})")?, input);
+    /// # fn block_on<F: Future>(run: F) -> F::Output {
+    /// #     let mut run = std::pin::pin!(run);
+    /// #     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    /// #     loop {
+    /// #         if let std::task::Poll::Ready(done) = run.as_mut().poll(&mut context) { break done }
+    /// #     }
+    /// # }
+    /// assert_eq!(block_on(run).value::<f64>()?, 5.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "async")]
+    #[must_use]
+    pub fn approvals<F>(mut self, ask: impl Fn(crate::ToolCall) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = crate::Approval> + Send + 'static,
+    {
+        self.approver = Some(crate::tools::approval::Approver::by(ask));
+        self
+    }
+
+    /// This input with copies of all texts that it borrows.
+    pub fn into_owned(self) -> Input<'static> {
+        Input {
+            sources: self.sources.into_iter().map(Source::into_owned).collect(),
+            sets: self.sets,
+            setup: self.setup,
+            strict_data: self.strict_data,
+            keys: self.keys,
+            signature: self.signature.map(|text| Cow::Owned(text.into_owned())),
+            limits: self.limits,
+            cancel: self.cancel,
+            now_ms: self.now_ms,
+            clock: self.clock,
+            tools: self.tools,
+            makes: self.makes,
+            on_print: self.on_print,
+            run_id: self.run_id,
+            traceparent: self.traceparent,
+            journal: self.journal,
+            tenant: self.tenant,
+            budget: self.budget,
+            #[cfg(feature = "async")]
+            approver: self.approver,
+        }
     }
 
     /// Tools for this run besides the engine's. One of the same name takes the place of the engine's.

@@ -4,10 +4,10 @@ use super::engine::Engine;
 use super::input::{DataSet, Input, Source};
 use super::program::Program;
 use super::record_error::{RECORD_SCHEMA, RecordError};
-use super::recorded_tools::{RecordedTools, Schemas, Signatures, Treatment};
+use super::recorded_tools::{Effects, RecordedTools, Schemas, Signatures, Treatment};
 use super::waiting::Progress;
 use crate::record::journal::{BadLine, Ceilings, Journal, Recorder};
-use crate::record::line::{CallState, Failure, Gated, Line, Told};
+use crate::record::line::{CallState, Ended, Failure, Gated, Line, Told};
 use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::outcome::{Phase, Problem};
@@ -16,6 +16,7 @@ use crate::terms::run_view::RunView;
 use crate::tools::tool::{Tool, Tools};
 use lisp_core::Error;
 use lisp_core::cost::COST_SCHEDULE_VERSION;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -155,6 +156,9 @@ struct Header<'a> {
     /// How calls of tools are treated, where that is not as usual.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     treatments: BTreeMap<Cow<'a, str>, Treatment>,
+    /// What calls of tools do to the world, where somebody said it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    effects: Option<Effects<'a>>,
 }
 
 impl<'a> Header<'a> {
@@ -164,6 +168,7 @@ impl<'a> Header<'a> {
             cached: self.cached.take(),
             schemas: std::mem::take(&mut self.schemas),
             treatments: std::mem::take(&mut self.treatments),
+            effects: self.effects.take(),
         }
     }
 }
@@ -242,6 +247,7 @@ fn header(run_id: String, source: &str, setup: &[String], input: &Input<'_>, ter
         cached: terms.tools.cached,
         schemas: terms.tools.schemas,
         treatments: terms.tools.treatments,
+        effects: terms.tools.effects,
     };
     // Maps with string keys and texts of our own: there is nothing in it that JSON cannot say.
     let mut line = serde_json::to_string(&header).unwrap_or_default();
@@ -286,6 +292,70 @@ pub struct Record {
     header: usize,
     run_id: String,
     cost_schedule: u32,
+    open: OpenCalls,
+    /// The tools that keep arguments out of the record.
+    redacting: BTreeSet<String>,
+}
+
+/// The calls of a record that have not ended, as far as its lines tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct OpenCalls {
+    calls: BTreeMap<Place, OpenCall>,
+    /// Those that are denied, and those that somebody is asked about.
+    gates: BTreeMap<Place, Gated>,
+}
+
+impl OpenCalls {
+    fn learn(&mut self, told: Told<'_>) {
+        match told {
+            Told::Call { place, tool, arguments, state } => {
+                let call = OpenCall {
+                    name: place.to_string(),
+                    tool: tool.into_owned(),
+                    arguments: arguments.to_owned(),
+                    state,
+                    question: None,
+                };
+                self.calls.insert(place, call);
+            }
+            Told::State(place, state) => {
+                if let Some(call) = self.calls.get_mut(&place) {
+                    call.state = state;
+                }
+            }
+            Told::Ends(place, _) => {
+                self.calls.remove(&place);
+                self.gates.remove(&place);
+            }
+            Told::Gate { place, gated: Gated::Allow { .. }, .. } => drop(self.gates.remove(&place)),
+            Told::Gate { place, gated, .. } => drop(self.gates.insert(place, gated)),
+            Told::Clock(..) | Told::Answer(_) => {}
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = OpenCall> {
+        self.calls.iter().filter_map(|(place, call)| match self.gates.get(place) {
+            Some(Gated::Deny { .. }) => None,
+            Some(Gated::Ask { question }) => Some(OpenCall { question: Some(question.clone()), ..call.clone() }),
+            _ => Some(call.clone()),
+        })
+    }
+
+    /// The tool of an open call, by the call's name.
+    fn tool(&self, name: &str) -> Option<&str> {
+        let (place, _) = self.place(name)?;
+        self.calls.get(&place).map(|call| &*call.tool)
+    }
+
+    /// The place of an open call, by its name.
+    fn place(&self, name: &str) -> Option<(Place, bool)> {
+        let place = name.parse::<Place>().ok()?;
+        self.calls.get(&place).filter(|call| call.name == name)?;
+        match self.gates.get(&place) {
+            Some(Gated::Deny { .. }) => None,
+            gate => Some((place, gate.is_some())),
+        }
+    }
 }
 
 impl fmt::Debug for Record {
@@ -353,23 +423,35 @@ impl Record {
         let header = end + 1;
         let first = Record::header_of(&text[..end])?;
         let (run_id, cost_schedule) = (first.run_id, first.cost_schedule);
-        let record = Record { header, run_id, cost_schedule, text };
+        let redacts = |(name, it): (Cow<'_, str>, Treatment)| (!it.redacted.is_empty()).then(|| name.into_owned());
+        let redacting = first.treatments.into_iter().filter_map(redacts).collect();
+        let mut record = Record { header, run_id, cost_schedule, text, open: OpenCalls::default(), redacting };
         record.journal(Ceilings::default(), None)?;
+        let mut open = OpenCalls::default();
+        record.told().for_each(|told| open.learn(told));
+        record.open = open;
         Ok(record)
     }
 
     fn header_of(line: &str) -> Result<Header<'_>, RecordError> {
         #[derive(Deserialize)]
         struct Schema<'a> {
-            #[serde(borrow)]
-            schema: Cow<'a, str>,
+            #[serde(borrow, default)]
+            schema: Option<Cow<'a, str>>,
+            #[serde(default)]
+            sealed: Option<IgnoredAny>,
         }
-        let fault = |error: serde_json::Error| RecordError::Line { line: 1, why: error.to_string() };
-        let Schema { schema } = serde_json::from_str(line).map_err(fault)?;
+        let fault = |why: String| RecordError::Line { line: 1, why };
+        let Schema { schema, sealed } = serde_json::from_str(line).map_err(|error| fault(error.to_string()))?;
+        let schema = match (schema, sealed) {
+            (Some(schema), _) => schema,
+            (None, Some(_)) => return Err(RecordError::Sealed),
+            (None, None) => return Err(fault("missing field `schema`".to_owned())),
+        };
         if schema != RECORD_SCHEMA {
             return Err(RecordError::Schema(schema.chars().take(100).collect()));
         }
-        serde_json::from_str(line).map_err(fault)
+        serde_json::from_str(line).map_err(|error| fault(error.to_string()))
     }
 
     /// The lines behind the first, with what they tell.
@@ -455,47 +537,19 @@ impl Record {
 
     /// The calls that have not ended. Those that had begun are [unknown](Record::settle) when their process has ended.
     pub fn open_calls(&self) -> Vec<OpenCall> {
-        let mut open: BTreeMap<Place, OpenCall> = BTreeMap::new();
-        let mut gates: BTreeMap<Place, Gated> = BTreeMap::new();
-        for told in self.told() {
-            match told {
-                Told::Call { place, tool, arguments, state } => {
-                    let call = OpenCall {
-                        name: place.to_string(),
-                        tool: tool.into_owned(),
-                        arguments: arguments.to_owned(),
-                        state,
-                        question: None,
-                    };
-                    open.insert(place, call);
-                }
-                Told::State(place, state) => {
-                    if let Some(call) = open.get_mut(&place) {
-                        call.state = state;
-                    }
-                }
-                Told::Ends(place, _) => drop(open.remove(&place)),
-                Told::Gate { place, gated, .. } => drop(gates.insert(place, gated)),
-                Told::Clock(..) | Told::Answer(_) => {}
-            }
-        }
-        open.retain(|place, call| match gates.remove(place) {
-            Some(Gated::Deny { .. }) => false,
-            Some(Gated::Ask { question }) => {
-                call.question = Some(question);
-                true
-            }
-            _ => true,
-        });
-        open.into_values().collect()
+        self.open.all().collect()
     }
 
     /// Approves a call that waits for it, perhaps with other arguments, a JSON object: it is made when the run goes on.
     ///
     /// # Errors
-    /// There is no open call of this name with a question, or the arguments are no JSON object.
+    /// There is no open call of this name with a question, the arguments are no JSON object, or its tool
+    /// [redacts](Tool::redact) arguments, which the record would have to keep.
     pub fn approve(&mut self, name: &str, arguments: Option<&str>) -> Result<(), RecordError> {
         if let Some(text) = arguments {
+            if let Some(tool) = self.open.tool(name).filter(|tool| self.redacting.contains(*tool)) {
+                return Err(RecordError::Redacted(tool.to_owned()));
+            }
             let read = serde_json::from_str::<BTreeMap<String, &RawValue>>(text);
             drop(read.map_err(|error| RecordError::Json(error.to_string()))?);
         }
@@ -511,10 +565,10 @@ impl Record {
     }
 
     fn settle_gate(&mut self, name: &str, gated: &Gated) -> Result<(), RecordError> {
-        let asked = self.open_calls().into_iter().any(|call| call.name == name && call.question.is_some());
-        match name.parse::<Place>() {
-            Ok(place) if asked => {
+        match self.open.place(name) {
+            Some((place, true)) => {
                 self.text.push_str(&Line::of_gate(&place, None, gated).text());
+                self.open.learn(Told::Gate { place, asked: None, gated: gated.clone() });
                 Ok(())
             }
             _ => Err(RecordError::NoQuestion(name.to_owned())),
@@ -522,15 +576,13 @@ impl Record {
     }
 
     /// Tells what came of a call that has not ended. A call that had begun when the process of its run ended may have been made or
-    /// not; a tool that only reads is called again, for others the host finds out, by the call's
+    /// not; a tool that only reads, and did so by the record, is called again, for others the host finds out, by the call's
     /// [key](crate::ToolCall::key), and says so here.
     ///
     /// # Errors
     /// There is no open call of this name, or the result is no JSON.
     pub fn settle(&mut self, name: &str, how: Settled) -> Result<(), RecordError> {
-        if !self.open_calls().iter().any(|call| call.name == name) {
-            return Err(RecordError::NoCall(name.to_owned()));
-        }
+        let Some((place, _)) = self.open.place(name) else { return Err(RecordError::NoCall(name.to_owned())) };
         let call = Some(Cow::Borrowed(name));
         let line = match &how {
             Settled::NotMade => Line { call, state: Some(CallState::Asked), ..Line::default() },
@@ -545,12 +597,17 @@ impl Record {
             }
         };
         self.text.push_str(&line.text());
+        self.open.learn(match how {
+            Settled::NotMade => Told::State(place, CallState::Asked),
+            _ => Told::Ends(place, Ended::Echo),
+        });
         Ok(())
     }
 }
 
 impl Input<'_> {
-    /// Has the run recorded, at either door. A recording is for one run; a session is not recorded.
+    /// Has the run recorded, at either door. A recording is for one run; a session is not recorded: with one every turn is an
+    /// error.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Progress, Record, Recording, Tool};
@@ -600,8 +657,8 @@ impl Engine {
 
     /// The program and the input of a record, with a recording that has what the run was told: a run with them, at either door, does
     /// again what the recorded one did, without calling a tool, and goes on from where that stopped. `sets` are the data sets
-    /// that it had, in any order. Who the run is for, its budget and its cancellation are not in a record: give them to the
-    /// input, or the policy sees a run for nobody.
+    /// that it had, in any order. Who the run is for ([`Input::tenant`]) is in the record, and is not given again. What is not in a
+    /// record is given by [`Engine::open_record_given`], or to the input that comes of this: its budget, its cancellation.
     ///
     /// # Errors
     /// The record does not fit this engine: a tool, a data set, or the program.
@@ -623,20 +680,40 @@ impl Engine {
         sets: &[DataSet],
         recording: &RecordingBuilder,
     ) -> Result<(Program, Input<'static>, Recording), RecordError> {
+        let given = sets.iter().fold(Input::new(), |input, set| input.data_set(set));
+        self.open_record_given(record, given, recording)
+    }
+
+    /// [`Engine::open_record_with`] for a run that had more than a record has: `given` has that again. It may have the run's own tools
+    /// ([`Input::tools`]), its data sets, limits in the place of the recorded ones, its budget, what cancels it, what shows its prints,
+    /// and a trace.
+    ///
+    /// # Errors
+    /// Those of [`Engine::open_record`]; something is given that the record has.
+    pub fn open_record_given(
+        &self,
+        record: &Record,
+        given: Input<'static>,
+        recording: &RecordingBuilder,
+    ) -> Result<(Program, Input<'static>, Recording), RecordError> {
+        if let Some(what) = given.of_record() {
+            return Err(RecordError::Given(what));
+        }
         let mut header = Record::header_of(record.text[..record.header].trim_end())?;
         let tools = header.recorded_tools();
         let sources: Vec<&str> = header.setup.iter().chain([&header.program]).map(|source| &**source).collect();
-        tools.check(self.tools(), &sources)?;
+        tools.check(self.tools(), given.tools.as_deref(), &sources)?;
         let compile = |source: &str| {
             self.compile(source).map_err(|problem: Box<Problem>| RecordError::Program(problem.error.to_string()))
         };
         let program = compile(&header.program)?;
-        let mut input = Input::new().strict_data(header.strict_data).json_keys(header.json_keys);
+        let mut input = Input { sets: Vec::new(), ..given.clone() };
+        input = input.strict_data(header.strict_data).json_keys(header.json_keys);
         for source in &header.setup {
             input = input.setup(&compile(source)?);
         }
         for digest in &header.data_sets {
-            let set = sets.iter().find(|set| set.digest() == *digest);
+            let set = given.sets.iter().find(|set| set.digest() == *digest);
             input = input.data_set(set.ok_or_else(|| RecordError::DataSet(digest.to_string()))?);
         }
         input.sources = header.given.iter().map(Given::source).collect();
@@ -647,19 +724,47 @@ impl Engine {
         if header.cost_schedule != COST_SCHEDULE_VERSION {
             limits.fuel = Some(0);
         }
-        input.limits = limits;
-        let recording = Recording(Arc::new(record.journal(recording.ceilings, recording.recorder.clone())?));
+        input.limits = given.limits.or(&limits);
+        let journal = record.journal(recording.ceilings, recording.recorder.clone())?;
+        let recording = Recording(Arc::new(journal.with_changing(tools.changing())));
         Ok((program, input.record(&recording), recording))
     }
 
     /// Goes on with a recorded run where it stopped: it does again what it did, without calling a tool, and stops at the calls
-    /// that have not ended. The caller drives it, like a run of [`Engine::start`]. It is for no tenant, and pays from no budget;
-    /// one that has them goes on with [`Engine::open_record`] and [`Engine::start`].
+    /// that have not ended. The caller drives it, like a run of [`Engine::start`]. Who it is for
+    /// ([`Input::tenant`]) is in the record. A run that had data sets, a budget or tools of its
+    /// own goes on with [`Engine::resume_with`].
     ///
     /// # Errors
     /// Those of [`Engine::open_record`].
     pub fn resume(&self, record: &Record) -> Result<Progress, RecordError> {
-        let (program, input, _) = self.open_record(record, &[])?;
+        self.resume_with(record, Input::new())
+    }
+
+    /// [`Engine::resume`] for a run that had more than a record has: what [`Engine::open_record_given`] takes.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Progress, Recording, Tool, Tools};
+    /// let ask = || {
+    ///     let mut tools = Tools::new();
+    ///     tools.add(Tool::external("ask")).map(|()| tools)
+    /// };
+    /// let (engine, recording) = (Engine::default(), Recording::new());
+    /// let program = engine.compile("(inc (tool/ask {}))")?;
+    /// drop(engine.start(&program, Input::new().tools(ask()?).record(&recording)));
+    ///
+    /// let record = recording.record()?;
+    /// assert!(engine.resume(&record).unwrap_err().to_string().contains("tool/ask"));
+    /// let Progress::ToolCall(waiting) = engine.resume_with(&record, Input::new().tools(ask()?))? else { panic!() };
+    /// let Progress::Done(outcome) = waiting.reply(&41) else { panic!() };
+    /// assert_eq!(outcome.value::<i64>()?, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Engine::open_record_given`].
+    pub fn resume_with(&self, record: &Record, given: Input<'static>) -> Result<Progress, RecordError> {
+        let (program, input, _) = self.open_record_given(record, given, &RecordingBuilder::default())?;
         Ok(self.start(&program, input))
     }
 }

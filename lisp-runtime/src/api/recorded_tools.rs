@@ -2,7 +2,7 @@
 
 use super::record_error::RecordError;
 use crate::tools::naming;
-use crate::tools::tool::{Tool, Tools};
+use crate::tools::tool::{Effect, Tool, Tools};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -31,7 +31,20 @@ pub(super) struct Treatment {
     most_calls: u64,
     /// The arguments that are not shown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    redacted: Vec<String>,
+    pub(super) redacted: Vec<String>,
+}
+
+/// What is said of calls of tools, by name. Of a tool that is not in it nothing was said.
+pub(super) type Effects<'a> = BTreeMap<Cow<'a, str>, Declared>;
+
+/// What is said of calls of a tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Declared {
+    effect: Effect,
+    /// A call made twice does what it does once.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    idempotent: bool,
 }
 
 impl Treatment {
@@ -50,6 +63,8 @@ pub(super) struct RecordedTools<'a> {
     pub(super) schemas: BTreeMap<Cow<'a, str>, Schemas<'a>>,
     /// Those that are treated in another way than tools usually are.
     pub(super) treatments: BTreeMap<Cow<'a, str>, Treatment>,
+    /// What was said of calls of each; `None` in records of versions that did not say it.
+    pub(super) effects: Option<Effects<'a>>,
 }
 
 impl<'a> RecordedTools<'a> {
@@ -58,11 +73,16 @@ impl<'a> RecordedTools<'a> {
         let named: BTreeSet<&str> = sources.iter().flat_map(|source| names(source)).collect();
         let all: BTreeMap<&str, &Tool> = all.map(|tool| (&*tool.name, tool)).collect();
         let cached = all.values().filter(|tool| tool.cached).map(|tool| Cow::Borrowed(&*tool.name));
-        let mut tools = RecordedTools { cached: Some(cached.collect()), ..RecordedTools::default() };
+        let (cached, effects) = (Some(cached.collect()), Some(Effects::new()));
+        let mut tools = RecordedTools { cached, effects, ..RecordedTools::default() };
         for (name, tool) in all {
             let treatment = Treatment::of(tool);
             if treatment != Treatment::default() {
                 tools.treatments.insert(name.into(), treatment);
+            }
+            let declared = Declared { effect: tool.effect, idempotent: tool.idempotent };
+            if declared != Declared::default() {
+                tools.effects.get_or_insert_default().insert(name.into(), declared);
             }
             tools.signatures.insert(name.into(), tool.signature.as_deref().map(Cow::Borrowed));
             if let Some(contract) = tool.json_contract.as_deref().filter(|_| named.contains(name)) {
@@ -73,16 +93,22 @@ impl<'a> RecordedTools<'a> {
         tools
     }
 
-    /// Checks that the tools are there, and are the same.
-    pub(super) fn check(&self, now: &Tools, sources: &[&str]) -> Result<(), RecordError> {
+    /// Checks that the tools are there, and are the same: those of the engine, or of the run itself, which come first.
+    pub(super) fn check(&self, engine: &Tools, own: Option<&Tools>, sources: &[&str]) -> Result<(), RecordError> {
+        let now = |name: &str| own.and_then(|own| own.get(name)).or_else(|| engine.get(name));
+        let missing: Vec<String> =
+            self.signatures.keys().filter(|name| now(name).is_none()).map(|name| name.to_string()).collect();
+        if !missing.is_empty() {
+            return Err(RecordError::MissingTools(missing));
+        }
         let named: BTreeSet<&str> = sources.iter().flat_map(|source| names(source)).collect();
         for (name, was) in &self.signatures {
+            let Some(tool) = now(name) else { continue };
             let differs = |is: String, was: String| Err(RecordError::Tool { name: name.to_string(), is, was });
             let says = |signature: Option<&str>| match signature {
                 Some(signature) => format!("has the signature {signature}"),
                 None => "has no signature".to_owned(),
             };
-            let Some(tool) = now.get(name) else { return differs("is not there".to_owned(), says(was.as_deref())) };
             if tool.signature.as_deref() != was.as_deref() {
                 return differs(says(tool.signature.as_deref()), says(was.as_deref()));
             }
@@ -117,6 +143,14 @@ impl<'a> RecordedTools<'a> {
         Ok(())
     }
 
+    /// The tools of which the record does not say that they only read: of calls that had begun nobody knows what they did. None of
+    /// a record that does not say it.
+    pub(super) fn changing(&self) -> BTreeSet<String> {
+        let Some(effects) = &self.effects else { return BTreeSet::new() };
+        let reads = |name: &str| effects.get(name).is_some_and(|declared| declared.effect == Effect::Read);
+        self.signatures.keys().filter(|name| !reads(name)).map(|name| name.to_string()).collect()
+    }
+
     /// The tools as external ones.
     pub(super) fn external(self) -> Result<Vec<Tool>, RecordError> {
         let mut all = Vec::with_capacity(self.signatures.len());
@@ -137,6 +171,8 @@ impl<'a> RecordedTools<'a> {
             }
             tool.name = name.clone().into_owned();
             tool.cached = self.cached.as_ref().is_some_and(|cached| cached.contains(name));
+            let declared = self.effects.as_ref().and_then(|effects| effects.get(name)).copied().unwrap_or_default();
+            (tool.effect, tool.idempotent) = (declared.effect, declared.idempotent);
             if let Some(Treatment { tagged, most_calls, redacted }) = self.treatments.get(name).cloned() {
                 tool.tagged = tagged;
                 tool = tool.most_calls(most_calls).redact(redacted);

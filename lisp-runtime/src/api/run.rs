@@ -170,7 +170,7 @@ impl Run {
         let number = self.number();
         self.driver.begin_program(self.current + 1 < self.programs.len());
         let setting = &self.shared.setting;
-        let until = deadline(self.started, setting.limits.timeout_ms);
+        let until = self.shared.run_time.deadline();
         let end = || expired(&setting.limits, Some(&setting.cancel), until);
         let stop = stop_of_compiling(&setting.limits, Some(&setting.cancel), until);
         match self.driver.machine.load_unless(program, number, &stop) {
@@ -201,6 +201,11 @@ impl Run {
         *self.driver = MachineDriver::new(machine, self.shared.clone(), None);
     }
 
+    /// Can its machine run another turn? Not when a set-up program did not end, or a bug of the interpreter was caught.
+    pub(crate) fn is_of_use(&self) -> bool {
+        !self.is_set_up() && !self.shared.is_broken()
+    }
+
     /// Is a set-up program running?
     pub(crate) fn is_set_up(&self) -> bool {
         self.current + 1 < self.programs.len()
@@ -216,6 +221,7 @@ impl Run {
         match catch_unwind(AssertUnwindSafe(|| self.advance_inner(slices))) {
             Ok(next) => next,
             Err(_) => {
+                self.shared.set_broken();
                 let error = Error::new(Reason::HostFault, "the interpreter met a bug of its own and stopped the run");
                 RunEvent::Done(Box::new(self.outcome(Err(Box::new(Problem::new(error, Phase::Eval))))))
             }
@@ -323,7 +329,7 @@ impl Run {
 
     /// When its time is over, should it wait until then.
     pub(crate) fn ends_at(&self) -> Option<Instant> {
-        self.shared.deadline
+        self.shared.run_time.deadline()
     }
 
     /// Takes the program back when its workers are done. Waits for that for a moment, the first argument; returns whether it

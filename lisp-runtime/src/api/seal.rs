@@ -26,17 +26,25 @@ impl Record {
     /// tenant, or use it after `expires_ms` (milliseconds since 1970-01-01T00:00:00Z). It can be read by everybody, and used
     /// more than once: that it is used once, the host's store sees to. The key is a secret of 32 bytes or more.
     ///
+    /// # Errors
+    /// [`RecordError::EmptyKey`], as of a setting that is not there.
+    ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Record, Recording};
     /// let recording = Recording::new();
     /// Engine::default().eval("(+ 1 2)", Input::new().record(&recording));
-    /// let sealed = recording.record()?.seal(&[7; 32], "acme", 2_000);
+    /// let sealed = recording.record()?.seal(&[7; 32], "acme", 2_000)?;
     /// assert!(Record::unseal(&sealed, &[7; 32], "acme", 1_000).is_ok());
+    /// assert!(Record::parse(&*sealed).unwrap_err().to_string().contains("Record::unseal"));
     /// assert!(Record::unseal(&sealed, &[7; 32], "other", 1_000).is_err());
     /// assert!(Record::unseal(&sealed, &[7; 32], "acme", 3_000).is_err());
+    /// assert!(recording.record()?.seal(b"", "acme", 2_000).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn seal(&self, key: &[u8], tenant: &str, expires_ms: i64) -> String {
+    pub fn seal(&self, key: &[u8], tenant: &str, expires_ms: i64) -> Result<String, RecordError> {
+        if key.is_empty() {
+            return Err(RecordError::EmptyKey);
+        }
         let seal = mac(key, tenant, expires_ms, &self.text).finalize().into_bytes();
         let line = SealLine {
             sealed: Cow::Borrowed(SEALED_SCHEMA),
@@ -45,14 +53,17 @@ impl Record {
             seal: seal.iter().map(|byte| format!("{byte:02x}")).collect(),
         };
         // Texts and a number: there is nothing in it that JSON cannot say.
-        format!("{}\n{}", serde_json::to_string(&line).unwrap_or_default(), self.text)
+        Ok(format!("{}\n{}", serde_json::to_string(&line).unwrap_or_default(), self.text))
     }
 
     /// Reads a sealed record, and checks its seal before anything else of it.
     ///
     /// # Errors
-    /// Another key, another tenant, or a change; a seal that has expired; then those of [`Record::parse`].
+    /// An empty key; another key, another tenant, or a change; a seal that has expired; then those of [`Record::parse`].
     pub fn unseal(text: &str, key: &[u8], tenant: &str, now_ms: i64) -> Result<Record, RecordError> {
+        if key.is_empty() {
+            return Err(RecordError::EmptyKey);
+        }
         if text.len() > Record::MOST_BYTES {
             return Err(RecordError::TooLarge { bytes: text.len(), limit: Record::MOST_BYTES });
         }

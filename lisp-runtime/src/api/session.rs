@@ -9,7 +9,7 @@ use super::turns::nothing_to_undo;
 use crate::drive::setting::Setting;
 use crate::terms::cancel::Cancel;
 use crate::terms::limits::bytes;
-use crate::terms::outcome::{Outcome, Phase, Problem, Verdict};
+use crate::terms::outcome::{Outcome, Phase, Problem};
 use crate::terms::run_view::RunView;
 use lisp_core::{Error, Reason};
 use std::fmt;
@@ -122,7 +122,7 @@ impl Session {
         };
         let outcome = drive(&mut run);
         self.text = None;
-        if outcome.verdict() != Verdict::HostFault && !run.is_set_up() {
+        if run.is_of_use() {
             self.run = Some(run);
         }
         outcome
@@ -158,6 +158,7 @@ impl Session {
         let mut setting = self.engine.setting(&self.input, view.clone())?;
         setting.alarm.clone_from(&self.alarm);
         setting.makes.memory = false;
+        setting.gate.in_session = true;
         Ok(setting)
     }
 

@@ -4,6 +4,7 @@ use super::run::{Run, RunEvent};
 use crate::parallel::executor::{Executor, LocalExecutor};
 use crate::parallel::task::run_task;
 use crate::terms::outcome::Outcome;
+use crate::tools::gate::rewrite;
 use crate::tools::tool::{Reply, ToolCall, ToolError};
 use lisp_core::{Error, Reason};
 use serde::Serialize;
@@ -69,6 +70,8 @@ impl Waiting {
     fn of(run: Box<Run>, calls: Vec<ToolCall>) -> Waiting {
         let mut calls: Vec<_> = calls.into_iter().map(|call| (CallId(call.number), call)).collect();
         calls.sort_by_key(|(_, call)| call.question.is_some());
+        // Whoever has it may make it, whatever becomes of the run.
+        calls.iter().filter(|(_, call)| call.question.is_none()).for_each(|(_, call)| call.begin());
         Waiting { run, calls }
     }
 
@@ -91,14 +94,23 @@ impl Waiting {
         self.calls.iter().filter(|(_, call)| call.question.is_some()).map(|(id, call)| (*id, call))
     }
 
-    /// Approves a call: it waits for its reply from now on.
+    /// Approves a call: it waits for its reply from now on. Behind the run's deadline it approves nothing: the run is over.
     pub fn approve(self, call: CallId) -> Progress {
-        self.settle(call, Ok(None))
+        self.settle_in_time(call, None)
     }
 
-    /// Approves a call with other arguments, a JSON object. Arguments that do not fit the tool's JSON Schema deny it.
+    /// Approves a call with other arguments, a JSON object. Arguments that do not fit the tool's signature or JSON Schema deny it. Behind the
+    /// run's deadline it approves nothing: the run is over.
     pub fn approve_with(self, call: CallId, arguments: &str) -> Progress {
-        self.settle(call, Ok(Some(arguments)))
+        self.settle_in_time(call, Some(arguments))
+    }
+
+    /// A call of a run that is over is not handed out: whoever makes it would make it in vain.
+    fn settle_in_time(self, call: CallId, given: Option<&str>) -> Progress {
+        match self.poll() {
+            Progress::ToolCall(waiting) | Progress::Approval(waiting) => waiting.settle(call, Ok(given)),
+            done => done,
+        }
     }
 
     /// Does not approve a call: the program ends with `tool_denied` and the reason.
@@ -111,15 +123,15 @@ impl Waiting {
         let asked = self.calls.iter_mut().find(|(known, call)| *known == id && call.question.is_some());
         let Some((_, call)) = asked else { return self.into_progress() };
         let shared = &self.run.shared;
-        let settled = match shared.setting.tool_given(&call.name) {
+        let settled = match shared.setting.tool(call.symbol()) {
             Some(tool) => shared.gate.settle(tool, &call.place, decided),
             None => Err(Error::new(Reason::HostFault, "a call of a tool that is not there")),
         };
         match settled {
             Ok(()) => {
                 call.question = None;
-                if let Ok(Some(given)) = decided {
-                    (call.arguments, call.is_rewritten) = (given.to_owned(), true);
+                if let (Ok(Some(given)), Some(tool)) = (decided, shared.setting.tool(call.symbol())) {
+                    rewrite(call, tool, given);
                 }
                 if let Some(inline) = &self.run.by_hand {
                     inline.settle(call);
@@ -159,7 +171,7 @@ impl Waiting {
         if let Err(error) = self.begin(id) {
             return self.go_on(id, Reply::Refused(error));
         }
-        let reply = match self.run.shared.setting.tool_given(&call.name) {
+        let reply = match self.run.shared.setting.tool(call.symbol()) {
             Some(tool) => tool.call_here(&call),
             None => Reply::Error(ToolError::new("it is not there any more")),
         };
@@ -183,7 +195,8 @@ impl Waiting {
     /// worker has ended, is dropped.
     pub fn reply_to(mut self, call: CallId, result: &impl Serialize) -> Progress {
         if self.approvals().any(|(id, _)| id == call) {
-            match self.approve(call) {
+            // The reply is there, and is recorded as it is, however late it comes.
+            match self.settle(call, Ok(None)) {
                 Progress::ToolCall(approved) | Progress::Approval(approved) => self = approved,
                 done => return done,
             }

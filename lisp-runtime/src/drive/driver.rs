@@ -4,17 +4,15 @@
 use super::shared::{RunShared, Stage, Waiter};
 use super::tagged;
 use crate::terms::cancel::Cancel;
-use crate::terms::deadline::run_timeout;
 use crate::terms::keys::Keys;
 use crate::terms::limits::bytes;
-use crate::terms::outcome::Preview;
 use crate::terms::place::Place;
 use crate::terms::scope::WorkerPath;
 use crate::text::convert;
 use crate::tools::cache::{CachedResult, CallKey};
 use crate::tools::gate::{AllowedCall, Decision, PendingCall};
 use crate::tools::ledger::Ledger;
-use crate::tools::signature::sentence;
+use crate::tools::signature::{sentence, sentence_of_arguments};
 use crate::tools::tool::{Reply, Tool, ToolCall, ToolError, ToolErrorKind};
 use lisp_core::heap::{Fault, Heap, Res, Value};
 use lisp_core::vm::{Effect, Ending, Machine, Settings, Step};
@@ -91,7 +89,6 @@ pub(crate) struct MachineDriver {
     pub(crate) away: Duration,
     pub(crate) cause: Option<Cause>,
     cancel: Cancel,
-    deadline: Option<Instant>,
     awaited: Option<AwaitedReply>,
     /// A call that asks the gate again, once the equal call has ended.
     retry: Option<(Arc<Tool>, AllowedCall, Place)>,
@@ -99,6 +96,8 @@ pub(crate) struct MachineDriver {
     effects: u32,
     /// The watchdog watches the loaded program.
     watched: bool,
+    /// The deadline that it knows.
+    watched_until: Option<Instant>,
     /// Lines that [`DriverEvent::Printed`] has shown.
     pub(crate) shown: usize,
     /// Workers have shown lines, perhaps in another order than the program's.
@@ -109,11 +108,13 @@ pub(crate) struct MachineDriver {
     told_at: Option<Instant>,
 }
 
+/// After so many effects that a driver serves itself, one after the other, the watchdog watches the program.
+const WATCHED_AFTER: u32 = 16;
+
 impl MachineDriver {
     pub(crate) fn new(machine: Machine, shared: Arc<RunShared>, path: Option<Arc<WorkerPath>>) -> Self {
         let handle = &shared.setting.cancel;
         let cancel = path.as_ref().map_or_else(|| handle.clone(), |path| handle.at(path));
-        let deadlines = [shared.deadline, path.as_ref().and_then(|path| path.scope.deadline)];
         MachineDriver {
             machine,
             path,
@@ -121,11 +122,11 @@ impl MachineDriver {
             away: Duration::ZERO,
             cause: None,
             cancel,
-            deadline: deadlines.into_iter().flatten().min(),
             awaited: None,
             retry: None,
             effects: 0,
             watched: false,
+            watched_until: None,
             shown: 0,
             mixed: false,
             silent: false,
@@ -146,6 +147,7 @@ impl MachineDriver {
             Ok(need) => need,
             Err(_) => {
                 self.cause = Some(Cause::Bug);
+                self.shared.set_broken();
                 let error = Error::new(Reason::HostFault, "the interpreter met a bug of its own and stopped the run");
                 DriverEvent::Done(Ending::Error(Box::new(error)))
             }
@@ -160,7 +162,7 @@ impl MachineDriver {
     }
 
     fn advance_inner(&mut self, slices: u32, reply: Option<Reply>) -> DriverEvent {
-        let mut left = slices;
+        let (mut left, mut served, mut just_served) = (slices, 0_u32, false);
         self.fault_point(Stage::Turn);
         if let Some(reply) = reply {
             self.reply(reply);
@@ -173,6 +175,20 @@ impl MachineDriver {
         loop {
             if let Some(lines) = self.take_new_lines() {
                 return DriverEvent::Printed(lines);
+            }
+            // An effect that was served here counts as a slice: the next one begins anew, and a program may be made of them.
+            if std::mem::take(&mut just_served) && !self.stop_if_over() {
+                if served == WATCHED_AFTER && !self.watched {
+                    self.watch();
+                }
+                left = left.saturating_sub(1);
+                if left == 0 {
+                    return DriverEvent::Turn;
+                }
+            }
+            // The time of a run that goes on from a record begins when that is done again.
+            if self.watched && self.watched_until != self.deadline() {
+                self.watch();
             }
             match self.machine.resume(SLICE) {
                 // The machine ends the program: the next step is its end.
@@ -197,6 +213,7 @@ impl MachineDriver {
                     if let Some(need) = self.call() {
                         return need;
                     }
+                    (served, just_served) = (served.saturating_add(1), true);
                 }
                 Step::Effect(Effect::Parallel) => return DriverEvent::Workers,
                 Step::Effect(Effect::Clock) => {
@@ -205,6 +222,7 @@ impl MachineDriver {
                         Ok(time) => self.machine.tell_time(time),
                         Err(error) => self.machine.stop(error),
                     }
+                    (served, just_served) = (served.saturating_add(1), true);
                 }
                 Step::Done(ending @ Ending::Error(_)) => return DriverEvent::Done(ending),
                 // The last slice may have ended after the deadline.
@@ -240,8 +258,9 @@ impl MachineDriver {
 
     /// Has the watchdog watch the loaded program: worthwhile for a program that takes more than one slice.
     pub(crate) fn watch(&mut self) {
-        self.machine.watch(self.shared.setting.flag(self.deadline, &self.cancel));
-        self.watched = true;
+        let deadline = self.deadline();
+        self.machine.watch(self.shared.setting.flag(deadline, &self.cancel));
+        (self.watched, self.watched_until) = (true, deadline);
     }
 
     /// Are the figures due? For a program in a process of its own: after its first slice, then every 50 ms.
@@ -310,12 +329,24 @@ impl MachineDriver {
 
     /// The moment at which the time of the machine is over, if nothing changes until then.
     pub(crate) fn ends_at(&self) -> Option<Instant> {
-        [self.deadline, self.path.as_ref().and_then(|path| path.ends_at())].into_iter().flatten().min()
+        [self.deadline(), self.path.as_ref().and_then(|path| path.ends_at())].into_iter().flatten().min()
+    }
+
+    /// The deadline of the run, or that of the parallel call.
+    fn deadline(&self) -> Option<Instant> {
+        [self.shared.run_time.deadline(), self.deadline_of_call()].into_iter().flatten().min()
+    }
+
+    /// The deadline of the outermost parallel call that it works for.
+    fn deadline_of_call(&self) -> Option<Instant> {
+        let path = self.path.as_ref()?;
+        self.shared.run_time.deadline_of(path.scope.begun, self.shared.setting.limits.parallel_timeout_ms)
     }
 
     /// Ends a machine that a bug has broken.
     pub(crate) fn lose(&mut self, what: &str) {
         self.cause = Some(Cause::Bug);
+        self.shared.set_broken();
         self.machine.stop(Error::new(Reason::HostFault, what));
     }
 
@@ -326,14 +357,14 @@ impl MachineDriver {
             return Some((Cause::Cancelled, Error::new(Reason::Cancelled, "the run was cancelled from outside")));
         }
         let late = |deadline: Option<Instant>| deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        if late(self.shared.deadline) {
-            return Some((Cause::Deadline, run_timeout(&setting.limits)));
+        if late(self.shared.run_time.deadline()) {
+            return Some((Cause::Deadline, self.shared.run_time.error(&setting.limits)));
         }
         let path = self.path.as_ref()?;
         if path.is_over() {
             return Some((Cause::Sibling, Error::new(Reason::Cancelled, "a worker beside it failed")));
         }
-        late(path.scope.deadline).then(|| {
+        late(self.deadline_of_call()).then(|| {
             let limit = setting.limits.parallel_timeout_ms;
             let error = Error::new(Reason::Timeout, format!("the parallel call takes longer than {limit} ms"))
                 .hint("do less in each call, or raise the limit parallel_timeout_ms")
@@ -360,7 +391,7 @@ impl MachineDriver {
             if let Some(contract) = &tool.contract {
                 let mismatches = contract.check_arguments(h, map)?;
                 if !mismatches.is_empty() {
-                    let text = format!("tool/{name}: {}", sentence(&mismatches));
+                    let text = format!("tool/{name}: {}", sentence_of_arguments(&mismatches, tool.redacted()));
                     return Err(Error::new(Reason::InvalidToolArgs, text).into());
                 }
             }
@@ -391,12 +422,7 @@ impl MachineDriver {
     /// Has the gate decide on a call, if its arguments fit the tool.
     fn decide(&mut self, tool: Arc<Tool>, arguments: String, place: Place) -> Option<DriverEvent> {
         if let Some(error) = tool.refused(&arguments) {
-            self.ledger.refused(
-                &tool.name,
-                Preview::of(&tool.arguments_shown(&arguments)),
-                &error.message,
-                place.worker(),
-            );
+            self.shared.gate.refuse(&mut self.ledger, &tool, &arguments, &error, place.worker());
             self.machine.reply_error(error);
             return None;
         }
@@ -410,7 +436,7 @@ impl MachineDriver {
     }
 
     fn admit(&mut self, tool: Arc<Tool>, asked: AllowedCall, place: Place) -> Option<DriverEvent> {
-        let (pending, replayed) = match self.shared.gate.admit(&mut self.ledger, &tool, &asked, &place) {
+        let (mut pending, replayed) = match self.shared.gate.admit(&mut self.ledger, &tool, &asked, &place) {
             Decision::Cached(result) => {
                 match result {
                     CachedResult::Json(json) => self.reply_json(&tool, &json),
@@ -434,19 +460,8 @@ impl MachineDriver {
             Decision::Admitted(pending) => (pending, None),
             Decision::Replayed(pending, reply) => (pending, Some(reply)),
         };
-        let call = ToolCall {
-            number: pending.number,
-            key: self.shared.gate.call_key(&place),
-            place,
-            name: tool.given_name().to_owned(),
-            is_rewritten: asked.given.is_some(),
-            arguments: asked.given.unwrap_or(asked.arguments),
-            question: asked.question,
-            deadline: self.deadline,
-            cancel: self.cancel.clone(),
-            traceparent: self.shared.setting.view.traceparent(),
-            span: pending.span(),
-        };
+        let (number, time) = (pending.number, (self.deadline(), self.cancel.clone()));
+        let call = self.shared.gate.call(&mut pending, (number, place), &tool, asked, time);
         self.awaited = Some(AwaitedReply {
             tool: tool.clone(),
             since: Instant::now(),
@@ -454,7 +469,9 @@ impl MachineDriver {
             call: Some(pending),
             shared: self.shared.clone(),
         });
-        if let Some(reply) = replayed {
+        // Who drives the run by hand has no pages.
+        let reply = replayed.or_else(|| tool.has_pages().then(|| tool.call_here(&call)));
+        if let Some(reply) = reply {
             self.reply(reply);
             return None;
         }
@@ -479,7 +496,7 @@ impl MachineDriver {
         });
         let arguments = arguments.and_then(Result::ok).unwrap_or_else(|| "null".to_owned());
         let worker = self.path.as_ref().map(|path| path.indexes()).unwrap_or_default();
-        self.ledger.refused(&tool.name, Preview::of(&tool.arguments_shown(&arguments)), &error.message, worker);
+        self.shared.gate.refuse(&mut self.ledger, tool, &arguments, error, worker);
     }
 
     /// Does it wait for the reply to a call?

@@ -3,19 +3,20 @@
 use super::watchdog;
 use crate::terms::cancel::Cancel;
 use crate::terms::clock::{Clock, Reading};
+use crate::terms::deadline::ReplayEnd;
 use crate::terms::keys::Keys;
 use crate::terms::limits::Limits;
 use crate::terms::print_hook::PrintHook;
 use crate::terms::run_view::RunView;
 use crate::tools::gate::GateSetting;
+use crate::tools::search::which_there_are;
 use crate::tools::signature::Signature;
 use crate::tools::tool::{Tool, Tools};
-use lisp_core::compile::Program;
-use lisp_core::text::near_names;
+use lisp_core::compile::{Program, TOOL_PAGE};
 use lisp_core::{Error, Reason, Span};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// What is made of a run besides its result.
@@ -40,6 +41,8 @@ pub(crate) struct Setting {
     pub(crate) tools: Arc<Tools>,
     /// Tools of this run only.
     pub(crate) own_tools: Option<Arc<Tools>>,
+    /// What `(doc tool/name)` asks, once it is asked.
+    pub(crate) pages: OnceLock<Arc<Tool>>,
     pub(crate) cancel: Cancel,
     pub(crate) signature: Option<Signature>,
     /// What the keys of JSON objects become.
@@ -57,6 +60,8 @@ pub(crate) struct Setting {
     /// What the clock told in the run that is replayed.
     pub(crate) clock_replay: Vec<Reading>,
     pub(crate) on_print: Option<PrintHook>,
+    /// Of a run that goes on from a record: where its time begins.
+    pub(crate) replay: Option<Arc<ReplayEnd>>,
     /// What every call of a tool passes; it has the journal of a run that is recorded.
     pub(crate) gate: GateSetting,
     /// The fuel that the run has taken from its budget.
@@ -69,14 +74,17 @@ pub(crate) struct Setting {
 
 impl Setting {
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
+        if name == TOOL_PAGE {
+            return Some(self.pages.get_or_init(|| Arc::new(Tool::pages(self.shown_tools().cloned().collect()))));
+        }
         let tool = self.own_tools.as_ref().and_then(|tools| tools.get(name)).or_else(|| self.tools.get(name))?;
         self.gate.shows(tool).then_some(tool)
     }
 
-    /// The tool of a name as it was given.
-    pub(crate) fn tool_given(&self, name: &str) -> Option<&Arc<Tool>> {
+    /// All that the run sees, those of the run itself first.
+    fn shown_tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
         let all = [self.own_tools.as_ref(), Some(&self.tools)].into_iter().flatten().flat_map(|tools| tools.all());
-        self.tool(name).or_else(|| all.into_iter().find(|tool| tool.given_name() == name))
+        all.filter(|tool| self.gate.shows(tool))
     }
 
     /// Do printed lines leave the run as they happen?
@@ -111,26 +119,11 @@ impl Setting {
     }
 
     pub(crate) fn unknown_tool(&self, name: &str) -> Error {
-        let all = [Some(&self.tools), self.own_tools.as_ref()].into_iter().flatten().flat_map(|tools| tools.all());
-        let mut names: Vec<&str> = all.filter(|tool| self.gate.shows(tool)).map(|tool| tool.name()).collect();
+        let mut names: Vec<&str> = self.shown_tools().map(|tool| tool.name()).collect();
         names.sort_unstable();
         names.dedup();
-        let hint = unknown_tool_hint(name, &names);
+        let hint = which_there_are(name, &names);
         Error::new(Reason::UnknownTool, format!("there is no tool/{name}")).hint(hint)
-    }
-}
-
-/// The tools that may have been meant: the nearest names, or all of a few, and how many there are.
-fn unknown_tool_hint(name: &str, names: &[&str]) -> String {
-    /// The most names that are shown.
-    const SHOWN: usize = 5;
-    let listed = |names: &[&str]| names.iter().map(|name| format!("tool/{name}")).collect::<Vec<_>>().join(", ");
-    let near = near_names(name, names.iter().copied(), SHOWN);
-    match (names.len(), near.len()) {
-        (0, _) => "there are no tools here; work on data/... alone".to_owned(),
-        (_, 1..) => format!("did you mean {}?", listed(&near)),
-        (count, 0) if count <= SHOWN => format!("there are {}", listed(names)),
-        (count, 0) => format!("none of the {count} tools has a name like it; {} is the first", listed(&names[..1])),
     }
 }
 

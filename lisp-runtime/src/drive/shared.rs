@@ -3,14 +3,14 @@
 use super::budget::ParallelBudget;
 use super::setting::Setting;
 use crate::terms::clock::RunClock;
-use crate::terms::deadline::deadline;
+use crate::terms::deadline::RunTime;
 use crate::terms::limits::Limits;
 use crate::terms::place::Place;
 use crate::tools::gate::ToolGate;
-use lisp_core::Error;
 use lisp_core::vm::Settings;
+use lisp_core::{Error, Reason};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 /// A worker that waits for a tool call of another worker; called when that call has ended.
@@ -30,7 +30,7 @@ impl Waiter {
 /// The state that the program of a run and its workers share.
 pub(crate) struct RunShared {
     pub(crate) setting: Setting,
-    pub(crate) deadline: Option<Instant>,
+    pub(crate) run_time: RunTime,
     pub(crate) gate: ToolGate<Waiter>,
     pub(crate) budget: Arc<ParallelBudget>,
     pub(crate) clock: RunClock,
@@ -38,6 +38,8 @@ pub(crate) struct RunShared {
     pub(crate) worker: Settings,
     /// Nanoseconds that workers computed.
     pub(crate) worker_nanos: AtomicU64,
+    /// A bug of the interpreter was caught: no machine of the run is used again.
+    broken: AtomicBool,
     /// For tests: the worker of this index panics at this stage.
     #[cfg(test)]
     pub(crate) fault: std::sync::Mutex<Option<(Stage, usize)>>,
@@ -60,12 +62,13 @@ impl RunShared {
     pub(crate) fn new(setting: Setting, started: Instant, worker: Settings) -> Self {
         let slots = Self::slots(&setting.limits);
         RunShared {
-            deadline: deadline(started, setting.limits.timeout_ms),
+            run_time: RunTime::new(started, &setting.limits, setting.replay.clone()),
             gate: ToolGate::new(setting.gate.clone(), setting.view.clone()),
             budget: Arc::new(ParallelBudget::new(usize::try_from(slots).unwrap_or(usize::MAX))),
             worker,
             clock: RunClock::new(setting.clock.clone(), &setting.clock_replay),
             worker_nanos: AtomicU64::new(0),
+            broken: AtomicBool::new(false),
             #[cfg(test)]
             fault: std::sync::Mutex::default(),
             setting,
@@ -73,11 +76,25 @@ impl RunShared {
     }
 
     /// Tells the time at a place of the run, in milliseconds since 1970-01-01T00:00:00Z.
+    ///
+    /// # Errors
+    /// The run goes another way than its record, or the host's clock panicked.
     pub(crate) fn time(&self, place: &Place) -> Result<i64, Error> {
-        match &self.setting.gate.journal {
-            Some(journal) => journal.time(place, || Some(self.clock.tell(place))).map(Option::unwrap_or_default),
-            None => Ok(self.clock.tell(place)),
-        }
+        let told = match &self.setting.gate.journal {
+            Some(journal) => journal.time(place, || self.clock.tell(place))?,
+            None => self.clock.tell(place),
+        };
+        told.ok_or_else(|| Error::new(Reason::HostFault, "the clock of the host panicked"))
+    }
+
+    /// Notes that a bug of the interpreter was caught.
+    pub(crate) fn set_broken(&self) {
+        self.broken.store(true, Ordering::Release);
+    }
+
+    /// Was a bug of the interpreter caught? A host's fault that is told in order, such as that of its clock, is none.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Acquire)
     }
 
     /// How many workers may be alive at once.

@@ -7,8 +7,8 @@ use crate::tools::threads::ToolThreads;
 use crate::tools::tool::{Reply, Tool, ToolCall};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Decides on which thread a worker goes on, and when.
 #[derive(Clone)]
@@ -23,7 +23,10 @@ impl Executor {
         match self {
             Executor::Pool(on) => on.pool.spawn(move || run_task(task)),
             Executor::Local(_) if self.is_abandoned() => drop(task),
-            Executor::Local(inline) => inline.lock().ready.push_back(task),
+            Executor::Local(inline) => {
+                inline.lock().ready.push_back(task);
+                inline.call_helper();
+            }
         }
     }
 
@@ -152,13 +155,16 @@ impl PoolExecutor {
     }
 }
 
-/// The workers of a run that go on one after the other, on one thread.
+/// The workers of a run that go on one after the other, on one thread; on others besides when that [gets help](LocalExecutor::get_help).
 #[derive(Default)]
 pub(crate) struct LocalExecutor {
     /// Where detached tools are called; `None` in a run that is driven by hand: its driver replies to the calls.
     tools: Option<ToolThreads>,
     state: Mutex<State>,
     abandoned: AtomicBool,
+    helpers: OnceLock<Pool>,
+    /// A helper is through with a worker's turn.
+    helped: Condvar,
 }
 
 #[derive(Default)]
@@ -167,6 +173,8 @@ struct State {
     /// Workers that wait for the host's reply, by the number of their call.
     parked: BTreeMap<u64, (Arc<Tool>, ToolCall, Task)>,
     printed: Vec<String>,
+    /// Workers that helpers run now.
+    helping: usize,
 }
 
 impl LocalExecutor {
@@ -193,19 +201,66 @@ impl LocalExecutor {
 
     /// Runs workers until all wait for the host or none is left; `show` gets the lines that they print, as they happen.
     pub(crate) fn run_showing(&self, show: &mut dyn FnMut(Vec<String>)) {
-        loop {
-            let next = self.lock().ready.pop_front();
-            match next {
-                Some(task) => {
-                    run_task(task);
-                    let printed = std::mem::take(&mut self.lock().printed);
-                    if !printed.is_empty() {
-                        show(printed);
-                    }
-                }
-                None if self.end_those_that_are_over() => {}
-                None => return,
-            }
+        while self.run_one(show) {}
+    }
+
+    /// Gives one worker a turn. Returns false when all wait for the host or are with helpers, or none is left.
+    pub(crate) fn run_one(&self, show: &mut dyn FnMut(Vec<String>)) -> bool {
+        let next = self.lock().ready.pop_front();
+        let ran = next.is_some();
+        if let Some(task) = next {
+            run_task(task);
+        }
+        let printed = std::mem::take(&mut self.lock().printed);
+        if !printed.is_empty() {
+            show(printed);
+        }
+        ran || self.end_those_that_are_over()
+    }
+
+    /// Has the threads of a pool run workers, too.
+    pub(crate) fn get_help(self: &Arc<Self>, pool: Pool) {
+        if self.helpers.set(pool).is_ok() {
+            let ready = self.lock().ready.len();
+            (0..ready).for_each(|_| self.call_helper());
+        }
+    }
+
+    /// Is there more to do than one thread is at?
+    pub(crate) fn wants_help(&self) -> bool {
+        self.helpers.get().is_none() && !self.lock().ready.is_empty()
+    }
+
+    fn call_helper(self: &Arc<Self>) {
+        if let Some(pool) = self.helpers.get() {
+            let on = self.clone();
+            pool.spawn(move || on.help());
+        }
+    }
+
+    /// Gives a worker a turn on the thread of a helper.
+    fn help(&self) {
+        let mut state = self.lock();
+        let Some(task) = state.ready.pop_front() else { return };
+        state.helping += 1;
+        drop(state);
+        run_task(task);
+        self.lock().helping -= 1;
+        self.helped.notify_all();
+    }
+
+    /// Is there more to come without anything from the host: a worker that is ready, or with a helper, or a line that is not shown? When
+    /// not, all calls that wait are among those [that wait](LocalExecutor::waiting) from now on.
+    pub(crate) fn is_at_work(&self) -> bool {
+        let state = self.lock();
+        state.helping > 0 || !state.ready.is_empty() || !state.printed.is_empty()
+    }
+
+    /// Waits until a helper is through with a turn, at most so long, where there is nothing to do on this thread.
+    pub(crate) fn wait_for_help(&self, most: Duration) {
+        let state = self.lock();
+        if state.helping > 0 && state.ready.is_empty() {
+            drop(self.helped.wait_timeout(state, most));
         }
     }
 

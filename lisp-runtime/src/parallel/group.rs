@@ -6,7 +6,6 @@ use super::task::Task;
 use crate::drive::budget::Slot;
 use crate::drive::driver::{Cause, MachineDriver};
 use crate::drive::shared::RunShared;
-use crate::terms::deadline::deadline;
 use crate::terms::scope::{CancelScope, WorkerPath};
 use crate::terms::spans::GroupSpan;
 use crate::tools::ledger::Ledger;
@@ -130,11 +129,8 @@ impl Group {
         let shared = driver.shared.clone();
         let limits = &shared.setting.limits;
         let up = driver.path.clone();
-        // Calls inside a call have its deadline.
-        let deadline = match &up {
-            Some(place) => place.scope.deadline,
-            None => deadline(Instant::now(), limits.parallel_timeout_ms),
-        };
+        // The time of calls inside a call is that of the outermost.
+        let begun = up.as_ref().map_or_else(Instant::now, |place| place.scope.begun);
         let window = match limits.parallel_window {
             0 => shared.setting.cores.unwrap_or_else(cores).saturating_mul(2),
             window => usize::try_from(window).unwrap_or(usize::MAX),
@@ -156,7 +152,7 @@ impl Group {
         let group = Arc::new(Group {
             shared,
             executor,
-            scope: Arc::new(CancelScope::new(effect, deadline)),
+            scope: Arc::new(CancelScope::new(effect, begun)),
             up,
             count: call.count,
             window,

@@ -35,12 +35,18 @@ impl Pool {
     /// # Errors
     /// The system gives no threads.
     pub fn new(threads: usize) -> Result<Self, PoolError> {
+        Pool::of(threads, rayon::ThreadPoolBuilder::new().thread_name(|i| format!("ptc-lisp-{i}")))
+    }
+
+    /// A pool whose threads have no names: to give one is a system call that not every process may make.
+    pub(crate) fn without_names(threads: usize) -> Result<Self, PoolError> {
+        Pool::of(threads, rayon::ThreadPoolBuilder::new())
+    }
+
+    fn of(threads: usize, builder: rayon::ThreadPoolBuilder) -> Result<Self, PoolError> {
         let threads = threads.max(1);
-        let built = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|i| format!("ptc-lisp-{i}"))
-            .build()
-            .map_err(|error| PoolError { threads, reason: error.to_string() })?;
+        let built =
+            builder.num_threads(threads).build().map_err(|error| PoolError { threads, reason: error.to_string() })?;
         Ok(Pool(Arc::new(Inner { threads: built, ready: Mutex::default() })))
     }
 

@@ -43,6 +43,7 @@ struct WorkerGuard {
 impl Drop for WorkerGuard {
     fn drop(&mut self) {
         let Some(group) = self.group.take().filter(|group| !group.executor().is_abandoned()) else { return };
+        group.shared().set_broken();
         let error = Error::new(Reason::HostFault, "a worker was lost by a bug of the interpreter");
         let ended = WorkerResult { end: WorkerEnd::failed(error), ledger: Ledger::default(), cause: Some(Cause::Bug) };
         if let Some(next) = group.ended(self.index, ended, self.slot.take()) {

@@ -145,6 +145,7 @@ fn a_worker_that_is_lost_is_a_bug_that_shows() {
             *run.shared.fault.lock().unwrap() = Some((stage, 2));
             let outcome = to_end(&mut run, &engine);
             assert_eq!(outcome.verdict(), crate::Verdict::HostFault, "{stage:?}");
+            assert!(!run.is_of_use(), "{stage:?}");
             assert!(outcome.problem().unwrap().error.details.iter().any(|(name, _)| name == "index"));
         }
     }

@@ -1,21 +1,53 @@
 //! The journal of a run under way: what was told to the program so far, and what an earlier life of the run was told.
 
 use super::line::{CallState, Ended, Gated, Line, Told};
+use crate::terms::deadline::ReplayEnd;
 use crate::terms::place::Place;
 use lisp_core::{Error, Reason};
 use serde::Deserialize;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::error::Error as StdError;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-/// Takes the lines of a record as they are written, to keep them where they outlive the process.
+/// Takes the lines of a record as they are written, to keep them where they outlive the process. A closure that takes a `&str` and
+/// returns a `Result` of this kind is one; it says the type of the line, `|line: &str|`.
+///
+/// ```
+/// use lisp_runtime::{Engine, Input, Record, Recorder, Recording};
+/// use std::error::Error;
+/// use std::fs::{File, OpenOptions};
+/// use std::io::Write;
+///
+/// /// Appends to a file. A line is on the disk before the call that it announces is made.
+/// struct FileRecorder(File);
+///
+/// impl Recorder for FileRecorder {
+///     fn append(&self, line: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
+///         (&self.0).write_all(line.as_bytes())?;
+///         Ok(self.0.sync_data()?)
+///     }
+/// }
+///
+/// let path = std::env::temp_dir().join(format!("recorder-{}.ptc", std::process::id()));
+/// let file = OpenOptions::new().create(true).append(true).open(&path)?;
+/// let recording = Recording::builder().recorder(FileRecorder(file)).build();
+/// Engine::default().eval("(System/currentTimeMillis)", Input::new().record(&recording));
+/// assert_eq!(Record::parse_bytes(std::fs::read(&path)?)?.text(), recording.text());
+/// # std::fs::remove_file(&path)?;
+///
+/// let recording = Recording::builder().recorder(|line: &str| Ok(eprint!("{line}"))).build();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Recorder: Send + Sync {
-    /// Keeps a line, which ends in a newline. The call that the line announces is made after this returns.
+    /// Keeps a line, which ends in a newline. The call that the line announces is made after this returns. It may not ask the
+    /// [`Recording`](crate::Recording) that it is of, which waits for it.
     ///
     /// # Errors
-    /// The line cannot be kept: the run ends with `host_fault`.
+    /// The line cannot be kept: the run ends with `host_fault`, as it does when the recorder panics.
     fn append(&self, line: &str) -> Result<(), Box<dyn StdError + Send + Sync>>;
 }
 
@@ -41,6 +73,7 @@ impl Default for Ceilings {
 }
 
 /// A call that is about to be made.
+#[derive(Clone, Copy)]
 pub(crate) struct Asking<'a> {
     pub(crate) place: &'a Place,
     pub(crate) tool: &'a str,
@@ -50,8 +83,10 @@ pub(crate) struct Asking<'a> {
     pub(crate) given: &'a str,
     /// Equal calls of the run have one result.
     pub(crate) cached: bool,
-    /// It may be made twice: the tool only reads.
+    /// It may be made twice: the tool, as it is now, only reads.
     pub(crate) repeatable: bool,
+    /// Somebody has to approve it first.
+    pub(crate) asks: bool,
 }
 
 /// What an earlier life of the run says of a call.
@@ -73,6 +108,10 @@ pub(crate) struct Journal {
     state: Mutex<State>,
     ceilings: Ceilings,
     recorder: Option<Arc<dyn Recorder>>,
+    /// Tools of which the first line does not say that they only read.
+    changing: BTreeSet<String>,
+    /// Of a run that does again what an earlier life did.
+    replay: Option<Arc<ReplayEnd>>,
 }
 
 #[derive(Default)]
@@ -89,6 +128,8 @@ struct State {
     /// may be another. Of equal calls the first that has a result.
     by_key: HashMap<(String, String), Place>,
     clock: BTreeMap<Place, i64>,
+    /// Calls, and looks at the clock, of an earlier life that this one has not come to.
+    unmet: BTreeSet<Place>,
     /// The latest time that was told.
     latest_ms: Option<i64>,
     /// The last effect that an earlier life had, by worker.
@@ -131,7 +172,13 @@ pub(crate) type BadLine = Cow<'static, str>;
 
 impl Journal {
     pub(crate) fn new(ceilings: Ceilings, recorder: Option<Arc<dyn Recorder>>) -> Journal {
-        Journal { state: Mutex::default(), ceilings, recorder }
+        Journal { state: Mutex::default(), ceilings, recorder, changing: BTreeSet::new(), replay: None }
+    }
+
+    /// The journal of a run that goes on, of whose tools the first line does not say that these only read: a call of them that had
+    /// begun is not made again, whatever is said of them now.
+    pub(crate) fn with_changing(self, changing: BTreeSet<String>) -> Journal {
+        Journal { changing, ..self }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -158,7 +205,24 @@ impl Journal {
             }
             state.learn(told).map_err(|why| (number, why))?;
         }
-        Ok(Journal { state: Mutex::new(state), ..self })
+        let replay = (!state.unmet.is_empty()).then(Arc::default);
+        Ok(Journal { state: Mutex::new(state), replay, ..self })
+    }
+
+    /// Where this life has done again what an earlier one did; `None` when there is nothing of that.
+    pub(crate) fn replay(&self) -> Option<Arc<ReplayEnd>> {
+        self.replay.clone()
+    }
+
+    /// This life comes to something that an earlier one did, or to what none did.
+    fn come_to(&self, state: &mut State, known: Option<&Place>) {
+        let Some(replay) = &self.replay else { return };
+        if let Some(known) = known {
+            state.unmet.remove(known);
+        }
+        if known.is_none() || state.unmet.is_empty() {
+            replay.reach(Instant::now());
+        }
     }
 
     /// The run begins, and this is the first line of its record. A run that was taken up has it already.
@@ -264,6 +328,9 @@ impl Journal {
     /// The record has no room for it, or cannot be kept.
     pub(crate) fn settle_gate(&self, place: &Place, gated: Gated) -> Result<(), Error> {
         let mut state = self.state();
+        if let Gated::Allow { given: Some(given) } = &gated {
+            self.check_value("the arguments that a call was approved with", given.len())?;
+        }
         self.append(&mut state, &Line::of_gate(place, None, &gated))?;
         if let Some(gate) = state.gates.get_mut(place) {
             gate.gated = gated;
@@ -273,7 +340,13 @@ impl Journal {
 
     /// What an earlier life of the run says of a call.
     pub(crate) fn recall(&self, asking: &Asking<'_>) -> Recalled {
-        self.state().recall(asking)
+        let repeatable = asking.repeatable && !self.changing.contains(asking.tool);
+        let mut state = self.state();
+        let (recalled, met) = state.recall(&Asking { repeatable, ..*asking });
+        if met.is_some() {
+            self.come_to(&mut state, met.as_ref());
+        }
+        recalled
     }
 
     /// A call is about to be made, of which [`Journal::recall`] said nothing.
@@ -283,8 +356,9 @@ impl Journal {
     pub(crate) fn announce(&self, asking: &Asking<'_>) -> Result<(), Error> {
         let mut state = self.state();
         let state = &mut *state;
-        let call = if state.by_hand { CallState::Asked } else { CallState::Begun };
-        let Asking { place, tool, arguments, .. } = *asking;
+        self.come_to(state, None);
+        let Asking { place, tool, arguments, asks, .. } = *asking;
+        let call = if state.by_hand || asks { CallState::Asked } else { CallState::Begun };
         self.check_value(&format!("the arguments of tool/{tool}"), arguments.len())?;
         let name = place.to_string();
         let known = state.calls.get(place).is_some_and(|known| known.state == call);
@@ -317,7 +391,7 @@ impl Journal {
         Ok(())
     }
 
-    /// The host of a run that is driven by hand begins a call that was asked for.
+    /// A call that was asked for is about to be made.
     pub(crate) fn begin_asked(&self, place: &Place) -> Result<(), Error> {
         let mut state = self.state();
         if state.calls.get(place).is_none_or(|call| call.state != CallState::Asked) {
@@ -373,9 +447,11 @@ impl Journal {
     pub(crate) fn time(&self, place: &Place, read: impl FnOnce() -> Option<i64>) -> Result<Option<i64>, Error> {
         let mut state = self.state();
         if let Some(&ms) = state.clock.get(place) {
+            self.come_to(&mut state, Some(place));
             return Ok(Some(ms));
         }
         state.check_order(place, || "asks for the time".to_owned())?;
+        self.come_to(&mut state, None);
         let Some(ms) = read() else { return Ok(None) };
         // Time does not go back, whatever the clock says.
         let ms = state.latest_ms.map_or(ms, |latest| latest.max(ms));
@@ -401,6 +477,9 @@ impl Journal {
     /// Writes the answer of the run.
     pub(crate) fn answer(&self, json: &str) -> Result<(), Error> {
         let mut state = self.state();
+        if state.text.is_empty() {
+            return Err(Error::new(Reason::RuntimeError, "the record has no run yet whose answer it could have"));
+        }
         let raw = serde_json::from_str(json).ok();
         let line = Line { answer: raw, ..Line::default() }.text();
         self.keep(&mut state, &line)?;
@@ -428,7 +507,11 @@ impl Journal {
     fn keep(&self, state: &mut State, line: &str) -> Result<(), Error> {
         let Some(recorder) = &self.recorder else { return Ok(()) };
         if state.fault.is_none() {
-            state.fault = recorder.append(line).err().map(|error| error.to_string());
+            let kept = catch_unwind(AssertUnwindSafe(|| recorder.append(line)));
+            state.fault = match kept {
+                Ok(kept) => kept.err().map(|error| error.to_string()),
+                Err(_) => Some("the recorder panicked".to_owned()),
+            };
         }
         match &state.fault {
             None => Ok(()),
@@ -468,6 +551,7 @@ impl State {
             },
             Told::Call { place, tool, arguments, state } => {
                 self.note(&place);
+                self.unmet.insert(place.clone());
                 let call = Recorded {
                     tool: tool.into_owned(),
                     arguments: arguments.to_owned(),
@@ -509,6 +593,7 @@ impl State {
             }
             Told::Clock(place, ms) => {
                 self.note(&place);
+                self.unmet.insert(place.clone());
                 self.latest_ms = self.latest_ms.max(Some(ms));
                 if self.clock.insert(place.clone(), ms).is_some() {
                     return Err(format!("the time at {place} is there already").into());
@@ -541,35 +626,37 @@ impl State {
         *last = place.effect().max(*last);
     }
 
-    fn recall(&mut self, asking: &Asking<'_>) -> Recalled {
+    /// What is said of a call, and the call of the earlier life that says it by its end.
+    fn recall(&mut self, asking: &Asking<'_>) -> (Recalled, Option<Place>) {
         let Asking { place, tool, arguments, given, cached, .. } = *asking;
         if let Some(call) = self.calls.get_mut(place) {
             if call.tool != tool || call.arguments != arguments {
                 let expected = format!("tool/{} {}", call.tool, cut(&call.arguments));
                 let got = format!("tool/{tool} {}", cut(arguments));
-                return Recalled::Refused(diverged(place, &expected, &got));
+                return (Recalled::Refused(diverged(place, &expected, &got)), None);
             }
             // A call of a cached tool that waited for an equal one asks again.
             if std::mem::replace(&mut call.met, true) && !cached {
                 let got = format!("tool/{tool}");
-                return Recalled::Refused(diverged(place, "no second call of this name", &got));
+                return (Recalled::Refused(diverged(place, "no second call of this name", &got)), None);
             }
             if let Some(ended) = &call.ended {
-                return Recalled::Ended(ended.clone());
+                return (Recalled::Ended(ended.clone()), Some(place.clone()));
             }
         }
         let equal = cached.then(|| self.by_key.get(&(tool.to_owned(), given.to_owned()))).flatten();
-        if let Some(ended) = equal.and_then(|equal| self.calls.get(equal)?.ended.as_ref()) {
-            return Recalled::Equal(ended.clone());
+        if let Some((equal, ended)) = equal.and_then(|equal| Some((equal, self.calls.get(equal)?.ended.as_ref()?))) {
+            return (Recalled::Equal(ended.clone()), Some(equal.clone()));
         }
         let own = self.calls.contains_key(place).then_some(place);
         if let Some(error) = own.or(equal).and_then(|open| self.unknown(open, asking)) {
-            return Recalled::Refused(error);
+            return (Recalled::Refused(error), None);
         }
-        match own {
+        let recalled = match own {
             Some(_) => Recalled::Nothing,
             None => self.recall_nothing(place, tool, arguments),
-        }
+        };
+        (recalled, None)
     }
 
     /// Why a call cannot be made again that had begun: it may have been made.

@@ -49,16 +49,6 @@ impl CommittedSession {
         self.definitions.is_none()
     }
 
-    /// Is it the same as the other, by its texts and not by what is in them?
-    pub fn is(&self, other: &CommittedSession) -> bool {
-        let same = |a: &Option<Result<Arc<str>, Error>>, b: &Option<Result<Arc<str>, Error>>| match (a, b) {
-            (Some(Ok(a)), Some(Ok(b))) => Arc::ptr_eq(a, b),
-            (None, None) => true,
-            _ => false,
-        };
-        same(&self.definitions, &other.definitions) && same(&self.history, &other.history)
-    }
-
     /// The bytes of its texts, without those that it shares with another.
     pub fn bytes_beside(&self, other: &CommittedSession) -> usize {
         let part = |a: &Option<Result<Arc<str>, Error>>, b: &Option<Result<Arc<str>, Error>>| match (a, b) {

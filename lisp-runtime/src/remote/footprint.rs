@@ -157,6 +157,8 @@ struct SomeRefused<'a> {
     #[serde(borrow)]
     arguments: SomePreview<'a>,
     error: &'a str,
+    #[serde(rename = "too_long")]
+    _too_long: bool,
 }
 
 #[derive(Deserialize)]

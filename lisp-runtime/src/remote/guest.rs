@@ -9,9 +9,11 @@ use crate::api::program::Program;
 use crate::api::run::{Run, RunEvent};
 use crate::api::session::Session;
 use crate::parallel::executor::{Executor, LocalExecutor};
+use crate::parallel::pool::Pool;
 use crate::parallel::task::run_task;
 use crate::terms::cancel::Cancel;
 use crate::terms::clock::Clock;
+use crate::terms::deadline::ReplayEnd;
 use crate::terms::limits::{Limits, bytes};
 use crate::terms::outcome::{Figures, Outcome, Phase, Problem};
 use crate::terms::place::Place;
@@ -19,8 +21,8 @@ use crate::terms::run_view::RunView;
 use crate::tools::tool::Tool;
 use lisp_core::{Error, Reason};
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The host as the guest half sees it.
@@ -41,6 +43,9 @@ pub struct GuestHalf {
     job: Result<GuestJob, Box<Problem>>,
     limits: Limits,
     cancel: Cancel,
+    replay: Option<Arc<ReplayEnd>>,
+    /// Threads that may help with workers.
+    helpers: usize,
 }
 
 /// Who runs a job's programs.
@@ -68,15 +73,30 @@ impl GuestHalf {
         clock: impl Fn(&Place) -> i64 + Send + Sync + 'static,
     ) -> Self {
         let limits = job.limits;
+        // Who asks the other half for the time waits for it, and nobody else may listen to that then.
+        let helpers = if job.host_clock { 0 } else { job.cores.saturating_sub(1) };
         let clock = if job.host_clock { Clock::of_place(clock) } else { Clock::default() };
-        GuestHalf { job: accept(job, sets, alarm, &cancel, clock), limits, cancel }
+        let replay = job.replays.then(Arc::default);
+        GuestHalf { job: accept(job, sets, alarm, &cancel, clock), limits, cancel, replay, helpers }
+    }
+
+    /// For a process that may start no threads: its workers take turns.
+    pub fn without_helpers(&mut self) {
+        self.helpers = 0;
+    }
+
+    /// Of a run that goes on from a record: what to tell when the other half says that the record is done again
+    /// ([`HostHalf::replay_ended`](crate::remote::HostHalf::replay_ended)). From then on the time of the run counts.
+    pub fn replay_end(&self) -> Option<Arc<ReplayEnd>> {
+        self.replay.clone()
     }
 
     /// Runs the job's program, or in a session the program of one more turn. The deadline counts from `started`.
     pub fn run(&mut self, started: Instant, turn: Option<&str>, host: &mut dyn RunHost) -> Report {
         let mut shown = PrintsSent::default();
+        let helpers = self.helpers;
         let mut drive = |run: &mut Run| {
-            let outcome = drive(run, host);
+            let outcome = drive(run, host, helpers);
             shown = PrintsSent { lines: run.driver.shown, mixed: run.driver.mixed };
             outcome
         };
@@ -91,7 +111,7 @@ impl GuestHalf {
                         return Report::of(outcome, shown, Vec::new());
                     }
                 };
-                setting.alarm = Some(alarm.clone());
+                (setting.alarm, setting.replay) = (Some(alarm.clone()), self.replay.clone());
                 match Run::set_up(started, setting, program, input, 0) {
                     Ok(mut run) => drive(&mut run),
                     Err(problem) => engine.ended(&view, started, problem, self.limits),
@@ -132,7 +152,7 @@ impl GuestHalf {
             Ok(GuestJob::Once(..)) => Ok(()),
             Ok(GuestJob::Session(session)) => {
                 self.cancel.reset();
-                session.settle(started, &mut |run| drive(run, host))
+                session.settle(started, &mut |run| drive(run, host, 0))
             }
         };
         let outcome = match settled {
@@ -162,9 +182,9 @@ fn accept(
     let limits = Limits { tool_calls: 0, ..job.limits };
     let mut builder = Engine::builder().limits(limits);
     builder.clock = clock;
-    builder.cores = Some(job.cores);
+    (builder.cores, builder.far_pages) = (Some(job.cores), true);
     for spec in job.tools {
-        let mut tool = Tool::external(spec.name);
+        let mut tool = Tool::external(spec.name).redact(spec.redacted.into_owned());
         tool.tagged = spec.tagged;
         tool.hyphenated = spec.hyphenated.into_owned().into();
         builder = builder.grant(match spec.signature {
@@ -214,18 +234,45 @@ fn accept(
     Ok(GuestJob::Once(engine, program, Box::new(input), alarm))
 }
 
-fn drive(run: &mut Run, host: &mut dyn RunHost) -> Outcome {
+/// The threads that help in this process, made when there is work for them; `None` when the system gives none.
+fn pool_of_helpers(threads: usize) -> Option<Pool> {
+    static POOL: OnceLock<Option<Pool>> = OnceLock::new();
+    POOL.get_or_init(|| Pool::without_names(threads).ok()).clone()
+}
+
+/// How long workers compute on one thread before others help. Most are through by then.
+const ALONE: Duration = Duration::from_millis(2);
+/// How long the thread that drives the run waits while others help it, before it looks what they have for the host.
+const HELPED: Duration = Duration::from_millis(1);
+
+fn drive(run: &mut Run, host: &mut dyn RunHost, helpers: usize) -> Outcome {
+    let mut begun = Instant::now();
     let inline = run.by_hand.get_or_insert_with(|| Arc::new(LocalExecutor::by_hand())).clone();
     // Calls up to this number are with the host.
     let mut sent = 0;
     let mut workers_printed = false;
     loop {
         if !run.is_back(Duration::ZERO) {
-            inline.run_showing(&mut |lines| {
+            let mut show = |lines| {
                 workers_printed = true;
                 host.printed(lines);
-            });
+            };
+            while inline.run_one(&mut show) {
+                if helpers > 0
+                    && begun.elapsed() >= ALONE
+                    && inline.wants_help()
+                    && let Some(pool) = pool_of_helpers(helpers)
+                {
+                    inline.get_help(pool);
+                }
+            }
+            // Before the calls: a helper may bring one at any moment.
+            let is_at_work = inline.is_at_work();
             let calls = inline.waiting();
+            if is_at_work && calls.is_empty() {
+                inline.wait_for_help(HELPED);
+                continue;
+            }
             if run.is_back(if calls.is_empty() { Run::LONG } else { Duration::ZERO }) {
                 continue;
             }
@@ -234,7 +281,8 @@ fn drive(run: &mut Run, host: &mut dyn RunHost) -> Outcome {
             }
             sent = calls.last().map_or(sent, |call| sent.max(call.number));
             // Workers whose time is over do not wait for the host.
-            if let Some((number, reply)) = host.next_reply(inline.wake_at()) {
+            let until = is_at_work.then(|| Instant::now() + HELPED).into_iter().chain(inline.wake_at()).min();
+            if let Some((number, reply)) = host.next_reply(until) {
                 run.reply_to(number, reply.into());
             }
             continue;
@@ -258,6 +306,7 @@ fn drive(run: &mut Run, host: &mut dyn RunHost) -> Outcome {
             }
             RunEvent::Workers => {
                 host.figures(run.figures());
+                begun = Instant::now();
                 if let Some(first) = run.send_workers(Executor::Local(inline.clone())) {
                     run_task(first);
                 }

@@ -7,7 +7,7 @@ use crate::drive::shared::RunShared;
 use crate::terms::budget::Taken;
 use crate::terms::cancel::Cancel;
 use crate::terms::clock::{Clock, RunClock};
-use crate::terms::deadline::{deadline, micros};
+use crate::terms::deadline::{ReplayEnd, RunTime, micros};
 use crate::terms::limits::Limits;
 use crate::terms::observer::Observed;
 use crate::terms::outcome::{Answer, Figures, Outcome, Phase, Preview, Problem, Usage};
@@ -20,17 +20,19 @@ use crate::tools::gate::{AllowedCall, Decision, GateSetting, PendingCall, ToolGa
 use crate::tools::ledger::Ledger;
 use crate::tools::threads::ToolThreads;
 use crate::tools::tool::{Reply, Tool, ToolCall, Tools};
+use lisp_core::compile::TOOL_PAGE;
 use lisp_core::context::Prints;
 use lisp_core::{Error, Reason};
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The half of a run that stays with the host: tools, ledger, prints so far, clock.
 pub struct HostHalf {
     started: Instant,
-    deadline: Option<Instant>,
+    time: RunTime,
+    /// Of a run that goes on from a record, until the other half is told that this is done again.
+    replay: Option<Arc<ReplayEnd>>,
     limits: Limits,
     pub(super) tools: BTreeMap<String, Arc<Tool>>,
     cancel: Cancel,
@@ -62,6 +64,8 @@ pub struct HostHalf {
     hooked: usize,
     /// Turns of the session before the first one that the other half has seen.
     turns_before: u64,
+    /// The program may have workers, by its text.
+    pub(super) may_have_workers: bool,
 }
 
 impl std::fmt::Debug for HostHalf {
@@ -232,10 +236,12 @@ impl HostHalf {
         // A tool of the run takes the place of the engine's.
         let tools = [engine.tools()].into_iter().chain(own).flat_map(Tools::all);
         let gate_setting = engine.gate_setting(input);
+        let replay = gate_setting.journal.as_ref().and_then(|journal| journal.replay());
         let tools = tools.filter(|tool| gate_setting.shows(tool));
         HostHalf {
             started,
-            deadline: deadline(started, limits.timeout_ms),
+            time: RunTime::new(started, &limits, replay.clone()),
+            replay,
             limits,
             tools: tools.map(|tool| (tool.name.clone(), tool.clone())).collect(),
             cancel: input.cancel.clone().unwrap_or_default(),
@@ -260,6 +266,7 @@ impl HostHalf {
             traceparent: input.traceparent.clone(),
             hooked: 0,
             turns_before: 0,
+            may_have_workers: false,
         }
     }
 
@@ -276,6 +283,7 @@ impl HostHalf {
 
     /// Says that the turn of a session runs a program: those who look at runs are told of it.
     pub fn observe_turn(&mut self) {
+        self.gate_setting.in_session = true;
         self.look_by(RunView::begin_named(&self.observed, self.named.clone(), self.traceparent.clone(), self.started));
     }
 
@@ -287,7 +295,7 @@ impl HostHalf {
     /// Begins one more turn of a session.
     pub fn next_turn(&mut self) {
         self.started = Instant::now();
-        self.deadline = deadline(self.started, self.limits.timeout_ms);
+        self.time = RunTime::new(self.started, &self.limits, None);
         self.look_by(RunView::quiet(&self.observed));
         self.ledger = Ledger::default();
         self.in_tools = Duration::ZERO;
@@ -311,16 +319,30 @@ impl HostHalf {
         self.started
     }
 
-    /// When it is to be over; `None` is never.
+    /// When it is to be over, as far as is known now; `None` is never. While a run does again what its record has, this is late; it
+    /// comes nearer when that is done.
     pub fn deadline(&self) -> Option<Instant> {
-        self.deadline
+        self.time.deadline()
+    }
+
+    /// Does the run do again what its record has, and does the other half not know that this is over?
+    pub fn replays(&self) -> bool {
+        self.replay.is_some()
+    }
+
+    /// The moment since which the run has done again what its record has, once: the other half is to be told before it is told
+    /// anything else. Asked after each call that begins, and each look at the clock.
+    pub fn replay_ended(&mut self) -> Option<Instant> {
+        let at = self.replay.as_ref()?.reached()?;
+        self.replay = None;
+        Some(at)
     }
 
     /// The time at a place of the run, in milliseconds since 1970-01-01T00:00:00Z: what the engine's clock says, or what an earlier
     /// life of the run was told. `None` when the clock panicked, or the run goes another way than its record: then it ends.
     pub fn time(&mut self, place: &Place) -> Option<i64> {
         let clock = &self.clock;
-        let read = || catch_unwind(AssertUnwindSafe(|| clock.read(place))).ok();
+        let read = || clock.read(place);
         let Some(journal) = &self.gate_setting.journal else { return read() };
         match journal.time(place, read) {
             Ok(time) => time,
@@ -334,6 +356,11 @@ impl HostHalf {
     /// The most readings of the clock that a report may have.
     pub fn most_readings(&self) -> usize {
         self.most_readings
+    }
+
+    /// May the program have workers that compute? Where the time is asked of this half they take turns on one thread.
+    pub fn may_have_workers(&self) -> bool {
+        self.may_have_workers
     }
 
     /// The limits in force.
@@ -406,7 +433,7 @@ impl HostHalf {
 
     /// Begins a call: the gate serves it from the cache, refuses it, or enters it into the ledger.
     pub fn begin(&mut self, call: GuestCall<'_>) -> CallStarted {
-        let Some(tool) = self.tools.get(&*call.name).cloned() else {
+        let Some(tool) = self.tool(&call.name) else {
             let error = Error::new(Reason::UnknownTool, format!("there is no tool/{}", call.name));
             return CallStarted::Ready(CallReply::Refused((&error).into()));
         };
@@ -414,8 +441,7 @@ impl HostHalf {
         drop(name);
         let decided = match tool.refused(&arguments) {
             Some(error) => {
-                let shown = Preview::of(&tool.arguments_shown(&arguments));
-                self.ledger.refused(&tool.name, shown, &error.message, place.worker());
+                self.gate.refuse(&mut self.ledger, &tool, &arguments, &error, place.worker());
                 Err(error)
             }
             None => self.gate.decide(&mut self.ledger, &tool, arguments.into_owned(), &place),
@@ -426,6 +452,14 @@ impl HostHalf {
                 self.ledger.number_last(number);
                 CallStarted::Ready(CallReply::Refused((&error).into()))
             }
+        }
+    }
+
+    /// The tool of a name, or what `(doc tool/name)` asks.
+    fn tool(&self, name: &str) -> Option<Arc<Tool>> {
+        match name == TOOL_PAGE {
+            true => Some(Arc::new(Tool::pages(self.tools.values().cloned().collect()))),
+            false => self.tools.get(name).cloned(),
         }
     }
 
@@ -463,22 +497,11 @@ impl HostHalf {
                     None => reply.into(),
                 })
             }
-            Decision::Admitted(pending) => {
+            Decision::Admitted(mut pending) => {
                 self.ledger.number_last(number);
                 let DuplicateCall { tool, place, asked, .. } = asked;
-                let call = ToolCall {
-                    number,
-                    key: self.gate.call_key(&place),
-                    place,
-                    name: tool.given_name().to_owned(),
-                    is_rewritten: asked.given.is_some(),
-                    arguments: asked.given.unwrap_or(asked.arguments),
-                    question: None,
-                    deadline: self.deadline,
-                    cancel: self.cancel.clone(),
-                    traceparent: self.view.traceparent(),
-                    span: pending.span(),
-                };
+                let time = (self.time.deadline(), self.cancel.clone());
+                let call = self.gate.call(&mut pending, (number, place), &tool, asked, time);
                 let threads = self.threads.clone();
                 CallStarted::Call(HostCall { tool, call, number, pending, since: Instant::now(), threads })
             }
@@ -492,6 +515,11 @@ impl HostHalf {
         let reply = match (kept, &ended.unfit) {
             (Err(error), _) => CallReply::Refused((&error).into()),
             (Ok(()), Some(error)) => CallReply::Refused(error.into()),
+            // The process may hear of this sooner than that it is cancelled.
+            (Ok(()), None) if self.cancel.is_cancelled() && ended.reply.is_missing() => {
+                let cancelled = Error::new(Reason::Cancelled, "the run was cancelled from outside");
+                CallReply::Refused((&cancelled).into())
+            }
             (Ok(()), None) => ended.reply.into(),
         };
         let mut begun = vec![(ended.number, CallStarted::Ready(reply))];
@@ -520,12 +548,16 @@ impl HostHalf {
             return self.fail(Error::new(Reason::HostFault, "the run's process printed more than it may"), None);
         }
         self.ledger.sort_by_numbers(&report.calls);
-        for RefusedCall { place, worker, name, arguments, error } in std::mem::take(&mut report.refused) {
+        for RefusedCall { place, worker, name, arguments, error, too_long } in std::mem::take(&mut report.refused) {
             let before = self.ledger.len();
-            // Those were shown by a half that does not know what is redacted.
-            let redacts = self.tools.get(&*name).is_some_and(|tool| tool.redacts());
-            let arguments = if redacts { Preview::of("\"[redacted]\"") } else { arguments };
-            self.ledger.refused(&name, arguments, &error, worker);
+            // The other half shows none that is redacted, if it is to be believed.
+            let arguments = match self.tools.get(&*name) {
+                Some(tool) if tool.redacts() => Preview::of(&tool.arguments_shown(&arguments.text)),
+                _ => arguments,
+            };
+            let reason = if too_long { Reason::ResultLimitExceeded } else { Reason::InvalidToolArgs };
+            self.view.refused(&name, &worker, reason);
+            self.ledger.refused(&name, arguments, &error, reason, worker);
             if self.ledger.len() > before {
                 self.ledger.move_last(usize::try_from(place).unwrap_or(usize::MAX));
             }

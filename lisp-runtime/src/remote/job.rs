@@ -8,6 +8,7 @@ use crate::api::input::{DataSet, Input, Source};
 use crate::drive::setting::Makes;
 use crate::terms::budget::Taken;
 use crate::terms::clock::Reading;
+use crate::terms::deadline::RunTime;
 use crate::terms::keys::Keys;
 use crate::terms::limits::Limits;
 use crate::terms::outcome::{Outcome, Phase, Problem};
@@ -45,6 +46,8 @@ pub struct Job<'a> {
     #[serde(borrow)]
     pub(super) resume: Option<Cow<'a, str>>,
     pub(super) makes: Makes,
+    /// It goes on from a record: its time begins when the other half says so.
+    pub(super) replays: bool,
 }
 
 /// A tool as the guest half knows it.
@@ -59,6 +62,8 @@ pub(super) struct ToolSpec<'a> {
     pub(super) hyphenated: Cow<'a, [String]>,
     /// Its failures are values.
     pub(super) tagged: bool,
+    /// The arguments whose values are not shown.
+    pub(super) redacted: Cow<'a, [String]>,
 }
 
 impl Engine {
@@ -134,7 +139,11 @@ impl Engine {
         view: RunView,
     ) -> (Job<'a>, HostHalf) {
         let limits = self.limits_for(input);
-        let host = HostHalf::new(started, self, input, limits, view);
+        let mut host = HostHalf::new(started, self, input, limits, view);
+        let host_clock = self.clock().is_of_host() || input.journal.is_some();
+        let has_workers = |text: &str| text.contains("pmap") || text.contains("pcalls");
+        host.may_have_workers =
+            !host_clock && self.cores() > 1 && (has_workers(source) || setup.iter().any(|text| has_workers(text)));
         let job = Job {
             program: Cow::Borrowed(source),
             setup,
@@ -146,12 +155,13 @@ impl Engine {
             limits,
             now_ms: input.now_ms,
             clock: Cow::Borrowed(&input.clock),
-            host_clock: self.clock().is_of_host() || input.journal.is_some(),
+            host_clock,
             cores: self.cores(),
             tools: host.tools.values().map(|tool| spec(tool)).collect(),
             session,
             resume: None,
             makes: input.makes,
+            replays: host.replays(),
         };
         (job, host)
     }
@@ -176,9 +186,15 @@ impl<'a> Job<'a> {
         self.session
     }
 
-    /// How long a turn may take; `None` is for ever.
+    /// How long a turn may take; `None` is for ever. Of a run that goes on from a record it is the time behind the
+    /// [replay](Job::replay_time).
     pub fn time(&self) -> Option<Duration> {
         (self.limits.timeout_ms < u64::MAX).then(|| Duration::from_millis(self.limits.timeout_ms))
+    }
+
+    /// How long doing again what a record has may take, in a run that goes on from one; then its [time](Job::time) begins.
+    pub fn replay_time(&self) -> Option<Duration> {
+        self.replays.then(|| Duration::from_millis(RunTime::replay_ms(self.limits.timeout_ms)))
     }
 }
 
@@ -189,5 +205,6 @@ fn spec(tool: &Tool) -> ToolSpec<'static> {
         checked: tool.contract.is_some(),
         hyphenated: Cow::Owned(tool.hyphenated.to_vec()),
         tagged: tool.tagged,
+        redacted: Cow::Owned(tool.redacted().to_vec()),
     }
 }

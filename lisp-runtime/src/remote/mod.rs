@@ -19,6 +19,7 @@ pub use crate::api::turns::nothing_to_undo;
 pub use crate::drive::alarm::Alarm;
 #[cfg(feature = "async")]
 pub use crate::drive::wake::{CallFutures, RunWaker};
+pub use crate::terms::deadline::ReplayEnd;
 pub use crate::terms::outcome::Figures;
 #[cfg(feature = "async")]
 pub use async_call::AsyncCall;

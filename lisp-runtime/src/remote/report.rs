@@ -202,6 +202,8 @@ pub(super) struct RefusedCall {
     pub(super) name: String,
     pub(super) arguments: Preview,
     pub(super) error: String,
+    /// They were too long.
+    pub(super) too_long: bool,
 }
 
 /// [`Usage`] without leaving out what is not there: formats without names need each in its place.
@@ -320,12 +322,14 @@ fn refused_calls(ledger: Vec<LedgerEntry>, calls: &[u64]) -> (Vec<RefusedCall>, 
     const MOST: usize = 64;
     let mut refused: Vec<RefusedCall> = Vec::new();
     let mut more = 0;
-    let all = ledger.into_iter().zip(calls).enumerate().filter(|(_, (_, number))| **number == LedgerEntry::REFUSED);
-    for (place, (entry, _)) in all {
+    let is_refused = |number: u64| matches!(number, LedgerEntry::REFUSED | LedgerEntry::TOO_LONG);
+    let all = ledger.into_iter().zip(calls).enumerate().filter(|(_, (_, number))| is_refused(**number));
+    for (place, (entry, number)) in all {
         let LedgerEntry { name, arguments, error, worker, .. } = entry;
         match u32::try_from(place) {
             Ok(place) if refused.len() < MOST => {
-                refused.push(RefusedCall { place, worker, name, arguments, error: error.unwrap_or_default() });
+                let (error, too_long) = (error.unwrap_or_default(), *number == LedgerEntry::TOO_LONG);
+                refused.push(RefusedCall { place, worker, name, arguments, error, too_long });
             }
             _ => more += 1,
         }

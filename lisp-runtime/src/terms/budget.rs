@@ -3,6 +3,7 @@
 use super::outcome::Usage;
 use lisp_core::{Error, Reason};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Amounts of what runs use. `None` is not counted, and without end in a [`Budget`].
@@ -13,7 +14,8 @@ pub struct Amounts {
     pub runs: Option<u64>,
     /// Units of fuel.
     pub fuel: Option<u64>,
-    /// Calls of tools that are made: not those that are refused, served from an earlier result, or replayed from a record.
+    /// Calls of tools that are begun: not those that are refused, rejected, left out as the run ends before their turn, served from
+    /// an earlier result, or replayed from a record. A call holds its place from the moment that it is allowed.
     pub calls: Option<u64>,
     /// Bytes that programs allocate ([`Usage::allocated_bytes`]).
     pub bytes: Option<u64>,
@@ -126,14 +128,40 @@ impl Budget {
     }
 
     /// Takes one call.
-    pub(crate) fn take_call(&self) -> Result<(), Error> {
-        match &mut self.amounts().calls {
-            Some(0) => Err(empty("calls")),
+    pub(crate) fn take_call(&self) -> Result<Arc<PaidCall>, Error> {
+        let counted = match &mut self.amounts().calls {
+            Some(0) => return Err(empty("calls")),
             Some(calls) => {
                 *calls -= 1;
-                Ok(())
+                true
             }
-            None => Ok(()),
+            None => false,
+        };
+        Ok(Arc::new(PaidCall { budget: self.clone(), owed: AtomicBool::new(counted) }))
+    }
+}
+
+/// A call that a budget has paid for. One that is dropped before anybody has begun to make it goes back to the budget.
+#[derive(Debug)]
+pub(crate) struct PaidCall {
+    budget: Budget,
+    /// The budget gets it back.
+    owed: AtomicBool,
+}
+
+impl PaidCall {
+    /// Somebody begins to make it.
+    pub(crate) fn begin(&self) {
+        self.owed.store(false, Ordering::Relaxed);
+    }
+}
+
+impl Drop for PaidCall {
+    fn drop(&mut self) {
+        if *self.owed.get_mut()
+            && let Some(calls) = &mut self.budget.amounts().calls
+        {
+            *calls = calls.saturating_add(1);
         }
     }
 }
@@ -171,7 +199,7 @@ impl Taken {
             return error;
         }
         let fuel = self.fuel.unwrap_or(0);
-        let message = format!("the budget had {fuel} units of fuel left, and the run has used them");
+        let message = format!("the run needs more than the {fuel} units of fuel that were left in the budget");
         let mut budget = empty("fuel").detail("fuel", fuel);
         budget.message = message;
         Error { span: error.span, trace: error.trace, ..budget }
@@ -181,6 +209,6 @@ impl Taken {
 /// The error of a run that finds a part of its budget empty.
 fn empty(part: &'static str) -> Error {
     Error::new(Reason::BudgetExceeded, format!("the budget that the run shares with others has no {part} left"))
-        .hint("the host refills it (Budget::refill)")
+        .hint("a program can do nothing about it: whoever runs it refills the budget (Budget::refill)")
         .detail("part", part)
 }

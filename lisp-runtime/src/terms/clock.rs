@@ -2,6 +2,7 @@
 
 use super::place::Place;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -35,13 +36,13 @@ impl Clock {
         self.0.is_some()
     }
 
-    /// What it says now, in milliseconds since 1970-01-01T00:00:00Z.
-    pub(crate) fn read(&self, place: &Place) -> i64 {
+    /// What it says now, in milliseconds since 1970-01-01T00:00:00Z; `None` when it panics.
+    pub(crate) fn read(&self, place: &Place) -> Option<i64> {
         match &self.0 {
-            Some(read) => read(place),
+            Some(read) => catch_unwind(AssertUnwindSafe(|| read(place))).ok(),
             None => {
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+                Some(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
             }
         }
     }
@@ -74,8 +75,8 @@ impl RunClock {
         RunClock { clock, told: Mutex::new(Told { replay, readings: Vec::new() }) }
     }
 
-    /// The time, in milliseconds since 1970-01-01T00:00:00Z.
-    pub(crate) fn tell(&self, place: &Place) -> i64 {
+    /// The time, in milliseconds since 1970-01-01T00:00:00Z; `None` when the host's clock panics.
+    pub(crate) fn tell(&self, place: &Place) -> Option<i64> {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let last = told.readings.last().map(|&(time, _)| time);
         let time = match told.replay.last_mut() {
@@ -89,14 +90,14 @@ impl RunClock {
             }
             None => match last {
                 Some(last) if told.readings.len() >= Self::MOST => last,
-                last => self.clock.read(place).max(last.unwrap_or(i64::MIN)),
+                last => self.clock.read(place)?.max(last.unwrap_or(i64::MIN)),
             },
         };
         match told.readings.last_mut() {
             Some((last, times)) if *last == time => *times += 1,
             _ => told.readings.push((time, 1)),
         }
-        time
+        Some(time)
     }
 
     /// What it told so far.
@@ -116,12 +117,12 @@ mod tests {
         let next = AtomicI64::new(0);
         let clock = Clock::of_host(move || times[next.fetch_add(1, Ordering::Relaxed) as usize % 4]);
         let (run, place) = (RunClock::new(clock.clone(), &[]), Place::default());
-        let told: Vec<i64> = (0..4).map(|_| run.tell(&place)).collect();
+        let told: Vec<i64> = (0..4).filter_map(|_| run.tell(&place)).collect();
         assert_eq!(told, [5, 5, 5, 9]);
         let readings = run.take();
         assert_eq!(readings, [(5, 3), (9, 1)]);
         let again = RunClock::new(clock, &readings);
-        assert_eq!((0..4).map(|_| again.tell(&place)).collect::<Vec<_>>(), told);
+        assert_eq!((0..4).filter_map(|_| again.tell(&place)).collect::<Vec<_>>(), told);
         assert_eq!(again.take(), readings);
     }
 }

@@ -31,14 +31,21 @@ pub trait Observer: Send + Sync {
         let _ = line;
     }
 
-    /// A tool is about to be called, or a call is served from a cache or a record. Of a call that is refused nobody is told; the
-    /// ledger of the outcome has it.
+    /// A tool is about to be called, or a call is served from a cache or a record. A call that is refused does not begin.
     fn call_begun(&self, call: &CallBegun<'_>) {
         let _ = call;
     }
 
     /// A call that began is over: each is, with [`CallStatus::Unknown`] when the run was over first.
     fn call_ended(&self, call: &CallEnded<'_>) {
+        let _ = call;
+    }
+
+    /// A call was not made, because the run may not make it: its arguments do not fit, the policy denies it or asks somebody who is
+    /// not there, a limit of calls or a budget is used up, or the record of the run cannot have it. Behind the process door those whose
+    /// arguments do not fit a signature are told with the end of the run, and at most 64 of them. A call that somebody who drives the
+    /// run rejects has begun, and ends with [`Observer::call_ended`].
+    fn call_refused(&self, call: &CallRefused<'_>) {
         let _ = call;
     }
 
@@ -116,6 +123,21 @@ pub struct CallEnded<'a> {
     pub status: CallStatus,
     /// How long it took, with the time that it waited for a thread.
     pub duration: Duration,
+}
+
+/// A call that was not made.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct CallRefused<'a> {
+    /// The name of the run.
+    pub run_id: &'a str,
+    /// The tool, as programs call it.
+    pub name: &'a str,
+    /// The indexes on the way to the parallel worker that called it; empty for the program itself.
+    pub worker: &'a [u32],
+    /// The stable name of why, such as `tool_denied`, `tool_call_limit_exceeded` or `budget_exceeded`. The message, which may have
+    /// something of the arguments, is in the ledger of the outcome.
+    pub reason: &'static str,
 }
 
 /// A contained bug that a run has tripped.

@@ -146,7 +146,8 @@ pub struct Call {
 
 impl Problem {
     /// A problem without a place.
-    pub(crate) fn new(error: Error, phase: Phase) -> Self {
+    /// An error that ends a run in a phase, at no place of the program.
+    pub fn new(error: Error, phase: Phase) -> Self {
         Problem { error, phase, position: None, setup: None, turn: None, calls: Vec::new() }
     }
 
@@ -266,6 +267,9 @@ pub struct LedgerEntry {
     pub arguments: Preview,
     /// How it ended.
     pub status: CallStatus,
+    /// The tool was not called, and the error says why: the arguments did not fit, a policy or a person denied it, a limit or a budget
+    /// was used up, or the run was over before the call's turn came.
+    pub refused: bool,
     /// The result as JSON text; cut likewise.
     pub result: Option<Preview>,
     /// The error, when it failed.
@@ -281,6 +285,8 @@ impl LedgerEntry {
     pub const PREVIEW_BYTES: usize = 2_000;
     /// The number of a call that was refused.
     pub(crate) const REFUSED: u64 = u64::MAX;
+    /// That of one whose arguments were too long.
+    pub(crate) const TOO_LONG: u64 = u64::MAX - 1;
 }
 
 /// JSON text, or the beginning of it.

@@ -21,7 +21,10 @@ pub(crate) fn check(name: &str) -> Result<(), Error> {
     if (1..=MOST_BYTES).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Ok(());
     }
-    let message = format!("a run cannot have this name of {} bytes", name.len());
+    let message = match name.chars().find(|c| !c.is_ascii_graphic()) {
+        Some(wrong) => format!("a run cannot have a name with {wrong:?} in it"),
+        None => format!("a run cannot have a name of {} bytes", name.len()),
+    };
     Err(Error::new(Reason::RuntimeError, message)
         .hint("give Input::run_id 1 to 128 visible characters of ASCII, without spaces")
         .detail("limit_bytes", MOST_BYTES))
@@ -59,6 +62,9 @@ mod tests {
         for bad in ["", " ", "a b", "é", "a\n", &"x".repeat(129)] {
             assert!(check(bad).is_err(), "{bad:?}");
         }
+        let error = check("a b").expect_err("a space");
+        assert_eq!(error.message, "a run cannot have a name with ' ' in it");
+        assert!(error.hint.is_some_and(|hint| hint.contains("1 to 128 visible characters of ASCII")));
     }
 
     #[test]

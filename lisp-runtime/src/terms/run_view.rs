@@ -1,11 +1,12 @@
 //! One run as others see it: its name, its trace, its observer and its span.
 
-use super::observer::{CallBegun, CallEnded, HostFault, Observed, PrintedLine, RunEnded, RunStarted};
+use super::observer::{CallBegun, CallEnded, CallRefused, HostFault, Observed, PrintedLine, RunEnded, RunStarted};
 use super::outcome::{CallStatus, Outcome, Usage, Verdict};
 use super::place::Place;
 use super::run_id::run_id;
 use super::spans::{CallSpan, RunSpan};
 use crate::terms::deadline::micros;
+use lisp_core::Reason;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -114,6 +115,14 @@ impl RunView {
         self.0.observed.tell(|observer| observer.call_begun(&CallBegun { run_id, name, place, number, replayed }));
         let (name, place) = (name.into(), place.clone());
         Some(CallView { run: self.clone(), name, place, number, since: Instant::now(), span, is_over: false })
+    }
+
+    /// A call is not made.
+    pub(crate) fn refused(&self, name: &str, worker: &[u32], reason: Reason) {
+        if self.0.observed.is_some() && !self.is_over() {
+            let (run_id, reason) = (&self.0.run_id, reason.name());
+            self.0.observed.tell(|observer| observer.call_refused(&CallRefused { run_id, name, worker, reason }));
+        }
     }
 
     /// The outcome of the run with its name, after those who look have been told of it.

@@ -13,16 +13,16 @@ const GRACE: Duration = Duration::from_millis(10);
 pub(crate) struct CancelScope {
     /// The number of the call among the effects of its caller.
     effect: u32,
-    /// The deadline of the outermost parallel call.
-    pub(crate) deadline: Option<Instant>,
+    /// When the outermost parallel call began.
+    pub(crate) begun: Instant,
     /// The lowest index of a worker that failed.
     failed: AtomicUsize,
     failed_at: OnceLock<Instant>,
 }
 
 impl CancelScope {
-    pub(crate) fn new(effect: u32, deadline: Option<Instant>) -> Self {
-        CancelScope { effect, deadline, failed: AtomicUsize::new(usize::MAX), failed_at: OnceLock::new() }
+    pub(crate) fn new(effect: u32, begun: Instant) -> Self {
+        CancelScope { effect, begun, failed: AtomicUsize::new(usize::MAX), failed_at: OnceLock::new() }
     }
 
     /// A worker failed: its siblings are to end.
@@ -97,9 +97,9 @@ mod tests {
 
     #[test]
     fn a_failure_ends_those_behind_it_at_once_and_those_before_it_soon() {
-        let scope = Arc::new(CancelScope::new(1, None));
+        let scope = Arc::new(CancelScope::new(1, Instant::now()));
         let at = |index, up| Arc::new(WorkerPath { scope: scope.clone(), index, up });
-        let other = Arc::new(CancelScope::new(2, None));
+        let other = Arc::new(CancelScope::new(2, Instant::now()));
         let inner = WorkerPath { scope: other, index: 0, up: Some(at(5, None)) };
         assert!(!scope.has_failed() && !inner.is_over());
         scope.fail(3);

@@ -181,7 +181,7 @@ fn tool_lines(tools: &Tools, most: usize, out: &mut String) {
     }
     let search = tools.get("search");
     let mut left = most;
-    let mut lines = Vec::new();
+    let (mut lines, mut some_tagged) = (Vec::new(), false);
     // The tool that finds the others is always there.
     let first = search.into_iter();
     for tool in first.chain(tools.all().filter(|tool| tool.name != "search")) {
@@ -191,11 +191,16 @@ fn tool_lines(tools: &Tools, most: usize, out: &mut String) {
             break;
         };
         left = rest;
+        some_tagged |= tool.tagged;
         lines.push(line);
     }
     let shown = lines.len();
     lines.sort_unstable();
-    out.push_str("Tools, called as (tool/NAME {:param value}):\n");
+    out.push_str("Tools, called as (tool/NAME {:param value})");
+    if some_tagged {
+        out.push_str("; a tagged one returns {:ok result} or {:error {:message ..}}");
+    }
+    out.push_str(":\n");
     for line in lines {
         out.push_str(&line);
         out.push('\n');
@@ -212,7 +217,7 @@ fn tool_line(tool: &Tool) -> String {
     const ABOUT: usize = 120;
     let mut line = one_line(&format!("tool/{} {}", tool.name(), tool.shown()));
     if tool.tagged {
-        line.push_str(" ; returns {:ok result} or {:error {:message ..}}");
+        line.push_str(" ; tagged");
     }
     let about = one_line(tool.description.as_deref().unwrap_or_default());
     if !about.is_empty() {

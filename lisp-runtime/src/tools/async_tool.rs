@@ -1,7 +1,11 @@
 //! Tools whose calls are futures.
 
-use super::tool::{Body, BoxedCall, Reply, Tool, ToolCall, ToolError, panicked};
+use super::approval::{Approval, ApprovalDesk};
+use super::gate::{denied, rewrite, unfit};
+use super::tool::{AsyncFunction, Body, BoxedCall, Reply, Tool, ToolCall, ToolError, panicked};
+use crate::record::line::Gated;
 use crate::terms::spans::CallSpan;
+use lisp_core::Error;
 use serde::Serialize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -46,37 +50,171 @@ impl Tool {
         Tool::from_body(name, Body::Async(Arc::new(function)))
     }
 
-    /// Begins a call of an async tool; `None` when the tool is none.
-    pub(crate) fn begin_async(&self, call: &ToolCall) -> Option<ToolFuture> {
+    /// Gives the tool an async function in the place of what served it before, as an external one of
+    /// [`Tool::from_json_schema`]: it is then one like those of [`Tool::new_async`].
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Tool, ToolCall};
+    /// let schema = r#"{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}"#;
+    /// let tool = Tool::from_json_schema("double", "Doubles a number.", schema, None)?
+    ///     .served_by_async(|call: ToolCall| async move { Ok(2 * call.get::<i64>("n")?) });
+    /// let engine = Engine::builder().grant(tool).build()?;
+    /// let program = engine.compile("(tool/double {:n 21})")?;
+    /// # fn block_on<F: Future>(run: F) -> F::Output {
+    /// #     let mut run = std::pin::pin!(run);
+    /// #     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    /// #     loop {
+    /// #         if let std::task::Poll::Ready(done) = run.as_mut().poll(&mut context) { break done }
+    /// #     }
+    /// # }
+    /// assert_eq!(block_on(engine.run_async(&program, Input::new())).value::<i64>()?, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn served_by_async<R, F>(mut self, function: impl Fn(ToolCall) -> F + Send + Sync + 'static) -> Self
+    where
+        R: Serialize,
+        F: Future<Output = Result<R, ToolError>> + Send + 'static,
+    {
+        self.body = Tool::new_async("", function).body;
+        self
+    }
+
+    /// An async tool as one that holds a thread while a call waits, for runs that are no futures, sessions among them: `block_on`
+    /// waits for the call, with the executor that the tool needs. Another tool stays as it is.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Tool, ToolCall};
+    /// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+    /// # fn block_on<F: Future>(call: F) -> F::Output {
+    /// #     let mut call = pin!(call);
+    /// #     loop {
+    /// #         if let Poll::Ready(done) = call.as_mut().poll(&mut Context::from_waker(Waker::noop())) { break done }
+    /// #     }
+    /// # }
+    /// let double = Tool::new_async("double", |call: ToolCall| async move { Ok(2 * call.get::<i64>("n")?) });
+    /// let engine = Engine::builder().grant(double.blocking(|call| block_on(call))).build()?;
+    /// assert_eq!(engine.eval("(tool/double {:n 21})", Input::new()).value::<i64>()?, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn blocking(
+        mut self,
+        block_on: impl Fn(BoxedCall) -> Result<String, ToolError> + Send + Sync + 'static,
+    ) -> Self {
+        if let Body::Async(function) = self.body {
+            self.body = Body::Function(Arc::new(move |call| block_on(function(call.clone()))));
+        }
+        self
+    }
+
+    /// Is it a tool whose calls are futures?
+    pub(super) fn is_async(&self) -> bool {
+        matches!(self.body, Body::Async(_))
+    }
+
+    /// Begins a call of an async tool; `None` when the tool is none. A call that somebody has to approve is made after that.
+    pub(crate) fn begin_async(self: &Arc<Self>, call: &ToolCall) -> Option<ToolFuture> {
         let Body::Async(function) = &self.body else { return None };
         let span = call.span.clone();
-        let begun = catch_unwind(AssertUnwindSafe(|| span.within(|| function(call.clone()))));
-        Some(ToolFuture { state: begun.map_err(|panic| panicked(&*panic)).map_err(Some), span })
+        let begun = catch_unwind(AssertUnwindSafe(|| span.within(|| begin(self, function, call.clone()))));
+        let redacted = call.redacted.clone();
+        Some(ToolFuture { state: begun.map_err(|panic| Some(panicked(&*panic, &redacted))), span, redacted })
+    }
+}
+
+fn begin(tool: &Arc<Tool>, function: &AsyncFunction, call: ToolCall) -> BegunCall {
+    let Some(desk) = call.desk.clone() else {
+        call.begin();
+        return BegunCall::Made(function(call));
+    };
+    let (tool, function) = (tool.clone(), function.clone());
+    BegunCall::Asked(Box::pin(async move {
+        match approved(desk, &tool, call).await {
+            Ok(call) => function(call).await.into(),
+            Err(error) => Reply::Refused(error),
+        }
+    }))
+}
+
+/// Asks, and notes the decision. Returns the call as it is to be made.
+///
+/// # Errors
+/// It is not to be made; or the decision cannot be kept.
+async fn approved(desk: ApprovalDesk<ToolCall>, tool: &Tool, mut call: ToolCall) -> Result<ToolCall, Error> {
+    let decided = desk.approver.ask(call.clone()).await;
+    call.question = None;
+    call.desk = None;
+    let why = match &decided {
+        Approval::Approve => None,
+        Approval::ApproveWith(given) => unfit(tool, given),
+        Approval::Reject(why) => Some(why.clone()),
+    };
+    let given = match decided {
+        Approval::ApproveWith(given) => Some(given),
+        Approval::Approve | Approval::Reject(_) => None,
+    };
+    if let Some(journal) = &desk.journal {
+        let shown = given.as_deref().map(|given| tool.arguments_shown(given).into_owned());
+        let gated = why.clone().map_or(Gated::Allow { given: shown }, |why| Gated::Deny { why });
+        journal.settle_gate(&call.place, gated)?;
+    }
+    if let Some(why) = why {
+        return Err(denied(tool, &why));
+    }
+    if let Some(given) = given {
+        rewrite(&mut call, tool, &given);
+    }
+    desk.journal.as_ref().map_or(Ok(()), |journal| journal.begin_asked(&call.place))?;
+    call.begin();
+    Ok(call)
+}
+
+/// A call that has begun.
+enum BegunCall {
+    Made(BoxedCall),
+    /// Somebody is asked about it first.
+    Asked(Pin<Box<dyn Future<Output = Reply> + Send>>),
+}
+
+impl BegunCall {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Reply> {
+        match self {
+            BegunCall::Made(call) => call.as_mut().poll(context).map(Reply::from),
+            BegunCall::Asked(call) => call.as_mut().poll(context),
+        }
+    }
+}
+
+impl From<Result<String, ToolError>> for Reply {
+    fn from(result: Result<String, ToolError>) -> Self {
+        result.map_or_else(Reply::Error, Reply::Json)
     }
 }
 
 /// A call of an async tool.
 pub(crate) struct ToolFuture {
     /// The call, or what its beginning came to.
-    state: Result<BoxedCall, Option<Reply>>,
+    state: Result<BegunCall, Option<Reply>>,
     span: CallSpan,
+    /// What a panic may not show.
+    redacted: Arc<[String]>,
 }
 
 impl Future for ToolFuture {
     type Output = Reply;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Reply> {
-        let ToolFuture { state, span } = &mut *self;
+        let ToolFuture { state, span, redacted } = &mut *self;
         let call = match state {
             Ok(call) => call,
             Err(reply) => return reply.take().map_or(Poll::Pending, Poll::Ready),
         };
-        let polled = catch_unwind(AssertUnwindSafe(|| span.within(|| call.as_mut().poll(context))));
+        let polled = catch_unwind(AssertUnwindSafe(|| span.within(|| call.poll(context))));
         let reply = match polled {
             Ok(Poll::Pending) => return Poll::Pending,
-            Ok(Poll::Ready(Ok(json))) => Reply::Json(json),
-            Ok(Poll::Ready(Err(error))) => Reply::Error(error),
-            Err(panic) => panicked(&*panic),
+            Ok(Poll::Ready(reply)) => reply,
+            Err(panic) => panicked(&*panic, redacted),
         };
         let over = std::mem::replace(state, Err(None));
         // What it leaves may panic once more.

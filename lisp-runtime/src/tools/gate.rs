@@ -3,21 +3,21 @@
 use super::cache::{CachedResult, CallKey, Lookup, ResultCache};
 use super::ledger::Ledger;
 use super::policy::{AskedCall, Policy, PolicyDecision};
-use super::tool::{Effect, Reply, Tool, ToolError};
+use super::signature::sentence_of_arguments;
+use super::tool::{Effect, Reply, Tool, ToolCall};
 use crate::record::journal::{Asking, Journal, Recalled};
 use crate::record::line::Ended;
 use crate::record::line::Gated;
-use crate::terms::budget::Budget;
+use crate::terms::budget::{Budget, PaidCall};
+use crate::terms::cancel::Cancel;
 use crate::terms::outcome::{CallStatus, Preview};
 use crate::terms::place::Place;
 use crate::terms::run_view::{CallView, RunView};
-use crate::terms::spans::CallSpan;
 use lisp_core::{Error, Reason};
-use serde::de::IgnoredAny;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// What a gate goes by.
 #[derive(Clone, Debug, Default)]
@@ -31,12 +31,27 @@ pub(crate) struct GateSetting {
     pub(crate) journal: Option<Arc<Journal>>,
     /// The run is driven by hand: its driver can be asked.
     pub(crate) by_hand: bool,
+    /// The run is a turn of a session.
+    pub(crate) in_session: bool,
+    /// Who is asked about calls of async tools.
+    #[cfg(feature = "async")]
+    pub(crate) approver: Option<super::approval::Approver<super::tool::ToolCall>>,
 }
 
 impl GateSetting {
     /// Does the run see the tool at all?
     pub(crate) fn shows(&self, tool: &Tool) -> bool {
         self.policy.shows(tool, self.tenant.as_deref())
+    }
+
+    /// Is there somebody who can be asked about a call of the tool while the run goes on?
+    fn can_ask(&self, tool: &Tool) -> bool {
+        #[cfg(feature = "async")]
+        if self.approver.is_some() && tool.is_async() {
+            return true;
+        }
+        let _ = tool;
+        self.by_hand
     }
 }
 
@@ -87,14 +102,14 @@ pub(crate) struct PendingCall {
     place: Option<Place>,
     /// What those see who look at the run.
     seen: Option<CallView>,
+    /// The arguments, as the ledger is to have them, of a call that was approved with other ones.
+    given: Option<GivenArguments>,
+    /// What the budget has paid, until the call is made out.
+    paid: Option<Arc<PaidCall>>,
 }
 
-impl PendingCall {
-    /// The span that the tool is called within.
-    pub(crate) fn span(&self) -> CallSpan {
-        self.seen.as_ref().map(CallView::span).unwrap_or_default()
-    }
-}
+/// Where the arguments are left that a call was approved with.
+pub(crate) type GivenArguments = Arc<OnceLock<String>>;
 
 /// Counts the tool calls of a run and keeps the results of cached tools. A call of a cached tool that is in progress is not
 /// made a second time: an equal call becomes a waiter (`W`).
@@ -124,27 +139,29 @@ impl<W> ToolGate<W> {
         place: &Place,
     ) -> Result<AllowedCall, Error> {
         let GateSetting { policy, journal, .. } = &self.setting;
-        if !policy.is_some() && journal.is_none() {
+        if tool.is_pages() || (!policy.is_some() && journal.is_none()) {
             return Ok(AllowedCall { arguments, given: None, question: None });
         }
         let decided = self.decision(tool, &arguments, place).and_then(|gated| match gated {
             Gated::Allow { given } => Ok((given, None)),
             Gated::Deny { why } => Err(denied(tool, &why)),
-            Gated::Ask { question } if self.setting.by_hand => Ok((None, Some(question))),
-            Gated::Ask { question } => Err(approval_required(tool, place, &question)),
+            Gated::Ask { question } if self.setting.can_ask(tool) => Ok((None, Some(question))),
+            Gated::Ask { question } => Err(approval_required(tool, place, &question, self.setting.in_session)),
         });
         match decided {
             Ok((given, question)) => Ok(AllowedCall { arguments, given, question }),
             Err(error) => {
-                ledger.refused(
-                    &tool.name,
-                    Preview::of(&tool.arguments_shown(&arguments)),
-                    &error.message,
-                    place.worker(),
-                );
+                self.refuse(ledger, tool, &arguments, &error, place.worker());
                 Err(error)
             }
         }
+    }
+
+    /// Notes a call that is not made, with the arguments that the tool would have got, and tells those who look.
+    pub(crate) fn refuse(&self, ledger: &mut Ledger, tool: &Tool, arguments: &str, error: &Error, worker: Vec<u32>) {
+        self.view.refused(&tool.name, &worker, error.reason);
+        let shown = Preview::of(&tool.arguments_shown(arguments));
+        ledger.refused(&tool.name, shown, &error.message, error.reason, worker);
     }
 
     /// The decision of an earlier life, or else of the policy.
@@ -164,6 +181,13 @@ impl<W> ToolGate<W> {
                     let why = "the policy gave it arguments that its record does not show, and there is no policy now";
                     Err(denied(tool, why))
                 };
+            }
+            // Somebody has approved it with them since.
+            Some((Gated::Allow { given: Some(given) }, false)) => {
+                return Ok(match unfit(tool, &given) {
+                    Some(why) => Gated::Deny { why },
+                    None => Gated::Allow { given: Some(given) },
+                });
             }
             // Its end tells that it was made.
             Some((Gated::Ask { .. }, true)) => return Ok(Gated::Allow { given: None }),
@@ -213,7 +237,8 @@ impl<W> ToolGate<W> {
         let (program_shown, shown) = (tool.arguments_shown(&asked.arguments), tool.arguments_shown(arguments));
         let repeatable = tool.effect == Effect::Read;
         let (name, cached) = (tool.name.as_str(), tool.cached);
-        let asking = Asking { place, tool: name, arguments: &program_shown, given: &shown, cached, repeatable };
+        let asks = asked.question.is_some();
+        let asking = Asking { place, tool: name, arguments: &program_shown, given: &shown, cached, repeatable, asks };
         let mut key = cached.then(|| CallKey::new(name, arguments));
         let digest = key.as_ref().map(CallKey::digest);
         // What the call gave in an earlier life it gives again, whatever equal calls give.
@@ -254,12 +279,13 @@ impl<W> ToolGate<W> {
             Ok(number) => number,
             Err(error) => {
                 let waiters = key.as_ref().map(|key| self.cache.end(key, None)).unwrap_or_default();
-                ledger.refused(name, Preview::of(&shown), &error.message, worker);
+                self.refuse(ledger, tool, arguments, &error, worker);
                 return Decision::Refused(error, waiters);
             }
         };
         let entry = ledger.begin(name, &shown, worker, digest, number);
-        let mut pending = PendingCall { number, entry, key, place: None, seen: None };
+        let given = asked.question.is_some().then(GivenArguments::default);
+        let mut pending = PendingCall { number, entry, key, place: None, seen: None, given, paid: None };
         let begun = match recalled {
             Recalled::Ended(ended) => {
                 pending.seen = self.view.begin_call(name, place, number, true);
@@ -269,22 +295,57 @@ impl<W> ToolGate<W> {
             _ => self.begin(&asking),
         };
         match begun {
-            Ok(()) => {
+            Ok(paid) => {
+                pending.paid = paid;
                 pending.place = self.setting.journal.is_some().then(|| place.clone());
                 pending.seen = self.view.begin_call(name, place, number, false);
                 Decision::Admitted(pending)
             }
             Err(error) => {
-                ledger.end(pending.entry, &Reply::Error(ToolError::new(error.message.clone())), Duration::ZERO);
+                self.view.refused(name, &place.worker(), error.reason);
+                ledger.end(pending.entry, &Reply::Refused(error.clone()), Duration::ZERO);
                 Decision::Refused(error, self.abandon(pending))
             }
         }
     }
 
     /// Begins a call that is to be made: it is paid for and announced.
-    fn begin(&self, asking: &Asking<'_>) -> Result<(), Error> {
-        self.setting.budget.as_ref().map_or(Ok(()), Budget::take_call)?;
-        self.setting.journal.as_ref().map_or(Ok(()), |journal| journal.announce(asking))
+    fn begin(&self, asking: &Asking<'_>) -> Result<Option<Arc<PaidCall>>, Error> {
+        let paid = self.setting.budget.as_ref().map(Budget::take_call).transpose()?;
+        self.setting.journal.as_ref().map_or(Ok(()), |journal| journal.announce(asking))?;
+        Ok(paid)
+    }
+
+    /// The call that an admitted one is for its tool, by the number that its run has for it.
+    pub(crate) fn call(
+        &self,
+        pending: &mut PendingCall,
+        (number, place): (u64, Place),
+        tool: &Tool,
+        asked: AllowedCall,
+        (deadline, cancel): (Option<Instant>, Cancel),
+    ) -> ToolCall {
+        #[cfg(feature = "async")]
+        let desk = self.desk(&asked);
+        ToolCall {
+            number,
+            key: self.setting.journal.as_ref().map(|journal| format!("{}/{place}", journal.run_id())),
+            place,
+            name: tool.given_name().to_owned(),
+            symbol: tool.given_name.is_some().then(|| tool.name.clone()),
+            is_rewritten: asked.given.is_some(),
+            arguments: asked.given.unwrap_or(asked.arguments),
+            redacted: tool.redacted().clone(),
+            question: asked.question,
+            given: pending.given.clone(),
+            paid: pending.paid.take(),
+            #[cfg(feature = "async")]
+            desk,
+            deadline,
+            cancel,
+            traceparent: self.view.traceparent(),
+            span: pending.seen.as_ref().map(CallView::span).unwrap_or_default(),
+        }
     }
 
     /// Counts one more call of a tool; returns its number in the run.
@@ -330,9 +391,12 @@ impl<W> ToolGate<W> {
         why.map_or(Ok(()), |why| Err(denied(tool, &why)))
     }
 
-    /// The name by which a tool knows a call of a recorded run: the same in every life of the run.
-    pub(crate) fn call_key(&self, place: &Place) -> Option<String> {
-        self.setting.journal.as_ref().map(|journal| format!("{}/{place}", journal.run_id()))
+    /// Who is to be asked about an async call that has a question.
+    #[cfg(feature = "async")]
+    fn desk(&self, asked: &AllowedCall) -> Option<super::approval::ApprovalDesk<super::tool::ToolCall>> {
+        let GateSetting { approver, journal, .. } = &self.setting;
+        let approver = approver.clone().filter(|_| asked.question.is_some() && !self.setting.by_hand)?;
+        Some(super::approval::ApprovalDesk { approver, journal: journal.clone() })
     }
 
     /// Records how a call ended, keeps a result for later equal calls as long as there is room, and returns the waiters. The
@@ -344,6 +408,9 @@ impl<W> ToolGate<W> {
         reply: &Reply,
         spent: Duration,
     ) -> (Vec<W>, Result<(), Error>) {
+        if let Some(given) = call.given.as_ref().and_then(|given| given.get()) {
+            ledger.rewrite(call.entry, Preview::of(given));
+        }
         ledger.end(call.entry, reply, spent);
         if let Some(seen) = call.seen {
             seen.end(reply.status());
@@ -357,6 +424,8 @@ impl<W> ToolGate<W> {
         }
         let Some(key) = call.key else { return (Vec::new(), Ok(())) };
         let result = match reply {
+            // It is the result of other arguments.
+            _ if call.given.as_ref().is_some_and(|given| given.get().is_some()) => None,
             Reply::Json(json) => Some((CachedResult::Json(json.as_str().into()), json.len())),
             Reply::Echo => Some((CachedResult::Arguments, 0)),
             _ => None,
@@ -385,22 +454,43 @@ impl<W> ToolGate<W> {
     }
 }
 
-/// Why a tool cannot get these arguments, which a policy or a person gave it.
-fn unfit(tool: &Tool, given: &str) -> Option<String> {
-    if serde_json::from_str::<HashMap<String, IgnoredAny>>(given).is_err() {
-        return Some("the arguments that it was allowed with are no JSON object".to_owned());
+/// A call is made with other arguments than the program had: its tool gets them, and the ledger has them.
+pub(crate) fn rewrite(call: &mut ToolCall, tool: &Tool, given: &str) {
+    if let Some(slot) = call.given.take() {
+        // Nobody else approves it.
+        let _ = slot.set(tool.arguments_shown(given).into_owned());
     }
-    tool.refused(given).map(|error| format!("the arguments that it was allowed with do not fit: {}", error.message))
+    (call.arguments, call.is_rewritten) = (given.to_owned(), true);
 }
 
-fn denied(tool: &Tool, why: &str) -> Error {
+/// Why a tool cannot get these arguments, which a policy or a person gave it.
+pub(super) fn unfit(tool: &Tool, given: &str) -> Option<String> {
+    let Ok(arguments) = serde_json::from_str(given) else {
+        return Some("the arguments that it was allowed with are no JSON object".to_owned());
+    };
+    let by_signature = tool.contract.as_ref().and_then(|contract| contract.check_json_arguments(&arguments).err());
+    let why = match by_signature {
+        Some(mismatch) => sentence_of_arguments(&[mismatch], tool.redacted()),
+        None => tool.refused(given)?.message,
+    };
+    Some(format!("the arguments that it was allowed with do not fit: {why}"))
+}
+
+pub(super) fn denied(tool: &Tool, why: &str) -> Error {
     Error::new(Reason::ToolDenied, format!("tool/{} was denied: {why}", tool.name))
         .hint("do without this call: it would be denied again")
 }
 
-fn approval_required(tool: &Tool, place: &Place, question: &str) -> Error {
+fn approval_required(tool: &Tool, place: &Place, question: &str, in_session: bool) -> Error {
+    let hint = if in_session {
+        "a program can do nothing about it, and a session has nobody to ask: run the program outside of the session, as a durable run \
+         (in the host recorded, or driven by hand), or have the policy decide"
+    } else {
+        "a program can do nothing about it: whoever runs it decides. In the host: approve or reject the call in the record of the \
+         run (Record::approve, Record::reject) and resume it, or drive the run by hand (Engine::start)"
+    };
     Error::new(Reason::ApprovalRequired, format!("tool/{} has to be approved: {question}", tool.name))
-        .hint("drive the run by hand (Engine::start), or record it, approve the call there (Record::approve) and resume it")
+        .hint(hint)
         .detail("call", &*place.to_string())
         .detail("question", question)
 }

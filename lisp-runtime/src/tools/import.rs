@@ -100,6 +100,24 @@ impl Tool {
         Tool::of_contract(name, about, JsonContract::new(input, output))
     }
 
+    /// The tool under another name, such as one that begins with where it is from. As with [`Tool::from_json_schema`] any text will
+    /// do; one that no program can write is written with `%XX` for its bytes.
+    ///
+    /// ```
+    /// use lisp_runtime::Tools;
+    /// let imported = Tools::from_mcp_list(r#"[{"name": "read/file", "inputSchema": {"type": "object"}}]"#)?;
+    /// let tool = imported.tools.all().next().unwrap();
+    /// let tool = tool.as_ref().clone().renamed("files__read/file");
+    /// assert_eq!((tool.name(), tool.given_name()), ("files__read%2Ffile", "files__read/file"));
+    /// # Ok::<(), lisp_runtime::SchemaError>(())
+    /// ```
+    #[must_use]
+    pub fn renamed(mut self, name: &str) -> Self {
+        self.name = symbol(name);
+        self.given_name = (self.name != name).then(|| name.to_owned());
+        self
+    }
+
     /// What models see of it: the signature as it is written, or the line made of its schemas.
     pub fn shown(&self) -> &str {
         self.signature.as_deref().unwrap_or_default()
@@ -110,7 +128,7 @@ impl Tool {
         self.json_contract.as_ref()?.line.remark.as_deref()
     }
 
-    /// The tool in full: its line, the remark, the description, and what is said of each parameter.
+    /// The tool in full: its line, whether it is tagged, the remark, the description, and what is said of each parameter.
     ///
     /// ```
     /// use lisp_runtime::Tool;
@@ -120,8 +138,10 @@ impl Tool {
     /// # Ok::<(), lisp_runtime::SchemaError>(())
     /// ```
     pub fn describe(&self) -> String {
-        let mut out = format!("tool/{} {}\n", self.name, self.shown());
-        for text in [self.remark(), self.description.as_deref()].into_iter().flatten() {
+        let mut out = format!("tool/{} {}", self.name, self.shown()).trim_end().to_owned();
+        out.push('\n');
+        let tagged = self.tagged.then_some("It is tagged: it returns {:ok result}, or {:error {:message ..}}.");
+        for text in [tagged, self.remark(), self.description.as_deref()].into_iter().flatten() {
             out.push_str(text.trim());
             out.push('\n');
         }
@@ -193,7 +213,8 @@ impl Tools {
     }
 
     /// The operations of an HTTP API, by its OpenAPI description (3.0 or 3.1, as JSON). A tool has the name of the operation's
-    /// `operationId`; its arguments are the operation's parameters, and `body`. [`Tool::operation`] says which request it is; the
+    /// `operationId`, or without one its method and path with `_` for all but ASCII letters and digits, as in `get_pets__id_`; its
+    /// arguments are the operation's parameters, and `body`. [`Tool::operation`] says which request it is; the
     /// host makes it.
     ///
     /// ```

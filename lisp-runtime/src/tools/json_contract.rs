@@ -3,7 +3,7 @@
 use super::document::SchemaError;
 use super::line::{Line, line, parameters};
 use super::schema::{Of, Schema};
-use super::signature::{Mismatch, sentence};
+use super::signature::{sentence, sentence_of_arguments};
 use lisp_core::{Error, Reason};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
@@ -62,11 +62,12 @@ impl JsonContract {
         parameters(&self.input).into_iter().filter(|name| name.contains('-')).collect()
     }
 
-    /// Why a call with these arguments, JSON text, is not made.
-    pub(crate) fn refused(&self, tool: &str, arguments: &str) -> Option<Error> {
+    /// Why a call with these arguments, JSON text, is not made. The values of redacted ones are not in it.
+    pub(crate) fn refused(&self, tool: &str, arguments: &str, redacted: &[String]) -> Option<Error> {
         let mismatches = self.input.check(arguments, "");
         (!mismatches.is_empty()).then(|| {
-            Error::new(Reason::InvalidToolArgs, format!("tool/{tool}: {}", told(&mismatches)))
+            let told = told(&sentence_of_arguments(&mismatches, redacted));
+            Error::new(Reason::InvalidToolArgs, format!("tool/{tool}: {told}"))
                 .hint(format!("tool/{tool}: {}", self.line.text))
         })
     }
@@ -75,7 +76,7 @@ impl JsonContract {
     pub(crate) fn unfit(&self, tool: &str, result: &str) -> Option<Error> {
         let mismatches = self.output.as_ref()?.check(result, "return");
         (!mismatches.is_empty()).then(|| {
-            let text = format!("tool/{tool}: its result does not fit its schema: {}", told(&mismatches));
+            let text = format!("tool/{tool}: its result does not fit its schema: {}", told(&sentence(&mismatches)));
             Error::new(Reason::ToolError, text)
         })
     }
@@ -96,8 +97,8 @@ impl JsonContract {
     }
 }
 
-fn told(mismatches: &[Mismatch]) -> String {
-    super::schema::cut(&sentence(mismatches), 2_000)
+fn told(mismatches: &str) -> String {
+    super::schema::cut(mismatches, 2_000)
 }
 
 /// A text without line breaks.

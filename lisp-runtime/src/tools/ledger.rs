@@ -3,6 +3,7 @@
 use super::cache::CallDigest;
 use super::tool::Reply;
 use crate::terms::outcome::{CallStatus, LedgerEntry, Preview};
+use lisp_core::Reason;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -53,6 +54,7 @@ impl Ledger {
             name: tool.to_owned(),
             arguments: Preview::of(arguments),
             status: CallStatus::Unknown,
+            refused: false,
             result: None,
             error: None,
             duration_us: 0,
@@ -82,17 +84,19 @@ impl Ledger {
     }
 
     /// Records a call that was not made, and why.
-    pub(crate) fn refused(&mut self, tool: &str, arguments: Preview, error: &str, worker: Vec<u32>) {
+    pub(crate) fn refused(&mut self, tool: &str, arguments: Preview, error: &str, reason: Reason, worker: Vec<u32>) {
         let line = LedgerEntry {
             name: tool.to_owned(),
             arguments,
             status: CallStatus::Error,
+            refused: true,
             result: None,
             error: Some(Preview::of(error).text),
             duration_us: 0,
             worker,
         };
-        self.push(Entry { line, key: None, number: LedgerEntry::REFUSED });
+        let number = if reason == Reason::ResultLimitExceeded { LedgerEntry::TOO_LONG } else { LedgerEntry::REFUSED };
+        self.push(Entry { line, key: None, number });
     }
 
     /// Puts the call that was recorded last at a place.
@@ -117,6 +121,7 @@ impl Ledger {
         let Some(entry) = place.and_then(|place| self.entries.get_mut(place)) else { return };
         let before = self.bytes - entry.bytes();
         let line = &mut entry.line;
+        line.refused = matches!(reply, Reply::NotMade { .. } | Reply::Refused(_));
         line.duration_us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         match reply {
             Reply::Json(json) => (line.status, line.result) = (CallStatus::Ok, Some(Preview::of(json))),
@@ -130,6 +135,14 @@ impl Ledger {
             }
             Reply::LeftOut(_) | Reply::Late => {}
         }
+        self.bytes = before + entry.bytes();
+    }
+
+    /// A call was made with other arguments than the program had.
+    pub(crate) fn rewrite(&mut self, place: Option<usize>, arguments: Preview) {
+        let Some(entry) = place.and_then(|place| self.entries.get_mut(place)) else { return };
+        let before = self.bytes - entry.bytes();
+        entry.line.arguments = arguments;
         self.bytes = before + entry.bytes();
     }
 

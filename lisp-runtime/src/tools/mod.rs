@@ -1,6 +1,9 @@
 //! Tools: their signatures, the gate that every call passes, the ledger of calls, and the threads that calls are made on.
 
 #[cfg(feature = "async")]
+pub(crate) mod approval;
+mod argument;
+#[cfg(feature = "async")]
 pub(crate) mod async_tool;
 pub(crate) mod bounded;
 pub(crate) mod cache;
@@ -19,6 +22,7 @@ pub(crate) mod signature;
 mod sync;
 pub(crate) mod threads;
 pub(crate) mod tool;
+mod tool_error;
 mod turns;
 #[cfg(feature = "schemars")]
 mod typed;

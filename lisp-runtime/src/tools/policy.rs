@@ -1,18 +1,19 @@
 //! What a host decides on each call of a tool.
 
+use super::argument::{argument, arguments};
 use super::tool::{Effect, Tool, ToolError};
-use crate::terms::outcome::plain;
 use crate::terms::place::Place;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Decides on every call of a tool: [`crate::EngineBuilder::policy`]. A closure that takes an [`AskedCall`] is one.
+/// Decides on every call of a tool: [`crate::EngineBuilder::policy`]. A closure that takes an [`AskedCall`] is one;
+/// it says the type of the call, `|call: &AskedCall<'_>|`.
 ///
 /// It is asked on the thread on which the call was come to, at both doors, once for each call, those of parallel workers and those
 /// that an earlier result would serve among them, before anything of the call is done. Arguments that do not fit the tool are
-/// refused before. A run that is [resumed](crate::Engine::resume) keeps the decisions of its record. A policy that panics
+/// refused before. A call that an earlier result serves is not made: nobody is asked to approve it. A run that is [resumed](crate::Engine::resume) keeps the decisions of its record. A policy that panics
 /// denies the call.
 ///
 /// ```
@@ -51,7 +52,8 @@ impl<F: Fn(&AskedCall<'_>) -> PolicyDecision + Send + Sync> ToolPolicy for F {
 pub enum PolicyDecision {
     /// The call is made.
     Allow,
-    /// The call is made with other arguments: a JSON object. They are checked against the tool's JSON Schema, if it has one.
+    /// The call is made with other arguments: a JSON object. They are checked against the tool's
+    /// signature or JSON Schema, if it has one.
     AllowWith(String),
     /// The program ends with `tool_denied` and this reason, which no `try` catches.
     Deny(String),
@@ -97,7 +99,30 @@ impl AskedCall<'_> {
     /// # Errors
     /// They do not fit.
     pub fn arguments<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
-        serde_json::from_str(self.arguments).map_err(|error| ToolError::invalid_arguments(plain(&error)))
+        arguments(self.arguments, self.tool.redacted())
+    }
+
+    /// One argument.
+    ///
+    /// ```
+    /// use lisp_runtime::{AskedCall, Engine, Input, PolicyDecision};
+    /// let engine = Engine::builder()
+    ///     .tool("pay", |call| call.get::<f64>("amount"))
+    ///     .policy(|call: &AskedCall<'_>| match call.get::<f64>("amount") {
+    ///         Ok(amount) if amount <= 100.0 => PolicyDecision::Allow,
+    ///         Ok(amount) => PolicyDecision::Deny(format!("{amount} is too much")),
+    ///         Err(error) => PolicyDecision::Deny(error.to_string()),
+    ///     })
+    ///     .build()?;
+    /// assert!(engine.eval("(tool/pay {:amount 7})", Input::new()).is_success());
+    /// assert!(!engine.eval("(tool/pay {:amount 700})", Input::new()).is_success());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// It is missing or does not fit; take an `Option` for one that may be missing.
+    pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<T, ToolError> {
+        argument(self.arguments, key, self.tool.redacted())
     }
 
     /// The name of the call in its run.

@@ -2,8 +2,11 @@
 
 use super::json_contract::one_line;
 use super::schema::cut;
-use super::tool::{Tool, Tools};
+use super::tool::{Body, Effect, Tool, Tools};
+use lisp_core::compile::TOOL_PAGE;
+use lisp_core::text::near_names;
 use serde::Serialize;
+use std::sync::Arc;
 
 /// The most words of a search that count.
 const WORDS: usize = 12;
@@ -74,6 +77,51 @@ impl Tools {
         Tool::new("search", move |call| Ok(tools.search(&call.get::<String>("words")?, FOUND)))
             .signature("(words :string) -> [{name :string, usage :string, about :string}]")
             .about("Finds tools by words of their names and descriptions.")
+    }
+}
+
+impl Tool {
+    /// What `(doc tool/name)` asks: the page of each of these tools, of several with one name the first.
+    pub(crate) fn pages(tools: Vec<Arc<Tool>>) -> Tool {
+        let page = move |name: &str| match tools.iter().find(|tool| tool.name == name) {
+            Some(tool) => tool.describe().trim_end().to_owned(),
+            None => {
+                let mut names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
+                names.sort_unstable();
+                names.dedup();
+                format!("there is no tool/{name}; {}", which_there_are(name, &names))
+            }
+        };
+        Tool::new(TOOL_PAGE, move |call| Ok(page(&call.get::<String>("name")?))).effect(Effect::Read)
+    }
+
+    /// What `(doc tool/name)` asks where the pages are with another half.
+    pub(crate) fn pages_elsewhere() -> Tool {
+        Tool::external(TOOL_PAGE)
+    }
+
+    /// Is it what `(doc tool/name)` asks? Every run has it, and no policy is asked about it.
+    pub(crate) fn is_pages(&self) -> bool {
+        self.name == TOOL_PAGE
+    }
+
+    /// Does a call of it need nobody: is it what `(doc tool/name)` asks, and here?
+    pub(crate) fn has_pages(&self) -> bool {
+        self.is_pages() && matches!(self.body, Body::Function(_))
+    }
+}
+
+/// The tools that may have been meant by a name that there is not: the nearest names, or all of a few, and how many there are.
+pub(crate) fn which_there_are(name: &str, names: &[&str]) -> String {
+    /// The most names that are shown.
+    const SHOWN: usize = 5;
+    let listed = |names: &[&str]| names.iter().map(|name| format!("tool/{name}")).collect::<Vec<_>>().join(", ");
+    let near = near_names(name, names.iter().copied(), SHOWN);
+    match (names.len(), near.len()) {
+        (0, _) => "there are no tools here; work on data/... alone".to_owned(),
+        (_, 1..) => format!("did you mean {}?", listed(&near)),
+        (count, 0) if count <= SHOWN => format!("there are {}", listed(names)),
+        (count, 0) => format!("none of the {count} tools has a name like it; {} is the first", listed(&names[..1])),
     }
 }
 

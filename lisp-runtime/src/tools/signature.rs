@@ -10,6 +10,7 @@
 use lisp_core::heap::{Heap, Map, Res, TimeValue, Value};
 use lisp_core::text::is_instant_text;
 use lisp_core::text::near_names;
+use serde_json::{Map as JsonMap, Value as Json};
 use std::collections::HashSet;
 use std::fmt;
 
@@ -85,6 +86,14 @@ impl Mismatch {
     pub(crate) fn new(path: String, message: String) -> Self {
         Mismatch { path, message }
     }
+
+    /// Without the value, should it be that of one of these arguments, or within it.
+    fn shown(&self, redacted: &[String]) -> String {
+        match redacted.iter().find(|name| self.path.contains(name.as_str())) {
+            Some(name) => format!("{name}: it is missing or does not fit; its value is not shown"),
+            None => self.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for Mismatch {
@@ -94,6 +103,11 @@ impl fmt::Display for Mismatch {
             path => write!(f, "{path}: {}", self.message),
         }
     }
+}
+
+/// All mismatches of arguments in one line, without the values of those that are redacted.
+pub(crate) fn sentence_of_arguments(mismatches: &[Mismatch], redacted: &[String]) -> String {
+    mismatches.iter().map(|mismatch| mismatch.shown(redacted)).collect::<Vec<_>>().join("; ")
 }
 
 /// All mismatches in one line.
@@ -156,6 +170,60 @@ impl Signature {
             check.fields(arguments, params)?;
         }
         Ok(check.found)
+    }
+}
+
+/// Checks arguments that are JSON: those that a policy or a person gives a tool, beside its program.
+impl Signature {
+    /// Where arguments do not fit first.
+    pub(crate) fn check_json_arguments(&self, arguments: &JsonMap<String, Json>) -> Result<(), Mismatch> {
+        self.params.as_ref().map_or(Ok(()), |params| params.check_json(arguments, ""))
+    }
+}
+
+impl Fields {
+    fn check_json(&self, map: &JsonMap<String, Json>, path: &str) -> Result<(), Mismatch> {
+        let unknown = map.keys().find(|key| !self.all.iter().any(|field| field.name == **key));
+        if let Some(key) = unknown.filter(|_| !self.open) {
+            return Err(Mismatch::new(path.to_owned(), format!("there is no field {key:?}")));
+        }
+        self.all.iter().try_for_each(|field| {
+            let path = if path.is_empty() { field.name.clone() } else { format!("{path}.{}", field.name) };
+            match (map.get(&field.name), &field.of) {
+                (Some(value), of) => of.check_json(value, &path),
+                (None, Type::Optional(_)) => Ok(()),
+                (None, _) => Err(Mismatch::new(path, "the field is missing".to_owned())),
+            }
+        })
+    }
+}
+
+impl Type {
+    /// The recursion is as deep as the signature.
+    fn check_json(&self, value: &Json, path: &str) -> Result<(), Mismatch> {
+        let (fits, expected) = match (self, value) {
+            (Type::Optional(_), Json::Null) => (true, ""),
+            (Type::Optional(of), value) => return of.check_json(value, path),
+            (Type::List(of), Json::Array(items)) => {
+                return items
+                    .iter()
+                    .enumerate()
+                    .try_for_each(|(index, item)| of.check_json(item, &format!("{path}[{index}]")));
+            }
+            (Type::Fields(fields), Json::Object(map)) => return fields.check_json(map, path),
+            (Type::Any, _) => (true, ""),
+            (Type::String | Type::Keyword, value) => (value.is_string(), "a string"),
+            (Type::Datetime, value) => {
+                (value.as_str().is_some_and(is_instant_text), "a string such as \"2024-01-31T12:00:00Z\"")
+            }
+            (Type::Int, value) => (value.is_i64() || value.is_u64(), "an integer"),
+            (Type::Float, value) => (value.is_number(), "a number"),
+            (Type::Bool, value) => (value.is_boolean(), "true or false"),
+            (Type::Map, value) => (value.is_object(), "a map"),
+            (Type::List(_), _) => (false, "a vector"),
+            (Type::Fields(_), _) => (false, "a map"),
+        };
+        if fits { Ok(()) } else { Err(Mismatch::new(path.to_owned(), format!("expected {expected}"))) }
     }
 }
 

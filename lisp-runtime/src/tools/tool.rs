@@ -1,13 +1,17 @@
 //! Tools: what the host lets a program call.
 
+use super::argument::{argument, arguments};
 use super::json_contract::JsonContract;
 use super::operation::Operation;
 use super::signature::{Signature, SignatureError};
 use super::threads::ToolThreads;
+pub use super::tool_error::ToolError;
+pub(crate) use super::tool_error::ToolErrorKind;
 use super::turns::Turns;
 use crate::record::line::{Ended, Failure};
+use crate::terms::budget::PaidCall;
 use crate::terms::cancel::Cancel;
-use crate::terms::outcome::{CallStatus, plain};
+use crate::terms::outcome::CallStatus;
 use crate::terms::place::Place;
 use crate::terms::spans::CallSpan;
 use lisp_core::syntax::is_name_part;
@@ -32,11 +36,22 @@ pub struct ToolCall {
     pub(crate) place: Place,
     pub(crate) key: Option<String>,
     pub(crate) name: String,
+    /// What programs call the tool, where that is not its name.
+    pub(crate) symbol: Option<String>,
     pub(crate) arguments: String,
+    /// The arguments whose values no error shows.
+    pub(crate) redacted: Arc<[String]>,
     /// The policy gave it other arguments than the program.
     pub(crate) is_rewritten: bool,
     /// What has to be approved before it is made.
     pub(crate) question: Option<String>,
+    /// Where other arguments are left that it is approved with.
+    pub(crate) given: Option<Arc<std::sync::OnceLock<String>>>,
+    /// What a budget has paid for it.
+    pub(crate) paid: Option<Arc<PaidCall>>,
+    /// Who approves it.
+    #[cfg(feature = "async")]
+    pub(crate) desk: Option<super::approval::ApprovalDesk<ToolCall>>,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancel: Cancel,
     pub(crate) traceparent: Option<Arc<str>>,
@@ -47,6 +62,18 @@ impl ToolCall {
     /// The tool's name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Somebody begins to make it: from now on its budget has paid.
+    pub(crate) fn begin(&self) {
+        if let Some(paid) = &self.paid {
+            paid.begin();
+        }
+    }
+
+    /// The name that programs have for the tool.
+    pub(crate) fn symbol(&self) -> &str {
+        self.symbol.as_deref().unwrap_or(&self.name)
     }
 
     /// The arguments as JSON text, an object.
@@ -63,7 +90,7 @@ impl ToolCall {
     /// # Errors
     /// `invalid_tool_args` when they do not fit; `?` in a tool passes it on to the program.
     pub fn arguments<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
-        serde_json::from_str(&self.arguments).map_err(|error| ToolError::invalid_arguments(plain(&error)))
+        arguments(&self.arguments, &self.redacted)
     }
 
     /// One argument.
@@ -71,21 +98,7 @@ impl ToolCall {
     /// # Errors
     /// `invalid_tool_args` when it is missing or does not fit; take an `Option` for one that may be missing.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<T, ToolError> {
-        let all: BTreeMap<&str, &RawValue> = match serde_json::from_str(&self.arguments) {
-            Ok(all) => all,
-            // A key with an escape cannot be borrowed.
-            Err(_) => return self.get_owned(key),
-        };
-        let text = all.get(key).map_or("null", |raw| raw.get());
-        serde_json::from_str(text)
-            .map_err(|error| ToolError::invalid_arguments(format!("argument {key}: {}", plain(&error))))
-    }
-
-    fn get_owned<T: DeserializeOwned>(&self, key: &str) -> Result<T, ToolError> {
-        let all: BTreeMap<String, Box<RawValue>> = self.arguments()?;
-        let text = all.get(key).map_or("null", |raw| raw.get());
-        serde_json::from_str(text)
-            .map_err(|error| ToolError::invalid_arguments(format!("argument {key}: {}", plain(&error))))
+        argument(&self.arguments, key, &self.redacted)
     }
 
     /// The indexes on the way to the parallel worker that makes the call; empty for the program itself.
@@ -146,56 +159,14 @@ impl ToolCall {
     }
 }
 
-/// Why a tool failed. Any error becomes one by `?`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolError {
-    pub(crate) message: String,
-    pub(crate) kind: ToolErrorKind,
-}
-
-/// Whose fault it is that a tool failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ToolErrorKind {
-    /// The tool says that it failed.
-    Failed,
-    /// The program called it wrongly.
-    Arguments,
-    /// Its closure panicked.
-    Panic,
-}
-
-impl ToolError {
-    /// The tool failed; the program ends with `tool_error`.
-    pub fn new(message: impl Into<String>) -> Self {
-        ToolError { message: message.into(), kind: ToolErrorKind::Failed }
-    }
-
-    /// The program called the tool wrongly; it ends with `invalid_tool_args`.
-    pub fn invalid_arguments(message: impl Into<String>) -> Self {
-        ToolError { message: message.into(), kind: ToolErrorKind::Arguments }
-    }
-}
-
-impl fmt::Display for ToolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl<E: std::error::Error> From<E> for ToolError {
-    fn from(error: E) -> Self {
-        ToolError::new(error.to_string())
-    }
-}
-
 type Function = Arc<dyn Fn(&ToolCall) -> Result<String, ToolError> + Send + Sync>;
 
 /// A call of an async tool under way: it comes to JSON text.
 #[cfg(feature = "async")]
-pub(super) type BoxedCall = std::pin::Pin<Box<dyn Future<Output = Result<String, ToolError>> + Send>>;
+pub type BoxedCall = std::pin::Pin<Box<dyn Future<Output = Result<String, ToolError>> + Send>>;
 
 #[cfg(feature = "async")]
-type AsyncFunction = Arc<dyn Fn(ToolCall) -> BoxedCall + Send + Sync>;
+pub(super) type AsyncFunction = Arc<dyn Fn(ToolCall) -> BoxedCall + Send + Sync>;
 
 /// What a call of a tool does to the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -351,14 +322,16 @@ impl Tool {
     }
 
     /// Says what a call of the tool does to the world. In a recorded run a call of a tool that only reads is made again when nobody
-    /// knows whether it was made; of others the host says what came of them.
+    /// knows whether it was made; of others the host says what came of them. The record has the effect: a tool that reads now and
+    /// did not when its call began is one of the others.
     #[must_use]
     pub fn effect(mut self, effect: Effect) -> Self {
         self.effect = effect;
         self
     }
 
-    /// Says that a call made twice does what it does once.
+    /// Says that a call made twice does what it does once. It is there for the host and its policy, and in the record; a call of
+    /// which nobody knows whether it was made is made again only when the tool's effect is [`Effect::Read`].
     #[must_use]
     pub fn idempotent(mut self) -> Self {
         self.idempotent = true;
@@ -405,7 +378,9 @@ impl Tool {
     }
 
     /// Keeps the values of these arguments, by the names by which the tool gets them, out of the ledger and the record: both have
-    /// `"[redacted]"` in their places. The tool, its policy, and who drives the run by hand see them. Not for a cached tool.
+    /// `"[redacted]"` in their places, and out of the errors of arguments that do not fit; what a panic of the tool says is left out,
+    /// too. The tool, its policy, and who drives the run by hand see them; what the tool says in an error of its own, and what it
+    /// returns, is shown. Not for a cached tool.
     #[must_use]
     pub fn redact<N: Into<String>>(mut self, arguments: impl IntoIterator<Item = N>) -> Self {
         self.redacted = arguments.into_iter().map(Into::into).collect();
@@ -413,7 +388,7 @@ impl Tool {
     }
 
     /// The names of the arguments that it keeps out of what is shown.
-    pub(crate) fn redacted(&self) -> &[String] {
+    pub(crate) fn redacted(&self) -> &Arc<[String]> {
         &self.redacted
     }
 
@@ -493,7 +468,7 @@ impl Tool {
 
     /// Why a call with these arguments, JSON text, is not made: they do not fit the tool's JSON Schema.
     pub fn refused(&self, arguments: &str) -> Option<Error> {
-        self.json_contract.as_ref()?.refused(&self.name, arguments)
+        self.json_contract.as_ref()?.refused(&self.name, arguments, &self.redacted)
     }
 
     /// Why a result, JSON text, does not come to the program: it does not fit the tool's JSON Schema of results.
@@ -538,14 +513,18 @@ impl Tool {
         if call.is_over() {
             return not_made;
         }
+        call.begin();
         match &self.body {
             Body::Echo if call.is_rewritten => Reply::Json(call.arguments.clone()),
             Body::Echo => Reply::Echo,
-            Body::External => Reply::Error(ToolError::new("it can be called in a run driven by hand only")),
+            Body::External => Reply::Error(ToolError::new(
+                "it is external: only a run that its host drives by hand (Engine::start) replies to it; Tool::served_by gives it a \
+                 function for other runs",
+            )),
             #[cfg(feature = "async")]
-            Body::Async(_) => {
-                Reply::Error(ToolError::new("it is async: only a run of run_async or eval_async waits for it"))
-            }
+            Body::Async(_) => Reply::Error(ToolError::new(
+                "it is async: only a run of run_async or eval_async waits for it, or the host drives the run by hand (Engine::start)",
+            )),
             Body::Function(function) => call.span.within(|| guarded(function, call)),
         }
     }
@@ -634,6 +613,11 @@ impl Reply {
         }
     }
 
+    /// Is there no reply, as the run was over?
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Reply::Late | Reply::NotMade { .. })
+    }
+
     /// Why the call was not made; `None` when it was, or may have been.
     pub(crate) fn why_not_made(&self) -> Option<String> {
         match self {
@@ -668,15 +652,17 @@ fn guarded(function: &Function, call: &ToolCall) -> Reply {
     match catch_unwind(AssertUnwindSafe(|| function(call))) {
         Ok(Ok(json)) => Reply::Json(json),
         Ok(Err(error)) => Reply::Error(error),
-        Err(panic) => panicked(&*panic),
+        Err(panic) => panicked(&*panic, &call.redacted),
     }
 }
 
-/// The error of a tool that panicked.
-pub(super) fn panicked(panic: &(dyn std::any::Any + Send)) -> Reply {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-    Reply::Error(ToolError { message: format!("it panicked: {text}"), kind: ToolErrorKind::Panic })
+/// The error of a tool that panicked. What it said may have the value of a redacted argument in it.
+pub(super) fn panicked(panic: &(dyn std::any::Any + Send), redacted: &[String]) -> Reply {
+    let message = match panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str)) {
+        Some(text) if redacted.is_empty() => format!("it panicked: {text}"),
+        _ => "it panicked".to_owned(),
+    };
+    Reply::Error(ToolError { message, kind: ToolErrorKind::Panic })
 }
 
 /// Tools by name.

@@ -1,6 +1,8 @@
 //! Tools that are described by JSON Schema. The examples of `docs/tools.md` are run.
 
-use lisp_runtime::{CallStatus, Effect, Engine, Input, Reason, Tool, Tools};
+use lisp_runtime::{
+    AskedCall, CallStatus, Effect, Engine, Input, PolicyDecision, Progress, Reason, Recording, Tool, ToolPolicy, Tools,
+};
 use serde_json::Value;
 
 /// The examples in the document: what is given, and what comes of it.
@@ -180,4 +182,60 @@ fn an_api_is_tools() {
         "{}",
         error.message
     );
+}
+
+/// `(doc tool/name)` prints the tool in full, in every way to run, and asks nobody.
+#[test]
+fn the_page_of_a_tool_is_printed() {
+    let schema = r#"{"properties": {"q": {"type": "string", "description": "What to look for."}}}"#;
+    let find = Tool::from_json_schema("find", "Finds things.\nSlowly.", schema, None).expect("a tool");
+    let engine = Engine::builder()
+        .grant(find.clone())
+        .grant(Tool::external("secret").about("Hidden."))
+        .policy(OnlyFind)
+        .build()
+        .expect("an engine");
+    let mut own = Tools::new();
+    own.add(Tool::external("mine").signature("() -> :int").about("Of the run.")).expect("a tool");
+    let source =
+        "[(doc tool/find) (doc tool/mine) (doc tool/fin) (doc tool/secret) (pmap (fn [_] (doc tool/mine)) [1])]";
+    let find = find.describe().trim_end().to_owned();
+    let wanted = [
+        find.as_str(),
+        "tool/mine () -> :int\nOf the run.",
+        "there is no tool/fin; did you mean tool/find?",
+        "there is no tool/secret; there are tool/find, tool/mine",
+        "tool/mine () -> :int\nOf the run.",
+    ];
+    let recording = Recording::new();
+    let outcome = engine.eval(source, Input::new().tools(own.clone()).record(&recording));
+    assert_eq!(outcome.text(), Some("[nil nil nil nil [nil]]"), "{:?}", outcome.problem());
+    assert_eq!(outcome.prints, wanted);
+    // By hand it stops nowhere, and again from its record it prints what it printed.
+    let program = engine.compile(source).expect("a program");
+    let Progress::Done(outcome) = engine.start(&program, Input::new().tools(own.clone())) else { panic!("it stops") };
+    assert_eq!(outcome.prints, wanted);
+    let mut other = Tools::new();
+    other.add(Tool::external("mine").signature("() -> :int").about("Of another run.")).expect("a tool");
+    let again = engine.resume_with(&recording.record().expect("a record"), Input::new().tools(other));
+    let Progress::Done(outcome) = again.expect("a run") else { panic!("it stops") };
+    assert_eq!(outcome.prints, wanted);
+    // Without any tool it says so; a local of the name, or a text, is as before.
+    let outcome = Engine::default().eval("[(doc tool/x) (doc \"tool/x\") (let [x \"nowhere\"] (doc x))]", Input::new());
+    assert_eq!(outcome.prints[0], "there is no tool/x; there are no tools here; work on data/... alone");
+    assert_eq!(outcome.prints[1], "No documentation found for \"tool/x\".");
+    assert_eq!(outcome.prints[2], "No documentation found for \"nowhere\".");
+}
+
+/// It hides a tool, and would deny each call.
+struct OnlyFind;
+
+impl ToolPolicy for OnlyFind {
+    fn decide(&self, _: &AskedCall<'_>) -> PolicyDecision {
+        PolicyDecision::Deny("nobody asks".to_owned())
+    }
+
+    fn shows(&self, tool: &Tool, _: Option<&str>) -> bool {
+        tool.name() != "secret"
+    }
 }

@@ -118,3 +118,41 @@ fn tools_are_read_before_the_deadline() {
     let least = took.min().unwrap();
     assert!(least < std::time::Duration::from_millis(60), "{least:?}");
 }
+
+/// What a request omits is not in the answer, nor in what it says was cut; what is left is the same.
+#[test]
+fn parts_that_are_omitted_are_not_there() {
+    let request = |omit: &[&str]| {
+        json!({
+            "program": "(def a {\"k\" 1 :k 2}) (tool/t {}) (println 1) \"text\"",
+            "tools": {"t": {"returns": "x".repeat(3_000)}},
+            "limits": {"result_bytes": 100_000},
+            "omit": omit,
+        })
+    };
+    let whole = ask(&request(&[]));
+    let parts = ["value", "text", "memory", "ledger", "limits"];
+    for part in parts {
+        let answer = ask(&request(&[part]));
+        for (name, value) in whole.as_object().unwrap() {
+            match name.as_str() {
+                name if name == part => assert!(answer.get(name).is_none(), "{part}: {answer}"),
+                "truncated" => assert!(answer["truncated"].get(part).is_none(), "{part}: {answer}"),
+                "run_id" | "usage" => {}
+                name => {
+                    let (mut one, mut other) = (value.clone(), answer[name].clone());
+                    for line in [&mut one, &mut other].into_iter().filter_map(|it| it.get_mut(0)) {
+                        if let Some(line) = line.as_object_mut() {
+                            line.remove("duration_us");
+                        }
+                    }
+                    assert_eq!(one, other, "{part}: {name}");
+                }
+            }
+        }
+    }
+    let least = ask(&request(&parts));
+    assert_eq!(least.get("truncated"), Some(&json!({})));
+    let error = Request::parse(r#"{"program": "1", "omit": ["prints"]}"#).unwrap_err().to_string();
+    assert!(error.contains("`prints`") && error.contains("`ledger`"), "{error}");
+}

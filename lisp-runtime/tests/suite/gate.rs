@@ -2,8 +2,8 @@
 
 use crate::remote::eval_in_two;
 use lisp_runtime::{
-    Amounts, AskedCall, Budget, BuildError, CallStatus, Effect, Engine, Input, Keys, Limits, Outcome, PolicyDecision,
-    Progress, Reason, Record, RecordError, Recording, Settled, Tool, ToolError, ToolPolicy, Waiting,
+    Amounts, AskedCall, Budget, BuildError, CallStatus, Effect, Engine, Input, Keys, Limits, LimitsRequest, Outcome,
+    PolicyDecision, Progress, Reason, Record, RecordError, Recording, Settled, Tool, ToolError, ToolPolicy, Waiting,
 };
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -203,6 +203,79 @@ fn a_run_driven_by_hand_stops_for_an_approval() {
 }
 
 #[test]
+fn an_approval_behind_the_deadline_hands_out_no_call() {
+    let (engine, calls, _) = asks();
+    for program in ["(tool/pay {:n 100})", "(pmap (fn [n] (tool/pay {:n n})) [100 200])"] {
+        let program = engine.compile(program).unwrap();
+        for given in [None, Some(r#"{"n":50}"#)] {
+            let recording = Recording::new();
+            let mut limits = LimitsRequest::default();
+            limits.timeout_ms = Some(30);
+            let waiting = waits(engine.start(&program, Input::new().limits(limits).record(&recording)));
+            let id = waiting.approvals().next().unwrap().0;
+            std::thread::sleep(Duration::from_millis(40));
+            let progress = match given {
+                None => waiting.approve(id),
+                Some(given) => waiting.approve_with(id, given),
+            };
+            let Progress::Done(outcome) = progress else { panic!("{progress:?}") };
+            assert_eq!(reason(&outcome), Some(Reason::Timeout));
+            // Who is slower approves by the record.
+            let mut record = recording.record().unwrap();
+            assert!(record.open_calls().iter().all(|call| call.question.is_some()));
+            let name = record.open_calls()[0].name.clone();
+            record.approve(&name, given).unwrap();
+        }
+    }
+    assert_eq!(calls.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn the_ledger_has_the_arguments_that_a_call_was_approved_with() {
+    const GIVEN: &str = r#"{"n":50}"#;
+    let (engine, _, _) = asks();
+    let shown = |progress: Progress| {
+        let Progress::Done(outcome) = progress else { panic!("{progress:?} is not over") };
+        assert!(outcome.is_success(), "{}", message(&outcome));
+        outcome.ledger.iter().map(|line| line.arguments.text.clone()).collect::<Vec<_>>()
+    };
+    let approved = |program: &str| {
+        let waiting = waits(engine.start(&engine.compile(program).unwrap(), Input::new()));
+        let id = waiting.approvals().next().unwrap().0;
+        let Progress::ToolCall(waiting) = waiting.approve_with(id, GIVEN) else { panic!() };
+        (waiting, id)
+    };
+    assert_eq!(shown(approved("(tool/pay {:n 100})").0.reply(&50)), [GIVEN]);
+    let (waiting, id) = approved("(tool/pay {:n 100})");
+    assert_eq!(shown(waiting.serve(id)), [GIVEN]);
+    let (waiting, id) = approved("(pmap (fn [n] (tool/pay {:n n})) [100])");
+    assert_eq!(shown(waiting.serve(id)), [GIVEN]);
+
+    let recording = Recording::new();
+    engine.eval("(tool/pay {:n 100})", Input::new().record(&recording));
+    let mut record = recording.record().unwrap();
+    record.approve("1", Some(GIVEN)).unwrap();
+    for door in 0..2 {
+        let (program, input, _) = engine.open_record(&record, &[]).unwrap();
+        assert_eq!(shown(Progress::Done(Box::new(at(door, &engine, program.source(), input)))), [GIVEN]);
+    }
+}
+
+#[test]
+fn a_session_is_told_of_an_approval_what_it_can_follow() {
+    let (engine, _, _) = asks();
+    let hint = |outcome: &Outcome| outcome.problem().and_then(|problem| problem.error.hint.clone()).unwrap_or_default();
+    let turn = engine.session(Input::new()).eval("(tool/pay {:n 100})");
+    assert_eq!(reason(&turn), Some(Reason::ApprovalRequired));
+    assert!(
+        hint(&turn).contains("outside of the session") && !hint(&turn).contains("Record::approve"),
+        "{}",
+        hint(&turn)
+    );
+    assert!(hint(&engine.eval("(tool/pay {:n 100})", Input::new())).contains("Record::approve"));
+}
+
+#[test]
 fn parallel_workers_wait_for_approvals_beside_each_other() {
     let (engine, _, asked) = asks();
     let program = engine.compile("(pmap (fn [n] (tool/pay {:n n})) [1 100 200])").unwrap();
@@ -380,6 +453,141 @@ fn redacted_arguments_are_seen_by_the_tool_alone() {
     assert_eq!(fault, BuildError::CachedAndRedacted("t".to_owned()));
 }
 
+/// The errors of arguments that do not fit, by a signature, a schema, or the tool itself, do not show them, and no panic does.
+#[test]
+fn redacted_arguments_are_in_no_error() {
+    const SECRET: &str = "4111111111111111";
+    let schema = r#"{"type": "object", "properties": {"card": {"type": "integer"}, "user": {"type": "string"}}}"#;
+    let panics = Tool::new("panics", |call| -> Result<(), ToolError> { panic!("{}", call.json()) });
+    let engine = Engine::builder()
+        .grant(Tool::new("signed", |_| Ok(1)).signature("(card {number :int}, user :string) -> :int").redact(["card"]))
+        .grant(Tool::from_json_schema("schema", "", schema, None).unwrap().redact(["card"]).served_by(|_| Ok(1)))
+        .grant(Tool::new("gets", |call| call.get::<i64>("card")).redact(["card"]))
+        .grant(Tool::new("takes", |call| call.arguments::<std::collections::HashMap<String, i64>>()).redact(["card"]))
+        .grant(panics.redact(["card"]))
+        .build()
+        .unwrap();
+    let programs = [
+        ("(tool/signed {:card {:number S} :user \"a\"})", "card: it is missing or does not fit"),
+        ("(tool/schema {:card S})", "card: it is missing or does not fit"),
+        ("(tool/gets {:card S})", "card does not fit"),
+        ("(tool/takes {:card S})", "some are not shown"),
+        ("(tool/panics {:card S})", "it panicked"),
+    ];
+    for (program, told) in programs {
+        let program = program.replace('S', &format!("{SECRET:?}"));
+        for door in 0..2 {
+            let recording = Recording::new();
+            let outcome = at(door, &engine, &program, Input::new().record(&recording));
+            let lines: Vec<String> = recording.text().lines().skip(1).map(str::to_owned).collect();
+            assert!(message(&outcome).contains(told), "{program}: {}", message(&outcome));
+            let shown = format!("{:?} {:?} {lines:?}", outcome.problem(), outcome.ledger);
+            assert!(!shown.contains(SECRET), "{program} at door {door}: {shown}");
+        }
+    }
+    // What is not redacted is said as ever.
+    let outcome = engine.eval("(tool/signed {:card {:number 1} :user 77})", Input::new());
+    assert!(message(&outcome).contains("user: expected a string, got integer"), "{}", message(&outcome));
+}
+
+/// What a policy gives a tool fits its signature, or the call is denied.
+#[test]
+fn what_a_policy_gives_fits_the_signature() {
+    let given: Arc<Mutex<String>> = Arc::default();
+    let gives = given.clone();
+    let signature = "(n :int, at :datetime?, of [{k :keyword}]?, f :float?, b :bool?, m :map?, s :string?) -> :int";
+    let engine = Engine::builder()
+        .grant(Tool::new("pay", |_| Ok(1)).signature(signature))
+        .policy(move |_: &AskedCall<'_>| PolicyDecision::AllowWith(gives.lock().unwrap().clone()))
+        .build()
+        .unwrap();
+    let rows = [
+        (r#"{"n": 1}"#, None),
+        (r#"{"n": 1, "at": "2024-01-31T12:00:00Z", "of": [{"k": "a"}], "f": 1, "b": true, "m": {}, "s": ""}"#, None),
+        (r#"{"n": 1, "at": null, "of": null}"#, None),
+        (r#"{"n": 18446744073709551615}"#, None),
+        ("{}", Some("n: the field is missing")),
+        (r#"{"n": "1"}"#, Some("n: expected an integer")),
+        (r#"{"n": 1.5}"#, Some("n: expected an integer")),
+        (r#"{"n": 1, "x": 2}"#, Some("there is no field \"x\"")),
+        (r#"{"n": 1, "at": "soon"}"#, Some("at: expected a string such as")),
+        (r#"{"n": 1, "of": [{"k": "a"}, {"k": 1}]}"#, Some("of[1].k: expected a string")),
+        (r#"{"n": 1, "of": {}}"#, Some("of: expected a vector")),
+        (r#"{"n": 1, "f": "1"}"#, Some("f: expected a number")),
+        (r#"{"n": 1, "b": 0}"#, Some("b: expected true or false")),
+        (r#"{"n": 1, "m": []}"#, Some("m: expected a map")),
+        ("[]", Some("no JSON object")),
+    ];
+    for (arguments, fault) in rows {
+        arguments.clone_into(&mut given.lock().unwrap());
+        for outcome in both(&engine, "(tool/pay {:n 5})", &Input::new()) {
+            match fault {
+                None => assert!(outcome.is_success(), "{arguments}: {}", message(&outcome)),
+                Some(fault) => {
+                    assert_eq!(reason(&outcome), Some(Reason::ToolDenied), "{arguments}");
+                    assert!(message(&outcome).contains(fault), "{arguments}: {}", message(&outcome));
+                }
+            }
+        }
+    }
+}
+
+/// The record would have to keep what it is not to have.
+#[test]
+fn a_record_takes_no_other_arguments_for_a_tool_that_redacts() {
+    let (pay, calls) = counted("pay");
+    let engine = Engine::builder()
+        .grant(pay.redact(["card"]))
+        .policy(|_: &AskedCall<'_>| PolicyDecision::Ask("?".to_owned()))
+        .build()
+        .unwrap();
+    for door in 0..2 {
+        let recording = Recording::new();
+        at(door, &engine, "(tool/pay {:card 1 :n 2})", Input::new().record(&recording));
+        let mut record = recording.record().unwrap();
+        let before = record.text().to_owned();
+        let fault = record.approve("1", Some(r#"{"card":1,"n":1}"#)).unwrap_err();
+        assert_eq!(fault, RecordError::Redacted("pay".to_owned()));
+        assert_eq!(record.text(), before);
+        record.approve("1", None).unwrap();
+        let (program, input, _) = engine.open_record(&record, &[]).unwrap();
+        assert!(at(door, &engine, program.source(), input).is_success());
+        assert_eq!(calls.swap(0, Ordering::Relaxed), 1);
+    }
+}
+
+#[test]
+fn the_ledger_tells_a_refused_call_from_a_failed_one() {
+    let engine = Engine::builder()
+        .grant(Tool::new("good", |_| Ok(1)))
+        .grant(Tool::new("fails", |_| Err::<(), _>(ToolError::new("it is broken"))))
+        .grant(Tool::new("signed", |_| Ok(1)).signature("(n :int) -> :int"))
+        .grant(Tool::new("once", |_| Ok(1)).most_calls(1))
+        .grant(Tool::new("denied", |_| Ok(1)))
+        .policy(|call: &AskedCall<'_>| match call.name() {
+            "denied" => PolicyDecision::Deny("no".to_owned()),
+            _ => PolicyDecision::Allow,
+        })
+        .build()
+        .unwrap();
+    let program = "(tool/good {}) (tool/once {}) (try (tool/fails {}) (catch Exception e 1))
+        (try (tool/signed {:n 1.5}) (catch Exception e 1)) (try (tool/denied {}) (catch Exception e 1)) (tool/once {})";
+    for outcome in both(&engine, program, &Input::new()) {
+        let told: Vec<_> = outcome.ledger.iter().map(|line| (&*line.name, line.status, line.refused)).collect();
+        let (ok, error) = (CallStatus::Ok, CallStatus::Error);
+        let mut want = vec![("good", ok, false), ("once", ok, false), ("fails", error, false), ("signed", error, true)];
+        want.push(("denied", error, true));
+        // A denial ends the run.
+        assert_eq!(told, want, "{}", message(&outcome));
+    }
+    let budget = Budget::new(Amounts::new().with_calls(2));
+    for program in ["(tool/once {}) (tool/once {})", "(tool/good {}) (tool/good {})"] {
+        let outcome = engine.eval(program, Input::new().budget(&budget));
+        let told: Vec<_> = outcome.ledger.iter().map(|line| line.refused).collect();
+        assert_eq!(told.last(), Some(&true), "{}", message(&outcome));
+    }
+}
+
 #[test]
 fn failures_of_tagged_tools_are_values() {
     let tools = |builder: lisp_runtime::EngineBuilder| {
@@ -425,7 +633,10 @@ fn failures_of_tagged_tools_are_values() {
             assert_eq!(reason(&outcome), Some(want), "{program}");
         }
     }
-    assert!(strings.prompt().contains("tool/good (n :int?) -> :int ; returns {:ok result}"), "{}", strings.prompt());
+    let card = strings.prompt();
+    assert!(card.contains("tool/good (n :int?) -> :int ; tagged\n"), "{card}");
+    assert_eq!(card.matches("{:ok result}").count(), 1, "{card}");
+    assert!(!Engine::builder().grant(Tool::external("plain")).build().unwrap().prompt().contains("tagged"));
     let recording = Recording::new();
     let first = strings.eval("[(tool/fails {}) (tool/good {})]", Input::new().record(&recording));
     let record = recording.record().unwrap();
@@ -463,7 +674,7 @@ fn runs_pay_from_a_budget() {
             }
             let over = run(PROGRAM, &budget);
             assert_eq!(reason(&over), Some(Reason::BudgetExceeded));
-            let want = format!("the budget had {} units of fuel left, and the run has used them", fuel / 2);
+            let want = format!("the run needs more than the {} units of fuel that were left in the budget", fuel / 2);
             assert_eq!(message(&over), want);
             assert!(over.problem().unwrap().position.is_some());
             assert_eq!(budget.left().fuel, Some(0));
@@ -501,6 +712,28 @@ fn runs_pay_from_a_budget() {
 
 /// However many runs pay from a budget at once, they use together what it has.
 #[test]
+fn a_call_that_nobody_begins_is_not_paid_for() {
+    let (engine, _, _) = asks();
+    let budget = Budget::new(Amounts::new().with_calls(2));
+    let program = engine.compile("(tool/pay {:n 100})").unwrap();
+    let run = || {
+        let waiting = waits(engine.start(&program, Input::new().budget(&budget)));
+        assert_eq!(budget.left().calls, Some(1));
+        let id = waiting.approvals().next().unwrap().0;
+        (waiting, id)
+    };
+    let (waiting, id) = run();
+    assert!(matches!(waiting.reject(id, "no"), Progress::Done(_)));
+    assert_eq!(budget.left().calls, Some(2));
+    drop(run());
+    assert_eq!(budget.left().calls, Some(2));
+    // Whoever has the call may make it.
+    let (waiting, id) = run();
+    drop(waiting.approve(id));
+    assert_eq!(budget.left().calls, Some(1));
+}
+
+#[test]
 fn a_budget_is_exact_between_threads() {
     let (tool, calls) = counted("t");
     let engine = Engine::builder().grant(tool).build().unwrap();
@@ -516,6 +749,109 @@ fn a_budget_is_exact_between_threads() {
             });
         }
     });
-    assert_eq!((calls.load(Ordering::Relaxed), budget.left().calls), (100, Some(0)));
+    let left = budget.left().calls.unwrap();
+    // A call whose run has failed before it was begun goes back; the run that finds it may be the last.
+    assert_eq!(calls.load(Ordering::Relaxed) as u64 + left, 100);
+    assert!(left < 5, "{left}");
     assert_eq!(budget.left().fuel, Some(5_000_000_000 - used.load(Ordering::Relaxed)));
+}
+
+/// A program that is made of calls which nobody makes: refused ones, and those that an earlier result serves. It ends at its
+/// deadline all the same, and when it is cancelled.
+#[test]
+fn calls_that_nobody_makes_take_time_too() {
+    let schema = r#"{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}"#;
+    let engine = Engine::builder()
+        .limits(Limits::default().with_timeout_ms(200).with_loop_iterations(0))
+        .grant(Tool::from_json_schema("s", "", schema, None).unwrap().served_by(|_| Ok(1)))
+        .grant(Tool::new("c", |_| Ok("x".repeat(2_000))).cached())
+        .build()
+        .unwrap();
+    let calls = ["(try (tool/s {:a 1}) (catch Exception e 1))", "(count (tool/c {}))", "(System/currentTimeMillis)"];
+    for call in calls {
+        for program in [
+            format!("(loop [i 0] (if (< i 3000000) (do {call} (recur (inc i))) i))"),
+            format!("(pmap (fn [_] (loop [i 0] (if (< i 3000000) (do {call} (recur (inc i))) i))) [1 2])"),
+        ] {
+            let begun = std::time::Instant::now();
+            let outcome = engine.eval(&program, Input::new());
+            assert_eq!(reason(&outcome), Some(Reason::Timeout), "{program}: {}", message(&outcome));
+            assert!(begun.elapsed() < Duration::from_millis(1_000), "{program}: {:?}", begun.elapsed());
+        }
+        let cancel = lisp_runtime::Cancel::new();
+        let its = cancel.clone();
+        let canceller = std::thread::Builder::new()
+            .spawn(move || {
+                std::thread::sleep(Duration::from_millis(30));
+                its.cancel();
+            })
+            .unwrap();
+        let begun = std::time::Instant::now();
+        let endless = format!("(loop [i 0] (if (< i 3000000) (do {call} (recur (inc i))) i))");
+        let outcome = engine.eval(&endless, Input::new().cancel_with(&cancel));
+        assert_eq!(reason(&outcome), Some(Reason::Cancelled), "{call}");
+        assert!(begun.elapsed() < Duration::from_millis(180), "{call}: {:?}", begun.elapsed());
+        canceller.join().unwrap();
+    }
+}
+
+/// A name of one tool is what programs call another one.
+#[test]
+fn a_call_is_served_by_its_own_tool() {
+    let tool = |name: &str, says: &'static str| {
+        Tool::from_json_schema(name, "", r#"{"type": "object"}"#, None).unwrap().served_by(move |_| Ok(says))
+    };
+    let engine = Engine::builder().grant(tool("a%2Fb", "one")).grant(tool("a/b", "two")).build().unwrap();
+    for (program, says) in [("(tool/a%252Fb {:x 1})", "one"), ("(tool/a%2Fb {:x 1})", "two")] {
+        assert_eq!(engine.eval(program, Input::new()).value::<String>().unwrap(), says);
+        let Progress::ToolCall(waiting) = engine.start(&engine.compile(program).unwrap(), Input::new()) else {
+            panic!()
+        };
+        let id = waiting.calls().next().unwrap().0;
+        let Progress::Done(outcome) = waiting.serve(id) else { panic!() };
+        assert_eq!(outcome.value::<String>().unwrap(), says);
+    }
+}
+
+/// What a record says of arguments is checked like what a policy says of them.
+#[test]
+fn a_record_cannot_give_a_tool_what_does_not_fit() {
+    let schema = r#"{"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": false}"#;
+    let got: Arc<Mutex<Vec<String>>> = Arc::default();
+    let its = got.clone();
+    let pay = Tool::from_json_schema("pay", "", schema, None).unwrap().served_by(move |call| {
+        its.lock().unwrap().push(call.json().to_owned());
+        Ok(1)
+    });
+    let ask = |_: &AskedCall<'_>| PolicyDecision::Ask("pay?".to_owned());
+    let engine = Engine::builder().grant(pay.effect(Effect::Write)).policy(ask).build().unwrap();
+    let recording = Recording::new();
+    engine.eval("(tool/pay {:n 1})", Input::new().record(&recording));
+    for (arguments, ends) in [(r#"{"n":"lots","evil":1}"#, Some(Reason::ToolDenied)), (r#"{"n":7}"#, None)] {
+        let mut record = recording.record().unwrap();
+        record.approve("1", Some(arguments)).unwrap();
+        let (program, input, _) = engine.open_record(&record, &[]).unwrap();
+        let outcome = engine.run(&program, input);
+        assert_eq!(reason(&outcome), ends, "{arguments}");
+        assert!(outcome.ledger.iter().all(|call| ends.is_some() || call.arguments.text == arguments));
+    }
+    assert_eq!(*got.lock().unwrap(), [r#"{"n":7}"#]);
+}
+
+#[test]
+fn a_recorder_that_panics_is_a_fault_of_the_host() {
+    let (tool, calls) = counted("t");
+    let engine = Engine::builder().grant(tool).build().unwrap();
+    for fatal in ["schema", "begun", "done"] {
+        let panics = move |line: &str| {
+            assert!(!line.contains(fatal), "a test's panic");
+            Ok(())
+        };
+        let recording = Recording::builder().recorder(panics).build();
+        let outcome = engine.eval("(tool/t {:n 1})", Input::new().record(&recording));
+        assert_eq!(reason(&outcome), Some(Reason::HostFault), "{fatal}");
+        assert!(message(&outcome).contains("the recorder panicked"), "{fatal}: {}", message(&outcome));
+    }
+    assert_eq!(calls.load(Ordering::Relaxed), 1, "only where the end could not be kept");
+    assert!(Recording::new().answer("{}").is_err(), "there is no run yet");
 }

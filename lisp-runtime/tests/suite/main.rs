@@ -12,6 +12,7 @@ mod parallel;
 mod places;
 mod records;
 mod remote;
+mod replay_time;
 mod runs;
 mod saved;
 mod seeing;

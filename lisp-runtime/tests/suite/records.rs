@@ -2,7 +2,7 @@
 
 use lisp_runtime::{
     CallState, Effect, Engine, Input, Limits, Outcome, Progress, Record, RecordError, Recording, Settled, Tool,
-    ToolError,
+    ToolError, Tools,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -236,6 +236,41 @@ fn a_begun_call_is_not_made_again_without_a_word() {
     assert_eq!(world.lock().unwrap().values().sum::<u32>(), 1);
 }
 
+/// What was said of a tool when its call began counts, also when less is said of it now.
+#[test]
+fn the_stricter_of_two_effects_counts() {
+    let engine = |effect| {
+        let tool = Tool::new("pay", |call| call.get::<i64>("n")).effect(effect).idempotent();
+        Engine::builder().grant(tool).build().unwrap()
+    };
+    let effects = [Effect::Read, Effect::Write, Effect::Unknown];
+    for (was, is) in effects.into_iter().flat_map(|was| effects.map(|is| (was, is))) {
+        let recording = Recording::new();
+        assert!(engine(was).eval("(tool/pay {:n 1})", Input::new().record(&recording)).is_success());
+        let whole = recording.text();
+        let begun: String = whole.split_inclusive('\n').take(2).collect();
+        let shown = recording.record().unwrap().external_tools().unwrap();
+        assert_eq!((shown[0].effect_of(), shown[0].is_idempotent()), (was, true));
+        // A record of a version that did not say it: what is said now counts.
+        let (first, rest) = begun.split_once('\n').unwrap();
+        let mut header: serde_json::Value = serde_json::from_str(first).unwrap();
+        assert!(header.as_object_mut().unwrap().remove("effects").is_some(), "{first}");
+        let older = format!("{header}\n{rest}");
+        for (text, was) in [(begun, was), (older, Effect::Read)] {
+            let engine = engine(is);
+            let (program, input, _) = engine.open_record(&Record::parse(text).unwrap(), &[]).unwrap();
+            let outcome = engine.run(&program, input);
+            match (was, is) {
+                (Effect::Read, Effect::Read) => assert_eq!(outcome.text(), Some("1")),
+                _ => assert_eq!(outcome.problem().unwrap().reason().name(), "unknown_call", "{was:?} {is:?}"),
+            }
+        }
+        // A call that ended is not made again, whatever is said of its tool.
+        let Progress::Done(outcome) = engine(is).resume(&Record::parse(whole).unwrap()).unwrap() else { panic!() };
+        assert_eq!(outcome.text(), Some("1"));
+    }
+}
+
 #[test]
 fn another_way_than_the_record_is_an_error_before_anything_is_done() {
     let world = World::default();
@@ -267,7 +302,91 @@ fn another_way_than_the_record_is_an_error_before_anything_is_done() {
     let fewer = Engine::builder().grant(Tool::external("write")).build().unwrap();
     let record = Record::parse(text).unwrap();
     let error = fewer.open_record(&record, &[]).unwrap_err();
-    assert_eq!(error.to_string(), "tool/cached is not there now; in the record it has no signature");
+    assert!(
+        error.to_string().starts_with("the run had tools that are not there now: tool/cached, tool/fails, tool/read;")
+    );
+}
+
+/// Each settled call costs its own line, not another reading of the record.
+#[test]
+fn open_calls_are_settled_without_reading_all_again() {
+    const CALLS: usize = 4_000;
+    let engine = Engine::builder().grant(Tool::external("ask")).build().unwrap();
+    let limits = Limits::default().with_timeout_ms(60_000).with_parallel_window(8).with_parallel_workers(8);
+    let recording = Recording::new();
+    let program = engine.compile("(pmap (fn [i] (tool/ask {:i i})) (range 8))").unwrap();
+    let mut asked = lisp_runtime::LimitsRequest::default();
+    for (name, value) in [("parallel_window", limits.parallel_window), ("timeout_ms", limits.timeout_ms)] {
+        asked.set(name, value).unwrap();
+    }
+    drop(engine.start(&program, Input::new().limits(asked).record(&recording)));
+    let text = recording.text();
+    let mut long = text.lines().next().unwrap().to_owned() + "\n";
+    for i in 0..CALLS {
+        let pad = "x".repeat(500);
+        long += &format!(
+            "{{\"call\":\"1:{i}/1\",\"tool\":\"ask\",\"arguments\":{{\"i\":\"{pad}\"}},\"state\":\"asked\"}}\n"
+        );
+    }
+    let mut record = Record::parse(long).unwrap();
+    assert_eq!(record.open_calls().len(), CALLS);
+    let begun = std::time::Instant::now();
+    for i in 0..CALLS {
+        record.settle(&format!("1:{i}/1"), Settled::Done("1".to_owned())).unwrap();
+    }
+    // To read it all for each takes minutes.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert_eq!(record.settle("1:0/1", Settled::NotMade), Err(RecordError::NoCall("1:0/1".to_owned())));
+    assert!(record.open_calls().is_empty());
+    // What was settled stands in the text.
+    assert_eq!(Record::parse(record.text()).unwrap(), record);
+}
+
+/// Tools of the run alone are not the engine's: they are given again.
+#[test]
+fn tools_of_the_run_alone_are_given_again() {
+    let own = |answer: i64| {
+        let mut tools = Tools::new();
+        tools.add(Tool::new("own", move |_| Ok(answer)).signature("() -> :int").effect(Effect::Read)).unwrap();
+        tools
+    };
+    // One of them takes the place of the engine's.
+    let engine =
+        Engine::builder().grant(Tool::new("both", |_| Ok("engine")).signature("() -> :string")).build().unwrap();
+    let all = |answer| {
+        let mut tools = own(answer);
+        tools.add(Tool::new("both", move |_| Ok(answer)).signature("() -> :int").effect(Effect::Read)).unwrap();
+        tools
+    };
+    let recording = Recording::new();
+    let source = "[(tool/own {}) (tool/both {}) (tool/own {})]";
+    let whole = engine.eval(source, Input::new().tools(all(1)).record(&recording));
+    assert_eq!(whole.text(), Some("[1 1 1]"));
+    let text = recording.text();
+    let record = Record::parse(text.split_inclusive('\n').take(5).collect::<String>()).unwrap();
+    let message = engine.open_record(&record, &[]).unwrap_err().to_string();
+    assert!(message.contains("tool/own; ") && message.contains("Input::tools"), "{message}");
+    // The other one is there, but not the same.
+    let differs = engine.resume_with(&record, Input::new().tools(own(2))).unwrap_err();
+    assert!(matches!(differs, RecordError::Tool { ref name, .. } if name == "both"), "{differs}");
+    let builder = Recording::builder();
+    let (program, input, _) = engine.open_record_given(&record, Input::new().tools(all(2)), &builder).unwrap();
+    assert_eq!(engine.run(&program, input).text(), Some("[1 1 2]"));
+    let Progress::ToolCall(waiting) = engine.resume_with(&record, Input::new().tools(all(2))).unwrap() else {
+        panic!()
+    };
+    let Progress::Done(outcome) = waiting.reply(&7) else { panic!() };
+    assert_eq!(outcome.text(), Some("[1 1 7]"));
+    // What the record has is not given again.
+    for (given, what) in [
+        (Input::new().json("rows", "[]"), "data"),
+        (Input::new().tenant("acme"), "the tenant"),
+        (Input::new().now_ms(1), "the time"),
+        (Input::new().record(&Recording::new()), "a recording"),
+    ] {
+        let message = engine.resume_with(&record, given).unwrap_err().to_string();
+        assert!(message.contains(what) && message.ends_with("not given again"), "{message}");
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What those see who look at runs: names of runs, observers, traces.
 
 use lisp_runtime::{
-    Answer, CallBegun, CallEnded, Engine, EngineBuilder, HostFault, Input, Observer, PrintedLine, Progress, Recording,
-    Request, RunEnded, RunStarted, Tool,
+    Amounts, Answer, AskedCall, Budget, CallBegun, CallEnded, CallRefused, Engine, EngineBuilder, HostFault, Input,
+    LimitsRequest, Observer, PolicyDecision, PrintedLine, Progress, Recording, Request, RunEnded, RunStarted, Tool,
 };
 use std::sync::{Arc, Mutex};
 
@@ -43,6 +43,10 @@ impl Observer for Notes {
 
     fn call_ended(&self, call: &CallEnded<'_>) {
         self.note(format!("done {} {} {}", call.name, call.place, call.status.name()));
+    }
+
+    fn call_refused(&self, call: &CallRefused<'_>) {
+        self.note(format!("refused {} {:?} {}", call.name, call.worker, call.reason));
     }
 
     fn host_fault(&self, fault: &HostFault<'_>) {
@@ -222,4 +226,47 @@ fn who_is_told_changes_nothing_of_the_answer() {
     let seen = of(builder(&notes).build().unwrap());
     assert_eq!(seen, of(plain));
     assert_eq!(notes.take().iter().filter(|line| line.starts_with("printed")).count(), 39);
+}
+
+#[test]
+fn an_observer_is_told_of_calls_that_are_refused() {
+    let notes = Notes::default();
+    let engine = Engine::builder()
+        .observer(notes.clone())
+        .policy(|call: &AskedCall<'_>| match call.name() {
+            "denied" => PolicyDecision::Deny("no".to_owned()),
+            "asked" => PolicyDecision::Ask("may it?".to_owned()),
+            _ => PolicyDecision::Allow,
+        })
+        .tool("denied", |_| Ok(1))
+        .tool("asked", |_| Ok(1))
+        .grant(Tool::new("once", |_| Ok(1)).most_calls(1))
+        .grant(Tool::new("typed", |_| Ok(1)).signature("(n :int) -> :int"))
+        .grant(Tool::from_json_schema("schema", "", r#"{"properties": {"n": {"type": "integer"}}}"#, None).unwrap())
+        .build()
+        .unwrap();
+    let budget = Budget::new(Amounts::new().with_calls(0));
+    let long = "(tool/once {:n (apply str (repeat 3000 \"x\"))})";
+    let rows = [
+        ("(tool/denied {})", "refused denied [] tool_denied"),
+        ("(pmap (fn [i] (when (= i 1) (tool/denied {}))) (range 2))", "refused denied [1] tool_denied"),
+        ("(tool/asked {})", "refused asked [] approval_required"),
+        ("[(tool/once {}) (tool/once {})]", "refused once [] tool_call_limit_exceeded"),
+        ("(tool/typed {:n :a})", "refused typed [] invalid_tool_args"),
+        ("(tool/schema {:n 1.5})", "refused schema [] invalid_tool_args"),
+        (long, "refused once [] result_limit_exceeded"),
+        ("(tool/typed {:n 1})", "refused typed [] budget_exceeded"),
+    ];
+    for (source, wanted) in rows {
+        let mut asked = LimitsRequest::default();
+        asked.set("result_bytes", 2_000).unwrap();
+        let mut input = Input::new().limits(asked);
+        if wanted.ends_with("budget_exceeded") {
+            input = input.budget(&budget);
+        }
+        let outcome = engine.eval(source, input);
+        let refused: Vec<String> = notes.take().into_iter().filter(|line| line.starts_with("refused")).collect();
+        assert_eq!(refused, [wanted], "{source}: {:?}", outcome.problem());
+        assert!(wanted.ends_with(outcome.problem().unwrap().reason().name()), "{source}");
+    }
 }

@@ -147,3 +147,15 @@ fn what_is_live_is_measured_without_garbage() {
     let usage = engine.eval("(def held (vec (range 50000))) 1", Input::new().measure_live()).usage;
     assert!(usage.heap_live_bytes.is_some_and(|live| (800_000..1_500_000).contains(&live)), "{usage:?}");
 }
+
+/// It ends the turn, and nothing else.
+#[test]
+fn a_clock_that_panics_costs_a_session_nothing() {
+    let engine = Engine::builder().clock(|| panic!("no clock")).build().unwrap();
+    let mut session = engine.session(Input::new());
+    assert_eq!(session.eval("(def a 1)").verdict(), Verdict::Ok);
+    let outcome = session.eval("(def b (System/currentTimeMillis))");
+    assert_eq!(outcome.problem().map(|problem| problem.reason()), Some(Reason::HostFault));
+    assert_eq!(session.eval("(inc a)").text(), Some("2"));
+    assert_eq!(session.names(), ["a"]);
+}

@@ -182,14 +182,13 @@ impl Analyzer<'_> {
         };
         let mut functions = Vec::with_capacity(specs.len());
         for spec in specs {
-            match &spec.kind {
-                FormKind::List(items)
-                    if let [Form { kind: FormKind::Symbol(name), .. }, rest @ ..] = items.as_slice() =>
-                {
-                    self.check_name(*name, spec.span)?;
-                    functions.push((*name, rest, spec.span));
-                }
-                _ => return Err(invalid(spec.span, "letfn takes functions").hint(format!("write {usage}"))),
+            if let FormKind::List(items) = &spec.kind
+                && let [Form { kind: FormKind::Symbol(name), .. }, rest @ ..] = items.as_slice()
+            {
+                self.check_name(*name, spec.span)?;
+                functions.push((*name, rest, spec.span));
+            } else {
+                return Err(invalid(spec.span, "letfn takes functions").hint(format!("write {usage}")));
             }
         }
         if functions.len() > MOST_SIBLINGS {

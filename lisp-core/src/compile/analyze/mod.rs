@@ -306,8 +306,17 @@ impl<'a> Analyzer<'a> {
             }
         }
         let head = self.node(head, false)?;
-        let args = match head.kind {
-            Kind::Builtin(id) if self.rows.row(id).lowering == Lowering::TakesNames => self.names_or_nodes(args)?,
+        let lowering = match head.kind {
+            Kind::Builtin(id) => self.rows.row(id).lowering,
+            _ => Lowering::Call,
+        };
+        if let (Lowering::ShowsNames, [name]) = (lowering, args)
+            && let Some(page) = self.tool_page(name, span)
+        {
+            return Ok(page);
+        }
+        let args = match lowering {
+            Lowering::TakesNames | Lowering::ShowsNames => self.names_or_nodes(args)?,
             _ => self.nodes(args)?,
         };
         if let Kind::Builtin(id) = head.kind {
@@ -388,6 +397,17 @@ impl<'a> Analyzer<'a> {
         Ok(Node::new(Kind::Call(Box::new(Node::new(Kind::Tool(tool.into()), span)), args), span))
     }
 
+    /// `(doc tool/name)`: what the host says of the tool is printed.
+    fn tool_page(&self, name: &Form, span: Span) -> Option<Node> {
+        let FormKind::Symbol(name) = name.kind else { return None };
+        let tool = self.text(name).strip_prefix("tool/")?;
+        let constant = |constant| Node::new(Kind::Const(constant), span);
+        let asked = vec![constant(Constant::Str("name".into())), constant(Constant::Str(tool.into()))];
+        let asks = Node::new(Kind::Tool(TOOL_PAGE.into()), span);
+        let page = Node::new(Kind::Call(Box::new(asks), vec![Node::new(Kind::Map(asked), span)]), span);
+        Some(Node::new(Kind::CallBuiltin(self.rows.by_name("println")?, vec![page]), span))
+    }
+
     fn note_tool(&mut self, tool: &str) {
         if !self.tool_ids.contains_key(tool) {
             self.tool_ids.insert(tool.into(), ());
@@ -400,6 +420,10 @@ impl<'a> Analyzer<'a> {
         self.rows.by_name(name).map(|id| Node::new(Kind::Builtin(id), span))
     }
 }
+
+/// The tool that every host has, besides those that it grants: it is asked for what there is to say of a tool, `{"name" ..}`, and
+/// returns text. No tool that is granted has this name.
+pub const TOOL_PAGE: &str = "doc/tool";
 
 /// A literal collection: a constant when all its parts are.
 fn collection(
