@@ -22,7 +22,7 @@ fuzz_target!(|text: &str| {
     let again = Record::parse(record.text()).expect("a record is one");
     assert_eq!(again, record);
     let _ = (record.answer(), record.program(), record.external_tools());
-    let sealed = record.seal(&[7; 32], "a", 10);
+    let sealed = record.seal(&[7; 32], "a", 10).expect("there is a key");
     assert_eq!(Record::unseal(&sealed, &[7; 32], "a", 9).as_ref(), Ok(&record));
     let how = [Settled::Done("[1]".to_owned()), Settled::Failed("no".to_owned()), Settled::NotMade];
     for (call, how) in record.open_calls().into_iter().zip(how.iter().cycle()) {

@@ -1,10 +1,11 @@
 //! How long an empty run takes, how many there are in a second, and how late a run that does not end is killed:
 //! `latency [RUNS] [FORKERS] [THREADS] [OPTION]...`, where an option is `without_namespaces`, `without_spares`, `pause`
-//! for a client that asks every other millisecond, or `data` for runs that share a data set of some 25 MB.
+//! for a client that asks every other millisecond, `data` for runs that share a data set of some 25 MB, or `domain` for runs that share
+//! processes.
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use lisp_runtime::{Engine, Input, Limits};
+    use lisp_runtime::{Engine, Input, Limits, Outcome};
     use lisp_sandbox::{Sandbox, testing};
     use std::os::fd::OwnedFd;
     use std::time::{Duration, Instant};
@@ -62,11 +63,13 @@ mod linux {
         }
         let outcome = sandbox.eval("nil", &input);
         println!("{:?} {:?}", outcome.problem(), outcome.usage);
-        empty_runs(&sandbox, &input, runs, threads, has("pause"));
+        let domain = if has("domain") { Some(sandbox.domain("latency")?) } else { None };
+        let run = || domain.as_ref().map_or_else(|| sandbox.eval("nil", &input), |domain| domain.eval("nil", &input));
+        empty_runs(&run, runs, threads, has("pause"));
         late_kills()
     }
 
-    fn empty_runs(sandbox: &Sandbox, input: &Input<'_>, runs: usize, threads: usize, pause: bool) {
+    fn empty_runs(one: &(impl Fn() -> Outcome + Sync), runs: usize, threads: usize, pause: bool) {
         let begun = Instant::now();
         let both: Vec<(f64, f64)> = std::thread::scope(|scope| {
             let work = || {
@@ -75,7 +78,7 @@ mod linux {
                         std::thread::sleep(Duration::from_millis(2));
                     }
                     let begun = Instant::now();
-                    let outcome = sandbox.eval("nil", input);
+                    let outcome = one();
                     assert!(outcome.is_success(), "{:?}", outcome.problem());
                     let took = begun.elapsed().as_secs_f64() * 1e6;
                     (took, outcome.usage.cpu_us.unwrap_or(0) as f64)

@@ -1,4 +1,5 @@
-//! Mixed runs, and what they leave behind: `soak [RUNS]`, 100,000 without a number.
+//! Mixed runs, and what they leave behind: `soak [RUNS] [DOMAINS]`, 100,000 without a number, each in a process of its own
+//! without a number of domains; with one, every other run is in one of so many.
 //!
 //! One in ten is past its deadline, one over its memory. It fails when descriptors, processes, memory of the host or
 //! memory cgroups are more at the end than after the first tenth, and when at any moment there were more threads, or more
@@ -6,7 +7,7 @@
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use lisp_runtime::{Engine, Input, Limits, Request};
+    use lisp_runtime::{Engine, Input, Limits, Request, Verdict};
     use lisp_sandbox::Sandbox;
     use std::time::Instant;
 
@@ -60,6 +61,7 @@ mod linux {
     pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
         lisp_sandbox::init();
         let runs: usize = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(100_000);
+        let domains: usize = std::env::args().nth(2).and_then(|n| n.parse().ok()).unwrap_or(0);
         let engine = Engine::builder()
             .limits(Limits::default().with_timeout_ms(3_000))
             .tool("add", |call| Ok(call.get::<i64>("a")? + 1))
@@ -85,6 +87,11 @@ mod linux {
                     scope.spawn(move || {
                         for run in (from..to).skip(thread).step_by(4) {
                             match Request::parse(programs[run % programs.len()]) {
+                                Ok(request) if domains > 0 && run / 10 % 2 == 0 => {
+                                    let domain = sandbox.domain(&(run / 10 % domains).to_string());
+                                    let outcome = domain.map(|domain| domain.run(&request));
+                                    assert!(outcome.is_ok_and(|outcome| outcome.verdict() != Verdict::HostFault));
+                                }
                                 Ok(request) => drop(sandbox.run(&request)),
                                 Err(error) => eprintln!("{error}"),
                             }
@@ -110,9 +117,11 @@ mod linux {
         // A pair of sockets or two more or less is there at any moment, and a child that waits; a leak would be of thousands.
         const LANES: usize = 16;
         const CHILDREN: usize = 2;
+        // A domain has up to four processes, each with a pair of sockets.
+        let children = CHILDREN + 4 * domains;
         assert!(
-            last.0 <= first.0 + LANES
-                && last.1 <= first.1 + CHILDREN
+            last.0 <= first.0 + LANES + 8 * domains
+                && last.1 <= first.1 + children
                 && last.2 <= first.2 + (2 << 20)
                 && last.3 <= first.3,
             "something stays behind"

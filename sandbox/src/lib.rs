@@ -9,6 +9,28 @@
 //! All of it is for Linux. On other Unix systems there are bounded closures ([`run_bounded`]), with the limits that every Unix
 //! has and a kill at the deadline; what they lack is said, and they are refused unless the caller is content with less
 //! ([`Bounds::requiring`]). Elsewhere the crate is empty: what is not there cannot pretend.
+//!
+//! ```standalone_crate
+//! # #[cfg(target_os = "linux")]
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     lisp_sandbox::init(); // first: this program is also the template
+//!     let engine = lisp_runtime::Engine::builder().build()?;
+//!     let sandbox = lisp_sandbox::Sandbox::builder().engine(engine).build()?;
+//!     let request = lisp_runtime::Request::parse(r#"{"program": "(reduce + (range 10))"}"#)?;
+//!     assert_eq!(sandbox.run(&request).value::<f64>()?, 45.0);
+//!     Ok(())
+//! }
+//! # #[cfg(not(target_os = "linux"))]
+//! # fn main() {}
+//! ```
+//!
+//! # Features
+//!
+//! | feature | on by default | what it does |
+//! |---|---|---|
+//! | `async` | no | `Sandbox::run_async` and `eval_async`: futures for any executor |
+//! | `tracing` | no | spans of the crate `tracing` for templates and processes, and those of the runtime |
+//! | `testing` | no | native payloads in the place of programs, and layers taken away one at a time. For this crate's own tests only |
 
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
@@ -39,6 +61,8 @@ pub use {
     closures::bounded::{run_bounded, run_bounded_despite_threads, run_bounded_measured},
     closures::functions::{Function, run_function, run_function_measured},
     host::capability::capabilities,
+    host::domain::Domain,
+    host::domains::DomainLimits,
     host::sandbox::{Builder, Sandbox},
     host::session::Session,
     managed::clean_slate::{CleanSlate, SlateFailure, SlateRun},
@@ -77,7 +101,12 @@ pub fn init_with(functions: &[Function]) {
     }
 }
 
-/// The examples of the README, compiled, and run where that is possible.
+/// The examples of the repository's README, compiled, and run where that is possible.
 #[cfg(all(doctest, target_os = "linux"))]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;
+
+/// The example of the crate's README, compiled.
+#[cfg(all(doctest, target_os = "linux"))]
+#[doc = include_str!("../README.md")]
+pub struct CrateReadme;

@@ -5,10 +5,11 @@
 #[cfg(target_os = "linux")]
 mod linux {
     use lisp_runtime::{
-        Cancel, Engine, EngineBuilder, Input, Limits, LimitsRequest, Outcome, Recording, Request, Tool, ToolCall,
-        ToolError, Verdict,
+        Approval, AskedCall, Cancel, Engine, EngineBuilder, Input, Limits, LimitsRequest, Outcome, PolicyDecision,
+        Reason, Recording, Request, Tool, ToolCall, ToolError, Verdict,
     };
-    use lisp_sandbox::Sandbox;
+    use lisp_sandbox::{DomainLimits, Sandbox, SandboxRun};
+    use std::pin::Pin;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
     use std::time::{Duration, Instant};
@@ -68,6 +69,7 @@ mod linux {
     fn the_same_outcome(sandbox: &Sandbox) {
         let runtime = runtime();
         let in_process = sandbox.engine();
+        let domain = sandbox.domain("acme").unwrap();
         let mut asked = LimitsRequest::default();
         // Which of those beside a failed one have ended is a matter of time.
         asked.set("parallel_window", 1).unwrap();
@@ -87,6 +89,8 @@ mod linux {
         ] {
             let input = || Input::new().limits(asked);
             let process = runtime.block_on(sandbox.eval_async(program, &input()));
+            let warm = runtime.block_on(domain.eval_async(program, &input()));
+            assert_eq!(gist(&warm), gist(&process), "{program}");
             let compiled = in_process.compile(program);
             match compiled {
                 Ok(compiled) => {
@@ -97,6 +101,12 @@ mod linux {
                 Err(_) => assert_eq!(process.verdict(), Verdict::Error),
             }
         }
+        // One that may start threads, and one for programs that ask for none.
+        assert_eq!(domain.processes(), 2);
+        let named = Request::parse(r#"{"program": "(tool/now {:n 8})", "domain": "acme"}"#).unwrap();
+        assert_eq!(runtime.block_on(sandbox.run_async(&named)).value::<i64>().unwrap(), 8);
+        let unnamed = Request::parse(r#"{"program": "1", "domain": ""}"#).unwrap();
+        assert_eq!(runtime.block_on(sandbox.run_async(&unnamed)).verdict(), Verdict::HostFault);
         let request = Request::parse(r#"{"program": "(tool/now {:n data/n})", "data": {"n": 7}}"#).unwrap();
         let run = sandbox.run_async(&request);
         let id = run.run_id().to_owned();
@@ -137,6 +147,42 @@ mod linux {
         // One for sockets, one for alarms. One after the other they would take 18 s.
         assert!(while_waiting <= before + 2, "{before} {while_waiting}");
         assert!(took < Duration::from_secs(6), "{took:?}");
+    }
+
+    /// More runs than the domain has processes, each of which waits for a tool: they take turns.
+    fn runs_of_a_domain_take_turns(sandbox: &Sandbox, dropped: &AtomicUsize) {
+        let domain = sandbox.domain("turns").unwrap();
+        let values = runtime().block_on(async {
+            let local = tokio::task::LocalSet::new();
+            let input = |k: i64| Input::new().data("k", &k);
+            let runs: Vec<_> =
+                (0..12).map(|k| local.spawn_local(domain.eval_async("(tool/slow {:n data/k})", &input(k)))).collect();
+            let mut values = Vec::new();
+            for run in runs {
+                values.push(local.run_until(run).await.unwrap().value::<i64>().unwrap());
+            }
+            values
+        });
+        assert_eq!((values, domain.processes()), ((0..12).collect(), 4));
+        // A run that is dropped takes its process with it, and no other.
+        let before = dropped.load(SeqCst);
+        runtime().block_on(async {
+            let run = domain.eval_async("(tool/never {})", &Input::new());
+            assert!(tokio::time::timeout(Duration::from_millis(200), run).await.is_err());
+        });
+        assert_eq!((dropped.load(SeqCst), domain.processes()), (before + 1, 3));
+        // One that finds no place ends with its time, and so does one that waits.
+        let mut asked = LimitsRequest::default();
+        asked.set("timeout_ms", 150).unwrap();
+        runtime().block_on(async {
+            let local = tokio::task::LocalSet::new();
+            let input = || Input::new().limits(asked);
+            let runs: Vec<_> =
+                (0..6).map(|_| local.spawn_local(domain.eval_async("(tool/slow {:n 1})", &input()))).collect();
+            for run in runs {
+                assert_eq!(local.run_until(run).await.unwrap().verdict(), Verdict::Timeout);
+            }
+        });
     }
 
     fn dropping_kills_and_deadlines_hold(sandbox: &Sandbox, dropped: &AtomicUsize) {
@@ -182,6 +228,126 @@ mod linux {
         assert_eq!((again.text(), &again.run_id), (whole.text(), &whole.run_id));
     }
 
+    fn approvals_come_while_the_run_goes_on() {
+        let policy = |call: &AskedCall<'_>| PolicyDecision::Ask(format!("call {}?", call.name()));
+        let engine = builder(&Arc::default()).policy(policy).build().unwrap();
+        let sandbox = Sandbox::builder().engine(engine).build().unwrap();
+        let input = |answers: [Approval; 3]| {
+            Input::new().approvals(move |call: ToolCall| {
+                let answers = answers.clone();
+                async move {
+                    let n = call.get::<usize>("n").unwrap();
+                    assert_eq!(call.question(), Some("call now?"));
+                    // All three are asked at once, and answered from the last to the first.
+                    sleep(Duration::from_millis(40 - 10 * n as u64)).await;
+                    answers[n].clone()
+                }
+            })
+        };
+        let other = Approval::ApproveWith(r#"{"n":7}"#.to_owned());
+        let program = "(pmap (fn [n] (tool/now {:n n})) (range 3))";
+        let recording = Recording::new();
+        let given = input([Approval::Approve, other, Approval::Approve]).record(&recording);
+        let outcome = runtime().block_on(sandbox.eval_async(program, &given));
+        assert_eq!(outcome.text(), Some("[0 7 2]"), "{:?}", outcome.problem());
+        assert_eq!(recording.text().matches(r#""state":"begun""#).count(), 3);
+        let given = input([Approval::Approve, Approval::Reject("no".to_owned()), Approval::Approve]);
+        let outcome = runtime().block_on(sandbox.eval_async(program, &given));
+        assert_eq!(outcome.problem().unwrap().reason(), Reason::ToolDenied);
+        println!("approvals come while the run goes on ... ok");
+    }
+
+    /// Runs as futures wait in one queue with runs that block threads.
+    fn nobody_overtakes(sandbox: &Sandbox) {
+        let mut limits = DomainLimits::default();
+        limits.processes = 1;
+        let one = Sandbox::builder().engine(sandbox.engine().clone()).domain_limits(limits).without_namespaces();
+        let domain = one.build().unwrap().domain("one").unwrap();
+        let ends = Arc::new(AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            // Two that are never done: there is always one waiting.
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while ends.load(SeqCst) == 0 {
+                        let outcome = domain.eval("(loop [i 0] (if (< i 20000) (recur (inc i)) i))", &Input::new());
+                        assert!(outcome.is_success(), "{:?}", outcome.problem());
+                    }
+                });
+            }
+            let begun = Instant::now();
+            let mut asked = LimitsRequest::default();
+            asked.set("timeout_ms", 1_000).unwrap();
+            for n in 0..20 {
+                let input = Input::new().data("n", &n).limits(asked);
+                let outcome = runtime().block_on(domain.eval_async("data/n", &input));
+                assert_eq!(outcome.value::<i64>().ok(), Some(n), "{:?}", outcome.problem());
+            }
+            ends.store(1, SeqCst);
+            let took = begun.elapsed();
+            assert!(took < Duration::from_secs(5), "{took:?}");
+        });
+        // A future that is kept and not polled holds up nobody.
+        let slow = domain.eval_async("(tool/slow {:n 1})", &Input::new());
+        let kept = domain.eval_async("1", &Input::new());
+        runtime().block_on(async {
+            let (mut slow, mut kept) = (Box::pin(slow), Box::pin(kept));
+            let polled = |run: &mut Pin<Box<SandboxRun>>| {
+                let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+                Future::poll(Pin::as_mut(run), &mut context).is_ready()
+            };
+            assert_eq!((polled(&mut slow), polled(&mut kept)), (false, false));
+            slow.await;
+            let begun = Instant::now();
+            assert_eq!(domain.eval_async("2", &Input::new()).await.value::<i64>().unwrap(), 2);
+            assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
+            assert_eq!(kept.await.value::<i64>().unwrap(), 1);
+        });
+        println!("nobody overtakes ... ok");
+    }
+
+    /// As many long runs as there is room for, and one more, which is none of their business.
+    fn a_full_template_takes_nobody_with_it() {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let engine = builder(&dropped).ceiling(Limits::unlimited()).build().unwrap();
+        let sandbox = Sandbox::builder().engine(engine).without_namespaces().build().unwrap();
+        let template = sandbox.template_pids();
+        runtime().block_on(async {
+            let local = tokio::task::LocalSet::new();
+            let long = |_| local.spawn_local(sandbox.eval_async("(tool/never {})", &Input::new()));
+            let runs: Vec<_> = (0..256).map(long).collect();
+            let path = format!("/proc/{0}/task/{0}/children", template[0]);
+            let children = || std::fs::read_to_string(&path).unwrap().split_whitespace().count();
+            while children() < 256 {
+                local.run_until(sleep(Duration::from_millis(5))).await;
+            }
+            let mut asked = LimitsRequest::default();
+            asked.set("timeout_ms", 700).unwrap();
+            let late = local.run_until(sandbox.eval_async("1", &Input::new().limits(asked))).await;
+            let problem = late.problem().unwrap();
+            assert_eq!(problem.reason(), Reason::Timeout);
+            assert!(problem.error.hint.as_ref().unwrap().contains("256 processes are the most"), "{problem:?}");
+            assert!(runs.iter().all(|run| !run.is_finished()));
+            let waits = local.spawn_local(sandbox.eval_async("(+ 1 2)", &Input::new()));
+            local.run_until(sleep(Duration::from_millis(50))).await;
+            runs[7].abort();
+            assert_eq!(local.run_until(waits).await.unwrap().value::<i64>().unwrap(), 3);
+            assert_eq!(runs.iter().filter(|run| run.is_finished()).count(), 1);
+        });
+        assert_eq!((sandbox.template_pids(), dropped.load(SeqCst)), (template, 256));
+        println!("a full template takes nobody with it ... ok");
+    }
+
+    /// A future that is over and kept holds nothing of its domain.
+    fn futures_that_are_over_hold_no_place() {
+        let mut limits = DomainLimits::default();
+        limits.domains = 1;
+        let sandbox = Sandbox::builder().domain_limits(limits).without_namespaces().build().unwrap();
+        let mut run = Box::pin(sandbox.domain("a").unwrap().eval_async("1", &Input::new()));
+        assert_eq!(runtime().block_on(&mut run).value::<i64>().unwrap(), 1);
+        assert_eq!(sandbox.domain("b").unwrap().processes(), 0);
+        println!("futures that are over hold no place ... ok");
+    }
+
     pub(crate) fn main() {
         lisp_sandbox::init();
         let dropped = Arc::new(AtomicUsize::new(0));
@@ -192,8 +358,14 @@ mod linux {
         println!("many wait on one thread ... ok");
         dropping_kills_and_deadlines_hold(&sandbox, &dropped);
         println!("dropping kills and deadlines hold ... ok");
+        runs_of_a_domain_take_turns(&sandbox, &dropped);
+        println!("runs of a domain take turns ... ok");
         recorded_runs_go_on(&sandbox);
         println!("recorded runs go on ... ok");
+        approvals_come_while_the_run_goes_on();
+        nobody_overtakes(&sandbox);
+        a_full_template_takes_nobody_with_it();
+        futures_that_are_over_hold_no_place();
         #[cfg(feature = "tracing")]
         spans_of_processes_have_no_texts();
     }

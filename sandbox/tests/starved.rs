@@ -44,6 +44,13 @@ mod linux {
         ("workers_behind_the_door", workers_behind_the_door),
         ("closure", closure),
         ("pipes", pipes),
+        ("long_program", long_program),
+        #[cfg(feature = "async")]
+        ("future", future),
+        #[cfg(feature = "async")]
+        ("futures_side_by_side", futures_side_by_side),
+        #[cfg(feature = "async")]
+        ("future_behind_the_door", future_behind_the_door),
     ];
 
     fn engine() -> Engine {
@@ -130,6 +137,94 @@ mod linux {
         }
         let _ = std::fs::remove_dir(dir);
         came
+    }
+
+    /// A program that the thread for deadlines looks after, when there is one.
+    fn long_program() -> Came {
+        let limits = Limits::default().with_timeout_ms(300).with_loop_iterations(0);
+        let engine = Engine::builder().limits(limits).build().expect("an engine");
+        let outcome = engine.eval("(loop [i 0] (recur (+ i (count (map inc (range 10000))))))", Input::new());
+        assert_eq!(outcome.verdict(), lisp_runtime::Verdict::Timeout, "{outcome:?}");
+        came(&outcome)
+    }
+
+    /// Drives a future, and looks at it now and then: without the thread for alarms nobody but its tools wakes a run.
+    #[cfg(feature = "async")]
+    fn block_on<F: Future>(future: F) -> F::Output {
+        struct Unpark(std::thread::Thread);
+        impl std::task::Wake for Unpark {
+            fn wake(self: std::sync::Arc<Self>) {
+                self.0.unpark();
+            }
+        }
+        let waker = std::task::Waker::from(std::sync::Arc::new(Unpark(std::thread::current())));
+        let mut future = std::pin::pin!(future);
+        loop {
+            match future.as_mut().poll(&mut std::task::Context::from_waker(&waker)) {
+                std::task::Poll::Ready(output) => return output,
+                std::task::Poll::Pending => std::thread::park_timeout(Duration::from_millis(20)),
+            }
+        }
+    }
+
+    /// Tools as futures and on tool threads, in workers and by the program.
+    #[cfg(feature = "async")]
+    const ASYNC: &str = "[(tool/soon {:x 1}) (tool/far {:x 2})
+        (reduce + (pmap (fn [x] (+ (tool/quick {:x x}) (tool/soon {:x x}))) (range 20)))]";
+
+    #[cfg(feature = "async")]
+    fn async_engine() -> Engine {
+        Engine::builder()
+            .limits(Limits::default().with_timeout_ms(10_000).with_parallel_timeout_ms(10_000))
+            .tool("quick", |call| call.get::<i64>("x"))
+            .grant(Tool::new("far", |call| call.get::<i64>("x")).detached())
+            .grant(Tool::new_async("soon", |call| async move { call.get::<i64>("x") }))
+            .grant(Tool::new_async("never", |_| std::future::pending::<Result<i64, lisp_runtime::ToolError>>()))
+            .build()
+            .expect("an engine")
+    }
+
+    /// Then a run waits for a tool that never returns, until its deadline.
+    #[cfg(feature = "async")]
+    fn future() -> Came {
+        let engine = async_engine();
+        let program = engine.compile(ASYNC).expect("a program");
+        let done = came(&block_on(engine.run_async(&program, Input::new())));
+        let waits = engine.compile("(tool/never {})").expect("a program");
+        let mut asked = lisp_runtime::LimitsRequest::default();
+        asked.set("timeout_ms", 50).expect("a limit");
+        let late = block_on(engine.run_async(&waits, Input::new().limits(asked)));
+        assert_eq!(late.verdict(), lisp_runtime::Verdict::Timeout, "{late:?}");
+        done
+    }
+
+    #[cfg(feature = "async")]
+    fn futures_side_by_side() -> Came {
+        let engine = async_engine();
+        let program = engine.compile(ASYNC).expect("a program");
+        let mut runs: Vec<_> = (0..4).map(|_| Box::pin(engine.run_async(&program, Input::new()))).collect();
+        let mut all: Vec<Came> = Vec::new();
+        block_on(std::future::poll_fn(|context| {
+            runs.retain_mut(|run| match run.as_mut().poll(context) {
+                std::task::Poll::Ready(outcome) => {
+                    all.push(came(&outcome));
+                    false
+                }
+                std::task::Poll::Pending => true,
+            });
+            if runs.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        }));
+        all.into_iter().find(|(good, _)| !good).unwrap_or((true, String::new()))
+    }
+
+    #[cfg(feature = "async")]
+    fn future_behind_the_door() -> Came {
+        let sandbox = match Sandbox::builder().engine(async_engine()).forkers(2).build() {
+            Ok(sandbox) => sandbox,
+            Err(error) => return (false, error.to_string()),
+        };
+        let all: Vec<Came> = (0..3).map(|_| came(&block_on(sandbox.eval_async(ASYNC, &Input::new())))).collect();
+        all.into_iter().find(|(good, _)| !good).unwrap_or((true, String::new()))
     }
 
     fn resource(name: &str) -> Resource {

@@ -2,11 +2,11 @@
 
 use super::layers::{Layer, LayerSet, limit, limit_cpu};
 use super::lockdown;
-use crate::kernel::sys::{self, Key, Processors};
+use crate::kernel::sys::{self, Instruction, Processors};
 use crate::kernel::unix::SETUP_FAILED;
-use crate::wire::frames::{self, Frame, Kind, MEMORY, SAVE};
+use crate::wire::frames::{self, Frame, Kind, LIVE, MEMORY, SAVE};
 use crate::wire::messages::Order;
-use lisp_runtime::remote::{CallReply, Figures, GuestCall, GuestHalf, Job, RunHost};
+use lisp_runtime::remote::{CallReply, Figures, GuestCall, GuestHalf, Job, ReplayEnd, RunHost};
 use lisp_runtime::{Cancel, DataSet, Engine, Input, Place};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The flags that signals set: SIGALRM the first, SIGUSR1 both.
@@ -45,9 +45,12 @@ pub(crate) struct Inherited {
     pub(crate) sets: Vec<DataSet>,
     /// Can be read when a child has ended.
     pub(super) ends: OwnedFd,
+    /// There is a namespace of users: theirs are counted apart.
+    pub(super) own_users: bool,
     /// Where it might run, when it stays on one processor.
     pub(super) anywhere: Option<Processors>,
-    pub(super) key: Key,
+    /// What a child that is locked in may not do: one that starts no threads, and one that may.
+    pub(super) filters: Option<[Vec<Instruction>; 2]>,
 }
 
 /// A program that uses a little of everything.
@@ -80,53 +83,12 @@ impl WarmUp {
 
     /// Does the job as a child does it.
     pub(crate) fn run(self, signals: &Signals) -> io::Result<()> {
-        serve(self.guest, signals, &[])?;
+        serve(self.guest, signals, &[], Order::new(0, 0))?;
         drop(self.host);
         sys::alarm_in(None);
         signals.alarm.store(false, Ordering::Relaxed);
         Ok(())
     }
-}
-
-/// Takes what the template has left free between pieces that are in use, for good: a child's memory then lies together, on
-/// few pages that have to be copied or made for it.
-pub(crate) fn fill_gaps() {
-    const MOST: usize = 1 << 18;
-    /// From here on a piece that is given back joins what has never been used; smaller ones are kept for the next of their size.
-    const LARGE: usize = 2 << 10;
-    /// More than a child takes. The allocator asks the system for a little more than this, and keeps it.
-    const ROOM: usize = 100 << 10;
-    /// There are not as many gaps of that size.
-    const TRIES: usize = 16;
-    let place = || std::hint::black_box(Vec::<u8>::with_capacity(ROOM));
-    sys::drop_free_memory();
-    let mut last = place();
-    for _ in 0..TRIES {
-        let heap = sys::end_of_heap();
-        // It may have been a gap: one that the heap has grown for is none.
-        std::mem::forget(std::mem::replace(&mut last, place()));
-        if sys::end_of_heap() != heap {
-            break;
-        }
-    }
-    let end = last.as_ptr().addr();
-    drop(last);
-    let sizes = (11..16).rev().map(|bits| 1 << bits).chain((1..69).rev().map(|count| 16 * count));
-    let mut taken = 0;
-    for size in sizes {
-        while taken < MOST {
-            let piece = std::hint::black_box(Vec::<u8>::with_capacity(size - 8));
-            let is_gap = piece.as_ptr().addr() < end;
-            if is_gap || size < LARGE {
-                taken += size;
-                std::mem::forget(piece);
-            }
-            if !is_gap {
-                break;
-            }
-        }
-    }
-    drop(place());
 }
 
 /// For tests: runs the payload of a number in the place of a job.
@@ -150,31 +112,14 @@ pub(crate) fn main(order: Order, run: OwnedFd, inherited: &Inherited) -> ! {
     if order.test.payload > 0 {
         sys::exit(PAYLOAD.get().map_or(SETUP_FAILED, |payload| payload(order.test.payload, run)));
     }
-    let code = i32::from(serve(run, &inherited.signals, &inherited.sets).is_err());
+    let code = i32::from(serve(run, &inherited.signals, &inherited.sets, order).is_err());
     sys::exit(code)
 }
 
-/// Addresses on the pages of the code with which a child locks itself in and ends, which the template never runs.
-pub(crate) fn code_of_lock() -> impl Iterator<Item = usize> {
-    /// None of it is longer.
-    const LENGTH: usize = 4 << 10;
-    let code = [
-        main as *const (),
-        lock_in as *const (),
-        sys::keep_only as *const (),
-        sys::exit as *const (),
-        limit as *const (),
-        limit_cpu as *const (),
-        lockdown::die_with_parent as *const (),
-        libc::getrlimit as *const (),
-        libc::sigprocmask as *const (),
-        libc::pthread_sigmask as *const (),
-        libc::_exit as *const (),
-    ];
-    code.into_iter().flat_map(|code| [code.addr(), code.addr() + LENGTH])
-}
+/// The most threads of all children of a template, where they can be counted apart.
+const THREADS: u64 = 1_024;
 
-const STEPS: [&str; 4] = ["descriptors", "parent_death", "rlimit_as", "rlimit_cpu"];
+const STEPS: [&str; 5] = ["descriptors", "parent_death", "rlimit_as", "rlimit_cpu", "child_seccomp"];
 
 type Locked = Result<OwnedFd, (Option<OwnedFd>, io::Error)>;
 
@@ -200,8 +145,17 @@ fn lock_in(order: Order, run: OwnedFd, inherited: &Inherited, step: &mut usize) 
         if order.cpu_s > 0 && wanted.wants(Layer::RlimitCpu) {
             limit_cpu(order.cpu_s)?;
         }
+        if order.threads && inherited.own_users {
+            // Counted are those of the namespace. Root is never refused one; docs/security.md says so.
+            let _ = limit(Resource::Nproc, THREADS);
+        }
         sys::hold_signals(false);
-        fault(order, 4)
+        fault(order, 4)?;
+        *step = 4;
+        // The last step: it takes away the calls of those before it.
+        let filter = inherited.filters.as_ref().map(|filters| &filters[usize::from(order.threads)]);
+        filter.map_or(Ok(()), |filter| sys::install_filter(filter, false))?;
+        fault(order, 5)
     };
     match work() {
         Ok(()) => Ok(run),
@@ -224,26 +178,62 @@ fn fault(_: Order, _: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// The job, and in a session the turns after it.
-fn serve(run: OwnedFd, signals: &Signals, sets: &[DataSet]) -> io::Result<()> {
-    let link = Arc::new(HostLink { socket: run, early: Mutex::default() });
-    let Some(frame) = frames::receive(&link.socket)? else { return Ok(()) };
-    let (started, job) = split(&frame.bytes)?;
-    let job: Job<'_> = frames::decode(job)?;
-    let session = job.is_session();
-    let time = job.time();
-    alarm(signals, started, time);
-    let clock = link.clone();
-    let mut guest =
-        GuestHalf::new(job, sets, signals.alarm.clone(), signals.cancel.clone(), move |place| clock.time(place));
-    if !session {
-        let report = guest.run(started, None, &mut &*link);
-        let sent = frames::send(&link.socket, Kind::Report, 0, &frames::encode(&report)?);
-        // The process ends: there is no need to take apart what it has.
-        std::mem::forget((guest, report));
-        return sent;
+/// The job, and the jobs after it in a process that stays.
+fn serve(run: OwnedFd, signals: &Signals, sets: &[DataSet], order: Order) -> io::Result<()> {
+    let (run, stays) = (Arc::new(run), order.stays);
+    if order.threads {
+        sys::one_arena();
     }
-    drop(frame);
+    let size = sys::resident_peak();
+    while let Some(frame) = frames::receive(&run)? {
+        if frame.kind != Kind::Job {
+            // The reply to a call of a run that is over.
+            continue;
+        }
+        let link = Arc::new(HostLink { socket: run.clone(), early: Mutex::default(), replay: OnceLock::new() });
+        let (started, job) = split(&frame.bytes)?;
+        let job: Job<'_> = frames::decode(job)?;
+        let (is_session, time) = (job.is_session(), job.time());
+        let mut guest = take_up(job, started, &link, signals, sets);
+        if !order.threads {
+            guest.without_helpers();
+        }
+        drop(frame);
+        if is_session {
+            return serve_turns(&mut guest, &link, signals, time);
+        }
+        let report = guest.run(started, None, &mut &*link);
+        let growth = u32::try_from(sys::resident_peak().saturating_sub(size) >> 10).unwrap_or(u32::MAX);
+        let sent = frames::send(&run, Kind::Report, if stays { growth } else { 0 }, &frames::encode(&report)?);
+        if !stays {
+            // The process ends: there is no need to take apart what it has.
+            std::mem::forget((guest, report));
+            return sent;
+        }
+        sys::alarm_in(None);
+        sent?;
+    }
+    Ok(())
+}
+
+/// Makes the machine of a job, whose time runs from now on.
+fn take_up(job: Job<'_>, started: Instant, link: &Arc<HostLink>, signals: &Signals, sets: &[DataSet]) -> GuestHalf {
+    // Whoever cancelled an earlier run did not mean this one.
+    signals.cancel.reset();
+    // The time behind a replay begins when the host says that.
+    let time = job.time();
+    alarm(signals, started, job.replay_time().or(time));
+    let clock = link.clone();
+    let guest =
+        GuestHalf::new(job, sets, signals.alarm.clone(), signals.cancel.clone(), move |place| clock.time(place));
+    if let Some(end) = guest.replay_end() {
+        link.replay.get_or_init(|| (end, time));
+    }
+    guest
+}
+
+/// The turns of a session.
+fn serve_turns(guest: &mut GuestHalf, link: &HostLink, signals: &Signals, time: Option<Duration>) -> io::Result<()> {
     while let Some(frame) = frames::receive(&link.socket)? {
         if frame.kind != Kind::Turn {
             // The reply to a call of a turn that is over.
@@ -272,16 +262,16 @@ fn alarm(signals: &Signals, started: Instant, time: Option<Duration>) {
 /// The moment a turn began, and the rest of the frame.
 pub(crate) fn split(bytes: &[u8]) -> io::Result<(Instant, &[u8])> {
     let (start, rest) = bytes.split_first_chunk::<8>().ok_or(io::ErrorKind::InvalidData)?;
-    let ago = sys::monotonic_ns().saturating_sub(u64::from_le_bytes(*start));
-    let now = Instant::now();
-    Ok((now.checked_sub(Duration::from_nanos(ago)).unwrap_or(now), rest))
+    Ok((frames::moment_of(u64::from_le_bytes(*start)), rest))
 }
 
 /// The channel to the host. When it breaks the process ends.
 struct HostLink {
-    socket: OwnedFd,
+    socket: Arc<OwnedFd>,
     /// Replies that came while the time was waited for.
     early: Mutex<VecDeque<Frame>>,
+    /// Of a run that goes on from a record: whom to tell that this is done again, and how long the run may take then.
+    replay: OnceLock<(Arc<ReplayEnd>, Option<Duration>)>,
 }
 
 impl HostLink {
@@ -317,6 +307,15 @@ impl HostLink {
         }
     }
 
+    /// The record that the run goes on from is done again.
+    fn end_replay(&self, bytes: &[u8]) {
+        let Ok((at, _)) = split(bytes) else { sys::exit(1) };
+        if let Some((end, time)) = self.replay.get() {
+            end.reach(at);
+            sys::alarm_in(time.map(|time| time.saturating_sub(at.elapsed())));
+        }
+    }
+
     fn early(&self) -> MutexGuard<'_, VecDeque<Frame>> {
         self.early.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -335,6 +334,7 @@ impl HostLink {
                     None => std::panic::resume_unwind(Box::new("the host's clock panicked")),
                 },
                 Kind::Reply => self.early().push_back(frame),
+                Kind::Turn if frame.id == LIVE => self.end_replay(&frame.bytes),
                 _ => sys::exit(1),
             }
         }
@@ -362,6 +362,10 @@ impl RunHost for &HostLink {
         let frame = early.unwrap_or_else(|| self.receive());
         match frame.kind {
             Kind::Reply => Some((frame.id.into(), frames::decode(&frame.bytes).unwrap_or(CallReply::Late))),
+            Kind::Turn if frame.id == LIVE => {
+                self.end_replay(&frame.bytes);
+                None
+            }
             _ => sys::exit(1),
         }
     }

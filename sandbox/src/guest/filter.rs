@@ -3,7 +3,7 @@
 //! A filter is a binary search over intervals of system call numbers, so that it is short to run. What the table does not
 //! name kills the process.
 
-use crate::kernel::sys::{HALVES, Instruction, arch};
+use crate::kernel::sys::{Instruction, arch};
 
 /// What a filter does with a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +24,6 @@ pub(crate) enum Rule {
     Equal { arg: u8, value: u32 },
     /// Lets it through when the low halves of these two arguments are so.
     Both([(u8, u32); 2]),
-    /// Lets it through when the sixth argument is the key.
-    Key,
     /// Ends the process with a signal that it may handle when the argument's low half is this, and with SIGSYS otherwise.
     Trap { arg: u8, value: u32 },
 }
@@ -41,6 +39,7 @@ const NEW_NAMESPACES: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWUSER
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u32;
+const START_THREADS: Rule = Rule::Bits { arg: 0, set: THREAD, clear: NEW_NAMESPACES };
 const THREAD: u32 = (libc::CLONE_VM | libc::CLONE_THREAD | libc::CLONE_SIGHAND) as u32;
 
 /// What any code may do: compute, take memory that is not executable, and use the channel it has.
@@ -105,43 +104,66 @@ fn common() -> Table {
     table
 }
 
-/// The template and its children. With a key the calls are the template's alone by which it forks, watches and reaps, and
-/// sends descriptors; a child can abort, and send no other signal. What is left to both loosens nothing: a limit can be
-/// lowered and not raised.
-pub(crate) fn template(key: bool) -> Table {
+/// What a template does besides: it forks, watches, reaps and kills its children, sends descriptors, and what a child does to lock
+/// itself in. None of it loosens anything: a limit can be lowered and not raised, and a filter comes on top of this one.
+const OF_TEMPLATE: [(i64, Rule); 13] = [
+    (libc::SYS_clone, Rule::Allow),
+    (libc::SYS_wait4, Rule::Allow),
+    (libc::SYS_pidfd_open, Rule::Allow),
+    (libc::SYS_pidfd_send_signal, Rule::Allow),
+    (libc::SYS_sched_setaffinity, Rule::Allow),
+    (libc::SYS_sendmsg, Rule::Allow),
+    (libc::SYS_recvmsg, Rule::Allow),
+    (libc::SYS_prctl, Rule::Both([(0, libc::PR_SET_PDEATHSIG.cast_unsigned()), (1, libc::SIGKILL.cast_unsigned())])),
+    (libc::SYS_prlimit64, Rule::Equal { arg: 0, value: 0 }),
+    (libc::SYS_seccomp, Rule::Equal { arg: 0, value: libc::SECCOMP_SET_MODE_FILTER }),
+    (libc::SYS_getppid, Rule::Allow),
+    (libc::SYS_close_range, Rule::Allow),
+    (libc::SYS_dup3, Rule::Allow),
+];
+
+/// How another C library forks.
+const FORK: &[(i64, Rule)] = &[
+    #[cfg(all(target_env = "musl", target_arch = "x86_64"))]
+    (libc::SYS_fork, Rule::Allow),
+    #[cfg(target_env = "musl")]
+    (libc::SYS_set_tid_address, Rule::Allow),
+];
+
+/// How C libraries send the signal to abort: the call, with the number of the argument that is the signal.
+const ABORT: &[(i64, u8)] = &[
+    (libc::SYS_tgkill, 2),
+    #[cfg(target_env = "musl")]
+    (libc::SYS_tkill, 1),
+];
+
+/// The template, and its children until they are locked in.
+pub(crate) fn template() -> Table {
     let mut table = common();
-    let own = if key { Rule::Key } else { Rule::Allow };
-    for call in [
-        libc::SYS_clone,
-        libc::SYS_wait4,
-        libc::SYS_pidfd_open,
-        libc::SYS_pidfd_send_signal,
-        libc::SYS_sched_setaffinity,
-        libc::SYS_sendmsg,
-        libc::SYS_recvmsg,
-    ] {
-        table.push((call, own));
-    }
-    // The way to abort names the process; it ends the one that takes it.
-    let abort = Rule::Trap { arg: 2, value: libc::SIGABRT.cast_unsigned() };
-    table.push((libc::SYS_tgkill, if key { abort } else { Rule::Allow }));
-    let die_with_parent = [(0, libc::PR_SET_PDEATHSIG.cast_unsigned()), (1, libc::SIGKILL.cast_unsigned())];
-    table.extend([
-        (libc::SYS_prctl, Rule::Both(die_with_parent)),
-        (libc::SYS_prlimit64, Rule::Equal { arg: 0, value: 0 }),
-        (libc::SYS_getppid, Rule::Allow),
-        (libc::SYS_close_range, Rule::Allow),
-        (libc::SYS_dup3, Rule::Allow),
-    ]);
+    table.extend(OF_TEMPLATE);
+    table.extend(FORK);
+    table.extend(ABORT.iter().map(|&(call, _)| (call, Rule::Allow)));
     table
+}
+
+/// A child that is locked in, on top of the [template's](template): what that allows besides the [common](common) ends it, and it can
+/// abort, and send no other signal. With `threads` it may start threads, nothing else.
+pub(crate) fn child(threads: bool) -> Vec<Instruction> {
+    let mut table: Table = OF_TEMPLATE.iter().chain(FORK).map(|&(call, _)| (call, Rule::Kill)).collect();
+    // The way to abort names the process; it ends the one that takes it.
+    table.extend(ABORT.iter().map(|&(call, arg)| (call, Rule::Trap { arg, value: libc::SIGABRT.cast_unsigned() })));
+    if threads {
+        table.iter_mut().filter(|row| row.0 == libc::SYS_clone).for_each(|row| row.1 = START_THREADS);
+    }
+    program_or(table, Rule::Allow)
 }
 
 /// A process of its own that is locked down in one step. With `threads` it may start threads, nothing else.
 pub(crate) fn alone(pid: i32, threads: bool) -> Table {
     let mut table = common();
-    table.push((libc::SYS_tgkill, Rule::Equal { arg: 0, value: pid.cast_unsigned() }));
+    table.extend(ABORT.iter().map(|&(call, _)| (call, Rule::Equal { arg: 0, value: pid.cast_unsigned() })));
     if threads {
-        table.push((libc::SYS_clone, Rule::Bits { arg: 0, set: THREAD, clear: NEW_NAMESPACES }));
+        table.push((libc::SYS_clone, START_THREADS));
     }
     table
 }
@@ -170,11 +192,16 @@ fn ret(k: u32) -> Instruction {
 }
 
 /// The program for a table; what it does not name kills.
-pub(crate) fn program(mut table: Table) -> Vec<Instruction> {
+pub(crate) fn program(table: Table) -> Vec<Instruction> {
+    program_or(table, Rule::Kill)
+}
+
+/// The program for a table, and another rule for what it does not name.
+fn program_or(mut table: Table, otherwise: Rule) -> Vec<Instruction> {
     table.sort_by_key(|&(call, _)| call);
     let mut program =
         vec![step(LD_W_ABS, ARCH, 0, 0), step(JMP_JEQ_K, arch(), 1, 0), ret(RET_KILL), step(LD_W_ABS, NUMBER, 0, 0)];
-    program.extend(search(&intervals(&table)));
+    program.extend(search(&intervals(&table, otherwise)));
     program
 }
 
@@ -191,8 +218,8 @@ pub(crate) fn refusing(calls: &[(i64, i32)]) -> Vec<Instruction> {
 }
 
 /// The rule from each number on, up to the next one's.
-fn intervals(table: &Table) -> Vec<(u32, Rule)> {
-    let mut starts: Vec<(u32, Rule)> = vec![(0, Rule::Kill)];
+fn intervals(table: &Table, otherwise: Rule) -> Vec<(u32, Rule)> {
+    let mut starts: Vec<(u32, Rule)> = vec![(0, otherwise)];
     let mut push = |from: u32, rule: Rule| match starts.last_mut() {
         Some(last) if last.0 == from => last.1 = rule,
         Some(last) if last.1 == rule => {}
@@ -201,7 +228,7 @@ fn intervals(table: &Table) -> Vec<(u32, Rule)> {
     for &(call, rule) in table {
         let Ok(call) = u32::try_from(call) else { continue };
         push(call, rule);
-        push(call + 1, Rule::Kill);
+        push(call + 1, otherwise);
     }
     // Two neighbours may have become alike.
     starts.dedup_by(|next, last| next.1 == last.1);
@@ -226,8 +253,7 @@ fn search(intervals: &[(u32, Rule)]) -> Vec<Instruction> {
 }
 
 fn leaf(rule: Rule) -> Vec<Instruction> {
-    let half = |arg: u8, half: usize| step(LD_W_ABS, ARGS + 8 * u32::from(arg) + 4 * half as u32, 0, 0);
-    let low = |arg: u8| half(arg, 0);
+    let low = |arg: u8| step(LD_W_ABS, ARGS + 8 * u32::from(arg), 0, 0);
     let all = |tests: [(Instruction, u32); 2]| {
         let steps = tests.into_iter().flat_map(|(load, value)| [load, step(JMP_JEQ_K, value, 1, 0), ret(RET_KILL)]);
         steps.chain([ret(RET_ALLOW)]).collect()
@@ -255,7 +281,6 @@ fn leaf(rule: Rule) -> Vec<Instruction> {
         }
         Rule::Equal { arg, value } => vec![low(arg), step(JMP_JEQ_K, value, 1, 0), ret(RET_KILL), ret(RET_ALLOW)],
         Rule::Both([first, second]) => all([(low(first.0), first.1), (low(second.0), second.1)]),
-        Rule::Key => all([(half(5, 0), HALVES[0]), (half(5, 1), HALVES[1])]),
         Rule::Trap { arg, value } => {
             vec![low(arg), step(JMP_JEQ_K, value, 1, 0), ret(RET_KILL), ret(libc::SECCOMP_RET_TRAP)]
         }
@@ -265,8 +290,6 @@ fn leaf(rule: Rule) -> Vec<Instruction> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const KEY: u64 = HALVES[1] as u64 * (1 << 32) + HALVES[0] as u64;
 
     /// What a program returns, step by step.
     fn run(program: &[Instruction], arch: u32, number: u32, args: [u64; 6]) -> u32 {
@@ -288,8 +311,8 @@ mod tests {
         }
     }
 
-    fn expected(table: &Table, number: u32, args: [u64; 6]) -> u32 {
-        let rule = table.iter().find(|row| row.0 == i64::from(number)).map_or(Rule::Kill, |row| row.1);
+    fn expected(table: &Table, otherwise: Rule, number: u32, args: [u64; 6]) -> u32 {
+        let rule = table.iter().find(|row| row.0 == i64::from(number)).map_or(otherwise, |row| row.1);
         let arg = |at: u8| args[at as usize] as u32;
         let allowed = match rule {
             Rule::Allow => true,
@@ -300,7 +323,6 @@ mod tests {
             Rule::OneOf { arg: at, values } => values.contains(&arg(at)),
             Rule::Equal { arg: at, value } => arg(at) == value,
             Rule::Both(all) => all.iter().all(|&(at, value)| arg(at) == value),
-            Rule::Key => args[5] == KEY,
             Rule::Trap { arg: at, value } if arg(at) == value => return libc::SECCOMP_RET_TRAP,
             Rule::Trap { .. } => false,
         };
@@ -309,40 +331,50 @@ mod tests {
 
     #[test]
     fn a_program_does_what_its_table_says() {
-        let deadly = [libc::PR_SET_PDEATHSIG as u64, libc::SIGKILL as u64, 6, 0, 0, KEY];
-        let nearly = [[0, 0, 0, 0, 0, KEY ^ 1], [0, 0, 0, 0, 0, KEY ^ (1 << 32)], [1, 0, 0, 0, 0, KEY << 32]];
-        let mut all = vec![[0; 6], [77; 6], [7; 6], [u64::from(THREAD); 6], [1; 6], deadly];
-        all.extend(nearly);
-        for table in [template(true), template(false), alone(77, true)] {
-            let program = program(table.clone());
+        let deadly = [libc::PR_SET_PDEATHSIG as u64, libc::SIGKILL as u64, 6, 0, 0, 0];
+        let all = [[0; 6], [77; 6], [7; 6], [u64::from(THREAD); 6], [1; 6], [6; 6], deadly];
+        for (table, otherwise) in [
+            (template(), Rule::Kill),
+            (alone(77, true), Rule::Kill),
+            (vec![(libc::SYS_tgkill, Rule::Trap { arg: 2, value: 6 }), (libc::SYS_clone, Rule::Kill)], Rule::Allow),
+        ] {
+            let program = program_or(table.clone(), otherwise);
             assert!(program.len() < 400, "{}", program.len());
             for number in 0..700 {
                 for args in &all {
-                    let want = expected(&table, number, *args);
+                    let want = expected(&table, otherwise, number, *args);
                     assert_eq!(run(&program, arch(), number, *args), want, "{number} {args:?}");
                 }
             }
             assert_eq!(run(&program, 0x4000_0003, 1, [0; 6]), RET_KILL);
-            assert_eq!(run(&program, arch(), 0x4000_0000 + 1, [0; 6]), RET_KILL);
         }
+        assert_eq!(run(&program(template()), arch(), 0x4000_0000 + 1, [0; 6]), RET_KILL);
     }
 
+    /// With its own filter on top of the template's a child may do what any code may, and abort.
     #[test]
-    fn the_key_stands_where_it_is_meant_and_nowhere_else() {
-        let table = template(true);
-        let program = program(table.clone());
-        let wanted = table.iter().filter(|row| row.1 == Rule::Key).count();
-        // Neighbours may share a leaf.
-        for half in HALVES {
-            let found = program.iter().filter(|i| i.k == half).count();
-            assert!((1..=wanted).contains(&found), "{found}");
+    fn a_child_may_do_what_any_code_may() {
+        let (child, threads, any) = (child(false), child(true), common());
+        for &(call, _) in &template() {
+            let number = u32::try_from(call).unwrap();
+            let is_common = any.iter().any(|row| row.0 == call);
+            let returned = run(&child, arch(), number, [0, libc::SIGKILL as u64, libc::SIGKILL as u64, 0, 0, 0]);
+            assert_eq!(returned == RET_ALLOW, is_common, "{number}");
         }
-        assert!(program.iter().filter(|i| HALVES.contains(&i.k)).all(|i| i.code == JMP_JEQ_K));
+        let clone = |filter: &[Instruction], flags: i32| run(filter, arch(), libc::SYS_clone as u32, [flags as u64; 6]);
+        let thread = libc::CLONE_VM | libc::CLONE_THREAD | libc::CLONE_SIGHAND;
+
+        assert_eq!((clone(&child, thread), clone(&threads, thread)), (RET_KILL, RET_ALLOW));
+        for flags in [libc::SIGCHLD, libc::CLONE_VM | libc::CLONE_VFORK, thread | libc::CLONE_NEWUSER] {
+            assert_eq!(clone(&threads, flags), RET_KILL, "{flags:x}");
+        }
+        let abort = [1, 1, libc::SIGABRT as u64, 0, 0, 0];
+        assert_eq!(run(&child, arch(), libc::SYS_tgkill as u32, abort), libc::SECCOMP_RET_TRAP);
     }
 
     #[test]
     fn no_call_has_two_rules() {
-        for table in [template(true), alone(1, true)] {
+        for table in [template(), alone(1, true)] {
             let mut calls: Vec<i64> = table.iter().map(|row| row.0).collect();
             calls.sort_unstable();
             let all = calls.len();

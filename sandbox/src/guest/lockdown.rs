@@ -2,7 +2,7 @@
 
 use super::filter;
 use super::layers::{Layer, LayerInstaller, State, limit};
-use crate::kernel::sys::{self, Key};
+use crate::kernel::sys::{self, Instruction};
 use rustix::process::Resource;
 use std::io;
 
@@ -96,19 +96,15 @@ pub(crate) fn restrict(installer: &mut LayerInstaller<'_>, table: filter::Table)
     installer.install(Layer::Seccomp, || sys::install_filter(&filter::program(table), false));
 }
 
-/// Restricts a template and its children, and them more than it.
-pub(crate) fn restrict_template(installer: &mut LayerInstaller<'_>) -> Key {
-    let mut key = Key::none();
-    installer.install(Layer::ChildSeccomp, || {
-        key = Key::draw()?;
-        Ok(())
-    });
-    let table = filter::template(installer.layers.is_active(Layer::ChildSeccomp));
-    installer.install(Layer::Seccomp, || key.install(&filter::program(table)));
+/// Restricts a template. Returns the filters of which each child puts one on top of the template's when it is locked in: without threads, and
+/// with.
+pub(crate) fn restrict_template(installer: &mut LayerInstaller<'_>) -> Option<[Vec<Instruction>; 2]> {
+    restrict(installer, filter::template());
+    installer.install(Layer::ChildSeccomp, || Ok(()));
     if !installer.layers.is_active(Layer::Seccomp) {
         installer.note(Layer::ChildSeccomp, installer.state(Layer::Seccomp));
     }
-    key
+    installer.layers.is_active(Layer::ChildSeccomp).then(|| [false, true].map(filter::child))
 }
 
 /// Has the kernel choose this process, and those it forks, before the host's when memory runs out.

@@ -4,10 +4,10 @@
 pub(crate) mod child;
 #[cfg(target_os = "linux")]
 pub(crate) mod filter;
+#[cfg(target_os = "linux")]
+pub(crate) mod huge_pages;
 pub(crate) mod layers;
 #[cfg(target_os = "linux")]
 pub(crate) mod lockdown;
-#[cfg(target_os = "linux")]
-pub(crate) mod prefault;
 #[cfg(target_os = "linux")]
 pub(crate) mod template;

@@ -5,10 +5,10 @@
 //! reaps its children and says how they ended, and kills those that are past their time should the host not have done so.
 
 use super::child::{self, Inherited, WarmUp};
+use super::huge_pages;
 use super::layers::{Layer, LayerInstaller, LayerSet, Layers, SetupError, State, limit};
 use super::lockdown;
-use super::prefault::{self, Hot, Stack, Watch};
-use crate::kernel::sys::{self, Key, Processors};
+use crate::kernel::sys::{self, Fork, Processors};
 use crate::wire::frames::{self, PACKET};
 use crate::wire::messages::{self, Deadline, Message, Notice, Order};
 use lisp_runtime::DataSet;
@@ -17,7 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
-use rustix::process::{PidfdFlags, Resource, Signal};
+use rustix::process::{Pid, PidfdFlags, Resource, Signal};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek};
@@ -45,8 +45,11 @@ pub(crate) fn refusal(program: &Path) -> Option<SetupError> {
 /// This program.
 pub(crate) const ITSELF: &str = "/proc/self/exe";
 
-/// The most children at once; each takes two descriptors of the template, and a third when the host wants one.
-pub(crate) const CHILDREN: u64 = 256;
+/// The most children at once that a host orders; each takes two descriptors of the template, and a third when the host wants one.
+pub(crate) const CHILDREN: usize = 256;
+
+/// The most that there are: a spare one, and those that are to be reaped, come besides.
+const MOST_CHILDREN: usize = CHILDREN + 64;
 
 /// How long after its time a child is left to the host, in nanoseconds.
 const PATIENCE_NS: u64 = 100_000_000;
@@ -136,18 +139,9 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(errno("launcher"))?;
     }
     let locked = lock_down(config, installer, signals, sets, anywhere);
-    let mut report = told(locked.as_ref().map(|locked| locked.layers.clone()).map_err(Clone::clone))?;
-    // It takes some milliseconds, which are not to be those of the first run.
-    let prepared = locked.and_then(LockedIn::prepare_memory);
-    if let Err(error) = &prepared {
-        report = told(Err(error.clone()))?;
-    }
+    let report = told(locked.as_ref().map(|locked| locked.layers.clone()).map_err(Clone::clone))?;
     rustix::net::send(&control, &report, SendFlags::NOSIGNAL).map_err(errno("report"))?;
-    let (tasks, inherited, hot) = prepared?;
-    // Whatever is run for the first time from here on is mapped with its neighbours.
-    if let Some(hot) = hot {
-        hot.keep();
-    }
+    let LockedIn { tasks, inherited, .. } = locked?;
     serve(&control, &tasks, &inherited, false);
     Ok(())
 }
@@ -157,33 +151,6 @@ struct LockedIn {
     tasks: OwnedFd,
     layers: Layers,
     inherited: Inherited,
-    /// What it does last, prepared while the calls for that were allowed.
-    last: Option<(Hot, WarmUp, Rehearsal)>,
-    /// Where its sizes stand.
-    statm: OwnedFd,
-    stack: Option<Stack>,
-}
-
-impl LockedIn {
-    /// Maps what children touch and no more, and puts the memory in order, as the last thing before they are made.
-    fn prepare_memory(self) -> Result<(OwnedFd, Inherited, Option<Hot>), SetupError> {
-        let LockedIn { tasks, layers, mut inherited, last, statm, stack } = self;
-        drop(layers);
-        let mut hot = None;
-        if let Some((watched, warm_up, rehearsal)) = last {
-            watched.drop_all();
-            warm_up.run(&inherited.signals).map_err(|error| SetupError::new("warm-up", error))?;
-            child::code_of_lock().for_each(|code| watched.touch(code));
-            rehearsal.run(&tasks, &inherited);
-            hot = Some(watched);
-        }
-        child::fill_gaps();
-        inherited.bytes = address_space(&statm).map_err(|error| SetupError::new("/proc/self/statm", error))?;
-        if let Some(stack) = stack {
-            stack.drop_used();
-        }
-        Ok((tasks, inherited, hot))
-    }
 }
 
 fn lock_down(
@@ -199,7 +166,7 @@ fn lock_down(
         Some(file) => {
             let sets = import(file).map_err(|error| SetupError::new("data sets", error))?;
             // A kernel that cannot do it has slower forks.
-            let _ = prefault::gather();
+            let _ = huge_pages::gather();
             sets
         }
         None => Vec::new(),
@@ -207,16 +174,13 @@ fn lock_down(
     let warm_up = |source| WarmUp::with(source).map_err(|error| SetupError::new("warm-up", error));
     let warmed = |done: io::Result<()>| done.map_err(|error| SetupError::new("warm-up", error));
     warmed(warm_up(child::BROAD)?.run(&signals))?;
-    let watch = Watch::begin().ok();
     warmed(warm_up(child::PLAIN)?.run(&signals))?;
-    let last = warm_up(child::PLAIN)?;
-    let stack = Stack::as_it_is();
     let statm = rustix::fs::open("/proc/self/statm", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| SetupError::new("/proc/self/statm", error))?;
-    #[cfg(feature = "testing")]
-    sys::scan::remember_maps();
+    // Kernels before 6.4 tell it in a file only, which is out of reach soon.
+    let page_bytes = rustix::param::page_size() as u64;
     lockdown::empty_root(&mut installer);
-    lockdown::fixed_limits(&mut installer, 4 * CHILDREN);
+    lockdown::fixed_limits(&mut installer, 4 * CHILDREN as u64);
     installer.install(Layer::WallKill, || {
         let process = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
         // One that does nothing: it is the call that is tried.
@@ -234,17 +198,13 @@ fn lock_down(
     let wanted = config.wanted.clone();
     let pid = rustix::process::getpid();
     let ends = sys::ends_of_children().map_err(|error| SetupError::new("signals", error))?;
-    let mut inherited = Inherited { wanted, pid, bytes: 0, signals, sets, ends, anywhere, key: Key::none() };
-    let rehearse = || Rehearsal::prepare().map_err(|error| SetupError::new("rehearsal", error));
-    rehearse()?.run(&tasks, &inherited);
-    let last = match watch.map(Watch::choose) {
-        Some(hot) => Some((hot, last, rehearse()?)),
-        None => None,
-    };
-    // A handler would leave the registers, and in them the key, on a stack that children have too.
+    let own_users = installer.layers.is_active(Layer::UserNamespace);
+    let mut inherited = Inherited { wanted, pid, bytes: 0, signals, sets, ends, own_users, anywhere, filters: None };
+    Rehearsal::prepare().map_err(|error| SetupError::new("rehearsal", error))?.run(&tasks, &inherited);
+    inherited.bytes = address_space(&statm, page_bytes).map_err(|error| SetupError::new("/proc/self/statm", error))?;
     sys::hold_signals(true);
-    inherited.key = lockdown::restrict_template(&mut installer);
-    Ok(LockedIn { tasks, layers: installer.done(), inherited, last, statm, stack })
+    inherited.filters = lockdown::restrict_template(&mut installer);
+    Ok(LockedIn { tasks, layers: installer.done(), inherited })
 }
 
 /// The data sets of the runs to come, each on a line of its own.
@@ -287,12 +247,12 @@ fn is_alone(tasks: &OwnedFd) -> bool {
 }
 
 /// The address space that this process has, by the first number of its `statm`.
-fn address_space(statm: &OwnedFd) -> io::Result<u64> {
+fn address_space(statm: &OwnedFd, page_bytes: u64) -> io::Result<u64> {
     let mut bytes = [0; 128];
     let read = rustix::io::read(statm, &mut bytes[..])?;
     let text = std::str::from_utf8(&bytes[..read]).map_err(io::Error::other)?;
     let pages: u64 = text.split(' ').next().and_then(|n| n.parse().ok()).ok_or(io::ErrorKind::InvalidData)?;
-    Ok(pages * rustix::param::page_size() as u64)
+    Ok(pages.saturating_mul(page_bytes))
 }
 
 /// Forks, watches and reaps, until the host is gone, or for a rehearsal until the first child is. It allocates nothing for a run: each page that it writes to is copied,
@@ -311,7 +271,7 @@ fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited, rehearsal: b
         }
         if woken.message {
             // Children die with this process.
-            let Ok((message, fds)) = receive(control, inherited.key) else { return };
+            let Ok((message, fds)) = messages::receive(control) else { return };
             if let Some(Deadline { pair, kill_at }) = message.deadline {
                 running.iter_mut().filter(|child| child.pair.id == pair).for_each(|child| child.kill_at = kill_at);
             }
@@ -324,6 +284,10 @@ fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited, rehearsal: b
                     }
                     None => idle.iter().position(|pair| pair.id == order.pair).map(|at| idle.swap_remove(at)),
                 };
+                let pair = pair.and_then(|pair| match running.len() < MOST_CHILDREN {
+                    true => Some(pair),
+                    false => refuse(&pair, libc::EAGAIN),
+                });
                 running.extend(pair.and_then(|pair| start(order, pair, tasks, inherited)));
                 if rehearsal && running.is_empty() {
                     // The system gives no process now; perhaps it does when there is a run.
@@ -334,7 +298,10 @@ fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited, rehearsal: b
                 show(child, inherited);
             }
         }
-        kill_late(&mut running, inherited);
+        // What the host says next may be that a child has more time.
+        if !woken.message {
+            kill_late(&mut running, inherited);
+        }
     }
 }
 
@@ -348,8 +315,12 @@ fn kill_late(running: &mut [Child], inherited: &Inherited) {
     let now = sys::monotonic_ns();
     for child in running {
         if inherited.wanted.wants(Layer::WallKill) && is_late(child, now) && !child.late {
-            child.late = true;
-            let _ = open(child, inherited.key).and_then(|process| inherited.key.kill(process));
+            let killed = open(child).and_then(|process| rustix::process::pidfd_send_signal(process, Signal::KILL));
+            match killed {
+                Ok(()) => child.late = true,
+                // There may be a descriptor the next time.
+                Err(_) => child.kill_at = now,
+            }
         }
     }
 }
@@ -358,20 +329,23 @@ fn is_late(child: &Child, now: u64) -> bool {
     child.kill_at > 0 && now >= child.kill_at.saturating_add(PATIENCE_NS)
 }
 
-/// A descriptor of a child, made when it is wanted first.
-fn open(child: &mut Child, key: Key) -> io::Result<&OwnedFd> {
+/// A descriptor of a child that is not reaped yet, made when it is wanted first.
+fn open(child: &mut Child) -> Result<&OwnedFd, Errno> {
     match &mut child.process {
         Some(process) => Ok(process),
-        none => Ok(none.insert(key.open(child.pid)?)),
+        none => {
+            let pid = Pid::from_raw(child.pid).ok_or(Errno::SRCH)?;
+            Ok(none.insert(rustix::process::pidfd_open(pid, PidfdFlags::empty())?))
+        }
     }
 }
 
 /// Gives the host a descriptor of a child. It is not one of the short ones, then, and may run where there is room.
 fn show(child: &mut Child, inherited: &Inherited) {
-    let _ = open(child, inherited.key);
-    notify(&child.pair, Notice::Shown, child.process.as_ref().map(AsFd::as_fd), inherited.key);
+    let _ = open(child);
+    notify(&child.pair, Notice::Shown, child.process.as_ref().map(AsFd::as_fd));
     if let Some(anywhere) = inherited.anywhere {
-        let _ = anywhere.let_run(child.pid, inherited.key);
+        let _ = anywhere.let_run(child.pid);
     }
 }
 
@@ -387,62 +361,49 @@ struct Woken {
 /// Waits until there is a message, a child has ended, or one is late.
 fn wait(control: &OwnedFd, running: &[Child], inherited: &Inherited) -> Woken {
     let mut fds = [PollFd::new(&inherited.ends, PollFlags::IN), PollFd::new(control, PollFlags::IN)];
-    // With too many children at once, messages wait.
-    let count = if (running.len() as u64) < CHILDREN { 2 } else { 1 };
     let now = sys::monotonic_ns();
     let late = running.iter().filter(|child| child.kill_at > 0 && !child.late).map(|child| child.kill_at).min();
     let timeout = late.map(|at| at.saturating_add(PATIENCE_NS).saturating_sub(now));
     let timeout =
         timeout.map(|ns| Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 });
-    match rustix::event::poll(&mut fds[..count], timeout.as_ref()) {
+    match rustix::event::poll(&mut fds, timeout.as_ref()) {
         Ok(_) => Woken { ended: !fds[0].revents().is_empty(), message: !fds[1].revents().is_empty() },
         Err(_) => Woken::default(),
     }
 }
 
-/// Takes what the host says, and the two descriptors of a new pair; an error when it is gone.
-fn receive(control: &OwnedFd, key: Key) -> io::Result<(Message, Option<(OwnedFd, OwnedFd)>)> {
-    let mut bytes = [0; Message::BYTES];
-    let (read, [run, status]) = loop {
-        match key.receive(control, &mut bytes) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            received => break received?,
-        }
-    };
-    let message = match read {
-        Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-        Some(read) => Message::read(&bytes[..read]),
-        None => None,
-    };
-    Ok((message.unwrap_or_default(), run.zip(status)))
-}
-
 /// Forks a child for an order.
 fn start(order: Order, pair: SocketPair, tasks: &OwnedFd, inherited: &Inherited) -> Option<Child> {
-    let key = inherited.key;
     if !is_alone(tasks) {
-        notify(&pair, Notice::Refused(libc::EDEADLK), None, key);
-        return None;
+        return refuse(&pair, libc::EDEADLK);
     }
-    match key.fork() {
-        Ok(None) => child::main(order, pair.run, inherited),
-        Ok(Some(pid)) => Some(Child { pid, pair, process: None, kill_at: order.kill_at, late: false }),
-        Err(error) => {
-            notify(&pair, Notice::Refused(error.raw_os_error().unwrap_or(libc::EAGAIN)), None, key);
-            None
+    match sys::fork() {
+        Ok(Fork::Child) => child::main(order, pair.run, inherited),
+        Ok(Fork::Parent(pid)) => {
+            if let Some(anywhere) = inherited.anywhere.filter(|_| order.threads) {
+                // Its threads are to have the other processors.
+                let _ = anywhere.let_run(pid);
+            }
+            Some(Child { pid, pair, process: None, kill_at: order.kill_at, late: false })
         }
+        Err(error) => refuse(&pair, error.raw_os_error().unwrap_or(libc::EAGAIN)),
     }
+}
+
+/// Says that there will be no child.
+fn refuse<T>(pair: &SocketPair, errno: i32) -> Option<T> {
+    notify(pair, Notice::Refused(errno), None);
+    None
 }
 
 /// Reaps the children that have ended, says how, and leaves the pairs of those whose hosts listen.
 fn reap(running: &mut Vec<Child>, inherited: &Inherited, mut leave: impl FnMut(SocketPair)) {
     // One signal may stand for several ends; it says nothing else of use.
     let _ = rustix::io::read(&inherited.ends, &mut [0; 128]);
-    while let Ok(Some((pid, death))) = inherited.key.reap() {
+    while let Ok(Some((pid, death))) = sys::reap_any() {
         if let Some(at) = running.iter().position(|child| child.pid == pid) {
             let child = running.swap_remove(at);
-            let notice = Notice::Ended { death, late: child.late };
-            if notify(&child.pair, notice, None, inherited.key) {
+            if notify(&child.pair, Notice::Ended { death, late: child.late }, None) {
                 leave(child.pair);
             }
         }
@@ -450,9 +411,8 @@ fn reap(running: &mut Vec<Child>, inherited: &Inherited, mut leave: impl FnMut(S
 }
 
 /// Says something about a child; a host that has stopped listening misses nothing.
-fn notify(pair: &SocketPair, notice: Notice, process: Option<BorrowedFd<'_>>, key: Key) -> bool {
-    let mut buffer = [0; Notice::BYTES];
-    key.send(&pair.status, notice.write(&mut buffer), process).is_ok()
+fn notify(pair: &SocketPair, notice: Notice, process: Option<BorrowedFd<'_>>) -> bool {
+    messages::notify(&pair.status, notice, process).is_ok()
 }
 
 /// The longest report of a template.

@@ -1,9 +1,11 @@
 //! Runs in processes of their own as futures, for any executor.
 
+use super::domain::Domain;
+use super::domains::{Seat, Wait};
 use super::reactor::Watch;
 use super::running::Running;
-use super::sandbox::{Sandbox, fault};
-use lisp_runtime::remote::{Alarm, HostHalf, Job, RunWaker};
+use super::sandbox::{ROOM_STEP, Sandbox, fault};
+use lisp_runtime::remote::{Alarm, HostHalf, Job, Report, RunWaker};
 use lisp_runtime::{Input, Outcome, Request};
 use std::fmt;
 use std::pin::Pin;
@@ -13,10 +15,9 @@ use std::time::{Duration, Instant};
 
 /// How long a poll listens to a process that goes on talking before the others on its thread have a turn.
 const TURN_TIME: Duration = Duration::from_millis(1);
-/// How soon a template that has no room for an order is tried again.
-const ROOM_STEP: Duration = Duration::from_millis(2);
-/// How long it may have none before it counts as stuck.
-const STUCK: Duration = Duration::from_secs(1);
+
+/// How soon a run that waits for a place in a domain looks again, should those before it not come.
+const TURN_STEP: Duration = Duration::from_millis(20);
 
 impl Sandbox {
     /// Runs a request as a future, on any executor: [`Sandbox::run`] without a thread that waits.
@@ -31,7 +32,10 @@ impl Sandbox {
     pub fn run_async(&self, request: &Request<'_>) -> SandboxRun {
         let mut input = Input::new();
         match self.engine().split_request(request, &mut input) {
-            Ok((job, host)) => self.begin(&job, host),
+            Ok((job, mut host)) => match request.domain.as_deref().map(|name| self.domain(name)).transpose() {
+                Ok(domain) => self.begin(&job, host, domain),
+                Err(error) => SandboxRun::over(self, fault(&mut host, &error.to_string())),
+            },
             Err(outcome) => SandboxRun::over(self, *outcome),
         }
     }
@@ -52,15 +56,35 @@ impl Sandbox {
     /// ```
     pub fn eval_async(&self, source: &str, input: &Input<'_>) -> SandboxRun {
         match self.split(source, input, false) {
-            Ok((job, host)) => self.begin(&job, host),
+            Ok((job, host)) => self.begin(&job, host, None),
             Err(outcome) => SandboxRun::over(self, *outcome),
         }
     }
 
-    fn begin(&self, job: &Job<'_>, mut host: HostHalf) -> SandboxRun {
+    fn begin(&self, job: &Job<'_>, mut host: HostHalf, domain: Option<Domain>) -> SandboxRun {
         match self.prepare(job, &mut host) {
-            Ok(job) => SandboxRun::new(self, Stage::Order { job, since: Instant::now() }, Some(host)),
+            Ok(job) => SandboxRun { domain, ..SandboxRun::new(self, Stage::Order(job), Some(host)) },
             Err(outcome) => SandboxRun::over(self, *outcome),
+        }
+    }
+}
+
+impl Domain {
+    /// Runs a request in the domain as a future: [`Domain::run`], in the way of [`Sandbox::run_async`]. While no process of the domain
+    /// is free it waits in one queue with [`Domain::run`]: nobody overtakes but those whose future is not polled for 20 ms.
+    pub fn run_async(&self, request: &Request<'_>) -> SandboxRun {
+        let mut input = Input::new();
+        match self.sandbox.engine().split_request(request, &mut input) {
+            Ok((job, host)) => self.sandbox.begin(&job, host, Some(self.clone())),
+            Err(outcome) => SandboxRun::over(&self.sandbox, *outcome),
+        }
+    }
+
+    /// Compiles a program and runs it in the domain as a future: [`Domain::eval`], in the way of [`Domain::run_async`].
+    pub fn eval_async(&self, source: &str, input: &Input<'_>) -> SandboxRun {
+        match self.sandbox.split(source, input, false) {
+            Ok((job, host)) => self.sandbox.begin(&job, host, Some(self.clone())),
+            Err(outcome) => SandboxRun::over(&self.sandbox, *outcome),
         }
     }
 }
@@ -74,6 +98,10 @@ pub struct SandboxRun {
     alarm: Option<Alarm>,
     stage: Stage,
     sandbox: Sandbox,
+    domain: Option<Domain>,
+    /// Its wait for a place in the domain, and the place.
+    wait: Option<Wait>,
+    seat: Option<Seat>,
     /// `None` when there is no run.
     host: Option<Box<HostHalf>>,
     waker: Arc<RunWaker>,
@@ -81,11 +109,12 @@ pub struct SandboxRun {
 
 enum Stage {
     /// There is no process yet.
-    Order {
+    Order(Vec<u8>),
+    /// With the job as long as another process may have to do it.
+    Running {
+        running: Box<Running>,
         job: Vec<u8>,
-        since: Instant,
     },
-    Running(Box<Running>),
     Done(Box<Outcome>),
     Over,
 }
@@ -109,6 +138,9 @@ impl SandboxRun {
             alarm: None,
             stage,
             sandbox: sandbox.clone(),
+            domain: None,
+            wait: None,
+            seat: None,
             host: host.map(Box::new),
             waker,
         }
@@ -123,36 +155,52 @@ impl SandboxRun {
         &self.run_id
     }
 
-    /// Orders the process; `None` when there is no room for the order yet.
-    fn order(&mut self, job: &[u8], since: Instant) -> Option<Stage> {
-        let Some(host) = self.host.as_deref_mut() else { return Some(Stage::Over) };
+    /// Orders the process; the job comes back when there is no room for one yet.
+    fn order(&mut self, job: Vec<u8>) -> Stage {
+        let Some(host) = self.host.as_deref_mut() else { return Stage::Over };
         let (waker, task) = (self.waker.clone(), Waker::from(self.waker.clone()));
-        let bytes = job.len() as u64;
-        let mut ordered = self.sandbox.order_now(host, bytes, since.elapsed() >= STUCK);
-        if matches!(ordered, Ok(None)) {
-            self.alarm = Alarm::set(Some(Instant::now() + ROOM_STEP), None, &task);
-            if self.alarm.is_some() {
-                return None;
-            }
-            // Nobody would wake it.
-            ordered = self.sandbox.order_now(host, bytes, true);
-        }
+        let done = |outcome: Outcome| Stage::Done(Box::new(outcome));
+        let ordered = match &self.domain {
+            None => self.sandbox.order_now(host, job.len()).map(|running| running.map(Box::new)),
+            Some(domain) => domain.try_start(&mut self.wait, &mut self.seat, job.len(), (host, &task)),
+        };
         let mut running = match ordered {
-            Ok(Some(running)) => Box::new(running),
-            Ok(None) => return Some(Stage::Done(Box::new(fault(host, "the template takes no orders")))),
-            Err(error) => return Some(Stage::Done(Box::new(fault(host, &error.to_string())))),
+            Ok(Some(running)) => running,
+            Ok(None) => {
+                let left = match (&self.domain, &self.seat) {
+                    // It is woken when a place is free.
+                    (Some(domain), None) => domain.state.time_to_wait(host).map(|left| left.min(TURN_STEP)),
+                    _ => self.sandbox.time_to_wait(host).map(|left| left.min(ROOM_STEP)),
+                };
+                return match left {
+                    Ok(left) => {
+                        self.alarm = Alarm::set(Some(Instant::now() + left), None, &task);
+                        match self.alarm {
+                            Some(_) => Stage::Order(job),
+                            // Nobody would wake it.
+                            None => done(fault(host, "no thread to wait for room for a process")),
+                        }
+                    }
+                    Err(error) => done(host.fail(error, None)),
+                };
+            }
+            Err(error) => return done(fault(host, &error.to_string())),
         };
         running.call_as_futures(waker);
         match Watch::new(running.pair(), &task) {
             Ok(watch) => self.watch = Some(watch),
             Err(error) => {
                 let why = format!("no thread or descriptor for the sockets of asynchronous runs: {error}");
-                return Some(Stage::Done(Box::new(fault(host, &why))));
+                return done(fault(host, &why));
             }
         }
-        running.give_job(host, job);
-        running.restock();
-        Some(Stage::Running(running))
+        running.give_job(host, &job);
+        if self.domain.is_none() {
+            running.restock();
+        }
+        // Only a process that was idle may have to be replaced.
+        let job = if self.seat.as_ref().is_some_and(Seat::is_warm) { job } else { Vec::new() };
+        Stage::Running { running, job }
     }
 
     /// Listens to the process. `None` when it has nothing more to say for now.
@@ -163,7 +211,16 @@ impl SandboxRun {
             if running.is_over() {
                 // The sockets go back for other runs.
                 (self.watch, self.alarm) = (None, None);
+                if self.seat.as_ref().is_some_and(Seat::is_warm) && running.missed_job() {
+                    return Some(Next::Again);
+                }
                 return Some(Next::Done(Box::new(running.finish(host))));
+            }
+            if self.seat.is_some()
+                && let Some(report) = running.take_report()
+            {
+                (self.watch, self.alarm) = (None, None);
+                return Some(Next::Reported(Box::new(report)));
             }
             if !some_heard {
                 return None;
@@ -191,6 +248,10 @@ impl SandboxRun {
 /// How listening ended.
 enum Next {
     Yield,
+    /// The process ended while it was idle, as it turns out. Another takes its place.
+    Again,
+    /// The process stays.
+    Reported(Box<Report>),
     Done(Box<Outcome>),
 }
 
@@ -203,40 +264,48 @@ impl Future for SandboxRun {
         let until = Instant::now() + TURN_TIME;
         loop {
             match std::mem::replace(&mut it.stage, Stage::Over) {
-                Stage::Order { job, since } => match it.order(&job, since) {
-                    Some(stage) => it.stage = stage,
-                    None => {
-                        it.stage = Stage::Order { job, since };
+                Stage::Order(job) => {
+                    it.stage = it.order(job);
+                    if matches!(it.stage, Stage::Order(_)) {
                         return Poll::Pending;
                     }
-                },
-                Stage::Running(mut running) => match it.listen(&mut running, until) {
+                }
+                Stage::Running { mut running, job } => match it.listen(&mut running, until) {
                     Some(Next::Done(outcome)) => it.stage = Stage::Done(outcome),
+                    Some(Next::Again) => {
+                        drop(running);
+                        it.seat = None;
+                        it.stage = Stage::Order(job);
+                    }
+                    Some(Next::Reported(report)) => {
+                        let (Some(seat), Some(host)) = (it.seat.take(), it.host.as_deref_mut()) else { continue };
+                        let outcome = seat.end(running, *report, host, it.sandbox.domains());
+                        it.stage = Stage::Done(Box::new(outcome));
+                    }
                     Some(Next::Yield) => {
-                        it.stage = Stage::Running(running);
+                        it.stage = Stage::Running { running, job };
                         context.waker().wake_by_ref();
                         return Poll::Pending;
                     }
-                    None => {
-                        let waits = it.wait_for(&running);
-                        it.stage = match waits {
-                            Ok(()) => Stage::Running(running),
-                            Err(error) => {
-                                drop(running);
-                                let why = format!("the sockets of an asynchronous run cannot be waited for: {error}");
-                                match it.host.as_deref_mut() {
-                                    Some(host) => Stage::Done(Box::new(fault(host, &why))),
-                                    None => Stage::Over,
-                                }
-                            }
-                        };
-                        if matches!(it.stage, Stage::Running(_)) {
+                    None => match it.wait_for(&running) {
+                        Ok(()) => {
+                            it.stage = Stage::Running { running, job };
                             return Poll::Pending;
                         }
-                    }
+                        Err(error) => {
+                            drop(running);
+                            let why = format!("the sockets of an asynchronous run cannot be waited for: {error}");
+                            it.stage = match it.host.as_deref_mut() {
+                                Some(host) => Stage::Done(Box::new(fault(host, &why))),
+                                None => Stage::Over,
+                            };
+                        }
+                    },
                 },
                 Stage::Done(outcome) => {
+                    // A future that is over may be kept: its place and its handle of the domain are for others.
                     (it.watch, it.alarm) = (None, None);
+                    (it.wait, it.seat, it.domain) = (None, None, None);
                     return Poll::Ready(*outcome);
                 }
                 Stage::Over => return Poll::Pending,

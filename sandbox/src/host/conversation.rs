@@ -22,9 +22,11 @@ use std::time::Instant;
 pub(crate) struct Conversation {
     pair: Arc<SocketPair>,
     limits: FrameLimits,
-    /// The process lives on after a report.
-    session: bool,
+    /// The process stays after a report.
+    stays: bool,
     assembler: Assembler,
+    /// Something has come of the process since its run or turn began.
+    pub(crate) has_said: bool,
     out: VecDeque<Outgoing>,
     /// Calls that the process has made and whose replies it has not taken.
     unanswered: usize,
@@ -37,6 +39,8 @@ pub(crate) struct Conversation {
     /// The step of the set-up that failed, by what the process says.
     pub(crate) setup: Option<String>,
     pub(crate) report: Option<Report>,
+    /// How much the process has grown since it was made, by what it says with its report.
+    pub(crate) growth_bytes: u64,
     /// When the report came after which the process is to end.
     pub(crate) reported_at: Option<Instant>,
 }
@@ -58,12 +62,13 @@ struct Outgoing {
 }
 
 impl Conversation {
-    pub(crate) fn new(pair: Arc<SocketPair>, limits: FrameLimits, session: bool) -> Conversation {
+    pub(crate) fn new(pair: Arc<SocketPair>, limits: FrameLimits, stays: bool) -> Conversation {
         Conversation {
             pair,
             limits,
-            session,
+            stays,
             assembler: Assembler::default(),
+            has_said: false,
             out: VecDeque::new(),
             unanswered: 0,
             calls: None,
@@ -72,6 +77,7 @@ impl Conversation {
             errors: ErrorOutput::default(),
             setup: None,
             report: None,
+            growth_bytes: 0,
             reported_at: None,
         }
     }
@@ -80,7 +86,19 @@ impl Conversation {
     /// are not made.
     pub(crate) fn begin_turn(&mut self) {
         (self.report, self.reported_at, self.calls) = (None, None, None);
+        (self.errors, self.setup, self.has_said) = (ErrorOutput::default(), None, false);
         self.unanswered = self.out.iter().filter(|out| out.ends_reply).count();
+    }
+
+    /// Forgets the last run of a domain's process.
+    pub(crate) fn begin_run(&mut self, limits: FrameLimits) {
+        self.limits = limits;
+        self.begin_turn();
+    }
+
+    /// Has the process given the report of its run or turn?
+    pub(crate) fn has_reported(&self) -> bool {
+        self.report.is_some() || self.reported_at.is_some()
     }
 
     /// Is there a packet that the process has not taken?
@@ -125,10 +143,11 @@ impl Conversation {
 
     /// Takes a packet of the process. `is_over` when the run has ended or was killed: then nothing is called or sent any more.
     pub(crate) fn take(&mut self, host: &mut HostHalf, packet: &[u8], is_over: bool) -> Result<(), Violation> {
+        self.has_said = true;
         match self.assembler.take(packet, |kind| self.limits.frame(kind))? {
             Taken::Part => Ok(()),
             Taken::Text => self.errors.take(packet),
-            Taken::Frame(_) if self.reported_at.is_some() => Err(Violation::Unexpected),
+            Taken::Frame(_) if self.reported_at.is_some() || self.setup.is_some() => Err(Violation::Unexpected),
             Taken::Frame(frame) => self.take_frame(host, &frame, is_over),
         }
     }
@@ -149,13 +168,15 @@ impl Conversation {
                     // While a worker waits others go on, and may call more.
                     let along = !call.place.is_of_program();
                     let begun = host.begin(call);
+                    self.tell_replay_end(host);
                     self.go_on(host, frame.id.into(), begun, along);
                 }
                 Ok(())
             }
             GuestMessage::Report(report) => {
                 self.report = Some(*report);
-                if !self.session {
+                self.growth_bytes = u64::from(frame.id) << 10;
+                if !self.stays {
                     self.reported_at = Some(Instant::now());
                 }
                 Ok(())
@@ -179,9 +200,19 @@ impl Conversation {
             return Err(Violation::Unexpected);
         }
         if !is_over {
-            self.queue(Kind::Time, 0, &frames::time_bytes(host.time(place)));
+            let time = host.time(place);
+            self.tell_replay_end(host);
+            self.queue(Kind::Time, 0, &frames::time_bytes(time));
         }
         Ok(())
+    }
+
+    /// Tells the process that the record which the run goes on from is done again: its time counts from now on. It waits for what is
+    /// sent next.
+    fn tell_replay_end(&mut self, host: &mut HostHalf) {
+        if let Some(at) = host.replay_ended() {
+            self.queue(Kind::Turn, frames::LIVE, &frames::moment(at).to_le_bytes());
+        }
     }
 
     /// Goes on with a call that has begun, and with those that waited for it. `along` makes it on another thread.

@@ -7,6 +7,10 @@ pub(crate) mod calls;
 pub(crate) mod capability;
 #[cfg(target_os = "linux")]
 pub(crate) mod conversation;
+#[cfg(target_os = "linux")]
+pub(crate) mod domain;
+#[cfg(target_os = "linux")]
+pub(crate) mod domains;
 pub(crate) mod error_output;
 #[cfg(target_os = "linux")]
 pub(crate) mod pool;

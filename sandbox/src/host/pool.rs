@@ -6,7 +6,7 @@
 use super::scheduling::Scheduler;
 use super::socket_pair::SocketPair;
 use crate::guest::layers::{Layer, LayerSet, Layers, SetupError, State};
-use crate::guest::template::{ARGUMENT, Config, REPORT_BYTES, Ready};
+use crate::guest::template::{ARGUMENT, CHILDREN, Config, REPORT_BYTES, Ready};
 use crate::kernel::cgroup::Group;
 use crate::kernel::{sys, unix};
 use crate::wire::frames;
@@ -21,7 +21,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -49,6 +49,28 @@ pub(crate) struct Template {
     /// Pairs that no run has.
     free: Mutex<Vec<Arc<SocketPair>>>,
     spare: Mutex<Option<Spare>>,
+    /// The runs that have a child, or are to have one.
+    runs: AtomicUsize,
+    /// Since when its channel has been full, and the fewest bytes it held since.
+    full: Mutex<Option<(Instant, usize)>>,
+    /// Deadlines that there was no room for.
+    unsent: Mutex<Vec<Deadline>>,
+}
+
+/// A question to a template: when it was asked, by the monotonic clock.
+#[derive(Debug)]
+pub(crate) struct Question(u64);
+
+/// Why there is no child for an order.
+#[derive(Debug)]
+pub(crate) enum NoChild {
+    /// Each template has as many as it may have.
+    Crowded,
+    /// The template has much to read.
+    Busy,
+    /// The host has no descriptors left.
+    Descriptors(SetupError),
+    Failed(SetupError),
 }
 
 /// A child that was ordered before there was a job for it.
@@ -97,18 +119,26 @@ impl Template {
         let process = command.stderr(Stdio::null()).current_dir("/").spawn().map_err(failed)?;
         // The other end of the control channel must not stay open here.
         drop(command);
-        let mut template = Template {
+        let mut template = Template::of(control, process, group.as_ref().ok().cloned());
+        template.layers = template.ready()?;
+        Ok(template)
+    }
+
+    /// A process that has not yet said what it is.
+    fn of(control: OwnedFd, process: Child, group: Option<Arc<Group>>) -> Template {
+        Template {
             control,
             process: Mutex::new(process),
             asked_ns: AtomicU64::new(0),
-            group: group.as_ref().ok().cloned(),
+            group,
             layers: Layers(Vec::new()),
             next: AtomicU64::new(1),
             free: Mutex::default(),
             spare: Mutex::default(),
-        };
-        template.layers = template.ready()?;
-        Ok(template)
+            runs: AtomicUsize::new(0),
+            full: Mutex::default(),
+            unsent: Mutex::default(),
+        }
     }
 
     fn ready(&self) -> Result<Layers, SetupError> {
@@ -184,19 +214,36 @@ impl Template {
         }
     }
 
-    /// Asks for a descriptor of the process of a pair; with `kill` the template is to kill it, too. Of one that is reaped it has
-    /// said so. Returns whether there was room for the request.
-    pub(crate) fn request_pidfd(&self, pair: &SocketPair, kill: bool) -> bool {
-        let turn_to = |from, to| self.asked_ns.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        let now = sys::monotonic_ns();
+    /// Asks for a descriptor of the process of a pair, which is to be dead at `kill_at` if there is one. Of one that is reaped it has
+    /// said so. `None` when there is no room for the question.
+    pub(crate) fn request_pidfd(&self, pair: &SocketPair, kill_at: Option<u64>) -> Option<Question> {
+        let question = Question(sys::monotonic_ns());
         // Before it can be answered.
-        let is_first = turn_to(0, now);
-        let deadline = kill.then_some(Deadline { pair: pair.id, kill_at: 1 });
-        let asked = self.send(Message { deadline, show: Some(pair.id), order: None }, &[]).is_ok();
-        if is_first && !asked {
-            turn_to(now, 0);
+        let _ = self.asked_ns.compare_exchange(0, question.0, Ordering::Relaxed, Ordering::Relaxed);
+        let deadline = kill_at.map(|kill_at| Deadline { pair: pair.id, kill_at });
+        match self.send(Message { deadline, show: Some(pair.id), order: None }, &[]) {
+            Ok(()) => Some(question),
+            Err(_) => {
+                self.take_back_question(&question);
+                None
+            }
         }
-        asked
+    }
+
+    /// Nobody will read the answer: it is not to be missed.
+    pub(crate) fn take_back_question(&self, question: &Question) {
+        let _ = self.asked_ns.compare_exchange(question.0, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Tells it when the process of a pair is to be dead; 0 is never. What there is no room for goes in front of the next message.
+    pub(crate) fn set_deadline(&self, pair: &SocketPair, kill_at: u64) {
+        let deadline = Deadline { pair: pair.id, kill_at };
+        let sent = self.send(Message { deadline: Some(deadline), ..Message::default() }, &[]);
+        let mut unsent = lock(&self.unsent);
+        unsent.retain(|earlier| earlier.pair != pair.id);
+        if sent.is_err() {
+            unsent.push(deadline);
+        }
     }
 
     /// Has it much to do? Then orders need the room that there is in its channel.
@@ -206,18 +253,23 @@ impl Template {
         sys::unread(&self.control).is_ok_and(|bytes| bytes > MUCH)
     }
 
-    /// Waits for room in its channel, or until it has taken nothing for too long.
-    fn makes_room(&self) -> bool {
-        const LOOK: Duration = Duration::from_millis(2);
-        let unread = || sys::unread(&self.control).unwrap_or(0);
-        let (before, begun) = (unread(), Instant::now());
-        while begun.elapsed() < STUCK {
-            std::thread::sleep(LOOK);
-            if unread() < before {
-                return true;
+    /// Its channel is full. Has it taken nothing for too long?
+    fn is_stuck(&self) -> bool {
+        let unread = sys::unread(&self.control).unwrap_or(0);
+        let mut full = lock(&self.full);
+        match &*full {
+            Some((since, least)) if unread >= *least => since.elapsed() >= STUCK,
+            _ => {
+                *full = Some((Instant::now(), unread));
+                false
             }
         }
-        false
+    }
+
+    /// Counts one more run, if it may have a child more.
+    fn admit(&self) -> bool {
+        let more = |runs: usize| (runs < CHILDREN).then_some(runs + 1);
+        self.runs.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
 
     /// Orders a child.
@@ -230,6 +282,8 @@ impl Template {
                 (Arc::new(pair), Some(theirs))
             }
         };
+        // What was not told of the last process of the pair is not about this one.
+        lock(&self.unsent).retain(|earlier| earlier.pair != pair.id);
         let message = Message { order: Some(Order { pair: pair.id, ..order }), deadline, show: None };
         match &theirs {
             Some([run, status]) => self.send(message, &[run.as_fd(), status.as_fd()])?,
@@ -248,7 +302,20 @@ impl Template {
     }
 
     fn send(&self, message: Message, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-        send(&self.control, message, fds)
+        self.send_unsent()?;
+        send(&self.control, message, fds)?;
+        *lock(&self.full) = None;
+        Ok(())
+    }
+
+    fn send_unsent(&self) -> io::Result<()> {
+        let mut unsent = lock(&self.unsent);
+        while let Some(&deadline) = unsent.last() {
+            send(&self.control, Message { deadline: Some(deadline), ..Message::default() }, &[])?;
+            unsent.pop();
+            *lock(&self.full) = None;
+        }
+        Ok(())
     }
 
     /// Notes that the template has sent something, about whichever run.
@@ -279,6 +346,12 @@ impl Drop for Template {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Has this process too few descriptors left to start a template?
+fn lacks_descriptors() -> bool {
+    let pairs: io::Result<Vec<_>> = (0..16).map(|_| frames::pair()).collect();
+    pairs.is_err_and(|error| matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -329,6 +402,15 @@ impl Starter {
     }
 }
 
+/// The place of a template.
+#[derive(Debug)]
+enum Slot {
+    Empty,
+    /// Somebody starts one, without holding up others.
+    Starting,
+    There(Arc<Template>),
+}
+
 /// Templates that take turns.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -338,7 +420,7 @@ pub(crate) struct Pool {
     total_memory: Option<u64>,
     /// The group that templates join, or why there is none. That is decided when the first has started.
     group: Mutex<Result<Arc<Group>, String>>,
-    slots: Vec<Mutex<Option<Arc<Template>>>>,
+    slots: Vec<Mutex<Slot>>,
     turns: Scheduler,
 }
 
@@ -357,13 +439,15 @@ impl Pool {
         let turns = Scheduler::of(count.max(1));
         let first = started(&starter, &group, turns.processor_of(0))?;
         let group = group.and_then(|group| first.lacks(Layer::MemoryCgroup).map_or(Ok(group), Err));
-        let slots = (0..count.max(1)).map(|_| Mutex::new(None)).collect();
+        let slots = (0..count.max(1)).map(|_| Mutex::new(Slot::Empty)).collect();
         let group = Mutex::new(group);
         let pool = Pool { starter, required, spares, total_memory, group, slots, turns };
         pool.check(&first)?;
-        *lock(&pool.slots[0]) = Some(Arc::new(first));
+        *lock(&pool.slots[0]) = Slot::There(Arc::new(first));
         for at in 0..pool.slots.len() {
-            pool.template(at)?;
+            if let Err(NoChild::Descriptors(error) | NoChild::Failed(error)) = pool.template(at) {
+                return Err(error);
+            }
         }
         Ok(pool)
     }
@@ -399,55 +483,79 @@ impl Pool {
     }
 
     /// The template of a slot; a new one when there is none.
-    fn template(&self, at: usize) -> Result<Arc<Template>, SetupError> {
-        let mut slot = lock(&self.slots[at]);
-        if let Some(template) = &*slot {
-            return Ok(template.clone());
+    fn template(&self, at: usize) -> Result<Arc<Template>, NoChild> {
+        {
+            let mut slot = lock(&self.slots[at]);
+            match &*slot {
+                Slot::There(template) => return Ok(template.clone()),
+                Slot::Starting => return Err(NoChild::Busy),
+                Slot::Empty => *slot = Slot::Starting,
+            }
         }
-        let template = self.start(self.turns.processor_of(at))?;
-        self.check(&template)?;
-        Ok(slot.insert(Arc::new(template)).clone())
+        let started = self.start(self.turns.processor_of(at)).and_then(|template| {
+            self.check(&template)?;
+            Ok(Arc::new(template))
+        });
+        *lock(&self.slots[at]) = started.as_ref().map_or(Slot::Empty, |template| Slot::There(template.clone()));
+        started.map_err(|error| match lacks_descriptors() {
+            true => NoChild::Descriptors(error),
+            false => NoChild::Failed(error),
+        })
     }
 
-    /// Orders a child of the next template; of a new one when that has died. A run that gets one says when it is over. `None`
-    /// when the template has no room for the order, and the caller is not `patient`.
-    pub(crate) fn order(&self, order: Order, patient: bool) -> Result<Option<(Arc<Template>, Channels)>, SetupError> {
-        let ordered = self.order_of(self.turns.begin(), order, patient);
-        if !matches!(ordered, Ok(Some(_))) {
+    /// Orders a child of the next template that has room; of a new one when that has died. A run that gets one says when it is over.
+    pub(crate) fn order(&self, order: Order) -> Result<(Arc<Template>, Channels), NoChild> {
+        let turn = self.turns.begin();
+        let many = self.slots.len();
+        let mut ordered = Err(NoChild::Crowded);
+        for at in (turn..turn + many).map(|at| at % many) {
+            ordered = self.order_from(at, order);
+            if !matches!(ordered, Err(NoChild::Crowded | NoChild::Busy)) {
+                break;
+            }
+        }
+        if ordered.is_err() {
             self.turns.end();
         }
         ordered
     }
 
     /// A run is over.
-    pub(crate) fn end(&self) {
+    pub(crate) fn end(&self, template: &Template) {
+        template.runs.fetch_sub(1, Ordering::Relaxed);
         self.turns.end();
     }
 
-    fn order_of(
-        &self,
-        turn: usize,
-        order: Order,
-        patient: bool,
-    ) -> Result<Option<(Arc<Template>, Channels)>, SetupError> {
-        let (mut last, mut tries) = (None, 0..3);
-        while tries.next().is_some() {
-            let template = self.template(turn)?;
-            match template.order(order) {
-                Ok(channels) => return Ok(Some((template, channels))),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && !patient => return Ok(None),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && template.makes_room() => tries = 0..3,
-                // It is the host that has no descriptors left.
-                Err(error) if error.raw_os_error().is_some_and(|e| e == libc::EMFILE || e == libc::ENFILE) => {
-                    return Err(SetupError::new("channels", error));
+    fn order_from(&self, at: usize, order: Order) -> Result<(Arc<Template>, Channels), NoChild> {
+        let mut last = None;
+        for _ in 0..3 {
+            let template = self.template(at)?;
+            if !template.admit() {
+                return Err(NoChild::Crowded);
+            }
+            let error = match template.order(order) {
+                Ok(channels) => return Ok((template, channels)),
+                Err(error) => error,
+            };
+            template.runs.fetch_sub(1, Ordering::Relaxed);
+            match error.raw_os_error() {
+                // The second is said of too many descriptors on their way.
+                Some(libc::EAGAIN | libc::ETOOMANYREFS) if !template.is_stuck() => return Err(NoChild::Busy),
+                Some(libc::EMFILE | libc::ENFILE) => {
+                    return Err(NoChild::Descriptors(SetupError::new("channels", error)));
                 }
-                Err(error) => {
+                _ => {
                     self.discard(&template);
                     last = Some(error);
                 }
             }
         }
-        Err(SetupError::new("template", last.unwrap_or_else(|| io::ErrorKind::Other.into())))
+        Err(NoChild::Failed(SetupError::new("template", last.unwrap_or_else(|| io::ErrorKind::Other.into()))))
+    }
+
+    /// The most runs at once.
+    pub(crate) fn most_runs(&self) -> usize {
+        self.slots.len().saturating_mul(CHILDREN)
     }
 
     /// Tells the template what it has to know of a run that has its job, and orders the next spare child, where spare children
@@ -467,8 +575,8 @@ impl Pool {
     pub(crate) fn discard(&self, template: &Arc<Template>) {
         for slot in &self.slots {
             let mut slot = lock(slot);
-            if slot.as_ref().is_some_and(|here| Arc::ptr_eq(here, template)) {
-                *slot = None;
+            if matches!(&*slot, Slot::There(here) if Arc::ptr_eq(here, template)) {
+                *slot = Slot::Empty;
             }
         }
         template.kill();
@@ -476,6 +584,88 @@ impl Pool {
 
     /// The templates that run.
     pub(crate) fn templates(&self) -> Vec<Arc<Template>> {
-        self.slots.iter().filter_map(|slot| lock(slot).clone()).collect()
+        let there = |slot: &Mutex<Slot>| match &*lock(slot) {
+            Slot::There(template) => Some(template.clone()),
+            Slot::Empty | Slot::Starting => None,
+        };
+        self.slots.iter().filter_map(there).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::messages::receive;
+
+    fn template() -> (Template, OwnedFd) {
+        let (control, theirs) = frames::pair().unwrap();
+        let process = Command::new("/bin/true").spawn().unwrap();
+        let template = Template::of(control, process, None);
+        (template, theirs)
+    }
+
+    /// All that the host has told it.
+    fn told(theirs: &OwnedFd) -> Vec<Message> {
+        let waits = || {
+            let mut fds = [PollFd::new(theirs, PollFlags::IN)];
+            rustix::event::poll(&mut fds, Some(&Timespec::default())).unwrap() > 0
+        };
+        std::iter::from_fn(|| waits().then(|| receive(theirs).unwrap().0)).collect()
+    }
+
+    #[test]
+    fn deadlines_that_found_no_room_come_first() {
+        let (template, theirs) = template();
+        let pairs: Vec<SocketPair> = (7..10).map(|id| SocketPair::new(id).unwrap().0).collect();
+        while template.send(Message::default(), &[]).is_ok() {}
+        template.set_deadline(&pairs[0], 1);
+        template.set_deadline(&pairs[1], 2);
+        template.set_deadline(&pairs[1], 3);
+        assert!(told(&theirs).iter().all(|message| message.deadline.is_none()));
+        let question = template.request_pidfd(&pairs[2], None).unwrap();
+        let told: Vec<_> = told(&theirs)
+            .iter()
+            .map(|message| (message.deadline.map(|it| (it.pair, it.kill_at)), message.show))
+            .collect();
+        assert_eq!(told, [(Some((8, 3)), None), (Some((7, 1)), None), (None, Some(9))]);
+        // One whose asker is gone is not waited for, and a kill asks nothing.
+        assert_ne!(template.asked_ns.load(Ordering::Relaxed), 0);
+        template.take_back_question(&question);
+        template.set_deadline(&pairs[0], 1);
+        assert_eq!(template.asked_ns.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_full_channel_is_stuck_when_nothing_is_taken_for_long() {
+        let (template, theirs) = template();
+        while template.send(Message::default(), &[]).is_ok() {}
+        assert!(!template.is_stuck());
+        std::thread::sleep(STUCK / 2);
+        receive(&theirs).unwrap();
+        assert!(!template.is_stuck());
+        std::thread::sleep(STUCK * 3 / 4);
+        assert!(!template.is_stuck());
+        std::thread::sleep(STUCK / 2);
+        assert!(template.is_stuck());
+        receive(&theirs).unwrap();
+        template.send(Message::default(), &[]).unwrap();
+        assert!(template.full.lock().unwrap().is_none());
+        // What had found no room and is told now fills it again: that is progress, too.
+        while template.send(Message::default(), &[]).is_ok() {}
+        assert!(!template.is_stuck());
+        std::thread::sleep(STUCK * 3 / 4);
+        for pair in (1..900).map(|id| SocketPair::new(id).unwrap().0) {
+            template.set_deadline(&pair, 1);
+        }
+        receive(&theirs).unwrap();
+        assert!(template.send(Message::default(), &[]).is_err());
+        std::thread::sleep(STUCK / 2);
+        assert!(!template.is_stuck());
+    }
+
+    #[test]
+    fn a_template_has_so_many_runs_and_no_more() {
+        let (template, _theirs) = template();
+        assert_eq!((0..CHILDREN + 9).filter(|_| template.admit()).count(), CHILDREN);
     }
 }

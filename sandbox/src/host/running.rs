@@ -2,12 +2,12 @@
 
 use super::calls::Calls;
 use super::conversation::Conversation;
-use super::pool::{Channels, Pool, Template};
+use super::pool::{Channels, Pool, Question, Template};
 #[cfg(feature = "async")]
 use super::socket_pair::SocketPair;
 use super::spans::ChildSpan;
-use super::verdict::{self, End, Facts, Kill};
-use crate::wire::frames::{Kind, MEMORY, PACKET, SAVE};
+use super::verdict::{self, CANCEL_STEP, End, Facts, Kill};
+use crate::wire::frames::{self, Kind, MEMORY, PACKET, SAVE};
 use crate::wire::guest_message::FrameLimits;
 use crate::wire::messages::{Notice, Order};
 use lisp_runtime::Outcome;
@@ -24,8 +24,6 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How often a handle for cancelling is looked at.
-const CANCEL_STEP: Duration = Duration::from_millis(5);
 /// How long a process may take to end once its report is there.
 const LINGER: Duration = Duration::from_millis(100);
 /// How long a template may take to say that a process which was killed is reaped.
@@ -41,18 +39,25 @@ const SHORT: Duration = Duration::from_millis(2);
 /// The time before the kill at which it is requested at the latest: a template that is woken beside a run which spins may wait for a turn.
 const AHEAD: Duration = Duration::from_millis(20);
 
+/// The deadline of a process that is to be dead now, by the monotonic clock.
+const AT_ONCE: u64 = 1;
+
 /// The limits under which a run is watched.
 #[derive(Clone, Debug)]
 pub(crate) struct Supervision {
     /// When it is killed; `None` is never.
     pub(crate) hard: Option<Instant>,
     pub(crate) grace: Duration,
+    /// For tests: how much later than that.
+    pub(crate) late: Duration,
+    /// The run goes on from a record: when it is killed is known when that is done again.
+    pub(crate) replays: bool,
     /// The address space it has, beyond the template's.
     pub(crate) memory: u64,
     /// What its frames may be.
     pub(crate) most: FrameLimits,
-    /// Its process lives on after a report.
-    pub(crate) session: bool,
+    /// Its process stays after a report: for the next turn of a session, or the next run of a domain.
+    pub(crate) stays: bool,
     pub(crate) pool: Arc<Pool>,
 }
 
@@ -65,12 +70,16 @@ pub(crate) struct Running {
     process: Arc<OnceLock<OwnedFd>>,
     /// The template was asked for the process.
     pidfd_requested: bool,
+    /// What was asked first, and is not answered.
+    question: Option<Question>,
     /// The template has answered that. There may have been no room for the descriptor.
     pidfd_received: bool,
     /// The template knows that it has to kill the process.
     kill_delegated: bool,
-    /// When to ask for the process.
+    /// When to ask for the process, and to tell the template the deadline of a run whose process stays.
     request_at: Option<Instant>,
+    /// The template knows a deadline that is this run's and not the next one's.
+    told_deadline: bool,
     supervision: Supervision,
     span: ChildSpan,
     talk: Conversation,
@@ -107,16 +116,18 @@ impl Running {
         supervision: Supervision,
         span: ChildSpan,
     ) -> Running {
-        let talk = Conversation::new(channels.pair.clone(), supervision.most, supervision.session);
+        let talk = Conversation::new(channels.pair.clone(), supervision.most, supervision.stays);
         Running {
             template,
             channels,
             order,
             process: Arc::default(),
             pidfd_requested: false,
+            question: None,
             pidfd_received: false,
             kill_delegated: false,
             request_at: Some(request_at(supervision.hard)),
+            told_deadline: false,
             supervision,
             span,
             talk,
@@ -176,6 +187,7 @@ impl Running {
     /// Sends one more program of a session.
     pub(crate) fn give_turn(&mut self, host: &HostHalf, turn: Turn<'_>) {
         self.supervision.hard = hard_deadline(host, self.supervision.grace);
+        self.request_at = Some(request_at(self.supervision.hard));
         (self.asked, self.withdrawn) = (None, false);
         self.talk.begin_turn();
         match turn {
@@ -183,6 +195,63 @@ impl Running {
             Turn::Memory => self.talk.queue(Kind::Turn, MEMORY, &with_start(host, &[])),
             Turn::Save => self.talk.queue(Kind::Turn, SAVE, &with_start(host, &[])),
         }
+    }
+
+    /// Begins the next run of a domain's process.
+    pub(crate) fn begin_run(&mut self, supervision: Supervision, span: ChildSpan) {
+        self.talk.begin_run(supervision.most);
+        self.request_at = Some(request_at(supervision.hard));
+        (self.supervision, self.span) = (supervision, span);
+        (self.asked, self.withdrawn) = (None, false);
+    }
+
+    /// The run of a domain's process is over, and its report taken. Calls that no thread has begun are not made.
+    pub(crate) fn end_run(&mut self, host: &mut HostHalf) {
+        self.talk.withdraw_calls(host, false);
+        #[cfg(feature = "async")]
+        self.talk.drop_futures();
+        self.span.end(false, None);
+    }
+
+    /// The run is over, and its process stays.
+    fn forget_deadline(&mut self) {
+        if self.told_deadline {
+            self.told_deadline = false;
+            self.template.set_deadline(&self.channels.pair, 0);
+        }
+    }
+
+    /// Has the process ended before it had the whole job, and without a word? Then another can have it.
+    pub(crate) fn missed_job(&self) -> bool {
+        let ended = matches!(self.end, Some(End::Reaped { .. })) && self.kill.is_none();
+        let unread = || crate::kernel::sys::unread(&self.channels.pair.run).is_ok_and(|bytes| bytes > 0);
+        ended && !self.talk.has_said && (self.talk.has_output() || unread())
+    }
+
+    /// Is the process there, with nothing said since its last report, and nothing left for it to read?
+    pub(crate) fn is_at_rest(&mut self) -> bool {
+        let is_gone = self.process.get().is_some_and(is_dead);
+        while self.end.is_none() && self.kill.is_none() && !self.closed && !is_gone && !self.talk.has_output() {
+            let mut fds = [self.channels.pair.status(), PollFd::new(&self.channels.pair.run, PollFlags::IN)];
+            match rustix::event::poll(&mut fds, Some(&Timespec::default())) {
+                Ok(0) => return true,
+                Ok(_) if fds[1].revents().is_empty() => {}
+                _ => return false,
+            }
+            // The template may have shown the process after the report, or reaped it.
+            self.read_notices();
+        }
+        false
+    }
+
+    /// What the process was ordered as.
+    pub(crate) fn ordered(&self) -> Order {
+        self.order
+    }
+
+    /// How much the process has grown since it was made, by what it says.
+    pub(crate) fn growth_bytes(&self) -> u64 {
+        self.talk.growth_bytes
     }
 
     /// Runs to the end and reaps.
@@ -205,10 +274,20 @@ impl Running {
         while self.end.is_none() && self.talk.report.is_none() {
             self.step(host);
         }
+        self.take_report()
+    }
+
+    /// The turn's report, if it is there and the process has not been killed for anything.
+    pub(crate) fn take_report(&mut self) -> Option<Report> {
         if self.kill.is_some() || self.end.is_some() {
             return None;
         }
-        self.talk.report.take()
+        let report = self.talk.report.take();
+        if report.is_some() {
+            self.forget_deadline();
+            self.take_back_question();
+        }
+        report
     }
 
     /// The process, once it is there, for others to signal.
@@ -303,14 +382,26 @@ impl Running {
         [self.supervision.hard, linger, asked, calls, self.next_request()].into_iter().flatten().min()
     }
 
-    /// When to ask for a descriptor of the process.
+    /// When to ask for a descriptor of the process, or tell the deadline.
     fn next_request(&self) -> Option<Instant> {
-        self.request_at.filter(|_| !self.pidfd_requested && self.talk.reported_at.is_none())
+        let wanted = !self.pidfd_requested || (self.own_deadline().is_some() && !self.told_deadline);
+        self.request_at.filter(|_| wanted && self.talk.reported_at.is_none())
+    }
+
+    /// The deadline that the order did not name, as the process stays.
+    fn own_deadline(&self) -> Option<Instant> {
+        let Supervision { hard, late, stays, replays, .. } = self.supervision;
+        hard.filter(|_| stays && !replays)?.checked_sub(late)
     }
 
     /// Looks whether it is time to kill.
     fn look(&mut self, host: &mut HostHalf) {
         let now = Instant::now();
+        if self.supervision.replays {
+            let Supervision { grace, late, .. } = self.supervision;
+            self.supervision.hard = hard_deadline(host, grace).map(|hard| hard + late);
+            self.supervision.replays = host.replays();
+        }
         if !self.withdrawn && (host.deadline().is_some_and(|at| now >= at) || host.cancel().is_cancelled()) {
             self.withdrawn = true;
             self.talk.withdraw_calls(host, true);
@@ -337,7 +428,7 @@ impl Running {
             if self.template.is_busy() {
                 self.request_at = Some(now + AHEAD);
             } else {
-                let _ = self.request_pidfd(false);
+                self.make_known();
             }
         }
         if let Some(hard) = self.supervision.hard
@@ -367,9 +458,33 @@ impl Running {
 
     /// Asks the template for the process, and to kill it when that is to be. Says whether there was room for the question.
     fn request_pidfd(&mut self, kill: bool) -> bool {
-        let asked = self.template.request_pidfd(&self.channels.pair, kill);
+        self.ask(kill.then_some(AT_ONCE))
+    }
+
+    fn ask(&mut self, kill_at: Option<u64>) -> bool {
+        let question = self.template.request_pidfd(&self.channels.pair, kill_at);
+        let asked = question.is_some();
         self.pidfd_requested |= asked;
+        self.question = self.question.take().or(question);
         asked
+    }
+
+    /// Nobody waits for the template's answer any more.
+    fn take_back_question(&mut self) {
+        if let Some(question) = self.question.take() {
+            self.template.take_back_question(&question);
+        }
+    }
+
+    /// Asks the template for the process, and tells it the deadline that it does not know.
+    fn make_known(&mut self) {
+        let kill_at = self.own_deadline().filter(|_| !self.told_deadline).map(monotonic);
+        if !self.pidfd_requested {
+            self.told_deadline |= self.ask(kill_at) && kill_at.is_some();
+        } else if let Some(kill_at) = kill_at {
+            self.template.set_deadline(&self.channels.pair, kill_at);
+            self.told_deadline = true;
+        }
     }
 
     /// Is there a process to kill that this side cannot, and the other does not know of it?
@@ -423,6 +538,7 @@ impl Running {
         }
         if message.notice.is_some() {
             self.template.mark_responsive();
+            self.question = None;
         }
         match message.notice {
             Some(Notice::Shown) => {
@@ -435,6 +551,9 @@ impl Running {
             }
             Some(Notice::Refused(errno)) => self.end = Some(End::NotStarted(errno)),
             Some(Notice::Ended { death, late }) => {
+                // A template that stood still may have killed by the deadline of a run before this one.
+                let hard = self.supervision.hard.and_then(|hard| hard.checked_sub(self.supervision.late));
+                let late = late && hard.is_some_and(|hard| Instant::now() >= hard);
                 self.end = Some(End::Reaped { death, late });
                 if self.overshoot.is_none() {
                     // The template killed it. That was before this.
@@ -450,10 +569,10 @@ impl Running {
     /// kill it: it may talk faster than this side listens, each packet may be a call that takes its time, and there are others
     /// to hear.
     fn read(&mut self, host: &mut HostHalf) {
-        const AT_ONCE: usize = 64;
-        let most = if self.end.is_some() { usize::MAX } else { AT_ONCE };
+        const PACKETS: usize = 64;
+        let most = if self.end.is_some() { usize::MAX } else { PACKETS };
         for _ in 0..most {
-            if self.closed || (self.talk.reported_at.is_some() && self.end.is_none()) || self.is_due() {
+            if self.closed || (self.talk.has_reported() && self.end.is_none()) || self.is_due() {
                 return;
             }
             self.buffer.clear();
@@ -540,10 +659,13 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         // A run that is dropped ends here; the template reaps it.
-        if self.end.is_none() && !self.signal(Signal::KILL) {
-            let _ = self.request_pidfd(true);
+        if self.end.is_none() {
+            self.take_back_question();
         }
-        self.supervision.pool.end();
+        if self.end.is_none() && !self.signal(Signal::KILL) {
+            self.template.set_deadline(&self.channels.pair, AT_ONCE);
+        }
+        self.supervision.pool.end(&self.template);
     }
 }
 
@@ -551,6 +673,13 @@ impl Drop for Running {
 fn is_dead(process: &OwnedFd) -> bool {
     let mut fds = [PollFd::new(process, PollFlags::IN)];
     matches!(rustix::event::poll(&mut fds, Some(&Timespec::default())), Ok(1))
+}
+
+/// A moment as the monotonic clock has it.
+pub(crate) fn monotonic(at: Instant) -> u64 {
+    let left = at.saturating_duration_since(Instant::now());
+    let left = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
+    crate::kernel::sys::monotonic_ns().saturating_add(left).max(1)
 }
 
 /// When a run is killed; `None` is never.
@@ -566,8 +695,7 @@ fn request_at(hard: Option<Instant>) -> Instant {
 
 /// A frame's bytes with the moment the turn began in front.
 fn with_start(host: &HostHalf, bytes: &[u8]) -> Vec<u8> {
-    let ago = u64::try_from(host.started().elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let start = crate::kernel::sys::monotonic_ns().saturating_sub(ago);
+    let start = frames::moment(host.started());
     let mut all = Vec::with_capacity(8 + bytes.len());
     all.extend_from_slice(&start.to_le_bytes());
     all.extend_from_slice(bytes);

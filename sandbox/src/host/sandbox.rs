@@ -1,12 +1,12 @@
 //! Programs in processes of their own.
 
-use super::pool::{Pool, Starter};
-use super::running::{Running, Supervision, hard_deadline};
+use super::domains::{DomainLimits, Domains};
+use super::pool::{NoChild, Pool, Starter};
+use super::running::{Running, Supervision, hard_deadline, monotonic};
 use super::spans::ChildSpan;
 use super::verdict;
 use crate::guest::layers::{Layer, LayerSet, Layers, SetupError};
 use crate::guest::template;
-use crate::kernel::sys;
 use crate::wire::frames;
 use crate::wire::guest_message::FrameLimits;
 use crate::wire::messages::Order;
@@ -48,6 +48,7 @@ struct Inner {
     memory: Option<u64>,
     answer_bytes: usize,
     sets: Vec<DataSet>,
+    domains: Domains,
     /// For tests: how much later than it must a run is killed.
     late: Duration,
 }
@@ -65,6 +66,7 @@ pub struct Builder {
     required: Vec<Layer>,
     spares: bool,
     sets: Vec<DataSet>,
+    domains: DomainLimits,
     pub(crate) off: Vec<Layer>,
     pub(crate) fail_at: Option<Layer>,
     pub(crate) late: Duration,
@@ -83,6 +85,7 @@ impl Default for Builder {
             required: Sandbox::REQUIRED.to_vec(),
             spares: true,
             sets: Vec::new(),
+            domains: DomainLimits::default(),
             off: Vec::new(),
             fail_at: None,
             late: Duration::ZERO,
@@ -201,6 +204,13 @@ impl Builder {
         self
     }
 
+    /// The limits of [domains](Sandbox::domain).
+    #[must_use]
+    pub fn domain_limits(mut self, limits: DomainLimits) -> Self {
+        self.domains = limits;
+        self
+    }
+
     pub(crate) fn required(&self) -> &[Layer] {
         &self.required
     }
@@ -227,7 +237,8 @@ impl Builder {
         let Builder { engine, grace, memory, answer_bytes, late, sets, .. } = self;
         let starter = Starter { program: self.program, wanted, fail_at: self.fail_at, sets: sets.clone() };
         let pool = Arc::new(Pool::new(starter, self.required, self.forkers, self.spares, self.total_memory)?);
-        let sandbox = Sandbox(Arc::new(Inner { engine, pool, grace, memory, answer_bytes, sets, late }));
+        let domains = Domains::new(self.domains);
+        let sandbox = Sandbox(Arc::new(Inner { engine, pool, grace, memory, answer_bytes, sets, domains, late }));
         let limits = *sandbox.0.engine.limits();
         sandbox.0.pool.stock(sandbox.child(&limits, 0, true));
         Ok(sandbox)
@@ -259,11 +270,18 @@ impl Sandbox {
         self.0.pool.templates().iter().map(|template| template.pid()).collect()
     }
 
-    /// Runs a request to its end, whatever its `isolation` says.
+    /// Runs a request to its end, whatever its `isolation` says. One that names a domain shares a process with others of
+    /// that: see [`Sandbox::domain`].
     pub fn run(&self, request: &Request<'_>) -> Outcome {
         let mut input = Input::new();
         match self.0.engine.split_request(request, &mut input) {
-            Ok((job, host)) => self.run_job(&job, host),
+            Ok((job, mut host)) => match &request.domain {
+                None => self.run_job(&job, host),
+                Some(name) => match self.domain(name) {
+                    Ok(domain) => domain.run_job(&job, host),
+                    Err(error) => fault(&mut host, &error.to_string()),
+                },
+            },
             Err(outcome) => *outcome,
         }
     }
@@ -302,10 +320,7 @@ impl Sandbox {
     pub(crate) fn start(&self, job: &Job<'_>, host: &mut HostHalf) -> Result<Running, Box<Outcome>> {
         let bytes = self.prepare(job, host)?;
         let session = job.is_session();
-        let mut running = match self.order(host, bytes.len() as u64, session) {
-            Ok(running) => running,
-            Err(error) => return Err(Box::new(fault(host, &error.to_string()))),
-        };
+        let mut running = self.order(host, bytes.len(), session)?;
         running.give_job(host, &bytes);
         if !session {
             running.restock();
@@ -321,54 +336,133 @@ impl Sandbox {
         frames::encode(job).map_err(|error| Box::new(fault(host, &error.to_string())))
     }
 
-    /// Orders a child for a run, unless there is no room for the order now; then a `patient` caller waits.
-    #[cfg(feature = "async")]
-    pub(crate) fn order_now(
-        &self,
-        host: &HostHalf,
-        job_bytes: u64,
-        patient: bool,
-    ) -> Result<Option<Running>, SetupError> {
-        let hard = hard_deadline(host, self.0.grace);
-        self.order_with(host, self.child(host.limits(), job_bytes, hard.is_some()), false, patient)
-    }
-
-    /// Orders a child for a run.
-    pub(crate) fn order(&self, host: &HostHalf, job_bytes: u64, session: bool) -> Result<Running, SetupError> {
-        let hard = hard_deadline(host, self.0.grace).filter(|_| !session);
-        let mut order = self.child(host.limits(), job_bytes, hard.is_some());
+    /// Orders a child for a run, or for a session.
+    pub(crate) fn order(&self, host: &mut HostHalf, job_bytes: usize, session: bool) -> Result<Running, Box<Outcome>> {
+        let mut order = self.child_of(host, job_bytes as u64, !session && host.deadline().is_some());
         if session && self.0.memory.is_none() {
             order.memory = order.memory.saturating_add(room_to_save(host.limits()));
         }
         self.order_child(host, order, session)
     }
 
-    /// Orders a child for a run: `order` without its deadline.
-    pub(crate) fn order_child(&self, host: &HostHalf, order: Order, session: bool) -> Result<Running, SetupError> {
-        let ordered = self.order_with(host, order, session, true)?;
-        ordered.ok_or_else(|| SetupError::new("template", "it takes no orders"))
+    /// Orders a child for a run, if there is room for one now.
+    #[cfg(feature = "async")]
+    pub(crate) fn order_now(&self, host: &HostHalf, job_bytes: usize) -> Result<Option<Running>, SetupError> {
+        self.try_order(host, self.child_of(host, job_bytes as u64, host.deadline().is_some()), false)
     }
 
-    fn order_with(
+    pub(crate) fn domains(&self) -> &Domains {
+        &self.0.domains
+    }
+
+    /// What a process of a domain has to be for a run.
+    pub(crate) fn child_of_domain(&self, host: &HostHalf, job_bytes: usize, life: Duration) -> Order {
+        let mut order = self.child_of(host, job_bytes as u64, true);
+        if order.cpu_s > 0 {
+            order.cpu_s = order.cpu_s.saturating_add(life.as_secs());
+        }
+        Order { stays: true, ..order }
+    }
+
+    /// Has a process of a domain that is there already begin another run.
+    pub(crate) fn begin_in_domain(&self, host: &HostHalf, running: &mut Running) {
+        running.begin_run(self.supervision(host, running.ordered(), self.hard(host)), ChildSpan::begin(host));
+    }
+
+    fn hard(&self, host: &HostHalf) -> Option<Instant> {
+        hard_deadline(host, self.0.grace).map(|hard| hard + self.0.late)
+    }
+
+    fn supervision(&self, host: &HostHalf, order: Order, hard: Option<Instant>) -> Supervision {
+        Supervision {
+            hard,
+            grace: self.0.grace,
+            late: self.0.late,
+            replays: host.replays(),
+            memory: order.memory,
+            most: FrameLimits::of(host, self.0.answer_bytes, false),
+            stays: order.stays,
+            pool: self.0.pool.clone(),
+        }
+    }
+
+    /// Orders a child for a run, and waits for room until the run's deadline.
+    pub(crate) fn order_child(
+        &self,
+        host: &mut HostHalf,
+        order: Order,
+        session: bool,
+    ) -> Result<Running, Box<Outcome>> {
+        loop {
+            let error = match self.try_order(host, order, session) {
+                Ok(Some(running)) => return Ok(running),
+                Ok(None) => match self.time_to_wait(host) {
+                    Ok(left) => {
+                        std::thread::sleep(left.min(ROOM_STEP));
+                        continue;
+                    }
+                    Err(error) => host.fail(error, None),
+                },
+                Err(error) => fault(host, &error.to_string()),
+            };
+            return Err(Box::new(error));
+        }
+    }
+
+    /// Orders a child for a run, if there is room for one now: `order` without its deadline. For one that has no room idle processes of
+    /// domains end.
+    pub(crate) fn try_order(
         &self,
         host: &HostHalf,
         order: Order,
         session: bool,
-        patient: bool,
     ) -> Result<Option<Running>, SetupError> {
-        let hard = hard_deadline(host, self.0.grace).filter(|_| !session);
-        let order = Order { kill_at: hard.map_or(0, monotonic), ..order };
-        let Some((template, channels)) = self.0.pool.order(order, patient)? else { return Ok(None) };
-        let span = ChildSpan::begin(host);
-        let supervision = Supervision {
-            hard: hard.map(|hard| hard + self.0.late),
-            grace: self.0.grace,
-            memory: order.memory,
-            most: FrameLimits::of(host, self.0.answer_bytes, session),
-            session,
-            pool: self.0.pool.clone(),
+        let stays = session || order.stays;
+        let kill_at = hard_deadline(host, self.0.grace).filter(|_| !stays).map_or(0, monotonic);
+        let order = Order { kill_at, ..order };
+        let (template, channels) = loop {
+            match self.0.pool.order(order) {
+                Ok(ordered) => break ordered,
+                Err(NoChild::Crowded | NoChild::Descriptors(_)) if self.0.domains.give_up_one() => {}
+                Err(NoChild::Crowded | NoChild::Busy) => return Ok(None),
+                Err(NoChild::Descriptors(error) | NoChild::Failed(error)) => return Err(error),
+            }
         };
-        Ok(Some(Running::new(template, channels, order, supervision, span)))
+        let supervision = Supervision {
+            most: FrameLimits::of(host, self.0.answer_bytes, session),
+            stays,
+            ..self.supervision(host, order, self.hard(host).filter(|_| !session))
+        };
+        Ok(Some(Running::new(template, channels, order, supervision, ChildSpan::begin(host))))
+    }
+
+    /// How long a run that has found no room for a process may go on to wait.
+    ///
+    /// # Errors
+    /// Its time is over, or it was cancelled.
+    pub(crate) fn time_to_wait(&self, host: &HostHalf) -> Result<Duration, Error> {
+        verdict::time_to_wait(host, || {
+            format!(
+                "{} processes are the most at once, and were taken: raise Builder::forkers, or have fewer runs and sessions at once",
+                self.0.pool.most_runs()
+            )
+        })
+    }
+
+    /// What a child has to be for a run; one that goes on from a record has time for that besides.
+    fn child_of(&self, host: &HostHalf, job_bytes: u64, timed: bool) -> Order {
+        let mut order = self.child(host.limits(), job_bytes, timed);
+        if host.may_have_workers() {
+            order.threads = true;
+            if self.0.memory.is_none() {
+                order.memory = order.memory.saturating_add(ROOM_OF_THREADS);
+            }
+        }
+        if order.cpu_s > 0 && host.replays() {
+            let more = host.deadline().map(|at| at.saturating_duration_since(Instant::now()).as_secs());
+            order.cpu_s = more.map_or(0, |more| order.cpu_s.saturating_add(more));
+        }
+        order
     }
 
     /// What a child has to be for a run with these limits; `timed` when it has a deadline.
@@ -385,15 +479,15 @@ pub(crate) fn fault(host: &mut HostHalf, message: &str) -> Outcome {
     host.fail(Error::new(Reason::HostFault, message), Some(lisp_runtime::Phase::Setup))
 }
 
-/// A moment as the monotonic clock has it.
-fn monotonic(at: Instant) -> u64 {
-    let left = at.saturating_duration_since(Instant::now());
-    sys::monotonic_ns().saturating_add(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX)).max(1)
-}
-
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
+
+/// How soon a run that has found no room for a process looks again.
+pub(crate) const ROOM_STEP: Duration = Duration::from_millis(2);
+
+/// Address space for the stacks of threads that help with workers, of which there are as many as processors.
+const ROOM_OF_THREADS: u64 = 256 << 20;
 
 /// Address space that a session needs to be written as text, and to be read from it.
 fn room_to_save(limits: &Limits) -> u64 {

@@ -3,7 +3,7 @@
 use super::running::{Running, Turn};
 use super::sandbox::{Sandbox, fault};
 use crate::wire::frames;
-use lisp_runtime::remote::{CommittedSession, HostHalf, Report, nothing_to_undo};
+use lisp_runtime::remote::{CommittedSession, HostHalf, nothing_to_undo};
 use lisp_runtime::{Cancel, Error, Input, Limits, Outcome, Phase, Problem};
 use std::collections::VecDeque;
 
@@ -12,6 +12,10 @@ use std::collections::VecDeque;
 /// After each turn the process says what the definitions are, as text, and this side keeps it. A turn that has to be killed takes
 /// the process with it, and nothing else: the next one goes on in another process, with the definitions as they were before the turn
 /// that was killed. The hint of its error says so.
+///
+/// Where [`lisp_runtime::Session`] fails with a [`Problem`], `save`, `fork`, `memory` and [`Sandbox::load_session`] fail with a
+/// `Box<Outcome>` here: a process may have been at work and have been killed for it, and the outcome has the figures of that.
+/// [`Outcome::problem`] is the problem.
 #[derive(Debug)]
 pub struct Session {
     sandbox: Sandbox,
@@ -76,8 +80,14 @@ impl Session {
         running.give_turn(&host, Turn::Program(source));
         match running.next_report(&mut host) {
             Some(mut report) => {
-                self.take(&mut report, &host);
+                let names = std::mem::replace(&mut self.names, report.names().to_vec());
+                let before = self.committed.clone();
+                self.committed.take(&mut report);
                 let outcome = host.finish(report);
+                // A turn that fails leaves everything as it was: there is nothing to take back.
+                if outcome.is_success() {
+                    self.keep(before, names, &host);
+                }
                 self.under_way = Some((running, host));
                 outcome
             }
@@ -173,10 +183,7 @@ impl Session {
             job.resume(text);
         }
         let bytes = frames::encode(&job).map_err(|error| Box::new(fault(&mut host, &error.to_string())))?;
-        let mut running = self
-            .sandbox
-            .order(&host, bytes.len() as u64, true)
-            .map_err(|error| Box::new(fault(&mut host, &error.to_string())))?;
+        let mut running = self.sandbox.order(&mut host, bytes.len(), true)?;
         running.give_job(&host, &bytes);
         Ok((running, host))
     }
@@ -195,14 +202,8 @@ impl Session {
         ended.map(drop)
     }
 
-    /// Takes what a report says of the definitions. What they were before can be undone, as far as the limits go.
-    fn take(&mut self, report: &mut Report, host: &HostHalf) {
-        let before = self.committed.clone();
-        self.committed.take(report);
-        let names = std::mem::replace(&mut self.names, report.names().to_vec());
-        if self.committed.is(&before) {
-            return;
-        }
+    /// Keeps what was before a turn, to be undone, as far as the limits go.
+    fn keep(&mut self, before: CommittedSession, names: Vec<String>, host: &HostHalf) {
         if before.is_empty() || before.text(0).is_some_and(|text| text.is_ok()) {
             self.earlier.push_back((before, names));
         } else {

@@ -3,7 +3,15 @@
 
 use crate::kernel::unix::{ABORTED, Death, SETUP_FAILED};
 use crate::wire::violation::Violation;
+#[cfg(target_os = "linux")]
+use lisp_runtime::remote::HostHalf;
 use lisp_runtime::{Error, Reason};
+#[cfg(target_os = "linux")]
+use std::time::{Duration, Instant};
+
+/// How often a handle for cancelling is looked at.
+#[cfg(target_os = "linux")]
+pub(crate) const CANCEL_STEP: Duration = Duration::from_millis(5);
 
 /// Why the host killed a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +127,24 @@ pub(crate) fn timeout(limit_ms: u64, why: &'static str) -> Error {
         .hint("do less work, for example on fewer rows, or raise the limit timeout_ms")
         .detail("limit_ms", limit_ms)
         .detail("ended_by", why)
+}
+
+/// How long a run that has no process may go on to wait for one; at most a second, as others may have ended by then. `why` says what
+/// there was too little of.
+///
+/// # Errors
+/// Its time is over, or it was cancelled.
+#[cfg(target_os = "linux")]
+pub(crate) fn time_to_wait(host: &HostHalf, why: impl FnOnce() -> String) -> Result<Duration, Error> {
+    if host.cancel().is_cancelled() {
+        return Err(Error::new(Reason::Cancelled, "the run was cancelled from outside"));
+    }
+    let longest = if host.is_cancellable() { CANCEL_STEP } else { Duration::from_secs(1) };
+    let left = host.deadline().map_or(longest, |until| until.saturating_duration_since(Instant::now()));
+    match left.is_zero() {
+        true => Err(timeout(host.limits().timeout_ms, "no process").hint(why())),
+        false => Ok(left.min(longest)),
+    }
 }
 
 fn out_of_memory(limit: u64, requested: Option<u64>) -> Error {

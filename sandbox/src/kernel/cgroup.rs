@@ -4,7 +4,9 @@
 //! process is born in the group. When the ceiling is met the kernel kills the largest of them; whoever finds a run killed by
 //! nobody asks here whether it was that ([`Group::take_kill`]).
 //!
-//! The group is made inside the one that the host is in, never beside it: what bounds the host bounds it too.
+//! The group is made inside the one that the host is in: what bounds the host bounds it too. Under version 2 a group that gives controllers to
+//! groups inside it has no processes of its own. There the host goes into a group [`HOST`] inside its own, or was started in one of that name, and the
+//! group for runs stands beside that.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -36,6 +38,8 @@ pub(crate) struct Group {
     told: Mutex<u64>,
 }
 
+/// The group of the host under version 2, inside the one that has the groups of its sandboxes.
+const HOST: &str = "ptcl-host";
 /// What the names of groups begin with; then comes the pid of the host, and a number.
 const NAME: &str = "ptc-lisp-";
 /// How long the last process of a group may take to be gone.
@@ -44,14 +48,17 @@ const LAST: Duration = Duration::from_secs(2);
 impl Group {
     /// Makes a group inside this process's own, with a ceiling in bytes; without one, three quarters of what there is.
     pub(crate) fn new(limit: Option<u64>) -> io::Result<Group> {
-        let (own, files) = own()?;
-        Group::within(&own, files, limit.unwrap_or_else(|| most(&own, files) / 4 * 3))
+        let (parent, files) = parent()?;
+        if files.limit == V2.limit {
+            give_memory(&parent)?;
+        }
+        Group::within(&parent, files, limit.unwrap_or_else(|| most(&parent, files) / 4 * 3))
     }
 
-    fn within(own: &Path, files: &'static Files, limit: u64) -> io::Result<Group> {
+    fn within(parent: &Path, files: &'static Files, limit: u64) -> io::Result<Group> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        sweep(own);
-        let dir = own.join(format!("{NAME}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
+        sweep(parent);
+        let dir = parent.join(format!("{NAME}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
         std::fs::create_dir(&dir).map_err(|error| told("mkdir", error))?;
         // From here on whatever fails removes it again.
         let group = Group { dir, files, limit, told: Mutex::new(0) };
@@ -122,21 +129,59 @@ pub(crate) fn join(door: &Path) -> io::Result<()> {
 /// Groups that this process has made and that are there.
 #[cfg(feature = "testing")]
 pub(crate) fn all() -> Vec<PathBuf> {
-    let Ok((own, _)) = own() else { return Vec::new() };
+    let Ok((parent, _)) = parent() else { return Vec::new() };
     let ours = format!("{NAME}{}-", std::process::id());
-    let all = std::fs::read_dir(own).into_iter().flatten().flatten();
+    let all = std::fs::read_dir(parent).into_iter().flatten().flatten();
     all.filter(|entry| entry.file_name().to_string_lossy().starts_with(&ours)).map(|entry| entry.path()).collect()
 }
 
 /// Removes groups of hosts that were killed. One that has processes cannot be removed.
-fn sweep(own: &Path) {
-    for entry in std::fs::read_dir(own).into_iter().flatten().flatten() {
+fn sweep(parent: &Path) {
+    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         let host = name.strip_prefix(NAME).and_then(|rest| rest.split('-').next());
         if host.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
             let _ = std::fs::remove_dir(entry.path());
         }
+    }
+}
+
+/// Has a group of version 2 give the memory controller to groups inside it. A host that is in it by itself goes into one of
+/// those; with other processes in it that cannot be done.
+fn give_memory(parent: &Path) -> io::Result<()> {
+    let given = parent.join("cgroup.subtree_control");
+    let names = std::fs::read_to_string(&given).map_err(|error| told("cgroup.subtree_control", error))?;
+    if names.split_whitespace().any(|name| name == "memory") {
+        return Ok(());
+    }
+    let give = || std::fs::write(&given, "+memory");
+    match give() {
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
+        done => return done.map_err(|error| told("cgroup.subtree_control", error)),
+    }
+    let leaf = parent.join(HOST);
+    let made = std::fs::create_dir(&leaf);
+    let given = join(&leaf.join("cgroup.procs")).and_then(|()| give());
+    given.map_err(|error| {
+        // As it was before.
+        let _ = join(&parent.join("cgroup.procs"));
+        if made.is_ok() {
+            let _ = std::fs::remove_dir(&leaf);
+        }
+        let why = format!(
+            "{error}; start the host alone in a group that it may change, or in one named {HOST} inside such a group"
+        );
+        told("cgroup.subtree_control", why)
+    })
+}
+
+/// The directory in which groups are made: that of this process's group, or the one above when its group is [`HOST`].
+fn parent() -> io::Result<(PathBuf, &'static Files)> {
+    let (own, files) = own()?;
+    match own.parent() {
+        Some(above) if own.ends_with(HOST) && files.limit == V2.limit => Ok((above.to_owned(), files)),
+        _ => Ok((own, files)),
     }
 }
 
@@ -178,8 +223,8 @@ fn find(groups: &str, mounts: &str) -> io::Result<(PathBuf, &'static Files)> {
 }
 
 /// What the group, or else the machine, has in bytes.
-fn most(own: &Path, files: &Files) -> u64 {
-    let group = std::fs::read_to_string(own.join(files.limit)).ok().and_then(|text| text.trim().parse().ok());
+fn most(parent: &Path, files: &Files) -> u64 {
+    let group = std::fs::read_to_string(parent.join(files.limit)).ok().and_then(|text| text.trim().parse().ok());
     let system = rustix::system::sysinfo();
     let machine = (system.totalram as u64).saturating_mul(u64::from(system.mem_unit));
     machine.min(group.unwrap_or(u64::MAX))
@@ -205,6 +250,23 @@ mod tests {
         assert_eq!(found("4:memory:/elsewhere\n", &part), None);
         assert_eq!(found("", mounts), None);
         assert_eq!(found("4:memory:/a\n", ""), None);
+    }
+
+    /// Who gives memory to groups inside it does so once, and says what is in the way.
+    #[test]
+    fn memory_is_given_once() {
+        let dir = std::env::temp_dir().join(format!("ptcl-cgroup-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        assert!(give_memory(&dir).unwrap_err().to_string().starts_with("cgroup.subtree_control: "));
+        let given = dir.join("cgroup.subtree_control");
+        std::fs::write(&given, "cpu memory\n").unwrap();
+        give_memory(&dir).unwrap();
+        assert_eq!(std::fs::read_to_string(&given).unwrap(), "cpu memory\n");
+        std::fs::write(&given, "cpu\n").unwrap();
+        give_memory(&dir).unwrap();
+        assert_eq!(std::fs::read_to_string(&given).unwrap(), "+memory");
+        assert!(!dir.join(HOST).exists());
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]

@@ -1,14 +1,10 @@
 //! The edge to the kernel: the system calls that `rustix` does not have or does not let safe code make. All unsafe code
 //! of the crate is here and in `unix`.
 
-mod key;
 mod processors;
 
 use super::unix::{ABORTED, result};
-pub(crate) use super::unix::{Death, Fork, exit, fork, hold_signals, reap, reset_signals};
-#[cfg(feature = "testing")]
-pub(crate) use key::scan;
-pub(crate) use key::{HALVES, Key};
+pub(crate) use super::unix::{Death, Fork, exit, fork, hold_signals, reap, reap_any, reset_signals, resident_peak};
 pub(crate) use processors::Processors;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -94,8 +90,8 @@ pub(crate) fn keep_only(fd: OwnedFd, speak: bool) -> io::Result<OwnedFd> {
         result(i64::from(unsafe { libc::dup3(raw, KEPT, libc::O_CLOEXEC) }))?;
     }
     if speak {
-        // SAFETY: as above.
-        result(i64::from(unsafe { libc::dup3(KEPT, 2, 0) }))?;
+        // SAFETY: as above. The function of a C library may take another call, which filters do not let through.
+        result(unsafe { libc::syscall(libc::SYS_dup3, KEPT, 2, 0) })?;
     }
     std::mem::forget(fd);
     close_from(4)?;
@@ -166,8 +162,8 @@ pub(crate) fn listen(alarm: Arc<AtomicBool>, cancel: Arc<AtomicBool>) -> io::Res
 /// Has SIGALRM come after a time, then every 10 ms, in case the first came too early to be of use; `None` is never.
 pub(crate) fn alarm_in(time: Option<Duration>) {
     let timeval = |time: Duration| libc::timeval {
-        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX).min(100_000_000) as libc::time_t,
-        tv_usec: i64::from(time.subsec_micros()) as libc::suseconds_t,
+        tv_sec: i32::try_from(time.as_secs().min(100_000_000)).unwrap_or(i32::MAX).into(),
+        tv_usec: i32::try_from(time.subsec_micros()).unwrap_or(0).into(),
     };
     let first = time.map_or(Duration::ZERO, |time| time.max(Duration::from_micros(1)));
     let timer = libc::itimerval { it_interval: timeval(Duration::from_millis(10)), it_value: timeval(first) };
@@ -213,158 +209,25 @@ pub(crate) fn unshare(namespaces: libc::c_int) -> io::Result<()> {
     result(i64::from(unsafe { libc::unshare(namespaces) })).map(drop)
 }
 
-/// Goes on in a new process, which is the first in the namespace that [`unshare`] has made, with the memory of this one. The
-/// old one does nothing until that has ended, and then ends.
-///
-/// A copy of the memory would have every later copy of it be one of the third generation, of whose pages the kernel keeps
-/// account in each.
+/// Goes on in a new process, which is the first in the namespace that [`unshare`] has made. The old one does nothing until that
+/// has ended, and then ends.
 pub(crate) fn move_into_namespace() -> io::Result<()> {
-    let code: isize;
-    let flags = (libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD) as usize;
-    // SAFETY: of the two processes that come out of the call one runs at a time, and the old one never leaves this block: it
-    // waits for the new one, and ends.
-    #[cfg(target_arch = "x86_64")]
-    unsafe {
-        std::arch::asm!(
-            "syscall",
-            "test rax, rax",
-            "jle 2f",
-            "mov rdi, rax",
-            "xor r10d, r10d",
-            "mov eax, {wait}",
-            "syscall",
-            "xor edi, edi",
-            "mov eax, {exit}",
-            "syscall",
-            "2:",
-            wait = const libc::SYS_wait4,
-            exit = const libc::SYS_exit_group,
-            inlateout("rax") libc::SYS_clone as isize => code,
-            in("rdi") flags,
-            in("rsi") 0,
-            in("rdx") 0,
-            in("r10") 0,
-            in("r8") 0,
-            lateout("rcx") _,
-            lateout("r11") _,
-        );
-    }
-    // SAFETY: as above.
-    #[cfg(target_arch = "aarch64")]
-    unsafe {
-        std::arch::asm!(
-            "svc 0",
-            "cmp x0, #0",
-            "b.le 2f",
-            "mov x8, {wait}",
-            "svc 0",
-            "mov x0, #0",
-            "mov x8, {exit}",
-            "svc 0",
-            "2:",
-            wait = const libc::SYS_wait4,
-            exit = const libc::SYS_exit_group,
-            in("x8") libc::SYS_clone,
-            inlateout("x0") flags => code,
-            in("x1") 0,
-            in("x2") 0,
-            in("x3") 0,
-            in("x4") 0,
-        );
-    }
-    if code < 0 { Err(io::Error::from_raw_os_error(-code as i32)) } else { Ok(()) }
-}
-
-/// What the kernel is to do with mapped pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Advice {
-    /// Forget them: the next access maps the file's.
-    Drop,
-    /// Treat them apart from their neighbours.
-    Mark,
-    /// Treat them as their neighbours.
-    Unmark,
-    /// Keep them in huge pages, where they are.
-    Gather,
-}
-
-/// Tells the kernel about whole pages. Only pages that are the same as their file's may be dropped.
-pub(crate) fn advise(range: std::ops::Range<usize>, advice: Advice) -> io::Result<()> {
-    let advice = match advice {
-        Advice::Drop => libc::MADV_DONTNEED,
-        // Which pages a core has: this process dumps none.
-        Advice::Mark => libc::MADV_DONTDUMP,
-        Advice::Unmark => libc::MADV_DODUMP,
-        Advice::Gather => libc::MADV_COLLAPSE,
-    };
-    let start = std::ptr::without_provenance_mut(range.start);
-    // SAFETY: no content changes: a dropped page has the same one when it is mapped again, by the condition above.
-    result(i64::from(unsafe { libc::madvise(start, range.len(), advice) })).map(drop)
-}
-
-/// Gives back the part of this thread's stack that no call is using, from an address below it on.
-pub(crate) fn drop_stack_from(lowest: usize) -> io::Result<()> {
-    /// More than the call for it takes.
-    const KEPT: usize = 4 << 10;
-    let here = 0_u8;
-    let end = ((&raw const here).addr() - KEPT) & !(rustix::param::page_size() - 1);
-    let start = std::ptr::without_provenance_mut(lowest);
-    // SAFETY: below this frame nothing is in use but what the call itself puts there.
-    result(i64::from(unsafe { libc::madvise(start, end.saturating_sub(lowest), libc::MADV_DONTNEED) })).map(drop)
-}
-
-/// Where the allocator's memory ends that grows in one piece.
-pub(crate) fn end_of_heap() -> usize {
-    // SAFETY: nothing is asked for.
-    unsafe { libc::sbrk(0) }.addr()
-}
-
-/// Has the allocator give back the pages that nothing is in.
-pub(crate) fn drop_free_memory() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: the call takes an integer.
-    unsafe {
-        libc::malloc_trim(0);
-    }
-}
-
-/// Maps a file of the same content, to be read only, in the place of whole pages that can only be read.
-pub(crate) fn map_constants(range: std::ops::Range<usize>, file: &std::fs::File) -> io::Result<()> {
-    let place = std::ptr::without_provenance_mut(range.start);
-    let kind = libc::MAP_PRIVATE | libc::MAP_FIXED;
-    // SAFETY: no content changes, by the condition above, and nobody can have a pointer to write through.
-    let mapped = unsafe { libc::mmap(place, range.len(), libc::PROT_READ, kind, file.as_raw_fd(), 0) };
-    if mapped == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// Puts a copy of code that fills the place of a huge page into one, in that place. Fails where there is none to be had.
-pub(crate) fn move_into_huge_page(code: std::ops::Range<usize>) -> io::Result<()> {
-    let (place, size) = (code.start, code.len());
-    let rights = libc::PROT_READ | libc::PROT_WRITE;
-    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    let done = |code: libc::c_int| result(i64::from(code)).map(drop);
-    // SAFETY: new memory at a place of the kernel's choice; the code at `place` can be read for as long, and is the same
-    // when the copy stands there.
-    unsafe {
-        let memory = libc::mmap(std::ptr::null_mut(), 2 * size, rights, kind, -1, 0);
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
+    match fork()? {
+        Fork::Child => Ok(()),
+        Fork::Parent(pid) => {
+            let _ = reap(pid, true);
+            exit(0)
         }
-        let copy = memory.byte_add(memory.addr().next_multiple_of(size) - memory.addr());
-        let moved = done(libc::madvise(copy, size, libc::MADV_HUGEPAGE)).and_then(|()| {
-            std::ptr::copy_nonoverlapping(std::ptr::with_exposed_provenance::<u8>(place), copy.cast(), size);
-            done(libc::madvise(copy, size, libc::MADV_COLLAPSE))?;
-            done(libc::mprotect(copy, size, libc::PROT_READ | libc::PROT_EXEC))?;
-            let place = std::ptr::without_provenance_mut::<libc::c_void>(place);
-            match libc::mremap(copy, size, size, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, place) {
-                libc::MAP_FAILED => Err(io::Error::last_os_error()),
-                _ => Ok(()),
-            }
-        });
-        // What is left of it: there is a hole where the copy was.
-        libc::munmap(memory, 2 * size);
-        moved
     }
+}
+
+/// Has the kernel keep a range of memory, whole pages, in huge pages, where it is.
+pub(crate) fn gather(range: std::ops::Range<usize>) -> io::Result<()> {
+    /// The number is the same on all machines; not every C library has a name for it.
+    const MADV_COLLAPSE: libc::c_int = 25;
+    let start = std::ptr::without_provenance_mut(range.start);
+    // SAFETY: no content changes.
+    result(i64::from(unsafe { libc::madvise(start, range.len(), MADV_COLLAPSE) })).map(drop)
 }
 
 /// Bytes that were sent over a socket of this system and are not read yet, as the kernel counts them.
@@ -373,12 +236,6 @@ pub(crate) fn unread(socket: &OwnedFd) -> io::Result<usize> {
     // SAFETY: the number is a live variable of the type that is written.
     result(i64::from(unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) }))?;
     Ok(usize::try_from(bytes).unwrap_or(usize::MAX))
-}
-
-/// Has the page mapped that an address is on, which must be one that can be read.
-pub(crate) fn touch(address: usize) {
-    // SAFETY: it can be read, and nothing is made of what is there.
-    let _ = unsafe { std::ptr::with_exposed_provenance::<u8>(address).read_volatile() };
 }
 
 /// Has the allocator of the system take memory for all threads from one place: others would each reserve address space

@@ -76,33 +76,46 @@ pub(crate) struct Death {
 
 /// Reaps a child of this process; `None` when it lives and `wait` is false.
 pub(crate) fn reap(pid: i32, wait: bool) -> io::Result<Option<Death>> {
-    let flags = if wait { 0 } else { libc::WNOHANG };
-    reap_by(|status, usage| {
-        // SAFETY: both pointers are to live variables of the types wait4 writes.
-        usize::try_from(unsafe { libc::wait4(pid, status, flags, usage) }).map_err(|_| io::Error::last_os_error())
-    })
-    .map(|reaped| reaped.map(|(_, death)| death))
+    reap_one(pid, if wait { 0 } else { libc::WNOHANG }).map(|reaped| reaped.map(|(_, death)| death))
 }
 
-/// Reaps by a way of waiting, which says the pid of whom it has reaped, or 0.
-pub(crate) fn reap_by(
-    wait: impl Fn(&mut libc::c_int, &mut libc::rusage) -> io::Result<usize>,
-) -> io::Result<Option<(i32, Death)>> {
+/// Reaps any child that has ended; `None` when all live.
+#[cfg(target_os = "linux")]
+pub(crate) fn reap_any() -> io::Result<Option<(i32, Death)>> {
+    reap_one(-1, libc::WNOHANG)
+}
+
+fn reap_one(pid: i32, flags: i32) -> io::Result<Option<(i32, Death)>> {
     let mut status = 0;
     loop {
         // SAFETY: an all-zero rusage is a valid one.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        match wait(&mut status, &mut usage) {
-            Ok(0) => return Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-            Ok(pid) => {
+        // SAFETY: both pointers are to live variables of the types that are written.
+        match unsafe { libc::wait4(pid, &raw mut status, flags, &raw mut usage) } {
+            0 => return Ok(None),
+            -1 => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+            pid => {
                 let cpu_us = micros(usage.ru_utime) + micros(usage.ru_stime);
                 let rss_peak_bytes = u64::try_from(usage.ru_maxrss).unwrap_or(0) * RSS_UNIT;
-                return Ok(Some((pid as i32, Death { status, cpu_us, rss_peak_bytes })));
+                return Ok(Some((pid, Death { status, cpu_us, rss_peak_bytes })));
             }
         }
     }
+}
+
+/// The most that was resident of this process, in bytes.
+#[cfg(target_os = "linux")]
+pub(crate) fn resident_peak() -> u64 {
+    // SAFETY: an all-zero rusage is a valid one.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a live variable of the type that is written.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    u64::try_from(usage.ru_maxrss).unwrap_or(0) * RSS_UNIT
 }
 
 /// The most that a limit can be raised to; `None` is without end.

@@ -6,7 +6,7 @@ use crate::closures::bounds::Bounds;
 use crate::guest::child;
 use crate::guest::layers::Layer;
 use crate::host::running::Running;
-use crate::host::sandbox::{Builder, Sandbox, fault};
+use crate::host::sandbox::{Builder, Sandbox};
 use crate::kernel::sys;
 use crate::wire::frames::{self, Kind};
 use crate::wire::messages::{Order, TestOrder};
@@ -85,6 +85,9 @@ macro_rules! impair {
 
 impair!(Builder, Bounds);
 
+/// What the names of payloads begin with that are run in a process which may start threads.
+const THREADED: &str = "threaded_";
+
 impl Sandbox {
     /// Runs a payload in the place of a program. Returns the outcome, and how late the signal to kill was.
     pub fn run_payload(&self, name: &str, input: &Input<'_>, fail_step: u64) -> (Outcome, Option<Duration>) {
@@ -100,14 +103,12 @@ impl Sandbox {
         input: &Input<'_>,
         fail_step: u64,
     ) -> Result<(Running, HostHalf), Box<Outcome>> {
-        let payloads = PAYLOADS.get().copied().unwrap_or_default();
-        let payload = payloads.iter().position(|row| row.0 == name).map_or(u64::MAX, |at| at as u64 + 1);
+        let payload = number_of(name);
         let (_, mut host) = self.split("", input, false)?;
-        let order = Order { test: TestOrder { payload, fail_step }, ..self.child(host.limits(), 0, true) };
-        match self.order_child(&host, order, false) {
-            Ok(running) => Ok((running, host)),
-            Err(error) => Err(Box::new(fault(&mut host, &error.to_string()))),
-        }
+        let test = TestOrder { payload, fail_step };
+        let order = Order { test, threads: name.starts_with(THREADED), ..self.child(host.limits(), 0, true) };
+        let running = self.order_child(&mut host, order, false)?;
+        Ok((running, host))
     }
 
     pub(crate) fn with_payload(
@@ -121,6 +122,28 @@ impl Sandbox {
             Err(outcome) => *outcome,
         }
     }
+}
+
+impl crate::Domain {
+    /// Runs a program in the domain, whose next process is a payload that serves it.
+    pub fn eval_payload(&self, name: &str, source: &str, input: &Input<'_>) -> Outcome {
+        let (job, mut host) = match self.sandbox.split(source, input, false) {
+            Ok(halves) => halves,
+            Err(outcome) => return *outcome,
+        };
+        match self.sandbox.prepare(&job, &mut host) {
+            Ok(bytes) => {
+                let test = TestOrder { payload: number_of(name), fail_step: 0 };
+                self.run_as(Order { test, ..self.order(&host, bytes.len()) }, &bytes, host)
+            }
+            Err(outcome) => *outcome,
+        }
+    }
+}
+
+fn number_of(name: &str) -> u64 {
+    let payloads = PAYLOADS.get().copied().unwrap_or_default();
+    payloads.iter().position(|row| row.0 == name).map_or(u64::MAX, |at| at as u64 + 1)
 }
 
 /// The channel of a closure under [`crate::run_bounded`].
@@ -172,11 +195,6 @@ pub fn receive(run: &OwnedFd) -> Option<(u32, Vec<u8>)> {
 pub fn answer(calls: &[(i64, i32)]) -> std::io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     sys::install_filter(&crate::guest::filter::refusing(calls), false)
-}
-
-/// Looks for the key of the template in this process's memory: how many bytes it looked at, and whether it is there.
-pub fn scan_for_key() -> (usize, bool) {
-    sys::scan::found()
 }
 
 /// The directories of the memory cgroups that this host has made and that are there.

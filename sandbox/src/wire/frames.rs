@@ -5,11 +5,13 @@
 //! frame longer than its kind may be. A packet that begins with a byte below the kinds is text on standard error.
 
 use super::violation::Violation;
+use crate::kernel::sys;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
 
 /// The two ends of a channel.
 pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -49,6 +51,8 @@ const HEADER: usize = 13;
 pub(crate) const MEMORY: u32 = 1;
 /// The number of one that asks for all that the session is saved as.
 pub(crate) const SAVE: u32 = 2;
+/// The number of one that is none: it says since when the record that a run goes on from is done again.
+pub(crate) const LIVE: u32 = 3;
 /// The most bytes of a packet.
 pub(crate) const PACKET: usize = 60 << 10;
 
@@ -108,6 +112,18 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> io::Result<T> {
         Ok(_) => Err(io::ErrorKind::InvalidData.into()),
         Err(error) => Err(io::Error::other(error)),
     }
+}
+
+/// A moment of this process as the clock has it that all processes see, in nanoseconds.
+pub(crate) fn moment(at: Instant) -> u64 {
+    let ago = u64::try_from(at.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    sys::monotonic_ns().saturating_sub(ago)
+}
+
+/// The moment that [`moment`] has given, in the other process.
+pub(crate) fn moment_of(ns: u64) -> Instant {
+    let (now, ago) = (Instant::now(), sys::monotonic_ns().saturating_sub(ns));
+    now.checked_sub(Duration::from_nanos(ago)).unwrap_or(now)
 }
 
 /// A time as the bytes of a frame.

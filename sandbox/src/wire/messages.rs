@@ -2,9 +2,13 @@
 
 use crate::kernel::unix::Death;
 use rustix::io::Errno;
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags,
+};
 use serde::{Deserialize, Serialize};
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 /// A child that the host orders.
@@ -18,6 +22,10 @@ pub(crate) struct Order {
     pub(crate) kill_at: u64,
     /// The number of the socket pair whose ends the child gets.
     pub(crate) pair: u64,
+    /// It serves the runs of a domain, one after the other.
+    pub(crate) stays: bool,
+    /// It may start threads.
+    pub(crate) threads: bool,
     #[cfg(feature = "testing")]
     pub(crate) test: TestOrder,
 }
@@ -75,6 +83,8 @@ impl Order {
             cpu_s,
             kill_at: 0,
             pair: 0,
+            stays: false,
+            threads: false,
             #[cfg(feature = "testing")]
             test: TestOrder::default(),
         }
@@ -127,22 +137,55 @@ impl Notice {
 
 /// Tells a template something, over the host's end of its channel.
 pub(crate) fn send(control: &OwnedFd, message: Message, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    // A template that is stopped fills its channel, and then has to go.
+    send_bytes(control, message.write(&mut [0; Message::BYTES]), fds)
+}
+
+/// Tells the host something about a child, perhaps with a descriptor of it. Nothing is allocated.
+pub(crate) fn notify(status: &OwnedFd, notice: Notice, process: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    send_bytes(status, notice.write(&mut [0; Notice::BYTES]), process.as_slice())
+}
+
+fn send_bytes(socket: &OwnedFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() {
         ancillary.push(SendAncillaryMessage::ScmRights(fds));
     }
-    let mut buffer = [0; Message::BYTES];
-    let bytes = message.write(&mut buffer);
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     loop {
-        // A template that is stopped fills its channel, and then has to go.
-        match rustix::net::sendmsg(control, &[IoSlice::new(bytes)], &mut ancillary, flags) {
+        match rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, flags) {
             Ok(_) => return Ok(()),
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// Waits for what the host tells a template, and the two descriptors of a new pair; an error when the host is gone. What is no message
+/// says nothing.
+pub(crate) fn receive(control: &OwnedFd) -> io::Result<(Message, Option<(OwnedFd, OwnedFd)>)> {
+    let mut bytes = [0; Message::BYTES];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = loop {
+        let mut part = [IoSliceMut::new(&mut bytes)];
+        match rustix::net::recvmsg(control, &mut part, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+            Err(Errno::INTR) => {}
+            received => break received?,
+        }
+    };
+    let mut fds = ancillary.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+        _ => None,
+    });
+    let (run, status) = fds.next().map_or((None, None), |mut fds| (fds.next(), fds.next()));
+    if received.bytes == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let is_whole = !received.flags.contains(ReturnFlags::TRUNC);
+    let message = bytes.get(..received.bytes).filter(|_| is_whole).and_then(Message::read);
+    Ok((message.unwrap_or_default(), run.zip(status)))
 }
 
 #[cfg(test)]

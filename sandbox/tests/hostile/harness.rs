@@ -1,6 +1,6 @@
 //! The table at work, as each user and without each layer.
 
-use crate::{deadline, forced, memory, payloads, rows, scenes};
+use crate::{deadline, domains, forced, memory, payloads, rows, scenes};
 use lisp_runtime::{Engine, Input, Limits, Outcome, Reason, ToolError};
 use lisp_sandbox::{BoundedError, Bounds, Builder, Layer, Sandbox, run_bounded, testing};
 use std::os::unix::process::CommandExt;
@@ -213,6 +213,7 @@ fn all(mode: &str) -> Tally {
     scenes::with_threads(&mut tally);
     deadline::with_threads(&mut tally);
     memory::with_threads(&mut tally);
+    domains::all(&mut tally);
     forced::all(&mut tally);
     tally
 }

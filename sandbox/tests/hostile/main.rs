@@ -14,6 +14,8 @@ mod channel;
 #[cfg(target_os = "linux")]
 mod deadline;
 #[cfg(target_os = "linux")]
+mod domains;
+#[cfg(target_os = "linux")]
 mod forced;
 #[cfg(target_os = "linux")]
 mod harness;

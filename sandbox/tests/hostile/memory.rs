@@ -201,9 +201,11 @@ fn peak_of_a_closure(tally: &mut Tally) {
     let before = resident();
     let (result, used) = run_bounded_measured(&Bounds::new(MOST, held + (1 << 20)), hold);
     tally.check("19 just under the limit (closure)", result == Ok(held), format_args!("{result:?}"));
-    let (saw, expected) = (used.rss_peak_bytes, before + held);
+    let saw = used.rss_peak_bytes;
     println!("peak of a closure that holds {held} bytes above {before}: {saw}");
-    tally.check("19 its peak", within_a_twentieth(saw, expected), format_args!("{saw} for {expected}"));
+    // A fork leaves out the pages of files: some of those that were there before are there when they are used again.
+    let most = before + held + held / 20;
+    tally.check("19 its peak", (held..=most).contains(&saw), format_args!("{saw} for {held} to {most}"));
     let (result, _) = run_bounded_measured(&Bounds::new(MOST, held - (2 << 20)), hold);
     let good = result == Err(BoundedError::MemoryExceeded(held - (2 << 20)));
     tally.check("19 just over the limit (closure)", good, format_args!("{result:?}"));

@@ -3,7 +3,7 @@
 //! A payload answers [`DENIED`] when it was told no, and [`ESCAPED`] when it got what it must not have. One that is killed
 //! answers nothing.
 
-use crate::channel;
+use crate::{channel, domains};
 use lisp_sandbox::testing::{self, Payload, receive, send_frame, send_raw};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -287,7 +287,8 @@ fn kill_all(_: &OwnedFd) -> i32 {
 }
 
 fn kill_parent(_: &OwnedFd) -> i32 {
-    denied(raw(libc::SYS_kill, [raw(libc::SYS_getppid, [0; 6]) as usize, libc::SIGKILL as usize, 0, 0, 0, 0]))
+    // The template, where it is the first in its namespace; which process is the parent cannot be asked.
+    denied(raw(libc::SYS_kill, [1, libc::SIGKILL as usize, 0, 0, 0, 0]))
 }
 
 fn signal_another(_: &OwnedFd) -> i32 {
@@ -494,17 +495,6 @@ fn call_by_number(run: &OwnedFd) -> i32 {
     denied(raw(bytes.map_or(-1, i64::from_le_bytes), [usize::MAX; 6]))
 }
 
-fn guess_the_key(_: &OwnedFd) -> i32 {
-    denied(raw(libc::SYS_clone, [libc::SIGCHLD as usize, 0, 0, 0, 0, 0x6869_6768_6c6f_7721]))
-}
-
-fn find_the_key(_: &OwnedFd) -> i32 {
-    match testing::scan_for_key() {
-        (100_000.., false) => DENIED,
-        _ => ESCAPED,
-    }
-}
-
 #[allow(unsafe_code, reason = "payloads do what programs must not be able to do")]
 fn bad_address(_: &OwnedFd) -> i32 {
     // SAFETY: it is not sound, and meant to be: the process is to end here.
@@ -660,8 +650,6 @@ pub(crate) const ALL_PAYLOADS: &[(&str, Payload)] = &[
     ("spin", spin),
     ("hold_signals", hold_signals),
     ("call_by_number", call_by_number),
-    ("guess_the_key", guess_the_key),
-    ("find_the_key", find_the_key),
     ("native_arithmetic", native_arithmetic),
     ("native_sort", native_sort),
     ("native_backtracking", native_backtracking),
@@ -690,6 +678,27 @@ pub(crate) const ALL_PAYLOADS: &[(&str, Payload)] = &[
     ("clone_new_user", clone_new_user),
     ("daemon", daemon),
     ("thread", thread),
+    ("domain_serves", domains::serves),
+    ("domain_reports_twice", domains::reports_twice),
+    ("domain_reports_first", domains::reports_first),
+    ("domain_talks_on", domains::talks_on),
+    ("domain_calls_on", domains::calls_on),
+    ("domain_ends", domains::ends),
+    ("domain_ends_at_once", domains::ends_at_once),
+    ("domain_is_silent", domains::is_silent),
+    ("domain_sends_half", domains::sends_half),
+    ("domain_spins_on", domains::spins_on),
+    ("domain_grows", domains::grows),
+    ("domain_waits_to_report", domains::waits_to_report),
+    ("domain_reads_nothing", domains::reads_nothing),
+    ("domain_fails_and_serves", domains::fails_and_serves),
+    ("domain_speaks_for_the_next", domains::speaks_for_the_next),
+    ("threaded_thread", thread),
+    ("threaded_fork", fork),
+    ("threaded_vfork", vfork),
+    ("threaded_new_user", clone_new_user),
+    ("threaded_process", open_a_process),
+    ("threaded_daemon", daemon),
     ("kill_all", kill_all),
     ("kill_parent", kill_parent),
     ("signal_another", signal_another),

@@ -3,6 +3,8 @@
 //! It has a `main` of its own, which templates need.
 
 #[cfg(target_os = "linux")]
+mod domains;
+#[cfg(target_os = "linux")]
 mod functions;
 #[cfg(target_os = "linux")]
 mod killed;

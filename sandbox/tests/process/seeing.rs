@@ -1,8 +1,8 @@
 //! What observers see of runs behind the process door.
 
 use lisp_runtime::{
-    Answer, CallBegun, CallEnded, Engine, Input, Limits, LimitsRequest, Observer, PrintedLine, Request, RunEnded,
-    RunStarted, Tool,
+    Amounts, Answer, AskedCall, Budget, CallBegun, CallEnded, CallRefused, Engine, Input, Limits, LimitsRequest,
+    Observer, PolicyDecision, PrintedLine, Request, RunEnded, RunStarted, Tool,
 };
 use lisp_sandbox::Sandbox;
 use std::sync::{Arc, Mutex};
@@ -41,6 +41,10 @@ impl Observer for Notes {
 
     fn call_ended(&self, call: &CallEnded<'_>) {
         self.note(format!("done {} {} {}", call.name, call.place, call.status.name()));
+    }
+
+    fn call_refused(&self, call: &CallRefused<'_>) {
+        self.note(format!("refused {} {:?} {}", call.name, call.worker, call.reason));
     }
 }
 
@@ -92,4 +96,56 @@ pub(crate) fn observers_see_runs_of_processes(_: &Sandbox) {
     ];
     assert_eq!(notes.take(), expected);
     assert_ne!(one.run_id, two.run_id);
+}
+
+/// Refused calls are told as in-process.
+pub(crate) fn observers_are_told_of_refused_calls(_: &Sandbox) {
+    let notes = Notes::default();
+    let engine = Engine::builder()
+        .observer(Quiet(notes.clone()))
+        .policy(|call: &AskedCall<'_>| match call.name() {
+            "denied" => PolicyDecision::Deny("no".to_owned()),
+            "asked" => PolicyDecision::Ask("may it?".to_owned()),
+            _ => PolicyDecision::Allow,
+        })
+        .tool("denied", |_| Ok(1))
+        .tool("asked", |_| Ok(1))
+        .grant(Tool::new("once", |_| Ok(1)).most_calls(1))
+        .grant(Tool::new("typed", |_| Ok(1)).signature("(n :int) -> :int"))
+        .grant(Tool::from_json_schema("schema", "", r#"{"properties": {"n": {"type": "integer"}}}"#, None).unwrap())
+        .build()
+        .unwrap();
+    let sandbox = Sandbox::builder().engine(engine).build().unwrap();
+    let budget = Budget::new(Amounts::new().with_calls(0));
+    let long = "(tool/once {:n (apply str (repeat 3000 \"x\"))})";
+    let rows = [
+        ("(tool/denied {})", "refused denied [] tool_denied"),
+        ("(pmap (fn [i] (when (= i 1) (tool/denied {}))) (range 2))", "refused denied [1] tool_denied"),
+        ("(tool/asked {})", "refused asked [] approval_required"),
+        ("[(tool/once {}) (tool/once {})]", "refused once [] tool_call_limit_exceeded"),
+        ("(tool/typed {:n :a})", "refused typed [] invalid_tool_args"),
+        ("(tool/schema {:n 1.5})", "refused schema [] invalid_tool_args"),
+        (long, "refused once [] result_limit_exceeded"),
+        ("(tool/typed {:n 1})", "refused typed [] budget_exceeded"),
+    ];
+    for (source, wanted) in rows {
+        let mut asked = LimitsRequest::default();
+        asked.set("result_bytes", 2_000).unwrap();
+        let mut input = Input::new().limits(asked);
+        if wanted.ends_with("budget_exceeded") {
+            input = input.budget(&budget);
+        }
+        let outcome = sandbox.eval(source, &input);
+        assert_eq!(notes.take(), [wanted], "{source}: {:?}", outcome.problem());
+        assert!(wanted.ends_with(outcome.problem().unwrap().reason().name()), "{source}");
+    }
+}
+
+/// Tells of refused calls only.
+struct Quiet(Notes);
+
+impl Observer for Quiet {
+    fn call_refused(&self, call: &CallRefused<'_>) {
+        self.0.call_refused(call);
+    }
 }

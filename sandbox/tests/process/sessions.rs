@@ -114,6 +114,30 @@ pub(crate) fn go_back(_: &Sandbox) {
     assert_eq!(text(&mut session, "x"), "2");
 }
 
+/// The same turns and the same steps back leave the same at both doors.
+pub(crate) fn go_back_alike(_: &Sandbox) {
+    let limits = Limits::default().with_session_undo(3);
+    let sandbox = short(limits);
+    let engine = Engine::builder().limits(limits).build().unwrap();
+    let programs = ["1", "1", "nil", "(", "(/ 1 0)", "(def x 5)", "(def x 6)", "x", "(def y (inc x))", "(fail 1)"];
+    let mut seed: u64 = 7;
+    for _ in 0..6 {
+        let (mut here, mut there) = (engine.session(Input::new()), sandbox.session(Input::new()));
+        for _ in 0..30 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            match programs.get((seed >> 33) as usize % 14) {
+                Some(program) => {
+                    let (one, other) = (here.eval(program), there.eval(program));
+                    assert_eq!(one.text(), other.text(), "{program}");
+                    assert_eq!(one.verdict(), other.verdict(), "{program}");
+                }
+                None => assert_eq!(here.undo().is_ok(), there.undo().is_ok(), "{:?}", here.names()),
+            }
+            assert_eq!(here.names(), there.names());
+        }
+    }
+}
+
 pub(crate) fn say_what_is_lost(_: &Sandbox) {
     let sandbox = short(Limits::default().with_session_bytes(2_000));
     let mut session = sandbox.session(Input::new());

@@ -1,6 +1,6 @@
 //! Programs behind the process door: the same answers, from any number of threads, through sessions, pipes and slates.
 
-use crate::{functions, killed, pipes, records, seeing, sessions};
+use crate::{domains, functions, killed, pipes, records, seeing, sessions};
 use lisp_runtime::{Answer, CallStatus, Cancel, Engine, Input, Keys, Limits, Request, Tool, ToolError, Verdict};
 use lisp_sandbox::{CleanSlate, Sandbox, SlateFailure};
 use serde_json::Value;
@@ -34,7 +34,7 @@ fn sandbox() -> Sandbox {
 fn plain(answer: &Answer) -> Value {
     let mut value: Value = serde_json::from_str(&answer.to_json()).unwrap();
     value.as_object_mut().unwrap().remove("run_id");
-    for name in ["compute_us", "duration_us", "cpu_us", "rss_peak_bytes"] {
+    for name in ["compute_us", "duration_us", "cpu_us", "rss_peak_bytes", "workers_peak"] {
         value["usage"].as_object_mut().unwrap().remove(name);
     }
     for entry in value["ledger"].as_array_mut().unwrap() {
@@ -91,13 +91,23 @@ fn the_same_answer(sandbox: &Sandbox) {
         r#"{"program": "(vec (range 100000))"}"#,
         r#"{"program": "(pmap (fn [x] (println x) (tool/price {:n (mod x 3)})) (range 12))"}"#,
         r#"{"program": "(pmap (fn [x] (if (= x 5) (/ 1 0) (tool/echo {:x x}))) [5])"}"#,
+        r#"{"program": "(pmap (fn [n] (println n) (loop [i 0] (if (< i 40000) (recur (inc i)) (* n (tool/price {:n (mod n 4)}))))) (range 30))",
+            "limits": {"loop_iterations": 0, "timeout_ms": 20000}}"#,
+        r#"{"program": "(reduce + (pmap (fn [n] (reduce + (pmap (fn [m] (reduce + (map * (range 2000) (range m 2000)))) (range n)))) (range 8)))", "limits": {"parallel_workers": 200}}"#,
+        r#"{"program": "(pmap (fn [n] (loop [i 0] (if (< i 100000) (recur (inc i)) (if (= n 0) (/ 1 n) n)))) (range 1))",
+            "limits": {"loop_iterations": 0, "timeout_ms": 20000}}"#,
     ];
+    let domain = sandbox.domain("the same answer").unwrap();
     for json in requests {
         let request = Request::parse(json).unwrap();
         let here = plain(&request.run(sandbox.engine()));
         let there = plain(&Answer::new(request.id.clone(), &sandbox.run(&request)));
         assert_eq!(there, here, "{json}");
+        let warm = plain(&Answer::new(request.id.clone(), &domain.run(&request)));
+        assert_eq!(warm, here, "{json}");
     }
+    // One that may start threads, for programs that ask for workers, and one that may not.
+    assert!((2..=4).contains(&domain.processes()), "{}", domain.processes());
     let nested = "(".repeat(1_000_000);
     let there = sandbox.eval(&nested, &Input::new());
     assert_eq!(
@@ -232,6 +242,39 @@ fn templates_on_processors(_: &Sandbox) {
     assert_eq!((seen.len(), bound), if count > 1 { (count + 1, count) } else { (2, 2) }, "{seen:?}");
     let fewer = Sandbox::builder().without_namespaces().build().unwrap();
     assert!(fewer.template_pids().iter().all(|pid| processors(&pid.to_string()) == all));
+}
+
+/// Workers that compute for a while have the threads that there are processors for, and no program without workers has any.
+fn workers_have_threads(_: &Sandbox) {
+    let pids: Arc<OnceLock<Vec<u32>>> = Arc::default();
+    let known = pids.clone();
+    let threads = move || {
+        let children = |pid| std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        let children: String = known.get().unwrap().iter().map(children).collect();
+        let count = |pid: &str| std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+        children.split_whitespace().map(count).max().unwrap_or(0)
+    };
+    let limits = Limits::default().with_timeout_ms(60_000).with_parallel_timeout_ms(60_000).with_loop_iterations(0);
+    let engine = Engine::builder().limits(limits).tool("threads", move |_| Ok(threads())).build().unwrap();
+    let sandbox = Sandbox::builder().engine(engine).without_namespaces().build().unwrap();
+    pids.set(sandbox.template_pids()).unwrap();
+    let long = |call: &str| {
+        format!(
+            "(reduce max ({call} (fn [n] (loop [i 0] (if (< i 300000) (recur (inc i)) (tool/threads {{:n n}})))) (range 12)))"
+        )
+    };
+    let run = |program: &str| sandbox.eval(program, &Input::new()).value::<usize>().unwrap();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    assert_eq!((run(&long("pmap")), run(&long("map"))), (cores, 1));
+    // Workers that call between long computations, with threads to help and without: no call is left lying.
+    let mixed = "(reduce + (pmap (fn [n] (loop [i 0 sum 0] (if (< i 3) (recur (inc i) (+ sum (if (pos? (loop [j 0] (if (< j 9000) (recur (inc j)) j))) (- (tool/threads {:n [n i]}) (tool/threads {:n [n i]})) 0))) 1))) (range 40)))";
+    let begun = Instant::now();
+    for _ in 0..40 {
+        assert_eq!(run(mixed), 40);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    // Those that are soon through have none.
+    assert_eq!(run("(reduce max (pmap (fn [n] (tool/threads {:n n})) (range 4)))"), 1);
 }
 
 fn many_threads(_: &Sandbox) {
@@ -516,6 +559,7 @@ const TESTS: &[(&str, Test)] = &[
     ("the_same_answer", the_same_answer),
     ("timeouts", timeouts),
     ("cancelled", cancelled),
+    ("workers_have_threads", workers_have_threads),
     ("many_threads", many_threads),
     ("templates_on_processors", templates_on_processors),
     ("large_things", large_things),
@@ -523,13 +567,30 @@ const TESTS: &[(&str, Test)] = &[
     ("sessions_outlive_a_killed_turn", sessions::outlive_a_killed_turn),
     ("sessions_are_saved_and_forked", sessions::are_saved_and_forked),
     ("sessions_go_back", sessions::go_back),
+    ("sessions_go_back_alike", sessions::go_back_alike),
     ("sessions_say_what_is_lost", sessions::say_what_is_lost),
     ("slates", slates),
+    ("domains_share_a_process", domains::share_a_process),
+    ("domains_are_replaced", domains::are_replaced),
+    ("domains_outlive_a_kill", domains::outlive_a_kill),
+    ("domains_wait_for_a_process", domains::wait_for_a_process),
+    ("domains_are_cancelled_one_by_one", domains::are_cancelled_one_by_one),
+    ("domains_give_way", domains::give_way),
+    ("domains_have_few_idle_processes", domains::have_few_idle_processes),
+    ("domains_give_back_descriptors", domains::give_back_descriptors),
+    ("domains_replace_what_died_idle", domains::replace_what_died_idle),
+    ("domains_forget_deadlines", domains::forget_deadlines),
+    ("cancelled_while_tools_are_called", cancelled_while_tools_are_called),
     ("records_go_on_at_the_other_door", records::go_on_at_the_other_door),
     ("records_are_checked", records::are_checked),
+    ("records_take_tools_again", records::take_tools_again),
+    ("records_have_pages_of_tools", records::have_pages_of_tools),
+    ("records_take_no_time_again", records::take_no_time_again),
+    ("records_keep_the_stricter_effect", records::keep_the_stricter_effect),
     ("records_of_failed_parallel_calls", records::of_failed_parallel_calls),
     ("records_of_killed_runs", killed::everywhere),
     ("observers_see_runs_of_processes", seeing::observers_see_runs_of_processes),
+    ("observers_are_told_of_refused_calls", seeing::observers_are_told_of_refused_calls),
     ("functions_are_called", functions::are_called),
     ("functions_are_bounded", functions::are_bounded),
     ("pipes_while_it_runs", pipes::while_it_runs),
@@ -555,6 +616,31 @@ const TESTS: &[(&str, Test)] = &[
     ("a_large_data_set_is_shared", a_large_data_set_is_shared),
     ("capabilities", capabilities),
 ];
+
+/// Whether a call is withdrawn or the process hears of it first: a run that is cancelled says so.
+fn cancelled_while_tools_are_called(_: &Sandbox) {
+    let engine = Engine::builder().tool_threads(1).tool("slow", |_| {
+        std::thread::sleep(Duration::from_millis(4));
+        Ok(1)
+    });
+    let sandbox = Sandbox::builder().engine(engine.build().unwrap()).without_namespaces().build().unwrap();
+    for round in 0..40 {
+        let cancel = Cancel::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_micros(2_000 + 500 * round));
+                cancel.cancel();
+            });
+            let program = "(pmap (fn [n] (tool/slow {:n n})) (range 8))";
+            let outcome = sandbox.eval(program, &Input::new().cancel_with(&cancel));
+            assert_eq!(
+                outcome.problem().map(|problem| problem.reason()),
+                Some(lisp_runtime::Reason::Cancelled),
+                "{round}"
+            );
+        });
+    }
+}
 
 /// The caller's own handle ends a session's turn, at both doors.
 fn the_callers_handle_ends_a_turn(sandbox: &Sandbox) {

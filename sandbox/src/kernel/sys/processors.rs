@@ -1,6 +1,5 @@
 //! On which processors a process may run.
 
-use super::Key;
 use crate::kernel::unix::result;
 use std::io;
 use std::mem::size_of;
@@ -41,8 +40,10 @@ impl Processors {
     }
 
     /// Lets a child of the template run on these.
-    pub(crate) fn let_run(&self, pid: i32, key: Key) -> io::Result<()> {
-        key.set_affinity(pid, (&raw const self.0).expose_provenance(), size_of::<libc::cpu_set_t>())
+    pub(crate) fn let_run(&self, pid: i32) -> io::Result<()> {
+        // SAFETY: the set is a live variable of the size that is given.
+        let code = unsafe { libc::sched_setaffinity(pid, size_of::<libc::cpu_set_t>(), &raw const self.0) };
+        result(code.into()).map(drop)
     }
 
     /// The one that this thread runs on at the moment.
