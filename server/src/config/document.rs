@@ -1,0 +1,228 @@
+//! The text of a configuration: where its fields stand, and what they refer to.
+
+use super::error::ConfigError;
+use super::secret::{self, Secret};
+use serde_json::Value as Json;
+use std::fs::File;
+use std::io::Read;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The most bytes of a file of any kind.
+const FILE_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Where the values of environment variables come from.
+pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The text of a configuration.
+pub(super) struct Document<'a> {
+    name: &'a str,
+    text: &'a str,
+    root: Spanned<DeTable<'a>>,
+    /// Where relative paths begin.
+    base: PathBuf,
+    environment: Environment<'a>,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn parse(
+        name: &'a str,
+        text: &'a str,
+        base: PathBuf,
+        environment: Environment<'a>,
+    ) -> Result<Self, ConfigError> {
+        let root = DeTable::parse(text).map_err(|error| ConfigError {
+            file: name.to_owned(),
+            at: error.span().map(|span| position(text, span.start)),
+            field: String::new(),
+            message: format!("it is no TOML: {}", error.message()),
+            next: "write the line as in the example of docs/service.md".to_owned(),
+        })?;
+        Ok(Document { name, text, root, base, environment })
+    }
+
+    /// Reads the fields.
+    pub(super) fn fields<T: serde::de::DeserializeOwned>(&self) -> Result<T, ConfigError> {
+        let read = toml::Deserializer::parse(self.text)
+            .map_err(|error| self.unreadable(&error, String::new()))
+            .map(serde_path_to_error::deserialize);
+        read?.map_err(|error| {
+            let path = error.path().to_string();
+            self.unreadable(error.inner(), if path == "." { String::new() } else { path })
+        })
+    }
+
+    fn unreadable(&self, error: &toml::de::Error, field: String) -> ConfigError {
+        let message = error.message().trim_end().replace('\n', " ");
+        let next = match () {
+            () if message.starts_with("unknown field") => "write one of these names, or take the field out",
+            () if message.starts_with("missing field") => "add the field",
+            () if message.starts_with("unknown variant") => "write one of these",
+            () => "write a value of the kind that docs/service.md names",
+        };
+        ConfigError {
+            file: self.name.to_owned(),
+            at: error.span().map(|span| position(self.text, span.start)),
+            field,
+            message,
+            next: next.to_owned(),
+        }
+    }
+
+    /// An error at a field.
+    pub(super) fn error(&self, path: &[&str], message: impl Into<String>, next: impl Into<String>) -> ConfigError {
+        ConfigError {
+            file: self.name.to_owned(),
+            at: self.start(path).map(|start| position(self.text, start)),
+            field: shown(path),
+            message: message.into(),
+            next: next.into(),
+        }
+    }
+
+    /// The first byte of a field's value, or of the innermost table around it that is there.
+    fn start(&self, path: &[&str]) -> Option<usize> {
+        let mut table = self.root.get_ref();
+        let mut start = None;
+        let mut steps = path.iter();
+        while let Some(step) = steps.next() {
+            let Some((key, mut value)) = table.get_key_value(*step) else { break };
+            start = Some(key.span().start);
+            while let DeValue::Array(items) = value.get_ref() {
+                let Some(item) = steps.next().and_then(|step| items.get(step.parse::<usize>().ok()?)) else {
+                    break;
+                };
+                start = Some(item.span().start);
+                value = item;
+            }
+            match value.get_ref() {
+                DeValue::Table(inner) => {
+                    // One that stands behind its name, not below it.
+                    if value.span().start > key.span().end {
+                        start = Some(value.span().start);
+                    }
+                    table = inner;
+                }
+                _ => {
+                    start = Some(value.span().start);
+                    break;
+                }
+            }
+        }
+        start
+    }
+
+    /// A number, unless it is out of its range.
+    pub(super) fn within(&self, path: &[&str], given: u64, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
+        if range.contains(&given) {
+            return Ok(given);
+        }
+        let (least, most) = (range.start(), range.end());
+        let message = format!("it is {given}, and may be {least} to {most}");
+        Err(self.error(path, message, "write a number within this range"))
+    }
+
+    /// A number of things in memory, unless it is out of its range.
+    pub(super) fn count(&self, path: &[&str], given: u64, range: RangeInclusive<u64>) -> Result<usize, ConfigError> {
+        self.within(path, given, range).map(|given| usize::try_from(given).unwrap_or(usize::MAX))
+    }
+
+    /// A path, from where the configuration stands.
+    pub(super) fn path(&self, given: &str) -> PathBuf {
+        self.base.join(given)
+    }
+
+    /// The text of a file that the configuration names.
+    pub(super) fn file(&self, path: &[&str], given: &str) -> Result<String, ConfigError> {
+        let at = self.path(given);
+        read_bounded(&at).map_err(|error| {
+            let message = format!("the file {} cannot be read: {error}", at.display());
+            self.error(path, message, "correct the path; it is relative to the folder of the configuration")
+        })
+    }
+
+    /// A JSON Schema, as a table or in a file; as JSON text.
+    pub(super) fn schema(
+        &self,
+        path: &[&str],
+        table: Option<&toml::Table>,
+        file: Option<&str>,
+        names: [&str; 2],
+    ) -> Result<Option<String>, ConfigError> {
+        let of = |name| [path, &[name]].concat();
+        match (table, file) {
+            (None, None) => Ok(None),
+            (Some(_), Some(_)) => {
+                let message = format!("{} is given, too", names[0]);
+                Err(self.error(&of(names[1]), message, "take one of the two out"))
+            }
+            (Some(table), None) => {
+                let json = json_of_table(table).ok_or_else(|| {
+                    self.error(&of(names[0]), "it has a number that JSON does not have", "write another number")
+                })?;
+                Ok(Some(json.to_string()))
+            }
+            (None, Some(file)) => self.file(&of(names[1]), file).map(Some),
+        }
+    }
+
+    /// A text with the values of environment variables in the places of `${NAME}`.
+    pub(super) fn secret(&self, path: &[&str], template: &str) -> Result<Secret, ConfigError> {
+        secret::fill(template, self.environment).map_err(|(message, next)| self.error(path, message, next))
+    }
+}
+
+/// A path in the document as people write it.
+fn shown(path: &[&str]) -> String {
+    let mut text = String::new();
+    for step in path {
+        let is_index = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
+        match (is_index, text.is_empty()) {
+            (true, false) => text.push_str(&format!("[{step}]")),
+            (_, true) => text.push_str(step),
+            _ => {
+                text.push('.');
+                text.push_str(step);
+            }
+        }
+    }
+    text
+}
+
+/// Line and column of a byte, from 1.
+fn position(text: &str, byte: usize) -> (usize, usize) {
+    let before = text.get(..byte).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    (line, before[start..].chars().count() + 1)
+}
+
+/// The text of a file of at most 16 MiB.
+pub(super) fn read_bounded(path: &Path) -> Result<String, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let mut text = String::new();
+    let read = file.take(FILE_BYTES + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    if read as u64 > FILE_BYTES {
+        return Err(format!("it has more than {FILE_BYTES} bytes"));
+    }
+    Ok(text)
+}
+
+fn json_of_table(table: &toml::Table) -> Option<Json> {
+    table.iter().map(|(key, value)| Some((key.clone(), json_of(value)?))).collect::<Option<_>>().map(Json::Object)
+}
+
+/// A value as JSON; dates are strings. The reader of TOML bounds the depth. `None` for numbers that JSON does not have.
+fn json_of(value: &toml::Value) -> Option<Json> {
+    Some(match value {
+        toml::Value::String(text) => text.as_str().into(),
+        toml::Value::Integer(number) => (*number).into(),
+        toml::Value::Float(number) => Json::Number(serde_json::Number::from_f64(*number)?),
+        toml::Value::Boolean(flag) => (*flag).into(),
+        toml::Value::Datetime(time) => time.to_string().into(),
+        toml::Value::Array(items) => items.iter().map(json_of).collect::<Option<_>>().map(Json::Array)?,
+        toml::Value::Table(table) => json_of_table(table)?,
+    })
+}

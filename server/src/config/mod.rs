@@ -1,0 +1,288 @@
+//! What the service is told when it starts: a file of TOML. `docs/service.md` has every key.
+//!
+//! ```
+//! use lisp_server::config::Config;
+//! let config = Config::parse("[service]\nqueue = 16\n\n[limits]\ntimeout_ms = 2000\n", "service.toml")?;
+//! assert_eq!((config.service.queue, config.limits().timeout_ms), (16, 2000));
+//! let error = Config::parse("[service]\nqueue = -1", "service.toml").unwrap_err();
+//! assert_eq!((error.at, error.field.as_str()), (Some((2, 9)), "service.queue"));
+//! # Ok::<(), lisp_server::config::ConfigError>(())
+//! ```
+
+mod document;
+mod error;
+mod file;
+mod network;
+mod pattern;
+mod question;
+mod secret;
+mod service;
+mod template;
+mod tenants;
+mod tools;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::ConfigError;
+pub use file::{Decision, Method};
+pub use network::Network;
+pub use pattern::ToolPattern;
+pub use question::Question;
+pub use secret::Secret;
+pub use service::{Durability, Service};
+pub use template::UrlTemplate;
+pub use tenants::{Tenant, TenantBudget};
+pub use tools::{Api, CallSettings, Header, HttpTool, McpConnection, McpServer};
+
+pub(crate) use template::encoded;
+pub(crate) use tools::is_own_header;
+
+use document::Document;
+use file::{Door, File};
+use lisp_runtime::{Isolation, Keys, Limits, LimitsRequest};
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+/// What the service is told when it starts. [`Config::default`] is that of an empty file.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Config {
+    /// The address to listen on.
+    pub listen: SocketAddr,
+    /// The file of the store.
+    pub store: PathBuf,
+    /// Does the configuration name that file, rather than leave it at `ptc.db`?
+    pub names_store: bool,
+    /// The door that runs pass when their request does not say.
+    pub isolation: Isolation,
+    /// What the keys of JSON objects become when a request does not say.
+    pub json_keys: Keys,
+    /// The limits of runs that ask for none, over the usual ones; [`Config::limits`] has both.
+    pub limits: LimitsRequest,
+    /// What requests may raise limits up to; [`Config::ceiling_of`] has all of it.
+    pub ceiling: LimitsRequest,
+    /// What the service as a whole may take.
+    pub service: Service,
+    /// Certificate and key, when the service speaks TLS.
+    pub tls: Option<Tls>,
+    /// Who may use the service. Empty: [`Config::anonymous`].
+    pub tenants: Vec<Tenant>,
+    /// HTTP endpoints, by the names of the tools.
+    pub tools: BTreeMap<String, HttpTool>,
+    /// HTTP APIs, by the beginnings of their tools' names.
+    pub openapi: BTreeMap<String, Api>,
+    /// MCP servers, by the beginnings of their tools' names.
+    pub mcp: BTreeMap<String, McpServer>,
+    /// What tools may reach besides public addresses.
+    pub network: Network,
+    anonymous: Tenant,
+}
+
+/// Certificate and key of the service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tls {
+    /// The file with the chain of certificates, PEM.
+    pub certificate: PathBuf,
+    /// The file with the private key, PEM.
+    pub key: PathBuf,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            listen: (Ipv4Addr::LOCALHOST, 7117).into(),
+            store: "ptc.db".into(),
+            names_store: false,
+            isolation: Isolation::Process,
+            json_keys: Keys::default(),
+            limits: LimitsRequest::default(),
+            ceiling: LimitsRequest::default(),
+            service: Service::default(),
+            tls: None,
+            tenants: Vec::new(),
+            tools: BTreeMap::new(),
+            openapi: BTreeMap::new(),
+            mcp: BTreeMap::new(),
+            network: Network::default(),
+            anonymous: Tenant::anonymous(),
+        }
+    }
+}
+
+impl Config {
+    /// Reads a file of at most 16 MiB, the files that it names, and the environment variables that it names. Relative paths in it
+    /// begin where the file stands.
+    ///
+    /// # Errors
+    /// The file cannot be read, or something in it is wrong: with its place and one next step.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let name = path.display().to_string();
+        let text = document::read_bounded(path).map_err(|error| ConfigError {
+            file: name.clone(),
+            at: None,
+            field: String::new(),
+            message: format!("the configuration cannot be read: {error}"),
+            next: "correct the path behind --config".to_owned(),
+        })?;
+        let base = path.parent().unwrap_or(Path::new("")).to_owned();
+        Config::of(&text, &name, base, &variable)
+    }
+
+    /// Reads a text. `name` stands for it in errors; relative paths begin in the working directory.
+    ///
+    /// # Errors
+    /// As of [`Config::read`].
+    pub fn parse(text: &str, name: &str) -> Result<Self, ConfigError> {
+        Config::parse_with(text, name, &variable)
+    }
+
+    /// Reads a text, with environment variables from a function in the place of the process's.
+    ///
+    /// ```
+    /// use lisp_server::config::Config;
+    /// let text = "[tools.crm]\nurl = \"https://crm.example.com/\"\nheaders = {Authorization = \"Bearer ${CRM_TOKEN}\"}";
+    /// let config = Config::parse_with(text, "service.toml", &|name| (name == "CRM_TOKEN").then(|| "t0ken".to_owned()))?;
+    /// assert_eq!(config.tools["crm"].headers[0].value.expose(), "Bearer t0ken");
+    /// assert!(!format!("{config:?}").contains("t0ken"));
+    /// let error = Config::parse_with(text, "service.toml", &|_| None).unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "service.toml:3:28: tools.crm.headers.Authorization: the environment variable CRM_TOKEN is not set, or empty; \
+    ///      set CRM_TOKEN where the service starts"
+    /// );
+    /// # Ok::<(), lisp_server::config::ConfigError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As of [`Config::read`].
+    pub fn parse_with(
+        text: &str,
+        name: &str,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigError> {
+        Config::of(text, name, PathBuf::new(), environment)
+    }
+
+    fn of(
+        text: &str,
+        name: &str,
+        base: PathBuf,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigError> {
+        let document = Document::parse(name, text, base, environment)?;
+        let file: File = document.fields()?;
+        let usual = Config::default();
+        let listen = match &file.listen {
+            None => usual.listen,
+            Some(given) => given.parse().map_err(|_| {
+                let next = "write an address and a port, such as 127.0.0.1:7117 or [::1]:7117";
+                document.error(&["listen"], format!("{given:?} is no address"), next)
+            })?,
+        };
+        let mut network = Network::default();
+        for (index, entry) in file.network.allow_private.iter().enumerate() {
+            network.allow(entry).map_err(|message| {
+                let next = "write a network 10.0.0.0/8, an address 127.0.0.1:8080, or a name localhost:9000";
+                document.error(&["network", "allow_private", &index.to_string()], message, next)
+            })?;
+        }
+        let tls = file.tls.as_ref().map(|tls| Tls::read(tls, &document)).transpose()?;
+        let all = tools::read(&file, &document, &network)?;
+        Ok(Config {
+            listen,
+            store: document.path(file.store.as_deref().unwrap_or("ptc.db")),
+            names_store: file.store.is_some(),
+            isolation: match file.isolation {
+                Some(Door::InProcess) => Isolation::InProcess,
+                Some(Door::Process) | None => Isolation::Process,
+            },
+            json_keys: file.json_keys.unwrap_or_default(),
+            limits: file.limits,
+            ceiling: file.ceiling,
+            service: Service::read(&file.service, &document)?,
+            tls,
+            tenants: tenants::read(&file.tenants, &document)?,
+            tools: all.tools,
+            openapi: all.openapi,
+            mcp: all.mcp,
+            network,
+            anonymous: usual.anonymous,
+        })
+    }
+
+    /// The limits of a run that asks for none: the usual ones, and `[limits]` over them.
+    pub fn limits(&self) -> Limits {
+        Limits::default().with(&self.limits)
+    }
+
+    /// What a tenant's requests may raise limits up to: the limits of runs, `[ceiling]` over them, and the tenant's own ceiling
+    /// over that.
+    pub fn ceiling_of(&self, tenant: &Tenant) -> Limits {
+        self.limits().with(&self.ceiling).with(&tenant.ceiling)
+    }
+
+    /// Whose token it is. It takes the same time whichever tenant's it is, or nobody's.
+    ///
+    /// ```
+    /// use lisp_server::config::Config;
+    /// // printf %s open | sha256sum
+    /// let text = "[[tenants]]\nname = \"a\"\n\
+    ///             token_sha256 = \"2348f998744212575d85959674f9607ab26f67708a917157472832386337c904\"";
+    /// let config = Config::parse(text, "service.toml")?;
+    /// assert_eq!(config.tenant_of("open").map(|tenant| tenant.name.as_str()), Some("a"));
+    /// assert_eq!(config.tenant_of("shut"), None);
+    /// # Ok::<(), lisp_server::config::ConfigError>(())
+    /// ```
+    pub fn tenant_of(&self, token: &str) -> Option<&Tenant> {
+        tenants::find(&self.tenants, token)
+    }
+
+    /// The tenant of a name, such as that of a run in the store.
+    pub fn tenant_named(&self, name: &str) -> Option<&Tenant> {
+        match self.anonymous() {
+            Some(anonymous) => (anonymous.name == name).then_some(anonymous),
+            None => self.tenants.iter().find(|tenant| tenant.name == name),
+        }
+    }
+
+    /// Who uses the service without a token: somebody only when there are no tenants.
+    pub fn anonymous(&self) -> Option<&Tenant> {
+        self.tenants.is_empty().then_some(&self.anonymous)
+    }
+
+    /// May the service listen on this address? Without tenants everybody who reaches it may use it, so that it has to be one of
+    /// this machine only.
+    ///
+    /// # Errors
+    /// It may not, and what to do.
+    pub fn check_exposure(&self, address: SocketAddr) -> Result<(), ConfigError> {
+        if address.ip().to_canonical().is_loopback() || !self.tenants.is_empty() {
+            return Ok(());
+        }
+        Err(ConfigError {
+            file: "configuration".to_owned(),
+            at: None,
+            field: "listen".to_owned(),
+            message: format!("{address} can be reached from other machines, and there are no tenants, so that everybody might run programs"),
+            next: "add [[tenants]] with name and token_sha256 (`printf %s \"$TOKEN\" | sha256sum`), or listen on 127.0.0.1"
+                .to_owned(),
+        })
+    }
+}
+
+impl Tls {
+    fn read(file: &file::Tls, document: &Document<'_>) -> Result<Self, ConfigError> {
+        for (field, given) in [("certificate", &file.certificate), ("key", &file.key)] {
+            document.file(&["tls", field], given)?;
+        }
+        Ok(Tls { certificate: document.path(&file.certificate), key: document.path(&file.key) })
+    }
+}
+
+/// A variable of the process's environment. One that is no text is none.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}

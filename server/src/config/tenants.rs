@@ -1,0 +1,221 @@
+//! Who may use the service.
+
+use super::document::Document;
+use super::error::ConfigError;
+use super::file;
+use super::pattern::ToolPattern;
+use lisp_runtime::{Amounts, LimitsRequest};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use subtle::{Choice, ConstantTimeEq};
+
+/// The most tenants.
+const TENANTS: usize = 10_000;
+/// The most tokens of a tenant.
+const TOKENS: usize = 100;
+/// The most patterns of a tenant.
+const PATTERNS: usize = 1_000;
+
+/// Who may use the service, and how much of it: an entry of `[[tenants]]`.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Tenant {
+    /// The name, by which runs, metrics and logs know it.
+    pub name: String,
+    /// Its runs under way at once; those of the service when absent.
+    pub concurrency: Option<usize>,
+    /// Its runs that wait for a place; those of the service when absent.
+    pub queue: Option<usize>,
+    /// Runs that it may begin in a second, over time.
+    pub runs_per_second: Option<f64>,
+    /// Runs that it may begin at once, when there is a rate; at least 1.
+    pub burst: u32,
+    /// What its requests may raise limits up to, in the place of the general ceiling.
+    pub ceiling: LimitsRequest,
+    /// The tools that it sees; all when absent.
+    pub tools: Option<Vec<ToolPattern>>,
+    /// Its runs share processes: see [`lisp_sandbox::Domain`].
+    pub domain: bool,
+    /// What its runs may use together.
+    pub budget: Option<TenantBudget>,
+    /// SHA-256 of its tokens.
+    tokens: Vec<[u8; 32]>,
+}
+
+/// What the runs of a tenant may use together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TenantBudget {
+    /// The amounts.
+    pub amounts: Amounts,
+    /// After how long they are there again in full; never when absent.
+    pub refill_seconds: Option<u64>,
+}
+
+impl Tenant {
+    /// Who uses a service that has no tenants.
+    pub(super) fn anonymous() -> Self {
+        Tenant {
+            name: "anonymous".to_owned(),
+            concurrency: None,
+            queue: None,
+            runs_per_second: None,
+            burst: 1,
+            ceiling: LimitsRequest::default(),
+            tools: None,
+            domain: false,
+            budget: None,
+            tokens: Vec::new(),
+        }
+    }
+
+    /// Does it see the tool of this name?
+    pub fn sees(&self, tool: &str) -> bool {
+        self.tools.as_ref().is_none_or(|patterns| patterns.iter().any(|pattern| pattern.fits(tool)))
+    }
+
+    fn read(file: &file::Tenant, index: &str, document: &Document<'_>) -> Result<Self, ConfigError> {
+        let path = |field| ["tenants", index, field];
+        let is_name = |name: &str| {
+            (1..=64).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+        };
+        if !is_name(&file.name) || file.name == "anonymous" {
+            let next = "write 1 to 64 letters, digits, -, _ and ., other than anonymous";
+            return Err(document.error(&path("name"), format!("{:?} is no name of a tenant", file.name), next));
+        }
+        let rate = file.runs_per_second;
+        if rate.is_some_and(|rate| !(0.001..=1_000_000.0).contains(&rate)) {
+            let message = "it may be 0.001 to 1000000";
+            return Err(document.error(&path("runs_per_second"), message, "write a number within this range"));
+        }
+        if file.burst.is_some() && rate.is_none() {
+            let message = "there is no runs_per_second to which it belongs";
+            return Err(document.error(&path("burst"), message, "add runs_per_second, or take burst out"));
+        }
+        let count = |field, given: Option<u64>, least, most| {
+            given.map(|given| document.count(&path(field), given, least..=most)).transpose()
+        };
+        // A second's worth of runs at once, unless it says otherwise.
+        let usual = rate.map_or(1, |rate| (1..=1_000_000).find(|n| f64::from(*n) >= rate).unwrap_or(1_000_000));
+        let burst = match file.burst {
+            Some(given) => u32::try_from(document.within(&path("burst"), given, 1..=1_000_000)?).unwrap_or(u32::MAX),
+            None => usual,
+        };
+        Ok(Tenant {
+            name: file.name.clone(),
+            concurrency: count("concurrency", file.concurrency, 1, 100_000)?,
+            queue: count("queue", file.queue, 0, 1_000_000)?,
+            runs_per_second: rate,
+            burst,
+            ceiling: file.ceiling,
+            tools: file.tools.as_deref().map(|tools| patterns(tools, index, document)).transpose()?,
+            domain: file.domain,
+            budget: file.budget.as_ref().map(|budget| TenantBudget::read(budget, index, document)).transpose()?,
+            tokens: tokens(file, index, document)?,
+        })
+    }
+}
+
+impl TenantBudget {
+    fn read(file: &file::Budget, index: &str, document: &Document<'_>) -> Result<Self, ConfigError> {
+        let mut amounts = Amounts::new();
+        (amounts.runs, amounts.fuel, amounts.calls, amounts.bytes) = (file.runs, file.fuel, file.calls, file.bytes);
+        if amounts == Amounts::new() {
+            let next = "write at least one of runs, fuel, calls, bytes";
+            return Err(document.error(&["tenants", index, "budget"], "it counts nothing", next));
+        }
+        let path = ["tenants", index, "budget", "refill_seconds"];
+        let refill = file.refill_seconds.map(|given| document.within(&path, given, 1..=31_622_400)).transpose()?;
+        Ok(TenantBudget { amounts, refill_seconds: refill })
+    }
+}
+
+fn patterns(given: &[String], index: &str, document: &Document<'_>) -> Result<Vec<ToolPattern>, ConfigError> {
+    let path = ["tenants", index, "tools"];
+    if given.len() > PATTERNS {
+        let message = format!("there are {}, and there may be {PATTERNS}", given.len());
+        return Err(document.error(&path, message, "write the beginnings of names with *"));
+    }
+    let read = |text: &String| {
+        ToolPattern::parse(text).ok_or_else(|| {
+            let message = format!("{text:?} is no name of tools");
+            document.error(&path, message, "write a name, or its beginning with one * at the end")
+        })
+    };
+    given.iter().map(read).collect()
+}
+
+fn tokens(file: &file::Tenant, index: &str, document: &Document<'_>) -> Result<Vec<[u8; 32]>, ConfigError> {
+    let next = "write what `printf %s \"$TOKEN\" | sha256sum` prints: 64 hex digits";
+    let mut tokens = Vec::new();
+    let one = file.token_sha256.iter().map(|text| ("token_sha256", text));
+    for (field, text) in one.chain(file.tokens_sha256.iter().map(|text| ("tokens_sha256", text))) {
+        let digest = digest_of(text)
+            .ok_or_else(|| document.error(&["tenants", index, field], "it is no SHA-256 in hex digits", next))?;
+        tokens.push(digest);
+    }
+    match tokens.len() {
+        0 => Err(document.error(
+            &["tenants", index, "name"],
+            "the tenant has no token",
+            format!("add token_sha256: {next}"),
+        )),
+        1..=TOKENS => Ok(tokens),
+        n => {
+            let message = format!("there are {n} tokens, and there may be {TOKENS}");
+            Err(document.error(&["tenants", index, "tokens_sha256"], message, "take old ones out"))
+        }
+    }
+}
+
+fn digest_of(text: &str) -> Option<[u8; 32]> {
+    let mut digest = [0; 32];
+    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    for (byte, pair) in digest.iter_mut().zip(text.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(digest)
+}
+
+/// All tenants.
+pub(super) fn read(files: &[file::Tenant], document: &Document<'_>) -> Result<Vec<Tenant>, ConfigError> {
+    if files.len() > TENANTS {
+        let message = format!("there are {}, and there may be {TENANTS}", files.len());
+        return Err(document.error(&["tenants"], message, "run a second service for the others"));
+    }
+    let (mut names, mut tokens) = (BTreeSet::new(), BTreeSet::new());
+    let mut tenants = Vec::with_capacity(files.len());
+    for (index, file) in files.iter().enumerate() {
+        let index = index.to_string();
+        let tenant = Tenant::read(file, &index, document)?;
+        if !names.insert(tenant.name.clone()) {
+            let message = format!("there is a tenant {:?} already", tenant.name);
+            return Err(document.error(&["tenants", &index, "name"], message, "write another name"));
+        }
+        if !tenant.tokens.iter().all(|token| tokens.insert(*token)) {
+            let field = if file.token_sha256.is_some() { "token_sha256" } else { "tokens_sha256" };
+            let message = "a token of it is there already";
+            return Err(document.error(&["tenants", &index, field], message, "give each tenant a token of its own"));
+        }
+        tenants.push(tenant);
+    }
+    Ok(tenants)
+}
+
+/// Whose token it is. All tokens of all tenants are compared in the same time, whichever it is.
+pub(super) fn find<'a>(tenants: &'a [Tenant], token: &str) -> Option<&'a Tenant> {
+    let digest = Sha256::digest(token.as_bytes());
+    let mut found = None;
+    for tenant in tenants {
+        let mut fits = Choice::from(0);
+        for known in &tenant.tokens {
+            fits |= known.as_slice().ct_eq(digest.as_slice());
+        }
+        if bool::from(fits) {
+            found = Some(tenant);
+        }
+    }
+    found
+}

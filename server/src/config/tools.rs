@@ -1,0 +1,422 @@
+//! The tools of the service: HTTP endpoints, APIs, MCP servers.
+
+use super::document::Document;
+use super::error::ConfigError;
+use super::file::{self, Decision, Method};
+use super::network::Network;
+use super::question::Question;
+use super::secret::Secret;
+use super::template::UrlTemplate;
+use lisp_runtime::Effect;
+use reqwest::Url;
+use reqwest::header::{HeaderName, HeaderValue};
+use std::collections::BTreeMap;
+
+/// The most headers of a tool, and variables of a process.
+const PAIRS: usize = 100;
+/// The most redacted arguments.
+const REDACTED: usize = 100;
+/// Headers that are the service's own.
+const OWN_HEADERS: &[&str] = &[
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "idempotency-key",
+    "keep-alive",
+    "te",
+    "traceparent",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// How the calls of a tool are treated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CallSettings {
+    /// What a call does to the world; absent: what the method or the server says.
+    pub effect: Option<Effect>,
+    /// Does a call made twice do what it does once? Absent: what the method or the server says.
+    pub idempotent: Option<bool>,
+    /// Serves a repeated call of a run from the result of the first.
+    pub cached: bool,
+    /// Failures are values.
+    pub tagged: bool,
+    /// Calls under way at once, of all runs; more wait.
+    pub concurrency: usize,
+    /// Calls of one run; 0 is no limit.
+    pub most_calls: u64,
+    /// Arguments that the ledger and the record do not show.
+    pub redact: Vec<String>,
+    /// How long a call may take; the rest of the run's time when that is less.
+    pub timeout_ms: u64,
+    /// Bytes of a response.
+    pub max_response_bytes: usize,
+}
+
+/// A header of the requests of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The name.
+    pub name: HeaderName,
+    /// The value.
+    pub value: Secret,
+}
+
+/// A tool that is an HTTP endpoint: `[tools.NAME]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HttpTool {
+    /// The URL with names of arguments in braces in its path.
+    pub url: UrlTemplate,
+    /// The method.
+    pub method: Method,
+    /// What the tool does, in words.
+    pub description: String,
+    /// The JSON Schema of the arguments.
+    pub input: String,
+    /// The JSON Schema of the result.
+    pub output: Option<String>,
+    /// Headers of each request.
+    pub headers: Vec<Header>,
+    /// How calls are treated.
+    pub calls: CallSettings,
+    /// What becomes of calls.
+    pub policy: Decision,
+    /// What is asked about a call.
+    pub question: Option<Question>,
+}
+
+/// An HTTP API with a description: `[openapi.NAME]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Api {
+    /// The description, JSON text.
+    pub description: String,
+    /// What the paths of the description stand behind.
+    pub base_url: Url,
+    /// Headers of each request.
+    pub headers: Vec<Header>,
+    /// How calls are treated.
+    pub calls: CallSettings,
+    /// What becomes of calls.
+    pub policy: Decision,
+    /// What becomes of calls of single operations, by `operationId`.
+    pub policies: BTreeMap<String, Decision>,
+}
+
+/// How an MCP server is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum McpConnection {
+    /// A process, over its standard input and output
+    Command {
+        /// The program.
+        program: String,
+        /// Its arguments.
+        arguments: Vec<String>,
+        /// Its environment, besides `PATH`.
+        env: Vec<(String, Secret)>,
+    },
+    /// Streamable HTTP
+    Http {
+        /// Where it is.
+        url: Url,
+        /// Headers of each request.
+        headers: Vec<Header>,
+    },
+}
+
+/// An MCP server: `[mcp.NAME]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct McpServer {
+    /// How it is reached.
+    pub connection: McpConnection,
+    /// How long it may take to start and to list its tools.
+    pub start_timeout_ms: u64,
+    /// How calls are treated.
+    pub calls: CallSettings,
+    /// What becomes of calls.
+    pub policy: Decision,
+    /// What becomes of calls of single tools, by the server's names.
+    pub policies: BTreeMap<String, Decision>,
+}
+
+/// What the three kinds of tools say of their calls.
+struct CallsFile<'a> {
+    effect: Option<Effect>,
+    idempotent: Option<bool>,
+    cached: bool,
+    tagged: bool,
+    concurrency: Option<u64>,
+    most_calls: Option<u64>,
+    redact: &'a [String],
+    timeout_ms: Option<u64>,
+    max_response_bytes: Option<u64>,
+}
+
+macro_rules! calls_file {
+    ($file:expr, $effect:expr, $idempotent:expr, $cached:expr) => {
+        CallsFile {
+            effect: $effect,
+            idempotent: $idempotent,
+            cached: $cached,
+            tagged: $file.tagged,
+            concurrency: $file.concurrency,
+            most_calls: $file.most_calls,
+            redact: &$file.redact,
+            timeout_ms: $file.timeout_ms,
+            max_response_bytes: $file.max_response_bytes,
+        }
+    };
+}
+
+impl CallSettings {
+    fn read(file: &CallsFile<'_>, path: &[&str], document: &Document<'_>) -> Result<Self, ConfigError> {
+        let of = |field| [path, &[field]].concat();
+        if file.cached && !file.redact.is_empty() {
+            let message = "a cached tool keeps results by their arguments, and cannot redact any";
+            return Err(document.error(&of("redact"), message, "take cached or redact out"));
+        }
+        if file.redact.len() > REDACTED {
+            let message = format!("there are {}, and there may be {REDACTED}", file.redact.len());
+            return Err(document.error(&of("redact"), message, "put them into one argument"));
+        }
+        let number = |field, given: Option<u64>, usual, least, most| {
+            given.map_or(Ok(usual), |given| document.within(&of(field), given, least..=most))
+        };
+        let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
+        Ok(CallSettings {
+            effect: file.effect,
+            idempotent: file.idempotent,
+            cached: file.cached,
+            tagged: file.tagged,
+            concurrency: count(number("concurrency", file.concurrency, 256, 1, 100_000)?),
+            most_calls: number("most_calls", file.most_calls, 0, 0, 1_000_000_000)?,
+            redact: file.redact.to_vec(),
+            timeout_ms: number("timeout_ms", file.timeout_ms, 10_000, 1, 3_600_000)?,
+            max_response_bytes: count(number(
+                "max_response_bytes",
+                file.max_response_bytes,
+                1_048_576,
+                1,
+                1_073_741_824,
+            )?),
+        })
+    }
+}
+
+fn headers(
+    given: &BTreeMap<String, String>,
+    path: &[&str],
+    document: &Document<'_>,
+) -> Result<Vec<Header>, ConfigError> {
+    if given.len() > PAIRS {
+        let message = format!("there are {}, and there may be {PAIRS}", given.len());
+        return Err(document.error(&[path, &["headers"]].concat(), message, "take some out"));
+    }
+    let read = |(text, template): (&String, &String)| {
+        let at = [path, &["headers", text.as_str()]].concat();
+        let name = HeaderName::from_bytes(text.as_bytes())
+            .map_err(|_| document.error(&at, "it is no name of a header", "write letters, digits and hyphens"))?;
+        if OWN_HEADERS.contains(&name.as_str()) || name.as_str().starts_with("proxy-") {
+            return Err(document.error(&at, "the service sets this header itself", "take it out"));
+        }
+        let value = document.secret(&at, template)?;
+        if HeaderValue::from_str(value.expose()).is_err() || !value.expose().is_ascii() {
+            let message = "its value has a character that a header cannot have, such as a line break";
+            return Err(document.error(&at, message, "write characters of ASCII that can be seen"));
+        }
+        Ok(Header { name, value })
+    };
+    given.iter().map(read).collect()
+}
+
+/// Is it a header that only the service sets?
+pub(crate) fn is_own_header(name: &HeaderName) -> bool {
+    OWN_HEADERS.contains(&name.as_str()) || name.as_str().starts_with("proxy-")
+}
+
+fn url(given: &str, at: &[&str], document: &Document<'_>, network: &Network) -> Result<Url, ConfigError> {
+    let url = Url::parse(given).map_err(|error| {
+        document.error(at, format!("it is no URL: {error}"), "write a URL such as https://api.example.com/v1")
+    })?;
+    network.check(&url).map_err(|(message, next)| document.error(at, message, next))?;
+    if url.fragment().is_some() {
+        return Err(document.error(at, "it has a fragment, which is not sent", "take # and what follows out"));
+    }
+    Ok(url)
+}
+
+impl HttpTool {
+    fn read(name: &str, file: &file::Tool, document: &Document<'_>, network: &Network) -> Result<Self, ConfigError> {
+        let path = ["tools", name];
+        let of = |field| ["tools", name, field];
+        if name.is_empty() || name.len() > 200 {
+            return Err(document.error(&path, "a tool's name has 1 to 200 bytes", "write another name"));
+        }
+        let url = UrlTemplate::parse(&file.url).map_err(|message| {
+            let next = "write names of arguments in the path: https://api.example.com/orders/{id}";
+            document.error(&of("url"), message, next)
+        })?;
+        network.check(url.origin()).map_err(|(message, next)| document.error(&of("url"), message, next))?;
+        let input = document.schema(&path, file.input.as_ref(), file.input_file.as_deref(), ["input", "input_file"])?;
+        let output =
+            document.schema(&path, file.output.as_ref(), file.output_file.as_deref(), ["output", "output_file"])?;
+        let calls = CallSettings::read(&calls_file!(file, file.effect, file.idempotent, file.cached), &path, document)?;
+        let question = match (&file.question, file.policy) {
+            (None, _) => None,
+            (Some(text), Decision::Ask) => Some(Question::parse(text).map_err(|message| {
+                document.error(&of("question"), message, "write a text with names of arguments in braces")
+            })?),
+            (Some(_), _) => {
+                let message = "nobody is asked, as the policy is not \"ask\"";
+                return Err(document.error(&of("question"), message, "write policy = \"ask\", or take question out"));
+            }
+        };
+        let shown = question.iter().flat_map(Question::arguments).find(|name| calls.redact.iter().any(|r| r == name));
+        if let Some(argument) = shown {
+            let message = format!("it shows the redacted argument {argument}");
+            return Err(document.error(&of("question"), message, "take it out of the question"));
+        }
+        Ok(HttpTool {
+            url,
+            method: file.method,
+            description: file.description.clone(),
+            input: input.unwrap_or_else(|| "{\"type\": \"object\"}".to_owned()),
+            output,
+            headers: headers(&file.headers, &path, document)?,
+            calls,
+            policy: file.policy,
+            question,
+        })
+    }
+}
+
+/// The name of an API or an MCP server, which its tools begin with.
+fn check_prefix(kind: &str, name: &str, document: &Document<'_>) -> Result<(), ConfigError> {
+    let is_name = (1..=64).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+    if is_name {
+        return Ok(());
+    }
+    let message = format!("{name:?} is no name that tools can begin with");
+    Err(document.error(&[kind, name], message, "write 1 to 64 letters, digits, - and _"))
+}
+
+impl Api {
+    fn read(name: &str, file: &file::Api, document: &Document<'_>, network: &Network) -> Result<Self, ConfigError> {
+        let path = ["openapi", name];
+        check_prefix("openapi", name, document)?;
+        let base_url = url(&file.base_url, &["openapi", name, "base_url"], document, network)?;
+        if base_url.query().is_some() || file.base_url.contains(['{', '}']) {
+            let next = "write scheme, host and the beginning of the path only";
+            return Err(document.error(&["openapi", name, "base_url"], "it has a query or braces", next));
+        }
+        Ok(Api {
+            description: document.file(&["openapi", name, "file"], &file.file)?,
+            base_url,
+            headers: headers(&file.headers, &path, document)?,
+            calls: CallSettings::read(&calls_file!(file, file.effect, None, file.cached), &path, document)?,
+            policy: file.policy,
+            policies: file.policies.clone(),
+        })
+    }
+}
+
+impl McpServer {
+    fn read(name: &str, file: &file::Mcp, document: &Document<'_>, network: &Network) -> Result<Self, ConfigError> {
+        let path = ["mcp", name];
+        let of = |field| ["mcp", name, field];
+        check_prefix("mcp", name, document)?;
+        let connection = match (file.command.as_deref(), &file.url) {
+            (Some([program, arguments @ ..]), None) if !program.is_empty() => {
+                if !file.headers.is_empty() {
+                    let message = "a server that is a process gets no headers";
+                    return Err(document.error(&of("headers"), message, "write env in their place"));
+                }
+                let env = environment(&file.env, &of("env"), document)?;
+                McpConnection::Command { program: program.clone(), arguments: arguments.to_vec(), env }
+            }
+            (Some(_), None) => {
+                let next = "write a program and its arguments: [\"program\", \"argument\"]";
+                return Err(document.error(&of("command"), "it names no program", next));
+            }
+            (None, Some(given)) => {
+                if !file.env.is_empty() {
+                    let message = "a server behind a URL gets no environment";
+                    return Err(document.error(&of("env"), message, "write headers in its place"));
+                }
+                let url = url(given, &of("url"), document, network)?;
+                McpConnection::Http { url, headers: headers(&file.headers, &path, document)? }
+            }
+            (None, None) => {
+                let next = "add command = [\"program\", \"argument\"], or url";
+                return Err(document.error(&path, "it has neither command nor url", next));
+            }
+            (Some(_), Some(_)) => {
+                return Err(document.error(&of("url"), "command is given, too", "take one of the two out"));
+            }
+        };
+        let start = file.start_timeout_ms;
+        Ok(McpServer {
+            connection,
+            start_timeout_ms: start
+                .map_or(Ok(30_000), |given| document.within(&of("start_timeout_ms"), given, 1..=600_000))?,
+            calls: CallSettings::read(&calls_file!(file, None, None, false), &path, document)?,
+            policy: file.policy,
+            policies: file.policies.clone(),
+        })
+    }
+}
+
+fn environment(
+    given: &BTreeMap<String, String>,
+    path: &[&str],
+    document: &Document<'_>,
+) -> Result<Vec<(String, Secret)>, ConfigError> {
+    if given.len() > PAIRS {
+        let message = format!("there are {}, and there may be {PAIRS}", given.len());
+        return Err(document.error(path, message, "take some out"));
+    }
+    let read = |(name, template): (&String, &String)| {
+        let at = [path, &[name.as_str()]].concat();
+        if name.is_empty() || name.contains(['=', '\0']) {
+            let message = "it is no name of an environment variable";
+            return Err(document.error(&at, message, "write letters, digits and underscores"));
+        }
+        let value = document.secret(&at, template)?;
+        if value.expose().contains('\0') {
+            return Err(document.error(&at, "its value has a zero byte", "take it out"));
+        }
+        Ok((name.clone(), value))
+    };
+    given.iter().map(read).collect()
+}
+
+/// All tools of one kind.
+fn all<F, T>(
+    files: &BTreeMap<String, F>,
+    document: &Document<'_>,
+    network: &Network,
+    read: impl Fn(&str, &F, &Document<'_>, &Network) -> Result<T, ConfigError>,
+) -> Result<BTreeMap<String, T>, ConfigError> {
+    files.iter().map(|(name, file)| Ok((name.clone(), read(name, file, document, network)?))).collect()
+}
+
+/// The tools of the three kinds.
+pub(super) struct AllTools {
+    pub(super) tools: BTreeMap<String, HttpTool>,
+    pub(super) openapi: BTreeMap<String, Api>,
+    pub(super) mcp: BTreeMap<String, McpServer>,
+}
+
+/// Reads the tools of the three kinds.
+pub(super) fn read(file: &file::File, document: &Document<'_>, network: &Network) -> Result<AllTools, ConfigError> {
+    Ok(AllTools {
+        tools: all(&file.tools, document, network, HttpTool::read)?,
+        openapi: all(&file.openapi, document, network, Api::read)?,
+        mcp: all(&file.mcp, document, network, McpServer::read)?,
+    })
+}

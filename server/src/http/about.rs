@@ -1,0 +1,150 @@
+//! What the service says of itself: functions, the card, health, figures, the page.
+
+use super::body::{Asked, json};
+use super::guard::Asking;
+use super::openapi::{OfName, OfQuery, OfTenant};
+use super::problem::ProblemDetails;
+use crate::runs::Service;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+/// Which functions.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Search {
+    q: Option<String>,
+}
+
+/// What a function or special form does.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct FunctionPage {
+    /// Its name.
+    name: String,
+    /// How it is called and what it does, with an example.
+    doc: String,
+}
+
+/// Functions and special forms.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct FunctionList {
+    functions: Vec<FunctionPage>,
+}
+
+fn text_of(of: &impl Serialize) -> Response {
+    json(StatusCode::OK, serde_json::to_string(of).unwrap_or_default())
+}
+
+/// Functions and special forms, with what they do
+#[utoipa::path(
+    get,
+    path = "/v1/functions",
+    tag = "language",
+    params(("q" = Option<String>, Query, description = "words that must stand in the name or the text")),
+    responses((status = 200, description = "those that fit", body = FunctionList), OfTenant, OfQuery)
+)]
+pub(crate) async fn functions(Asking(_): Asking, Asked(search): Asked<Search>) -> Response {
+    let words = search.q.unwrap_or_default().to_lowercase();
+    let found = lisp_runtime::builtin_names().filter_map(|name| {
+        let doc = lisp_runtime::describe_name(name).ok()?;
+        let fits = words.split_whitespace().all(|word| doc.to_lowercase().contains(word));
+        fits.then(|| FunctionPage { name: name.to_owned(), doc: doc.to_string() })
+    });
+    text_of(&FunctionList { functions: found.collect() })
+}
+
+/// What a function or special form does
+#[utoipa::path(
+    get,
+    path = "/v1/functions/{*name}",
+    tag = "language",
+    params(("name" = String, Path, description = "its name, such as clojure.string/join")),
+    responses((status = 200, description = "what it does", body = FunctionPage), OfTenant, OfName)
+)]
+pub(crate) async fn function(Asking(_): Asking, Path(name): Path<String>) -> Result<Response, ProblemDetails> {
+    let text = lisp_runtime::describe_name(&name).map_err(|like| {
+        let like = like.map(|like| format!("; did you mean {like}?")).unwrap_or_default();
+        ProblemDetails::new(StatusCode::NOT_FOUND, format!("there is no function {name}{like}"))
+    })?;
+    Ok(text_of(&FunctionPage { name, doc: text.to_string() }))
+}
+
+/// The card for a model's system prompt, with the tools that the tenant sees
+#[utoipa::path(
+    get,
+    path = "/v1/prompt",
+    tag = "language",
+    responses((status = 200, description = "Markdown", body = String, content_type = "text/markdown"), OfTenant)
+)]
+pub(crate) async fn prompt(State(service): State<Service>, Asking(tenant): Asking) -> Response {
+    ([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], service.prompt(&tenant)).into_response()
+}
+
+/// The service is alive
+#[utoipa::path(
+    get,
+    path = "/healthz",
+    tag = "operation",
+    security(()),
+    responses((status = 200, description = "it is", body = String, content_type = "text/plain"))
+)]
+pub(crate) async fn alive() -> &'static str {
+    "ok\n"
+}
+
+/// The service takes requests
+#[utoipa::path(
+    get,
+    path = "/readyz",
+    tag = "operation",
+    security(()),
+    responses(
+        (status = 200, description = "it does", body = String, content_type = "text/plain"),
+        (status = 503, description = "it is going down, or another process has its store", body = ProblemDetails, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn ready(State(service): State<Service>) -> Result<&'static str, ProblemDetails> {
+    service.is_ready()?;
+    Ok("ready\n")
+}
+
+/// Figures for Prometheus, in the text format of OpenMetrics
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    tag = "operation",
+    responses((status = 200, description = "the figures", body = String, content_type = "application/openmetrics-text"), OfTenant)
+)]
+pub(crate) async fn metrics(State(service): State<Service>, Asking(_): Asking) -> Response {
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], service.metrics()).into_response()
+}
+
+/// `GET /`
+pub(crate) async fn page() -> Response {
+    (page_headers(), Html(include_str!("../page/index.html"))).into_response()
+}
+
+/// `GET /page.js`
+pub(crate) async fn script() -> Response {
+    let kind = [(header::CONTENT_TYPE, "text/javascript; charset=utf-8")];
+    (page_headers(), kind, include_str!("../page/page.js")).into_response()
+}
+
+/// `GET /page.css`
+pub(crate) async fn style() -> Response {
+    (page_headers(), [(header::CONTENT_TYPE, "text/css; charset=utf-8")], include_str!("../page/page.css"))
+        .into_response()
+}
+
+/// The page runs its own script, and talks to this service only.
+fn page_headers() -> [(header::HeaderName, &'static str); 3] {
+    let policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
+                  form-action 'none'; frame-ancestors 'none'";
+    [
+        (header::CONTENT_SECURITY_POLICY, policy),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ]
+}

@@ -1,0 +1,89 @@
+//! The body of a request, within its limits.
+
+use super::problem::ProblemDetails;
+use crate::runs::Service;
+use axum::body::{Body, HttpBody};
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::Deserialize;
+use std::error::Error;
+use std::time::Duration;
+
+/// The body of a request as text, within the size and the time that the configuration allows.
+#[derive(Debug)]
+pub struct Text(pub String);
+
+impl FromRequest<Service> for Text {
+    type Rejection = ProblemDetails;
+
+    async fn from_request(request: Request, service: &Service) -> Result<Self, ProblemDetails> {
+        let settings = &service.config().service;
+        let most = settings.max_body_bytes;
+        let encoding = request.headers().get(header::CONTENT_ENCODING);
+        if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+            let why = "compressed bodies are not read; send it without Content-Encoding";
+            return Err(ProblemDetails::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
+        }
+        let too_large = || {
+            let why = format!("the body has more than {most} bytes; send less, or raise max_body_bytes of the service");
+            ProblemDetails::new(StatusCode::PAYLOAD_TOO_LARGE, why)
+        };
+        let body = request.into_body();
+        if body.size_hint().lower() > most as u64 {
+            return Err(too_large());
+        }
+        let time = Duration::from_secs(settings.body_seconds);
+        let read = tokio::time::timeout(time, Limited::new(body, most).collect()).await.map_err(|_| {
+            let why = format!("the body did not come within {} s (body_seconds of the service)", time.as_secs());
+            ProblemDetails::new(StatusCode::REQUEST_TIMEOUT, why)
+        })?;
+        let bytes = match read {
+            Ok(read) => read.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => return Err(too_large()),
+            Err(error) => {
+                return Err(ProblemDetails::new(StatusCode::BAD_REQUEST, format!("the body broke off: {error}")));
+            }
+        };
+        String::from_utf8(bytes.into()).map(Text).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            ProblemDetails::new(StatusCode::BAD_REQUEST, format!("the body is no UTF-8 at byte {at}"))
+        })
+    }
+}
+
+/// The query of a request.
+#[derive(Debug)]
+pub(crate) struct Asked<T>(pub(crate) T);
+
+impl<T: serde::de::DeserializeOwned> FromRequestParts<Service> for Asked<T> {
+    type Rejection = ProblemDetails;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Service) -> Result<Self, ProblemDetails> {
+        let read = Query::<T>::try_from_uri(&parts.uri);
+        read.map(|Query(query)| Asked(query)).map_err(|rejection| {
+            let why = rejection.source().map_or_else(|| rejection.to_string(), ToString::to_string);
+            ProblemDetails::of_field("query", format!("the query does not fit: {why}"))
+        })
+    }
+}
+
+/// Reads JSON; an error names the field.
+pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ProblemDetails> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let field = error.path().to_string();
+        let error = error.into_inner();
+        let what = if error.is_data() { "the request does not fit" } else { "the body is no JSON" };
+        ProblemDetails::of_field(field, format!("{what}: {error}"))
+    })?;
+    reader.end().map_err(|error| ProblemDetails::of_field("", format!("the body is no JSON: {error}")))?;
+    Ok(value)
+}
+
+/// An answer as JSON text.
+pub(crate) fn json(status: StatusCode, text: String) -> axum::response::Response {
+    let response = axum::response::Response::builder().status(status).header(header::CONTENT_TYPE, "application/json");
+    response.body(Body::from(text)).unwrap_or_default()
+}

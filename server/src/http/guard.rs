@@ -1,0 +1,74 @@
+//! Who may ask: tokens, and pages of other origins.
+
+use super::problem::ProblemDetails;
+use crate::runs::{Service, TenantState};
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use std::sync::Arc;
+
+/// The tenant that asks: whose token it is, or the only one of a service without tenants.
+#[derive(Debug)]
+pub struct Asking(pub Arc<TenantState>);
+
+impl FromRequestParts<Service> for Asking {
+    type Rejection = ProblemDetails;
+
+    async fn from_request_parts(parts: &mut Parts, service: &Service) -> Result<Self, ProblemDetails> {
+        let config = service.config();
+        if config.anonymous().is_some() {
+            return config
+                .anonymous()
+                .and_then(|tenant| service.tenant(&tenant.name))
+                .map(Asking)
+                .ok_or_else(|| unauthorized("there is no tenant"));
+        }
+        let token =
+            bearer(&parts.headers).ok_or_else(|| unauthorized("send the header Authorization: Bearer TOKEN"))?;
+        let tenant = config.tenant_of(token).and_then(|tenant| service.tenant(&tenant.name));
+        tenant.map(Asking).ok_or_else(|| unauthorized("no tenant has this token"))
+    }
+}
+
+fn unauthorized(why: &str) -> ProblemDetails {
+    ProblemDetails::new(StatusCode::UNAUTHORIZED, why)
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+/// Refuses what pages of other origins send. A service without tokens has to be named as this machine names itself, too: else
+/// a page could have its own name point here.
+pub async fn own_origin(State(service): State<Service>, request: Request, next: Next) -> Response {
+    let host = request.uri().host().map(str::to_owned).or_else(|| {
+        let host = request.headers().get(header::HOST)?.to_str().ok()?;
+        host.parse::<Uri>().ok()?.host().map(str::to_owned)
+    });
+    let host = host.unwrap_or_default();
+    let forbidden = |why: &str| ProblemDetails::new(StatusCode::FORBIDDEN, why).into_response();
+    if service.config().tenants.is_empty() && !is_loopback(&host) {
+        return forbidden("without tokens the service is for this machine only: ask for it as localhost or 127.0.0.1");
+    }
+    let origin = request.headers().get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
+    let is_other = origin.is_some_and(|origin| {
+        let named = origin.parse::<Uri>().ok().and_then(|origin| origin.authority().map(ToString::to_string));
+        let asked = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).map(str::to_owned);
+        let asked = asked.or_else(|| request.uri().authority().map(ToString::to_string));
+        named.is_none() || named != asked
+    });
+    if is_other {
+        return forbidden("pages of other origins may not use the service");
+    }
+    next.run(request).await
+}
+
+fn is_loopback(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}

@@ -1,0 +1,105 @@
+//! The HTTP door: routes, what may come in, and how errors look.
+
+mod about;
+mod body;
+mod guard;
+mod listen;
+mod openapi;
+mod problem;
+mod runs;
+mod sessions;
+mod sse;
+
+pub use body::Text;
+pub use guard::{Asking, own_origin};
+pub use listen::{ListenError, Server};
+pub use problem::ProblemDetails;
+
+use crate::runs::Service;
+use axum::Router;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use std::sync::Arc;
+use std::time::Instant;
+use tower_http::catch_panic::CatchPanicLayer;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// All routes.
+pub fn router(service: Service) -> Router {
+    let api = OpenApiRouter::new()
+        .routes(routes!(runs::run))
+        .routes(routes!(runs::submit, runs::list))
+        .routes(routes!(runs::state, runs::cancel))
+        .routes(routes!(runs::events))
+        // The name of a call may have a slash.
+        .routes(routes!(runs::reply))
+        .routes(routes!(sessions::open))
+        .routes(routes!(sessions::show, sessions::delete))
+        .routes(routes!(sessions::turn))
+        .routes(routes!(sessions::fork))
+        .routes(routes!(sessions::undo))
+        .routes(routes!(about::functions))
+        .routes(routes!(about::function))
+        .routes(routes!(about::prompt))
+        .routes(routes!(about::metrics))
+        .route_layer(from_fn_with_state(service.clone(), guard::own_origin));
+    let (router, api) = OpenApiRouter::with_openapi(openapi::blank())
+        .merge(api)
+        .routes(routes!(about::alive))
+        .routes(routes!(about::ready))
+        .split_for_parts();
+    let api: Arc<str> = openapi::text(api).into();
+    router
+        .route("/openapi.json", get(move || async move { body::json(StatusCode::OK, api.to_string()) }))
+        .route("/", get(about::page))
+        .route("/page.js", get(about::script))
+        .route("/page.css", get(about::style))
+        .route_layer(from_fn_with_state(service.clone(), count))
+        .fallback(|| async {
+            ProblemDetails::new(StatusCode::NOT_FOUND, "there is no such route; /openapi.json has all")
+        })
+        .method_not_allowed_fallback(|| async {
+            ProblemDetails::new(StatusCode::METHOD_NOT_ALLOWED, "the route has other methods; /openapi.json has all")
+        })
+        .layer(CatchPanicLayer::custom(|_| {
+            ProblemDetails::new(StatusCode::INTERNAL_SERVER_ERROR, "a fault of the service; its log says more")
+                .into_response()
+        }))
+        .layer(axum::middleware::map_response(finish))
+        .with_state(service)
+}
+
+/// The last look at a response: errors of the libraries look like the service's own, and nothing is kept on the way.
+async fn finish(response: Response) -> Response {
+    /// What such errors say is short.
+    const MOST: usize = 4_096;
+    let is_bare = |response: &Response| {
+        let kind = response.headers().get(header::CONTENT_TYPE);
+        let status = response.status();
+        (status.is_client_error() || status.is_server_error())
+            && kind.is_none_or(|kind| kind.as_bytes().starts_with(b"text/"))
+    };
+    let mut response = match is_bare(&response) {
+        false => response,
+        true => {
+            let status = response.status();
+            let text = axum::body::to_bytes(response.into_body(), MOST).await.unwrap_or_default();
+            ProblemDetails::new(status, String::from_utf8_lossy(&text)).into_response()
+        }
+    };
+    response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Counts requests by their route.
+async fn count(State(service): State<Service>, request: Request, next: Next) -> Response {
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned()).unwrap_or_default();
+    let begun = Instant::now();
+    let response = next.run(request).await;
+    service.count_request(&route, response.status().as_u16(), begun.elapsed());
+    response
+}

@@ -1,0 +1,97 @@
+//! Errors of the service as problem details (RFC 9457).
+
+use crate::runs::Refused;
+use crate::store::StoreError;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use std::time::Duration;
+
+/// Why a request got no answer of a run.
+#[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
+pub struct ProblemDetails {
+    /// What kind of fault it is: `about:blank`, as the status says it.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The status in words.
+    pub title: String,
+    /// The status.
+    pub status: u16,
+    /// What is wrong, and one next step.
+    pub detail: String,
+    /// The field of the request that is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    #[serde(skip)]
+    retry_after: Option<Duration>,
+}
+
+impl ProblemDetails {
+    pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        ProblemDetails {
+            kind: "about:blank",
+            title: status.canonical_reason().unwrap_or_default().to_owned(),
+            status: status.as_u16(),
+            detail: detail.into(),
+            field: None,
+            retry_after: None,
+        }
+    }
+
+    pub(crate) fn of_field(field: impl Into<String>, detail: impl Into<String>) -> Self {
+        let field = Some(field.into()).filter(|field| !matches!(field.as_str(), "" | "." | "?"));
+        ProblemDetails { field, ..ProblemDetails::new(StatusCode::BAD_REQUEST, detail) }
+    }
+}
+
+impl From<Refused> for ProblemDetails {
+    fn from(refused: Refused) -> Self {
+        let detail = refused.to_string();
+        match refused {
+            Refused::NotFound(_) => ProblemDetails::new(StatusCode::NOT_FOUND, detail),
+            Refused::Conflict(_) => ProblemDetails::new(StatusCode::CONFLICT, detail),
+            Refused::Invalid { field, .. } => ProblemDetails::of_field(field, detail),
+            Refused::Unprocessable(_) => ProblemDetails::new(StatusCode::UNPROCESSABLE_ENTITY, detail),
+            Refused::Busy(busy) => ProblemDetails {
+                retry_after: Some(busy.retry_after),
+                ..ProblemDetails::new(StatusCode::TOO_MANY_REQUESTS, detail)
+            },
+            Refused::Draining => ProblemDetails {
+                retry_after: Some(Duration::from_secs(5)),
+                ..ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+            },
+            Refused::Fault(error) => {
+                tracing::error!(error, "a fault of the service");
+                ProblemDetails::new(StatusCode::INTERNAL_SERVER_ERROR, "a fault of the service; its log says more")
+            }
+            Refused::Store(error @ StoreError::Fenced) => {
+                ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, format!("{error}: ask that one"))
+            }
+            Refused::Store(error) => {
+                tracing::error!(%error, "the store failed");
+                let detail = "the store failed; the log of the service says more";
+                ProblemDetails::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+            }
+        }
+    }
+}
+
+impl IntoResponse for ProblemDetails {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_string(&self).unwrap_or_default();
+        let mut response = (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
+        if let Some(after) = self.retry_after {
+            let seconds = after.as_secs().saturating_add(u64::from(after.subsec_nanos() > 0)).max(1);
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        // Who was cut off in the middle of a request may not go on with the next one behind it.
+        if matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}

@@ -1,0 +1,273 @@
+//! The routes of runs.
+
+use super::body::{Asked, Text, json, read};
+use super::guard::Asking;
+use super::openapi::{OfBody, OfName, OfQuery, OfTenant, OfWork};
+use super::problem::ProblemDetails;
+use super::sse;
+use crate::runs::schemas::{Answer, RunRequest};
+use crate::runs::{Done, Reply, RunList, RunState, Service};
+use crate::store::{RequestKey, RunStatus};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use lisp_runtime::Request;
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// The longest idempotency key.
+const KEY_BYTES: usize = 255;
+/// The most runs of one list.
+const LIST: usize = 1_000;
+
+/// How the answer is wanted.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Manner {
+    stream: Option<String>,
+}
+
+impl Manner {
+    fn streams(&self) -> bool {
+        self.stream.as_deref().is_some_and(|stream| !matches!(stream, "false" | "0"))
+    }
+}
+
+/// A header of a request that comes again, with the digest of the request.
+struct Key<'h>(&'h str, String);
+
+impl Key<'_> {
+    fn of_request(&self) -> RequestKey<'_> {
+        RequestKey { key: self.0, digest: &self.1 }
+    }
+}
+
+fn request_of(text: &str) -> Result<Request<'_>, ProblemDetails> {
+    let request: Request<'_> = read(text)?;
+    match request.domain {
+        None => Ok(request),
+        Some(_) => Err(ProblemDetails::of_field(
+            "domain",
+            "whether runs share processes is not for requests to say; leave it out, or set `domain = true` for the tenant",
+        )),
+    }
+}
+
+/// The request, with the trace of its header where it names none itself.
+fn traced<'t>(text: &'t str, request: &Request<'_>, headers: &HeaderMap) -> Cow<'t, str> {
+    let header = headers.get("traceparent").and_then(|header| header.to_str().ok());
+    let is_one = |trace: &&str| trace.len() == 55 && trace.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    // An object that has a program: there is a field behind the brace.
+    match (header.filter(is_one), text.trim_start().strip_prefix('{')) {
+        (Some(trace), Some(fields)) if request.traceparent.is_none() => {
+            Cow::Owned(format!("{{\"traceparent\":\"{trace}\",{fields}"))
+        }
+        _ => Cow::Borrowed(text),
+    }
+}
+
+fn key<'h>(headers: &'h HeaderMap, text: &str) -> Result<Option<Key<'h>>, ProblemDetails> {
+    let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
+    let fits = |key: &&str| (1..=KEY_BYTES).contains(&key.len());
+    let why =
+        || ProblemDetails::of_field("Idempotency-Key", format!("the key has 1 to {KEY_BYTES} characters of ASCII"));
+    let key = key.to_str().ok().filter(fits).ok_or_else(why)?;
+    Ok(Some(Key(key, crate::runs::digest(text))))
+}
+
+/// Runs a program and waits for its answer; with `?stream` its events come as they happen
+#[utoipa::path(
+    post,
+    path = "/v1/run",
+    tag = "runs",
+    params(
+        ("stream" = Option<String>, Query, description = "its events, as server-sent events; false and 0 are no"),
+        ("Idempotency-Key" = Option<String>, Header, description = "a request that comes again with it is not run again"),
+    ),
+    request_body(content = RunRequest, content_type = "application/json"),
+    responses(
+        (status = 200, description = "the answer", content((Answer = "application/json"), (String = "text/event-stream"))),
+        (status = 202, description = "the run waits for somebody", body = RunState),
+        OfTenant, OfBody, OfWork,
+    )
+)]
+pub(crate) async fn run(
+    State(service): State<Service>,
+    Asking(tenant): Asking,
+    Asked(manner): Asked<Manner>,
+    headers: HeaderMap,
+    Text(text): Text,
+) -> Result<Response, ProblemDetails> {
+    let request = request_of(&text)?;
+    let key = key(&headers, &text)?;
+    if key.is_some() || service.needs_journal(&request) {
+        let key = key.as_ref().map(Key::of_request);
+        let text = traced(&text, &request, &headers);
+        drop(request);
+        if manner.streams() {
+            let state = service.submit(&tenant, &text, key)?;
+            return Ok(sse::of_run(&service, &tenant.name, &state.run_id, ""));
+        }
+        return Ok(match service.submit_and_wait(&tenant, &text, key).await? {
+            Done::Answer(answer) => json(StatusCode::OK, answer),
+            Done::Waiting(state) => state_of(StatusCode::ACCEPTED, &state),
+        });
+    }
+    let run_id = uuid::Uuid::now_v7().to_string();
+    if manner.streams() {
+        let text = traced(&text, &request, &headers).into_owned();
+        drop(request);
+        return Ok(sse::of_new_run(service, Arc::clone(&tenant), text, run_id));
+    }
+    let traced = traced(&text, &request, &headers);
+    let request = if matches!(traced, Cow::Owned(_)) { read(&traced)? } else { request };
+    let answer = service.run(&tenant, &request, &run_id).await?;
+    Ok(json(StatusCode::OK, answer.to_json()))
+}
+
+fn state_of(status: StatusCode, state: &impl serde::Serialize) -> Response {
+    json(status, serde_json::to_string(state).unwrap_or_default())
+}
+
+/// Takes a durable run
+#[utoipa::path(
+    post,
+    path = "/v1/runs",
+    tag = "runs",
+    params(
+        ("Idempotency-Key" = Option<String>, Header, description = "a request that comes again with it is not run again"),
+    ),
+    request_body(content = RunRequest, content_type = "application/json"),
+    responses(
+        (status = 202, description = "it is kept, and begins", body = RunState, headers(("Location" = String, description = "the address of the run"))),
+        OfTenant, OfBody, OfWork,
+    )
+)]
+pub(crate) async fn submit(
+    State(service): State<Service>,
+    Asking(tenant): Asking,
+    headers: HeaderMap,
+    Text(text): Text,
+) -> Result<Response, ProblemDetails> {
+    let request = request_of(&text)?;
+    let key = key(&headers, &text)?;
+    let text = traced(&text, &request, &headers);
+    let state = service.submit(&tenant, &text, key.as_ref().map(Key::of_request))?;
+    let location = format!("/v1/runs/{}", state.run_id);
+    let mut response = state_of(StatusCode::ACCEPTED, &state);
+    if let Ok(location) = location.parse() {
+        response.headers_mut().insert(axum::http::header::LOCATION, location);
+    }
+    Ok(response)
+}
+
+/// Which runs.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Which {
+    status: Option<RunStatus>,
+    limit: Option<usize>,
+}
+
+/// The tenant's newest runs, without their answers
+#[utoipa::path(
+    get,
+    path = "/v1/runs",
+    tag = "runs",
+    params(
+        ("status" = Option<RunStatus>, Query, description = "of those that are so far"),
+        ("limit" = Option<usize>, Query, description = "how many, 100 if it is not given, 1000 at most"),
+    ),
+    responses((status = 200, description = "the newest first", body = RunList), OfTenant, OfQuery)
+)]
+pub(crate) async fn list(
+    State(service): State<Service>,
+    Asking(tenant): Asking,
+    Asked(which): Asked<Which>,
+) -> Result<Response, ProblemDetails> {
+    let runs = service.runs(&tenant.name, which.status, which.limit.unwrap_or(100).min(LIST))?;
+    Ok(state_of(StatusCode::OK, &RunList { runs }))
+}
+
+/// How far a run is, and its answer
+#[utoipa::path(
+    get,
+    path = "/v1/runs/{run_id}",
+    tag = "runs",
+    params(("run_id" = String, Path, description = "its name")),
+    responses((status = 200, description = "how far it is", body = RunState), OfTenant, OfName)
+)]
+pub(crate) async fn state(
+    State(service): State<Service>,
+    Asking(tenant): Asking,
+    Path(run_id): Path<String>,
+) -> Result<Response, ProblemDetails> {
+    Ok(state_of(StatusCode::OK, &service.state(&tenant.name, &run_id)?))
+}
+
+/// The events of a run, as server-sent events: started, print, call, waiting, answer
+#[utoipa::path(
+    get,
+    path = "/v1/runs/{run_id}/events",
+    tag = "runs",
+    params(
+        ("run_id" = String, Path, description = "its name"),
+        ("Last-Event-ID" = Option<String>, Header, description = "the events behind this one"),
+    ),
+    responses((status = 200, description = "the events", body = String, content_type = "text/event-stream"), OfTenant, OfName)
+)]
+pub(crate) async fn events(
+    State(service): State<Service>,
+    Asking(tenant): Asking,
+    Path(run_id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, ProblemDetails> {
+    let state = service.state(&tenant.name, &run_id)?;
+    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
+    Ok(sse::of_run(&service, &tenant.name, &state.run_id, last))
+}
+
+/// Cancels a run; one that is done stays as it is
+#[utoipa::path(
+    delete,
+    path = "/v1/runs/{run_id}",
+    tag = "runs",
+    params(("run_id" = String, Path, description = "its name")),
+    responses((status = 200, description = "how far it is", body = RunState), OfTenant, OfName)
+)]
+pub(crate) async fn cancel(
+    State(service): State<Service>,
+    Asking(tenant): Asking,
+    Path(run_id): Path<String>,
+) -> Result<Response, ProblemDetails> {
+    Ok(state_of(StatusCode::OK, &service.cancel(&tenant.name, &run_id)?))
+}
+
+/// Says what came of a call that waits, or whether it may be made
+#[utoipa::path(
+    post,
+    path = "/v1/runs/{run_id}/calls/{*call}",
+    tag = "runs",
+    params(
+        ("run_id" = String, Path, description = "the name of the run"),
+        ("call" = String, Path, description = "the name of the call in the run; it may have slashes, which are written as they are"),
+    ),
+    request_body(content = Reply, content_type = "application/json"),
+    responses(
+        (status = 200, description = "how far the run is", body = RunState),
+        (status = 409, description = "it was answered before", body = ProblemDetails, content_type = "application/problem+json"),
+        OfTenant, OfName, OfBody,
+    )
+)]
+pub(crate) async fn reply(
+    State(service): State<Service>,
+    Asking(tenant): Asking,
+    Path((run_id, call)): Path<(String, String)>,
+    Text(text): Text,
+) -> Result<Response, ProblemDetails> {
+    let reply: Reply = read(&text)?;
+    let state = service.reply(&tenant.name, &run_id, &call, &reply)?;
+    Ok(state_of(StatusCode::OK, &state).into_response())
+}

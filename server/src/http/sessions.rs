@@ -1,0 +1,107 @@
+//! The routes of sessions.
+
+use super::body::{Text, json, read};
+use super::guard::Asking;
+use super::openapi::{OfBody, OfName, OfTenant, OfWork};
+use super::problem::ProblemDetails;
+use crate::runs::schemas::{Answer, SessionRequest};
+use crate::runs::{Opening, Service, SessionState, Turn};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+
+type Answered = Result<Response, ProblemDetails>;
+
+fn state(status: StatusCode, state: &impl serde::Serialize) -> Response {
+    json(status, serde_json::to_string(state).unwrap_or_default())
+}
+
+/// Begins a session
+#[utoipa::path(
+    post,
+    path = "/v1/sessions",
+    tag = "sessions",
+    request_body(content = Option<SessionRequest>, content_type = "application/json"),
+    responses((status = 201, description = "it is there", body = SessionState), OfTenant, OfBody, OfWork)
+)]
+pub(crate) async fn open(State(service): State<Service>, Asking(tenant): Asking, Text(text): Text) -> Answered {
+    let text = if text.trim().is_empty() { "{}".to_owned() } else { text };
+    drop(read::<Opening<'_>>(&text)?);
+    Ok(state(StatusCode::CREATED, &service.open_session(&tenant, &text)?))
+}
+
+/// A session, without its definitions
+#[utoipa::path(
+    get,
+    path = "/v1/sessions/{session_id}",
+    tag = "sessions",
+    params(("session_id" = String, Path, description = "its name")),
+    responses((status = 200, description = "the session", body = SessionState), OfTenant, OfName)
+)]
+pub(crate) async fn show(State(service): State<Service>, Asking(tenant): Asking, Path(id): Path<String>) -> Answered {
+    Ok(state(StatusCode::OK, &service.session_state(&tenant, &id)?))
+}
+
+/// Forgets a session
+#[utoipa::path(
+    delete,
+    path = "/v1/sessions/{session_id}",
+    tag = "sessions",
+    params(("session_id" = String, Path, description = "its name")),
+    responses((status = 204, description = "it is gone"), OfTenant, OfName)
+)]
+pub(crate) async fn delete(State(service): State<Service>, Asking(tenant): Asking, Path(id): Path<String>) -> Answered {
+    service.delete_session(&tenant, &id)?;
+    Ok(Response::builder().status(StatusCode::NO_CONTENT).body(axum::body::Body::empty()).unwrap_or_default())
+}
+
+/// Runs a program in a session; a turn that fails leaves it as it was
+#[utoipa::path(
+    post,
+    path = "/v1/sessions/{session_id}/turns",
+    tag = "sessions",
+    params(("session_id" = String, Path, description = "its name")),
+    request_body(content = Turn, content_type = "application/json"),
+    responses(
+        (status = 200, description = "the answer", body = Answer),
+        (status = 409, description = "another turn is under way", body = ProblemDetails, content_type = "application/problem+json"),
+        OfTenant, OfName, OfBody, OfWork,
+    )
+)]
+pub(crate) async fn turn(
+    State(service): State<Service>,
+    Asking(tenant): Asking,
+    Path(id): Path<String>,
+    Text(text): Text,
+) -> Answered {
+    let turn: Turn = read(&text)?;
+    Ok(json(StatusCode::OK, service.turn(&tenant, &id, turn).await?.to_json()))
+}
+
+/// A second session with the same definitions
+#[utoipa::path(
+    post,
+    path = "/v1/sessions/{session_id}/fork",
+    tag = "sessions",
+    params(("session_id" = String, Path, description = "its name")),
+    responses((status = 201, description = "the second one", body = SessionState), OfTenant, OfName, OfWork)
+)]
+pub(crate) async fn fork(State(service): State<Service>, Asking(tenant): Asking, Path(id): Path<String>) -> Answered {
+    Ok(state(StatusCode::CREATED, &service.fork(&tenant, &id)?))
+}
+
+/// Takes the last turn back
+#[utoipa::path(
+    post,
+    path = "/v1/sessions/{session_id}/undo",
+    tag = "sessions",
+    params(("session_id" = String, Path, description = "its name")),
+    responses(
+        (status = 200, description = "the session as it was before", body = SessionState),
+        (status = 409, description = "there is no turn to take back", body = ProblemDetails, content_type = "application/problem+json"),
+        OfTenant, OfName,
+    )
+)]
+pub(crate) async fn undo(State(service): State<Service>, Asking(tenant): Asking, Path(id): Path<String>) -> Answered {
+    Ok(state(StatusCode::OK, &service.undo(&tenant, &id)?))
+}

@@ -1,0 +1,110 @@
+//! Events of runs, as server-sent events.
+
+use super::body::read;
+use crate::runs::{Event, EventLog, RunState, Service, TenantState};
+use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::{Stream, StreamExt, iter, unfold};
+use lisp_runtime::Request;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::task::AbortOnDropHandle;
+
+/// How often a stream without events says that it is there.
+const ALIVE: Duration = Duration::from_secs(15);
+
+/// A log, as it is read.
+struct Reader {
+    service: Service,
+    run_id: String,
+    log: Arc<EventLog>,
+    changes: tokio::sync::watch::Receiver<usize>,
+    next: usize,
+    is_over: bool,
+    /// The run that goes on for this reader only.
+    run: Option<AbortOnDropHandle<()>>,
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.service.leave(&self.run_id);
+    }
+}
+
+fn sse_event((id, event): (String, Event)) -> Result<SseEvent, Infallible> {
+    Ok(SseEvent::default().id(id).event(event.kind).data(&*event.data))
+}
+
+fn stream(reader: Reader) -> impl Stream<Item = Result<SseEvent, Infallible>> {
+    unfold(reader, |mut reader| async move {
+        loop {
+            if reader.is_over {
+                return None;
+            }
+            reader.changes.borrow_and_update();
+            let (events, is_over) = reader.log.from(reader.next);
+            let first = reader.next;
+            (reader.next, reader.is_over) = (first + events.len(), is_over);
+            if !events.is_empty() {
+                let name = |(at, event)| (reader.log.id(first + at), event);
+                let named: Vec<_> = events.into_iter().enumerate().map(name).collect();
+                return Some((iter(named).map(sse_event), reader));
+            }
+            if reader.is_over {
+                return None;
+            }
+            tokio::select! {
+                changed = reader.changes.changed() => changed.ok()?,
+                // A run that does not go on here has no more events here.
+                () = reader.service.stopped(&reader.run_id), if reader.run.is_none() => return None,
+            }
+        }
+    })
+    .flatten()
+}
+
+fn respond(stream: impl Stream<Item = Result<SseEvent, Infallible>> + Send + 'static) -> Response {
+    Sse::new(stream).keep_alive(KeepAlive::new().interval(ALIVE)).into_response()
+}
+
+/// The events of a durable run, those that this process has seen; of one that is done, its prints and its answer.
+pub(crate) fn of_run(service: &Service, tenant: &str, run_id: &str, last: &str) -> Response {
+    let log = service.watch(run_id);
+    let changes = log.changes();
+    match service.state(tenant, run_id) {
+        Ok(RunState { answer: Some(answer), .. }) => log.tell_of_the_past(run_id, answer.get()),
+        Ok(state) if !service.lives(run_id) => log.tell_of_waiting(run_id, &state.calls),
+        _ => {}
+    }
+    let seen = log.behind(last);
+    respond(stream(Reader {
+        service: service.clone(),
+        run_id: run_id.to_owned(),
+        log,
+        changes,
+        next: seen,
+        is_over: false,
+        run: None,
+    }))
+}
+
+/// The events of a run that is made for who reads them: it ends with the connection.
+pub(crate) fn of_new_run(service: Service, tenant: Arc<TenantState>, request: String, run_id: String) -> Response {
+    let log = service.watch(&run_id);
+    let changes = log.changes();
+    let (its, name, its_log) = (service.clone(), run_id.clone(), log.clone());
+    let run = tokio::spawn(async move {
+        its_log.started(&name);
+        let done = match read::<Request<'_>>(&request) {
+            Ok(request) => its.run(&tenant, &request, &name).await,
+            Err(_) => return,
+        };
+        match done {
+            Ok(answer) => its_log.finish(&answer.to_json()),
+            Err(refused) => its_log.fail(&super::problem::ProblemDetails::from(refused)),
+        }
+    });
+    let run = Some(AbortOnDropHandle::new(run));
+    respond(stream(Reader { service, run_id, log, changes, next: 0, is_over: false, run }))
+}

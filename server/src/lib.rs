@@ -1,0 +1,40 @@
+//! PTC-Lisp as a service: runs, durable runs and sessions over HTTP, with a store and tools from a configuration.
+//! `docs/service.md` describes it, and `ptcl serve` is this as a command.
+//!
+//! ```
+//! use lisp_server::{config::Config, http::Server, runs::Service, store::SqliteStore};
+//! use tokio::io::{AsyncReadExt, AsyncWriteExt};
+//! use tokio::net::TcpStream;
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let config = Config::parse("isolation = \"in-process\"", "service.toml")?;
+//! let service = Service::open(config, Box::new(SqliteStore::in_memory()?)).await?;
+//! let server = Server::bind(service, "127.0.0.1:0".parse()?)?;
+//! let (address, stop) = (server.address(), server.stop_handle());
+//! let serving = tokio::spawn(server.serve());
+//!
+//! let body = r#"{"program": "(+ 1 2)"}"#;
+//! let mut client = TcpStream::connect(address).await?;
+//! let head = format!("POST /v1/run HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
+//! client.write_all(format!("{head}content-type: application/json\r\n\r\n{body}").as_bytes()).await?;
+//! let mut response = String::new();
+//! client.read_to_string(&mut response).await?;
+//! assert!(response.starts_with("HTTP/1.1 200 OK") && response.contains("\"value\":3"), "{response}");
+//!
+//! stop();
+//! serving.await??;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It has no features: on Linux programs run behind the process door, unless the configuration says otherwise.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
+pub mod config;
+pub mod http;
+pub mod runs;
+pub mod store;
+pub mod tools;

@@ -1,0 +1,184 @@
+//! Who may run now: places, queues, rates and budgets of the service and of its tenants.
+
+use crate::config::{Config, Tenant};
+use governor::clock::{Clock, DefaultClock};
+use governor::{DefaultDirectRateLimiter, Quota};
+use lisp_runtime::{Amounts, Budget, Limits};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Why nothing runs now.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct Busy {
+    /// What is full, how much of it there is, and how to have more.
+    pub why: String,
+    /// When to try again.
+    pub retry_after: Duration,
+}
+
+/// A tenant at work.
+#[derive(Debug)]
+pub struct TenantState {
+    /// Its name.
+    pub name: String,
+    pub(crate) ceiling: Limits,
+    pub(crate) budget: Option<Budget>,
+    /// Its runs share processes.
+    pub(crate) domain: bool,
+    places: Arc<Semaphore>,
+    rate: Option<DefaultDirectRateLimiter>,
+    queue: usize,
+    waiting: AtomicUsize,
+    most: usize,
+    /// Its runs in the store, as far as they have been counted.
+    pub(crate) stored: AtomicU64,
+}
+
+/// A place to run; it is free again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    _of_tenant: OwnedSemaphorePermit,
+    _of_service: OwnedSemaphorePermit,
+}
+
+impl TenantState {
+    pub(crate) fn new(config: &Config, tenant: &Tenant) -> Self {
+        let rate = tenant.runs_per_second.and_then(|rate| {
+            let every = Duration::try_from_secs_f64(rate.recip()).ok()?;
+            let burst = NonZeroU32::new(tenant.burst).unwrap_or(NonZeroU32::MIN);
+            Some(DefaultDirectRateLimiter::direct(Quota::with_period(every)?.allow_burst(burst)))
+        });
+        let budget = tenant.budget.as_ref().map(|budget| Budget::new(budget.amounts));
+        let most = tenant.concurrency.unwrap_or(config.service.concurrency);
+        TenantState {
+            name: tenant.name.clone(),
+            ceiling: config.ceiling_of(tenant),
+            budget,
+            domain: tenant.domain,
+            places: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))),
+            rate,
+            queue: tenant.queue.unwrap_or(config.service.queue),
+            waiting: AtomicUsize::new(0),
+            most,
+            stored: AtomicU64::new(0),
+        }
+    }
+
+    /// Has one more run come too soon?
+    pub(crate) fn check_rate(&self) -> Result<(), Busy> {
+        let Some(rate) = &self.rate else { return Ok(()) };
+        rate.check().map_err(|until| Busy {
+            why: "more runs a second than runs_per_second of the tenant allows".to_owned(),
+            retry_after: until.wait_time_from(DefaultClock::default().now()),
+        })
+    }
+
+    pub(crate) fn refill(&self, amounts: &Amounts) {
+        if let Some(budget) = &self.budget {
+            budget.refill(amounts);
+        }
+    }
+}
+
+/// The places of the service.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    places: Arc<Semaphore>,
+    most: usize,
+    queue: usize,
+    waiting: AtomicUsize,
+    /// Those that wait as long as it takes.
+    patient: AtomicUsize,
+    patience: Duration,
+}
+
+/// Counts those that wait.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn in_line(count: &'a AtomicUsize, most: usize) -> Option<Self> {
+        let more = |waiting: usize| (waiting < most).then_some(waiting + 1);
+        count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Waiting(count))
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Admission {
+    pub(crate) fn new(most: usize, queue: usize, patience: Duration) -> Self {
+        Admission {
+            places: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))),
+            most,
+            queue,
+            waiting: AtomicUsize::new(0),
+            patient: AtomicUsize::new(0),
+            patience,
+        }
+    }
+
+    /// Does somebody wait for a place?
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.waiting() + self.patient.load(Ordering::Relaxed) > 0
+    }
+
+    /// How many wait for a place.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// A place for a run whose caller waits for it.
+    ///
+    /// # Errors
+    /// There is none for so long, or too many wait already.
+    pub(crate) async fn place(&self, tenant: &TenantState) -> Result<Place, Busy> {
+        if let Some(place) = self.free(tenant) {
+            return Ok(place);
+        }
+        let full = |what: &str, queue: usize, raise: &str| Busy {
+            why: format!("{queue} {what} wait for a place already; try again later, or raise {raise}"),
+            retry_after: self.patience,
+        };
+        let _of_tenant = Waiting::in_line(&tenant.waiting, tenant.queue)
+            .ok_or_else(|| full("runs of the tenant", tenant.queue, "queue of the tenant"))?;
+        let _of_service = Waiting::in_line(&self.waiting, self.queue)
+            .ok_or_else(|| full("runs", self.queue, "queue of the service"))?;
+        tokio::time::timeout(self.patience, self.patient_place(tenant)).await.map_err(|_| Busy {
+            why: format!(
+                "no place within {} s: {} runs of the tenant, or {} of the service, go on; try again later, or raise concurrency",
+                self.patience.as_secs(),
+                tenant.most,
+                self.most
+            ),
+            retry_after: self.patience,
+        })
+    }
+
+    fn free(&self, tenant: &TenantState) -> Option<Place> {
+        let of_tenant = tenant.places.clone().try_acquire_owned().ok()?;
+        let of_service = self.places.clone().try_acquire_owned().ok()?;
+        Some(Place { _of_tenant: of_tenant, _of_service: of_service })
+    }
+
+    /// A place for a run that has time.
+    pub(crate) async fn patient_place(&self, tenant: &TenantState) -> Place {
+        self.patient.fetch_add(1, Ordering::Relaxed);
+        let _waiting = Waiting(&self.patient);
+        loop {
+            let of_tenant = tenant.places.clone().acquire_owned().await;
+            let of_service = self.places.clone().acquire_owned().await;
+            if let (Ok(of_tenant), Ok(of_service)) = (of_tenant, of_service) {
+                return Place { _of_tenant: of_tenant, _of_service: of_service };
+            }
+            // Nobody closes them.
+            tokio::task::yield_now().await;
+        }
+    }
+}

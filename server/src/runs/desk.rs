@@ -1,0 +1,237 @@
+//! The desk of a run: calls that somebody outside answers, and what was said of them.
+
+use super::events::EventLog;
+use crate::store::StoredReply;
+use lisp_runtime::{Approval, ToolCall, ToolError};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::oneshot;
+
+/// What is wanted of whoever answers a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// To approve it, or not.
+    Gate,
+    /// Its result: the caller is the tool.
+    Result,
+    /// What came of it: it had begun when the service stopped, so many times.
+    Unknown(usize),
+}
+
+impl Phase {
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Phase::Gate => "gate".to_owned(),
+            Phase::Result => "result".to_owned(),
+            Phase::Unknown(times) => format!("unknown{times}"),
+        }
+    }
+}
+
+/// A call that waits for somebody outside.
+#[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
+pub struct WaitingCall {
+    /// Its name in the run.
+    pub call: String,
+    /// The tool.
+    pub name: String,
+    /// The arguments.
+    #[schema(value_type = Object)]
+    pub arguments: Box<RawValue>,
+    /// What is to be approved, or found out; without it the call waits for its result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(crate) phase: Phase,
+}
+
+/// What somebody says of a call that waits.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields, expecting = "a JSON object")]
+pub struct Reply {
+    /// Its result.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub result: Option<Box<RawValue>>,
+    /// It failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ReplyError>,
+    /// It may be made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approve: Option<bool>,
+    /// The arguments that it is to be made with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub arguments: Option<Box<RawValue>>,
+    /// It may not be made, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reject: Option<String>,
+}
+
+/// A result that is `null` is one.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Why a call failed.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields, expecting = "an object with a message")]
+pub struct ReplyError {
+    /// What the program reads.
+    pub message: String,
+}
+
+impl Reply {
+    /// Checks that it says one thing, and what fits.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn check(&self, phase: &Phase) -> Result<(), String> {
+        let said = [self.result.is_some(), self.error.is_some(), self.approve.is_some(), self.reject.is_some()];
+        if said.iter().filter(|said| **said).count() != 1 {
+            return Err("say one of result, error, approve and reject".to_owned());
+        }
+        if self.approve == Some(false) {
+            return Err("approve is true, or it is left out: {\"reject\": \"why\"} says no".to_owned());
+        }
+        if self.arguments.is_some() && self.approve.is_none() {
+            return Err("arguments go with approve".to_owned());
+        }
+        match phase {
+            Phase::Gate if said[0] || said[1] => {
+                Err("the call waits to be approved: say {\"approve\": true} or {\"reject\": \"why\"}".to_owned())
+            }
+            Phase::Result if said[2] || said[3] => {
+                Err("the call waits for its result: say {\"result\": ..} or {\"error\": {\"message\": \"..\"}}"
+                    .to_owned())
+            }
+            Phase::Unknown(_) if self.arguments.is_some() => {
+                Err("the call is made as it was: leave out arguments".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the tool's call comes to.
+    fn outcome(self) -> Result<Box<RawValue>, ToolError> {
+        match (self.result, self.error) {
+            (Some(result), _) => Ok(result),
+            (None, error) => Err(ToolError::new(error.map(|error| error.message).unwrap_or_default())),
+        }
+    }
+
+    fn approval(self) -> Approval {
+        match (self.reject, self.arguments) {
+            (Some(why), _) => Approval::Reject(why),
+            (None, Some(arguments)) => Approval::ApproveWith(arguments.get().to_owned()),
+            (None, None) => Approval::Approve,
+        }
+    }
+}
+
+/// The desk of one life of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    state: Mutex<DeskState>,
+    log: Arc<EventLog>,
+}
+
+#[derive(Debug, Default)]
+struct DeskState {
+    open: BTreeMap<String, Open>,
+    /// What was said before somebody asked.
+    replies: HashMap<(String, String), Reply>,
+    /// How many replies came that no call has heard.
+    said: usize,
+}
+
+#[derive(Debug)]
+struct Open {
+    call: WaitingCall,
+    answered: oneshot::Sender<Reply>,
+}
+
+impl Desk {
+    pub(crate) fn new(log: Arc<EventLog>) -> Self {
+        Desk { state: Mutex::default(), log }
+    }
+
+    /// Learns what was said in earlier lives.
+    pub(crate) fn learn(&self, replies: &[StoredReply]) {
+        let read = |reply: &StoredReply| {
+            Some(((reply.call.clone(), reply.phase.clone()), serde_json::from_str(&reply.body).ok()?))
+        };
+        self.lock().replies.extend(replies.iter().filter_map(read));
+    }
+
+    /// Was something said that no call has heard?
+    pub(crate) fn has_news(&self) -> bool {
+        self.lock().said > 0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, DeskState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The calls that wait.
+    pub(crate) fn open(&self) -> Vec<WaitingCall> {
+        let state = self.lock();
+        // Whose worker has ended waits no more.
+        state.open.values().filter(|open| !open.answered.is_closed()).map(|open| open.call.clone()).collect()
+    }
+
+    /// Somebody has answered. False when nobody waits for that.
+    pub(crate) fn reply(&self, call: &str, phase: &Phase, reply: Reply) -> bool {
+        let mut state = self.lock();
+        let waits = state.open.get(call).is_some_and(|open| open.call.phase == *phase && !open.answered.is_closed());
+        state.said += 1;
+        match waits.then(|| state.open.remove(call)).flatten() {
+            // When its worker has ended meanwhile nobody needs it.
+            Some(open) => drop(open.answered.send(reply)),
+            None => drop(state.replies.insert((call.to_owned(), phase.name()), reply)),
+        }
+        waits
+    }
+
+    /// Waits for what somebody says.
+    async fn ask(&self, call: &ToolCall, phase: Phase) -> Reply {
+        let name = call.place().to_string();
+        let answer = {
+            let mut state = self.lock();
+            if let Some(reply) = state.replies.remove(&(name.clone(), phase.name())) {
+                // It may have come since the life began.
+                state.said = state.said.saturating_sub(1);
+                return reply;
+            }
+            let (answered, answer) = oneshot::channel();
+            let question = if phase == Phase::Gate { call.question().map(str::to_owned) } else { None };
+            let arguments = RawValue::from_string(call.json().to_owned()).unwrap_or_default();
+            let waiting = WaitingCall { call: name.clone(), name: call.name().to_owned(), arguments, question, phase };
+            self.log.push("waiting", &serde_json::to_value(&waiting).unwrap_or_default());
+            state.open.insert(name.clone(), Open { call: waiting, answered });
+            answer
+        };
+        match answer.await {
+            Ok(reply) => {
+                let mut state = self.lock();
+                state.said = state.said.saturating_sub(1);
+                reply
+            }
+            // The desk has gone, and with it the run.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// The result of a call whose tool is the caller.
+    pub(crate) async fn result(&self, call: &ToolCall) -> Result<Box<RawValue>, ToolError> {
+        self.ask(call, Phase::Result).await.outcome()
+    }
+
+    /// The decision on a call.
+    pub(crate) async fn approval(&self, call: &ToolCall) -> Approval {
+        self.ask(call, Phase::Gate).await.approval()
+    }
+}

@@ -1,0 +1,252 @@
+//! One durable run in this process: from its journal to its answer, or to the moment at which it waits for somebody outside.
+
+use super::admission::TenantState;
+use super::desk::Desk;
+use super::open_calls::settle;
+use super::state::{Inner, Life};
+use crate::store::{Lease, RunStatus, StoreError, StoredRun};
+use lisp_runtime::{Input, Outcome, Record, Recorder, Recording, RecordingBuilder, Request, Tools, Verdict};
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How a life ended.
+enum End {
+    /// The run has its answer.
+    Done,
+    /// It waits for somebody outside, and holds nothing meanwhile.
+    Parked,
+    /// It stopped as the service is going down.
+    Stopped,
+    /// Its process was lost, by no fault of the program: it goes on from its journal.
+    Fault,
+    /// It cannot go on, and why.
+    Trouble(String),
+}
+
+/// How often a run goes on after its process was lost; then it ends with `host_fault`.
+const MOST_FAULTS: u32 = 5;
+/// How long it waits before that for the first time; then twice as long each time.
+const FAULT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Has a run go on until it is done or waits.
+pub(crate) async fn live(inner: Arc<Inner>, run_id: String, life: Arc<Life>) {
+    let mut faults = 0;
+    loop {
+        let end = one_life(&inner, &run_id, &life, faults).await;
+        if matches!(end, Ok(End::Fault)) {
+            // What has taken one process may be about to take the next.
+            tokio::select! {
+                () = tokio::time::sleep(FAULT_PAUSE * (1 << faults)) => {}
+                () = inner.draining.cancelled() => {}
+            }
+            faults += 1;
+            continue;
+        }
+        let mut lives = inner.lives();
+        match end {
+            Ok(End::Parked)
+                if (life.desk().has_news() || life.cancel.is_cancelled()) && !inner.draining.is_cancelled() =>
+            {
+                continue;
+            }
+            Ok(End::Trouble(why)) => {
+                tracing::warn!(run_id, why, "a run cannot go on");
+                inner.troubles().insert(run_id.clone(), why);
+            }
+            Err(error) => {
+                tracing::error!(run_id, %error, "a run cannot go on");
+                inner.troubles().insert(run_id.clone(), error.to_string());
+            }
+            Ok(End::Done | End::Parked | End::Stopped | End::Fault) => drop(inner.troubles().remove(&run_id)),
+        }
+        lives.remove(&run_id);
+        drop(lives);
+        inner.hub.leave(&run_id);
+        return;
+    }
+}
+
+async fn one_life(inner: &Arc<Inner>, run_id: &str, life: &Arc<Life>, faults: u32) -> Result<End, StoreError> {
+    let store = &*inner.store;
+    let Some(stored) = store.run(run_id)?.filter(|run| run.status != RunStatus::Done) else { return Ok(End::Done) };
+    let Some(tenant) = inner.tenant(&stored.tenant) else {
+        return Ok(End::Trouble(format!("the configuration has no tenant {:?} any more", stored.tenant)));
+    };
+    let _place = tokio::select! {
+        place = inner.admission.patient_place(&tenant) => place,
+        () = inner.draining.cancelled() => return Ok(End::Stopped),
+    };
+    let lease = store.take(run_id)?;
+    store.set_status(lease, run_id, RunStatus::Running)?;
+    if stored.cancelled {
+        life.cancel.cancel();
+    }
+    life.log.begin_life();
+    let desk = Arc::new(Desk::new(life.log.clone()));
+    // Whoever answers from now on tells this desk; what was said before is in the store.
+    life.set_desk(desk.clone());
+    let replies = store.replies(run_id)?;
+    desk.learn(&replies);
+    let Ok(request) = Request::parse(&stored.request) else {
+        return Ok(End::Trouble("this version does not read its request".to_owned()));
+    };
+    let journal = store.journal(run_id)?;
+    let began = Instant::now();
+    let (input, source) = match journal.is_empty() {
+        true => match inner.input(&tenant, &request) {
+            Ok(input) => {
+                let input = input.into_owned().tools(own_tools(&request, &desk)).run_id(run_id);
+                let recording = Recording::builder().recorder(journal_of(inner, lease, run_id)).build();
+                (input.record(&recording), request.program.clone().into_owned())
+            }
+            Err(problem) => {
+                let outcome = request.failed(&inner.engine, problem);
+                return finish(inner, lease, &stored, &request, &outcome);
+            }
+        },
+        false => {
+            inner.hub.metrics().resumed.inc();
+            let mut record = match Record::parse_within(journal, usize::MAX) {
+                Ok(record) => record,
+                Err(error) => return Ok(End::Trouble(error.to_string())),
+            };
+            let before = record.text().len();
+            let is_settled = match settle(&inner.engine, &stored.request, &mut record, &replies) {
+                Ok(is_settled) => is_settled,
+                Err(error) => return Ok(End::Trouble(error.to_string())),
+            };
+            if !is_settled && !stored.cancelled {
+                store.set_status(lease, run_id, RunStatus::Waiting)?;
+                return Ok(End::Parked);
+            }
+            for line in record.text()[before..].split_inclusive('\n') {
+                store.append(lease, run_id, line)?;
+            }
+            let builder = Recording::builder().recorder(journal_of(inner, lease, run_id));
+            match resumed(inner, &tenant, &record, own_tools(&request, &desk), &builder) {
+                Ok(resumed) => resumed,
+                Err(why) => return Ok(End::Trouble(why)),
+            }
+        }
+    };
+    let ask = desk.clone();
+    let input = input.cancel_with(&life.cancel).approvals(move |call| {
+        let desk = ask.clone();
+        async move { desk.approval(&call).await }
+    });
+    let input = match &request.traceparent {
+        Some(header) => input.traceparent(header),
+        None => input,
+    };
+    let limits = inner.engine.limits_for(&input);
+    let outcome = {
+        let run = std::pin::pin!(inner.at_door(&tenant, &request, &source, input));
+        tokio::select! {
+            outcome = run => Some(outcome),
+            () = stop(inner, life, &desk, began, limits.timeout_ms) => None,
+        }
+    };
+    match outcome {
+        Some(outcome) if outcome.verdict() == Verdict::HostFault && faults < MOST_FAULTS => {
+            tracing::warn!(run_id, faults, "the process of a run was lost; it goes on from its journal");
+            Ok(End::Fault)
+        }
+        Some(outcome) => finish(inner, lease, &stored, &request, &outcome),
+        None if desk.open().is_empty() && inner.draining.is_cancelled() => {
+            store.set_status(lease, run_id, RunStatus::Queued)?;
+            Ok(End::Stopped)
+        }
+        None => {
+            inner.hub.metrics().parked.inc();
+            store.set_status(lease, run_id, RunStatus::Waiting)?;
+            Ok(End::Parked)
+        }
+    }
+}
+
+/// Goes on from a record.
+fn resumed(
+    inner: &Inner,
+    tenant: &TenantState,
+    record: &Record,
+    tools: Tools,
+    builder: &RecordingBuilder,
+) -> Result<(Input<'static>, String), String> {
+    let given = Input::new().tools(tools);
+    let given = match &tenant.budget {
+        Some(budget) => given.budget(budget),
+        None => given,
+    };
+    let opened = inner.engine.open_record_given(record, given, builder);
+    let (program, input, _) = opened.map_err(|error| error.to_string())?;
+    Ok((input, program.source().to_owned()))
+}
+
+/// The tools of the request. Those that its client answers wait at the desk.
+fn own_tools(request: &Request<'_>, desk: &Arc<Desk>) -> Tools {
+    let mut tools = Tools::new();
+    for (name, script) in &request.tools {
+        let mut tool = script.tool(name);
+        if script.client {
+            let desk = desk.clone();
+            tool = tool.served_by_async(move |call| {
+                let desk = desk.clone();
+                async move { desk.result(&call).await }
+            });
+        }
+        // What cannot be a tool was refused when the request was taken.
+        let _ = tools.add(tool);
+    }
+    tools
+}
+
+/// Keeps the lines of a run's journal.
+fn journal_of(inner: &Arc<Inner>, lease: Lease, run_id: &str) -> impl Recorder + use<> {
+    let (inner, run_id) = (inner.clone(), run_id.to_owned());
+    move |line: &str| -> Result<(), Box<dyn StdError + Send + Sync>> {
+        inner.store.append(lease, &run_id, line).map_err(Into::into)
+    }
+}
+
+/// Keeps the answer of a run.
+fn finish(
+    inner: &Inner,
+    lease: Lease,
+    stored: &StoredRun,
+    request: &Request<'_>,
+    outcome: &Outcome,
+) -> Result<End, StoreError> {
+    let mut answer = request.answer(outcome);
+    stored.run_id.clone_into(&mut answer.run_id);
+    let answer = answer.to_json();
+    inner.store.finish_run(lease, &stored.run_id, &answer)?;
+    inner.hub.watch(&stored.run_id).finish(&answer);
+    Ok(End::Done)
+}
+
+/// Returns when the run is better stopped than kept: all that it waits for is outside, and it has been quiet for long enough or has
+/// used half of its time (the next life has all of it); or the service is going down.
+async fn stop(inner: &Inner, life: &Life, desk: &Desk, began: Instant, timeout_ms: u64) {
+    let park_after = Duration::from_millis(inner.config.service.park_after_ms);
+    let step = (park_after / 8).clamp(Duration::from_millis(5), Duration::from_millis(100));
+    let half = if timeout_ms == 0 { Duration::MAX } else { Duration::from_millis(timeout_ms / 2) };
+    let (mut seen, mut since) = (life.log.pace(), Instant::now());
+    loop {
+        tokio::time::sleep(step).await;
+        let pace = life.log.pace();
+        if pace != seen {
+            (seen, since) = (pace, Instant::now());
+        }
+        let (calls, _) = pace;
+        let outside = desk.open().len();
+        if inner.draining.is_cancelled() && calls <= outside {
+            return;
+        }
+        // Where others wait for the place it goes at once.
+        let enough = if inner.admission.is_crowded() { step } else { park_after };
+        if outside > 0 && calls <= outside && (since.elapsed() >= enough || began.elapsed() >= half) {
+            return;
+        }
+    }
+}

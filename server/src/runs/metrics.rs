@@ -1,0 +1,128 @@
+//! Figures for Prometheus.
+
+use lisp_runtime::{CallEnded, RunEnded};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+use std::fmt;
+use std::time::Duration;
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RunLabels {
+    verdict: String,
+    reason: String,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CallLabels {
+    status: String,
+}
+
+/// How a request was answered.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    route: String,
+    status: u16,
+}
+
+/// All figures of the service.
+pub(crate) struct Metrics {
+    registry: Registry,
+    runs: Family<RunLabels, Counter>,
+    running: Gauge,
+    seconds: Histogram,
+    fuel: Counter,
+    calls: Family<CallLabels, Counter>,
+    requests: Family<RequestLabels, Counter>,
+    request_seconds: Histogram,
+    /// Runs that wait for a place.
+    pub(crate) queued: Gauge,
+    /// Runs whose caller has to answer, and that hold nothing meanwhile.
+    pub(crate) parked: Counter,
+    /// Runs that went on from their journal.
+    pub(crate) resumed: Counter,
+    /// Connections that are open.
+    pub(crate) connections: Gauge,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+/// Limits of the buckets, in seconds.
+const BUCKETS: [f64; 14] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("ptc");
+        let metrics = Metrics {
+            runs: Family::default(),
+            running: Gauge::default(),
+            seconds: Histogram::new(BUCKETS),
+            fuel: Counter::default(),
+            calls: Family::default(),
+            requests: Family::default(),
+            request_seconds: Histogram::new(BUCKETS),
+            queued: Gauge::default(),
+            parked: Counter::default(),
+            resumed: Counter::default(),
+            connections: Gauge::default(),
+            registry: Registry::default(),
+        };
+        registry.register("runs", "Lives of runs that have ended, by verdict and reason", metrics.runs.clone());
+        registry.register("runs_under_way", "Runs that go on now", metrics.running.clone());
+        let seconds = metrics.seconds.clone();
+        registry.register_with_unit("run_duration", "How long a life of a run took", Unit::Seconds, seconds);
+        registry.register("fuel", "Fuel that runs have used", metrics.fuel.clone());
+        registry.register("tool_calls", "Calls of tools, by how they ended", metrics.calls.clone());
+        registry.register("http_requests", "Requests, by route and status", metrics.requests.clone());
+        let seconds = metrics.request_seconds.clone();
+        registry.register_with_unit("http_request_duration", "How long a request took", Unit::Seconds, seconds);
+        registry.register("runs_queued", "Runs that wait for a place", metrics.queued.clone());
+        registry.register("runs_parked", "Stops of runs that wait for their caller", metrics.parked.clone());
+        registry.register("runs_resumed", "Runs that went on from their journal", metrics.resumed.clone());
+        registry.register("connections", "Connections that are open", metrics.connections.clone());
+        Metrics { registry, ..metrics }
+    }
+}
+
+impl Metrics {
+    pub(crate) fn run_started(&self) {
+        self.running.inc();
+    }
+
+    pub(crate) fn run_ended(&self, run: &RunEnded<'_>) {
+        self.running.dec();
+        let labels = RunLabels { verdict: run.verdict.to_string(), reason: run.reason.unwrap_or_default().to_owned() };
+        self.runs.get_or_create(&labels).inc();
+        self.fuel.inc_by(run.usage.fuel);
+        self.seconds.observe(Duration::from_micros(run.usage.duration_us).as_secs_f64());
+    }
+
+    pub(crate) fn call_ended(&self, call: &CallEnded<'_>) {
+        let status = serde_json::to_value(call.status).ok();
+        let status = status.as_ref().and_then(|status| status.as_str()).unwrap_or_default().to_owned();
+        self.calls.get_or_create(&CallLabels { status }).inc();
+    }
+
+    pub(crate) fn answered(&self, route: &str, status: u16, took: Duration) {
+        self.requests.get_or_create(&RequestLabels { route: route.to_owned(), status }).inc();
+        self.request_seconds.observe(took.as_secs_f64());
+    }
+
+    /// In the text format of OpenMetrics.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing into a string does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}

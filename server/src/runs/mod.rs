@@ -1,0 +1,21 @@
+//! What the service does, behind whichever door: runs that somebody waits for, durable runs, sessions.
+
+mod admission;
+mod desk;
+mod events;
+mod life;
+mod metrics;
+mod open_calls;
+pub(crate) mod schemas;
+mod service;
+mod sessions;
+mod state;
+mod turns;
+
+pub use admission::{Busy, TenantState};
+pub use desk::{Reply, ReplyError, WaitingCall};
+pub use events::{Event, EventLog};
+pub(crate) use service::RunList;
+pub use service::{Done, RunState, ServiceError, digest};
+pub use sessions::{Opening, SessionState, Turn};
+pub use state::{Refused, Service};

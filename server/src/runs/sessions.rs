@@ -1,0 +1,295 @@
+//! Sessions: each turn takes the session from the store, runs one program, and puts it back.
+
+use super::admission::TenantState;
+use super::state::{Inner, Refused, Service};
+use super::turns::OneTurn;
+use crate::store::StoredSession;
+use lisp_runtime::{Answer, Cancel, Input, Outcome, Problem, Request, Tools};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a session is begun with: the parts of a request that its turns have in common.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a JSON object")]
+pub struct Opening<'a> {
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    memory: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    history: Option<&'a RawValue>,
+    #[serde(default)]
+    setup: Vec<String>,
+    #[serde(default)]
+    tools: BTreeMap<String, lisp_runtime::ScriptedTool>,
+    #[serde(default)]
+    limits: lisp_runtime::LimitsRequest,
+    #[serde(default)]
+    strict_data: bool,
+    #[serde(default)]
+    json_keys: Option<lisp_runtime::Keys>,
+}
+
+impl<'a> Opening<'a> {
+    fn request(self) -> Request<'a> {
+        let mut request = Request::default();
+        (request.data, request.memory, request.history) = (self.data, self.memory, self.history);
+        (request.setup, request.tools, request.limits) = (self.setup, self.tools, self.limits);
+        (request.strict_data, request.json_keys) = (self.strict_data, self.json_keys);
+        request
+    }
+
+    /// Is there a tool in it that nobody could answer?
+    pub(crate) fn client_tool(&self) -> Option<&str> {
+        self.tools.iter().find(|(_, tool)| tool.client).map(|(name, _)| name.as_str())
+    }
+}
+
+/// One turn.
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields, expecting = "a JSON object")]
+pub struct Turn {
+    /// Echoed in the answer.
+    #[serde(default)]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub id: Option<Box<RawValue>>,
+    /// The program.
+    pub program: String,
+}
+
+/// A session as a client sees it.
+#[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
+pub struct SessionState {
+    /// Its name.
+    pub session_id: String,
+    /// The turns that succeeded.
+    pub turns: u64,
+    /// How many of them can be taken back.
+    pub undos: u64,
+    /// The bytes that it takes in the store.
+    pub bytes: u64,
+    /// When it was begun, in milliseconds since 1970-01-01T00:00:00Z.
+    pub created_ms: i64,
+    /// When it last changed.
+    pub updated_ms: i64,
+}
+
+impl From<&StoredSession> for SessionState {
+    fn from(session: &StoredSession) -> Self {
+        let text = session.text.as_ref().map_or(0, String::len);
+        SessionState {
+            session_id: session.session_id.clone(),
+            turns: session.turns,
+            undos: session.undos,
+            bytes: (text + session.opening.len()) as u64,
+            created_ms: session.created_ms,
+            updated_ms: session.updated_ms,
+        }
+    }
+}
+
+/// Cancels a turn whose client has left.
+struct CancelOnDrop(Cancel);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+impl Service {
+    /// Begins a session.
+    ///
+    /// # Errors
+    /// The tenant has as many as it may, or the opening does not fit.
+    pub fn open_session(&self, tenant: &TenantState, opening: &str) -> Result<SessionState, Refused> {
+        if self.is_draining() {
+            return Err(Refused::Draining);
+        }
+        let read: Opening<'_> = serde_json::from_str(opening).map_err(|error| invalid(&error.to_string()))?;
+        if let Some(name) = read.client_tool() {
+            let message = format!("tool {name}: a turn does not wait for its client; use POST /v1/runs");
+            return Err(Refused::Invalid { field: "tools".to_owned(), message });
+        }
+        let session_id = self.new_session(tenant, opening, None)?;
+        self.session_state(tenant, &session_id)
+    }
+
+    fn new_session(&self, tenant: &TenantState, opening: &str, text: Option<&str>) -> Result<String, Refused> {
+        let most = self.config().service.max_sessions;
+        if self.0.store.count_sessions(&tenant.name)? >= most as u64 {
+            return Err(Refused::Unprocessable(format!(
+                "there are {most} sessions; delete some, or raise max_sessions of the service"
+            )));
+        }
+        let session_id = uuid::Uuid::now_v7().to_string();
+        self.0.store.insert_session(&session_id, &tenant.name, opening, text)?;
+        Ok(session_id)
+    }
+
+    fn one_turn<'a>(&'a self, session_id: &'a str) -> Result<OneTurn<'a>, Refused> {
+        let busy = || Refused::Conflict("a turn of the session is under way; wait for its answer".to_owned());
+        self.0.sessions.begin(session_id).ok_or_else(busy)
+    }
+
+    fn session(&self, tenant: &TenantState, session_id: &str) -> Result<StoredSession, Refused> {
+        let session = self.0.store.session(session_id)?.filter(|session| session.tenant == tenant.name);
+        session.ok_or_else(|| Refused::NotFound(format!("there is no session {session_id}")))
+    }
+
+    /// A session.
+    ///
+    /// # Errors
+    /// There is none of this name for the tenant.
+    pub fn session_state(&self, tenant: &TenantState, session_id: &str) -> Result<SessionState, Refused> {
+        Ok((&self.session(tenant, session_id)?).into())
+    }
+
+    /// Runs one program in a session. One that fails leaves the session as it was. Dropping the future cancels it.
+    ///
+    /// # Errors
+    /// There is no such session, a turn of it is under way, or there is no place.
+    pub async fn turn(&self, tenant: &Arc<TenantState>, session_id: &str, turn: Turn) -> Result<Answer, Refused> {
+        if self.is_draining() {
+            return Err(Refused::Draining);
+        }
+        tenant.check_rate()?;
+        let _one = self.one_turn(session_id)?;
+        let session = self.session(tenant, session_id)?;
+        let _place = self.0.admission.place(tenant).await?;
+        let (inner, tenant, cancel) = (self.0.clone(), tenant.clone(), CancelOnDrop(Cancel::new()));
+        let (handle, program) = (cancel.0.clone(), turn.program);
+        let session_id = session.session_id.clone();
+        let ran = tokio::task::spawn_blocking(move || run_turn(&inner, &tenant, &session, &program, &handle)).await;
+        let (outcome, text, undos) = ran.map_err(|error| Refused::Fault(error.to_string()))?;
+        if let Some(text) = text {
+            self.0.store.put_turn(&session_id, &text, undos)?;
+        }
+        Ok(Answer::new(turn.id, &outcome))
+    }
+
+    /// A second session with the same definitions.
+    ///
+    /// # Errors
+    /// There is no such session, or the tenant has as many as it may.
+    pub fn fork(&self, tenant: &TenantState, session_id: &str) -> Result<SessionState, Refused> {
+        let _one = self.one_turn(session_id)?;
+        let session = self.session(tenant, session_id)?;
+        let forked = self.new_session(tenant, &session.opening, session.text.as_deref())?;
+        self.session_state(tenant, &forked)
+    }
+
+    /// Takes the last turn that succeeded back.
+    ///
+    /// # Errors
+    /// There is no such session, or none that can be taken back.
+    pub fn undo(&self, tenant: &TenantState, session_id: &str) -> Result<SessionState, Refused> {
+        let _one = self.one_turn(session_id)?;
+        self.session(tenant, session_id)?;
+        match self.0.store.undo_turn(session_id)? {
+            true => self.session_state(tenant, session_id),
+            false => Err(Refused::Conflict("there is no turn that can be taken back (limit session_undo)".to_owned())),
+        }
+    }
+
+    /// Forgets a session.
+    ///
+    /// # Errors
+    /// There is no such session, or a turn of it is under way.
+    pub fn delete_session(&self, tenant: &TenantState, session_id: &str) -> Result<(), Refused> {
+        let _one = self.one_turn(session_id)?;
+        self.session(tenant, session_id)?;
+        self.0.store.delete_session(session_id)?;
+        Ok(())
+    }
+}
+
+fn invalid(message: &str) -> Refused {
+    Refused::Invalid { field: String::new(), message: message.to_owned() }
+}
+
+/// A session behind either door.
+enum AnySession {
+    InProcess(Box<lisp_runtime::Session>),
+    #[cfg(target_os = "linux")]
+    Process(Box<lisp_sandbox::Session>),
+}
+
+impl AnySession {
+    fn open(inner: &Inner, text: Option<&str>, input: Input<'static>) -> Result<Self, Box<Problem>> {
+        #[cfg(target_os = "linux")]
+        if let Some(sandbox) = inner.sandbox() {
+            return Ok(AnySession::Process(Box::new(match text {
+                Some(text) => sandbox.load_session(text, input).map_err(|outcome| problem_of(&outcome))?,
+                None => sandbox.session(input),
+            })));
+        }
+        Ok(AnySession::InProcess(Box::new(match text {
+            Some(text) => inner.engine.load_session(text, input)?,
+            None => inner.engine.session(input),
+        })))
+    }
+
+    fn eval(&mut self, program: &str) -> Outcome {
+        match self {
+            AnySession::InProcess(session) => session.eval(program),
+            #[cfg(target_os = "linux")]
+            AnySession::Process(session) => session.eval(program),
+        }
+    }
+
+    fn save(&mut self) -> Result<String, Box<Problem>> {
+        match self {
+            AnySession::InProcess(session) => session.save(),
+            #[cfg(target_os = "linux")]
+            AnySession::Process(session) => session.save().map_err(|outcome| problem_of(&outcome)),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn problem_of(outcome: &Outcome) -> Box<Problem> {
+    Box::new(outcome.problem().cloned().unwrap_or_else(|| {
+        let error = lisp_runtime::Error::new(lisp_runtime::Reason::HostFault, "the session's process said nothing");
+        Problem::new(error, lisp_runtime::Phase::Setup)
+    }))
+}
+
+/// Runs a turn on this thread. Returns its outcome, the session behind it when it succeeded, and how many turns can be taken back.
+fn run_turn(
+    inner: &Inner,
+    tenant: &TenantState,
+    session: &StoredSession,
+    program: &str,
+    cancel: &Cancel,
+) -> (Outcome, Option<String>, u64) {
+    let opening: Opening<'_> = serde_json::from_str(&session.opening).unwrap_or_default();
+    let request = opening.request();
+    let failed = |problem: Box<Problem>| (request.failed(&inner.engine, problem), None, 0);
+    let input = match inner.input(tenant, &request) {
+        Ok(input) => input.into_owned(),
+        Err(problem) => return failed(problem),
+    };
+    let mut tools = Tools::new();
+    let own = request.tools.iter().map(|(name, script)| script.tool(name));
+    for tool in own.chain(inner.blocking_tools.all().map(|tool| tool.as_ref().clone())) {
+        // One of the session's own takes the place of the service's.
+        let _ = tools.add(tool);
+    }
+    let input = input.tools(tools).cancel_with(cancel);
+    let undos = inner.engine.limits_for(&input).session_undo;
+    let mut opened = match AnySession::open(inner, session.text.as_deref(), input) {
+        Ok(opened) => opened,
+        Err(problem) => return failed(problem),
+    };
+    let outcome = opened.eval(program);
+    if !outcome.is_success() {
+        return (outcome, None, undos);
+    }
+    match opened.save() {
+        Ok(text) => (outcome, Some(text), undos),
+        Err(problem) => failed(problem),
+    }
+}

@@ -1,0 +1,173 @@
+//! What the service holds, and the door that all runs pass.
+
+use super::admission::{Admission, Busy, TenantState};
+use super::desk::{Desk, WaitingCall};
+use super::events::{EventHub, EventLog};
+use super::open_calls::open_calls;
+use super::turns::Turns;
+use crate::config::Config;
+use crate::store::{Store, StoreError, StoredRun};
+use crate::tools::ServiceTools;
+use lisp_runtime::{Cancel, Engine, Input, LimitsRequest, Outcome, Problem, Request, Tools};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// Why a request is not done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// There is no such thing for this tenant.
+    #[error("{0}")]
+    NotFound(String),
+    /// It was done before, or cannot be done now.
+    #[error("{0}")]
+    Conflict(String),
+    /// What was sent does not fit.
+    #[error("{message}")]
+    Invalid {
+        /// The field.
+        field: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// It is well-formed, and cannot be.
+    #[error("{0}")]
+    Unprocessable(String),
+    /// Too much is under way.
+    #[error(transparent)]
+    Busy(#[from] Busy),
+    /// The service ends.
+    #[error("the service is going down; try again later")]
+    Draining,
+    /// A fault of the service.
+    #[error("a fault of the service: {0}")]
+    Fault(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Runs programs for tenants. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Service(pub(crate) Arc<Inner>);
+
+#[derive(derive_more::Debug)]
+pub(crate) struct Inner {
+    pub(crate) engine: Engine,
+    #[cfg(target_os = "linux")]
+    pub(crate) sandbox: Option<lisp_sandbox::Sandbox>,
+    #[debug(skip)]
+    pub(crate) store: Box<dyn Store>,
+    pub(crate) hub: EventHub,
+    pub(crate) admission: Admission,
+    pub(crate) tenants: Vec<Arc<TenantState>>,
+    pub(crate) config: Config,
+    /// Durable runs that go on in this process.
+    pub(crate) lives: Mutex<HashMap<String, Arc<Life>>>,
+    /// Why runs cannot go on, as far as this process has tried.
+    pub(crate) troubles: Mutex<HashMap<String, String>>,
+    /// Nothing new begins.
+    pub(crate) draining: CancellationToken,
+    /// The tools of the configuration for runs that are no futures.
+    pub(crate) blocking_tools: Tools,
+    pub(crate) sessions: Turns,
+    /// A tool of the configuration may have to be approved.
+    pub(crate) asks: bool,
+    pub(crate) tools: ServiceTools,
+}
+
+/// A durable run that goes on.
+#[derive(Debug)]
+pub(crate) struct Life {
+    pub(crate) cancel: Cancel,
+    pub(crate) log: Arc<EventLog>,
+    desk: Mutex<Arc<Desk>>,
+}
+
+impl Life {
+    pub(crate) fn new(log: Arc<EventLog>) -> Self {
+        Life { cancel: Cancel::new(), desk: Mutex::new(Arc::new(Desk::new(log.clone()))), log }
+    }
+
+    pub(crate) fn desk(&self) -> Arc<Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_desk(&self, desk: Arc<Desk>) {
+        *self.desk.lock().unwrap_or_else(PoisonError::into_inner) = desk;
+    }
+}
+
+impl Inner {
+    pub(crate) fn lives(&self) -> MutexGuard<'_, HashMap<String, Arc<Life>>> {
+        self.lives.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn life(&self, run_id: &str) -> Option<Arc<Life>> {
+        self.lives().get(run_id).cloned()
+    }
+
+    pub(crate) fn troubles(&self) -> MutexGuard<'_, HashMap<String, String>> {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn tenant(&self, name: &str) -> Option<Arc<TenantState>> {
+        self.tenants.iter().find(|tenant| tenant.name == name).cloned()
+    }
+
+    pub(crate) fn stored(&self, tenant: &str, run_id: &str) -> Result<StoredRun, Refused> {
+        let stored = self.store.run(run_id)?.filter(|run| run.tenant == tenant);
+        stored.ok_or_else(|| Refused::NotFound(format!("there is no run {run_id}")))
+    }
+
+    pub(crate) fn open_calls(&self, stored: &StoredRun) -> Result<Vec<WaitingCall>, Refused> {
+        let journal = self.store.journal(&stored.run_id)?;
+        let replies = self.store.replies(&stored.run_id)?;
+        let open = open_calls(&self.engine, &stored.request, &journal);
+        Ok(open.into_iter().filter(|open| !open.is_answered(&replies)).collect())
+    }
+
+    /// What a request's program gets from this tenant.
+    pub(crate) fn input<'a>(&self, tenant: &TenantState, request: &Request<'a>) -> Result<Input<'a>, Box<Problem>> {
+        let mut input = request.input(&self.engine)?;
+        let limits = self.engine.limits_for(&input).min(&tenant.ceiling);
+        input = input.limits(LimitsRequest::all(&limits));
+        if let Some(budget) = &tenant.budget {
+            input = input.budget(budget);
+        }
+        Ok(input.tenant(&tenant.name))
+    }
+
+    /// Runs a program of a tenant's request behind the door that the service has, or the stronger one that is asked for.
+    pub(crate) async fn at_door(
+        &self,
+        tenant: &TenantState,
+        request: &Request<'_>,
+        source: &str,
+        input: Input<'static>,
+    ) -> Outcome {
+        #[cfg(target_os = "linux")]
+        if let Some(sandbox) = &self.sandbox {
+            return match tenant.domain.then(|| sandbox.domain(&tenant.name)) {
+                None => sandbox.eval_async(source, &input).await,
+                Some(Ok(domain)) => domain.eval_async(source, &input).await,
+                Some(Err(error)) => request.refused(&self.engine, &error.to_string()),
+            };
+        }
+        if request.asks_for_process() {
+            return request.refused(&self.engine, "this service runs programs in its own process (--isolation)");
+        }
+        self.engine.eval_async(source, input).await
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn sandbox(&self) -> Option<&lisp_sandbox::Sandbox> {
+        self.sandbox.as_ref()
+    }
+}
+
+pub(crate) fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

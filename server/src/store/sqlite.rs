@@ -1,0 +1,401 @@
+//! The store in one file: SQLite with a write-ahead log.
+
+use super::{Inserted, Lease, RequestKey, RunStatus, Store, StoreError, StoredReply, StoredRun, StoredSession};
+use crate::config::Durability;
+use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The format of the file: SQLite's `user_version`.
+const FORMAT: i64 = 1;
+/// How long a write waits for another process that reads or writes the file.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// A store in one file.
+#[derive(Debug)]
+pub struct SqliteStore {
+    connection: Mutex<Connection>,
+    /// Which owner of the file this is.
+    epoch: u64,
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        StoreError::Failed(error.to_string())
+    }
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+impl SqliteStore {
+    /// Opens the file, or makes it, and takes it over from whoever has it open.
+    ///
+    /// # Errors
+    /// The file cannot be had, is none of a store, or is one of a later version.
+    pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
+        let open =
+            |error: rusqlite::Error| StoreError::Open { path: path.display().to_string(), why: error.to_string() };
+        SqliteStore::with(Connection::open(path).map_err(open)?, durability).map_err(|error| match error {
+            StoreError::Failed(why) => StoreError::Open { path: path.display().to_string(), why },
+            error => error,
+        })
+    }
+
+    /// A store in memory, which no process outlives.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        SqliteStore::with(Connection::open_in_memory()?, Durability::Process)
+    }
+
+    fn with(mut connection: Connection, durability: Durability) -> Result<Self, StoreError> {
+        connection.busy_timeout(BUSY)?;
+        connection.pragma_update(None, "journal_mode", "wal")?;
+        let synchronous = if durability == Durability::Machine { "full" } else { "normal" };
+        connection.pragma_update(None, "synchronous", synchronous)?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        let taken = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let format: i64 = taken.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        if format != 0 && format != FORMAT {
+            return Err(StoreError::Format { found: format, known: FORMAT });
+        }
+        taken.execute_batch(include_str!("schema.sql"))?;
+        taken.pragma_update(None, "user_version", FORMAT)?;
+        taken.execute("UPDATE owner SET epoch = epoch + 1", [])?;
+        let epoch: i64 = taken.query_row("SELECT epoch FROM owner", [], |row| row.get(0))?;
+        taken.commit()?;
+        Ok(SqliteStore { connection: Mutex::new(connection), epoch: u64::try_from(epoch).unwrap_or(0) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        // A transaction that panicked was rolled back.
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads.
+    fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        Ok(read(&self.lock())?)
+    }
+
+    fn check_epoch(&self, connection: &Connection) -> Result<(), StoreError> {
+        let epoch: i64 = connection.prepare_cached("SELECT epoch FROM owner")?.query_row([], |row| row.get(0))?;
+        if u64::try_from(epoch).ok() == Some(self.epoch) { Ok(()) } else { Err(StoreError::Fenced) }
+    }
+
+    /// Writes in one transaction, when this process still owns the file.
+    fn write<T>(&self, write: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        let mut connection = self.lock();
+        let writes = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        self.check_epoch(&writes)?;
+        let written = write(&writes)?;
+        writes.commit()?;
+        Ok(written)
+    }
+
+    /// Writes about a run.
+    fn write_leased<T>(
+        &self,
+        lease: Lease,
+        write: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        if lease.0 != self.epoch {
+            return Err(StoreError::Fenced);
+        }
+        self.write(write)
+    }
+}
+
+const RUN: &str = "SELECT run_id, tenant, request, status, cancelled, created_ms, updated_ms, answer FROM runs";
+
+fn run_of(row: &Row<'_>) -> rusqlite::Result<StoredRun> {
+    let status: String = row.get(3)?;
+    Ok(StoredRun {
+        run_id: row.get(0)?,
+        tenant: row.get(1)?,
+        request: row.get(2)?,
+        status: RunStatus::of(&status).unwrap_or(RunStatus::Queued),
+        cancelled: row.get(4)?,
+        created_ms: row.get(5)?,
+        updated_ms: row.get(6)?,
+        answer: row.get(7)?,
+    })
+}
+
+fn sql_int(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+impl Store for SqliteStore {
+    fn check_owner(&self) -> Result<(), StoreError> {
+        self.check_epoch(&self.lock())
+    }
+
+    fn insert_run(
+        &self,
+        run_id: &str,
+        tenant: &str,
+        request: &str,
+        key: Option<RequestKey<'_>>,
+    ) -> Result<Inserted, StoreError> {
+        self.write(|db| {
+            if let Some(RequestKey { key, digest }) = key {
+                let known: Option<(String, String)> = db
+                    .prepare_cached("SELECT digest, run_id FROM keys WHERE tenant = ?1 AND key = ?2")?
+                    .query_row([tenant, key], |row| Ok((row.get(0)?, row.get(1)?)))
+                    .optional()?;
+                match known {
+                    Some((other, _)) if other != digest => return Ok(Inserted::OtherRequest),
+                    Some((_, run_id)) => return Ok(Inserted::Known(run_id)),
+                    None => db
+                        .prepare_cached("INSERT INTO keys VALUES (?1, ?2, ?3, ?4, ?5)")?
+                        .execute(params![tenant, key, digest, run_id, now_ms()])?,
+                };
+            }
+            db.prepare_cached(
+                "INSERT INTO runs (run_id, tenant, request, status, created_ms, updated_ms) VALUES (?1, ?2, ?3, 'queued', ?4, ?4)",
+            )?
+            .execute(params![run_id, tenant, request, now_ms()])?;
+            Ok(Inserted::New)
+        })
+    }
+
+    fn run(&self, run_id: &str) -> Result<Option<StoredRun>, StoreError> {
+        self.read(|db| db.prepare_cached(&format!("{RUN} WHERE run_id = ?1"))?.query_row([run_id], run_of).optional())
+    }
+
+    fn runs(&self, tenant: &str, status: Option<RunStatus>, most: usize) -> Result<Vec<StoredRun>, StoreError> {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let select =
+            format!("{RUN} WHERE tenant = ?1 AND (?2 IS NULL OR status = ?2) ORDER BY created_ms DESC LIMIT ?3");
+        self.read(|db| {
+            let mut select = db.prepare_cached(&select)?;
+            let rows = select.query_map(params![tenant, status.map(RunStatus::name), most], run_of)?;
+            rows.collect()
+        })
+    }
+
+    fn unfinished(&self) -> Result<Vec<(String, RunStatus)>, StoreError> {
+        self.read(|db| {
+            let mut select =
+                db.prepare_cached("SELECT run_id, status FROM runs WHERE status <> 'done' ORDER BY created_ms")?;
+            let rows = select.query_map([], |row| {
+                let status: String = row.get(1)?;
+                Ok((row.get(0)?, RunStatus::of(&status).unwrap_or(RunStatus::Queued)))
+            })?;
+            rows.collect()
+        })
+    }
+
+    fn count_runs(&self) -> Result<Vec<(RunStatus, u64)>, StoreError> {
+        let counted: Vec<(String, i64)> = self.read(|db| {
+            let mut select = db.prepare_cached("SELECT status, count(*) FROM runs GROUP BY status")?;
+            let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect()
+        })?;
+        let of =
+            |status: RunStatus| counted.iter().find(|(name, _)| name == status.name()).map_or(0, |(_, count)| *count);
+        Ok(RunStatus::ALL.into_iter().map(|status| (status, u64::try_from(of(status)).unwrap_or(0))).collect())
+    }
+
+    fn count_runs_of(&self, tenant: &str) -> Result<u64, StoreError> {
+        let count: i64 = self.read(|db| {
+            db.prepare_cached("SELECT count(*) FROM runs WHERE tenant = ?1")?.query_row([tenant], |row| row.get(0))
+        })?;
+        Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    fn take(&self, _run_id: &str) -> Result<Lease, StoreError> {
+        Ok(Lease(self.epoch))
+    }
+
+    fn set_status(&self, lease: Lease, run_id: &str, status: RunStatus) -> Result<(), StoreError> {
+        self.write_leased(lease, |db| {
+            db.prepare_cached("UPDATE runs SET status = ?2, updated_ms = ?3 WHERE run_id = ?1 AND status <> 'done'")?
+                .execute(params![run_id, status.name(), now_ms()])
+                .map(drop)
+        })
+    }
+
+    fn cancel_run(&self, run_id: &str) -> Result<(), StoreError> {
+        self.write(|db| {
+            db.prepare_cached("UPDATE runs SET cancelled = 1, updated_ms = ?2 WHERE run_id = ?1 AND status <> 'done'")?
+                .execute(params![run_id, now_ms()])
+                .map(drop)
+        })
+    }
+
+    fn finish_run(&self, lease: Lease, run_id: &str, answer: &str) -> Result<(), StoreError> {
+        self.write_leased(lease, |db| {
+            db.prepare_cached(
+                "UPDATE runs SET status = 'done', answer = ?2, updated_ms = ?3 WHERE run_id = ?1 AND status <> 'done'",
+            )?
+            .execute(params![run_id, answer, now_ms()])
+            .map(drop)
+        })
+    }
+
+    fn append(&self, lease: Lease, run_id: &str, line: &str) -> Result<(), StoreError> {
+        self.write_leased(lease, |db| {
+            db.prepare_cached(
+                "INSERT INTO journal (run_id, number, line)
+                 SELECT ?1, coalesce(max(number), 0) + 1, ?2 FROM journal WHERE run_id = ?1",
+            )?
+            .execute([run_id, line])
+            .map(drop)
+        })
+    }
+
+    fn journal(&self, run_id: &str) -> Result<String, StoreError> {
+        self.read(|db| {
+            let mut select = db.prepare_cached("SELECT line FROM journal WHERE run_id = ?1 ORDER BY number")?;
+            let mut rows = select.query([run_id])?;
+            let mut text = String::new();
+            while let Some(row) = rows.next()? {
+                text.push_str(row.get_ref(0)?.as_str()?);
+            }
+            Ok(text)
+        })
+    }
+
+    fn put_reply(&self, run_id: &str, reply: &StoredReply) -> Result<bool, StoreError> {
+        let StoredReply { call, phase, body } = reply;
+        self.write(|db| {
+            db.prepare_cached("INSERT OR IGNORE INTO replies VALUES (?1, ?2, ?3, ?4)")?
+                .execute([run_id, call, phase, body])
+                .map(|kept| kept == 1)
+        })
+    }
+
+    fn replies(&self, run_id: &str) -> Result<Vec<StoredReply>, StoreError> {
+        self.read(|db| {
+            let mut select = db.prepare_cached("SELECT call, phase, body FROM replies WHERE run_id = ?1")?;
+            let rows = select.query_map([run_id], |row| {
+                Ok(StoredReply { call: row.get(0)?, phase: row.get(1)?, body: row.get(2)? })
+            })?;
+            rows.collect()
+        })
+    }
+
+    fn insert_session(
+        &self,
+        session_id: &str,
+        tenant: &str,
+        opening: &str,
+        text: Option<&str>,
+    ) -> Result<(), StoreError> {
+        self.write(|db| {
+            db.prepare_cached(
+                "INSERT INTO sessions (session_id, tenant, opening, created_ms, updated_ms) VALUES (?1, ?2, ?3, ?4, ?4)",
+            )?
+            .execute(params![session_id, tenant, opening, now_ms()])?;
+            db.prepare_cached("INSERT INTO states VALUES (?1, 0, ?2)")?.execute(params![session_id, text]).map(drop)
+        })
+    }
+
+    fn session(&self, session_id: &str) -> Result<Option<StoredSession>, StoreError> {
+        self.read(|db| {
+            db.prepare_cached(
+                "SELECT session_id, tenant, opening, turns, created_ms, updated_ms,
+                     (SELECT text FROM states WHERE session_id = ?1 ORDER BY number DESC LIMIT 1),
+                     (SELECT count(*) - 1 FROM states WHERE session_id = ?1)
+                 FROM sessions WHERE session_id = ?1",
+            )?
+            .query_row([session_id], |row| {
+                Ok(StoredSession {
+                    session_id: row.get(0)?,
+                    tenant: row.get(1)?,
+                    opening: row.get(2)?,
+                    turns: u64::try_from(row.get::<_, i64>(3)?).unwrap_or(0),
+                    created_ms: row.get(4)?,
+                    updated_ms: row.get(5)?,
+                    text: row.get(6)?,
+                    undos: u64::try_from(row.get::<_, i64>(7)?).unwrap_or(0),
+                })
+            })
+            .optional()
+        })
+    }
+
+    fn count_sessions(&self, tenant: &str) -> Result<u64, StoreError> {
+        let count: i64 = self.read(|db| {
+            db.prepare_cached("SELECT count(*) FROM sessions WHERE tenant = ?1")?.query_row([tenant], |row| row.get(0))
+        })?;
+        Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    fn put_turn(&self, session_id: &str, text: &str, undos: u64) -> Result<(), StoreError> {
+        self.write(|db| {
+            db.prepare_cached("UPDATE sessions SET turns = turns + 1, updated_ms = ?2 WHERE session_id = ?1")?
+                .execute(params![session_id, now_ms()])?;
+            db.prepare_cached(
+                "INSERT INTO states (session_id, number, text)
+                 SELECT ?1, coalesce(max(number), 0) + 1, ?2 FROM states WHERE session_id = ?1",
+            )?
+            .execute([session_id, text])?;
+            db.prepare_cached(
+                "DELETE FROM states WHERE session_id = ?1
+                 AND number < (SELECT max(number) FROM states WHERE session_id = ?1) - ?2",
+            )?
+            .execute(params![session_id, sql_int(undos)])
+            .map(drop)
+        })
+    }
+
+    fn undo_turn(&self, session_id: &str) -> Result<bool, StoreError> {
+        self.write(|db| {
+            let states: i64 = db
+                .prepare_cached("SELECT count(*) FROM states WHERE session_id = ?1")?
+                .query_row([session_id], |row| row.get(0))?;
+            if states < 2 {
+                return Ok(false);
+            }
+            db.prepare_cached(
+                "DELETE FROM states WHERE session_id = ?1
+                 AND number = (SELECT max(number) FROM states WHERE session_id = ?1)",
+            )?
+            .execute([session_id])?;
+            db.prepare_cached("UPDATE sessions SET turns = turns - 1, updated_ms = ?2 WHERE session_id = ?1")?
+                .execute(params![session_id, now_ms()])?;
+            Ok(true)
+        })
+    }
+
+    fn delete_session(&self, session_id: &str) -> Result<bool, StoreError> {
+        self.write(|db| {
+            db.prepare_cached("DELETE FROM sessions WHERE session_id = ?1")?.execute([session_id]).map(|gone| gone == 1)
+        })
+    }
+
+    fn use_token(&self, token: &str, expires_ms: i64) -> Result<bool, StoreError> {
+        self.write(|db| {
+            db.prepare_cached("INSERT OR IGNORE INTO tokens VALUES (?1, ?2)")?
+                .execute(params![token, expires_ms])
+                .map(|kept| kept == 1)
+        })
+    }
+
+    fn secret(&self, name: &str, fresh: &[u8]) -> Result<Vec<u8>, StoreError> {
+        self.write(|db| {
+            db.prepare_cached("INSERT OR IGNORE INTO secrets VALUES (?1, ?2)")?.execute(params![name, fresh])?;
+            db.prepare_cached("SELECT secret FROM secrets WHERE name = ?1")?.query_row([name], |row| row.get(0))
+        })
+    }
+
+    fn sweep(&self, before_ms: i64) -> Result<u64, StoreError> {
+        self.write(|db| {
+            let runs = db
+                .prepare_cached("DELETE FROM runs WHERE status = 'done' AND updated_ms < ?1")?
+                .execute([before_ms])?;
+            let sessions = db.prepare_cached("DELETE FROM sessions WHERE updated_ms < ?1")?.execute([before_ms])?;
+            db.prepare_cached("DELETE FROM keys WHERE used_ms < ?1")?.execute([before_ms])?;
+            db.prepare_cached("DELETE FROM tokens WHERE expires_ms < ?1")?.execute([before_ms])?;
+            Ok(u64::try_from(runs + sessions).unwrap_or(0))
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! HTTP clients that reach only what they may.
+
+use super::error::ToolsError;
+use crate::config::Network;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Url};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Idle connections that are kept to one host.
+const IDLE: usize = 32;
+
+/// The clients of the service: one, and one more for each port at which something is allowed that is not at others. They look a
+/// name up themselves and connect to the addresses that they checked; what names lead to is not asked twice.
+pub(super) struct Clients {
+    network: Arc<Network>,
+    by_port: BTreeMap<u16, Client>,
+}
+
+impl Clients {
+    pub(super) fn new(network: &Network) -> Self {
+        // Somebody else may have installed one: then that is used.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Clients { network: Arc::new(network.clone()), by_port: BTreeMap::new() }
+    }
+
+    /// The client for a URL of the configuration, which was checked there; `field` has it.
+    pub(super) fn for_url(&mut self, url: &Url, field: &str) -> Result<Client, ToolsError> {
+        let port = url.port_or_known_default().filter(|port| self.network.names_port(*port)).unwrap_or_default();
+        if let Some(client) = self.by_port.get(&port) {
+            return Ok(client.clone());
+        }
+        let client = client(Guard { network: self.network.clone(), port }).map_err(|error| ToolsError {
+            field: field.to_owned(),
+            message: format!("no HTTP client can be made: {}", innermost(&error)),
+            next: "install the certificates of the system (the package ca-certificates)".to_owned(),
+        })?;
+        self.by_port.insert(port, client.clone());
+        Ok(client)
+    }
+}
+
+fn client(guard: Guard) -> Result<Client, reqwest::Error> {
+    Client::builder()
+        .user_agent(concat!("ptc-lisp/", env!("CARGO_PKG_VERSION")))
+        .redirect(Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .no_proxy()
+        .connect_timeout(CONNECT)
+        .pool_max_idle_per_host(IDLE)
+        .dns_resolver(guard)
+        .build()
+}
+
+/// Looks names up, and refuses those that lead where a tool may not go.
+struct Guard {
+    network: Arc<Network>,
+    /// The port that is connected to; 0 when nothing depends on it.
+    port: u16,
+}
+
+/// A name leads to an address that is not public.
+#[derive(Debug)]
+pub(super) struct NotPublic {
+    name: String,
+}
+
+impl fmt::Display for NotPublic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} leads to an address that is not public; who runs the service can allow it by \"{}:PORT\" in allow_private of [network]",
+            self.name, self.name
+        )
+    }
+}
+
+impl std::error::Error for NotPublic {}
+
+impl Resolve for Guard {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (network, port, name) = (self.network.clone(), self.port, name.as_str().to_owned());
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            // One address that it may not have is enough: a name that is sometimes public is not trusted.
+            if found.iter().any(|address| !network.permits(&name, port, address.ip())) {
+                return Err(NotPublic { name }.into());
+            }
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// The message of the error that an error came from. That of the client itself has the URL.
+pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}

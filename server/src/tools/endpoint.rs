@@ -1,0 +1,246 @@
+//! HTTP requests of tools, and what comes of them.
+
+use super::clients::{NotPublic, innermost};
+use super::request::Request;
+use crate::config::{CallSettings, Header, Method as ConfigMethod};
+use lisp_runtime::{Effect, Tool, ToolCall, ToolError};
+use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::{Client, Response, StatusCode};
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
+
+/// The most bytes that are read of the body of a response that is an error.
+const ERROR_BYTES: usize = 2_000;
+/// The most characters of it that a program sees.
+const ERROR_CHARS: usize = 500;
+
+/// A tool's result as JSON text.
+pub(super) type Json = Box<RawValue>;
+
+/// Where a tool sends its requests.
+pub(super) struct Endpoint {
+    pub(super) client: Client,
+    pub(super) request: Request,
+    pub(super) headers: Vec<Header>,
+    pub(super) settings: CallSettings,
+    pub(super) effect: Effect,
+    pub(super) places: Arc<Semaphore>,
+    /// Where the configuration has it.
+    pub(super) field: String,
+}
+
+impl From<ConfigMethod> for reqwest::Method {
+    fn from(method: ConfigMethod) -> Self {
+        match method {
+            ConfigMethod::Get => reqwest::Method::GET,
+            ConfigMethod::Post => reqwest::Method::POST,
+            ConfigMethod::Put => reqwest::Method::PUT,
+            ConfigMethod::Patch => reqwest::Method::PATCH,
+            ConfigMethod::Delete => reqwest::Method::DELETE,
+        }
+    }
+}
+
+/// A tool with the settings of the configuration.
+pub(super) fn with_settings(mut tool: Tool, settings: &CallSettings) -> Tool {
+    if let Some(effect) = settings.effect {
+        tool = tool.effect(effect);
+    }
+    if settings.idempotent == Some(true) {
+        tool = tool.idempotent();
+    }
+    if settings.cached {
+        tool = tool.cached();
+    }
+    if settings.tagged {
+        tool = tool.tagged();
+    }
+    tool.most_calls(settings.most_calls).redact(settings.redact.clone())
+}
+
+/// When a call is over, and what it is that ends it.
+pub(super) struct Deadline {
+    at: Instant,
+    why: String,
+}
+
+impl Deadline {
+    pub(super) fn of(call: &ToolCall, settings: &CallSettings, field: &str) -> Self {
+        let own = Duration::from_millis(settings.timeout_ms);
+        match call.remaining() {
+            Some(left) if left < own => {
+                Deadline { at: Instant::now() + left, why: "the time of the run is over".to_owned() }
+            }
+            _ => Deadline {
+                at: Instant::now() + own,
+                why: format!("it took longer than {} ms (timeout_ms of {field})", settings.timeout_ms),
+            },
+        }
+    }
+
+    /// What comes of it in time.
+    pub(super) async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, ToolError> {
+        timeout_at(self.at, work).await.map_err(|_| ToolError::new(self.why.clone()))
+    }
+}
+
+impl Endpoint {
+    /// Makes a call.
+    pub(super) async fn call(&self, call: &ToolCall) -> Result<Json, ToolError> {
+        let deadline = Deadline::of(call, &self.settings, &self.field);
+        let _place = deadline
+            .within(self.places.acquire())
+            .await
+            .map_err(|error| {
+                let most = self.settings.concurrency;
+                ToolError::new(format!("{error}: {most} calls are under way (concurrency of {})", self.field))
+            })?
+            .map_err(|_| ToolError::new("the service ends"))?;
+        let result = deadline.within(self.exchange(call)).await.and_then(|result| result);
+        result.map_err(|mut error| {
+            self.scrub(&mut error);
+            error
+        })
+    }
+
+    /// Nothing that is secret stands in an error, whoever wrote it.
+    fn scrub(&self, error: &mut ToolError) {
+        let mut text = error.to_string();
+        self.headers.iter().for_each(|header| header.value.scrub(&mut text));
+        if text != error.to_string() {
+            *error = ToolError::new(text);
+        }
+    }
+
+    async fn exchange(&self, call: &ToolCall) -> Result<Json, ToolError> {
+        let mut made = self.request.make(call.json())?;
+        self.add_headers(&mut made.headers, call)?;
+        let mut request = self.client.request(self.request.method().clone(), made.url).headers(made.headers);
+        if let Some(body) = made.body {
+            request = request.body(body);
+        }
+        let response = request.send().await.map_err(|error| unreachable_by(&error))?;
+        self.read(response).await
+    }
+
+    fn add_headers(&self, headers: &mut HeaderMap, call: &ToolCall) -> Result<(), ToolError> {
+        for Header { name, value } in &self.headers {
+            if headers.contains_key(name) && name != CONTENT_TYPE && name != ACCEPT {
+                return Err(ToolError::invalid_arguments(format!("the service sets the header {name} itself")));
+            }
+            let mut value = HeaderValue::from_str(value.expose())?;
+            value.set_sensitive(true);
+            headers.insert(name.clone(), value);
+        }
+        let key = call.key().filter(|_| self.effect != Effect::Read);
+        for (name, value) in [("idempotency-key", key), ("traceparent", call.traceparent())] {
+            if let Some(value) = value {
+                headers.insert(HeaderName::from_static(name), HeaderValue::from_str(value)?);
+            }
+        }
+        Ok(())
+    }
+
+    async fn read(&self, mut response: Response) -> Result<Json, ToolError> {
+        let status = response.status();
+        let encoding = response.headers().get(CONTENT_ENCODING).and_then(|value| value.to_str().ok());
+        let encoding = encoding.filter(|encoding| !encoding.eq_ignore_ascii_case("identity")).map(str::to_owned);
+        if status.is_redirection() {
+            return Err(redirected(status, &response));
+        }
+        if !status.is_success() {
+            let body = if encoding.is_some() { Vec::new() } else { beginning(&mut response).await };
+            return Err(refused(status, &body));
+        }
+        if let Some(encoding) = encoding {
+            return Err(ToolError::new(format!(
+                "the response is compressed ({encoding:?}), which was not asked for; have the server send it as it is"
+            )));
+        }
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let body = whole(&mut response, self.settings.max_response_bytes, &self.field).await?;
+        if body.is_empty() {
+            return Ok(RawValue::NULL.to_owned());
+        }
+        let text = String::from_utf8(body)
+            .map_err(|_| ToolError::new(format!("the response is no text (content type {kind:?})")))?;
+        if kind == "application/json" || kind.ends_with("+json") {
+            return RawValue::from_string(text)
+                .map_err(|error| ToolError::new(format!("the response is no JSON: {error}")));
+        }
+        Ok(serde_json::value::to_raw_value(&text)?)
+    }
+}
+
+fn redirected(status: StatusCode, response: &Response) -> ToolError {
+    let to = response.headers().get(LOCATION).map(|to| String::from_utf8_lossy(to.as_bytes()).into_owned());
+    let to = cut(&to.unwrap_or_else(|| "nowhere".to_owned()));
+    ToolError::new(format!(
+        "HTTP {}: it redirects to {to}; redirects are not followed: who runs the service writes the final address",
+        status.as_u16()
+    ))
+}
+
+fn refused(status: StatusCode, body: &[u8]) -> ToolError {
+    let text = cut(String::from_utf8_lossy(body).trim());
+    let colon = if text.is_empty() { "" } else { ": " };
+    ToolError::new(format!("HTTP {status}{colon}{text}"))
+}
+
+/// The first characters of a text, with a mark when there are more.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(ERROR_CHARS) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}... (cut after {ERROR_CHARS} characters)", &text[..end]),
+    }
+}
+
+/// The body as far as an error shows it. It is about an error already: what is wrong with reading is left out.
+async fn beginning(response: &mut Response) -> Vec<u8> {
+    let mut body = Vec::new();
+    while body.len() < ERROR_BYTES
+        && let Ok(Some(chunk)) = response.chunk().await
+    {
+        body.extend_from_slice(&chunk[..chunk.len().min(ERROR_BYTES - body.len())]);
+    }
+    body
+}
+
+/// The whole body, of which never more than the ceiling is in memory.
+async fn whole(response: &mut Response, most: usize, field: &str) -> Result<Vec<u8>, ToolError> {
+    let too_large = || {
+        ToolError::new(format!("the response has more than {most} bytes (max_response_bytes of {field}); ask for less"))
+    };
+    if response.content_length().is_some_and(|length| usize::try_from(length).is_ok_and(|length| length > most)) {
+        return Err(too_large());
+    }
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| unreachable_by(&error))? {
+        if chunk.len() > most - body.len() {
+            return Err(too_large());
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// Why there is no response. The error of the client has the URL in it, which is left out.
+fn unreachable_by(error: &reqwest::Error) -> ToolError {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = source {
+        if let Some(refused) = error.downcast_ref::<NotPublic>() {
+            return ToolError::new(refused.to_string());
+        }
+        source = error.source();
+    }
+    let what = match () {
+        () if error.is_connect() => "it cannot be connected to",
+        () if error.is_body() || error.is_decode() => "the response broke off",
+        () => "the request failed",
+    };
+    ToolError::new(format!("{what}: {}", innermost(error)))
+}

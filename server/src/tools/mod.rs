@@ -1,0 +1,276 @@
+//! The tools of the service: HTTP endpoints, the operations of HTTP APIs and the tools of MCP servers, as its configuration names
+//! them.
+
+mod clients;
+mod endpoint;
+mod error;
+mod policy;
+mod request;
+mod upstream;
+
+pub use error::ToolsError;
+pub use policy::ServicePolicy;
+
+use crate::config::{Api, CallSettings, Config, Decision, Header, HttpTool, McpConnection, McpServer, Method};
+use clients::Clients;
+use endpoint::{Endpoint, with_settings};
+use futures_util::future::try_join_all;
+use lisp_runtime::{Effect, SchemaError, Tool, ToolCall, Tools};
+use policy::Rule;
+use request::Request;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use upstream::{Listed, Upstream};
+
+/// The tools of the service, connected.
+///
+/// All are async: a call that waits holds no thread, and runs need [`lisp_runtime::Engine::run_async`] or the process door's
+/// `run_async`. They belong to the runtime of tokio on which they were connected. Processes of MCP servers end with
+/// [`ServiceTools::close`], or are killed when the last clone of the tools is dropped.
+///
+/// ```
+/// use lisp_runtime::Engine;
+/// use lisp_server::config::Config;
+/// use lisp_server::tools::ServiceTools;
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// let config = Config::parse("[tools.weather]\nurl = \"https://weather.example.com/{city}\"\nmethod = \"GET\"", "service.toml")?;
+/// let service = ServiceTools::connect(&config).await?;
+/// let engine = Engine::builder().grant_all(service.tools.clone()).policy(service.policy.clone()).build()?;
+/// # let _ = engine;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ServiceTools {
+    /// The tools, for [`lisp_runtime::EngineBuilder::grant_all`].
+    pub tools: Tools,
+    /// Decides on calls, for [`lisp_runtime::EngineBuilder::policy`].
+    pub policy: ServicePolicy,
+    /// The tools of APIs and MCP servers that cannot be used, and why; a log is told of them, too.
+    pub refused: Vec<RefusedTool>,
+    upstreams: Vec<Arc<Upstream>>,
+}
+
+impl fmt::Debug for ServiceTools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServiceTools")
+            .field("tools", &self.tools)
+            .field("refused", &self.refused)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A tool that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RefusedTool {
+    /// Where it was found, and its name: `mcp.files: read_file`.
+    pub name: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl ServiceTools {
+    /// Makes the tools that the configuration names, and connects to its MCP servers, to all at once.
+    ///
+    /// # Errors
+    /// A tool whose schema or description cannot be read, two of one name, an MCP server that does not start or cannot list its
+    /// tools, a policy for a tool that there is not: named.
+    pub async fn connect(config: &Config) -> Result<Self, ToolsError> {
+        let mut making = Making {
+            clients: Clients::new(&config.network),
+            tools: Tools::new(),
+            rules: BTreeMap::new(),
+            refused: Vec::new(),
+        };
+        for (name, tool) in &config.tools {
+            making.add_http(name, tool)?;
+        }
+        for (name, api) in &config.openapi {
+            making.add_api(name, api)?;
+        }
+        let mut upstreams = Vec::new();
+        for (name, server) in &config.mcp {
+            let client = match &server.connection {
+                McpConnection::Command { .. } => None,
+                McpConnection::Http { url, .. } => Some(making.clients.for_url(url, &format!("mcp.{name}"))?),
+            };
+            upstreams.push(Arc::new(Upstream::new(name, server, client)));
+        }
+        let lists = try_join_all(upstreams.iter().map(|upstream| upstream.list())).await?;
+        for ((upstream, list), (name, server)) in upstreams.iter().zip(lists).zip(&config.mcp) {
+            making.add_mcp(name, server, upstream, &list)?;
+        }
+        for RefusedTool { name, why } in &making.refused {
+            tracing::warn!(target: "ptc_lisp", name, why, "a tool cannot be used");
+        }
+        let policy = ServicePolicy::new(config, making.rules);
+        Ok(ServiceTools { tools: making.tools, policy, refused: making.refused, upstreams })
+    }
+
+    /// Ends the connections to MCP servers. A process has two seconds to end by itself, and is killed then. A call that comes
+    /// later connects again.
+    pub async fn close(&self) {
+        futures_util::future::join_all(self.upstreams.iter().map(|upstream| upstream.close())).await;
+    }
+}
+
+/// The tools on the way.
+struct Making {
+    clients: Clients,
+    tools: Tools,
+    rules: BTreeMap<String, Rule>,
+    refused: Vec<RefusedTool>,
+}
+
+impl Making {
+    fn add(&mut self, field: &str, tool: Tool, rule: Rule) -> Result<(), ToolsError> {
+        let name = tool.given_name().to_owned();
+        self.tools.add(tool).map_err(|error| ToolsError {
+            field: field.to_owned(),
+            message: format!("{name}: {error}"),
+            next: "give one of them another name".to_owned(),
+        })?;
+        self.rules.insert(name, rule);
+        Ok(())
+    }
+
+    fn refuse(&mut self, field: &str, refused: Vec<(String, SchemaError)>, policies: &mut Policies<'_>) {
+        for (name, error) in refused {
+            policies.rule(&name);
+            self.refused.push(RefusedTool { name: format!("{field}: {name}"), why: error.to_string() });
+        }
+    }
+
+    fn add_http(&mut self, name: &str, http: &HttpTool) -> Result<(), ToolsError> {
+        let field = format!("tools.{name}");
+        let tool = Tool::from_json_schema(name, &http.description, &http.input, http.output.as_deref());
+        let mut tool = tool.map_err(|error| ToolsError {
+            field: field.clone(),
+            message: error.to_string(),
+            next: "correct input or output".to_owned(),
+        })?;
+        if http.method == Method::Get {
+            tool = tool.effect(Effect::Read);
+        }
+        let is_safe = matches!(http.method, Method::Get | Method::Put | Method::Delete);
+        if http.calls.idempotent.unwrap_or(is_safe) {
+            tool = tool.idempotent();
+        }
+        let client = self.clients.for_url(http.url.origin(), &field)?;
+        let request = Request::new(http.method.into(), http.url.clone());
+        let places = Arc::new(Semaphore::new(http.calls.concurrency));
+        let tool = served(tool, client, request, (&http.headers, &http.calls, places), &field);
+        self.add(&field, tool, Rule { decision: http.policy, question: http.question.clone() })
+    }
+
+    fn add_api(&mut self, name: &str, api: &Api) -> Result<(), ToolsError> {
+        let field = format!("openapi.{name}");
+        let imported = Tools::from_openapi(&api.description).map_err(|error| ToolsError {
+            field: format!("{field}.file"),
+            message: error.to_string(),
+            next: "write the description as JSON of OpenAPI 3.0 or 3.1".to_owned(),
+        })?;
+        let mut policies = Policies::new(api.policy, &api.policies);
+        self.refuse(&field, imported.refused, &mut policies);
+        let client = self.clients.for_url(&api.base_url, &field)?;
+        let places = Arc::new(Semaphore::new(api.calls.concurrency));
+        for tool in imported.tools.all() {
+            let own = tool.given_name();
+            let rule = policies.rule(own);
+            let request = tool.operation().ok_or("it is no operation".to_owned());
+            match request.and_then(|operation| Request::of_operation(operation, &api.base_url)) {
+                Err(why) => self.refused.push(RefusedTool { name: format!("{field}: {own}"), why }),
+                Ok(request) => {
+                    let named = Tool::clone(tool).renamed(&format!("{name}__{own}"));
+                    let settings = (api.headers.as_slice(), &api.calls, places.clone());
+                    self.add(&field, served(named, client.clone(), request, settings, &field), rule)?;
+                }
+            }
+        }
+        policies.finish(&field)
+    }
+
+    fn add_mcp(
+        &mut self,
+        name: &str,
+        server: &McpServer,
+        upstream: &Arc<Upstream>,
+        list: &Listed,
+    ) -> Result<(), ToolsError> {
+        let field = format!("mcp.{name}");
+        let imported = Tools::from_mcp_list(&list.json).map_err(|error| ToolsError {
+            field: field.clone(),
+            message: format!("its list of tools cannot be read: {error}"),
+            next: "run another version of the server".to_owned(),
+        })?;
+        let mut policies = Policies::new(server.policy, &server.policies);
+        self.refuse(&field, imported.refused, &mut policies);
+        for tool in imported.tools.all() {
+            let own: Arc<str> = tool.given_name().into();
+            let rule = policies.rule(&own);
+            let has_output = list.with_output.contains(&*own);
+            let upstream = upstream.clone();
+            let named = Tool::clone(tool).renamed(&format!("{name}__{own}"));
+            let served = with_settings(named, &server.calls).served_by_async(move |call: ToolCall| {
+                let (upstream, own) = (upstream.clone(), own.clone());
+                async move { upstream.call(&own, has_output, &call).await }
+            });
+            self.add(&field, served, rule)?;
+        }
+        policies.finish(&field)
+    }
+}
+
+/// A tool that is an HTTP request.
+fn served(
+    tool: Tool,
+    client: reqwest::Client,
+    request: Request,
+    (headers, calls, places): (&[Header], &CallSettings, Arc<Semaphore>),
+    field: &str,
+) -> Tool {
+    let tool = with_settings(tool, calls);
+    let endpoint = Arc::new(Endpoint {
+        client,
+        request,
+        headers: headers.to_vec(),
+        settings: calls.clone(),
+        effect: tool.effect_of(),
+        places,
+        field: field.to_owned(),
+    });
+    tool.served_by_async(move |call: ToolCall| {
+        let endpoint = endpoint.clone();
+        async move { endpoint.call(&call).await }
+    })
+}
+
+/// The policies of the tools of one source. One for a tool that there is not is an error: it may be meant for another.
+struct Policies<'a> {
+    usual: Decision,
+    left: BTreeMap<&'a str, Decision>,
+}
+
+impl<'a> Policies<'a> {
+    fn new(usual: Decision, by_name: &'a BTreeMap<String, Decision>) -> Self {
+        Policies { usual, left: by_name.iter().map(|(name, decision)| (name.as_str(), *decision)).collect() }
+    }
+
+    fn rule(&mut self, name: &str) -> Rule {
+        Rule { decision: self.left.remove(name).unwrap_or(self.usual), question: None }
+    }
+
+    fn finish(&self, field: &str) -> Result<(), ToolsError> {
+        let Some(name) = self.left.keys().next() else { return Ok(()) };
+        Err(ToolsError {
+            field: format!("{field}.policies"),
+            message: format!("there is no tool {name} that can be used"),
+            next: "correct the name, or take the policy out".to_owned(),
+        })
+    }
+}

@@ -1,0 +1,78 @@
+//! What becomes of the calls of the service's tools, and who sees them.
+
+use crate::config::{Config, Decision, Question, ToolPattern};
+use lisp_runtime::{AskedCall, PolicyDecision, Tool, ToolPolicy};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Decides on the calls of the service's tools by its configuration.
+///
+/// Tools that are not the service's, such as those that a caller answers, are shown and allowed. A tool of the service is hidden
+/// from tenants whose `tools` do not have it; when there are tenants, from runs without one, too.
+#[derive(Clone, Debug)]
+pub struct ServicePolicy(Arc<Rules>);
+
+#[derive(Debug, Default)]
+struct Rules {
+    /// By the names as they were given.
+    tools: BTreeMap<String, Rule>,
+    /// What each tenant sees; `None` when there are no tenants.
+    tenants: Option<BTreeMap<String, Option<Vec<ToolPattern>>>>,
+}
+
+/// What becomes of the calls of a tool.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rule {
+    pub(super) decision: Decision,
+    pub(super) question: Option<Question>,
+}
+
+impl ServicePolicy {
+    pub(super) fn new(config: &Config, tools: BTreeMap<String, Rule>) -> Self {
+        let seen = config.tenants.iter().map(|tenant| (tenant.name.clone(), tenant.tools.clone())).collect();
+        let tenants = config.anonymous().is_none().then_some(seen);
+        ServicePolicy(Arc::new(Rules { tools, tenants }))
+    }
+
+    /// Is there a tool whose calls somebody has to approve?
+    pub fn asks(&self) -> bool {
+        self.0.tools.values().any(|rule| rule.decision == Decision::Ask)
+    }
+}
+
+impl Rules {
+    fn shows(&self, name: &str, tenant: Option<&str>) -> bool {
+        let Some(tenants) = &self.tenants else { return true };
+        if !self.tools.contains_key(name) {
+            return true;
+        }
+        match tenant.and_then(|tenant| tenants.get(tenant)) {
+            None => false,
+            Some(None) => true,
+            Some(Some(patterns)) => patterns.iter().any(|pattern| pattern.fits(name)),
+        }
+    }
+}
+
+impl ToolPolicy for ServicePolicy {
+    fn decide(&self, call: &AskedCall<'_>) -> PolicyDecision {
+        let name = call.name();
+        let Some(rule) = self.0.tools.get(name) else { return PolicyDecision::Allow };
+        if !self.0.shows(name, call.tenant()) {
+            return PolicyDecision::Deny("it is no tool of this tenant".to_owned());
+        }
+        match (rule.decision, &rule.question) {
+            (Decision::Allow, _) => PolicyDecision::Allow,
+            (Decision::Deny, _) => PolicyDecision::Deny("the service allows no call of it".to_owned()),
+            (Decision::Ask, None) => PolicyDecision::Ask(format!("call {name}?")),
+            (Decision::Ask, Some(question)) => match call.arguments() {
+                Ok(arguments) => PolicyDecision::Ask(question.fill(&arguments)),
+                Err(error) => PolicyDecision::Deny(format!("its arguments are no object: {error}")),
+            },
+        }
+    }
+
+    fn shows(&self, tool: &Tool, tenant: Option<&str>) -> bool {
+        self.0.shows(tool.given_name(), tenant)
+    }
+}

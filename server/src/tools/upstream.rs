@@ -1,0 +1,395 @@
+//! MCP servers whose tools are the service's.
+
+use super::clients::innermost;
+use super::endpoint::Deadline;
+use super::error::ToolsError;
+use crate::config::{McpConnection, McpServer, Secret};
+use lisp_runtime::{ToolCall, ToolError};
+use reqwest::Client;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig, ContentBlock,
+    Implementation, JsonObject, PaginatedRequestParams, ProtocolVersion, RequestParamsMeta, ResourceContents,
+};
+use rmcp::service::{ClientInitializeError, ClientLifecycleMode, Peer, RunningService, serve_client_with_lifecycle};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::{RoleClient, ServiceError};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::process::{Child, Command};
+use tokio::sync::{Mutex, Semaphore};
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// The most tools of a server.
+const TOOLS: usize = 10_000;
+/// The most pages of a list of tools.
+const PAGES: usize = 1_000;
+/// The most bytes of a list of tools, and the least that a message may have.
+const LIST_BYTES: usize = 16 * 1024 * 1024;
+/// What a message has besides a result.
+const FRAME_BYTES: usize = 65_536;
+/// A server is started again at most once in this time.
+const AGAIN: Duration = Duration::from_secs(1);
+/// How long a server may take to end after its input has ended.
+const ENDING: Duration = Duration::from_secs(2);
+/// The most characters of an error of a server that a program sees.
+const ERROR_CHARS: usize = 2_000;
+
+/// An MCP server: connected, or connected again at the next call.
+pub(super) struct Upstream {
+    name: String,
+    server: McpServer,
+    /// For a server behind a URL.
+    client: Option<Client>,
+    state: Mutex<State>,
+    places: Semaphore,
+}
+
+#[derive(Default)]
+struct State {
+    running: Option<Connection>,
+    /// When it was connected to last.
+    begun: Option<Instant>,
+}
+
+struct Connection {
+    service: RunningService<RoleClient, ClientConfig>,
+    /// Killed when it is dropped.
+    child: Option<Child>,
+}
+
+impl Upstream {
+    pub(super) fn new(name: &str, server: &McpServer, client: Option<Client>) -> Self {
+        Upstream {
+            name: name.to_owned(),
+            places: Semaphore::new(server.calls.concurrency),
+            server: server.clone(),
+            client,
+            state: Mutex::default(),
+        }
+    }
+
+    fn field(&self) -> String {
+        format!("mcp.{}", self.name)
+    }
+
+    /// The tools of the server.
+    pub(super) async fn list(&self) -> Result<Listed, ToolsError> {
+        let within = Duration::from_millis(self.server.start_timeout_ms);
+        let listed = timeout(within, async { list(&self.peer().await?).await }).await;
+        let listed = listed.unwrap_or_else(|_| {
+            Err(format!("it did not list its tools within {} ms (start_timeout_ms)", self.server.start_timeout_ms))
+        });
+        listed.map_err(|mut message| {
+            self.scrub(&mut message);
+            ToolsError {
+                field: self.field(),
+                message: format!("the MCP server cannot be used: {message}"),
+                next: match &self.server.connection {
+                    McpConnection::Command { program, .. } => {
+                        format!("run {program} by hand to see what is wrong with it")
+                    }
+                    McpConnection::Http { .. } => "check that the server runs, and url and headers".to_owned(),
+                },
+            }
+        })
+    }
+
+    /// Calls a tool, by the server's name for it.
+    pub(super) async fn call(&self, tool: &str, has_output: bool, call: &ToolCall) -> Result<Value, ToolError> {
+        let deadline = Deadline::of(call, &self.server.calls, &self.field());
+        let _place = deadline
+            .within(self.places.acquire())
+            .await
+            .map_err(|error| {
+                let most = self.server.calls.concurrency;
+                ToolError::new(format!("{error}: {most} calls are under way (concurrency of {})", self.field()))
+            })?
+            .map_err(|_| ToolError::new("the service ends"))?;
+        let called = deadline.within(self.exchange(tool, call)).await.and_then(|called| called);
+        let result = called.and_then(|result| self.value(result, has_output));
+        result.map_err(|error| {
+            let mut text = error.to_string();
+            self.scrub(&mut text);
+            if text == error.to_string() { error } else { ToolError::new(text) }
+        })
+    }
+
+    async fn exchange(&self, tool: &str, call: &ToolCall) -> Result<CallToolResult, ToolError> {
+        if has_wide_integer(call.json()) {
+            return Err(ToolError::invalid_arguments(
+                "an integer of more than 64 bits does not reach an MCP server as it is; write it as a string",
+            ));
+        }
+        let arguments: JsonObject = call.arguments()?;
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        if let Some(parent) = call.traceparent() {
+            params.set_traceparent(parent);
+        }
+        let peer = self.peer().await.map_err(ToolError::new)?;
+        // Dropped on the way, it tells the server that the call is cancelled.
+        match peer.call_tool_once(params).await {
+            Ok(CallToolResponse::Complete(result)) => Ok(result),
+            Ok(CallToolResponse::InputRequired(_)) => {
+                Err(ToolError::new("the server asks for input, which the service does not give"))
+            }
+            Ok(_) => Err(ToolError::new("the server makes a task of the call, which the service does not wait for")),
+            Err(ServiceError::McpError(error)) => Err(ToolError::new(cut(&error.message))),
+            Err(ServiceError::TransportClosed) => {
+                Err(ToolError::new("the server ended while the call was under way: it may have been made or not"))
+            }
+            Err(error) => Err(ToolError::new(cut(&innermost(&error)))),
+        }
+    }
+
+    fn value(&self, result: CallToolResult, has_output: bool) -> Result<Value, ToolError> {
+        let most = self.server.calls.max_response_bytes;
+        if result.is_error == Some(true) {
+            let text = texts(&result.content);
+            let text = if text.is_empty() { "the server says that it failed, and not why".to_owned() } else { text };
+            return Err(ToolError::new(cut(&text)));
+        }
+        let value = match result.structured_content {
+            Some(value) => value,
+            None if result.content.is_empty() => Value::Null,
+            None => {
+                let text = texts(&result.content);
+                match serde_json::from_str(&text) {
+                    Ok(value) if has_output => value,
+                    _ => Value::String(text),
+                }
+            }
+        };
+        if !is_within(&value, most) {
+            let field = self.field();
+            return Err(ToolError::new(format!(
+                "the result has more than {most} bytes (max_response_bytes of {field}); ask for less"
+            )));
+        }
+        Ok(value)
+    }
+
+    /// The server as it runs; it is connected to when it does not, at most once a second.
+    async fn peer(&self) -> Result<Peer<RoleClient>, String> {
+        let mut state = self.state.lock().await;
+        if let Some(connection) = &state.running {
+            if !connection.service.is_closed() && !connection.service.peer().is_transport_closed() {
+                return Ok(connection.service.peer().clone());
+            }
+            tracing::warn!(target: "ptc_lisp", server = %self.name, "an MCP server ended; it is started again");
+        }
+        state.running = None;
+        if let Some(begun) = state.begun {
+            sleep_until(begun + AGAIN).await;
+        }
+        state.begun = Some(Instant::now());
+        let connection = self.connect().await?;
+        let peer = connection.service.peer().clone();
+        state.running = Some(connection);
+        Ok(peer)
+    }
+
+    /// Connects: as most servers want it, or as those do that know the newest revision only.
+    async fn connect(&self) -> Result<Connection, String> {
+        match self.connect_by(ClientLifecycleMode::Initialize).await {
+            Ok(connection) => Ok(connection),
+            Err(Failure::Started(error)) => Err(error),
+            Err(Failure::Greeted(error)) => {
+                let newest = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
+                self.connect_by(newest).await.map_err(|_| error)
+            }
+        }
+    }
+
+    async fn connect_by(&self, mode: ClientLifecycleMode) -> Result<Connection, Failure> {
+        let implementation = Implementation::new("ptc-lisp", env!("CARGO_PKG_VERSION"));
+        let about = ClientConfig::new(ClientCapabilities::default(), implementation);
+        let most = self.server.calls.max_response_bytes.saturating_add(FRAME_BYTES).max(LIST_BYTES);
+        let greeted = |error: ClientInitializeError| Failure::Greeted(cut(&error.to_string()));
+        match (&self.server.connection, &self.client) {
+            (McpConnection::Command { program, arguments, env }, _) => {
+                let mut child = spawn(program, arguments, env)
+                    .map_err(|error| Failure::Started(format!("{program} cannot be started: {error}")))?;
+                let (Some(output), Some(input)) = (child.stdout.take(), child.stdin.take()) else {
+                    return Err(Failure::Started(format!("{program} has no pipes")));
+                };
+                let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(most);
+                let service = serve_client_with_lifecycle(about, transport, mode).await.map_err(greeted)?;
+                Ok(Connection { service, child: Some(child) })
+            }
+            (McpConnection::Http { url, headers }, Some(client)) => {
+                let headers = headers.iter().map(|header| {
+                    let mut value = reqwest::header::HeaderValue::from_str(header.value.expose())
+                        .map_err(|error| Failure::Started(error.to_string()))?;
+                    value.set_sensitive(true);
+                    Ok((header.name.clone(), value))
+                });
+                let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+                    .custom_headers(headers.collect::<Result<_, Failure>>()?)
+                    .max_concurrent_requests(self.server.calls.concurrency)
+                    .max_sse_event_size(most)
+                    .max_json_response_size(most);
+                let transport = StreamableHttpClientTransport::with_client(client.clone(), config);
+                let service = serve_client_with_lifecycle(about, transport, mode).await.map_err(greeted)?;
+                Ok(Connection { service, child: None })
+            }
+            (McpConnection::Http { .. }, None) => Err(Failure::Started("it has no client".to_owned())),
+        }
+    }
+
+    /// Ends the connection: the server's input ends, and if that does not end it, it is killed.
+    pub(super) async fn close(&self) {
+        let Some(mut connection) = self.state.lock().await.running.take() else { return };
+        let _ = connection.service.close_with_timeout(ENDING).await;
+        if let Some(mut child) = connection.child.take() {
+            let _ = timeout(ENDING, child.wait()).await;
+        }
+    }
+
+    /// Takes what is secret out of a text.
+    fn scrub(&self, text: &mut String) {
+        match &self.server.connection {
+            McpConnection::Command { env, .. } => env.iter().for_each(|(_, value)| value.scrub(text)),
+            McpConnection::Http { headers, .. } => headers.iter().for_each(|header| header.value.scrub(text)),
+        }
+    }
+}
+
+/// Why there is no connection.
+enum Failure {
+    /// The server cannot be started.
+    Started(String),
+    /// It does not take the greeting.
+    Greeted(String),
+}
+
+/// Starts a server: with `PATH` and what the configuration says in its environment, and nothing else of the service's; in a
+/// process group of its own, so that a signal of the terminal ends the service first.
+fn spawn(program: &str, arguments: &[String], env: &[(String, Secret)]) -> std::io::Result<Child> {
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear();
+    if let Some(path) = std::env::var_os("PATH") {
+        command.env("PATH", path);
+    }
+    command.envs(env.iter().map(|(name, value)| (name, value.expose())));
+    #[cfg(unix)]
+    command.process_group(0);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).kill_on_drop(true).spawn()
+}
+
+/// The tools of a server.
+pub(super) struct Listed {
+    /// The list of `tools/list`, all pages of it, as JSON text.
+    pub(super) json: String,
+    /// The names of those that say what their results are.
+    pub(super) with_output: BTreeSet<String>,
+}
+
+async fn list(peer: &Peer<RoleClient>) -> Result<Listed, String> {
+    let (mut tools, mut bytes) = (Vec::new(), 0);
+    let mut with_output = BTreeSet::new();
+    let mut cursor = None;
+    for _ in 0..PAGES {
+        let mut params = PaginatedRequestParams::default();
+        params.cursor = cursor;
+        let page = peer.list_tools(Some(params)).await.map_err(|error| cut(&innermost(&error)))?;
+        for tool in page.tools {
+            let text = serde_json::to_string(&tool).map_err(|error| error.to_string())?;
+            bytes += text.len();
+            tools.push(text);
+            if tool.output_schema.is_some() {
+                with_output.insert(tool.name.into_owned());
+            }
+        }
+        if tools.len() > TOOLS || bytes > LIST_BYTES {
+            return Err(format!("its list of tools has more than {TOOLS} tools or {LIST_BYTES} bytes"));
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            return Ok(Listed { json: format!("[{}]", tools.join(",")), with_output });
+        }
+    }
+    Err(format!("its list of tools has more than {PAGES} pages"))
+}
+
+/// The texts of a result, a line each. What is no text is named.
+fn texts(content: &[ContentBlock]) -> String {
+    let text = |block: &ContentBlock| match block {
+        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Image(image) => format!("[an image, {}, {} bytes of base64]", image.mime_type, image.data.len()),
+        ContentBlock::Audio(audio) => format!("[a sound, {}, {} bytes of base64]", audio.mime_type, audio.data.len()),
+        ContentBlock::Resource(resource) => match &resource.resource {
+            ResourceContents::TextResourceContents { text, .. } => text.clone(),
+            ResourceContents::BlobResourceContents { uri, blob, .. } => {
+                format!("[the resource {uri}, {} bytes of base64]", blob.len())
+            }
+            _ => "[a resource of another kind]".to_owned(),
+        },
+        ContentBlock::ResourceLink(link) => format!("[the resource {}]", link.uri),
+        _ => "[something else]".to_owned(),
+    };
+    content.iter().map(text).collect::<Vec<_>>().join("\n")
+}
+
+/// Has JSON text an integer that becomes another number when it is read as a value of `serde_json`?
+fn has_wide_integer(json: &str) -> bool {
+    let (mut within, mut escaped) = (false, false);
+    let plain = |char| {
+        let is_quote = char == '"' && !escaped;
+        escaped = within && char == '\\' && !escaped;
+        within ^= is_quote;
+        if within || is_quote { ' ' } else { char }
+    };
+    let outside: String = json.chars().map(plain).collect();
+    let mut words = outside.split(|char: char| !(char.is_ascii_digit() || "+-.eE".contains(char)));
+    words.any(|word| {
+        let is_integer = word.ends_with(|char: char| char.is_ascii_digit()) && !word.contains(['.', 'e', 'E']);
+        is_integer && word.parse::<i64>().is_err() && word.parse::<u64>().is_err()
+    })
+}
+
+/// Has a value at most so many bytes as JSON?
+fn is_within(value: &Value, most: usize) -> bool {
+    /// Counts what is written.
+    struct Left(usize);
+    impl std::io::Write for Left {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 = self.0.checked_sub(bytes.len()).ok_or(std::io::ErrorKind::StorageFull)?;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    serde_json::to_writer(Left(most), value).is_ok()
+}
+
+/// The first characters of a text, with a mark when there are more.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(ERROR_CHARS) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}... (cut after {ERROR_CHARS} characters)", &text[..end]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_of_more_than_64_bits_are_found() {
+        for (json, is_wide) in [
+            (r#"{"a": 18446744073709551615, "b": -9223372036854775808}"#, false),
+            (r#"{"a": [1, 18446744073709551616]}"#, true),
+            (r#"{"a":-9223372036854775809}"#, true),
+            (r#"{"a": 1e40, "b": 123456789012345678901234.5, "c": true, "e": null}"#, false),
+            (r#"{"99999999999999999999": "99999999999999999999 \" 99999999999999999999"}"#, false),
+            (r#"{"a": "\\", "b": 99999999999999999999}"#, true),
+        ] {
+            assert_eq!(has_wide_integer(json), is_wide, "{json}");
+        }
+    }
+}

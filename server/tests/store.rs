@@ -1,0 +1,201 @@
+//! The store: what is kept, who may write, what goes.
+
+use lisp_server::config::Durability;
+use lisp_server::store::{Inserted, RequestKey, RunStatus, SqliteStore, Store, StoreError, StoredReply};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A file of a test, which goes with it.
+struct File(PathBuf);
+
+impl File {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("ptc-store-{}-{name}.db", std::process::id()));
+        let file = File(path);
+        file.remove();
+        file
+    }
+
+    fn remove(&self) {
+        for end in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(format!("{}{end}", self.0.display()));
+        }
+    }
+
+    fn open(&self) -> SqliteStore {
+        SqliteStore::open(&self.0, Durability::Process).unwrap()
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+fn new(store: &SqliteStore, run_id: &str) {
+    assert_eq!(store.insert_run(run_id, "acme", "{}", None).unwrap(), Inserted::New);
+}
+
+#[test]
+fn a_run_is_what_was_kept_of_it() {
+    let file = File::new("run");
+    {
+        let store = file.open();
+        new(&store, "a");
+        let lease = store.take("a").unwrap();
+        store.append(lease, "a", "{\"one\":1}\n").unwrap();
+        store.append(lease, "a", "{\"two\":\"é\u{0}\"}\n").unwrap();
+        store.set_status(lease, "a", RunStatus::Waiting).unwrap();
+    }
+    let store = file.open();
+    assert_eq!(store.unfinished().unwrap(), [("a".to_owned(), RunStatus::Waiting)]);
+    assert_eq!(store.journal("a").unwrap(), "{\"one\":1}\n{\"two\":\"é\u{0}\"}\n");
+    let lease = store.take("a").unwrap();
+    store.finish_run(lease, "a", "{\"answer\":1}").unwrap();
+    // The first answer stays, and so does the end.
+    store.finish_run(lease, "a", "{\"answer\":2}").unwrap();
+    store.set_status(lease, "a", RunStatus::Running).unwrap();
+    store.cancel_run("a").unwrap();
+    let run = store.run("a").unwrap().unwrap();
+    assert_eq!((run.status, run.answer.as_deref(), run.cancelled), (RunStatus::Done, Some("{\"answer\":1}"), false));
+    assert!(store.unfinished().unwrap().is_empty());
+    assert!(store.run("b").unwrap().is_none());
+    let count = |status| store.count_runs().unwrap().into_iter().find(|(of, _)| *of == status).unwrap().1;
+    assert_eq!((count(RunStatus::Done), count(RunStatus::Queued)), (1, 0));
+}
+
+#[test]
+fn who_opened_it_last_owns_it() {
+    let file = File::new("owner");
+    let first = file.open();
+    new(&first, "a");
+    let lease = first.take("a").unwrap();
+    let second = file.open();
+    let fenced = |done: Result<(), StoreError>| assert!(matches!(done, Err(StoreError::Fenced)), "{done:?}");
+    fenced(first.append(lease, "a", "{}\n"));
+    fenced(first.finish_run(lease, "a", "{}"));
+    fenced(first.set_status(lease, "a", RunStatus::Running));
+    fenced(first.insert_run("b", "acme", "{}", None).map(drop));
+    fenced(first.put_reply("a", &StoredReply { call: "1".into(), phase: "gate".into(), body: "{}".into() }).map(drop));
+    // Reading is harmless; a lease of another owner is none.
+    assert!(first.run("a").unwrap().is_some());
+    fenced(second.append(lease, "a", "{}\n"));
+    second.append(second.take("a").unwrap(), "a", "{}\n").unwrap();
+    assert_eq!(second.journal("a").unwrap(), "{}\n");
+}
+
+#[test]
+fn a_call_is_answered_once_and_a_key_names_one_run() {
+    let store = SqliteStore::in_memory().unwrap();
+    new(&store, "a");
+    let reply = |phase: &str, body: &str| StoredReply { call: "3:1/2".into(), phase: phase.into(), body: body.into() };
+    assert!(store.put_reply("a", &reply("gate", "1")).unwrap());
+    assert!(!store.put_reply("a", &reply("gate", "2")).unwrap());
+    assert!(store.put_reply("a", &reply("result", "3")).unwrap());
+    assert_eq!(store.replies("a").unwrap(), [reply("gate", "1"), reply("result", "3")]);
+
+    let insert = |run_id: &str, tenant: &str, digest: &str| {
+        store.insert_run(run_id, tenant, "{}", Some(RequestKey { key: "k", digest })).unwrap()
+    };
+    assert_eq!(insert("b", "acme", "d"), Inserted::New);
+    assert_eq!(insert("c", "acme", "d"), Inserted::Known("b".to_owned()));
+    assert_eq!(insert("c", "acme", "e"), Inserted::OtherRequest);
+    assert!(store.run("c").unwrap().is_none());
+    assert_eq!(insert("c", "other", "e"), Inserted::New);
+    assert!(store.use_token("t", 5).unwrap());
+    assert!(!store.use_token("t", 5).unwrap());
+}
+
+/// Many threads take the same key: one of them gets a run.
+#[test]
+fn a_key_is_taken_once_by_many() {
+    let store = Arc::new(SqliteStore::in_memory().unwrap());
+    let threads: Vec<_> = (0..8)
+        .map(|n| {
+            let store = store.clone();
+            std::thread::Builder::new()
+                .spawn(move || {
+                    let key = Some(RequestKey { key: "k", digest: "d" });
+                    store.insert_run(&format!("r{n}"), "acme", "{}", key).unwrap() == Inserted::New
+                })
+                .unwrap()
+        })
+        .collect();
+    let new = threads.into_iter().map(|thread| thread.join().unwrap()).filter(|new| *new).count();
+    assert_eq!((new, store.unfinished().unwrap().len()), (1, 1));
+}
+
+#[test]
+fn a_session_goes_back_as_far_as_it_may() {
+    let store = SqliteStore::in_memory().unwrap();
+    store.insert_session("s", "acme", "{}", None).unwrap();
+    let text = || store.session("s").unwrap().unwrap().text;
+    for n in 1..=5 {
+        store.put_turn("s", &format!("t{n}"), 3).unwrap();
+    }
+    let session = store.session("s").unwrap().unwrap();
+    assert_eq!((session.turns, session.undos, text().as_deref()), (5, 3, Some("t5")));
+    for n in [4, 3, 2] {
+        assert!(store.undo_turn("s").unwrap());
+        assert_eq!(text(), Some(format!("t{n}")));
+    }
+    assert!(!store.undo_turn("s").unwrap());
+    assert_eq!(store.session("s").unwrap().unwrap().turns, 2);
+    // After a turn it goes on from there.
+    store.put_turn("s", "new", 3).unwrap();
+    assert_eq!(text().as_deref(), Some("new"));
+    assert_eq!(store.count_sessions("acme").unwrap(), 1);
+    assert!(store.delete_session("s").unwrap());
+    assert!(!store.delete_session("s").unwrap());
+    assert!(store.session("s").unwrap().is_none());
+}
+
+#[test]
+fn what_is_old_and_over_goes() {
+    let store = SqliteStore::in_memory().unwrap();
+    for run_id in ["done", "waiting"] {
+        new(&store, run_id);
+        store.append(store.take(run_id).unwrap(), run_id, "{}\n").unwrap();
+    }
+    store.finish_run(store.take("done").unwrap(), "done", "{}").unwrap();
+    store.insert_session("s", "acme", "{}", Some("text")).unwrap();
+    assert_eq!(store.sweep(0).unwrap(), 0);
+    assert_eq!(store.sweep(i64::MAX).unwrap(), 2);
+    assert!(store.run("done").unwrap().is_none() && store.session("s").unwrap().is_none());
+    assert_eq!(store.journal("done").unwrap(), "");
+    assert_eq!(store.journal("waiting").unwrap(), "{}\n");
+}
+
+#[test]
+fn a_secret_is_made_once() {
+    let file = File::new("secret");
+    let store = file.open();
+    assert_eq!(store.secret("a", &[1, 2]).unwrap(), [1, 2]);
+    assert_eq!(store.secret("a", &[3, 4]).unwrap(), [1, 2]);
+    assert_eq!(store.secret("b", &[5]).unwrap(), [5]);
+    drop(store);
+    assert_eq!(file.open().secret("a", &[6]).unwrap(), [1, 2]);
+}
+
+#[test]
+fn what_is_no_store_is_refused() {
+    let file = File::new("foreign");
+    std::fs::write(
+        &file.0,
+        "this is no database, though it is long enough to be the head of one, and then some more of it",
+    )
+    .unwrap();
+    let error = SqliteStore::open(&file.0, Durability::Process).unwrap_err();
+    assert!(error.to_string().contains(&file.0.display().to_string()), "{error}");
+    file.remove();
+    drop(file.open());
+    let later = rusqlite::Connection::open(&file.0).unwrap();
+    later.pragma_update(None, "user_version", 99).unwrap();
+    drop(later);
+    let error = SqliteStore::open(&file.0, Durability::Machine).unwrap_err();
+    assert!(matches!(error, StoreError::Format { found: 99, known: 1 }), "{error}");
+    let missing =
+        SqliteStore::open(&std::env::temp_dir().join("no/such/folder/x.db"), Durability::Process).unwrap_err();
+    assert!(matches!(missing, StoreError::Open { .. }), "{missing}");
+}

@@ -1,0 +1,85 @@
+//! The service behind TLS, with a certificate made here.
+
+use lisp_server::config::Config;
+use lisp_server::http::Server;
+use lisp_server::runs::Service;
+use lisp_server::store::SqliteStore;
+use std::io::{Read, Write};
+use std::time::Duration;
+
+/// A service on a port of its own; what it is asked by a client that trusts its certificate.
+#[test]
+fn it_is_asked_over_tls_and_in_no_other_way() {
+    let folder = std::env::temp_dir().join(format!("ptc-tls-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+    let certificate = made.cert.pem();
+    std::fs::write(folder.join("certificate.pem"), &certificate).unwrap();
+    std::fs::write(folder.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
+    let file = folder.join("service.toml");
+    let text = "isolation = \"in-process\"\n[tls]\ncertificate = \"certificate.pem\"\nkey = \"key.pem\"\n";
+    std::fs::write(&file, text).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let config = Config::read(&file).unwrap();
+        let service = Service::open(config, Box::new(SqliteStore::in_memory().unwrap())).await.unwrap();
+        let server = Server::bind(service, "127.0.0.1:0".parse().unwrap()).unwrap();
+        let (address, stop) = (server.address(), server.stop_handle());
+        let serving = tokio::spawn(server.serve());
+        let trusts = |pem: &[&str]| {
+            let roots: Vec<_> = pem.iter().map(|pem| reqwest::Certificate::from_pem(pem.as_bytes()).unwrap()).collect();
+            reqwest::Client::builder().tls_certs_only(roots).timeout(Duration::from_secs(10)).build().unwrap()
+        };
+        let ask = |client: reqwest::Client| {
+            let request = client.post(format!("https://{address}/v1/run")).body("{\"program\": \"(+ 1 2)\"}");
+            async move { request.send().await }
+        };
+        let answer = ask(trusts(&[&certificate])).await.unwrap();
+        assert_eq!(answer.status(), 200);
+        let text = answer.text().await.unwrap();
+        assert!(text.contains("\"value\":3"), "{text}");
+        let other = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap().cert.pem();
+        assert!(ask(trusts(&[&other])).await.is_err(), "who does not know the certificate does not talk to it");
+        // Text, an early version, and silence get no answer, and hold nobody up.
+        for bytes in
+            [&b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"[..], b"\x16\x03\x00\x00\x05\x01\x00\x00\x01\x03", b""]
+        {
+            let answer = tokio::task::spawn_blocking(move || {
+                let mut stream = std::net::TcpStream::connect(address).unwrap();
+                stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+                stream.write_all(bytes).unwrap();
+                let mut answer = Vec::new();
+                let _ = stream.read_to_end(&mut answer);
+                answer
+            });
+            let answer = answer.await.unwrap();
+            assert!(!String::from_utf8_lossy(&answer).contains("HTTP/1.1 200"), "{answer:?}");
+        }
+        assert_eq!(ask(trusts(&[&certificate])).await.unwrap().status(), 200);
+        stop();
+        serving.await.unwrap().unwrap();
+    });
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Files that are none are told before anybody is served.
+#[test]
+fn a_key_that_does_not_fit_is_told() {
+    let folder = std::env::temp_dir().join(format!("ptc-tls-bad-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let one = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let file = folder.join("service.toml");
+    std::fs::write(&file, "isolation = \"in-process\"\n[tls]\ncertificate = \"c.pem\"\nkey = \"k.pem\"\n").unwrap();
+    std::fs::write(folder.join("c.pem"), one.cert.pem()).unwrap();
+    std::fs::write(folder.join("k.pem"), "no key").unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let error = runtime.block_on(async {
+        let config = Config::read(&file).map_err(|error| error.to_string())?;
+        let service = Service::open(config, Box::new(SqliteStore::in_memory().unwrap())).await.unwrap();
+        let server = Server::bind(service, "127.0.0.1:0".parse().unwrap()).unwrap();
+        server.serve().await.map_err(|error| error.to_string())
+    });
+    let error = error.unwrap_err();
+    assert!(error.contains("c.pem") || error.contains("k.pem"), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
