@@ -1,0 +1,57 @@
+//! Questions to the user behind a client, and what the answers mean.
+
+use crate::show;
+use lisp_server::runs::{Reply, WaitingCall};
+use rmcp::model::{
+    ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest,
+};
+use serde_json::{Value, json};
+
+/// The form: yes or no.
+pub(crate) fn form(call: &WaitingCall) -> Option<ElicitRequestParams> {
+    let question = call.question.as_deref().unwrap_or("May this call be made?");
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "approve": { "type": "boolean", "title": "Approve", "description": "May the call be made?", "default": false },
+            "reason": { "type": "string", "title": "Reason", "description": "Why not; the program reads it.", "maxLength": 1000 },
+        },
+        "required": ["approve"],
+    });
+    let Value::Object(schema) = schema else { return None };
+    Some(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: format!("{question}\n\n{}", show::call(call)),
+        requested_schema: ElicitationSchema::from_json_schema(schema).ok()?,
+    })
+}
+
+/// The form in a result.
+pub(crate) fn input(call: &WaitingCall) -> Option<InputRequest> {
+    Some(InputRequest::Elicitation(ElicitRequest::new(form(call)?)))
+}
+
+/// What a user said: `None` when nothing was decided.
+pub(crate) fn reply(said: &ElicitResult) -> Option<Reply> {
+    let reject = |why: &str| decision(&json!({ "reject": why }));
+    match said.action {
+        ElicitationAction::Decline => reject("the user declined"),
+        ElicitationAction::Accept => {
+            let content = said.content.as_ref()?;
+            match content["approve"].as_bool()? {
+                true => decision(&json!({ "approve": true })),
+                false => match content["reason"].as_str() {
+                    Some(why) if !why.trim().is_empty() => reject(why),
+                    _ => reject("the user said no"),
+                },
+            }
+        }
+        // It was closed; nothing is decided.
+        _ => None,
+    }
+}
+
+/// A reply of this form; `None` when it has none.
+pub(crate) fn decision(decision: &Value) -> Option<Reply> {
+    serde_json::from_str(&decision.to_string()).ok()
+}

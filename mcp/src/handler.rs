@@ -1,0 +1,218 @@
+//! The server of one client: what it says of itself, and which tool a request is for.
+
+#![expect(deprecated, reason = "clients of revision 2025-11-25 set the level of log messages")]
+
+use crate::door::{Client, Door};
+use crate::drive::Drive;
+use crate::notes::{Notes, has_prints};
+use crate::ticket::Tickets;
+use crate::{lookup, resume, run, schema};
+use lisp_server::runs::{Service, TenantState};
+use lisp_server::store::StoreError;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, SetLevelRequestMethod, SetLevelRequestParams, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// The requests that a client of any revision may send, and those of sessions only.
+const METHODS: [&str; 3] = ["server/discover", "tools/list", "tools/call"];
+const SESSION_METHODS: [&str; 3] = ["initialize", "ping", "logging/setLevel"];
+
+/// Does the request stand for itself, without a session?
+fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| !version.has_initialize())
+}
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The store does not keep the key of the tokens.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There are tenants, and it is not said for which one the client runs programs.
+    #[error("the configuration has tenants: say whose programs these are with --tenant NAME")]
+    NoTenant,
+    /// There is no such tenant.
+    #[error("the configuration has no tenant {0}")]
+    UnknownTenant(String),
+    /// The connection broke.
+    #[error("the connection: {0}")]
+    Connection(String),
+}
+
+/// A service for MCP clients. Cheap to clone.
+#[derive(Clone)]
+pub struct Mcp {
+    pub(crate) service: Service,
+    tickets: Tickets,
+    /// Calls of tools under way.
+    calls: TaskTracker,
+    pub(crate) ended: CancellationToken,
+}
+
+impl std::fmt::Debug for Mcp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mcp").field("calls", &self.calls.len()).finish_non_exhaustive()
+    }
+}
+
+impl Mcp {
+    /// A service for MCP clients.
+    ///
+    /// # Errors
+    /// The store does not keep the key that tokens of paused runs are sealed with.
+    pub fn new(service: Service) -> Result<Mcp, OpenError> {
+        let tickets = Tickets::new(&service)?;
+        Ok(Mcp { service, tickets, calls: TaskTracker::new(), ended: CancellationToken::new() })
+    }
+
+    /// The service.
+    pub fn service(&self) -> &Service {
+        &self.service
+    }
+
+    /// Ends: nothing new begins, calls under way have the time that the configuration says, then connections are closed.
+    pub async fn end(&self) {
+        self.service.drain();
+        self.calls.close();
+        let time = Duration::from_secs(self.service.config().service.drain_seconds);
+        // Those that are not done by then are cut off.
+        let _ = tokio::time::timeout(time, self.calls.wait()).await;
+        self.ended.cancel();
+    }
+
+    /// The tenant of a name; without one the only one of a service without tenants.
+    pub(crate) fn tenant(&self, name: Option<&str>) -> Result<Arc<TenantState>, OpenError> {
+        let config = self.service.config();
+        let name = match (name, config.anonymous()) {
+            (Some(name), _) => name,
+            (None, Some(anonymous)) => &anonymous.name,
+            (None, None) => return Err(OpenError::NoTenant),
+        };
+        self.service.tenant(name).ok_or_else(|| OpenError::UnknownTenant(name.to_owned()))
+    }
+
+    /// The server of clients of a tenant.
+    pub(crate) fn handler(&self, tenant: Arc<TenantState>, gone: CancellationToken) -> Handler {
+        let tools = schema::tools(&self.service.prompt(&tenant)).into();
+        let door = Door { service: self.service.clone(), tenant, tickets: self.tickets.clone(), gone };
+        Handler { door, tools, logs: Arc::default(), calls: self.calls.clone() }
+    }
+}
+
+/// The server of one client.
+#[derive(Clone)]
+pub(crate) struct Handler {
+    door: Door,
+    tools: Arc<[Tool]>,
+    /// The client wants printed lines as log messages.
+    logs: Arc<AtomicBool>,
+    calls: TaskTracker,
+}
+
+impl Handler {
+    /// This handler, for another client.
+    pub(crate) fn for_another(&self) -> Self {
+        Handler { logs: Arc::default(), ..self.clone() }
+    }
+}
+
+/// What a request asks for, in short: another one is not gone on with by its state.
+fn contents(request: &CallToolRequestParams) -> [u8; 32] {
+    let arguments = request.arguments.clone().unwrap_or_default();
+    let mut digest = Sha256::new();
+    digest.update(request.name.as_bytes());
+    digest.update([0]);
+    digest.update(Value::Object(arguments).to_string());
+    digest.finalize().into()
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let about = Implementation::new("ptc-lisp", env!("CARGO_PKG_VERSION")).with_title("PTC-Lisp");
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_logging().build();
+        ServerConfig::new(capabilities).with_server_info(about).with_instructions(
+            "Runs programs in PTC-Lisp, a small Clojure for working on data. Use run for filtering, grouping, counting and \
+             joining data, and for calling several tools at once; search and describe say what functions and tools there are. \
+             A result \"paused\" waits for the user: ask, then call resume.",
+        )
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        if request.is_some_and(|request| request.cursor.is_some()) {
+            return Err(ErrorData::invalid_params("there is one page of tools: leave out cursor", None));
+        }
+        Ok(ListToolsResult::with_all_items(self.tools.to_vec()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.tools.iter().find(|tool| tool.name == name).cloned()
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if is_stateless(&context) {
+            // Each request says what it wants.
+            return Err(ErrorData::method_not_found::<SetLevelRequestMethod>());
+        }
+        self.logs.store(has_prints(request.level), Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        let of_sessions = SESSION_METHODS.contains(&method.as_str()) && !is_stateless(&context);
+        Err(match METHODS.contains(&method.as_str()) || of_sessions {
+            true => {
+                ErrorData::invalid_params(format!("the params of {method} do not fit; see its specification"), None)
+            }
+            false => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method {method}"), None),
+        })
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let _under_way = self.calls.token();
+        let contents = contents(&request);
+        let is_stateless = is_stateless(&context);
+        let client = Client::of(context, is_stateless);
+        let notes = Notes::new(&client, self.logs.load(Ordering::Relaxed));
+        let drive = Drive { door: &self.door, client: &client, notes: &notes, contents: &contents };
+        let arguments = request.arguments.unwrap_or_default();
+        match (&*request.name, &request.request_state) {
+            ("run" | "resume", Some(state)) => drive.next_round(state, request.input_responses.as_ref()).await,
+            ("run", None) => run::call(&drive, arguments).await,
+            ("resume", None) => resume::call(&drive, arguments).await,
+            ("search", _) => Ok(lookup::search(&self.door, &arguments).into()),
+            ("describe", _) => Ok(lookup::describe(&self.door, &arguments).into()),
+            (name, _) => {
+                let message = format!("there is no tool {name:?}; there are run, search, describe and resume");
+                Err(ErrorData::invalid_params(message, None))
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! PTC-Lisp for MCP clients: the tools `run`, `search`, `describe` and `resume` on top of a [`lisp_server::runs::Service`], over
+//! standard input and output and over streamable HTTP. `docs/mcp.md` says what each does.
+//!
+//! ```
+//! use lisp_mcp::Mcp;
+//! use lisp_server::{config::Config, runs::Service, store::SqliteStore};
+//! use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, duplex};
+//! # tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
+//! let config = Config::parse("isolation = \"in-process\"", "service.toml")?;
+//! let mcp = Mcp::new(Service::open(config, Box::new(SqliteStore::in_memory()?)).await?)?;
+//! let (mut client, server) = duplex(1 << 16);
+//! let (read, write) = tokio::io::split(server);
+//! tokio::spawn(async move { mcp.serve_stdio(None, read, write).await });
+//! client.write_all(b"{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\"}\n").await?;
+//! let mut line = String::new();
+//! BufReader::new(client).read_line(&mut line).await?;
+//! assert_eq!(line, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! It has no features.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
+mod ask;
+mod door;
+mod drive;
+mod handler;
+mod http;
+mod lookup;
+mod notes;
+mod resume;
+mod run;
+mod schema;
+mod show;
+mod stdio;
+mod ticket;
+
+pub use handler::{Mcp, OpenError};

@@ -1,0 +1,123 @@
+//! The tools `search` and `describe`.
+
+use crate::door::Door;
+use crate::show;
+use lisp_runtime::{Tool, builtin_names, describe_name};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// The most functions, and the most tools, that a search shows.
+const SHOWN: usize = 15;
+/// The most words of a search that count.
+const WORDS: usize = 12;
+
+/// The text that a tool takes alone.
+fn text(arguments: &JsonObject, name: &str, of: &str) -> Result<String, CallToolResult> {
+    if let Some(unknown) = arguments.keys().find(|given| *given != name) {
+        return Err(show::failed(format!("there is no argument {unknown:?}; {of} takes {name}")));
+    }
+    match arguments.get(name) {
+        Some(Value::String(text)) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
+        _ => Err(show::failed(format!("{name}: a text that is not empty"))),
+    }
+}
+
+fn sees(door: &Door, tool: &Tool) -> bool {
+    door.settings().is_none_or(|tenant| tenant.sees(tool.given_name()))
+}
+
+/// A function that a search found.
+struct Found {
+    rank: (usize, usize),
+    name: &'static str,
+    usage: String,
+    about: String,
+}
+
+/// The functions that have most of the words, in their names rather than in their texts.
+fn functions(words: &[String]) -> Vec<Found> {
+    let found = |name: &'static str| {
+        let page = describe_name(name).ok()?;
+        let (lower, lower_name) = (page.to_lowercase(), name.to_lowercase());
+        let matched = words.iter().filter(|word| lower.contains(word.as_str())).count();
+        let named = words.iter().filter(|word| lower_name.contains(word.as_str())).count();
+        let exact = words.iter().filter(|word| lower_name == **word).count();
+        let mut lines = page.lines();
+        let usage = lines.next().unwrap_or_default().to_owned();
+        let about = lines.next().unwrap_or_default().trim().to_owned();
+        (matched > 0).then_some(Found { rank: (matched, named + exact), name, usage, about })
+    };
+    let mut all: Vec<Found> = builtin_names().filter_map(found).collect();
+    all.sort_by(|a, b| b.rank.cmp(&a.rank).then_with(|| a.name.cmp(b.name)));
+    // Names of one function stand for it once.
+    all.dedup_by(|a, b| a.usage == b.usage);
+    all
+}
+
+/// Finds functions of the language, and tools.
+pub(crate) fn search(door: &Door, arguments: &JsonObject) -> CallToolResult {
+    let given = match text(arguments, "words", "search") {
+        Ok(given) => given,
+        Err(failed) => return failed,
+    };
+    let words: Vec<String> = given.to_lowercase().split_whitespace().take(WORDS).map(str::to_owned).collect();
+    let functions = functions(&words);
+    let tools = door.service.engine().tools();
+    let seen = |name: &str| tools.all().find(|tool| tool.name() == name).is_some_and(|tool| sees(door, tool));
+    let found: Vec<_> = tools.search(&given, usize::MAX).into_iter().filter(|tool| seen(&tool.name)).collect();
+    let mut lines = String::new();
+    for tool in found.iter().take(SHOWN) {
+        let _ = writeln!(lines, "{}: {}", tool.usage, tool.about);
+    }
+    for function in functions.iter().take(SHOWN) {
+        let _ = writeln!(lines, "{}: {}", function.usage, function.about);
+    }
+    let more = found.len().saturating_sub(SHOWN) + functions.len().saturating_sub(SHOWN);
+    match (found.len() + functions.len(), more) {
+        (0, _) => lines.push_str("nothing has these words; try other or fewer ones"),
+        (_, 0) => {}
+        (_, more) => drop(write!(lines, "{more} more have some of the words: search for more particular ones")),
+    }
+    let shown: Vec<_> = functions
+        .iter()
+        .take(SHOWN)
+        .map(|found| json!({ "name": found.name, "usage": found.usage, "about": found.about }))
+        .collect();
+    let shown_tools: Vec<_> = found.into_iter().take(SHOWN).collect();
+    let mut result = CallToolResult::success(vec![ContentBlock::text(lines.trim_end())]);
+    result.structured_content = Some(json!({ "functions": shown, "tools": shown_tools, "more": more }));
+    result
+}
+
+/// The whole text on a function or a tool.
+pub(crate) fn describe(door: &Door, arguments: &JsonObject) -> CallToolResult {
+    let name = match text(arguments, "name", "describe") {
+        Ok(name) => name,
+        Err(failed) => return failed,
+    };
+    let tools = door.service.engine().tools();
+    let tool_of = |name: &str| -> Option<&Arc<Tool>> {
+        tools.all().find(|tool| (tool.name() == name || tool.given_name() == name) && sees(door, tool))
+    };
+    let page = match name.strip_prefix("tool/") {
+        Some(tool) => tool_of(tool)
+            .map(|tool| tool.describe())
+            .ok_or_else(|| format!("there is no {name}; search finds tools by words")),
+        None => describe_name(&name).or_else(|like| {
+            tool_of(&name).map(|tool| tool.describe()).ok_or_else(|| match like {
+                Some(like) => format!("there is no function {name}; did you mean {like}?"),
+                None => format!("there is no function {name}; search finds functions by words"),
+            })
+        }),
+    };
+    match page {
+        Err(why) => show::failed(why),
+        Ok(page) => {
+            let mut result = CallToolResult::success(vec![ContentBlock::text(page.trim_end())]);
+            result.structured_content = Some(json!({ "name": name, "text": page.trim_end() }));
+            result
+        }
+    }
+}

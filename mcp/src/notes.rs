@@ -1,0 +1,128 @@
+//! What a client hears of a run while it goes on: progress, and printed lines as log messages.
+
+#![expect(
+    deprecated,
+    reason = "clients of revision 2025-11-25 read log messages; the next has nothing else for them yet"
+)]
+
+use crate::door::Client;
+use lisp_server::runs::{Event, EventLog, Service};
+use rmcp::RoleServer;
+use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken};
+use rmcp::service::{Peer, ServiceError};
+use serde_json::Value;
+use std::sync::Arc;
+use tokio::sync::watch::Receiver;
+use tokio_util::sync::CancellationToken;
+
+/// The events of a run, as they are read.
+pub(crate) struct Watch {
+    service: Service,
+    run_id: String,
+    log: Arc<EventLog>,
+    changes: Option<Receiver<usize>>,
+    next: usize,
+}
+
+impl Watch {
+    pub(crate) fn new(service: &Service, run_id: &str) -> Self {
+        let log = service.watch(run_id);
+        let changes = Some(log.changes());
+        Watch { service: service.clone(), run_id: run_id.to_owned(), log, changes, next: 0 }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // Whoever reads no more does not keep the events.
+        self.changes = None;
+        self.service.leave(&self.run_id);
+    }
+}
+
+/// Are printed lines log messages of this level?
+pub(crate) fn has_prints(level: LoggingLevel) -> bool {
+    matches!(level, LoggingLevel::Debug | LoggingLevel::Info)
+}
+
+/// What a client wants to hear.
+pub(crate) struct Notes {
+    peer: Peer<RoleServer>,
+    progress: Option<ProgressToken>,
+    logs: bool,
+}
+
+impl Notes {
+    /// `logs`: does the client's session want log messages? A request that stands for itself says so itself.
+    pub(crate) fn new(client: &Client, logs: bool) -> Self {
+        let logs = if client.is_stateless { client.meta.log_level().is_some_and(has_prints) } else { logs };
+        Notes { peer: client.peer.clone(), progress: client.progress.clone(), logs }
+    }
+
+    /// Does something, and tells the client what happens in the run meanwhile.
+    pub(crate) async fn follow<T>(&self, watch: &mut Watch, work: impl Future<Output = T>) -> T {
+        if self.progress.is_none() && !self.logs {
+            return work.await;
+        }
+        let done = CancellationToken::new();
+        let work = async {
+            let came = work.await;
+            done.cancel();
+            came
+        };
+        // A client that has gone hears nothing; the run goes on until its request is cancelled.
+        let (came, _) = tokio::join!(work, self.tell(watch, &done));
+        came
+    }
+
+    async fn tell(&self, watch: &mut Watch, done: &CancellationToken) -> Result<(), ServiceError> {
+        let Some(changes) = &mut watch.changes else { return Ok(()) };
+        loop {
+            let is_done = done.is_cancelled();
+            changes.borrow_and_update();
+            let (events, _) = watch.log.from(watch.next);
+            for event in &events {
+                watch.next += 1;
+                self.event(watch.next, event).await?;
+            }
+            if events.is_empty() {
+                if is_done {
+                    return Ok(());
+                }
+                tokio::select! {
+                    changed = changes.changed() => if changed.is_err() { return Ok(()) },
+                    () = done.cancelled() => {}
+                }
+            }
+        }
+    }
+
+    async fn event(&self, number: usize, event: &Event) -> Result<(), ServiceError> {
+        let data: Value = serde_json::from_str(&event.data).unwrap_or_default();
+        let text = |name: &str| data[name].as_str().unwrap_or_default();
+        let message = match event.kind {
+            "print" => text("line").to_owned(),
+            "call" => match &data["duration_ms"] {
+                Value::Null => format!("call tool/{}", text("name")),
+                ms => format!("tool/{}: {} after {ms} ms", text("name"), text("status")),
+            },
+            "waiting" => format!("tool/{} waits for a decision", text("name")),
+            "cut" => text("message").to_owned(),
+            _ => return Ok(()),
+        };
+        if self.logs && event.kind == "print" {
+            self.log(&message).await?;
+        }
+        if let Some(token) = &self.progress {
+            // Far fewer than what a number holds exactly.
+            let progress = ProgressNotificationParam::new(token.clone(), number as f64).with_message(message);
+            self.peer.notify_progress(progress).await?;
+        }
+        Ok(())
+    }
+
+    async fn log(&self, line: &str) -> Result<(), ServiceError> {
+        let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, line.into()).with_logger("program");
+        self.peer.notify_logging_message(message).await
+    }
+}

@@ -1,0 +1,35 @@
+//! The tool `run`.
+
+use crate::drive::{Drive, Responded};
+use crate::show;
+use lisp_runtime::Request;
+use rmcp::model::JsonObject;
+use serde_json::Value;
+
+/// What the tool takes.
+pub(crate) const ARGUMENTS: [&str; 5] = ["program", "data", "signature", "limits", "json_keys"];
+
+/// Runs a program.
+pub(crate) async fn call(drive: &Drive<'_>, mut arguments: JsonObject) -> Responded {
+    if let Some(unknown) = arguments.keys().find(|name| !ARGUMENTS.contains(&name.as_str())) {
+        let known = ARGUMENTS.join(", ");
+        return Ok(show::failed(format!("there is no argument {unknown:?}; run takes {known}")).into());
+    }
+    if let Some(traceparent) = drive.client.meta.get_traceparent() {
+        arguments.insert("traceparent".to_owned(), traceparent.into());
+    }
+    let text = Value::Object(arguments).to_string();
+    let mut reader = serde_json::Deserializer::from_str(&text);
+    match serde_path_to_error::deserialize::<_, Request<'_>>(&mut reader) {
+        Ok(request) => drive.run(&text, &request).await,
+        Err(error) => {
+            let field = error.path().to_string();
+            let message = error.into_inner().to_string();
+            // The place is one in a text that nobody has seen.
+            let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+            let field = if field == "." { String::new() } else { format!("{field}: ") };
+            let next = r#"an example: {"program": "(sum data/xs)", "data": {"xs": [1, 2]}}"#;
+            Ok(show::failed(format!("{field}{message}; {next}")).into())
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Results as clients and models read them.
+
+use lisp_runtime::{Cut, ErrorReport};
+use lisp_server::runs::{Refused, WaitingCall};
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The most bytes of arguments in a text; the structured result has all.
+const ARGUMENT_BYTES: usize = 2_000;
+
+/// Parts of an answer that a model has no use for: no later run has the definitions, and the limits are the server's.
+const LEFT_OUT: [&str; 2] = ["memory", "limits"];
+
+/// The parts of an answer that its text is made of.
+#[derive(Deserialize)]
+struct Parts {
+    verdict: String,
+    outcome: Option<String>,
+    text: Option<String>,
+    error: Option<ErrorReport>,
+    #[serde(default)]
+    prints: Vec<String>,
+    #[serde(default)]
+    truncated: BTreeMap<String, Cut>,
+}
+
+/// A result that says what is wrong.
+pub(crate) fn failed(why: impl Into<String>) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(why)])
+}
+
+/// A result for a request that the service does not take.
+pub(crate) fn refused(refused: &Refused) -> CallToolResult {
+    match refused {
+        Refused::Busy(busy) => {
+            failed(format!("{busy} (try again after {} s)", busy.retry_after.as_secs_f64().ceil().max(1.0)))
+        }
+        Refused::Store(error) => {
+            tracing::error!(%error, "the store failed");
+            failed("the store failed; the log of the server says more")
+        }
+        other => failed(other.to_string()),
+    }
+}
+
+/// The result for an answer.
+pub(crate) fn answer(answer: &str) -> CallToolResult {
+    let structured = structured(answer);
+    let Ok(parts) = serde_json::from_str::<Parts>(answer) else {
+        // It is ours, and reads.
+        return failed("the answer cannot be read; this is a fault of the server");
+    };
+    let is_ok = parts.verdict == "ok" && parts.outcome.as_deref() != Some("fail");
+    let mut content = vec![ContentBlock::text(parts.head())];
+    if !parts.prints.is_empty() {
+        content.push(ContentBlock::text(format!("prints:\n{}", parts.prints.join("\n"))));
+    }
+    let mut result = if is_ok { CallToolResult::success(content) } else { CallToolResult::error(content) };
+    result.structured_content = structured;
+    result
+}
+
+impl Parts {
+    /// The value, or what is wrong and what to do.
+    fn head(&self) -> String {
+        let mut head = match (&self.error, &self.text) {
+            (Some(error), _) => {
+                let place = error.line.zip(error.column).map(|(line, column)| format!(" at {line}:{column}"));
+                let mut text = format!("{}{}: {}", error.reason, place.unwrap_or_default(), error.message);
+                if let Some(hint) = &error.hint {
+                    let _ = write!(text, "\nhint: {hint}");
+                }
+                text
+            }
+            (None, Some(text)) if self.outcome.as_deref() == Some("fail") => format!("(fail v): {text}"),
+            (None, Some(text)) => text.clone(),
+            (None, None) => format!("no value: {}", self.verdict),
+        };
+        for (part, cut) in &self.truncated {
+            let of = |shown: Option<u64>, all: Option<u64>, unit: &str| {
+                Some(format!(": {} of {} {unit} shown", shown?, all?))
+            };
+            let how =
+                of(cut.bytes_shown, cut.bytes_total, "bytes").or_else(|| of(cut.lines_shown, cut.lines_total, "lines"));
+            let _ = write!(head, "\n[{part} is cut{}]", how.unwrap_or_default());
+        }
+        head
+    }
+}
+
+/// The answer as a value. A part that is nested deeper than JSON readers go is left out, and named among what is cut.
+fn structured(answer: &str) -> Option<Value> {
+    let parts: BTreeMap<String, Box<RawValue>> = serde_json::from_str(answer).ok()?;
+    let (mut all, mut left_out) = (Map::new(), Vec::new());
+    for (name, part) in parts {
+        if LEFT_OUT.contains(&name.as_str()) {
+            continue;
+        }
+        match serde_json::from_str(part.get()) {
+            Ok(value) => drop(all.insert(name, value)),
+            Err(_) => left_out.push(name),
+        }
+    }
+    if let Some(Value::Object(truncated)) = all.get_mut("truncated") {
+        truncated.extend(left_out.into_iter().map(|name| (name, json!({ "why": "nested too deeply" }))));
+    }
+    Some(Value::Object(all))
+}
+
+/// A call in one line.
+pub(crate) fn call(call: &WaitingCall) -> String {
+    let arguments = call.arguments.get();
+    let mut end = ARGUMENT_BYTES.min(arguments.len());
+    while !arguments.is_char_boundary(end) {
+        end -= 1;
+    }
+    let cut = match arguments.len() - end {
+        0 => String::new(),
+        more => format!("... ({more} more bytes)"),
+    };
+    format!("tool/{} {}{cut}", call.name, &arguments[..end])
+}
+
+/// The result for a run that waits for a decision that the client cannot be asked for.
+pub(crate) fn paused(run_id: &str, token: &str, calls: &[WaitingCall]) -> CallToolResult {
+    let mut text = "paused: the run waits for a decision of the user.\n".to_owned();
+    for waiting in calls {
+        let question = waiting.question.as_deref().unwrap_or("what is its result?");
+        let _ = writeln!(text, "- call {}, {}: {question}", waiting.call, call(waiting));
+    }
+    let which = if calls.len() > 1 { ", \"call\": \"..\"" } else { "" };
+    let _ = write!(
+        text,
+        "Ask the user. Then call the tool resume with {{\"token\": \"{token}\"{which}, \"approve\": true}}, or with \"reject\": \
+         \"why\" in the place of approve. The token can be used once."
+    );
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    result.structured_content = Some(json!({ "status": "paused", "run_id": run_id, "token": token, "calls": calls }));
+    result
+}

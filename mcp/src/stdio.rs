@@ -1,0 +1,246 @@
+//! One client on a pair of streams: a JSON-RPC message a line.
+
+use crate::handler::{Mcp, OpenError};
+use rmcp::RoleServer;
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::service::{ServerInitializeError, serve_server_with_ct};
+use rmcp::transport::Transport;
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
+use std::fmt;
+use std::io::{self, ErrorKind};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// The most messages that wait to be written.
+const QUEUE: usize = 16;
+
+impl Mcp {
+    /// Serves one client until it closes its stream, or until [`Mcp::end`]: a JSON-RPC message a line, at most `max_body_bytes` of
+    /// the configuration each. Requests under way when the stream ends have some seconds to be answered.
+    ///
+    /// # Errors
+    /// There are tenants and none is named, or there is no such tenant; or the streams break.
+    pub async fn serve_stdio<R, W>(&self, tenant: Option<&str>, read: R, write: W) -> Result<(), OpenError>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let gone = CancellationToken::new();
+        let handler = self.handler(self.tenant(tenant)?, gone.clone());
+        let lines = Lines::new(read, write, self.service.config().service.max_body_bytes, gone);
+        match serve_server_with_ct(handler, lines, self.ended.child_token()).await {
+            Ok(running) => running.waiting().await.map(drop).map_err(|error| OpenError::Connection(error.to_string())),
+            // Gone before it began.
+            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
+            Err(error) => Err(OpenError::Connection(error.to_string())),
+        }
+    }
+}
+
+/// Messages as lines of a pair of streams.
+struct Lines<R> {
+    read: BufReader<R>,
+    line: Vec<u8>,
+    most: usize,
+    /// The rest of a line that was too long is passed over.
+    is_passing: bool,
+    /// What is said to a line that is no message.
+    reply: Option<Vec<u8>>,
+    has_begun: bool,
+    queue: Option<Sender<Vec<u8>>>,
+    writer: Option<JoinHandle<io::Result<()>>>,
+    gone: CancellationToken,
+}
+
+/// What was read.
+enum Read {
+    Line,
+    TooLong,
+    End,
+}
+
+impl<R: AsyncRead + Send + Unpin> Lines<R> {
+    fn new<W: AsyncWrite + Send + Unpin + 'static>(read: R, write: W, most: usize, gone: CancellationToken) -> Self {
+        let (queue, queued) = channel(QUEUE);
+        Lines {
+            read: BufReader::new(read),
+            line: Vec::new(),
+            most,
+            is_passing: false,
+            reply: None,
+            has_begun: false,
+            queue: Some(queue),
+            writer: Some(tokio::spawn(write_all(write, queued))),
+            gone,
+        }
+    }
+
+    /// Reads on to the end of a line. Dropped in the middle it goes on where it was.
+    async fn read_line(&mut self) -> io::Result<Read> {
+        loop {
+            let there = self.read.fill_buf().await?;
+            let is_end = there.is_empty();
+            let newline = there.iter().position(|byte| *byte == b'\n');
+            let take = newline.map_or(there.len(), |at| at + 1);
+            let is_too_long = !self.is_passing && self.line.len().saturating_add(take) > self.most.saturating_add(1);
+            if !self.is_passing {
+                // Of one that is too long the beginning is enough.
+                let room = self.most.saturating_add(1).saturating_sub(self.line.len());
+                self.line.extend_from_slice(&there[..take.min(room)]);
+            }
+            self.read.consume(take);
+            let was_passing = self.is_passing;
+            self.is_passing = (was_passing || is_too_long) && newline.is_none();
+            match (is_too_long, newline.is_some() && !was_passing, is_end) {
+                (true, ..) => return Ok(Read::TooLong),
+                (false, true, _) => return Ok(Read::Line),
+                (false, false, true) if self.line.is_empty() => return Ok(Read::End),
+                // The last line may have no end.
+                (false, false, true) => return Ok(Read::Line),
+                (false, false, false) => {}
+            }
+        }
+    }
+
+    /// The message of the line; without one, perhaps what to say to it.
+    fn message(&mut self) -> Option<ClientJsonRpcMessage> {
+        let line = self.line.trim_ascii();
+        if line.is_empty() {
+            return None;
+        }
+        if let Ok(message) = serde_json::from_slice(line) {
+            return Some(message);
+        }
+        let error = match serde_json::from_slice::<Value>(line) {
+            Err(error) => (None, ErrorData::parse_error(format!("the line is no JSON: {error}"), None)),
+            Ok(value) => {
+                let id = value.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
+                let is_request = id.is_some() || value.get("method").is_none();
+                if value.is_object() && !is_request {
+                    // Nobody answers a notification.
+                    return None;
+                }
+                (id, ErrorData::invalid_request("the line is no JSON-RPC 2.0 request, notification or response", None))
+            }
+        };
+        self.reply = text_of(&ServerJsonRpcMessage::error(error.1, error.0)).ok();
+        None
+    }
+
+    fn too_long(&mut self) {
+        let most = self.most;
+        let why = format!("the line has more than {most} bytes; send less, or raise max_body_bytes of the service");
+        let error = ErrorData::invalid_request(why, None);
+        self.reply = text_of(&ServerJsonRpcMessage::error(error, id_of(&self.line))).ok();
+        self.line = Vec::new();
+    }
+}
+
+impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
+    type Error = io::Error;
+
+    fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let queue = self.queue.clone();
+        async move {
+            let closed = || io::Error::from(ErrorKind::NotConnected);
+            let text = text_of(&message)?;
+            queue.ok_or_else(closed)?.send(text).await.map_err(|_| closed())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            if self.reply.is_some() {
+                // Dropped while it waits for room, it says it the next time.
+                let room = self.queue.as_ref()?.reserve().await.ok()?;
+                room.send(self.reply.take().unwrap_or_default());
+            }
+            let message = match self.read_line().await {
+                Ok(Read::Line) => {
+                    let message = self.message();
+                    self.line.clear();
+                    message
+                }
+                Ok(Read::TooLong) => {
+                    self.too_long();
+                    None
+                }
+                Ok(Read::End) => {
+                    self.gone.cancel();
+                    return None;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the client cannot be read");
+                    self.gone.cancel();
+                    return None;
+                }
+            };
+            // What comes before the first request belongs to nothing.
+            self.has_begun |= matches!(message, Some(JsonRpcMessage::Request(_)));
+            if self.has_begun && message.is_some() {
+                return message;
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.queue = None;
+        match self.writer.take() {
+            None => Ok(()),
+            Some(writer) => writer.await.unwrap_or_else(|error| Err(io::Error::other(error))),
+        }
+    }
+}
+
+async fn write_all<W: AsyncWrite + Unpin>(mut write: W, mut queued: Receiver<Vec<u8>>) -> io::Result<()> {
+    while let Some(line) = queued.recv().await {
+        write.write_all(&line).await?;
+        write.flush().await?;
+    }
+    write.shutdown().await
+}
+
+fn text_of(message: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {
+    let mut text = serde_json::to_vec(message)?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// The id of a request whose line is too long, if it stands in the beginning that was kept.
+fn id_of(line: &[u8]) -> Option<RequestId> {
+    struct Id<'a>(&'a mut Option<RequestId>);
+
+    impl<'de> DeserializeSeed<'de> for Id<'_> {
+        type Value = ();
+
+        fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+            deserializer.deserialize_map(self)
+        }
+    }
+
+    impl<'de> Visitor<'de> for Id<'_> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a message")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+            while let Some(name) = map.next_key::<String>()? {
+                match name.as_str() {
+                    "id" => *self.0 = Some(map.next_value()?),
+                    _ => drop(map.next_value::<IgnoredAny>()?),
+                }
+            }
+            Ok(())
+        }
+    }
+
+    let mut id = None;
+    // It breaks off where the line was cut.
+    let _ = Id(&mut id).deserialize(&mut serde_json::Deserializer::from_slice(line));
+    id
+}

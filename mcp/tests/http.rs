@@ -1,0 +1,217 @@
+//! Clients over HTTP: sessions, requests that stand for themselves, and who may ask.
+
+mod support;
+
+use lisp_server::http::Server;
+use lisp_server::store::SqliteStore;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::time::Duration;
+use support::{Bench, text};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+
+/// A server of a test.
+async fn listen(bench: &Bench) -> SocketAddr {
+    let mcp = &bench.mcp;
+    let server = Server::bind_router(mcp.service().clone(), "127.0.0.1:0".parse().unwrap(), mcp.router()).unwrap();
+    let address = server.address();
+    tokio::spawn(async move { server.serve().await });
+    address
+}
+
+/// A response: its status, its head, and what comes as its body, as it comes.
+struct Response {
+    status: u16,
+    head: String,
+    rest: BufReader<TcpStream>,
+}
+
+impl Response {
+    fn header(&self, name: &str) -> Option<&str> {
+        let line = self.head.lines().find(|line| line.to_lowercase().starts_with(&format!("{name}:")))?;
+        Some(line.split_once(':')?.1.trim())
+    }
+
+    /// All of the body.
+    async fn body(mut self) -> String {
+        let mut body = String::new();
+        self.rest.read_to_string(&mut body).await.unwrap();
+        body
+    }
+
+    /// The next message of a stream of events, or the body.
+    async fn message(&mut self) -> Value {
+        loop {
+            let mut line = String::new();
+            let read =
+                tokio::time::timeout(Duration::from_secs(60), self.rest.read_line(&mut line)).await.unwrap().unwrap();
+            assert!(read > 0, "the stream has ended");
+            let data = line.strip_prefix("data:").unwrap_or(&line).trim();
+            if data.starts_with('{') {
+                return serde_json::from_str(data).unwrap();
+            }
+        }
+    }
+}
+
+/// Sends a request of HTTP/1.0, whose response ends with the connection.
+async fn send(address: SocketAddr, method: &str, headers: &[(&str, &str)], body: &str) -> Response {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let mut head = format!("{method} /mcp HTTP/1.0\r\ncontent-length: {}\r\n", body.len());
+    let usual = [
+        ("host", address.to_string()),
+        ("content-type", "application/json".to_owned()),
+        ("accept", "application/json, text/event-stream".to_owned()),
+    ];
+    for (name, value) in &usual {
+        if !headers.iter().any(|(given, _)| given == name) {
+            write!(head, "{name}: {value}\r\n").unwrap();
+        }
+    }
+    for (name, value) in headers {
+        write!(head, "{name}: {value}\r\n").unwrap();
+    }
+    stream.write_all(format!("{head}\r\n").as_bytes()).await.unwrap();
+    // A server that refuses the request need not read it.
+    let _ = stream.write_all(body.as_bytes()).await;
+    let mut rest = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") && rest.read_line(&mut head).await.unwrap() > 0 {}
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
+    Response { status, head, rest }
+}
+
+fn initialize(capabilities: Value) -> String {
+    let about = json!({ "name": "test", "version": "1" });
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": about });
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }).to_string()
+}
+
+fn run(program: &str) -> String {
+    let params = json!({ "name": "run", "arguments": { "program": program } });
+    json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params }).to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_runs_programs_and_asks() {
+    let bench = Bench::open().await;
+    let address = listen(&bench).await;
+    let mut opened = send(address, "POST", &[], &initialize(json!({ "elicitation": {} }))).await;
+    assert_eq!(opened.status, 200, "{}", opened.head);
+    let session = opened.header("mcp-session-id").unwrap().to_owned();
+    assert_eq!(opened.message().await["result"]["protocolVersion"], "2025-11-25");
+    let headers = [("mcp-session-id", session.as_str()), ("mcp-protocol-version", "2025-11-25")];
+    let begun = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string();
+    assert_eq!(send(address, "POST", &headers, &begun).await.status, 202);
+    let mut ran = send(address, "POST", &headers, &run("(+ 1 2)")).await;
+    assert_eq!(text(&ran.message().await["result"]), "3");
+    let mut asks = send(address, "POST", &headers, &run("(:paid (tool/pay {:amount 7}))")).await;
+    let question = asks.message().await;
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    let said = json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "accept", "content": { "approve": true } } });
+    assert_eq!(send(address, "POST", &headers, &said.to_string()).await.status, 202);
+    assert_eq!(text(&asks.message().await["result"]), "7");
+    assert_eq!(send(address, "DELETE", &headers, "").await.status / 100, 2);
+    assert_eq!(send(address, "POST", &headers, &run("1")).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_stands_for_itself_goes_in_rounds() {
+    let bench = Bench::open().await;
+    let address = listen(&bench).await;
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} },
+    });
+    let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "run")];
+    let mut params =
+        json!({ "name": "run", "arguments": { "program": "(:paid (tool/pay {:amount 7}))" }, "_meta": meta });
+    let message =
+        |params: &Value| json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();
+    let asked = send(address, "POST", &headers, &message(&params)).await.message().await["result"].clone();
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let name = asked["inputRequests"].as_object().unwrap().keys().next().unwrap();
+    params["requestState"] = asked["requestState"].clone();
+    params["inputResponses"] = json!({ name: { "action": "accept", "content": { "approve": true } } });
+    let answer = send(address, "POST", &headers, &message(&params)).await.message().await;
+    assert_eq!(text(&answer["result"]), "7", "{answer}");
+    // What only sessions have is not there.
+    for method in ["initialize", "logging/setLevel", "ping"] {
+        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": { "_meta": meta } }).to_string();
+        let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
+        let response = send(address, "POST", &headers, &request).await;
+        assert_eq!(response.status, 404, "{method}");
+        assert!(response.body().await.contains("-32601"), "{method}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_others_are_refused_and_so_is_what_is_too_large() {
+    let bench = Bench::open().await;
+    let address = listen(&bench).await;
+    let own = format!("http://{address}");
+    for (headers, status) in [
+        (vec![("host", "evil.example")], 403),
+        (vec![("origin", "http://evil.example")], 403),
+        (vec![("origin", "null")], 403),
+        (vec![("origin", own.as_str())], 200),
+        (vec![("accept", "application/json")], 406),
+        (vec![("content-type", "text/plain")], 415),
+        (vec![("content-encoding", "gzip")], 415),
+        (vec![("mcp-session-id", "nope")], 404),
+    ] {
+        let response = send(address, "POST", &headers, &initialize(json!({}))).await;
+        assert_eq!(response.status, status, "{headers:?}: {}", response.head);
+    }
+    let large = send(address, "POST", &[], &run(&"x".repeat(200_000))).await;
+    assert_eq!(large.status, 413);
+    assert!(large.body().await.contains("max_body_bytes"));
+    for garbage in ["", "garbage", "[]", "7", "{\"jsonrpc\":\"2.0\"}", &"[".repeat(90_000)] {
+        let response = send(address, "POST", &[], garbage).await;
+        assert!((400..500).contains(&response.status), "{garbage:.20}: {}", response.head);
+    }
+    assert_eq!(send(address, "PUT", &[], "").await.status, 405);
+    assert_eq!(send(address, "POST", &[], &initialize(json!({}))).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_tenants_a_token_says_who_asks() {
+    // printf %s open | sha256sum, and shut
+    let more = "[[tenants]]\nname = \"a\"\ntoken_sha256 = \"2348f998744212575d85959674f9607ab26f67708a917157472832386337c904\"\n\n\
+                [[tenants]]\nname = \"b\"\ntoken_sha256 = \"2a1db49adbe0e8281c0615f68e6829ddf9de3c315b8329481181ac65bea47e3b\"\n";
+    let bench = Bench::with(more, Box::new(SqliteStore::in_memory().unwrap())).await;
+    let address = listen(&bench).await;
+    let refused = send(address, "POST", &[], &initialize(json!({}))).await;
+    assert_eq!((refused.status, refused.header("www-authenticate")), (401, Some("Bearer")));
+    let wrong = send(address, "POST", &[("authorization", "Bearer nope")], &initialize(json!({}))).await;
+    assert_eq!(wrong.status, 401);
+    let mut opened = send(address, "POST", &[("authorization", "Bearer open")], &initialize(json!({}))).await;
+    let session = opened.header("mcp-session-id").unwrap().to_owned();
+    opened.message().await;
+    let headers = [("mcp-session-id", session.as_str()), ("authorization", "Bearer open")];
+    let mut ran = send(address, "POST", &headers, &run("(+ 1 2)")).await;
+    assert_eq!(text(&ran.message().await["result"]), "3");
+    // The session is nobody else's.
+    let other = [("mcp-session-id", session.as_str()), ("authorization", "Bearer shut")];
+    assert_eq!(send(address, "POST", &other, &run("1")).await.status, 404);
+    let without = send(address, "POST", &[("mcp-session-id", &session)], &run("1")).await;
+    assert_eq!(without.status, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_ends_closes_its_sessions() {
+    let bench = Bench::open().await;
+    let address = listen(&bench).await;
+    let opened = send(address, "POST", &[], &initialize(json!({}))).await;
+    let session = opened.header("mcp-session-id").unwrap().to_owned();
+    let mut listening =
+        send(address, "GET", &[("mcp-session-id", &session), ("accept", "text/event-stream")], "").await;
+    assert_eq!(listening.status, 200, "{}", listening.head);
+    bench.mcp.end().await;
+    let mut rest = Vec::new();
+    let ended = tokio::time::timeout(Duration::from_secs(30), listening.rest.read_to_end(&mut rest)).await;
+    assert!(ended.is_ok(), "the stream stays open");
+}

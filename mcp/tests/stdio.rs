@@ -1,0 +1,300 @@
+//! Clients on a pair of streams: the messages, each tool, and what is no message.
+
+mod support;
+
+use serde_json::json;
+use std::time::{Duration, Instant};
+use support::{Bench, text};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_says_what_there_is() {
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    let about = client.initialize(json!({})).await;
+    assert_eq!(about["protocolVersion"], "2025-11-25");
+    assert_eq!(about["serverInfo"]["name"], "ptc-lisp");
+    assert!(about["capabilities"]["tools"].is_object() && about["capabilities"].get("prompts").is_none());
+    let listed = client.request("tools/list", json!({})).await;
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["run", "search", "describe", "resume"]);
+    for tool in tools {
+        assert!(tool["title"].is_string() && tool["annotations"]["readOnlyHint"].is_boolean(), "{tool}");
+        assert_eq!((&tool["inputSchema"]["type"], &tool["outputSchema"]["type"]), (&json!("object"), &json!("object")));
+    }
+    let description = tools[0]["description"].as_str().unwrap();
+    assert!(description.contains("data/NAME reads data") && description.contains("tool/pay"), "{description}");
+    assert!(description.len() < 9_000);
+    assert!(tools[0]["inputSchema"]["properties"]["limits"]["properties"]["timeout_ms"].is_object());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_run() {
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    client.initialize(json!({})).await;
+    let result = client
+        .call(
+            "run",
+            json!({ "program": "(println \"two\" \"words\") (sum data/xs)", "data": { "xs": [1, 2, 3] }, "signature": "() -> :int" }),
+        )
+        .await;
+    assert_eq!((text(&result), &result["isError"]), ("6", &json!(false)));
+    assert_eq!(result["content"][1]["text"], "prints:\ntwo words");
+    let answer = &result["structuredContent"];
+    assert_eq!((&answer["verdict"], &answer["value"]), (&json!("ok"), &json!(6)));
+    assert!(answer["usage"]["fuel"].as_u64().unwrap() > 0 && answer.get("limits").is_none());
+    for (program, wanted) in [
+        ("(fail {:why 1})", "(fail v): {:why 1}"),
+        ("(+ 1 nil)", "type_error at 1:1: "),
+        ("(mapp inc [1])", "unbound_var at 1:2: "),
+        ("(loop [] (recur))", "loop_limit_exceeded"),
+    ] {
+        let result = client.run(program).await;
+        assert_eq!(result["isError"], true, "{program}");
+        assert!(text(&result).starts_with(wanted), "{program}: {}", text(&result));
+    }
+    assert!(text(&client.run("(mapp inc [1])").await).contains("\nhint: "));
+    let keys =
+        client.call("run", json!({ "program": "data/m", "data": { "m": { "a": 1 } }, "json_keys": "keywords" })).await;
+    assert_eq!(text(&keys), "{:a 1}");
+    let limited =
+        client.call("run", json!({ "program": "(reduce + (range 100000))", "limits": { "fuel": 1000 } })).await;
+    assert_eq!(limited["structuredContent"]["error"]["reason"], "fuel_exhausted");
+    let wrong = client.call("run", json!({ "program": "\"a\"", "signature": "() -> :int" })).await;
+    assert_eq!(wrong["isError"], true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_that_json_readers_do_not_take_are_named() {
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    client.initialize(json!({})).await;
+    let result = client.run("(reduce (fn [v _] [v]) 1 (range 300))").await;
+    assert_eq!(result["isError"], false);
+    assert!(text(&result).starts_with("[[[["));
+    let answer = &result["structuredContent"];
+    assert!(answer.get("value").is_none() && answer["truncated"]["value"]["why"].is_string(), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_arguments_are_results_that_a_model_can_read() {
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    client.initialize(json!({})).await;
+    for (tool, arguments, wanted) in [
+        ("run", json!({}), "missing field `program`"),
+        ("run", json!({ "program": 1 }), "program: invalid type: integer `1`, expected a string; an example"),
+        ("run", json!({ "program": "1", "dta": {} }), "there is no argument \"dta\"; run takes program, data"),
+        ("run", json!({ "program": "1", "limits": { "fule": 1 } }), "fule"),
+        ("run", json!({ "program": "1", "json_keys": "both" }), "json_keys"),
+        ("search", json!({}), "words: a text that is not empty"),
+        ("search", json!({ "words": " " }), "words: a text that is not empty"),
+        ("describe", json!({ "name": 7 }), "name: a text"),
+        ("describe", json!({ "name": "grop-by" }), "did you mean group-by?"),
+        ("describe", json!({ "name": "tool/nope" }), "there is no tool/nope"),
+        ("resume", json!({}), "token: "),
+        ("resume", json!({ "token": "x" }), "say one of"),
+        ("resume", json!({ "token": "x", "approve": true, "reject": "no" }), "say one of"),
+        ("resume", json!({ "token": "x", "approve": true }), "no token of this server"),
+        ("resume", json!({ "token": "x", "aprove": true }), "there is no argument \"aprove\""),
+    ] {
+        let result = client.call(tool, arguments.clone()).await;
+        assert_eq!(result["isError"], true, "{tool} {arguments}");
+        assert!(text(&result).contains(wanted), "{tool} {arguments}: {}", text(&result));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_there_is_can_be_looked_up() {
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    client.initialize(json!({})).await;
+    let found = client.call("search", json!({ "words": "group-by" })).await;
+    assert!(text(&found).lines().next().unwrap().contains("(group-by f coll)"), "{}", text(&found));
+    let found = client.call("search", json!({ "words": "pay customer" })).await;
+    assert_eq!(found["structuredContent"]["tools"][0]["name"], "pay");
+    assert!(text(&found).starts_with("tool/pay (amount :int, ...) -> :any: Pays an amount"), "{}", text(&found));
+    let nothing = client.call("search", json!({ "words": "xyzzyplugh" })).await;
+    assert_eq!(text(&nothing), "nothing has these words; try other or fewer ones");
+    let many = client.call("search", json!({ "words": "a" })).await;
+    assert!(many["structuredContent"]["more"].as_u64().unwrap() > 10 && text(&many).lines().count() < 40);
+    let page = client.call("describe", json!({ "name": "group-by" })).await;
+    assert!(text(&page).contains("; => "), "{}", text(&page));
+    for name in ["tool/pay", "pay"] {
+        let page = client.call("describe", json!({ "name": name })).await;
+        assert!(text(&page).starts_with("tool/pay (amount :int, ...)"), "{}", text(&page));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_are_none_are_errors() {
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    client.initialize(json!({})).await;
+    for (method, params, code) in [
+        ("nope/nope", json!({}), -32601),
+        ("prompts/list", json!({}), -32601),
+        ("resources/list", json!({}), -32601),
+        ("tools/call", json!({ "name": "nope", "arguments": {} }), -32602),
+        ("tools/call", json!({ "name": "run", "arguments": [1] }), -32602),
+        ("tools/call", json!({}), -32602),
+        ("tools/list", json!({ "cursor": "x" }), -32602),
+    ] {
+        let response = client.request(method, params.clone()).await;
+        assert_eq!(response["error"]["code"], code, "{method} {params}: {response}");
+        assert!(response["error"]["message"].as_str().is_some_and(|message| !message.is_empty()));
+    }
+    assert_eq!(client.request("ping", json!({})).await["result"], json!({}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lines_that_are_no_messages_are_answered_and_passed_over() {
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    // Before the first request nothing belongs to anything.
+    client.line(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}").await;
+    client.line(b"{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{}}").await;
+    client.line(b"garbage").await;
+    assert_eq!(client.read().await["error"]["code"], -32700);
+    client.initialize(json!({})).await;
+    let deep = [vec![b'['; 100_000 - 1], b"]".to_vec()].concat();
+    for (line, code, id) in [
+        (&b"{"[..], -32700, None),
+        (b"\xff\xfe", -32700, None),
+        (b"[]", -32600, None),
+        (b"7", -32600, None),
+        (b"[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]", -32600, None),
+        (b"{\"jsonrpc\":\"1.0\",\"id\":77,\"method\":\"ping\"}", -32600, Some(77)),
+        (b"{\"id\":78,\"method\":\"ping\"}", -32600, Some(78)),
+        (&deep, -32700, None),
+    ] {
+        client.line(line).await;
+        let answer = client.read().await;
+        assert_eq!(answer["error"]["code"], code, "{answer}");
+        assert_eq!(answer["id"].as_i64(), id, "{answer}");
+    }
+    // Notifications are not answered, whatever they are.
+    client.line(b"").await;
+    client.line(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/nope\",\"params\":7}").await;
+    client.line(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":99}}\r").await;
+    assert_eq!(text(&client.run("(+ 1 2)").await), "3");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_that_is_too_long_is_an_error_with_its_id() {
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    client.initialize(json!({})).await;
+    let program = "x".repeat(3_000_000);
+    let request = json!({ "jsonrpc": "2.0", "id": "big", "method": "tools/call", "params": { "name": "run", "arguments": { "program": program } } });
+    client.send(&request).await;
+    let answer = client.read().await;
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("big"), &json!(-32600)));
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("more than 100000 bytes") && message.contains("max_body_bytes"), "{message}");
+    client.line(&vec![b'y'; 200_000]).await;
+    assert!(client.read().await.get("id").is_none());
+    // One as long as may be is read.
+    let frame = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping", "params": { "pad": "" } }).to_string().len();
+    for (length, code) in [(100_000, None), (100_001, Some(-32600))] {
+        let pad = "p".repeat(length - frame);
+        client.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "ping", "params": { "pad": pad } })).await;
+        assert_eq!(client.read().await["error"]["code"].as_i64(), code, "{length}");
+    }
+    assert_eq!(text(&client.run("(+ 1 2)").await), "3");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_cancelled_ends_its_run() {
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    client.initialize(json!({})).await;
+    let began = Instant::now();
+    let id = client.ask("tools/call", json!({ "name": "run", "arguments": { "program": "(tool/slow {})" } })).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } })).await;
+    // Nothing comes for it; the next request is answered.
+    assert_eq!(text(&client.run("(+ 1 2)").await), "3");
+    let service = bench.mcp.service();
+    let tenant = service.config().anonymous().unwrap().name.clone();
+    loop {
+        let runs = service.runs(&tenant, None, 10).unwrap();
+        if runs.iter().all(|run| run.status.name() == "done") {
+            // A program that calls no tool needs no journal, and is not kept.
+            assert_eq!(runs.len(), 1);
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(20), "{runs:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asks_for_progress_hears_of_prints_and_calls() {
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    client.initialize(json!({})).await;
+    client.request("logging/setLevel", json!({ "level": "info" })).await;
+    let program = "(println \"one\") (println \"two\") (+ 1 2)";
+    let params = json!({ "name": "run", "arguments": { "program": program }, "_meta": { "progressToken": "t" } });
+    let response = client.request("tools/call", params).await;
+    assert_eq!(text(&response["result"]), "3");
+    let of = |method: &str| client.notes.iter().filter(|note| note["method"] == method).collect::<Vec<_>>();
+    let progress = of("notifications/progress");
+    let messages: Vec<_> = progress.iter().map(|note| note["params"]["message"].as_str().unwrap()).collect();
+    assert_eq!(messages, ["one", "two"]);
+    assert!(progress.iter().all(|note| note["params"]["progressToken"] == "t"));
+    let steps: Vec<_> = progress.iter().map(|note| note["params"]["progress"].as_f64().unwrap()).collect();
+    assert!(steps.is_sorted_by(|a, b| a < b), "{steps:?}");
+    let logs: Vec<_> = of("notifications/message").iter().map(|note| note["params"]["data"].clone()).collect();
+    assert_eq!(logs, [json!("one"), json!("two")]);
+    client.notes.clear();
+    client.request("logging/setLevel", json!({ "level": "error" })).await;
+    client.run(program).await;
+    assert!(client.notes.is_empty(), "{:?}", client.notes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_under_way_are_answered_when_the_client_closes_its_end() {
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    client.initialize(json!({})).await;
+    let id = client.ask("tools/call", json!({ "name": "run", "arguments": { "program": "(+ 1 2)" } })).await;
+    client.leave();
+    let answer = client.message().await;
+    assert_eq!((answer["id"].as_u64(), text(&answer["result"])), (Some(id), "3"));
+    client.served.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_says_nothing_is_served_nothing() {
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    client.leave();
+    client.served.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_stand_for_themselves_need_no_session() {
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    client.modern(json!({}));
+    let about = client.request("server/discover", json!({})).await;
+    let versions = about["result"]["supportedVersions"].as_array().unwrap();
+    assert!(versions.contains(&json!("2026-07-28")) && versions.contains(&json!("2025-11-25")), "{about}");
+    let listed = client.request("tools/list", json!({})).await;
+    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 4);
+    let result = client.run("(println 1) (+ 1 2)").await;
+    assert_eq!((text(&result), &result["resultType"]), ("3", &json!("complete")));
+    assert!(client.notes.is_empty());
+    let meta = json!({ "io.modelcontextprotocol/logLevel": "info" });
+    let params = json!({ "name": "run", "arguments": { "program": "(println 1)" }, "_meta": meta });
+    client.request("tools/call", params).await;
+    assert_eq!(client.notes[0]["params"]["data"], "1");
+    client.meta = None;
+    let response = client
+        .request("tools/list", json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": "2099-01-01" } }))
+        .await;
+    assert!(response["error"]["code"].is_i64(), "{response}");
+}
