@@ -3,11 +3,11 @@
 use crate::exit::{Exit, Failure};
 use crate::isolation::{IsolationOption, Runner};
 use crate::options::LimitOptions;
+use crate::ordered::{self, Next, Work};
 use lisp_runtime::{Answer, Engine, Error, Reason, answer_bytes_by, answer_refused};
 use std::io::{self, BufRead, BufWriter, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
 
 /// What the command takes.
 #[derive(Debug, clap::Args)]
@@ -28,37 +28,30 @@ pub(crate) struct Arguments {
     jobs: u16,
 }
 
-/// Answers that may wait for an earlier one, for each worker.
-const AHEAD: usize = 8;
-/// The stack of a worker. Programs do not use it, the analysis of nested source does.
-const STACK_BYTES: usize = 8 << 20;
-
-/// A request under way: its answer comes here.
-type Slot = Receiver<String>;
-
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if stands_in_for_closed_output() {
         let why = "standard output is closed; to drop the answers write >/dev/null";
         return Err(Failure::Stream(io::Error::other(why)));
     }
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(arguments.jobs.into())
-        .stack_size(STACK_BYTES)
-        .build()
-        .map_err(|error| Failure::Stream(io::Error::other(error)))?;
+    let pool = ordered::pool(arguments.jobs)?;
     let runner = Arc::new(
         arguments.isolation.open(arguments.limits.engine_under(&arguments.ceiling)?, pool.current_num_threads())?,
     );
-    let ahead = pool.current_num_threads() * AHEAD;
-    let (slots, queue) = mpsc::sync_channel(ahead);
-    let writer = std::thread::Builder::new().name("ptcl-writer".into()).spawn(move || write_answers(&queue))?;
-    let read = read_requests(&runner, &pool, &slots, arguments.line_bytes);
-    drop(slots);
-    let written = writer.join().unwrap_or_else(|_| Err(io::Error::other("the writer broke")));
-    // A reader that stops because nobody listens is the writer's failure.
-    written?;
-    read?;
+    let line_bytes = arguments.line_bytes;
+    let next = move || {
+        let line = next_request(&mut io::stdin().lock(), line_bytes)?;
+        let runner = runner.clone();
+        Ok(line.map(|line| Box::new(move || answer(&runner, &line, line_bytes)) as Work<String>))
+    };
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout());
+    let write = move |next: Next<String>| match next {
+        Next::Nothing => out.flush(),
+        Next::Done(answer) => writeln!(out, "{answer}"),
+        // The line must not be missing.
+        Next::Lost => writeln!(out, r#"{{"schema":"ptc-lisp/1","verdict":"host_fault"}}"#),
+    };
+    ordered::in_order(&pool, next, write)?;
     Ok(Exit::Ok)
 }
 
@@ -71,34 +64,23 @@ fn stands_in_for_closed_output() -> bool {
     is_null && std::fs::read_to_string("/proc/self/fdinfo/1").is_ok_and(both)
 }
 
-/// Reads lines and puts them to work, in order and never too far ahead of the answers.
-fn read_requests(
-    runner: &Arc<Runner>,
-    pool: &rayon::ThreadPool,
-    slots: &SyncSender<Slot>,
-    line_bytes: u64,
-) -> io::Result<()> {
-    let mut input = io::stdin().lock();
+/// The next line that is a request.
+fn next_request(input: &mut impl BufRead, line_bytes: u64) -> io::Result<Option<Line>> {
     loop {
-        let line = match read_line(&mut input, line_bytes)? {
-            Line::End => return Ok(()),
-            Line::Text(line) if line.iter().all(u8::is_ascii_whitespace) => continue,
-            line => line,
-        };
-        let (answer, slot) = mpsc::sync_channel(1);
-        if slots.send(slot).is_err() {
-            return Ok(());
+        match read_line(input, line_bytes)? {
+            Line::End => return Ok(None),
+            Line::Text(line) if line.iter().all(u8::is_ascii_whitespace) => {}
+            line => return Ok(Some(line)),
         }
-        let runner = runner.clone();
-        pool.spawn(move || {
-            let answered = match &line {
-                Line::Text(line) => answer_bytes_by(runner.engine(), line, |request| runner.run(request)),
-                Line::TooLong | Line::End => answer_to_long_line(runner.engine(), line_bytes),
-            };
-            // Nobody listens when the writer is gone.
-            let _ = answer.send(answered.to_json());
-        });
     }
+}
+
+fn answer(runner: &Runner, line: &Line, line_bytes: u64) -> String {
+    let answered = match line {
+        Line::Text(line) => answer_bytes_by(runner.engine(), line, |request| runner.run(request)),
+        Line::TooLong | Line::End => answer_to_long_line(runner.engine(), line_bytes),
+    };
+    answered.to_json()
 }
 
 /// What comes next on standard input.
@@ -143,33 +125,5 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
         if done {
             return Ok(());
         }
-    }
-}
-
-/// Writes answers in order, each as soon as it and those before it are there.
-fn write_answers(queue: &Receiver<Slot>) -> io::Result<()> {
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    loop {
-        let slot = match queue.try_recv() {
-            Ok(slot) => slot,
-            Err(TryRecvError::Disconnected) => return out.flush(),
-            Err(TryRecvError::Empty) => {
-                out.flush()?;
-                match queue.recv() {
-                    Ok(slot) => slot,
-                    Err(_) => return Ok(()),
-                }
-            }
-        };
-        let answer = match slot.try_recv() {
-            Ok(answer) => answer,
-            Err(_) => {
-                out.flush()?;
-                // A worker that broke gives no answer; the line must not be missing.
-                slot.recv().unwrap_or_else(|_| r#"{"schema":"ptc-lisp/1","verdict":"host_fault"}"#.to_owned())
-            }
-        };
-        out.write_all(answer.as_bytes())?;
-        out.write_all(b"\n")?;
     }
 }

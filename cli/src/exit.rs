@@ -10,7 +10,7 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// A value or `(return v)`
     Ok = 0,
-    /// `(fail v)`
+    /// `(fail v)`; files that are not laid out, or examples that fail
     Fail = 1,
     /// The command line is wrong
     Usage = 2,
@@ -102,6 +102,12 @@ pub(crate) enum Failure {
     /// No process layer.
     #[error("{0}")]
     Isolation(String),
+    /// The service cannot begin, or breaks off.
+    #[error("{0}")]
+    Service(String),
+    /// A bug of this program that did no harm.
+    #[error("{0}")]
+    Bug(String),
     /// The terminal.
     #[error("the prompt: {0}")]
     Prompt(String),
@@ -111,8 +117,8 @@ impl Failure {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Failure::Usage(_) => Exit::Usage,
-            Failure::File { .. } | Failure::Stream(_) | Failure::Prompt(_) => Exit::InputOutput,
-            Failure::Isolation(_) => Exit::HostFault,
+            Failure::File { .. } | Failure::Stream(_) | Failure::Prompt(_) | Failure::Service(_) => Exit::InputOutput,
+            Failure::Isolation(_) | Failure::Bug(_) => Exit::HostFault,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use clap::{Args, ValueEnum};
-use lisp_runtime::{Cancel, Engine, Input, Isolation, Outcome, Problem, Request};
+use lisp_runtime::{Cancel, Engine, Input, Outcome, Problem, Program, Request};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The choice.
@@ -92,9 +92,17 @@ impl Runner {
         match *sandbox {}
     }
 
+    /// Runs a program that is compiled already.
+    pub(crate) fn run_program(&self, program: &Program, input: Input<'_>) -> Result<Outcome, Failure> {
+        match self.choice {
+            Choice::InProcess => Ok(self.engine.run(program, input)),
+            Choice::Process => self.eval(program.source(), input),
+        }
+    }
+
     /// Runs a request. What it asks for itself may be the stronger isolation, never the weaker one.
     pub(crate) fn run(&self, request: &Request<'_>) -> Outcome {
-        if self.choice == Choice::InProcess && request.isolation == Isolation::InProcess {
+        if self.choice == Choice::InProcess && !request.asks_for_process() {
             return request.outcome(&self.engine);
         }
         match self.sandbox() {
@@ -103,6 +111,14 @@ impl Runner {
             #[cfg(not(target_os = "linux"))]
             Ok(sandbox) => match *sandbox {},
             Err(why) => request.refused(&self.engine, &why),
+        }
+    }
+
+    /// Where programs run, in words.
+    pub(crate) fn place(&self) -> &'static str {
+        match self.choice {
+            Choice::InProcess => "in this process",
+            Choice::Process => "in a process of the session's own, locked in",
         }
     }
 

@@ -1,14 +1,30 @@
 //! `ptcl`: PTC-Lisp on the command line. One file per command.
+//!
+//! ```console
+//! $ ptcl run -e '(reduce + (range 10))'
+//! 45
+//! ```
+//!
+//! It has no features: what a system lacks (the service and MCP outside Unix, the process layer outside Linux) is left out there.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod batch;
 mod check;
+mod completions;
 mod doc;
 mod exit;
+mod explain;
+mod fmt;
 mod isolation;
+mod layout;
+mod lines;
+mod man;
+#[cfg(unix)]
+mod mcp;
 mod options;
+mod ordered;
 mod prompt;
 mod render;
 mod repl;
@@ -16,10 +32,15 @@ mod replay;
 mod run;
 #[cfg(target_os = "linux")]
 mod sandbox;
+#[cfg(unix)]
+mod serve;
+#[cfg(unix)]
+mod service;
 #[cfg(target_os = "linux")]
 mod slate;
+mod test;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use exit::{Exit, Failure};
 use std::process::ExitCode;
 
@@ -39,6 +60,15 @@ enum Command {
     Batch(batch::Arguments),
     /// Read and analyze a program without running it
     Check(check::Arguments),
+    /// Lay programs out anew: line breaks, indentation, spaces
+    Fmt(fmt::Arguments),
+    /// Run the examples in programs and Markdown pages
+    ///
+    /// A comment `; => VALUE` behind an expression, on its line or the next one, says how its value prints, and
+    /// `; => error: REASON` which error it ends with. All other expressions must end without an error. There are no tools.
+    Test(test::Arguments),
+    /// Say what the reason of an error means, and what to do
+    Explain(explain::Arguments),
     /// Say what a function or special form does
     Doc(doc::Arguments),
     /// Print a reference card for a model's system prompt
@@ -47,12 +77,22 @@ enum Command {
     Repl(repl::Arguments),
     /// Run a recorded program again, without its tools, and compare the answers
     Replay(replay::Arguments),
+    /// Serve programs over HTTP: runs, durable runs, sessions
+    #[cfg(unix)]
+    Serve(serve::Arguments),
+    /// Serve MCP clients: programs as a tool of theirs, with tools of its own
+    #[cfg(unix)]
+    Mcp(mcp::Arguments),
     /// Watch a program through named pipes, or say what the process layer can do here
     #[cfg(target_os = "linux")]
     Sandbox(sandbox::Arguments),
     /// Run programs one after the other, each in a fresh process that nothing of the others reaches
     #[cfg(target_os = "linux")]
     Slate(slate::Arguments),
+    /// Print what a shell needs to complete commands and options
+    Completions(completions::Arguments),
+    /// Print the manual page, or write those of all commands to a directory
+    Man(man::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -71,14 +111,23 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Batch(arguments) => batch::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Fmt(arguments) => fmt::run(&arguments),
+        Command::Test(arguments) => test::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Doc(arguments) => doc::run(&arguments),
         Command::Prompt(arguments) => prompt::run(&arguments),
         Command::Repl(arguments) => repl::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        #[cfg(unix)]
+        Command::Serve(arguments) => serve::run(&arguments),
+        #[cfg(unix)]
+        Command::Mcp(arguments) => mcp::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Sandbox(arguments) => sandbox::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Slate(arguments) => slate::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
+        Command::Man(arguments) => man::run(&arguments, Arguments::command()),
     };
     match done {
         Ok(exit) => exit.into(),

@@ -2,18 +2,27 @@
 
 use crate::exit::Failure;
 use crate::render::errors::Text;
+use crate::render::keys;
 use clap::Args;
 use lisp_runtime::{Engine, HostFault, Input, Keys, Limits, LimitsRequest, Observer, Signature};
+use serde::de::IgnoredAny;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// What a program gets.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Grant {
     /// JSON data. The keys of an object become data/KEY each; an array or another value becomes data/STEM after the
     /// file's name; NAME=FILE binds the whole file as data/NAME
     #[arg(long, value_name = "[NAME=]FILE")]
     data: Vec<String>,
+    /// A text, as data/NAME
+    #[arg(long, value_name = "NAME=TEXT")]
+    arg: Vec<String>,
+    /// A JSON value, as data/NAME
+    #[arg(long, value_name = "NAME=JSON")]
+    arg_json: Vec<String>,
     /// A JSON object with definitions of earlier runs
     #[arg(long, value_name = "FILE")]
     memory: Option<PathBuf>,
@@ -96,7 +105,41 @@ impl Grant {
     pub(crate) fn input(&self, engine: &Engine) -> Result<Result<Input<'static>, SetupProblem>, Failure> {
         let mut input = Input::new().strict_data(self.strict_data);
         for option in &self.data {
-            input = add_data(input, option)?;
+            input = match data_of(option)? {
+                (Some(name), text) => input.json(name, text),
+                (None, text) => input.json_object(text),
+            };
+        }
+        self.input_beside(engine, input)
+    }
+
+    /// The input of many runs, which share the data of files: that is brought in once.
+    pub(crate) fn shared_input(&self, engine: &Engine) -> Result<Result<Input<'static>, SetupProblem>, Failure> {
+        let mut input = Input::new().strict_data(self.strict_data);
+        for option in &self.data {
+            let set = match data_of(option)? {
+                (Some(name), text) => engine.import(&name, text),
+                (None, text) => engine.import_object(text),
+            };
+            let set = set.map_err(|problem| Failure::Usage(format!("--data {option}: {}", problem.error.message)))?;
+            input = input.data_set(&set);
+        }
+        self.input_beside(engine, input)
+    }
+
+    /// The input with what comes besides the data of files.
+    fn input_beside(
+        &self,
+        engine: &Engine,
+        mut input: Input<'static>,
+    ) -> Result<Result<Input<'static>, SetupProblem>, Failure> {
+        for argument in &self.arg {
+            let (name, text) = named("--arg", argument)?;
+            input = input.data(name.to_owned(), &text);
+        }
+        for argument in &self.arg_json {
+            let (name, json) = named("--arg-json", argument)?;
+            input = input.json(name.to_owned(), json.to_owned());
         }
         if let Some(path) = &self.memory {
             input = input.memory(read_file(path)?);
@@ -118,12 +161,42 @@ impl Grant {
         Ok(Ok(input))
     }
 
+    /// The names of the data, `data/NAME` each, and the keys in it as keywords.
+    pub(crate) fn data_names(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        let bound = self.arg.iter().chain(&self.arg_json).filter_map(|argument| argument.split_once('='));
+        names.extend(bound.map(|(name, _)| format!("data/{name}")));
+        for option in &self.data {
+            match data_of(option) {
+                Ok((Some(name), text)) => {
+                    names.insert(format!("data/{name}"));
+                    keys::collect(&text, &mut names);
+                }
+                Ok((None, text)) => {
+                    let fields: BTreeMap<String, IgnoredAny> = serde_json::from_str(&text).unwrap_or_default();
+                    names.extend(fields.into_keys().map(|name| format!("data/{name}")));
+                    keys::collect(&text, &mut names);
+                }
+                // It was read before, and said what is wrong.
+                Err(_) => {}
+            }
+        }
+        names
+    }
+
+    /// Does an option bind this name? What an object of a file binds is not looked at.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        let mut all = self.data.iter().chain(&self.arg).chain(&self.arg_json);
+        all.any(|option| option.split_once('=').is_some_and(|(bound, _)| bound == name))
+    }
+
     /// The option that gave an input, by the input's number.
     pub(crate) fn input_option(&self, number: usize) -> Option<String> {
-        match self.data.get(number) {
-            Some(option) => Some(format!("--data {option}")),
-            None => self.memory.as_ref().map(|path| format!("--memory {}", path.display())),
-        }
+        let with = |option: &'static str| move |value: &String| format!("{option} {value}");
+        let data = self.data.iter().map(with("--data")).chain(self.arg.iter().map(with("--arg")));
+        let data = data.chain(self.arg_json.iter().map(with("--arg-json")));
+        let memory = self.memory.iter().map(|path| format!("--memory {}", path.display()));
+        data.chain(memory).nth(number)
     }
 
     /// A set-up program and the name of its file.
@@ -141,7 +214,14 @@ pub(crate) struct SetupProblem {
     pub(crate) problem: Box<lisp_runtime::Problem>,
 }
 
-fn add_data(input: Input<'static>, option: &str) -> Result<Input<'static>, Failure> {
+/// The two sides of an argument.
+fn named<'a>(option: &str, argument: &'a str) -> Result<(&'a str, &'a str), Failure> {
+    let sides = argument.split_once('=').filter(|(name, _)| !name.is_empty());
+    sides.ok_or_else(|| Failure::Usage(format!("{option} {argument}: write NAME=VALUE")))
+}
+
+/// The text of a file with data, and the name that binds it; a JSON object without one binds each of its keys.
+fn data_of(option: &str) -> Result<(Option<String>, String), Failure> {
     if let Some((name, file)) = option.split_once('=')
         && !name.contains(['/', '.'])
     {
@@ -149,15 +229,15 @@ fn add_data(input: Input<'static>, option: &str) -> Result<Input<'static>, Failu
             let missing = if name.is_empty() { "the name before" } else { "the file behind" };
             return Err(Failure::Usage(format!("--data {option}: {missing} = is missing; write NAME=FILE")));
         }
-        return Ok(input.json(name.to_owned(), read_file(Path::new(file))?));
+        return Ok((Some(name.to_owned()), read_file(Path::new(file))?));
     }
     let path = Path::new(option);
     let text = read_file(path)?;
     if text.trim_start_matches('\u{feff}').trim_start().starts_with('{') {
-        return Ok(input.json_object(text));
+        return Ok((None, text));
     }
     match path.file_stem().and_then(|stem| stem.to_str()) {
-        Some(stem) => Ok(input.json(stem.to_owned(), text)),
+        Some(stem) => Ok((Some(stem.to_owned()), text)),
         None => Err(Failure::Usage(format!("--data {option}: no name for it; write NAME={option}"))),
     }
 }

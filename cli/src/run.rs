@@ -2,11 +2,14 @@
 
 use crate::exit::{Exit, Failure, detail, input_of};
 use crate::isolation::IsolationOption;
+use crate::lines::{self, Each};
 use crate::options::{self, Grant, LimitOptions};
 use crate::render::errors::{self, Text};
+use crate::render::values::{self, Format, OutputOptions, Unfit};
 use lisp_runtime::{Answer, Cancel, Input, Outcome, OutcomeKind, Recording};
+use serde::de::IgnoredAny;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -25,11 +28,28 @@ pub(crate) struct Arguments {
     limits: LimitOptions,
     #[command(flatten)]
     isolation: IsolationOption,
+    #[command(flatten)]
+    output: OutputOptions,
+    /// Run the program for each line of standard input, which is a JSON value, as data/in; side by side, written in order
+    #[arg(long, conflicts_with_all = ["record", "json", "table", "slurp"])]
+    lines: bool,
+    /// Read all JSON values of standard input into one vector, as data/in
+    #[arg(long)]
+    slurp: bool,
+    /// With --lines: go on after a line whose run failed
+    #[arg(long, requires = "lines")]
+    keep_going: bool,
+    /// With --lines: lines at work at once, in blocks; 0 is one for each core
+    #[arg(long, requires = "lines", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
+    jobs: u16,
+    /// With --lines: the most bytes of a line
+    #[arg(long, requires = "lines", value_name = "N", default_value_t = 16 << 20)]
+    line_bytes: usize,
     /// Write the record of the run to a file as it goes on: `ptcl replay` runs it again
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Print the whole answer as JSON
-    #[arg(long)]
+    /// Print the whole answer as JSON; --out json prints the value
+    #[arg(long, conflicts_with_all = ["out", "raw", "csv", "table"])]
     json: bool,
 }
 
@@ -37,13 +57,26 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let engine = arguments.limits.engine()?;
     let (name, source) = options::read_program(arguments.file.as_deref(), arguments.expression.as_deref())?;
-    let input = match arguments.grant.input(&engine)? {
+    let input = match arguments.lines {
+        true => arguments.grant.shared_input(&engine)?,
+        false => arguments.grant.input(&engine)?,
+    };
+    let input = match input {
         Ok(input) => input,
         Err(setup) => {
             eprint!("{}", errors::draw(&setup.problem, &setup.file, &setup.source));
             return Ok(Exit::of_problem(&setup.problem));
         }
     };
+    // Only what may name it is compiled to see whether it does: the run compiles the program in its own time.
+    let names_in = || engine.compile(&source).is_ok_and(|program| program.data_names().any(|name| name == IN));
+    let wants_in = source.contains("data/in") && names_in();
+    let reads = arguments.lines || arguments.slurp || (wants_in && !arguments.grant.names(IN));
+    if reads && arguments.file.as_deref() == Some(Path::new("-")) {
+        let why = "the program and data/in cannot both come from standard input: give the program by -e or in a file";
+        return Err(Failure::Usage(why.to_owned()));
+    }
+    let input = if reads && !arguments.lines { read_in(input, arguments.slurp)? } else { input };
     let cancel = Cancel::new();
     let interrupt = cancel.clone();
     // The run ends in order. What does not look at the handle, such as a write to a pipe that nobody reads, has a second.
@@ -55,6 +88,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     // Without a handler Ctrl-C ends the process, as everywhere.
     let _ = ctrlc::set_handler(handler);
     let input = input.cancel_with(&cancel);
+    if arguments.lines {
+        let program = match engine.compile(&source) {
+            Ok(program) => program,
+            Err(problem) => {
+                eprint!("{}", errors::draw(&problem, &name, &source));
+                return Ok(Exit::of_problem(&problem));
+            }
+        };
+        let (grant, text) = (arguments.grant.clone(), source.clone());
+        let each = Each {
+            runner: arguments.isolation.open(engine, 1)?,
+            program,
+            input: input.cancel_with(&cancel).without_memory(),
+            format: arguments.output.format(),
+            keep_going: arguments.keep_going,
+            line_bytes: arguments.line_bytes,
+            complain: Box::new(move |outcome| complaint(outcome, &Texts { grant: &grant, name: &name, source: &text })),
+        };
+        return lines::run(each, arguments.jobs);
+    }
     let (input, failed) = if arguments.json { (input.measure_live(), None) } else { streaming(input, &cancel) };
     let recording = arguments.record.as_deref().map(recording_to).transpose()?;
     let input = match &recording {
@@ -75,12 +128,58 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         out.flush()?;
         return Ok(Exit::of(&outcome));
     }
+    let mut exit = Exit::of(&outcome);
     if outcome.is_success() {
-        writeln!(out, "{}", outcome.text().unwrap_or_default())?;
+        match written(&outcome, arguments.output.format()) {
+            Ok(text) => out.write_all(&text)?,
+            Err(unfit) => {
+                eprintln!("ptcl: {unfit}");
+                exit = Exit::Error;
+            }
+        }
     }
     out.flush()?;
-    complain(&outcome, arguments, &name, &source);
-    Ok(Exit::of(&outcome))
+    eprint!("{}", complaint(&outcome, &Texts { grant: &arguments.grant, name: &name, source: &source }));
+    Ok(exit)
+}
+
+/// The name of what comes from standard input, as data.
+const IN: &str = "in";
+
+/// What standard input has, as `data/in`.
+fn read_in(input: Input<'static>, slurp: bool) -> Result<Input<'static>, Failure> {
+    let mut text = String::new();
+    io::stdin().lock().read_to_string(&mut text)?;
+    let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+    if !slurp {
+        return Ok(input.json(IN, text));
+    }
+    let mut values = serde_json::Deserializer::from_str(&text).into_iter::<IgnoredAny>();
+    let mut all = String::with_capacity(text.len() + 2);
+    loop {
+        let before = values.byte_offset();
+        match values.next() {
+            None => break,
+            Some(Ok(_)) => {
+                all.push(if all.is_empty() { '[' } else { ',' });
+                all.push_str(&text[before..values.byte_offset()]);
+            }
+            Some(Err(error)) => return Err(Failure::Usage(format!("standard input: {error}"))),
+        }
+    }
+    all.push_str(if all.is_empty() { "[]" } else { "]" });
+    Ok(input.json(IN, all))
+}
+
+/// The value as it is to be written.
+fn written(outcome: &Outcome, format: Format) -> Result<Vec<u8>, Unfit> {
+    match format {
+        Format::Csv | Format::Table => values::rows(values::json(outcome)?, format),
+        _ => {
+            let mut text = Vec::new();
+            values::line(outcome, format, &mut text).map(|()| text)
+        }
+    }
 }
 
 /// A recording whose lines go to a file as they are written.
@@ -118,21 +217,21 @@ fn streaming<'a>(input: Input<'a>, cancel: &Cancel) -> (Input<'a>, Option<Receiv
     (input.on_print(show), Some(failed))
 }
 
-/// Says on standard error what is wrong or left out.
-fn complain(outcome: &Outcome, arguments: &Arguments, name: &str, source: &str) {
+/// What is wrong or left out, for standard error.
+fn complaint(outcome: &Outcome, texts: &Texts<'_>) -> String {
     if let Some(total) = outcome.text_cut() {
-        eprintln!("ptcl: the value is cut; the whole of it has {total} bytes");
+        return format!("ptcl: the value is cut; the whole of it has {total} bytes\n");
     }
     if outcome.kind() == Some(OutcomeKind::Fail) {
-        eprintln!("failed: {}", outcome.text().unwrap_or_default());
+        return format!("failed: {}\n", outcome.text().unwrap_or_default());
     }
-    let Some(problem) = outcome.problem() else { return };
-    if let Some(option) = input_of(problem).and_then(|number| arguments.grant.input_option(number)) {
-        let earlier = detail(problem, "earlier_input").and_then(|number| arguments.grant.input_option(number));
-        let both = earlier.map(|earlier| format!(" and {earlier}")).unwrap_or_default();
-        return eprintln!("ptcl: {option}{both}: {}", problem.error.message);
+    let Some(problem) = outcome.problem() else { return String::new() };
+    let option = |number: usize| texts.grant.input_option(number).unwrap_or_else(|| "standard input".to_owned());
+    if let Some(number) = input_of(problem) {
+        let earlier = detail(problem, "earlier_input").map(|number| format!(" and {}", option(number)));
+        return format!("ptcl: {}{}: {}\n", option(number), earlier.unwrap_or_default(), problem.error.message);
     }
-    eprint!("{}", errors::draw_in(problem, &Texts { grant: &arguments.grant, name, source }));
+    errors::draw_in(problem, texts)
 }
 
 /// The program and its set-up programs.

@@ -268,7 +268,7 @@ fn the_prompt_reads_whole_forms_and_keeps_definitions() {
         &["repl"],
         "(defn f [x]\n  (* x 2))\n(f 21)\n(inc *1)\n(println \"hi\") :k\n(+ 1 nil)\n:names\n:help\n:quit\n1\n",
     );
-    assert_eq!(done.status.code(), Some(0), "{}", err(&done));
+    assert_eq!(done.status.code(), Some(4), "{}", err(&done));
     let printed = out(&done);
     assert!(printed.starts_with("#'f\n42\n43\nhi\n:k\nf\n"), "{printed}");
     assert!(printed.contains(":quit"), "{printed}");
@@ -308,7 +308,7 @@ fn the_prompt_saves_loads_and_takes_back() {
         let done = ptcl(&["repl", "--isolation", isolation], &typed);
         assert_eq!(out(&done), "#'f\n#'y\n#'y\n[1 42]\nf\n[1 8]\n", "{isolation}: {}", err(&done));
         assert!(
-            err(&done).contains(":load takes a file") && err(&done).contains("the limit session_undo"),
+            err(&done).contains(":load takes FILE") && err(&done).contains("the limit session_undo"),
             "{}",
             err(&done)
         );
@@ -331,6 +331,15 @@ fn the_process_door_gives_the_same() {
     let answer: serde_json::Value = serde_json::from_str(&out(&ptcl(&["batch"], request))).expect("an answer");
     assert_eq!((&answer["value"], &answer["ledger"][0]["status"]), (&3.into(), &"ok".into()));
     assert!(answer["usage"]["cpu_us"].as_u64().is_some_and(|cpu| cpu > 0));
+    let requests = r#"{"program": "(def x 1)", "domain": "a"}
+{"program": "(inc 41)", "domain": "a"}
+{"program": "x", "domain": "a"}
+{"program": "1", "domain": ""}"#;
+    let answers: Vec<serde_json::Value> =
+        out(&ptcl(&["batch"], requests)).lines().map(|line| serde_json::from_str(line).expect("an answer")).collect();
+    assert_eq!((&answers[1]["value"], &answers[1]["usage"]["cpu_us"]), (&42.into(), &serde_json::Value::Null));
+    assert_eq!(answers[2]["error"]["reason"], "unbound_var");
+    assert_eq!(answers[3]["error"]["reason"], "host_fault");
     let done = ptcl(&["repl", "--isolation", "process"], "(defn f [x] (* 2 x))\n(f 21)\n:names\n");
     assert!(out(&done).contains("42\nf\n"), "{}", out(&done));
 }
@@ -535,15 +544,23 @@ fn a_prompt_without_a_terminal_keeps_no_history_and_goes_on_after_a_bad_line() {
     let kept = std::fs::read_dir(&home).expect("a directory").count();
     let _ = std::fs::remove_dir_all(&home);
     let (out, said) = (out(&done), err(&done));
-    assert_eq!((out.as_str(), done.status.code()), ("2\n4\n:nope\n", Some(0)), "{said}");
+    assert_eq!((out.as_str(), done.status.code()), ("2\n4\n:nope\n", Some(3)), "{said}");
     assert!(said.contains("line 2 of standard input is skipped: invalid utf-8"), "{said}");
     assert!(said.contains("ptcl: lib.clj: "), "{said}");
-    assert!(
-        said.contains(":nope is read as a keyword: the commands are :help, :names, :undo, :save, :load and :quit"),
-        "{said}"
-    );
+    assert!(said.contains(":nope is read as a keyword: the commands are :help :doc :apropos"), "{said}");
     assert!(said.contains("parse_error"), "what is not complete at the end: {said}");
     assert_eq!(kept, 0, "nothing is written at home");
+}
+
+#[test]
+fn the_prompt_shows_what_a_name_does() {
+    let done = ptcl(&["repl"], ":doc map\n:doc tool/rate\n:doc\n:doc nope-at-all\n(inc 1)\n");
+    let (out, said) = (out(&done), err(&done));
+    assert!(out.starts_with("(map f coll)"), "{out}");
+    assert!(out.contains("there is no tool/rate; there are no tools here"), "{out}");
+    assert!(out.ends_with("2\n"), "{out}");
+    assert!(said.contains(":doc takes NAME: what a function"), "{said}");
+    assert!(said.contains("the language has no nope-at-all"), "{said}");
 }
 
 #[test]

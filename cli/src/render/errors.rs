@@ -1,6 +1,7 @@
 //! Errors drawn under the source line.
 
-use lisp_runtime::Problem;
+use lisp_core::syntax::LineIndex;
+use lisp_runtime::{Error, Phase, Position, Problem};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 use std::fmt::{self, Write};
 use std::io::IsTerminal;
@@ -78,6 +79,16 @@ pub(crate) fn draw_in(problem: &Problem, texts: &impl Texts) -> String {
         let _ = writeln!(drawn, "  {function} was called at {name}:{}:{}", call.position.line, call.position.column);
     }
     drawn
+}
+
+/// What keeps a text from being read, with its place.
+pub(crate) fn unreadable(error: Error, source: &str) -> Problem {
+    let lines = LineIndex::new(source);
+    let place = error.span.map(|span| (lines.position(span.start), lines.position(span.end)));
+    let mut problem = Problem::new(error, Phase::Compile);
+    problem.position =
+        place.map(|((line, column), (end_line, end_column))| Position { line, column, end_line, end_column });
+    problem
 }
 
 /// A problem for people, with the source line when there is one.

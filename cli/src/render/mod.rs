@@ -1,3 +1,6 @@
-//! Text for people: errors under their source line.
+//! Text for people: errors under their source line, values in the format that was asked for.
 
 pub(crate) mod errors;
+pub(crate) mod keys;
+mod table;
+pub(crate) mod values;

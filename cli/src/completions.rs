@@ -1,0 +1,21 @@
+//! `ptcl completions`: what a shell needs to complete commands and options.
+
+use crate::exit::{Exit, Failure};
+use clap_complete::Shell;
+use std::io::Write;
+
+/// What the command takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The shell
+    shell: Shell,
+}
+
+/// Runs the command, for the commands of a parser.
+pub(crate) fn run(arguments: &Arguments, mut parser: clap::Command) -> Result<Exit, Failure> {
+    // The generator panics when it cannot write, so it writes to memory.
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut parser, "ptcl", &mut script);
+    std::io::stdout().lock().write_all(&script)?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,280 @@
+//! `ptcl run --lines`: a program for each line of standard input, side by side, written in order.
+//!
+//! What is read goes to the workers in blocks of whole lines, so that little is held at once however long the input is.
+
+use crate::exit::{Exit, Failure};
+use crate::isolation::Runner;
+use crate::ordered::{self, Next, Work};
+use crate::render::values::{self, CsvLines, Format};
+use lisp_runtime::{Input, Outcome, OutcomeKind, Program};
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+/// What is asked of the system at once.
+const BLOCK: usize = 256 << 10;
+
+/// What is done with each line.
+pub(crate) struct Each {
+    pub(crate) runner: Runner,
+    pub(crate) program: Program,
+    /// What each run has besides its line.
+    pub(crate) input: Input<'static>,
+    pub(crate) format: Format,
+    /// Goes on after a line whose run failed.
+    pub(crate) keep_going: bool,
+    /// The most bytes of a line.
+    pub(crate) line_bytes: usize,
+    /// Draws what is wrong with a run.
+    pub(crate) complain: Box<dyn Fn(&Outcome) -> String + Send + Sync>,
+}
+
+/// What came of some lines, in order.
+#[derive(Default)]
+struct Done {
+    parts: Vec<Part>,
+}
+
+enum Part {
+    /// Lines of values and what was printed.
+    Text(Vec<u8>),
+    /// A value as JSON, of which the writer makes a row.
+    Row { line: u64, json: String },
+    /// A run that failed.
+    Failed { said: String, exit: Exit },
+}
+
+impl Done {
+    /// Adds text behind what there is.
+    fn text(&mut self, text: &[u8]) {
+        match self.parts.last_mut() {
+            Some(Part::Text(before)) => before.extend_from_slice(text),
+            _ => self.parts.push(Part::Text(text.to_vec())),
+        }
+    }
+
+    fn failed(&mut self, line: u64, why: &str, exit: Exit) {
+        self.parts.push(Part::Failed { said: format!("ptcl: line {line}: {why}\n"), exit });
+    }
+}
+
+/// Runs the program for each line. The exit code is that of the last line whose run failed.
+pub(crate) fn run(each: Each, jobs: u16) -> Result<Exit, Failure> {
+    let pool = ordered::pool(jobs)?;
+    let keep_going = each.keep_going;
+    let mut blocks = Blocks::new(io::stdin(), each.line_bytes);
+    let each = Arc::new(each);
+    let next = move || {
+        let Some((block, first)) = blocks.next()? else { return Ok(None) };
+        let each = each.clone();
+        Ok(Some(Box::new(move || each.block(&block, first)) as Work<Done>))
+    };
+    let mut writer = Writer { csv: CsvLines::default(), exit: Exit::Ok, keep_going };
+    let (ended, end) = std::sync::mpsc::channel();
+    let take = move |next: Next<Done>| {
+        let taken = writer.take(next);
+        // The last word is the one that counts.
+        let _ = ended.send(writer.exit);
+        taken
+    };
+    ordered::in_order(&pool, next, take)?;
+    Ok(end.try_iter().last().unwrap_or(Exit::Ok))
+}
+
+impl Each {
+    fn block(&self, block: &[u8], first: u64) -> Done {
+        let mut done = Done::default();
+        for (line, number) in block.split(|&byte| byte == b'\n').zip(first..) {
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let failed = match std::str::from_utf8(line) {
+                _ if line.len() > self.line_bytes => {
+                    done.failed(number, &too_long(self.line_bytes), Exit::InputOutput);
+                    true
+                }
+                Ok(line) => self.line(line, number, &mut done),
+                Err(_) => {
+                    done.failed(number, "it is not UTF-8", Exit::InputOutput);
+                    true
+                }
+            };
+            if failed && !self.keep_going {
+                break;
+            }
+        }
+        done
+    }
+
+    /// Runs the program for one line. Returns whether that failed.
+    fn line(&self, line: &str, number: u64, done: &mut Done) -> bool {
+        let outcome = match self.runner.run_program(&self.program, self.input.clone().json("in", line)) {
+            Ok(outcome) => outcome,
+            Err(failure) => {
+                done.failed(number, &failure.to_string(), failure.exit());
+                return true;
+            }
+        };
+        for printed in &outcome.prints {
+            done.text(printed.as_bytes());
+            done.text(b"\n");
+        }
+        if !outcome.is_success() {
+            let why = match outcome.kind() {
+                Some(OutcomeKind::Fail) => format!("failed: {}", outcome.text().unwrap_or_default()),
+                _ => (self.complain)(&outcome).trim_start_matches("ptcl: ").trim_end().to_owned(),
+            };
+            done.failed(number, &why, Exit::of(&outcome));
+            return true;
+        }
+        let written = match (self.format, outcome.text_cut()) {
+            (Format::Clojure, Some(bytes)) => Err(values::Unfit::Cut(bytes)),
+            (Format::Csv, _) => {
+                values::json(&outcome).map(|json| done.parts.push(Part::Row { line: number, json: json.to_owned() }))
+            }
+            (format, _) => {
+                let mut text = Vec::new();
+                values::line(&outcome, format, &mut text).map(|()| done.text(&text))
+            }
+        };
+        if let Err(unfit) = &written {
+            done.failed(number, &unfit.to_string(), Exit::Error);
+        }
+        written.is_err()
+    }
+}
+
+struct Writer {
+    csv: CsvLines,
+    exit: Exit,
+    keep_going: bool,
+}
+
+impl Writer {
+    fn take(&mut self, next: Next<Done>) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        match next {
+            Next::Nothing => out.flush(),
+            Next::Lost => Err(io::Error::other("a worker broke; the lines behind are not run")),
+            Next::Done(done) => done.parts.into_iter().try_for_each(|part| self.part(part, &mut out)),
+        }
+    }
+
+    fn part(&mut self, part: Part, out: &mut impl Write) -> io::Result<()> {
+        let (said, exit) = match part {
+            Part::Text(text) => return out.write_all(&text),
+            Part::Row { line, json } => {
+                let mut row = Vec::new();
+                match self.csv.row(&json, &mut row) {
+                    Ok(()) => return out.write_all(&row),
+                    Err(unfit) => (format!("ptcl: line {line}: {unfit}\n"), Exit::Error),
+                }
+            }
+            Part::Failed { said, exit } => (said, exit),
+        };
+        out.flush()?;
+        // Without standard error there is nobody to tell.
+        let _ = io::stderr().lock().write_all(said.as_bytes());
+        if !self.keep_going {
+            // Whoever reads standard input waits for the next line, which is of no use any more.
+            std::process::exit(exit as i32);
+        }
+        self.exit = exit;
+        Ok(())
+    }
+}
+
+fn too_long(most: usize) -> String {
+    format!("it has more than {most} bytes: raise --line-bytes, or write one JSON value a line")
+}
+
+/// Standard input in blocks of whole lines.
+struct Blocks<R> {
+    input: R,
+    /// The beginning of a line.
+    rest: Vec<u8>,
+    /// The number of that line.
+    line: u64,
+    line_bytes: usize,
+    ended: bool,
+}
+
+impl<R: Read> Blocks<R> {
+    fn new(input: R, line_bytes: usize) -> Self {
+        Blocks { input, rest: Vec::new(), line: 1, line_bytes, ended: false }
+    }
+
+    /// The next block, and the number of its first line.
+    fn next(&mut self) -> io::Result<Option<(Vec<u8>, u64)>> {
+        while !self.ended {
+            let before = self.rest.len();
+            self.rest.resize(before + BLOCK, 0);
+            let read = loop {
+                match self.input.read(&mut self.rest[before..]) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    read => break read?,
+                }
+            };
+            self.rest.truncate(before + read);
+            let lines = if read == 0 {
+                self.ended = true;
+                self.rest.len()
+            } else {
+                self.rest[before..].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| before + at + 1)
+            };
+            let longest = self.rest[lines..].len();
+            if longest > self.line_bytes {
+                let why = too_long(self.line_bytes);
+                return Err(io::Error::other(format!("a line at or behind line {}: {why}", self.line)));
+            }
+            if lines > 0 {
+                let rest = self.rest.split_off(lines);
+                let block = std::mem::replace(&mut self.rest, rest);
+                let first = self.line;
+                self.line += block.iter().filter(|&&byte| byte == b'\n').count() as u64;
+                return Ok(Some((block, first)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives so many bytes at once.
+    struct Slow<'a>(&'a [u8], usize);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let count = self.1.min(self.0.len()).min(into.len());
+            let (now, later) = self.0.split_at(count);
+            into[..count].copy_from_slice(now);
+            self.0 = later;
+            Ok(count)
+        }
+    }
+
+    #[test]
+    fn blocks_are_whole_lines_and_know_their_numbers() {
+        let text = b"a\nbc\n\ndefg\nh";
+        for step in 1..15 {
+            let mut blocks = Blocks::new(Slow(text, step), 100);
+            let mut all = Vec::new();
+            while let Some((block, first)) = blocks.next().unwrap() {
+                assert_eq!(first, 1 + all.iter().filter(|&&byte| byte == b'\n').count() as u64, "{step}");
+                assert!(block.ends_with(b"\n") || block.ends_with(b"h"), "{step}");
+                all.extend(block);
+            }
+            assert_eq!(all, text, "{step}");
+        }
+    }
+
+    #[test]
+    fn a_line_beyond_the_limit_is_an_error() {
+        let long = [b"1\n2\n".as_slice(), &[b'x'; 50]].concat();
+        let mut blocks = Blocks::new(Slow(&long, 7), 20);
+        let error = std::iter::from_fn(|| blocks.next().transpose()).find_map(Result::err).unwrap();
+        assert!(error.to_string().contains("--line-bytes"), "{error}");
+    }
+}

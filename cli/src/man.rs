@@ -1,0 +1,30 @@
+//! `ptcl man`: manual pages.
+
+use crate::exit::{Exit, Failure};
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// What the command takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Where ptcl.1 and a page for each command go; without it ptcl.1 goes to standard output
+    dir: Option<PathBuf>,
+}
+
+/// Runs the command, for the commands of a parser.
+pub(crate) fn run(arguments: &Arguments, parser: clap::Command) -> Result<Exit, Failure> {
+    // The command help has no page: --help says the same.
+    let parser = parser.disable_help_subcommand(true);
+    match &arguments.dir {
+        Some(dir) => fs::create_dir_all(dir)
+            .and_then(|()| clap_mangen::generate_to(parser, dir))
+            .map_err(|error| Failure::File { path: dir.clone(), error })?,
+        None => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(parser).render(&mut page)?;
+            std::io::stdout().lock().write_all(&page)?;
+        }
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,114 @@
+//! The commands of the prompt: words that begin with a colon.
+
+use lisp_runtime::is_incomplete;
+
+/// A command, what stands behind it, and what it does.
+pub(super) struct Command {
+    pub(super) name: &'static str,
+    /// What it takes; empty when it takes nothing, in brackets when that may be left out.
+    pub(super) takes: &'static str,
+    pub(super) does: &'static str,
+}
+
+const fn command(name: &'static str, takes: &'static str, does: &'static str) -> Command {
+    Command { name, takes, does }
+}
+
+/// All of them, in the order of the help.
+pub(super) const COMMANDS: &[Command] = &[
+    command(":help", "", "this text"),
+    command(":doc", "NAME", "what a function, a form or tool/NAME does"),
+    command(":apropos", "TEXT", "the functions and forms whose name or page has this text"),
+    command(":type", "FORM", "the type of a form's value"),
+    command(":time", "[FORM]", "the time and fuel of a form; without one, of each from now on, or no more"),
+    command(":limits", "", "the limits that hold"),
+    command(":usage", "", "what the last form took, and all of them together"),
+    command(":defs", "", "what is defined"),
+    command(":data", "", "the names of the data"),
+    command(":isolation", "", "where forms run"),
+    command(":undo", "", "take the last turn back"),
+    command(":save", "FILE", "keep the session in a file"),
+    command(":load", "FILE", "go on with a session that was kept"),
+    command(":reload", "", "the file of the last :load again"),
+    command(":json", "", "show values as JSON from now on, or no more"),
+    command(":table", "", "show the last value as a table"),
+    command(":page", "", "show the last value whole"),
+    command(":quit", "", "leave; so does Ctrl-D"),
+];
+
+/// A line that is a command: its name, and what stands behind it.
+pub(super) fn parse(text: &str) -> Option<(&'static Command, &str)> {
+    let text = text.trim();
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let name = match word {
+        ":h" => ":help",
+        ":q" | ":exit" => ":quit",
+        ":names" => ":defs",
+        word => word,
+    };
+    let command = COMMANDS.iter().find(|command| command.name == name)?;
+    // A keyword may stand in front of a form.
+    let rest = rest.trim();
+    (!command.takes.is_empty() || rest.is_empty()).then_some((command, rest))
+}
+
+/// Is there no more to wait for: a command, or a complete form?
+pub(super) fn is_whole(text: &str) -> bool {
+    match parse(text) {
+        Some((_, argument)) => !argument.starts_with(['(', '[', '{']) || !is_incomplete(argument),
+        None => !is_incomplete(text),
+    }
+}
+
+/// Does a command lack what it takes?
+pub(super) fn lacks(command: &Command, argument: &str) -> bool {
+    argument.is_empty() && !command.takes.is_empty() && !command.takes.starts_with('[')
+}
+
+/// The word that looks like a command in what is not one: a name behind a colon, alone in its line or first.
+pub(super) fn unknown(text: &str) -> Option<&str> {
+    let word = text.split_whitespace().next()?;
+    let name = word.strip_prefix(':')?;
+    (!name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic() || matches!(c, '-' | '?' | '!'))).then_some(word)
+}
+
+/// The names, for an error.
+pub(super) fn names() -> String {
+    let names: Vec<&str> = COMMANDS.iter().map(|command| command.name).collect();
+    names.join(" ")
+}
+
+/// The text of `:help`.
+pub(super) fn help() -> String {
+    let mut text =
+        "Type a form; it is evaluated when it is complete. Definitions stay, *1 *2 *3 are the last results.\n"
+            .to_owned();
+    for Command { name, takes, does } in COMMANDS {
+        text.push_str(&format!("  {:<16} {does}\n", format!("{name} {takes}")));
+    }
+    text + "  Tab completes; Ctrl-C drops what is typed, or ends the form that runs.\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_told_from_keywords() {
+        let parsed = |text| parse(text).map(|(command, rest)| (command.name, rest));
+        assert_eq!(parsed(" :doc  map \n"), Some((":doc", "map")));
+        assert_eq!(parsed(":q"), Some((":quit", "")));
+        assert_eq!(parsed(":names"), Some((":defs", "")));
+        assert_eq!(parsed(":time"), Some((":time", "")));
+        assert_eq!(parsed(":time (+ 1 2)"), Some((":time", "(+ 1 2)")));
+        // A keyword, and forms behind it.
+        assert_eq!((parsed(":a"), parsed(":undo (+ 1 2)"), parsed("(:doc m)"), parsed("")), (None, None, None, None));
+        assert_eq!((unknown(":frob x"), unknown("(:frob)"), unknown(": a")), (Some(":frob"), None, None));
+    }
+
+    #[test]
+    fn the_help_names_all() {
+        assert!(COMMANDS.iter().all(|command| help().contains(command.does) && names().contains(command.name)));
+        assert!(help().lines().all(|line| line.len() <= 105), "{}", help());
+    }
+}

@@ -1,0 +1,346 @@
+//! `ptcl repl`: a prompt.
+
+mod commands;
+mod prompt;
+mod shown;
+mod typed;
+
+use crate::exit::{Exit, Failure};
+use crate::isolation::{IsolationOption, Runner, SessionProblem, TurnRunner};
+use crate::options::{Grant, LimitOptions};
+use crate::render::errors::{self, Text};
+use crate::render::keys;
+use crate::render::values::{self, Format};
+use commands::Command;
+use lisp_runtime::{Input, Limits, Outcome, OutcomeKind, Problem, Usage, builtin_names, describe_name};
+use prompt::Prompt;
+use serde_json::Value;
+use shown::Shown;
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, Write};
+use typed::Typed;
+
+/// What the command takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    grant: Grant,
+    #[command(flatten)]
+    limits: LimitOptions,
+    #[command(flatten)]
+    isolation: IsolationOption,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let engine = arguments.limits.engine()?;
+    let input = match arguments.grant.input(&engine)? {
+        Ok(input) => input.on_print(print_line),
+        Err(setup) => {
+            eprint!("{}", errors::draw(&setup.problem, &setup.file, &setup.source));
+            return Ok(Exit::of_problem(&setup.problem));
+        }
+    };
+    let limits = engine.limits_for(&input);
+    let runner = arguments.isolation.open(engine, 1)?;
+    let mut session = runner.session(input.clone())?;
+    let handler = session.cancel_handle().clone();
+    ctrlc::set_handler(move || handler.cancel()).map_err(|error| Failure::Prompt(error.to_string()))?;
+    let again = input.cancel_with(session.cancel_handle());
+    let at_terminal = std::io::stdin().is_terminal();
+    let mut talk = Talk {
+        runner,
+        input: again,
+        limits,
+        session: &mut session,
+        texts: Texts::new(&arguments.grant),
+        shown: Shown { json: false, time: false, fits: at_terminal && std::io::stdout().is_terminal() },
+        data: arguments.grant.data_names(),
+        last: None,
+        fuel: 0,
+        loaded: None,
+        exit: Exit::Ok,
+    };
+    if !at_terminal {
+        return talk.converse(&mut Typed::Piped { lines: 0 }).map(|()| talk.exit);
+    }
+    let colours = std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+    let mut typed = Typed::at_terminal(Prompt { names: talk.names(), colours })?;
+    println!("PTC-Lisp {}. :help for help, Ctrl-D to leave.", env!("CARGO_PKG_VERSION"));
+    let done = talk.converse(&mut typed);
+    typed.end();
+    done.map(|()| Exit::Ok)
+}
+
+/// Shows a printed line at once. An output that takes no more ends the command with the next value.
+fn print_line(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// The session, and what it takes to begin another one from a file.
+struct Talk<'a> {
+    runner: Runner,
+    input: Input<'static>,
+    limits: Limits,
+    session: &'a mut TurnRunner,
+    texts: Texts<'a>,
+    shown: Shown,
+    /// The names of the data, and the keys in it.
+    data: BTreeSet<String>,
+    /// The last value.
+    last: Option<Outcome>,
+    /// What all turns took.
+    fuel: u64,
+    /// The file of the last `:load`.
+    loaded: Option<String>,
+    /// Of the last form that failed.
+    exit: Exit,
+}
+
+impl Talk<'_> {
+    fn converse(&mut self, typed: &mut Typed) -> Result<(), Failure> {
+        while let Some(line) = typed.next()? {
+            if line.trim().is_empty() {
+                continue;
+            }
+            match commands::parse(&line) {
+                Some((command, _)) if command.name == ":quit" => break,
+                Some((command, argument)) if commands::lacks(command, argument) => {
+                    eprintln!("{} takes {}: {}", command.name, command.takes, command.does);
+                }
+                Some((command, argument)) => self.command(command, argument)?,
+                None => self.form(line)?,
+            }
+            if let Some(prompt) = typed.prompt() {
+                prompt.names = self.names();
+            }
+        }
+        Ok(())
+    }
+
+    /// What may complete a name.
+    fn names(&mut self) -> BTreeSet<String> {
+        let mut names = self.data.clone();
+        names.extend(self.session.names());
+        names.extend(["*1", "*2", "*3"].map(str::to_owned));
+        if let Some(json) = self.last.as_ref().and_then(Outcome::json).filter(|json| json.len() < 1 << 20) {
+            keys::collect(json, &mut names);
+        }
+        names
+    }
+
+    fn command(&mut self, command: &Command, argument: &str) -> Result<(), Failure> {
+        match command.name {
+            ":help" => print!("{}", commands::help()),
+            ":doc" => self.doc(argument)?,
+            ":apropos" => apropos(argument),
+            ":type" => self.turn(format!("(type {argument})"))?,
+            ":time" if argument.is_empty() => self.shown.time = !self.shown.time,
+            ":time" => {
+                let before = std::mem::replace(&mut self.shown.time, true);
+                let done = self.turn(argument.to_owned());
+                self.shown.time = before;
+                done?;
+            }
+            ":limits" => print!("{}", limits_text(&self.limits)),
+            ":usage" => match &self.last {
+                Some(last) => println!("the last form: {}; all: {} fuel", figures(&last.usage), self.fuel),
+                None => println!("nothing has run yet"),
+            },
+            ":defs" => println!("{}", self.session.names().join(" ")),
+            ":data" => {
+                let names: Vec<&str> =
+                    self.data.iter().map(String::as_str).filter(|name| name.starts_with("data/")).collect();
+                println!(
+                    "{}",
+                    if names.is_empty() { "there is no data: --data FILE gives some".into() } else { names.join(" ") }
+                );
+            }
+            ":isolation" => println!("{}", self.runner.place()),
+            ":undo" => {
+                let undone = self.session.undo();
+                self.said(undone);
+            }
+            ":save" => self.save(argument),
+            ":load" => self.load(argument.to_owned())?,
+            ":reload" => match self.loaded.clone() {
+                Some(file) => self.load(file)?,
+                None => eprintln!("nothing was loaded: :load FILE goes on with a session that was kept"),
+            },
+            ":json" => self.shown.json = !self.shown.json,
+            ":table" => self.with_last(|outcome| {
+                let table = values::json(outcome).and_then(|json| values::rows(json, Format::Table));
+                table.map_err(|unfit| unfit.to_string()).map(|table| String::from_utf8_lossy(&table).into_owned())
+            })?,
+            _ => self.with_last(|outcome| Ok(format!("{}\n", outcome.text().unwrap_or_default())))?,
+        }
+        Ok(())
+    }
+
+    /// Writes something of the last value.
+    fn with_last(&self, text: impl FnOnce(&Outcome) -> Result<String, String>) -> Result<(), Failure> {
+        match self.last.as_ref().filter(|last| last.is_success()).map(text) {
+            Some(Ok(text)) => Ok(write!(std::io::stdout().lock(), "{text}")?),
+            Some(Err(why)) => {
+                eprintln!("{why}");
+                Ok(())
+            }
+            None => {
+                eprintln!("there is no last value");
+                Ok(())
+            }
+        }
+    }
+
+    /// A form that was typed.
+    fn form(&mut self, line: String) -> Result<(), Failure> {
+        if let Some(word) = commands::unknown(&line) {
+            eprintln!("{word} is read as a keyword: the commands are {}", commands::names());
+        }
+        self.turn(line)
+    }
+
+    fn turn(&mut self, line: String) -> Result<(), Failure> {
+        self.session.cancel_handle().reset();
+        self.texts.turns.push(line);
+        let outcome = self.session.eval(self.texts.turns.last().map_or("", String::as_str));
+        self.fuel = self.fuel.saturating_add(outcome.usage.fuel);
+        let shown = self.show(&outcome);
+        if !outcome.is_success() {
+            self.exit = Exit::of(&outcome);
+        }
+        self.last = Some(outcome);
+        shown
+    }
+
+    fn show(&self, outcome: &Outcome) -> Result<(), Failure> {
+        let mut out = std::io::stdout().lock();
+        match outcome.problem() {
+            Some(problem) => {
+                out.flush()?;
+                eprint!("{}", errors::draw_in(problem, &self.texts));
+            }
+            None if outcome.kind() == Some(OutcomeKind::Fail) => {
+                writeln!(out, "failed: {}", outcome.text().unwrap_or_default())?;
+            }
+            None => write!(out, "{}", self.shown.value(outcome))?,
+        }
+        if let Some(total) = outcome.text_cut() {
+            writeln!(out, "... ({total} bytes in all)")?;
+        }
+        if self.shown.time {
+            writeln!(out, "; {}", figures(&outcome.usage))?;
+        }
+        Ok(out.flush()?)
+    }
+
+    /// What a name of the language does; what a tool does the run knows, which sees it.
+    fn doc(&mut self, name: &str) -> Result<(), Failure> {
+        let is_tool = name
+            .strip_prefix("tool/")
+            .is_some_and(|tool| tool.chars().all(|c| c.is_ascii_graphic() && !"()[]{}\";,`".contains(c)));
+        match describe_name(name) {
+            Ok(text) => print!("{text}"),
+            Err(_) if is_tool => self.turn(format!("(doc {name})"))?,
+            Err(hint) => {
+                eprintln!("the language has no {name}{}", hint.map_or(String::new(), |hint| format!(": {hint}")))
+            }
+        }
+        Ok(())
+    }
+
+    fn save(&mut self, file: &str) {
+        self.session.cancel_handle().reset();
+        let saved = self.session.save();
+        if let Some(text) = self.said(saved)
+            && let Err(error) = std::fs::write(file, text)
+        {
+            eprintln!("ptcl: {file}: {error}");
+        }
+    }
+
+    fn load(&mut self, file: String) -> Result<(), Failure> {
+        self.session.cancel_handle().reset();
+        match std::fs::read_to_string(&file) {
+            Err(error) => eprintln!("ptcl: {file}: {error}"),
+            Ok(text) => {
+                let loaded = self.runner.load(&text, self.input.clone())?;
+                if let Some(loaded) = self.said(loaded) {
+                    *self.session = loaded;
+                    (self.texts.before, self.texts.turns) = (self.session.turns(), Vec::new());
+                    self.loaded = Some(file);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What came of something, or nothing when it failed, which is said.
+    fn said<T>(&self, done: Result<T, SessionProblem>) -> Option<T> {
+        let say = |problem: Box<Problem>| eprint!("{}", errors::draw_in(&problem, &self.texts));
+        done.map_err(|problem| problem.map(say)).ok()
+    }
+}
+
+/// The functions and forms that have a text in their name or page, each with its first line.
+fn apropos(text: &str) {
+    let wanted = text.to_lowercase();
+    let mut found = false;
+    for name in builtin_names() {
+        let Ok(page) = describe_name(name) else { continue };
+        if name.contains(&wanted) || page.to_lowercase().contains(&wanted) {
+            found = true;
+            let mut lines = page.lines();
+            let (call, does) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default().trim());
+            println!("{call}\n  {does}");
+        }
+    }
+    if !found {
+        eprintln!("no function or form has {text} in its name or page");
+    }
+}
+
+/// What a turn took, in a line.
+fn figures(usage: &Usage) -> String {
+    let ms = usage.duration_us as f64 / 1_000.0;
+    format!(
+        "{ms:.3} ms, {} fuel, {} bytes allocated, {} tool calls",
+        usage.fuel, usage.allocated_bytes, usage.tool_calls
+    )
+}
+
+fn limits_text(limits: &Limits) -> String {
+    let values = serde_json::to_value(limits).unwrap_or_default();
+    let line = |name: &&str| format!("  {name:<24} {}\n", values.get(name).map_or_else(String::new, Value::to_string));
+    Limits::NAMES.iter().map(line).collect()
+}
+
+/// What has been typed, turn by turn, and the set-up programs.
+struct Texts<'a> {
+    grant: &'a Grant,
+    /// The turns of a session that was loaded, whose texts are not here.
+    before: u64,
+    turns: Vec<String>,
+}
+
+impl<'a> Texts<'a> {
+    fn new(grant: &'a Grant) -> Self {
+        Texts { grant, before: 0, turns: Vec::new() }
+    }
+}
+
+impl errors::Texts for Texts<'_> {
+    fn text(&self, setup: Option<usize>, turn: Option<u64>) -> Option<Text> {
+        if let Some(index) = setup {
+            return self.grant.setup_text(index);
+        }
+        let (name, index) = match turn {
+            Some(turn) => {
+                (format!("turn {turn}"), usize::try_from(turn.checked_sub(self.before)?).ok()?.checked_sub(1)?)
+            }
+            None => ("prompt".to_owned(), self.turns.len().checked_sub(1)?),
+        };
+        Some(Text { name, source: self.turns.get(index)?.clone() })
+    }
+}

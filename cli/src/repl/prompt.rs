@@ -1,0 +1,220 @@
+//! What the line editor asks: is the form complete, how could this name go on, what does the function take, and in which colours
+//! is it shown?
+
+use super::commands::{self, COMMANDS};
+use lisp_runtime::{builtin_names, describe_name};
+use rustyline::completion::{Completer, Pair};
+use rustyline::highlight::{CmdKind, Highlighter};
+use rustyline::hint::Hinter;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{Context, Helper};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+/// What there is to complete, and whether there are colours.
+#[derive(Default)]
+pub(super) struct Prompt {
+    /// Definitions, data and keys.
+    pub(super) names: BTreeSet<String>,
+    pub(super) colours: bool,
+}
+
+impl Helper for Prompt {}
+
+impl Validator for Prompt {
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        Ok(match commands::is_whole(context.input()) {
+            true => ValidationResult::Valid(None),
+            false => ValidationResult::Incomplete,
+        })
+    }
+}
+
+fn ends_word(c: char) -> bool {
+    c.is_whitespace() || "()[]{}\",'#@".contains(c)
+}
+
+impl Completer for Prompt {
+    type Candidate = Pair;
+
+    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let before = &line[..at];
+        let start = before.rfind(ends_word).map_or(0, |i| i + 1);
+        let word = &before[start..];
+        if word.is_empty() {
+            return Ok((at, Vec::new()));
+        }
+        let commands = COMMANDS.iter().map(|command| command.name).filter(|_| before[..start].trim().is_empty());
+        let built_in = builtin_names().map(|name: &str| name);
+        let all = self.names.iter().map(String::as_str).chain(built_in).chain(commands);
+        let names: BTreeSet<&str> = all.filter(|name| name.starts_with(word)).collect();
+        let pair = |name: &str| Pair { display: name.to_owned(), replacement: name.to_owned() };
+        Ok((start, names.into_iter().map(pair).collect()))
+    }
+}
+
+impl Hinter for Prompt {
+    type Hint = String;
+
+    /// What the function takes whose name was typed last, behind the end of the line.
+    fn hint(&self, line: &str, at: usize, _: &Context<'_>) -> Option<String> {
+        if at < line.len() {
+            return None;
+        }
+        let name = line.strip_suffix(' ')?.rsplit(ends_word).next().filter(|name| !name.is_empty())?;
+        if !line[..line.len() - 1 - name.len()].ends_with('(') {
+            return None;
+        }
+        let page = describe_name(name).ok()?;
+        let call = page.lines().next()?.strip_prefix('(')?.strip_prefix(name)?.trim_start();
+        Some(call.split(')').next()?.to_owned())
+    }
+}
+
+impl Highlighter for Prompt {
+    fn highlight<'l>(&self, line: &'l str, at: usize) -> Cow<'l, str> {
+        match self.colours {
+            true => Cow::Owned(painted(line, at)),
+            false => Cow::Borrowed(line),
+        }
+    }
+
+    fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
+        match self.colours {
+            true => Cow::Owned(format!("\u{1b}[2m{hint}\u{1b}[0m")),
+            false => Cow::Borrowed(hint),
+        }
+    }
+
+    fn highlight_char(&self, _: &str, _: usize, _: CmdKind) -> bool {
+        self.colours
+    }
+}
+
+const STRING: &str = "32";
+const COMMENT: &str = "2";
+const KEYWORD: &str = "36";
+const NUMBER: &str = "35";
+const KNOWN: &str = "34";
+const MATCH: &str = "1;7";
+
+/// A line in colours; the brackets at the cursor that belong together stand out.
+fn painted(line: &str, at: usize) -> String {
+    let (words, pairs) = words_of(line);
+    let of_cursor = pairs.into_iter().find(|(open, close)| *open == at || *close == at || *close + 1 == at);
+    let mut text = String::with_capacity(line.len() * 2);
+    for (start, word) in words {
+        let first = word.chars().next().unwrap_or(' ');
+        let is_match = of_cursor.is_some_and(|(open, close)| start == open || start == close);
+        let colour = match first {
+            _ if is_match => MATCH,
+            '"' => STRING,
+            ';' => COMMENT,
+            ':' if start > 0 || commands::parse(line).is_none() => KEYWORD,
+            '0'..='9' => NUMBER,
+            '-' if word[1..].starts_with(|c: char| c.is_ascii_digit()) => NUMBER,
+            '(' | ')' | '[' | ']' | '{' | '}' => "",
+            _ if first.is_whitespace() => "",
+            _ if describe_name(word).is_ok() => KNOWN,
+            _ => "",
+        };
+        match colour {
+            "" => text.push_str(word),
+            colour => text.extend(["\u{1b}[", colour, "m", word, "\u{1b}[0m"]),
+        }
+    }
+    text
+}
+
+type Words<'l> = Vec<(usize, &'l str)>;
+
+/// The words of a line with their places, whatever they are, and the brackets that belong together.
+fn words_of(line: &str) -> (Words<'_>, Vec<(usize, usize)>) {
+    let (mut words, mut open, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
+    let mut at = 0;
+    while let Some(first) = line[at..].chars().next() {
+        let rest = &line[at..];
+        let long = match first {
+            '"' => string_end(rest),
+            ';' => rest.find('\n').unwrap_or(rest.len()),
+            '(' | '[' | '{' => {
+                open.push((first, at));
+                1
+            }
+            ')' | ']' | '}' => {
+                if let Some((opened, place)) = open.pop()
+                    && matches!((opened, first), ('(', ')') | ('[', ']') | ('{', '}'))
+                {
+                    pairs.push((place, at));
+                }
+                1
+            }
+            // A character such as \( is no bracket.
+            '\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            _ if ends_word(first) => first.len_utf8(),
+            _ => rest.find(|c: char| ends_word(c) || c == ';').unwrap_or(rest.len()),
+        };
+        words.push((at, &rest[..long]));
+        at += long;
+    }
+    (words, pairs)
+}
+
+/// Where a string ends that begins a text.
+fn string_end(text: &str) -> usize {
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustyline::history::MemHistory;
+
+    fn plain(painted: &str) -> String {
+        let mut text = String::new();
+        let mut rest = painted;
+        while let Some((before, after)) = rest.split_once("\u{1b}[") {
+            text.push_str(before);
+            rest = after.split_once('m').unwrap().1;
+        }
+        text + rest
+    }
+
+    #[test]
+    fn colours_change_nothing_else_and_show_the_other_bracket() {
+        for line in ["(map #(inc %) [1 -2.5 \"a\\\"(b\" :k]) ; c (", "\\( )", "\"open", "é(ü \"日", "", "{:a [}"] {
+            for at in 0..=line.len() {
+                assert_eq!(plain(&painted(line, at)), line);
+            }
+        }
+        assert_eq!(painted("(f (g))", 7), "\u{1b}[1;7m(\u{1b}[0mf (g)\u{1b}[1;7m)\u{1b}[0m");
+        assert!(painted("(str \")\" 1)", 0).contains("\u{1b}[32m\")\"\u{1b}[0m"));
+    }
+
+    #[test]
+    fn names_go_on_and_functions_say_what_they_take() {
+        let history = MemHistory::new();
+        let context = Context::new(&history);
+        let prompt = Prompt { names: [":total".to_owned(), "data/orders".to_owned()].into(), colours: false };
+        let go_on = |line: &str| {
+            let (start, pairs) = prompt.complete(line, line.len(), &context).unwrap();
+            (start, pairs.into_iter().map(|pair| pair.replacement).collect::<Vec<_>>())
+        };
+        assert_eq!(go_on("(map :to"), (5, vec![":total".to_owned()]));
+        assert_eq!(go_on("(count data/o"), (7, vec!["data/orders".to_owned()]));
+        assert!(go_on("(filt").1.contains(&"filter".to_owned()));
+        assert_eq!(go_on(":und"), (0, vec![":undo".to_owned()]));
+        assert_eq!(prompt.hint("(map ", 5, &context).as_deref(), Some("f coll"));
+        assert_eq!(prompt.hint("(map inc ", 9, &context), None);
+        assert_eq!(prompt.hint("(nope ", 6, &context), None);
+    }
+}

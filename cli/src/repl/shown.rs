@@ -1,0 +1,89 @@
+//! How a value is shown at the prompt.
+
+use crate::render::values::{self, Format};
+use lisp_runtime::Outcome;
+
+/// Lines of a value that are shown at a terminal.
+const LINES: usize = 40;
+/// The window when there is no telling how wide it is.
+const COLUMNS: usize = 100;
+
+/// How values are shown.
+pub(super) struct Shown {
+    /// As JSON
+    pub(super) json: bool,
+    /// With time and fuel behind each
+    pub(super) time: bool,
+    /// Cut to the window, and vectors of maps as tables
+    pub(super) fits: bool,
+}
+
+impl Shown {
+    /// The text of a value that is there, with the end of its last line.
+    pub(super) fn value(&self, outcome: &Outcome) -> String {
+        if self.json {
+            return match values::json(outcome) {
+                Ok(json) => self.cut(json),
+                Err(unfit) => format!("{unfit}\n"),
+            };
+        }
+        if self.fits
+            && let Some(json) = outcome.json().filter(|json| is_rows(json))
+            && let Ok(table) = values::rows(json, Format::Table)
+        {
+            return self.cut(&String::from_utf8_lossy(&table));
+        }
+        self.cut(outcome.text().unwrap_or_default())
+    }
+
+    /// As much of a text as the window takes, and how to see the rest.
+    fn cut(&self, text: &str) -> String {
+        let text = text.trim_end_matches('\n');
+        if !self.fits {
+            return format!("{text}\n");
+        }
+        cut_to(text, terminal_size::terminal_size().map_or(COLUMNS, |(width, _)| usize::from(width.0).max(20)))
+    }
+}
+
+/// Is it an array of objects?
+fn is_rows(json: &str) -> bool {
+    json.starts_with("[{")
+}
+
+fn cut_to(text: &str, columns: usize) -> String {
+    let is_table = text.lines().count() > 1;
+    let most = if is_table { columns } else { columns * LINES / 2 };
+    let (mut shown, mut is_cut) = (String::new(), text.lines().count() > LINES);
+    for line in text.lines().take(LINES) {
+        let mut end = line.char_indices().map(|(at, _)| at).chain([line.len()]);
+        match end.nth(most) {
+            Some(at) if at < line.len() => {
+                shown.push_str(&line[..at]);
+                is_cut = true;
+            }
+            _ => shown.push_str(line),
+        }
+        shown.push('\n');
+    }
+    if is_cut {
+        shown.push_str(&format!("... (cut to the window; {} bytes in all: :page shows them)\n", text.len()));
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_and_say_so() {
+        assert_eq!(cut_to("[1 2]", 20), "[1 2]\n");
+        let long = cut_to(&"é".repeat(401), 20);
+        assert_eq!(long, format!("{}\n... (cut to the window; 802 bytes in all: :page shows them)\n", "é".repeat(400)));
+        let wide = cut_to(&format!("{}\nb", "a".repeat(30)), 20);
+        assert!(wide.starts_with(&format!("{}\nb\n...", "a".repeat(20))), "{wide}");
+        let many = cut_to(&"x\n".repeat(50), 20);
+        assert_eq!(many.lines().count(), LINES + 1);
+    }
+}

@@ -1,0 +1,46 @@
+//! `ptcl serve`: programs over HTTP.
+
+use crate::exit::{Exit, Failure};
+use crate::service::{ServiceOptions, at_signal, log_to_standard_error, store_in_file, sweep};
+use lisp_server::config::Config;
+use lisp_server::http::Server;
+use lisp_server::runs::Service;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// What the command takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The address to listen on; port 0 is any that is free. Without it, that of the configuration, or 127.0.0.1:7117
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// The file that runs and sessions are kept in. Without it, that of the configuration, or ptc.db
+    #[arg(long, value_name = "FILE")]
+    store: Option<PathBuf>,
+    #[command(flatten)]
+    options: ServiceOptions,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let config = arguments.options.config(arguments.listen, arguments.store.as_ref())?;
+    log_to_standard_error();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("serve").build()?;
+    runtime.block_on(serve(config))
+}
+
+async fn serve(config: Config) -> Result<Exit, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::Service(error.to_string());
+    let listen = config.listen;
+    config.check_exposure(listen).map_err(|error| Failure::Usage(error.to_string()))?;
+    let store = store_in_file(&config).map_err(|error| failed(&error))?;
+    let service = Service::open(config, Box::new(store)).await.map_err(|error| failed(&error))?;
+    let server = Server::bind(service.clone(), listen).map_err(|error| failed(&error))?;
+    let scheme = if service.config().tls.is_some() { "https" } else { "http" };
+    eprintln!("listening on {scheme}://{}", server.address());
+    at_signal(server.stop_handle())?;
+    let sweeper = tokio::spawn(sweep(service));
+    let served = server.serve().await;
+    sweeper.abort();
+    served.map(|()| Exit::Ok).map_err(|error| failed(&error))
+}

@@ -1,0 +1,100 @@
+//! What the commands that serve have in common: their options, their log, how they end.
+
+use crate::exit::Failure;
+use clap::ValueEnum;
+use lisp_runtime::Isolation;
+use lisp_server::config::Config;
+use lisp_server::runs::Service;
+use lisp_server::store::{SqliteStore, StoreError};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use tracing_subscriber::EnvFilter;
+
+/// Where programs of the service run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Where {
+    /// A process of its own for each program, locked in (Linux)
+    Process,
+    /// The process of the service
+    InProcess,
+}
+
+/// What the commands take.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServiceOptions {
+    /// The configuration: tools, tenants, limits (docs/service.md)
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where programs run. Without it, as the configuration says, or a process of its own for each
+    #[arg(long, value_enum, value_name = "WHERE")]
+    isolation: Option<Where>,
+}
+
+impl ServiceOptions {
+    /// The configuration, with what the command line says over it.
+    pub(crate) fn config(&self, listen: Option<SocketAddr>, store: Option<&PathBuf>) -> Result<Config, Failure> {
+        let mut config = match &self.config {
+            Some(path) => Config::read(path).map_err(|error| Failure::Usage(error.to_string()))?,
+            None => Config::default(),
+        };
+        if let Some(listen) = listen {
+            config.listen = listen;
+        }
+        if let Some(store) = store {
+            config.store.clone_from(store);
+            config.names_store = true;
+        }
+        match self.isolation {
+            Some(Where::Process) => config.isolation = Isolation::Process,
+            Some(Where::InProcess) => config.isolation = Isolation::InProcess,
+            None => {}
+        }
+        Ok(config)
+    }
+}
+
+/// How often what is over for long is forgotten.
+const SWEEP: Duration = Duration::from_secs(600);
+
+/// What the service has to say to its operator; `PTCL_LOG` says how much, as `RUST_LOG` does elsewhere.
+pub(crate) fn log_to_standard_error() {
+    let filter = EnvFilter::try_from_env("PTCL_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    // A second one, in a test, stays without effect.
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+}
+
+/// The file of the store.
+pub(crate) fn store_in_file(config: &Config) -> Result<SqliteStore, StoreError> {
+    SqliteStore::open(&config.store, config.service.durability)
+}
+
+/// Calls a function at the first signal to end; the second one ends the process at once.
+pub(crate) fn at_signal(stop: impl Fn() + Send + 'static) -> io::Result<()> {
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT])?;
+    let wait = move || {
+        for (count, signal) in signals.forever().enumerate() {
+            match count {
+                0 => stop(),
+                _ => drop(signal_hook::low_level::emulate_default_handler(signal)),
+            }
+        }
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(wait).map(drop)
+}
+
+/// Forgets what is over for long, as long as it is polled.
+pub(crate) async fn sweep(service: Service) {
+    loop {
+        let its = service.clone();
+        match tokio::task::spawn_blocking(move || its.sweep()).await {
+            Ok(Ok(0)) => {}
+            Ok(Ok(gone)) => tracing::info!(gone, "runs and sessions were forgotten"),
+            Ok(Err(error)) => tracing::error!(%error, "nothing can be forgotten"),
+            Err(_) => return,
+        }
+        tokio::time::sleep(SWEEP).await;
+    }
+}

@@ -1,0 +1,87 @@
+//! The examples in a text.
+
+use lisp_core::Error;
+use lisp_core::syntax::lexer::{Token, tokens};
+use lisp_core::syntax::{LineIndex, ReadLimits, read};
+
+/// A form at the top level, and what is said of it.
+#[derive(Debug)]
+pub(super) struct Example<'t> {
+    /// Its text, with all that stands between it and the form before: marks are no part of a form.
+    pub(super) source: &'t str,
+    /// The first line of its own text.
+    pub(super) title: &'t str,
+    /// The byte that it begins at.
+    pub(super) start: u32,
+    pub(super) expected: Option<Expected<'t>>,
+}
+
+/// What a comment says of the form before it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Expected<'t> {
+    Value(&'t str),
+    /// The name of a reason.
+    Error(&'t str),
+}
+
+/// The forms of a text, and where comments stand that say what no form before them comes to.
+///
+/// # Errors
+/// The text cannot be read.
+pub(super) fn examples(text: &str) -> Result<(Vec<Example<'_>>, Vec<u32>), Error> {
+    // Each form is evaluated within the limits of a program.
+    let source = read(text, &ReadLimits { source_bytes: 0, names: 0, ..ReadLimits::default() })?;
+    let lines = LineIndex::new(text);
+    let part = |start: u32, end: u32| text.get(start as usize..end as usize).unwrap_or("");
+    let mut comments = expectations(text).into_iter().peekable();
+    let (mut forms, mut strays) = (Vec::with_capacity(source.forms.len()), Vec::new());
+    let mut before = 0;
+    let mut spans = source.forms.iter().map(|form| form.span).peekable();
+    // Those before the first form are of none.
+    let first = spans.peek().map_or(u32::MAX, |span| span.start);
+    while let Some((at, _)) = comments.next_if(|(at, _)| *at < first) {
+        strays.push(at);
+    }
+    while let Some(span) = spans.next() {
+        let next = spans.peek().map_or(u32::MAX, |span| span.start);
+        let last_line = lines.position(span.end).0;
+        let mut expected = None;
+        while let Some((at, value)) = comments.next_if(|(at, _)| *at < next) {
+            match lines.position(at).0 <= last_line + 1 && expected.is_none() {
+                true => expected = Some(value),
+                false => strays.push(at),
+            }
+        }
+        let title = part(span.start, span.end).lines().next().unwrap_or("");
+        forms.push(Example { source: part(before, span.end), title, start: span.start, expected });
+        before = span.end;
+    }
+    Ok((forms, strays))
+}
+
+/// The comments `; => ...` outside of forms, and where they stand.
+fn expectations(text: &str) -> Vec<(u32, Expected<'_>)> {
+    let mut depth = 0usize;
+    let mut found = Vec::new();
+    for (token, span) in tokens(text) {
+        match token {
+            Ok(Token::Open(_)) => depth += 1,
+            Ok(Token::Close(_)) => depth = depth.saturating_sub(1),
+            Ok(Token::Comment) if depth == 0 => {
+                let comment = text.get(span.start as usize..span.end as usize).unwrap_or("");
+                let said = comment.trim_start_matches(';').trim_start().strip_prefix("=>").map(str::trim);
+                found.extend(said.map(|value| match value.strip_prefix("error:") {
+                    Some(reason) => (span.start, Expected::Error(reason.trim())),
+                    None => (span.start, Expected::Value(value)),
+                }));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whether a text is one form and no more, but for comments.
+pub(super) fn is_one_form(text: &str) -> bool {
+    read(text, &ReadLimits::default()).is_ok_and(|source| source.forms.len() == 1)
+}

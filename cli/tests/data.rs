@@ -1,0 +1,170 @@
+//! `ptcl run` over data from standard input, and the formats of what it writes.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What a command came to: its code, its output, what it said.
+type Came = (Option<i32>, String, String);
+
+fn ptcl(arguments: &[&str], input: &[u8]) -> Came {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ptcl"))
+        .arg("run")
+        .args(arguments)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let done = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (done.status.code(), text(done.stdout), text(done.stderr))
+}
+
+fn out(arguments: &[&str], input: &str) -> String {
+    let (code, out, err) = ptcl(arguments, input.as_bytes());
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{arguments:?}");
+    out
+}
+
+const PEOPLE: &str = r#"[{"name": "Ann", "n": 7, "tags": ["a"]}, {"name": "Bo \"B\", jr", "n": null}]"#;
+
+#[test]
+fn standard_input_is_data_in_when_the_program_names_it() {
+    assert_eq!(out(&["-e", "(get-in data/in [\"a\" 1])"], r#"{"a": [1, 2]}"#), "2\n");
+    assert_eq!(out(&["-e", "(count data/in)"], "\u{feff}[1, 2]"), "2\n");
+    assert_eq!(out(&["-e", "(:a data/in)", "--keywords"], r#"{"a": 5}"#), "5\n");
+    assert_eq!(out(&["-e", "(count data/in)", "--slurp"], "{\"a\": 1} [2]\n3\n"), "3\n");
+    assert_eq!(out(&["-e", "data/in", "--slurp"], ""), "[]\n");
+    // What an option binds is not read.
+    assert_eq!(out(&["-e", "data/in", "--arg", "in=x"], "not JSON"), "\"x\"\n");
+    assert_eq!(out(&["-e", "1"], "not JSON"), "1\n");
+    for (arguments, input, code, says) in [
+        (&["-e", "data/in"][..], "{\"a\": ", 2, "standard input: "),
+        (&["-e", "data/in", "--slurp"], "1 [2", 2, "standard input: "),
+        (&["-", "--lines"], "data/in", 2, "cannot both come from standard input"),
+        (&["-e", "1", "--arg", "x"], "", 2, "write NAME=VALUE"),
+        (&["-e", "data/x", "--arg-json", "x=[1"], "", 2, "--arg-json x=[1: "),
+    ] {
+        let (came, out, err) = ptcl(arguments, input.as_bytes());
+        assert!(err.contains(says), "{arguments:?}: {err}");
+        assert_eq!((came, out.as_str()), (Some(code), ""), "{arguments:?}");
+    }
+    assert_eq!(
+        out(&["-e", "[data/a data/b]", "--arg", "a=1=2", "--arg-json", "b={\"c\": [1]}"], ""),
+        "[\"1=2\" {\"c\" [1]}]\n"
+    );
+}
+
+#[test]
+fn a_value_is_written_in_the_format_that_is_asked_for() {
+    let of = |option: &[&str]| out(&[&["-e", "data/in"], option].concat(), PEOPLE);
+    assert_eq!(
+        of(&["--out", "json"]),
+        "[{\"n\":7,\"name\":\"Ann\",\"tags\":[\"a\"]},{\"n\":null,\"name\":\"Bo \\\"B\\\", jr\"}]\n"
+    );
+    assert_eq!(of(&["--csv"]), "n,name,tags\n7,Ann,\"[\"\"a\"\"]\"\n,\"Bo \"\"B\"\", jr\",\n");
+    assert_eq!(
+        of(&["--table"]),
+        "n  name        tags\n-  ----------  -----\n7  Ann         [\"a\"]\n   Bo \"B\", jr\n"
+    );
+    assert_eq!(out(&["-r", "-e", "(get (first data/in) \"name\")"], PEOPLE), "Ann\n");
+    assert_eq!(out(&["-r", "-e", "[1 \"a\"]"], ""), "[1,\"a\"]\n");
+    for (arguments, says) in [
+        (&["--csv", "-e", "(+ 1 2)"][..], "CSV takes a vector of maps or of vectors; this value is a number"),
+        (&["--table", "-e", "[1 2]"], "a table takes a vector of maps"),
+        (&["--out", "json", "-e", "{:a 1 \"a\" 2}"], "has no JSON text"),
+    ] {
+        let (code, out, err) = ptcl(arguments, b"");
+        assert!(err.contains(says), "{err}");
+        assert_eq!((code, out.as_str()), (Some(4), ""));
+    }
+    let (code, _, err) = ptcl(&["--csv", "--table", "-e", "1"], b"");
+    assert!(code == Some(2) && err.contains("cannot be used with"), "{err}");
+}
+
+#[test]
+fn lines_are_worked_on_side_by_side_and_written_in_order() {
+    let many: String = (0..20_000).map(|n| format!("{{\"n\": {n}, \"text\": \"{}\"}}\n", "x".repeat(n % 97))).collect();
+    let expected: String = (0..20_000).filter(|n| n % 7 == 0).map(|n| format!("{n}\n")).collect();
+    let program = "(let [n (get data/in \"n\")] (when (= 0 (mod n 7)) (println n)) (count (get data/in \"text\")))";
+    let all = out(&["--lines", "--out", "json", "-e", program], &many);
+    let mut lines = all.lines();
+    for n in 0..20_000 {
+        if n % 7 == 0 {
+            assert_eq!(lines.next().unwrap(), n.to_string());
+        }
+        assert_eq!(lines.next().unwrap(), (n % 97).to_string());
+    }
+    assert_eq!((lines.next(), expected.lines().count()), (None, 2_858));
+    // Other data is there for each line; empty lines are none; the last line needs no end.
+    let rows = out(&["--lines", "-e", "[data/k (get data/in \"a\")]", "--arg", "k=x"], "{\"a\":1}\n\n  \n{\"a\":2}");
+    assert_eq!(rows, "[\"x\" 1]\n[\"x\" 2]\n");
+    assert_eq!(out(&["--lines", "--csv", "-e", "data/in"], "{\"b\":1,\"a\":2}\n{\"a\":3}\n"), "a,b\n2,1\n3,\n");
+    assert_eq!(out(&["--lines", "-r", "-e", "(str data/in \"!\")"], "\"a\"\n\"b\"\n"), "a!\nb!\n");
+    assert_eq!(out(&["--lines", "-e", "data/in"], ""), "");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn lines_run_behind_the_process_door_too() {
+    let rows = out(&["--lines", "--isolation", "process", "-e", "(inc data/in)"], "1\n2\n3\n");
+    assert_eq!(rows, "2\n3\n4\n");
+}
+
+#[test]
+fn a_line_that_fails_is_named_and_stops_the_rest_unless_told_otherwise() {
+    let input = "1\n2\nnope\n4\n\"x\"\n6\n";
+    let (code, out, err) = ptcl(&["--lines", "-e", "(inc data/in)"], input.as_bytes());
+    assert_eq!((code, out.as_str()), (Some(2), "2\n3\n"));
+    assert!(err.starts_with("ptcl: line 3: ") && err.contains("standard input"), "{err}");
+    let (code, out, err) = ptcl(&["--lines", "--keep-going", "-e", "(inc data/in)"], input.as_bytes());
+    assert_eq!((code, out.as_str()), (Some(4), "2\n3\n5\n7\n"));
+    let said: Vec<&str> = err.lines().filter(|line| line.starts_with("ptcl: line ")).map(|line| &line[..12]).collect();
+    assert_eq!(said, ["ptcl: line 3", "ptcl: line 5"], "{err}");
+    let (code, out, err) = ptcl(&["--lines", "-e", "(fail data/in)"], b"7\n8\n");
+    assert_eq!((code, out.as_str(), err.as_str()), (Some(1), "", "ptcl: line 1: failed: 7\n"));
+    let (code, _, err) = ptcl(&["--lines", "-e", "(nope"], b"7\n");
+    assert!(code == Some(3) && err.contains("parse_error"), "{err}");
+    let (code, out, err) =
+        ptcl(&["--lines", "-e", "data/in", "--line-bytes", "10"], &[b"1\n".as_slice(), &[b'1'; 600_000]].concat());
+    assert!(code == Some(74) && err.contains("--line-bytes"), "{code:?} {out} {err}");
+    let (code, out, err) = ptcl(&["--lines", "-e", "data/in", "--line-bytes", "3"], b"1\n123\n1234\n5\n");
+    assert_eq!((code, out.as_str()), (Some(74), "1\n123\n"));
+    assert!(err.contains("line 3: it has more than 3 bytes: raise --line-bytes"), "{err}");
+    let (code, out, err) = ptcl(&["--lines", "-e", "data/in"], b"1\n\"\xff\"\n");
+    assert_eq!((code, out.as_str()), (Some(74), "1\n"));
+    assert!(err.contains("line 2: it is not UTF-8"), "{err}");
+    let (code, out, err) = ptcl(&["--lines", "--csv", "-e", "data/in"], b"{\"a\":1}\n{\"b\":1}\n");
+    assert_eq!((code, out.as_str()), (Some(4), "a\n1\n"));
+    assert!(err.contains("line 2: row 2 has the key \"b\""), "{err}");
+}
+
+/// Values of lines that are there come while others are to come, and a failed one ends the command though its input goes on.
+#[test]
+fn lines_that_come_slowly_are_answered_at_once() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ptcl"))
+        .args(["run", "--lines", "-e", "(inc data/in)"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    for n in 0..5 {
+        writeln!(stdin, "{n}").unwrap();
+        assert_eq!(lines.next().unwrap().unwrap(), (n + 1).to_string());
+    }
+    writeln!(stdin, "null").unwrap();
+    let begun = Instant::now();
+    assert_eq!(child.wait().unwrap().code(), Some(4));
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    assert!(lines.next().is_none());
+}

@@ -1,0 +1,358 @@
+//! A service of a test, and clients that say exactly what they want.
+
+#![allow(unreachable_pub, missing_docs, dead_code, reason = "for tests, each of which uses a part")]
+
+use rustix::process::{Pid, Signal};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// A folder of a test, which goes with it.
+pub struct Dir(PathBuf);
+
+impl Dir {
+    pub fn new(name: &str) -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("ptc-serve-{}-{number}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Dir(path)
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> String {
+        std::fs::write(self.0.join(name), text).unwrap();
+        self.path(name)
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A service of a test.
+pub struct Server {
+    child: Child,
+    pub address: String,
+    _dir: Option<Dir>,
+}
+
+type Answered = (u16, HashMap<String, String>, Value);
+
+impl Server {
+    /// Starts one with these options; with a store of its own unless they name one.
+    pub fn start(options: &[&str]) -> Self {
+        // PTCL names another build, for figures.
+        let ptcl = std::env::var_os("PTCL").unwrap_or_else(|| env!("CARGO_BIN_EXE_ptcl").into());
+        let mut command = Command::new(ptcl);
+        command.args(["serve", "--listen", "127.0.0.1:0"]).args(options);
+        let dir = (!options.contains(&"--store")).then(|| Dir::new("store"));
+        if let Some(dir) = &dir {
+            command.args(["--store", &dir.path("ptc.db")]);
+        }
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        lines.read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("listening on http://").unwrap_or_else(|| panic!("{line}")).to_owned();
+        std::thread::Builder::new()
+            .spawn(move || lines.lines().map_while(Result::ok).for_each(|line| println!("service: {line}")))
+            .unwrap();
+        Server { child, address, _dir: dir }
+    }
+
+    /// Sends bytes and takes what comes until the connection ends.
+    pub fn raw(&self, bytes: &[u8]) -> Vec<u8> {
+        raw(&self.address, bytes)
+    }
+
+    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answered {
+        request(&self.address, method, path, headers, body)
+    }
+
+    pub fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let (status, _, answer) = self.send("POST", path, &[], body.to_string().as_bytes());
+        (status, answer)
+    }
+
+    pub fn text(&self, path: &str) -> String {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        String::from_utf8(self.raw(request.as_bytes())).unwrap()
+    }
+
+    /// The state of a run once it is so.
+    pub fn state_when(&self, run: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        let begun = Instant::now();
+        loop {
+            let state = self.send("GET", run, &[], b"").2;
+            if is_so(&state) {
+                return state;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(20), "waited 20 s for {run}: {state}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    pub fn until(&self, most: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
+        let begun = Instant::now();
+        while !is_so() {
+            assert!(begun.elapsed() < most, "waited {most:?} for {what}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Posts and reads server-sent events until `more` says no.
+    pub fn stream(&self, path: &str, body: &Value, more: impl FnMut(&str, &Value) -> bool) {
+        let body = body.to_string();
+        let length = body.len();
+        self.events(
+            &format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}"),
+            more,
+        );
+    }
+
+    pub fn get_stream(&self, path: &str, more: impl FnMut(&str, &Value) -> bool) {
+        self.events(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"), more);
+    }
+
+    fn events(&self, request: &str, mut more: impl FnMut(&str, &Value) -> bool) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut kind = String::new();
+        for line in BufReader::new(stream).lines() {
+            let line = line.unwrap();
+            if let Some(name) = line.strip_prefix("event: ") {
+                name.clone_into(&mut kind);
+            }
+            if let Some(data) = line.strip_prefix("data: ") {
+                let data = serde_json::from_str(data).unwrap();
+                if !more(&kind, &data) || kind == "answer" || kind == "problem" {
+                    return;
+                }
+            }
+        }
+        panic!("the events broke off");
+    }
+
+    /// Kills one of the processes that it has made: a template, or the process of a run.
+    pub fn kill_a_process(&self, random: &mut Random) {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let children: String = threads
+            .filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("children")).ok())
+            .collect::<Vec<_>>()
+            .join(" ");
+        let children: Vec<i32> = children.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+        if !children.is_empty() {
+            let which = usize::try_from(random.below(children.len() as u64)).unwrap();
+            // It may be gone.
+            let _ = rustix::process::kill_process(Pid::from_raw(children[which]).unwrap(), Signal::KILL);
+        }
+    }
+
+    /// Resident memory.
+    pub fn memory_kb(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    /// SIGTERM.
+    pub fn terminate(&self) {
+        rustix::process::kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    pub fn exit_code(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The state of a run with its answer.
+pub fn finished(server: &Server, run: &str) -> Value {
+    server.state_when(run, |state| state["answer"].is_object())
+}
+
+fn raw(address: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    // A service that has heard enough may have closed its side.
+    let _ = stream.write_all(bytes);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    answer
+}
+
+/// Sends a request on a connection of its own.
+pub fn request(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answered {
+    let mut head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n",
+        body.len()
+    );
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str("\r\n");
+    parse(&raw(address, &[head.as_bytes(), body].concat()))
+}
+
+/// The status of an answer; 0 when there is none.
+pub fn status(answer: &[u8]) -> u16 {
+    let text = String::from_utf8_lossy(answer);
+    text.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0)
+}
+
+/// Status, headers, and the body as JSON.
+pub fn parse(answer: &[u8]) -> Answered {
+    let text = String::from_utf8_lossy(answer);
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let headers = head.lines().skip(1).filter_map(|line| {
+        let (name, value) = line.split_once(": ")?;
+        Some((name.to_lowercase(), value.to_owned()))
+    });
+    (status(answer), headers.collect(), serde_json::from_str(body).unwrap_or(Value::Null))
+}
+
+/// The digest of a token, as the configuration has it.
+pub fn sha256_hex(text: &str) -> String {
+    let mut child =
+        Command::new("sha256sum").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("sha256sum is there");
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let out = child.wait_with_output().unwrap().stdout;
+    String::from_utf8(out).unwrap()[..64].to_owned()
+}
+
+/// What a tool server was asked to do.
+#[derive(Debug, Default)]
+struct Made {
+    /// The `n` of each call, by its idempotency key.
+    by_key: HashMap<String, u64>,
+    effects: HashMap<(u64, u64), usize>,
+    /// The trace of the last call with each `k`.
+    traces: HashMap<u64, String>,
+}
+
+/// A tool that pays, and counts how often. It takes its time.
+pub struct ToolServer {
+    port: u16,
+    made: Arc<Mutex<Made>>,
+}
+
+impl ToolServer {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let made: Arc<Mutex<Made>> = Arc::default();
+        let its = made.clone();
+        let serve = move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let made = its.clone();
+                std::thread::Builder::new().spawn(move || pay(stream, &made)).unwrap();
+            }
+        };
+        std::thread::Builder::new().spawn(serve).unwrap();
+        ToolServer { port, made }
+    }
+
+    /// The configuration of a service that has the tool.
+    pub fn config(&self, policy: &str) -> String {
+        let port = self.port;
+        let question = if policy == "ask" { "question = \"Pay {n}?\"\n" } else { "" };
+        format!(
+            "[tools.pay]\nurl = \"http://127.0.0.1:{port}/pay\"\neffect = \"write\"\npolicy = \"{policy}\"\n{question}\
+             input = {{type = \"object\", properties = {{k = {{type = \"integer\"}}, n = {{type = \"integer\"}}}}, \
+             required = [\"k\", \"n\"]}}\n[network]\nallow_private = [\"127.0.0.1:{port}\"]\n"
+        )
+    }
+
+    /// The `n` of the call with a key, when it was made.
+    pub fn made(&self, key: &str) -> Option<u64> {
+        self.made.lock().unwrap().by_key.get(key).copied()
+    }
+
+    /// The trace that a call with this `k` was part of.
+    pub fn trace(&self, k: u64) -> Option<String> {
+        self.made.lock().unwrap().traces.get(&k).cloned()
+    }
+
+    /// How often it has paid.
+    pub fn count(&self, k: u64, n: u64) -> usize {
+        self.made.lock().unwrap().effects.get(&(k, n)).copied().unwrap_or(0)
+    }
+}
+
+fn pay(stream: TcpStream, made: &Mutex<Made>) {
+    let mut reader = BufReader::new(stream);
+    loop {
+        let (mut length, mut key, mut trace) = (0, String::new(), None);
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line).unwrap_or(0) == 0 {
+                return;
+            }
+            let line = line.trim();
+            if line.is_empty() {
+                break;
+            }
+            let (name, value) = line.split_once(": ").unwrap_or((line, ""));
+            match name.to_lowercase().as_str() {
+                "content-length" => length = value.parse().unwrap(),
+                "idempotency-key" => value.clone_into(&mut key),
+                "traceparent" => trace = Some(value.to_owned()),
+                _ => {}
+            }
+        }
+        let mut body = vec![0; length];
+        if reader.read_exact(&mut body).is_err() {
+            return;
+        }
+        let asked: Value = serde_json::from_slice(&body).unwrap();
+        let (k, n) = (asked["k"].as_u64().unwrap(), asked["n"].as_u64().unwrap());
+        {
+            let mut made = made.lock().unwrap();
+            made.by_key.insert(key, n);
+            made.traces.extend(trace.map(|trace| (k, trace)));
+            *made.effects.entry((k, n)).or_default() += 1;
+        }
+        std::thread::sleep(Duration::from_millis(10 + 7 * (k % 3)));
+        let body = format!("{{\"n\":{n}}}");
+        let head =
+            format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", body.len());
+        if reader.get_mut().write_all(format!("{head}{body}").as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+/// Numbers that are the same in each run of a test.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+}

@@ -1,0 +1,197 @@
+//! The prompt at a terminal: typing, completing, editing over lines, cancelling, history, a narrow window.
+#![cfg(target_os = "linux")]
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A terminal with a prompt in it.
+struct Terminal {
+    master: File,
+    child: Child,
+    /// What has been shown since the last look, without colours and the editor's own moves.
+    shown: String,
+}
+
+impl Terminal {
+    fn open(home: &Path, columns: u16, arguments: &[&str]) -> Terminal {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&master, size).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let side = || Stdio::from(OpenOptions::new().read(true).write(true).open(&name).unwrap());
+        // The terminal has to be the session's own for Ctrl-C to be a signal.
+        let child = Command::new("setsid")
+            .args(["--ctty", "--wait", env!("CARGO_BIN_EXE_ptcl"), "repl"])
+            .args(arguments)
+            .env("HOME", home)
+            .env("TERM", "xterm")
+            .env_remove("XDG_STATE_HOME")
+            .env_remove("NO_COLOR")
+            .stdin(side())
+            .stdout(side())
+            .stderr(side())
+            .spawn()
+            .unwrap();
+        let mut terminal = Terminal { master: File::from(master), child, shown: String::new() };
+        terminal.until("ptc> ");
+        terminal
+    }
+
+    fn keys(&mut self, keys: &str) {
+        self.master.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until a text is shown. Returns all up to it.
+    fn until(&mut self, text: &str) -> String {
+        let end = Instant::now() + Duration::from_secs(20);
+        let mut raw = Vec::new();
+        loop {
+            if let Some(at) = self.shown.find(text) {
+                let rest = self.shown.split_off(at + text.len());
+                return std::mem::replace(&mut self.shown, rest);
+            }
+            assert!(Instant::now() < end, "{text:?} is not shown, but: {:?}", self.shown);
+            let mut fds = [PollFd::new(&self.master, PollFlags::IN)];
+            if poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 100_000_000 })).unwrap() == 0 {
+                continue;
+            }
+            let mut bytes = [0; 4096];
+            match self.master.read(&mut bytes) {
+                Ok(read) if read > 0 => raw.extend_from_slice(&bytes[..read]),
+                _ => panic!("it ended without {text:?}: {:?}", self.shown),
+            }
+            // A character may be cut by the end of what was read.
+            if let Ok(text) = std::str::from_utf8(&raw) {
+                self.shown.push_str(&without_escapes(text));
+                raw.clear();
+            }
+        }
+    }
+
+    /// Types a form and gives what is shown for it.
+    fn form(&mut self, form: &str) -> String {
+        self.keys(&format!("{form}\r"));
+        self.until("\r\n");
+        let shown = self.until("ptc> ");
+        shown.strip_suffix("ptc> ").unwrap().trim().to_owned()
+    }
+
+    fn leave(mut self) -> Option<i32> {
+        self.keys("\u{4}");
+        let end = Instant::now() + Duration::from_secs(20);
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(Instant::now() < end, "it goes on");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn without_escapes(text: &str) -> String {
+    let mut out = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c != '\u{1b}' {
+            out.push(c);
+        } else if chars.next() == Some('[') {
+            // Parameters, up to the letter that says what it is.
+            let _ = chars.find(|c| c.is_ascii_alphabetic());
+        }
+    }
+    out
+}
+
+fn home(name: &str) -> PathBuf {
+    let home = std::env::temp_dir().join(format!("ptcl-terminal-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&home);
+    std::fs::create_dir_all(&home).unwrap();
+    home
+}
+
+#[test]
+fn a_session_is_typed_completed_cancelled_and_remembered() {
+    let home = home("session");
+    let mut terminal =
+        Terminal::open(&home, 100, &["--limits", "timeout_ms=60000,loop_iterations=0", "--arg", "orders=x"]);
+    assert_eq!(terminal.form("(+ 1 2)"), "3");
+    // A form over lines.
+    terminal.keys("(str \"a\r");
+    terminal.keys("b\")\r");
+    terminal.until("\"a\\nb\"");
+    terminal.until("ptc> ");
+    assert_eq!(terminal.form("(def total 41)"), "#'total");
+    // Names go on: a definition, data, a built-in.
+    assert_eq!(terminal.form("(inc tot\t)"), "42");
+    assert_eq!(terminal.form("data/ord\t"), "\"x\"");
+    terminal.keys("(map-inde\t");
+    terminal.until("map-indexed");
+    // What is typed is dropped.
+    terminal.keys("\u{3}");
+    terminal.until("ptc> ");
+    // What the function takes is shown.
+    terminal.keys("(reduce ");
+    terminal.until("f coll");
+    terminal.keys("\u{3}");
+    terminal.until("ptc> ");
+    // Lines are shown while the form runs, which is ended, and the session goes on.
+    terminal.keys("(do (println \"first\") (loop [] (recur)))\r");
+    terminal.until("\nfirst");
+    terminal.keys("\u{3}");
+    terminal.until("cancelled");
+    terminal.until("ptc> ");
+    assert_eq!(terminal.form("(inc total)"), "42");
+    // The line before the last: arrows go back over one that was typed twice once.
+    assert_eq!(terminal.form("(inc total)"), "42");
+    assert_eq!(terminal.form(" (str :secret)"), "\":secret\"");
+    assert_eq!(terminal.form("(inc 5)"), "6");
+    assert_eq!(terminal.form("\u{1b}[A\u{1b}[A"), "42");
+    assert_eq!(terminal.form(":json"), "");
+    assert_eq!(terminal.form("{:a 1}"), "{\"a\":1}");
+    assert!(terminal.form(":help").contains(":apropos TEXT"));
+    assert_eq!(terminal.leave(), Some(0));
+    let file = home.join(".local/state/ptcl/history");
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert!(!kept.contains("secret") && kept.matches("(inc total)").count() == 3, "{kept}");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    // The next time it is there.
+    let mut again = Terminal::open(&home, 100, &[]);
+    assert!(again.form("\u{1b}[A").contains(":apropos TEXT"));
+    assert_eq!(again.leave(), Some(0));
+    std::fs::remove_dir_all(&home).unwrap();
+}
+
+#[test]
+fn values_fit_the_window() {
+    let home = home("window");
+    let mut terminal = Terminal::open(&home, 60, &[]);
+    let table = terminal.form("[{:a 1 :b \"x\"} {:a 22 :b \"y\"}]");
+    assert_eq!(table.replace('\r', ""), "a  b\n--  -\n 1  x\n22  y");
+    let long = terminal.form("(vec (range 3000))");
+    assert!(long.starts_with("[0 1 2") && long.contains("... (cut to the window; 13891 bytes in all: :page"), "{long}");
+    assert!(terminal.form(":page").ends_with("2998 2999]"));
+    assert_eq!(terminal.form("(def w (apply str (repeat 70 \"w\")))"), "#'w");
+    let wide = terminal.form("(mapv (fn [n] {:n n :w w}) (range 60))");
+    let (said, rows): (Vec<&str>, Vec<&str>) = wide.lines().partition(|line| line.starts_with("..."));
+    assert!(rows.len() == 40 && rows.iter().all(|line| line.len() <= 60), "{wide:?}");
+    assert!(said.len() == 1 && said[0].contains(":page shows them"), "{wide:?}");
+    assert_eq!(terminal.leave(), Some(0));
+    std::fs::remove_dir_all(&home).unwrap();
+}
