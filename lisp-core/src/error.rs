@@ -222,6 +222,9 @@ pub struct CallSite {
     pub span: Span,
     /// The program it stands in: the number that it was loaded under.
     pub program: u64,
+    /// Of a function that `map`, `reduce` or the like called: that one's name, and the number of the element it was for,
+    /// from 0.
+    pub element: Option<(&'static str, usize)>,
 }
 
 /// The way to a fault in a run.

@@ -19,7 +19,8 @@ pub(super) trait PerElement: Sized {
     const STEP: Option<Step> = None;
 
     /// What its frames refer to.
-    const NATIVE: &'static NativeFn = &NativeFn::new(Self::ROW.name, step::<Self>).next_call(Self::next_call);
+    const NATIVE: &'static NativeFn =
+        &NativeFn::new(Self::ROW.name, step::<Self>).next_call(Self::next_call).counts(FUNCTION);
 
     /// What is built, before the first of `count` elements.
     fn accumulator<'h>(_h: &'h Ctx, _count: usize) -> Res<Value<'h>> {
@@ -141,6 +142,7 @@ fn step<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
         }
         h.meter.set_restart();
         let Some((args, argc)) = F::arguments(&s.stack[base..], list, index) else {
+            s.note(false, NativeFn::FINISHING);
             return F::finish(h, &mut s.stack[base..]).map(Control::Value);
         };
         h.charge(1)?;

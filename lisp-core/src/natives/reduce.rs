@@ -23,7 +23,8 @@ trait Fold: Sized {
     const ENDS_EARLY: bool = true;
 
     /// What its frames refer to.
-    const NATIVE: &'static NativeFn = &NativeFn::new(Self::ROW.name, step::<Self>).next_call(Self::next_call);
+    const NATIVE: &'static NativeFn =
+        &NativeFn::new(Self::ROW.name, step::<Self>).next_call(Self::next_call).counts(FUNCTION);
 
     /// What is to be done with an element.
     fn take<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>) -> Res<Take<'h>>;

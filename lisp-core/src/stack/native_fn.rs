@@ -26,6 +26,8 @@ pub(crate) struct NativeFn {
     pub(crate) next_call: NextCall,
     /// Are faults inside the functions that it calls named after it?
     pub(crate) names_faults: bool,
+    /// Of one whose frame counts the elements that it calls a function for: the register of that function.
+    pub(crate) counts: Option<usize>,
     /// What there is to know of one whose calls are made by workers.
     pub(crate) parallel: Option<ParallelFn>,
 }
@@ -46,13 +48,22 @@ pub(crate) struct WorkerCall<'h> {
 }
 
 impl NativeFn {
+    /// The count of one that counts elements, when all are done.
+    pub(crate) const FINISHING: usize = usize::MAX;
+
     pub(crate) const fn new(name: &'static str, step: Step) -> Self {
-        NativeFn { name, step, next_call: |_, _| false, names_faults: true, parallel: None }
+        NativeFn { name, step, next_call: |_, _| false, names_faults: true, counts: None, parallel: None }
     }
 
     /// With a short way from one call to the next.
     pub(crate) const fn next_call(mut self, next_call: NextCall) -> Self {
         self.next_call = next_call;
+        self
+    }
+
+    /// Its frame counts elements, and has the function that it calls for them in this register.
+    pub(crate) const fn counts(mut self, function: usize) -> Self {
+        self.counts = Some(function);
         self
     }
 

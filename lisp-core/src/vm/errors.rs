@@ -1,9 +1,9 @@
 //! Errors that end a run: their reasons, and their places in the program.
 
 use super::machine::Machine;
-use crate::error::{CallSite, Error, Reason, Trace};
-use crate::heap::Fault;
-use crate::stack::{Code, Frame, State};
+use crate::error::{CallSite, Error, Reason, Span, Trace};
+use crate::heap::{Fault, Value};
+use crate::stack::{Code, Frame, NativeFn, State};
 
 impl Machine {
     pub(super) fn fuel_error(&mut self) -> Error {
@@ -109,39 +109,81 @@ impl<'h> State<'h> {
     /// Gives the error its place, and the calls on the way to it. An error of a worker has a place: the call of the worker
     /// is on the way.
     fn trace(&self, first: usize, error: &mut Error) {
-        let place = |(i, frame): (usize, &Frame<'h>)| match frame.code {
-            Code::Lisp { unit, proto, .. } if !unit.prelude => {
-                Some((proto.spans.get(self.place(i) as usize).copied()?, unit.number, &proto.name))
-            }
-            _ => None,
-        };
         let frames = || self.frames.iter().enumerate().skip(first);
-        let mut places = frames().rev().filter_map(place);
+        let mut ways = frames().rev().filter_map(self.way());
         let mut function = None;
         if self.caught.as_deref().is_some_and(|c| c.at_home && error.trace.is_some() && error.span == c.error.span) {
             // Thrown again: where that stands is no call on the way.
-            places.next();
+            ways.next();
         }
+        let mut calls = Vec::new();
         if error.span.is_none() {
-            let Some((span, program, name)) = places.next() else { return };
-            function.clone_from(name);
+            let Some(Way { span, program, name, native }) = ways.next() else { return };
+            function = name.map(Into::into);
             error.span = Some(span);
             error.trace = Some(Box::new(Trace { program, calls: Vec::new() }));
+            // What a function such as `map` called without a frame.
+            calls.extend(native.map(|(called, element)| {
+                let function = called.map(Into::into);
+                CallSite { function, span, program, element: Some(element) }
+            }));
         }
         let Some(trace) = &mut error.trace else { return };
-        for (span, program, name) in places.by_ref() {
-            let call = CallSite { function: function.take(), span, program };
-            function.clone_from(name);
+        trace.calls.append(&mut calls);
+        for Way { span, program, name, native } in ways.by_ref() {
+            let call =
+                CallSite { function: function.take(), span, program, element: native.map(|(_, element)| element) };
+            function = name.map(Into::into);
             if trace.calls.len() < Trace::CALLS {
                 trace.calls.push(call);
                 continue;
             }
             // There are more: the last to be shown is the outermost, the first that was made.
-            let Some((span, program, _)) = frames().find_map(place) else { break };
-            trace.calls[Trace::CALLS - 1] = CallSite { function: None, span, program };
+            let Some(Way { span, program, .. }) = frames().find_map(self.way()) else { break };
+            trace.calls[Trace::CALLS - 1] = CallSite { function: None, span, program, element: None };
             break;
         }
     }
+
+    /// Makes a frame a part of the way to an error. A native frame is none: it is told with the frame that called it.
+    fn way<'s>(&'s self) -> impl FnMut((usize, &'s Frame<'h>)) -> Option<Way<'s>> {
+        let mut native = None;
+        move |(number, frame)| match frame.code {
+            Code::Native { native: function, index, .. } => {
+                native = self.element(frame, function, index);
+                None
+            }
+            Code::Lisp { unit, proto, .. } => {
+                let native = native.take();
+                let span = proto.spans.get(self.place(number) as usize).copied().filter(|_| !unit.prelude)?;
+                Some(Way { span, program: unit.number, name: proto.name.as_deref(), native })
+            }
+        }
+    }
+
+    /// The function that a native frame calls, if it is a built-in one, and the element that it calls it for. No object is
+    /// looked at: a compaction may be under way.
+    fn element(&self, frame: &Frame<'h>, native: &NativeFn, index: usize) -> Option<Native> {
+        let function = native.counts.filter(|_| index != NativeFn::FINISHING)?;
+        let called = match self.stack.get(frame.base as usize + function) {
+            Some(Value::Builtin(id)) => Some(id.row().name),
+            _ => None,
+        };
+        Some((called, (native.name, index)))
+    }
+}
+
+/// The name of a built-in function that a native one calls, and that one's own with the number of the element.
+type Native = (Option<&'static str>, (&'static str, usize));
+
+/// A place on the way to an error.
+struct Way<'s> {
+    span: Span,
+    program: u64,
+    /// The name of the function that it is in.
+    name: Option<&'s str>,
+    /// The native function that was called there.
+    native: Option<Native>,
 }
 
 /// The error of a worker that would end the program.
