@@ -2,6 +2,7 @@
 //! incomplete, so none of this looks at an object, and no value comes in from elsewhere.
 
 use super::machine::{Machine, Position};
+use super::spots::Spot;
 use crate::error::Error;
 use crate::heap::Value;
 use crate::stack::{Code, State};
@@ -38,6 +39,21 @@ impl AtRest<'_, '_> {
             None => (0, false),
         };
         Position { frames: self.0.frames.len(), at, called }
+    }
+
+    /// Shows the calls in progress, by the code and the places of the frames.
+    pub(super) fn see_spots(&self, most: usize, see: &mut dyn FnMut(Spot<'_>)) {
+        let frames = &self.0.frames;
+        let shown = |number: usize| number < most || number + 1 == frames.len();
+        for (number, frame) in frames.iter().enumerate().filter(|(number, _)| shown(*number)) {
+            see(match frame.code {
+                Code::Lisp { unit, proto, .. } => {
+                    let span = proto.spans.get(self.0.place(number) as usize).copied().filter(|_| !unit.prelude);
+                    Spot { function: proto.name.as_deref(), place: span.map(|span| (unit.number, span)) }
+                }
+                Code::Native { native, .. } => Spot { function: Some(native.name), place: None },
+            });
+        }
     }
 
     /// Is there a handler for an error at the place where the run stands?

@@ -50,7 +50,7 @@ impl Machine {
         self.whole =
             program.code().protos.last().and_then(|main| main.spans.last().copied()).map(|span| (span, number));
         let unit = self.pin_unit(program, number, links);
-        self.wanted = 0;
+        (self.wanted, self.resumed_at) = (0, None);
         let started = self.store.enter(|h, state, keep| {
             state.saved_globals.clone_from(&state.globals);
             state.frames.clear();

@@ -89,6 +89,8 @@ pub struct Machine {
     pub(super) baseline: usize,
     /// The fuel that the instruction needs at which the run has paused.
     pub(super) wanted: u64,
+    /// The fuel that was spent when the run was resumed last.
+    pub(super) resumed_at: Option<u64>,
     /// The fuel that was spent when the time was asked for.
     pub(super) clock_asked_at: u64,
     /// Where the last expression of the program stands, and the number of the program.
@@ -146,6 +148,7 @@ impl Machine {
             status,
             baseline,
             wanted: 0,
+            resumed_at: None,
             clock_asked_at: 0,
             whole: None,
             loaded: Vec::new(),

@@ -17,6 +17,7 @@ mod reply;
 mod resume;
 mod saved;
 mod settings;
+mod spots;
 mod turns;
 
 pub use crate::stack::Effect;
@@ -25,6 +26,7 @@ pub use machine::{Ending, Machine, Step, Usage};
 pub use parallel::{Branch, ParallelCall, WorkerEnd};
 pub use saved::SavedProgram;
 pub use settings::Settings;
+pub use spots::Spot;
 pub use turns::TurnChange;
 
 #[cfg(test)]

@@ -10,6 +10,16 @@ use crate::heap::{Fault, Res};
 impl Machine {
     /// Runs until the end, an effect, or about `slice` more units of fuel.
     pub fn resume(&mut self, slice: u64) -> Step {
+        self.resume_by(slice, false)
+    }
+
+    /// [`Machine::resume`] that goes on no further than the slice behind an instruction that needs more than it: for those who look at
+    /// where the run stands.
+    pub fn resume_closely(&mut self, slice: u64) -> Step {
+        self.resume_by(slice, true)
+    }
+
+    fn resume_by(&mut self, slice: u64, closely: bool) -> Step {
         match std::mem::replace(&mut self.status, Status::Idle) {
             Status::Ready => {}
             Status::Awaiting(effect) => return self.wait_for(effect),
@@ -18,7 +28,7 @@ impl Machine {
                 return Step::Done(Ending::Error(Box::new(Error::new(Reason::HostFault, "no program is loaded"))));
             }
         }
-        match self.compute(slice) {
+        match self.compute(slice, closely) {
             Some(out) => self.conclude(out),
             None => {
                 self.status = Status::Ready;
@@ -28,7 +38,7 @@ impl Machine {
     }
 
     /// Runs the dispatch loop, and compacts the heap for it. `None` when a compaction takes longer than one step.
-    fn compute(&mut self, slice: u64) -> Option<Res<Exit>> {
+    fn compute(&mut self, slice: u64, closely: bool) -> Option<Res<Exit>> {
         let heap = self.store.heap();
         if heap.is_over() {
             // By what the host took out or brought in since. The program asks for nothing.
@@ -36,7 +46,10 @@ impl Machine {
         }
         // An instruction that has begun again gets twice what it needed, so that all its beginnings together do no more than
         // twice its work, however many pieces it pays for.
-        let needed = self.wanted.saturating_sub(heap.spent());
+        // Where somebody looks closely, its first beginning gets what it needed.
+        let is_first = closely && self.resumed_at != Some(heap.spent());
+        let needed = if is_first { 0 } else { self.wanted.saturating_sub(heap.spent()) };
+        self.resumed_at = Some(heap.spent());
         heap.meter.set_slice(heap.spent().max(self.wanted).saturating_add(slice.max(needed)), self.fuel_ceiling());
         let out = loop {
             if let Some(bytes) = self.compacting_for

@@ -480,6 +480,8 @@ fn call(call: &Call) -> serde_json::Value {
         ("function", call.function.as_deref().map(serde_json::Value::from)),
         ("setup", call.setup.map(serde_json::Value::from)),
         ("turn", call.turn.map(serde_json::Value::from)),
+        ("in", call.element.as_ref().map(|element| serde_json::Value::from(element.of.as_str()))),
+        ("element", call.element.as_ref().map(|element| serde_json::Value::from(element.index))),
     ];
     for (name, value) in parts {
         if let Some(value) = value {

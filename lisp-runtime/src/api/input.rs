@@ -248,6 +248,14 @@ impl<'a> Input<'a> {
         self
     }
 
+    /// Makes [`Outcome::profile`](crate::Outcome::profile). The answer and the fuel are the same; the run takes some times longer when it is
+    /// short, and what instructions allocate that had to begin again is counted again.
+    #[must_use]
+    pub fn profile(mut self) -> Self {
+        self.makes.profile = true;
+        self
+    }
+
     /// Earlier results for `*1 *2 *3`, a JSON array, oldest first.
     #[must_use]
     pub fn history(mut self, json: impl Into<Cow<'a, str>>) -> Self {

@@ -12,7 +12,10 @@ use crate::parallel::task::Task;
 use crate::terms::budget::Taken;
 use crate::terms::deadline::{deadline, expired, micros, run_timeout, stop_of_compiling};
 use crate::terms::limits::{Limits, bytes};
-use crate::terms::outcome::{Answer, Call, Figures, Outcome, OutcomeKind, Phase, Position, Problem, Usage, Verdict};
+use crate::terms::outcome::{
+    Answer, Call, Element, Figures, Outcome, OutcomeKind, Phase, Position, Problem, Usage, Verdict,
+};
+use crate::terms::profile::Profile;
 use crate::terms::run_view::RunView;
 use crate::text::convert;
 use crate::tools::signature::sentence;
@@ -453,16 +456,16 @@ impl Run {
             }
             texts.iter().find(|(known, _)| *known == number).map(|(_, lines)| Position::of(lines, span))
         };
-        let text = |number: u64| match number.checked_sub(self.set_ups as u64) {
-            _ if number == current => (problem.setup, None),
-            None => (usize::try_from(number).ok(), None),
-            Some(turn) => (None, Some(turn)),
+        let text = |number: u64| match number == current {
+            true => (problem.setup, None),
+            false => self.text_of(number),
         };
         let calls = calls
             .into_iter()
-            .filter_map(|CallSite { function, span, program }| {
-                let (setup, turn) = text(program);
-                Some(Call { function: function.map(Into::into), position: position(span, program)?, setup, turn })
+            .filter_map(|CallSite { function, span, program, element }| {
+                let ((setup, turn), function) = (text(program), function.map(Into::into));
+                let element = element.map(|(of, index)| Element { of: of.to_owned(), index });
+                Some(Call { function, position: position(span, program)?, setup, turn, element })
             })
             .collect();
         let (setup, turn) = text(program);
@@ -471,6 +474,21 @@ impl Run {
             problem.error.span = None;
         }
         (problem.setup, problem.turn, problem.calls) = (setup, turn, calls);
+    }
+
+    /// The set-up program, or the earlier turn, that has this number.
+    fn text_of(&self, number: u64) -> (Option<usize>, Option<u64>) {
+        match number.checked_sub(self.set_ups as u64) {
+            None => (usize::try_from(number).ok(), None),
+            Some(turn) => (None, Some(turn)),
+        }
+    }
+
+    /// Where the program did its work, when that is asked for.
+    fn profile(&self) -> Option<Profile> {
+        let current = self.number();
+        let text = |number: u64| if number == current { (None, None) } else { self.text_of(number) };
+        self.shared.setting.makes.profile.then(|| self.shared.profiled.take(text))
     }
 
     /// What the program holds at its end, when that is asked for.
@@ -539,6 +557,7 @@ impl Run {
             ledger_dropped,
             clock: self.shared.clock.take(),
             calls,
+            profile: self.profile(),
             limits: self.shared.setting.limits,
         })
     }

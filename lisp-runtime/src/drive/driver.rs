@@ -1,6 +1,7 @@
 //! One machine at work: the program's own, or a worker's. The driver resumes it slice by slice, looks at the clock, and passes
 //! its tool calls on.
 
+use super::sampler::Sampler;
 use super::shared::{RunShared, Stage, Waiter};
 use super::tagged;
 use crate::terms::cancel::Cancel;
@@ -106,6 +107,8 @@ pub(crate) struct MachineDriver {
     silent: bool,
     /// When [`DriverEvent::Beat`] was returned last.
     told_at: Option<Instant>,
+    /// Looks at where the program stands, when there is to be a profile.
+    sampler: Option<Sampler>,
 }
 
 /// After so many effects that a driver serves itself, one after the other, the watchdog watches the program.
@@ -131,6 +134,7 @@ impl MachineDriver {
             mixed: false,
             silent: false,
             told_at: None,
+            sampler: shared.setting.makes.profile.then(Sampler::new),
             shared,
         }
     }
@@ -144,7 +148,14 @@ impl MachineDriver {
     /// call, if there is one.
     pub(crate) fn advance(&mut self, slices: u32, reply: Option<Reply>) -> DriverEvent {
         match catch_unwind(AssertUnwindSafe(|| self.advance_inner(slices, reply))) {
-            Ok(need) => need,
+            Ok(need) => {
+                match (&need, &mut self.sampler) {
+                    (DriverEvent::Done(_), Some(_)) => self.end_profile(),
+                    (DriverEvent::Workers, Some(sampler)) => sampler.leaves(),
+                    _ => {}
+                }
+                need
+            }
             Err(_) => {
                 self.cause = Some(Cause::Bug);
                 self.shared.set_broken();
@@ -159,6 +170,12 @@ impl MachineDriver {
         if let Some(path) = &self.path {
             self.shared.fault_point(stage, path.index);
         }
+    }
+
+    /// Adds what was seen of the program to the profile of the run.
+    fn end_profile(&mut self) {
+        let sampler = self.sampler.take().filter(|_| !self.silent);
+        sampler.into_iter().for_each(|sampler| sampler.end(&self.shared.profiled));
     }
 
     fn advance_inner(&mut self, slices: u32, reply: Option<Reply>) -> DriverEvent {
@@ -190,7 +207,11 @@ impl MachineDriver {
             if self.watched && self.watched_until != self.deadline() {
                 self.watch();
             }
-            match self.machine.resume(SLICE) {
+            let step = match &mut self.sampler {
+                None => self.machine.resume(SLICE),
+                Some(sampler) => sampler.resume(&mut self.machine, SLICE),
+            };
+            match step {
                 // The machine ends the program: the next step is its end.
                 Step::Paused if self.stop_if_over() => {}
                 Step::Paused => {
@@ -280,6 +301,7 @@ impl MachineDriver {
     /// Another program has been loaded.
     pub(crate) fn begin_program(&mut self, silent: bool) {
         (self.watched, self.shown, self.mixed, self.silent) = (false, 0, false, silent);
+        self.sampler = self.shared.setting.makes.profile.then(Sampler::new);
     }
 
     /// Takes the lines that were not shown yet, in a run whose prints go out as they happen. With a hook of the host's the

@@ -26,11 +26,13 @@ pub(crate) struct Makes {
     pub(crate) memory: bool,
     /// What the program holds at its end
     pub(crate) live: bool,
+    /// Where the work was done
+    pub(crate) profile: bool,
 }
 
 impl Default for Makes {
     fn default() -> Self {
-        Makes { memory: true, live: false }
+        Makes { memory: true, live: false, profile: false }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the program of a run and its workers share.
 
 use super::budget::ParallelBudget;
+use super::sampler::Profiled;
 use super::setting::Setting;
 use crate::terms::clock::RunClock;
 use crate::terms::deadline::RunTime;
@@ -38,6 +39,8 @@ pub(crate) struct RunShared {
     pub(crate) worker: Settings,
     /// Nanoseconds that workers computed.
     pub(crate) worker_nanos: AtomicU64,
+    /// What the profile of the run is made of.
+    pub(crate) profiled: Profiled,
     /// A bug of the interpreter was caught: no machine of the run is used again.
     broken: AtomicBool,
     /// For tests: the worker of this index panics at this stage.
@@ -68,6 +71,7 @@ impl RunShared {
             worker,
             clock: RunClock::new(setting.clock.clone(), &setting.clock_replay),
             worker_nanos: AtomicU64::new(0),
+            profiled: Profiled::default(),
             broken: AtomicBool::new(false),
             #[cfg(test)]
             fault: std::sync::Mutex::default(),

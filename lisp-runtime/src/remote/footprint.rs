@@ -5,6 +5,7 @@
 use super::report::{DetailData, EveryFigure, RefusedCall};
 use crate::terms::clock::Reading;
 use crate::terms::outcome::{Call, OutcomeKind, Phase, Position, Usage};
+use crate::terms::profile::{Cost, ProfileNode};
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
@@ -57,7 +58,8 @@ impl Decoded for (&str, SomeFigure<'_>) {
 
 impl Decoded for SomeCall<'_> {
     fn bytes(&self) -> usize {
-        size_of::<Call>() + self.function.map_or(0, str::len)
+        let element = self.element.as_ref().map_or(0, |element| element.of.len());
+        size_of::<Call>() + self.function.map_or(0, str::len) + element
     }
 }
 
@@ -136,6 +138,39 @@ pub struct ReportFootprint<'a> {
     _more_refused: u64,
     #[serde(borrow)]
     kept: Option<SomeKept<'a>>,
+    #[serde(borrow)]
+    profile: Option<SomeProfile<'a>>,
+}
+
+#[derive(Deserialize)]
+struct SomeProfile<'a> {
+    #[serde(borrow)]
+    nodes: Walked<SomeNode<'a>>,
+    #[serde(rename = "samples")]
+    _samples: u64,
+    #[serde(rename = "cut")]
+    _cut: bool,
+}
+
+#[derive(Deserialize)]
+struct SomeNode<'a> {
+    #[serde(rename = "parent")]
+    _parent: Option<u32>,
+    function: Option<&'a str>,
+    #[serde(rename = "span")]
+    _span: Option<(u32, u32)>,
+    #[serde(rename = "setup")]
+    _setup: Option<usize>,
+    #[serde(rename = "turn")]
+    _turn: Option<u64>,
+    #[serde(rename = "cost")]
+    _cost: Cost,
+}
+
+impl Decoded for SomeNode<'_> {
+    fn bytes(&self) -> usize {
+        size_of::<ProfileNode>() + self.function.map_or(0, str::len)
+    }
 }
 
 #[derive(Deserialize)]
@@ -213,6 +248,15 @@ struct SomeCall<'a> {
     _setup: Option<usize>,
     #[serde(rename = "turn")]
     _turn: Option<u64>,
+    #[serde(borrow)]
+    element: Option<SomeElement<'a>>,
+}
+
+#[derive(Deserialize)]
+struct SomeElement<'a> {
+    of: &'a str,
+    #[serde(rename = "index")]
+    _index: usize,
 }
 
 #[derive(Deserialize)]
@@ -266,8 +310,16 @@ impl ReportFootprint<'_> {
             }
             Err(trouble) => trouble.fault.bytes().saturating_add(trouble.calls.bytes),
         };
-        let sequences =
-            [self.prints.bytes, self.calls.bytes, self.names.bytes, self.clock.bytes, self.refused.bytes, kept];
+        let profile = self.profile.as_ref().map_or(0, |profile| profile.nodes.bytes);
+        let sequences = [
+            self.prints.bytes,
+            self.calls.bytes,
+            self.names.bytes,
+            self.clock.bytes,
+            self.refused.bytes,
+            kept,
+            profile,
+        ];
         sequences.into_iter().fold(end, usize::saturating_add)
     }
 }

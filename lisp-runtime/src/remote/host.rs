@@ -547,6 +547,12 @@ impl HostHalf {
         if !self.reported(prints, report.whole) {
             return self.fail(Error::new(Reason::HostFault, "the run's process printed more than it may"), None);
         }
+        let mut profile = report.profile.take();
+        if profile.as_ref().is_some_and(|profile| !profile.is_sound()) {
+            return self.fail(Error::new(Reason::HostFault, "the run's process sent a profile that is none"), None);
+        }
+        let turns = profile.iter_mut().flat_map(|profile| &mut profile.nodes).filter_map(|node| node.turn.as_mut());
+        turns.for_each(|turn| *turn = turn.saturating_add(self.turns_before));
         self.ledger.sort_by_numbers(&report.calls);
         for RefusedCall { place, worker, name, arguments, error, too_long } in std::mem::take(&mut report.refused) {
             let before = self.ledger.len();
@@ -579,7 +585,7 @@ impl HostHalf {
         if let Some(taken) = self.taken.take() {
             taken.settle(&usage, true);
         }
-        Outcome { clock, prints_cut, ..self.outcome(answer, prints_dropped, usage) }
+        Outcome { clock, prints_cut, profile, ..self.outcome(answer, prints_dropped, usage) }
     }
 
     /// The definitions that a report brings.
@@ -648,6 +654,7 @@ impl HostHalf {
             ledger_dropped,
             clock: Vec::new(),
             calls,
+            profile: None,
             limits: self.limits,
         })
     }

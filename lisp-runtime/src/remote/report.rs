@@ -6,6 +6,7 @@ use crate::terms::outcome::{
     Answer, Call, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage,
 };
 use crate::terms::place::Place;
+use crate::terms::profile::Profile;
 use crate::tools::tool::{Reply, ToolCall, ToolError, ToolErrorKind};
 use lisp_core::{Detail, Error, Reason, Span};
 use serde::{Deserialize, Serialize};
@@ -172,6 +173,8 @@ pub struct Report {
     pub(super) more_refused: u64,
     /// What has changed in a session.
     pub(super) kept: Option<KeptChanges>,
+    /// Where the work was done, when that is asked for.
+    pub(super) profile: Option<Profile>,
 }
 
 /// The definitions of a session and the results of its last turns, as text, where they have changed.
@@ -290,6 +293,7 @@ impl Report {
             refused,
             more_refused,
             kept: None,
+            profile: outcome.profile,
         }
     }
 

@@ -10,6 +10,7 @@ pub(crate) mod observer;
 pub(crate) mod outcome;
 pub(crate) mod place;
 pub(crate) mod print_hook;
+pub(crate) mod profile;
 pub(crate) mod run_id;
 pub(crate) mod run_view;
 pub(crate) mod scope;

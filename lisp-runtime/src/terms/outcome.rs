@@ -2,6 +2,7 @@
 
 use crate::terms::clock::Reading;
 use crate::terms::limits::Limits;
+use crate::terms::profile::Profile;
 use crate::terms::run_id::run_id;
 use lisp_core::syntax::LineIndex;
 use lisp_core::{Error, Reason, Span};
@@ -142,6 +143,25 @@ pub struct Call {
     pub setup: Option<usize>,
     /// The earlier turn of a session that the call is in, counted from 1.
     pub turn: Option<u64>,
+    /// Of a function that `map`, `reduce` or the like called: the element that it was called for.
+    pub element: Option<Element>,
+}
+
+/// An element of a collection on the way to a fault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Element {
+    /// The function that went through the collection, such as `map`.
+    pub of: String,
+    /// The number of the element, from 0. An entry of a map counts as one.
+    pub index: usize,
+}
+
+impl fmt::Display for Element {
+    /// `in map, element 17`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "in {}, element {}", self.of, self.index)
+    }
 }
 
 impl Problem {
@@ -350,6 +370,8 @@ pub struct Outcome {
     pub clock: Vec<Reading>,
     /// The numbers of the calls in the ledger; [`LedgerEntry::REFUSED`] is that of a call which was not made.
     pub(crate) calls: Vec<u64>,
+    /// Where the work was done, when [`Input::profile`](crate::Input::profile) asked for it.
+    pub profile: Option<Profile>,
     /// The limits that were in force.
     pub limits: Limits,
 }
@@ -368,6 +390,7 @@ impl Outcome {
             ledger_dropped: 0,
             clock: Vec::new(),
             calls: Vec::new(),
+            profile: None,
             limits,
         }
     }

@@ -10,6 +10,7 @@ mod inputs;
 mod limits;
 mod parallel;
 mod places;
+mod profiles;
 mod records;
 mod remote;
 mod replay_time;

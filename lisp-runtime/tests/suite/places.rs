@@ -169,3 +169,34 @@ fn of_very_many_calls_the_innermost_and_the_outermost_are_shown() {
     let straight = engine().eval("(inc nil)", Input::new());
     assert!(problem(&straight).calls.is_empty());
 }
+
+#[test]
+fn the_element_that_a_function_was_called_for_is_said() {
+    let elements = |calls: &[Call]| {
+        let said = |call: &Call| call.element.as_ref().map_or_else(String::new, |element| format!(", {element}"));
+        way(calls).into_iter().zip(calls).map(|(way, call)| way + &said(call)).collect::<Vec<_>>()
+    };
+    for (text, wanted) in [
+        ("(map inc [1 2 \"a\"])", &["inc p 1:1, in map, element 2"][..]),
+        ("(mapv #(inc %) [1 2 \"a\"])", &["? p 1:1, in map, element 2"]),
+        (
+            "(defn half [x] (/ x 0))\n(reduce (fn [a x] (+ a (half x))) 0 [1])",
+            &["half p 2:24", "? p 2:1, in reduce, element 0"],
+        ),
+        ("(reduce + [1 2 nil])", &["+ p 1:1, in reduce, element 2"]),
+        ("(reduce-kv (fn [a k v] (+ a v)) 0 {:a 1 :b nil})", &["? p 1:1, in reduce-kv, element 1"]),
+        (
+            "(filter (fn [x] (some #(> % 1) x)) [[1] [1 \"a\"]])",
+            &["? p 1:17, in some, element 1", "? p 1:1, in filter, element 1"],
+        ),
+        ("(update-vals {:a 1 :b nil} inc)", &["inc p 1:1, in update-vals, element 1"]),
+        ("(group-by #(+ % 1) [1 nil])", &["? p 1:1, in group-by, element 1"]),
+        ("(map tool/bad [{} {}])", &["? p 1:1, in map, element 0"]),
+        // There is none where nothing is gone through, or nothing is left.
+        ("(map inc 1)", &[]),
+        ("((fn [x] (inc x)) nil)", &["? p 1:1"]),
+    ] {
+        let outcome = engine().eval(text, Input::new());
+        assert_eq!(elements(&problem(&outcome).calls), wanted, "{text}");
+    }
+}

@@ -1,7 +1,9 @@
 //! Programs behind the process door: the same answers, from any number of threads, through sessions, pipes and slates.
 
 use crate::{domains, functions, killed, pipes, records, seeing, sessions};
-use lisp_runtime::{Answer, CallStatus, Cancel, Engine, Input, Keys, Limits, Request, Tool, ToolError, Verdict};
+use lisp_runtime::{
+    Answer, CallStatus, Cancel, Engine, Input, Keys, Limits, Outcome, Request, Tool, ToolError, Verdict,
+};
 use lisp_sandbox::{CleanSlate, Sandbox, SlateFailure};
 use serde_json::Value;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -41,6 +43,21 @@ fn plain(answer: &Answer) -> Value {
         entry.as_object_mut().unwrap().remove("duration_us");
     }
     value
+}
+
+fn the_same_profile(sandbox: &Sandbox) {
+    for program in ["(defn f [x] (* x x)) (reduce + (map f (range 2000)))", "(inc nil)", "(tool/price {:n 4})", "(f"] {
+        let nodes = |outcome: &Outcome| {
+            let mut profile = outcome.profile.clone();
+            profile.iter_mut().flat_map(|p| &mut p.nodes).for_each(|node| node.cost.nanos = 0);
+            profile
+        };
+        let here = nodes(&sandbox.engine().eval(program, Input::new().profile()));
+        let there = nodes(&sandbox.eval(program, &Input::new().profile()));
+        assert_eq!(here, there, "{program}");
+        assert_eq!(here.is_some(), program != "(f", "{program}");
+    }
+    assert_eq!(sandbox.eval("1", &Input::new()).profile, None);
 }
 
 fn the_same_answer(sandbox: &Sandbox) {
@@ -557,6 +574,7 @@ type Test = fn(&Sandbox);
 
 const TESTS: &[(&str, Test)] = &[
     ("the_same_answer", the_same_answer),
+    ("the_same_profile", the_same_profile),
     ("timeouts", timeouts),
     ("cancelled", cancelled),
     ("workers_have_threads", workers_have_threads),
