@@ -5,6 +5,7 @@ use crate::isolation::IsolationOption;
 use crate::lines::{self, Each};
 use crate::options::{self, Grant, LimitOptions};
 use crate::render::errors::{self, Text};
+use crate::render::profile::Drawn;
 use crate::render::values::{self, Format, OutputOptions, Unfit};
 use lisp_runtime::{Answer, Cancel, Input, Outcome, OutcomeKind, Recording};
 use serde::de::IgnoredAny;
@@ -48,6 +49,12 @@ pub(crate) struct Arguments {
     /// Write the record of the run to a file as it goes on: `ptcl replay` runs it again
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Show on standard error what each line and form took: fuel, bytes allocated, milliseconds
+    #[arg(long, conflicts_with = "lines")]
+    profile: bool,
+    /// Write a flame graph of the fuel to a file, an SVG
+    #[arg(long, value_name = "FILE", conflicts_with = "lines")]
+    flame: Option<PathBuf>,
     /// Print the whole answer as JSON; --out json prints the value
     #[arg(long, conflicts_with_all = ["out", "raw", "csv", "table"])]
     json: bool,
@@ -109,6 +116,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return lines::run(each, arguments.jobs);
     }
     let (input, failed) = if arguments.json { (input.measure_live(), None) } else { streaming(input, &cancel) };
+    let input = if arguments.profile || arguments.flame.is_some() { input.profile() } else { input };
     let recording = arguments.record.as_deref().map(recording_to).transpose()?;
     let input = match &recording {
         Some(recording) => input.record(recording),
@@ -119,6 +127,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if let Some(recording) = &recording {
         finish_record(recording, &mut answer, arguments.record.as_deref())?;
     }
+    let texts = Texts { grant: &arguments.grant, name: &name, source: &source };
+    show_profile(arguments, &outcome, &texts)?;
     if let Some(error) = failed.and_then(|failed| failed.try_recv().ok()) {
         return Err(Failure::Stream(error));
     }
@@ -139,7 +149,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
     }
     out.flush()?;
-    eprint!("{}", complaint(&outcome, &Texts { grant: &arguments.grant, name: &name, source: &source }));
+    eprint!("{}", complaint(&outcome, &texts));
     Ok(exit)
 }
 
@@ -169,6 +179,22 @@ fn read_in(input: Input<'static>, slurp: bool) -> Result<Input<'static>, Failure
     }
     all.push_str(if all.is_empty() { "[]" } else { "]" });
     Ok(input.json(IN, all))
+}
+
+/// Shows where the work was done, and draws it. A run that did not begin has no profile.
+fn show_profile(arguments: &Arguments, outcome: &Outcome, texts: &Texts<'_>) -> Result<(), Failure> {
+    let Some(profile) = &outcome.profile else { return Ok(()) };
+    let drawn = Drawn::new(profile, texts);
+    if arguments.profile {
+        eprint!("{}", drawn.table());
+    }
+    match &arguments.flame {
+        Some(path) => drawn
+            .flame()
+            .and_then(|svg| std::fs::write(path, svg))
+            .map_err(|error| Failure::File { path: path.clone(), error }),
+        None => Ok(()),
+    }
 }
 
 /// The value as it is to be written.

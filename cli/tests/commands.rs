@@ -154,7 +154,10 @@ fn errors_are_drawn_in_the_text_that_they_are_of() {
     for door in ["in-process", "process"] {
         let drawn = err(&ptcl(&["run", &program, "--setup", &library, "--isolation", door], ""));
         assert!(drawn.contains("drawn.clj:3:3") && drawn.contains("(/ x \"two\"))"), "{drawn}");
-        assert!(drawn.contains("half was called at") && drawn.contains("drawn_main.clj:2:1"), "{drawn}");
+        assert!(
+            drawn.contains("half was called at") && drawn.contains("drawn_main.clj:2:1, in map, element 0"),
+            "{drawn}"
+        );
         let typed = "(defn bad [x]\n  (let [y (* x 2)]\n    (+ y \"a\")))\n(println \"a text\") (bad 3)\n";
         let drawn = err(&ptcl(&["repl", "--isolation", door], typed));
         assert!(drawn.contains("turn 1:3:5") && drawn.contains("(+ y \"a\")))"), "{drawn}");

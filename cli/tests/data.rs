@@ -168,3 +168,30 @@ fn lines_that_come_slowly_are_answered_at_once() {
     assert!(begun.elapsed() < Duration::from_secs(10));
     assert!(lines.next().is_none());
 }
+
+#[test]
+fn a_profile_is_shown_beside_the_source_and_drawn() {
+    let program = "(defn half [x] (/ x 2))\n(reduce + (map half (range 1000)))";
+    let svg = Path::new(env!("CARGO_TARGET_TMPDIR")).join("flame.svg");
+    for door in ["in-process", "process"] {
+        let arguments = ["--profile", "--flame", svg.to_str().unwrap(), "--isolation", door, "-e", program];
+        let (code, out, err) = ptcl(&arguments, b"");
+        assert_eq!((code, out.as_str()), (Some(0), "249750.0\n"), "{err}");
+        let row = |end: &str| err.lines().find(|line| line.ends_with(end)).unwrap_or_else(|| panic!("{end}: {err}"));
+        let fuel = |end: &str| row(end).split_whitespace().next().unwrap().replace(',', "").parse::<u64>().unwrap();
+        assert!(fuel("   1 | (defn half [x] (/ x 2))") > 3_000, "{err}");
+        assert!(fuel("   2 | (reduce + (map half (range 1000)))") > 3_000, "{err}");
+        assert!(fuel("-e:2:11 (map half (range 1000))") >= fuel("-e:1:16 (/ x 2)"), "{err}");
+        let drawn = std::fs::read_to_string(&svg).unwrap();
+        assert!(drawn.contains("<svg") && drawn.contains("half 1:16 (/ x 2)"), "{drawn}");
+        std::fs::remove_file(&svg).unwrap();
+    }
+    let (code, _, err) = ptcl(&["--flame", "/no/such/place.svg", "-e", "1"], b"");
+    assert_eq!(code, Some(74), "{err}");
+    assert!(err.contains("/no/such/place.svg"), "{err}");
+    // A failed run has one too; what cannot be compiled has none.
+    let (code, _, err) = ptcl(&["--profile", "-e", "(map inc [1 nil])"], b"");
+    assert!(code == Some(1) && err.contains("profile: ") && err.contains("in map, element 1"), "{code:?} {err}");
+    let (code, _, err) = ptcl(&["--profile", "-e", "(map inc"], b"");
+    assert!(code == Some(1) && !err.contains("profile: "), "{code:?} {err}");
+}

@@ -76,7 +76,9 @@ pub(crate) fn draw_in(problem: &Problem, texts: &impl Texts) -> String {
     for call in &problem.calls {
         let function = call.function.as_deref().unwrap_or("a function");
         let name = texts.text(call.setup, call.turn).map_or_else(|| "an earlier text".to_owned(), |text| text.name);
-        let _ = writeln!(drawn, "  {function} was called at {name}:{}:{}", call.position.line, call.position.column);
+        let element = call.element.as_ref().map_or_else(String::new, |element| format!(", {element}"));
+        let (line, column) = (call.position.line, call.position.column);
+        let _ = writeln!(drawn, "  {function} was called at {name}:{line}:{column}{element}");
     }
     drawn
 }

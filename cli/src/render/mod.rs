@@ -2,5 +2,6 @@
 
 pub(crate) mod errors;
 pub(crate) mod keys;
+pub(crate) mod profile;
 mod table;
 pub(crate) mod values;
