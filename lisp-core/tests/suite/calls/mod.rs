@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The size of large arguments.
-pub(crate) const LARGE: usize = 60_000;
+/// The size of large arguments. A build that is not optimized takes as long for fewer.
+pub(crate) const LARGE: usize = if cfg!(debug_assertions) { 24_000 } else { 60_000 };
 /// Bytes of text for each element of another argument.
 pub(crate) const TEXT: usize = 8;
 /// Other work on the machine may be in the way a few times.
