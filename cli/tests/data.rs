@@ -191,7 +191,7 @@ fn a_profile_is_shown_beside_the_source_and_drawn() {
     assert!(err.contains("/no/such/place.svg"), "{err}");
     // A failed run has one too; what cannot be compiled has none.
     let (code, _, err) = ptcl(&["--profile", "-e", "(map inc [1 nil])"], b"");
-    assert!(code == Some(1) && err.contains("profile: ") && err.contains("in map, element 1"), "{code:?} {err}");
+    assert!(code == Some(4) && err.contains("profile: ") && err.contains("in map, element 1"), "{code:?} {err}");
     let (code, _, err) = ptcl(&["--profile", "-e", "(map inc"], b"");
-    assert!(code == Some(1) && !err.contains("profile: "), "{code:?} {err}");
+    assert!(code == Some(3) && !err.contains("profile: "), "{code:?} {err}");
 }
