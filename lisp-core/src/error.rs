@@ -257,11 +257,23 @@ pub struct Error {
     pub details: Vec<(Cow<'static, str>, Detail)>,
     /// Of an error in a run: which program its place is in, and the way to it.
     pub trace: Option<Box<Trace>>,
+    /// Of an error of compiling: what else is wrong in the same text, at most [`Error::MORE`] further errors.
+    pub more: Vec<Error>,
 }
 
 impl Error {
     /// A message is cut, with a mark, beyond this many bytes.
     pub const MESSAGE_BYTES: usize = 2_000;
+
+    /// The most errors that are told beside the first.
+    pub const MORE: usize = 9;
+
+    /// The first of several errors, with the others; none where there is none.
+    pub fn of_several(errors: impl IntoIterator<Item = Error>) -> Option<Error> {
+        let mut errors = errors.into_iter();
+        let first = errors.next()?;
+        Some(Error { more: errors.take(Error::MORE).collect(), ..first })
+    }
 
     /// An error without a place; [`Error::at`] adds it.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
@@ -274,7 +286,7 @@ impl Error {
             message.truncate(end);
             message.push_str(" ...");
         }
-        Error { reason, message, span: None, hint: None, details: Vec::new(), trace: None }
+        Error { reason, message, span: None, hint: None, details: Vec::new(), trace: None, more: Vec::new() }
     }
 
     /// Can a program catch it? What workers could not catch, their caller cannot either.

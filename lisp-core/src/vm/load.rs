@@ -119,14 +119,17 @@ impl Machine {
 
     fn check_names(&mut self, program: &Program, links: &[usize]) -> Result<(), Error> {
         let unset = self.unset(links);
-        for free in program.free() {
-            if unset[free.global as usize] {
-                let name = &program.code().globals[free.global as usize];
-                let known = self.names.iter().map(|n| &**n).filter(|name| !name.is_empty());
-                return Err(crate::library::unknown_name(name, known).at(free.span));
-            }
+        let unknown = || program.free().iter().filter(|free| unset[free.global as usize]);
+        let mut is_known: Vec<bool> = self.names.iter().map(|name| !name.is_empty()).collect();
+        unknown().for_each(|free| is_known[links[free.global as usize]] = false);
+        let errors = unknown().map(|free| {
+            let known = self.names.iter().zip(&is_known).filter(|(_, known)| **known).map(|(name, _)| &**name);
+            crate::library::unknown_name(&program.code().globals[free.global as usize], known).at(free.span)
+        });
+        match Error::of_several(errors) {
+            Some(error) => Err(error),
+            None => self.check_data(program, links),
         }
-        self.check_data(program, links)
     }
 
     /// Of which of these definitions there is no value.

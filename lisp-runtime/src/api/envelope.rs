@@ -7,7 +7,8 @@ use crate::terms::deadline::{deadline, expired};
 use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::outcome::{
-    Call, CallStatus, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage, Verdict,
+    Call, CallStatus, FurtherError, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage,
+    Verdict,
 };
 use crate::tools::tool::{Tool, ToolError, Tools};
 use lisp_core::cost::COST_SCHEDULE_VERSION;
@@ -451,6 +452,9 @@ impl From<&Problem> for ErrorReport {
         if !problem.calls.is_empty() {
             details.insert("calls".to_owned(), problem.calls.iter().map(call).collect());
         }
+        if !problem.more.is_empty() {
+            details.insert("more".to_owned(), problem.more.iter().map(further).collect());
+        }
         for (name, detail) in &problem.error.details {
             let value = match detail {
                 Detail::Int(n) => serde_json::Value::from(*n),
@@ -471,6 +475,18 @@ impl From<&Problem> for ErrorReport {
             details,
         }
     }
+}
+
+/// One more error of a text, as an answer has it.
+fn further(more: &FurtherError) -> serde_json::Value {
+    let mut shown = serde_json::json!({ "reason": more.error.reason.name(), "message": more.error.message });
+    if let Some(at) = more.position {
+        (shown["line"], shown["column"]) = (at.line.into(), at.column.into());
+    }
+    if let Some(hint) = &more.error.hint {
+        shown["hint"] = hint.as_str().into();
+    }
+    shown
 }
 
 /// A call on the way to a fault, as an answer has it.

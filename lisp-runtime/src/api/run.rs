@@ -13,7 +13,7 @@ use crate::terms::budget::Taken;
 use crate::terms::deadline::{deadline, expired, micros, run_timeout, stop_of_compiling};
 use crate::terms::limits::{Limits, bytes};
 use crate::terms::outcome::{
-    Answer, Call, Element, Figures, Outcome, OutcomeKind, Phase, Position, Problem, Usage, Verdict,
+    Answer, Call, Element, Figures, FurtherError, Outcome, OutcomeKind, Phase, Position, Problem, Usage, Verdict,
 };
 use crate::terms::profile::Profile;
 use crate::terms::run_view::RunView;
@@ -468,12 +468,16 @@ impl Run {
                 Some(Call { function, position: position(span, program)?, setup, turn, element })
             })
             .collect();
+        let more = std::mem::take(&mut problem.error.more).into_iter();
+        let more =
+            more.map(|error| FurtherError { position: error.span.and_then(|span| position(span, program)), error });
+        let more = more.collect();
         let (setup, turn) = text(program);
         problem.position = problem.error.span.and_then(|span| position(span, program));
         if problem.position.is_none() {
             problem.error.span = None;
         }
-        (problem.setup, problem.turn, problem.calls) = (setup, turn, calls);
+        (problem.setup, problem.turn, problem.calls, problem.more) = (setup, turn, calls, more);
     }
 
     /// The set-up program, or the earlier turn, that has this number.

@@ -110,14 +110,16 @@ impl Setting {
         self.alarm.clone().or_else(watched).unwrap_or_else(|| cancel.flag())
     }
 
-    /// The error for the first tool of a program that was not granted; `None` when all were.
+    /// The error for the tools of a program that were not granted; `None` when all were.
     pub(crate) fn missing_tool(&self, program: &Program) -> Option<Error> {
-        let name = program.tool_names().find(|name| !self.any_tool && self.tool(name).is_none())?;
-        let error = self.unknown_tool(name);
-        Some(match place_of(program.source(), &format!("tool/{name}")) {
-            Some(span) => error.at(span),
-            None => error,
-        })
+        let unknown = program.tool_names().filter(|name| !self.any_tool && self.tool(name).is_none());
+        Error::of_several(unknown.map(|name| {
+            let error = self.unknown_tool(name);
+            match place_of(program.source(), &format!("tool/{name}")) {
+                Some(span) => error.at(span),
+                None => error,
+            }
+        }))
     }
 
     pub(crate) fn unknown_tool(&self, name: &str) -> Error {

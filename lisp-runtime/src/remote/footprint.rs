@@ -4,7 +4,7 @@
 
 use super::report::{DetailData, EveryFigure, RefusedCall};
 use crate::terms::clock::Reading;
-use crate::terms::outcome::{Call, OutcomeKind, Phase, Position, Usage};
+use crate::terms::outcome::{Call, FurtherError, OutcomeKind, Phase, Position, Usage};
 use crate::terms::profile::{Cost, ProfileNode};
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -237,6 +237,14 @@ struct SomeTrouble<'a> {
     _turn: Option<u64>,
     #[serde(borrow)]
     calls: Walked<SomeCall<'a>>,
+    #[serde(borrow)]
+    more: Walked<(SomeFault<'a>, Option<Position>)>,
+}
+
+impl Decoded for (SomeFault<'_>, Option<Position>) {
+    fn bytes(&self) -> usize {
+        size_of::<FurtherError>() + self.0.bytes()
+    }
 }
 
 #[derive(Deserialize)]
@@ -308,7 +316,10 @@ impl ReportFootprint<'_> {
                 let memory = value.memory.as_ref().map_or(0, made);
                 made(&value.json).saturating_add(value.text.len()).saturating_add(memory)
             }
-            Err(trouble) => trouble.fault.bytes().saturating_add(trouble.calls.bytes),
+            Err(trouble) => {
+                let beside = trouble.calls.bytes.saturating_add(trouble.more.bytes);
+                trouble.fault.bytes().saturating_add(beside)
+            }
         };
         let profile = self.profile.as_ref().map_or(0, |profile| profile.nodes.bytes);
         let sequences = [

@@ -3,7 +3,7 @@
 use crate::api::session::SessionChanges;
 use crate::terms::clock::Reading;
 use crate::terms::outcome::{
-    Answer, Call, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage,
+    Answer, Call, FurtherError, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage,
 };
 use crate::terms::place::Place;
 use crate::terms::profile::Profile;
@@ -248,6 +248,7 @@ struct ReportedProblem {
     setup: Option<usize>,
     turn: Option<u64>,
     calls: Vec<Call>,
+    more: Vec<(ErrorData, Option<Position>)>,
 }
 
 /// The part of the prints that has been sent.
@@ -275,6 +276,7 @@ impl Report {
                 setup: problem.setup,
                 turn: problem.turn,
                 calls: problem.calls,
+                more: problem.more.iter().map(|more| ((&more.error).into(), more.position)).collect(),
             }),
         };
         let prints = outcome.prints.into_iter().skip(if shown.mixed { 0 } else { shown.lines }).collect();
@@ -312,8 +314,10 @@ impl Report {
                 memory: value.memory.map(|made| made.map_err(Error::from)),
             }),
             Err(trouble) => {
-                let ReportedProblem { fault, phase, position, setup, turn, calls } = trouble;
-                Err(Box::new(Problem { position, setup, turn, calls, ..Problem::new(fault.into(), phase) }))
+                let ReportedProblem { fault, phase, position, setup, turn, calls, more } = trouble;
+                let further = |(fault, position): (ErrorData, _)| FurtherError { error: fault.into(), position };
+                let more = more.into_iter().map(further).collect();
+                Err(Box::new(Problem { position, setup, turn, calls, more, ..Problem::new(fault.into(), phase) }))
             }
         };
         (end, [self.prints_dropped, self.prints_cut], self.usage)

@@ -129,6 +129,25 @@ pub struct Problem {
     pub turn: Option<u64>,
     /// The calls on the way to the fault, innermost first; of very many the innermost and the outermost.
     pub calls: Vec<Call>,
+    /// Of a program that cannot be compiled: what else is wrong in the same text, at most [`Error::MORE`](lisp_core::Error::MORE) further
+    /// errors.
+    pub more: Vec<FurtherError>,
+}
+
+/// One of several errors of a text.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct FurtherError {
+    /// The error.
+    pub error: Error,
+    /// Where in the text.
+    pub position: Option<Position>,
+}
+
+impl FurtherError {
+    pub(crate) fn of(error: Error, lines: &LineIndex) -> Self {
+        FurtherError { position: error.span.map(|span| Position::of(lines, span)), error }
+    }
 }
 
 /// A call of a function on the way to a fault.
@@ -168,13 +187,15 @@ impl Problem {
     /// A problem without a place.
     /// An error that ends a run in a phase, at no place of the program.
     pub fn new(error: Error, phase: Phase) -> Self {
-        Problem { error, phase, position: None, setup: None, turn: None, calls: Vec::new() }
+        Problem { error, phase, position: None, setup: None, turn: None, calls: Vec::new(), more: Vec::new() }
     }
 
     /// A problem with the place in its source.
-    pub(crate) fn in_source(error: Error, source: &str, phase: Phase) -> Self {
-        let position = error.span.map(|span| Position::of(&LineIndex::new(source), span));
-        Problem { position, ..Problem::new(error, phase) }
+    pub(crate) fn in_source(mut error: Error, source: &str, phase: Phase) -> Self {
+        let lines = LineIndex::new(source);
+        let position = error.span.map(|span| Position::of(&lines, span));
+        let more = std::mem::take(&mut error.more).into_iter().map(|error| FurtherError::of(error, &lines)).collect();
+        Problem { position, more, ..Problem::new(error, phase) }
     }
 
     /// The stable name of the fault.

@@ -200,3 +200,32 @@ fn the_element_that_a_function_was_called_for_is_said() {
         assert_eq!(elements(&problem(&outcome).calls), wanted, "{text}");
     }
 }
+
+#[test]
+fn what_else_is_wrong_in_a_program_is_told() {
+    let told = |text: &str| {
+        let outcome = engine().eval(text, Input::new());
+        let problem = problem(&outcome).clone();
+        let first = (problem.reason(), problem.position.map_or([0; 4], numbers));
+        let more = problem.more.iter().map(|more| (more.error.reason, more.position.map_or([0; 4], numbers)));
+        std::iter::once(first)
+            .chain(more)
+            .map(|(reason, at)| format!("{reason} {}:{}", at[0], at[1]))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(told("(foo 1)\n(bar (baz 2)) (foo 2)"), ["unbound_var 1:2", "unbound_var 2:2", "unbound_var 2:7"]);
+    assert_eq!(
+        told("(defn f [x] (let [a] a))\n(if) (f 1) #(%1 #(%2)) (fn [x] (recur 1 2))\n(+ 1 1)"),
+        ["invalid_form 1:18", "invalid_arity 2:1", "invalid_form 2:17", "arity_mismatch 2:32"]
+    );
+    assert_eq!(told("(tool/nope)\n(tool/ok) (tool/neither)"), ["unknown_tool 1:2", "unknown_tool 2:12"]);
+    // No more than ten; and what cannot be read has one error.
+    assert_eq!(told(&"(if) ".repeat(30)).len(), 10);
+    let many: Vec<String> = (0..30).map(|i| format!("(no{i})")).collect();
+    assert_eq!(told(&many.concat()).len(), 10);
+    assert_eq!(told("(if) (").len(), 1);
+    // What a name is taken for is defined.
+    let outcome = engine().eval("(defn total [] 1) (totl) (totle)", Input::new());
+    let hints = [&problem(&outcome).error, &problem(&outcome).more[0].error].map(|error| error.hint.clone());
+    assert_eq!(hints.map(|hint| hint.is_some_and(|hint| hint.contains("did you mean total?"))), [true; 2]);
+}

@@ -375,7 +375,9 @@ pub(crate) fn soon(mut good: impl FnMut() -> bool) -> bool {
 
 /// 23, and what `parent_death` is for where there is no namespace of processes.
 pub(crate) fn children_die_with_the_template(tally: &mut Tally, off: &[Layer]) {
-    let builder = off.iter().fold(builder().without_namespaces(), |builder, &layer| builder.without(layer));
+    // A host that finds its template gone kills what it has a descriptor of: that is not what is asked here.
+    let builder = builder().without_namespaces().without(Layer::WallKill).requiring_none();
+    let builder = off.iter().fold(builder, |builder, &layer| builder.without(layer));
     let sandbox = builder.grace(Duration::from_secs(4)).build().expect("a sandbox");
     let children: Vec<u32> = std::thread::scope(|scope| {
         scope.spawn(|| by_template(&sandbox, "sleep"));

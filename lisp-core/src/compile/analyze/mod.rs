@@ -136,7 +136,7 @@ pub(crate) fn analyze(
         (Some(first), Some(last)) => first.span.to(last.span),
         _ => Span::default(),
     };
-    let body = a.body(&forms, span, false)?;
+    let body = a.program_body(&forms, span)?;
     let vars = a.vars.len();
     Ok(Analysis { body, globals: a.globals, free: a.free, tools: a.tools, patterns: a.patterns, vars })
 }
@@ -176,6 +176,49 @@ impl<'a> Analyzer<'a> {
         let out = f(self);
         self.scope.truncate(visible);
         out
+    }
+
+    /// All forms of the program. Behind one that is wrong the others are looked at too: each error is told.
+    fn program_body(&mut self, forms: &[Form], span: Span) -> Res<Node> {
+        let (mut nodes, mut errors) = (Vec::with_capacity(forms.len()), Vec::new());
+        for form in forms {
+            match self.node(form, false) {
+                Ok(node) => nodes.push(node),
+                Err(error) => {
+                    let goes_on =
+                        !matches!(error.reason, Reason::Timeout | Reason::ProgramTooLarge | Reason::HostFault);
+                    errors.push(error);
+                    if !goes_on || errors.len() > Error::MORE {
+                        break;
+                    }
+                    self.leave_form(form);
+                }
+            }
+        }
+        match (Error::of_several(errors), nodes.pop()) {
+            (Some(error), _) => Err(error),
+            (None, None) => Ok(Node::nil(span)),
+            (None, Some(single)) if nodes.is_empty() => Ok(single),
+            (None, Some(last)) => {
+                nodes.push(last);
+                Ok(Node::new(Kind::Do(nodes), span))
+            }
+        }
+    }
+
+    /// Leaves a form of the program in whose middle there was an error. What it was to define counts as defined.
+    fn leave_form(&mut self, form: &Form) {
+        self.scope.truncate(0);
+        self.fns.truncate(1);
+        self.fns.iter_mut().for_each(|function| *function = FnScope::default());
+        (self.depth, self.in_short_fn) = (0, false);
+        if let FormKind::List(items) = &form.kind
+            && let [Form { kind: FormKind::Symbol(what), .. }, Form { kind: FormKind::Symbol(name), .. }, ..] =
+                &items[..]
+            && matches!(self.text(*what), "def" | "defonce" | "defn" | "defn-" | "defmacro" | "defmulti" | "declare")
+        {
+            self.define(self.text(*name));
+        }
     }
 
     /// Several forms, the last of which is the value.
