@@ -225,7 +225,7 @@ fn what_else_is_wrong_in_a_program_is_told() {
     assert_eq!(told(&many.concat()).len(), 10);
     assert_eq!(told("(if) (").len(), 1);
     // What a name is taken for is defined.
-    let outcome = engine().eval("(defn total [] 1) (totl) (totle)", Input::new());
+    let outcome = engine().eval("(defn total [] 1) (totl) (totall)", Input::new());
     let hints = [&problem(&outcome).error, &problem(&outcome).more[0].error].map(|error| error.hint.clone());
     assert_eq!(hints.map(|hint| hint.is_some_and(|hint| hint.contains("did you mean total?"))), [true; 2]);
 }
