@@ -235,6 +235,10 @@ impl SandboxRun {
     fn wait_for(&mut self, running: &Running) -> Result<(), std::io::Error> {
         let (Some(host), Some(watch)) = (self.host.as_deref(), &self.watch) else { return Ok(()) };
         let (at, cancel) = (running.next_moment(host), host.cancel());
+        if host.is_cancellable() && cancel.is_cancelled() && !running.has_seen_cancel() {
+            // It was used behind the last look.
+            Waker::from(self.waker.clone()).wake();
+        }
         // A handle that was used has been seen.
         let cancel = Some(cancel).filter(|cancel| host.is_cancellable() && !cancel.is_cancelled());
         if !self.alarm.as_ref().is_some_and(|alarm| alarm.at() == at && alarm.is_set()) {

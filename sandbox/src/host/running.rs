@@ -167,6 +167,12 @@ impl Running {
         self.end.is_some()
     }
 
+    /// Was the run asked to end, or killed?
+    #[cfg(feature = "async")]
+    pub(crate) fn has_seen_cancel(&self) -> bool {
+        self.asked.is_some() || self.kill.is_some()
+    }
+
     /// What the process is waited for; `None` when it has nothing more to say.
     #[cfg(feature = "async")]
     pub(crate) fn wanted(&self) -> Option<EventFlags> {
