@@ -4,6 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::isolation::{IsolationOption, Runner};
 use crate::options::LimitOptions;
 use crate::ordered::{self, Next, Work};
+use crate::progress::Progress;
 use lisp_runtime::{Answer, Engine, Error, Reason, answer_bytes_by, answer_refused};
 use std::io::{self, BufRead, BufWriter, Read, Write};
 use std::path::Path;
@@ -45,9 +46,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Ok(line.map(|line| Box::new(move || answer(&runner, &line, line_bytes)) as Work<String>))
     };
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout());
+    let progress = Progress::new("answers");
     let write = move |next: Next<String>| match next {
         Next::Nothing => out.flush(),
-        Next::Done(answer) => writeln!(out, "{answer}"),
+        Next::Done(answer) => {
+            progress.add(1);
+            writeln!(out, "{answer}")
+        }
         // The line must not be missing.
         Next::Lost => writeln!(out, r#"{{"schema":"ptc-lisp/1","verdict":"host_fault"}}"#),
     };

@@ -5,6 +5,7 @@
 use crate::exit::{Exit, Failure};
 use crate::isolation::Runner;
 use crate::ordered::{self, Next, Work};
+use crate::progress::Progress;
 use crate::render::values::{self, CsvLines, Format};
 use lisp_runtime::{Input, Outcome, OutcomeKind, Program};
 use std::io::{self, Read, Write};
@@ -32,6 +33,8 @@ pub(crate) struct Each {
 #[derive(Default)]
 struct Done {
     parts: Vec<Part>,
+    /// How many lines were run.
+    lines: u64,
 }
 
 enum Part {
@@ -68,7 +71,8 @@ pub(crate) fn run(each: Each, jobs: u16) -> Result<Exit, Failure> {
         let each = each.clone();
         Ok(Some(Box::new(move || each.block(&block, first)) as Work<Done>))
     };
-    let mut writer = Writer { csv: CsvLines::default(), exit: Exit::Ok, keep_going };
+    let progress = Progress::new("lines");
+    let mut writer = Writer { csv: CsvLines::default(), exit: Exit::Ok, keep_going, progress };
     let (ended, end) = std::sync::mpsc::channel();
     let take = move |next: Next<Done>| {
         let taken = writer.take(next);
@@ -87,6 +91,7 @@ impl Each {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
+            done.lines += 1;
             let failed = match std::str::from_utf8(line) {
                 _ if line.len() > self.line_bytes => {
                     done.failed(number, &too_long(self.line_bytes), Exit::InputOutput);
@@ -147,6 +152,7 @@ struct Writer {
     csv: CsvLines,
     exit: Exit,
     keep_going: bool,
+    progress: Progress,
 }
 
 impl Writer {
@@ -155,7 +161,10 @@ impl Writer {
         match next {
             Next::Nothing => out.flush(),
             Next::Lost => Err(io::Error::other("a worker broke; the lines behind are not run")),
-            Next::Done(done) => done.parts.into_iter().try_for_each(|part| self.part(part, &mut out)),
+            Next::Done(done) => {
+                self.progress.add(done.lines);
+                done.parts.into_iter().try_for_each(|part| self.part(part, &mut out))
+            }
         }
     }
 
@@ -173,7 +182,7 @@ impl Writer {
         };
         out.flush()?;
         // Without standard error there is nobody to tell.
-        let _ = io::stderr().lock().write_all(said.as_bytes());
+        let _ = self.progress.aside(|| io::stderr().lock().write_all(said.as_bytes()));
         if !self.keep_going {
             // Whoever reads standard input waits for the next line, which is of no use any more.
             std::process::exit(exit as i32);

@@ -25,6 +25,7 @@ mod man;
 mod mcp;
 mod options;
 mod ordered;
+mod progress;
 mod prompt;
 mod render;
 mod repl;
@@ -39,6 +40,7 @@ mod service;
 #[cfg(target_os = "linux")]
 mod slate;
 mod test;
+mod watch;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use exit::{Exit, Failure};
@@ -50,6 +52,9 @@ use std::process::ExitCode;
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+    /// Colours; auto is on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_name = "WHEN", default_value_t = clap::ColorChoice::Auto)]
+    color: clap::ColorChoice,
 }
 
 #[derive(Debug, Subcommand)]
@@ -107,6 +112,7 @@ fn main() -> ExitCode {
             return if error.print().is_ok() { code.into() } else { Exit::InputOutput.into() };
         }
     };
+    render::colour::ask(arguments.color);
     let done = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Batch(arguments) => batch::run(&arguments),

@@ -161,6 +161,15 @@ impl Grant {
         Ok(Ok(input))
     }
 
+    /// The files that it reads.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let data = self.data.iter().map(|option| match option.split_once('=') {
+            Some((name, file)) if !name.contains(['/', '.']) => PathBuf::from(file),
+            _ => PathBuf::from(option),
+        });
+        data.chain(self.memory.clone()).chain(self.setup.clone()).collect()
+    }
+
     /// The names of the data, `data/NAME` each, and the keys in it as keywords.
     pub(crate) fn data_names(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();

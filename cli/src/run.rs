@@ -7,6 +7,7 @@ use crate::options::{self, Grant, LimitOptions};
 use crate::render::errors::{self, Text};
 use crate::render::profile::Drawn;
 use crate::render::values::{self, Format, OutputOptions, Unfit};
+use crate::watch;
 use lisp_runtime::{Answer, Cancel, Input, Outcome, OutcomeKind, Recording};
 use serde::de::IgnoredAny;
 use std::fs::File;
@@ -55,6 +56,9 @@ pub(crate) struct Arguments {
     /// Write a flame graph of the fuel to a file, an SVG
     #[arg(long, value_name = "FILE", conflicts_with = "lines")]
     flame: Option<PathBuf>,
+    /// Run it again whenever the file of the program, or one that it reads, changes
+    #[arg(long, conflicts_with_all = ["lines", "slurp"])]
+    watch: bool,
     /// Print the whole answer as JSON; --out json prints the value
     #[arg(long, conflicts_with_all = ["out", "raw", "csv", "table"])]
     json: bool,
@@ -62,6 +66,15 @@ pub(crate) struct Arguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    if !arguments.watch {
+        return once(arguments);
+    }
+    let files: Vec<PathBuf> = arguments.file.iter().cloned().chain(arguments.grant.files()).collect();
+    watch::check(&files)?;
+    watch::again(&files, || once(arguments))
+}
+
+fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     let engine = arguments.limits.engine()?;
     let (name, source) = options::read_program(arguments.file.as_deref(), arguments.expression.as_deref())?;
     let input = match arguments.lines {
@@ -78,6 +91,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     // Only what may name it is compiled to see whether it does: the run compiles the program in its own time.
     let names_in = || engine.compile(&source).is_ok_and(|program| program.data_names().any(|name| name == IN));
     let wants_in = source.contains("data/in") && names_in();
+    if arguments.watch && wants_in && !arguments.grant.names(IN) {
+        return Err(Failure::Usage("--watch reads files: give data/in by --data in=FILE".to_owned()));
+    }
     let reads = arguments.lines || arguments.slurp || (wants_in && !arguments.grant.names(IN));
     if reads && arguments.file.as_deref() == Some(Path::new("-")) {
         let why = "the program and data/in cannot both come from standard input: give the program by -e or in a file";

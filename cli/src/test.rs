@@ -6,6 +6,7 @@ mod pages;
 use crate::exit::{Exit, Failure};
 use crate::options::{self, LimitOptions};
 use crate::render::errors;
+use crate::watch;
 use examples::{Example, Expected, examples};
 use lisp_core::syntax::LineIndex;
 use lisp_runtime::{Engine, Input, Outcome, OutcomeKind};
@@ -18,6 +19,9 @@ pub(crate) struct Arguments {
     /// Programs, each of which is one session; of Markdown pages (.md) each block of clojure or lisp is one
     #[arg(required = true)]
     files: Vec<PathBuf>,
+    /// Run them again whenever one of the files changes
+    #[arg(long)]
+    watch: bool,
     #[command(flatten)]
     limits: LimitOptions,
 }
@@ -31,6 +35,14 @@ struct Tally {
 
 /// Runs the command: 0 when all examples pass, 1 when one does not.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    if !arguments.watch {
+        return once(arguments);
+    }
+    watch::check(&arguments.files)?;
+    watch::again(&arguments.files, || once(arguments))
+}
+
+fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     let engine = arguments.limits.engine()?;
     let mut tally = Tally::default();
     for path in &arguments.files {

@@ -195,3 +195,40 @@ fn a_profile_is_shown_beside_the_source_and_drawn() {
     let (code, _, err) = ptcl(&["--profile", "-e", "(map inc"], b"");
     assert!(code == Some(3) && !err.contains("profile: "), "{code:?} {err}");
 }
+
+#[test]
+fn a_watched_program_runs_again_when_it_changes() {
+    use std::io::{BufRead, BufReader};
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("watched.clj");
+    std::fs::write(&program, "(+ 1 1)").unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ptcl"))
+        .args(["run", "--watch", program.to_str().unwrap()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut err = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert_eq!(out.next().unwrap().unwrap(), "2");
+    assert!(err.next().unwrap().unwrap().contains("waits for a change"));
+    std::fs::write(&program, "(inc nil)").unwrap();
+    assert_eq!(err.next().unwrap().unwrap(), "arithmetic_error");
+    let mut rest = err.by_ref().map_while(Result::ok);
+    assert!(rest.any(|line| line.contains("waits for a change")));
+    std::fs::write(&program, "(+ 1 100)").unwrap();
+    assert_eq!(out.next().unwrap().unwrap(), "101");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for wrong in [&["--watch", "-e", "1"][..], &["--watch", "-"]] {
+        let (code, _, said) = ptcl(wrong, b"");
+        assert!(code == Some(2) && said.contains("--watch watches files"), "{code:?} {said}");
+    }
+}
+
+#[test]
+fn colours_are_as_asked() {
+    let coloured = |arguments: &[&str]| ptcl(&[arguments, &["-e", "(inc nil)"]].concat(), b"").2.contains('\u{1b}');
+    assert!(coloured(&["--color", "always"]));
+    assert!(!coloured(&["--color", "never"]) && !coloured(&["--color", "auto"]) && !coloured(&[]));
+    assert_eq!(ptcl(&["--color", "pink", "-e", "1"], b"").0, Some(2));
+}

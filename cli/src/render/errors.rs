@@ -1,5 +1,6 @@
 //! Errors drawn under the source line.
 
+use super::colour;
 use lisp_core::syntax::LineIndex;
 use lisp_runtime::{Error, Phase, Position, Problem};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
@@ -108,7 +109,7 @@ fn draw_one(problem: &Problem, name: &str, source: &str) -> String {
     let short = source.lines().all(|line| line.len() <= LINE_BYTES);
     let drawn = problem.error.span.is_some() && short;
     let source = drawn.then(|| NamedSource::new(name, source.to_owned()));
-    let theme = if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+    let theme = if colour::is_wanted(std::io::stderr().is_terminal()) {
         GraphicalTheme::unicode()
     } else {
         GraphicalTheme::unicode_nocolor()

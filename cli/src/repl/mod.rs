@@ -9,6 +9,7 @@ mod typed;
 use crate::exit::{Exit, Failure};
 use crate::isolation::{IsolationOption, Runner, SessionProblem, TurnRunner};
 use crate::options::{Grant, LimitOptions};
+use crate::render::colour;
 use crate::render::errors::{self, Text};
 use crate::render::keys;
 use crate::render::profile::Drawn;
@@ -72,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if !at_terminal {
         return talk.converse(&mut Typed::Piped { lines: 0 }).map(|()| talk.exit);
     }
-    let colours = std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+    let colours = colour::is_wanted(true);
     let mut typed = Typed::at_terminal(Prompt { names: talk.names(), colours })?;
     println!("PTC-Lisp {}. :help for help, Ctrl-D to leave.", env!("CARGO_PKG_VERSION"));
     let done = talk.converse(&mut typed);

@@ -70,7 +70,7 @@ fn expectations(text: &str) -> Vec<(u32, Expected<'_>)> {
             Ok(Token::Comment) if depth == 0 => {
                 let comment = text.get(span.start as usize..span.end as usize).unwrap_or("");
                 let said = comment.trim_start_matches(';').trim_start().strip_prefix("=>").map(str::trim);
-                found.extend(said.map(|value| match value.strip_prefix("error:") {
+                found.extend(said.map(|value| match value.strip_prefix("error:").or_else(|| short_error(value)) {
                     Some(reason) => (span.start, Expected::Error(reason.trim())),
                     None => (span.start, Expected::Value(value)),
                 }));
@@ -79,6 +79,12 @@ fn expectations(text: &str) -> Vec<(u32, Expected<'_>)> {
         }
     }
     found
+}
+
+/// The reason in `!type_error`, which no value prints as.
+fn short_error(value: &str) -> Option<&str> {
+    let reason = value.strip_prefix('!')?;
+    (!reason.is_empty() && reason.chars().all(|c| c.is_ascii_lowercase() || c == '_')).then_some(reason)
 }
 
 /// Whether a text is one form and no more, but for comments.

@@ -1,0 +1,48 @@
+//! `--watch`: the same again whenever a file changes.
+
+use crate::exit::{Exit, Failure};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// How often the files are looked at.
+const STEP: Duration = Duration::from_millis(200);
+
+/// Does the work, and again after each change of a file, until the process is ended or nobody reads what it writes. What fails is said.
+pub(crate) fn again(files: &[PathBuf], mut work: impl FnMut() -> Result<Exit, Failure>) -> Result<Exit, Failure> {
+    loop {
+        let before = stamps(files);
+        match work() {
+            Err(failure) if failure.is_closed_pipe() => return Err(failure),
+            Err(failure) => eprintln!("ptcl: {failure}"),
+            Ok(_) => {}
+        }
+        eprintln!("ptcl: waits for a change; Ctrl-C ends it");
+        let mut now = before.clone();
+        while now == before {
+            std::thread::sleep(STEP);
+            now = stamps(files);
+        }
+        // Whoever writes a file may not be done with it.
+        loop {
+            std::thread::sleep(STEP / 2);
+            let later = std::mem::replace(&mut now, stamps(files));
+            if later == now {
+                break;
+            }
+        }
+    }
+}
+
+/// When each file was written last, and its size; none of one that is not there.
+fn stamps(files: &[PathBuf]) -> Vec<Option<(SystemTime, u64)>> {
+    let stamp = |file: &PathBuf| std::fs::metadata(file).and_then(|data| Ok((data.modified()?, data.len()))).ok();
+    files.iter().map(stamp).collect()
+}
+
+/// Are these files, and none of them standard input?
+pub(crate) fn check(files: &[PathBuf]) -> Result<(), Failure> {
+    match files.is_empty() || files.iter().any(|file| file == Path::new("-")) {
+        true => Err(Failure::Usage("--watch watches files: give the program or its data in a file".to_owned())),
+        false => Ok(()),
+    }
+}
