@@ -1,0 +1,98 @@
+//! What every command says of itself, and the commands of README.md.
+#![cfg(target_os = "linux")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn ptcl(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ptcl")).args(arguments).output().unwrap()
+}
+
+/// The commands, as the first page lists them, but for `help`, which takes the names of others.
+fn commands() -> Vec<String> {
+    let page = String::from_utf8(ptcl(&["--help"]).stdout).unwrap();
+    let (_, listed) = page.split_once("Commands:\n").unwrap();
+    let names = listed.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+/// The help of every command is what it was: `PTCL_HELP=write cargo test --workspace --test help` writes the page anew.
+#[test]
+fn every_help_is_as_written() {
+    let kept = root().join("cli/tests/help.txt");
+    let mut page = String::new();
+    for name in std::iter::once(String::new()).chain(commands()) {
+        let arguments: Vec<&str> = [name.as_str(), "--help"].into_iter().filter(|part| !part.is_empty()).collect();
+        let done = ptcl(&arguments);
+        assert_eq!((done.status.code(), done.stderr.len()), (Some(0), 0), "{name}");
+        let text = String::from_utf8(done.stdout).unwrap();
+        writeln!(page, "$ ptcl {}\n{text}", arguments.join(" ")).unwrap();
+    }
+    if std::env::var_os("PTCL_HELP").is_some() {
+        fs::write(&kept, &page).unwrap();
+    }
+    let before = fs::read_to_string(&kept).unwrap();
+    let differs = page.lines().zip(before.lines()).find(|(now, then)| now != then);
+    assert_eq!((differs, page.len()), (None, before.len()), "PTCL_HELP=write writes cli/tests/help.txt anew");
+}
+
+#[test]
+fn every_command_refuses_what_it_does_not_know() {
+    for name in commands() {
+        let done = ptcl(&[&name, "--no-such-option"]);
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert_eq!((done.status.code(), done.stdout.len()), (Some(2), 0), "{name}: {said}");
+        assert!(said.contains("--no-such-option"), "{name}: {said}");
+    }
+    let done = ptcl(&["no-such-command"]);
+    assert_eq!((done.status.code(), done.stdout.len()), (Some(2), 0));
+    assert_eq!(ptcl(&[]).status.code(), Some(2));
+    assert_eq!(
+        String::from_utf8(ptcl(&["--version"]).stdout).unwrap(),
+        format!("ptcl {}\n", env!("CARGO_PKG_VERSION"))
+    );
+}
+
+/// A line of a page, and what it writes.
+const SAID: &[(&str, &str)] = &[
+    ("(frequencies", "\"shipped\""),
+    ("--table", "status"),
+    ("--lines", "a\nb\n"),
+    ("--slurp", "2\n"),
+    ("--arg who=world", "\"hello world\"\n"),
+    ("--flame", "249750.0\n"),
+];
+
+/// Each command of these pages that runs a program, as it stands there.
+#[test]
+fn commands_of_the_pages_run() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
+    fs::create_dir_all(folder.join("examples")).unwrap();
+    for name in ["orders.json", "orders.clj"] {
+        fs::copy(root().join("examples").join(name), folder.join("examples").join(name)).unwrap();
+    }
+    let bin = Path::new(env!("CARGO_BIN_EXE_ptcl")).parent().unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut seen = Vec::new();
+    for page in ["README.md", "docs/hosts.md"] {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        let blocks = text.split("```sh\n").skip(1).filter_map(|block| block.split_once("```"));
+        let lines = blocks.flat_map(|(block, _)| block.lines());
+        for line in lines.filter(|line| line.contains("ptcl run") && !line.contains("--record")) {
+            let done = Command::new("sh").args(["-c", line]).current_dir(&folder).env("PATH", &path).output().unwrap();
+            let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+            assert_eq!(done.status.code(), Some(0), "{line}: {err}");
+            let said = SAID.iter().find(|(part, _)| line.contains(part));
+            let (part, said) = said.unwrap_or_else(|| panic!("no word on what this writes: {line}"));
+            assert!(out.contains(said), "{line}: {out}");
+            seen.push(*part);
+        }
+    }
+    assert!(SAID.iter().all(|(part, _)| seen.contains(part)), "{seen:?}");
+}
