@@ -23,6 +23,8 @@ pub(crate) struct Each {
     pub(crate) format: Format,
     /// Goes on after a line whose run failed.
     pub(crate) keep_going: bool,
+    /// Nothing is written for a line whose value is nil.
+    pub(crate) skip_nil: bool,
     /// The most bytes of a line.
     pub(crate) line_bytes: usize,
     /// Draws what is wrong with a run.
@@ -130,6 +132,9 @@ impl Each {
             };
             done.failed(number, &why, Exit::of(&outcome));
             return true;
+        }
+        if self.skip_nil && outcome.json() == Some("null") {
+            return false;
         }
         let written = match (self.format, outcome.text_cut()) {
             (Format::Clojure, Some(bytes)) => Err(values::Unfit::Cut(bytes)),

@@ -40,7 +40,7 @@ pub(crate) struct Grant {
 /// Limits.
 #[derive(Debug, Args)]
 pub(crate) struct LimitOptions {
-    /// Limits in place of the defaults, such as timeout_ms=5000,loop_iterations=0; 0 is off where that is possible
+    /// Limits in place of the defaults, such as timeout_ms=5s,heap_bytes=64MB,loop_iterations=0; 0 is off where that is possible
     #[arg(long, value_name = "NAME=N", value_delimiter = ',')]
     limits: Vec<String>,
     /// Threads that tool calls may take at once, 0 to 1024; 64 without this option
@@ -94,10 +94,41 @@ fn asked(option: &str, limits: &[String]) -> Result<LimitsRequest, Failure> {
     for limit in limits {
         let wrong = |why: String| Failure::Usage(format!("{option} {limit}: {why}"));
         let (name, value) = limit.split_once('=').ok_or_else(|| wrong("write NAME=N".to_owned()))?;
-        let value = value.replace('_', "").parse().map_err(|_| wrong(format!("{value} is no whole number")))?;
+        let value = amount(name, value).ok_or_else(|| wrong(no_amount(name, value)))?;
         asked.set(name, value).map_err(|error| wrong(error.to_string()))?;
     }
     Ok(asked)
+}
+
+/// The units of a limit: milliseconds, bytes, or plain numbers.
+fn units(name: &str) -> &'static [(&'static str, u64)] {
+    match name {
+        _ if name.ends_with("_ms") => &[("ms", 1), ("s", 1_000), ("min", 60_000)],
+        _ if name.ends_with("_bytes") => &[
+            ("kB", 1_000),
+            ("MB", 1_000_000),
+            ("GB", 1_000_000_000),
+            ("KiB", 1 << 10),
+            ("MiB", 1 << 20),
+            ("GiB", 1 << 30),
+        ],
+        _ => &[("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)],
+    }
+}
+
+/// The value of a limit, which may have a unit.
+fn amount(name: &str, value: &str) -> Option<u64> {
+    let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: u64 = digits.replace('_', "").parse().ok()?;
+    match &value[digits.len()..] {
+        "" => Some(number),
+        unit => number.checked_mul(units(name).iter().find(|(known, _)| *known == unit)?.1),
+    }
+}
+
+fn no_amount(name: &str, value: &str) -> String {
+    let units: Vec<&str> = units(name).iter().map(|(unit, _)| *unit).collect();
+    format!("{value} is no whole number, with one of these units or without: {}", units.join(" "))
 }
 
 impl Grant {
@@ -265,7 +296,14 @@ pub(crate) fn read_file(path: &Path) -> Result<String, Failure> {
 pub(crate) fn read_program(file: Option<&Path>, expression: Option<&str>) -> Result<(String, String), Failure> {
     match (file, expression) {
         (_, Some(text)) => Ok(("-e".to_owned(), text.to_owned())),
-        (Some(path), None) if path != Path::new("-") => Ok((path.display().to_string(), read_file(path)?)),
+        (Some(path), None) if path != Path::new("-") => {
+            let mut text = read_file(path)?;
+            if text.starts_with("#!") {
+                // The line that names the interpreter is a comment as long.
+                text.replace_range(..2, ";;");
+            }
+            Ok((path.display().to_string(), text))
+        }
         (Some(_), None) => {
             let mut text = String::new();
             std::io::stdin().lock().read_to_string(&mut text)?;

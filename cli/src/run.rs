@@ -41,6 +41,9 @@ pub(crate) struct Arguments {
     /// With --lines: go on after a line whose run failed
     #[arg(long, requires = "lines")]
     keep_going: bool,
+    /// With --lines: write nothing for a line whose value is nil, as for those that a `when` leaves out
+    #[arg(long, requires = "lines")]
+    skip_nil: bool,
     /// With --lines: lines at work at once, in blocks; 0 is one for each core
     #[arg(long, requires = "lines", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
     jobs: u16,
@@ -126,6 +129,7 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
             input: input.cancel_with(&cancel).without_memory(),
             format: arguments.output.format(),
             keep_going: arguments.keep_going,
+            skip_nil: arguments.skip_nil,
             line_bytes: arguments.line_bytes,
             complain: Box::new(move |outcome| complaint(outcome, &Texts { grant: &grant, name: &name, source: &text })),
         };

@@ -662,3 +662,24 @@ fn the_prompt_has_its_error_tools_of_its_own_and_a_record() {
         assert_eq!(kept, "(inc x)\n; => 6\n(inc nil)\n; => error: arithmetic_error\n");
     }
 }
+
+#[test]
+fn limits_have_units_and_files_may_name_their_interpreter() {
+    let limit = |limits: &str| {
+        let done = ptcl(&["run", "--json", "--limits", limits, "-e", "1"], "");
+        let answer: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap_or_default();
+        (done.status.code(), answer["limits"].clone(), err(&done))
+    };
+    let (_, limits, _) =
+        limit("timeout_ms=5s,heap_bytes=64MB,setup_heap_bytes=1GiB,fuel=2_000k,parallel_timeout_ms=7ms");
+    let of = |name: &str| limits[name].as_u64().unwrap();
+    assert_eq!([of("timeout_ms"), of("heap_bytes"), of("setup_heap_bytes")], [5_000, 64_000_000, 1 << 30]);
+    assert_eq!([of("fuel"), of("parallel_timeout_ms")], [2_000_000, 7]);
+    for wrong in ["timeout_ms=5MB", "heap_bytes=1s", "fuel=k", "fuel=99999999999G", "fuel=-1", "heap_bytes=é"] {
+        let (code, _, said) = limit(wrong);
+        assert!(code == Some(2) && said.contains("is no whole number"), "{wrong}: {code:?} {said}");
+    }
+    let script = file("script.clj", "#!/usr/bin/env -S ptcl run\n(inc 1)\n(inc nil)\n").display().to_string();
+    let done = ptcl(&["run", &script], "");
+    assert!(err(&done).contains("script.clj:3:1"), "{}", err(&done));
+}

@@ -232,3 +232,16 @@ fn colours_are_as_asked() {
     assert!(!coloured(&["--color", "never"]) && !coloured(&["--color", "auto"]) && !coloured(&[]));
     assert_eq!(ptcl(&["--color", "pink", "-e", "1"], b"").0, Some(2));
 }
+
+#[test]
+fn lines_whose_value_is_nil_can_be_left_out() {
+    let lines = "{\"n\": 1}\n{\"n\": 5}\n{\"n\": null}\n{\"n\": 7}\n";
+    let program = "(when (> (or (:n data/in) 0) 4) (println :seen) (:n data/in))";
+    assert_eq!(out(&["--lines", "--skip-nil", "--out", "json", "-e", program], lines), ":seen\n5\n:seen\n7\n");
+    assert_eq!(out(&["--lines", "--out", "json", "-e", "(:n data/in)"], lines), "1\n5\nnull\n7\n");
+    assert_eq!(
+        out(&["--lines", "--skip-nil", "--csv", "-e", "(when (:n data/in) {:n (:n data/in)})"], lines),
+        "n\n1\n5\n7\n"
+    );
+    assert_eq!(ptcl(&["--skip-nil", "-e", "1"], b"").0, Some(2));
+}
