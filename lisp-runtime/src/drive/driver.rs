@@ -108,7 +108,7 @@ pub(crate) struct MachineDriver {
     /// When [`DriverEvent::Beat`] was returned last.
     told_at: Option<Instant>,
     /// Looks at where the program stands, when there is to be a profile.
-    sampler: Option<Sampler>,
+    sampler: Option<Box<Sampler>>,
 }
 
 /// After so many effects that a driver serves itself, one after the other, the watchdog watches the program.
@@ -134,7 +134,7 @@ impl MachineDriver {
             mixed: false,
             silent: false,
             told_at: None,
-            sampler: shared.setting.makes.profile.then(Sampler::new),
+            sampler: shared.setting.makes.profile.then(Box::default),
             shared,
         }
     }
@@ -301,7 +301,7 @@ impl MachineDriver {
     /// Another program has been loaded.
     pub(crate) fn begin_program(&mut self, silent: bool) {
         (self.watched, self.shown, self.mixed, self.silent) = (false, 0, false, silent);
-        self.sampler = self.shared.setting.makes.profile.then(Sampler::new);
+        self.sampler = self.shared.setting.makes.profile.then(Box::default);
     }
 
     /// Takes the lines that were not shown yet, in a run whose prints go out as they happen. With a hook of the host's the

@@ -83,12 +83,12 @@ impl Tree {
 
 /// What the machines of a run have seen.
 #[derive(Default)]
-pub(crate) struct Profiled(Mutex<Tree>);
+pub(crate) struct Profiled(Mutex<Option<Box<Tree>>>);
 
 impl Profiled {
     /// The profile of the run, which then is empty. `text` says which text a program is: its set-up program or turn.
     pub(crate) fn take(&self, text: impl Fn(u64) -> (Option<usize>, Option<u64>)) -> Profile {
-        let tree = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let tree = self.0.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
         let mut profile = Profile { samples: tree.samples, cut: tree.cut, ..Profile::default() };
         profile.nodes.extend(tree.nodes.into_iter().map(|node| {
             let (setup, turn) = node.place.map_or((None, None), |(program, _)| text(program));
@@ -101,6 +101,7 @@ impl Profiled {
 }
 
 /// One machine under the eye of a profile.
+#[derive(Default)]
 pub(crate) struct Sampler {
     tree: Tree,
     /// Fuel behind each instruction: at first the machine is stopped before every one.
@@ -112,10 +113,6 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    pub(crate) fn new() -> Self {
-        Sampler { tree: Tree::default(), period: 0, seen: Usage::default(), skips: false }
-    }
-
     /// Resumes a machine for about so much fuel.
     pub(crate) fn resume(&mut self, machine: &mut Machine, slice: u64) -> Step {
         let begun = machine.usage();
@@ -151,7 +148,7 @@ impl Sampler {
     }
 
     /// Adds what was seen to the run's.
-    pub(crate) fn end(self, profiled: &Profiled) {
-        profiled.0.lock().unwrap_or_else(PoisonError::into_inner).merge(self.tree);
+    pub(crate) fn end(self: Box<Self>, profiled: &Profiled) {
+        profiled.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().merge(self.tree);
     }
 }
