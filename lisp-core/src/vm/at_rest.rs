@@ -44,9 +44,9 @@ impl AtRest<'_, '_> {
     /// Shows the calls in progress, by the code and the places of the frames.
     pub(super) fn see_spots(&self, most: usize, see: &mut dyn FnMut(Spot<'_>)) {
         let frames = &self.0.frames;
-        let shown = |number: usize| number < most || number + 1 == frames.len();
-        for (number, frame) in frames.iter().enumerate().filter(|(number, _)| shown(*number)) {
-            see(match frame.code {
+        let last = frames.len().checked_sub(1).filter(|last| *last >= most);
+        for number in (0..frames.len().min(most)).chain(last) {
+            see(match frames[number].code {
                 Code::Lisp { unit, proto, .. } => {
                     let span = proto.spans.get(self.0.place(number) as usize).copied().filter(|_| !unit.prelude);
                     Spot { function: proto.name.as_deref(), place: span.map(|span| (unit.number, span)) }

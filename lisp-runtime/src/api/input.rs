@@ -249,7 +249,8 @@ impl<'a> Input<'a> {
     }
 
     /// Makes [`Outcome::profile`](crate::Outcome::profile). The answer and the fuel are the same; the run takes some times longer when it is
-    /// short, and what instructions allocate that had to begin again is counted again.
+    /// short, and what instructions allocate that had to begin again is counted again. A built-in function at work is not interrupted: a
+    /// deadline or a cancellation waits until it is done, if nothing harder comes first.
     #[must_use]
     pub fn profile(mut self) -> Self {
         self.makes.profile = true;

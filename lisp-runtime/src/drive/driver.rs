@@ -277,8 +277,12 @@ impl MachineDriver {
         self.watched
     }
 
-    /// Has the watchdog watch the loaded program: worthwhile for a program that takes more than one slice.
+    /// Has the watchdog watch the loaded program: worthwhile for a program that takes more than one slice. One that is profiled
+    /// stops all the time, which a machine that is watched would not.
     pub(crate) fn watch(&mut self) {
+        if self.sampler.is_some() {
+            return;
+        }
         let deadline = self.deadline();
         self.machine.watch(self.shared.setting.flag(deadline, &self.cancel));
         (self.watched, self.watched_until) = (true, deadline);

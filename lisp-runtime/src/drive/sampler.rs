@@ -9,6 +9,8 @@ use std::time::Instant;
 
 /// After so many samples the machine is stopped half as often.
 const SAMPLES: u64 = 8_192;
+/// After so many the driver looks at the clock.
+const TURN: usize = 256;
 
 /// A place in the code; a function of the language has none.
 type Place = Option<(u64, Span)>;
@@ -32,8 +34,16 @@ struct Tree {
 }
 
 impl Tree {
-    /// The node of a call that was made by another, or that other one where there is no room for more.
+    /// The node of a call that was made by another, or that other one where there is no room for more. One that is at work at
+    /// the same place already, and calls itself, is the one that was first.
     fn node(&mut self, parent: Option<u32>, function: Option<&str>, place: Place) -> Option<u32> {
+        let mut above = parent;
+        while let Some((number, node)) = above.and_then(|number| Some((number, self.nodes.get(number as usize)?))) {
+            if (node.place, node.function.as_deref()) == (place, function) {
+                return Some(number);
+            }
+            above = node.parent;
+        }
         let key = (parent, place, function.map(Into::into));
         if let Some(&node) = self.known.get(&key) {
             return Some(node);
@@ -119,7 +129,7 @@ impl Sampler {
         if std::mem::take(&mut self.skips) {
             self.seen = begun;
         }
-        let mut stuck = 0;
+        let (mut stuck, mut looks) = (0, 0);
         loop {
             let (node, before) = (self.tree.node_of(machine), machine.usage().fuel);
             let start = Instant::now();
@@ -136,7 +146,12 @@ impl Sampler {
             }
             // Without progress the instruction begins again, or the heap is being compacted.
             stuck = if now.fuel > before { 0 } else { stuck + 1 };
-            if !matches!(step, Step::Paused) || stuck > 1 || now.fuel >= begun.fuel.saturating_add(slice) {
+            looks += 1;
+            if !matches!(step, Step::Paused)
+                || stuck > 1
+                || looks >= TURN
+                || now.fuel >= begun.fuel.saturating_add(slice)
+            {
                 return step;
             }
         }

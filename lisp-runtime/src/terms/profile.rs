@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 /// Where a run spent its fuel, its memory and its time: the tree of the calls that it made. Each node has what was spent while
-/// it was the innermost call in progress; a node stands behind its parent.
+/// it was the innermost call in progress; a node stands behind its parent. What calls itself, directly or by way of others, has one node on
+/// each way.
 ///
 /// The machine is stopped now and then, at first behind every instruction and less and less often in a long run, and what it has
 /// spent since is put to the account of the place where it stood. Fuel and bytes are the same each time; together they come to

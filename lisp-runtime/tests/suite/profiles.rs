@@ -1,7 +1,8 @@
 //! Where a run did its work.
 
-use lisp_runtime::{Cost, Engine, Input, Limits, Outcome, Profile, ProfileNode, ToolError};
+use lisp_runtime::{Cost, Engine, Input, Limits, Outcome, Problem, Profile, ProfileNode, Reason, ToolError};
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 const HALVES: &str = "(defn half [x] (/ x 2))\n(reduce + (map half (range 1000)))";
 
@@ -95,6 +96,30 @@ fn what_is_deep_or_wide_is_cut_and_not_lost() {
     assert!(wide.is_success(), "{:?}", wide.problem());
     assert!(profile(&wide).nodes.len() <= Profile::NODES);
     assert_eq!(sum(profile(&wide)).fuel, wide.usage.fuel);
+}
+
+/// Looking at a run takes no longer the deeper it is, and its deadline holds.
+#[test]
+fn deep_and_endless_runs_end_as_ever() {
+    let engine = Engine::builder()
+        .limits(Limits::default().with_timeout_ms(20_000).with_fuel(3_000_000))
+        .build()
+        .expect("an engine");
+    let deep = "(defn g [x] (g x)) (inc (g 1))";
+    let plain = engine.eval(deep, Input::new());
+    let seen = engine.eval(deep, Input::new().profile());
+    assert_eq!(plain.problem().map(Problem::reason), Some(Reason::MemoryExceeded));
+    assert_eq!((plain.problem(), plain.usage.fuel), (seen.problem(), seen.usage.fuel));
+    assert_eq!(sum(profile(&seen)).fuel, seen.usage.fuel);
+    let short = Engine::builder()
+        .limits(Limits::default().with_timeout_ms(100).with_loop_iterations(0))
+        .build()
+        .expect("an engine");
+    let begun = Instant::now();
+    let endless = short.eval("(loop [] (recur))", Input::new().profile());
+    assert_eq!(endless.problem().map(Problem::reason), Some(Reason::Timeout));
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert_eq!(sum(profile(&endless)).fuel, endless.usage.fuel);
 }
 
 #[test]
