@@ -647,7 +647,7 @@ fn the_prompt_has_its_error_tools_of_its_own_and_a_record() {
     let record = file("typed.clj", "");
     let typed = format!(
         "*e\n(inc nil)\n(:message *e)\n(def x 5)\n:mock weather {{:t (+ 20 x)}}\n(:t (tool/weather {{}}))\n:tools\n:record {}\n\
-         (inc x)\n(inc nil)\n:record\n(inc x)\n:fuel (map inc (range 100))\n:mock a/b 1\n:mock q\n(count [x (tool/weather {{}})])\n",
+         (inc x)\n(inc nil)\n:record\n(inc x)\n:fuel (map inc (range 100))\n:mock a/b 1\n:mock q\n:mock f inc\n(count [x (tool/weather {{}})])\n",
         record.display()
     );
     for door in ["in-process", "process"] {
@@ -657,6 +657,7 @@ fn the_prompt_has_its_error_tools_of_its_own_and_a_record() {
         assert!(out.contains("tool/weather always returns {\"t\":25}\n6\n6\n"), "{out}");
         assert!(out.contains("305 fuel") && out.contains("prompt:1:1 (map inc (range 100))"), "{out}");
         assert!(out.ends_with("\n2\n"), "{out}");
+        assert!(err.contains("tool/f is not made: what a tool returns is JSON"), "{err}");
         assert!(err.contains("\"a/b\" is no name for a tool") && err.contains(":mock takes NAME FORM"), "{err}");
         let kept = std::fs::read_to_string(&record).unwrap();
         assert_eq!(kept, "(inc x)\n; => 6\n(inc nil)\n; => error: arithmetic_error\n");

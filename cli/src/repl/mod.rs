@@ -281,7 +281,9 @@ impl Talk<'_> {
             return Ok(());
         };
         self.turn(form.trim().to_owned())?;
-        let Some(json) = self.last.as_ref().filter(|last| last.is_success()).and_then(Outcome::json) else {
+        let Some(last) = self.last.as_ref().filter(|last| last.is_success()) else { return Ok(()) };
+        let Some(json) = last.json() else {
+            eprintln!("tool/{name} is not made: what a tool returns is JSON, and this value has none");
             return Ok(());
         };
         let mut mocks = self.mocks.clone();
