@@ -647,7 +647,7 @@ fn the_prompt_has_its_error_tools_of_its_own_and_a_record() {
     let record = file("typed.clj", "");
     let typed = format!(
         "*e\n(inc nil)\n(:message *e)\n(def x 5)\n:mock weather {{:t (+ 20 x)}}\n(:t (tool/weather {{}}))\n:tools\n:record {}\n\
-         (inc x)\n(inc nil)\n:record\n(inc x)\n:fuel (map inc (range 100))\n:mock a/b 1\n:mock q\n:mock f inc\n(count [x (tool/weather {{}})])\n",
+         (inc x)\n(inc nil)\n:record\n(inc x)\n:fuel (map inc (range 100))\n:mock a/b 1\n:mock q\n:mock f {{:a 1 \"a\" 2}}\n(count [x (tool/weather {{}})])\n",
         record.display()
     );
     for door in ["in-process", "process"] {
