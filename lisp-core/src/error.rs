@@ -258,7 +258,7 @@ pub struct Error {
     /// Of an error in a run: which program its place is in, and the way to it.
     pub trace: Option<Box<Trace>>,
     /// Of an error of compiling: what else is wrong in the same text, at most [`Error::MORE`] further errors.
-    pub more: Vec<Error>,
+    pub more: Box<[Error]>,
 }
 
 impl Error {
@@ -286,7 +286,7 @@ impl Error {
             message.truncate(end);
             message.push_str(" ...");
         }
-        Error { reason, message, span: None, hint: None, details: Vec::new(), trace: None, more: Vec::new() }
+        Error { reason, message, span: None, hint: None, details: Vec::new(), trace: None, more: Box::default() }
     }
 
     /// Can a program catch it? What workers could not catch, their caller cannot either.

@@ -23,12 +23,14 @@ struct Node {
     cost: Cost,
 }
 
+/// What a node is known by: its parent, its place, its name.
+type Known = (Option<u32>, Place, Option<Box<str>>);
+
 /// The tree of the calls that were seen.
 #[derive(Default)]
 struct Tree {
     nodes: Vec<Node>,
-    /// The nodes by their parents, places and names.
-    known: HashMap<(Option<u32>, Place, Option<Box<str>>), u32>,
+    known: HashMap<Known, u32>,
     samples: u64,
     cut: bool,
 }
@@ -163,7 +165,7 @@ impl Sampler {
     }
 
     /// Adds what was seen to the run's.
-    pub(crate) fn end(self: Box<Self>, profiled: &Profiled) {
+    pub(crate) fn end(self, profiled: &Profiled) {
         profiled.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().merge(self.tree);
     }
 }
