@@ -200,21 +200,43 @@ fn table(tally: &mut Tally, off: &[Layer]) {
     }
 }
 
+/// The other user's half goes on beside this one while both mostly wait (`Turn::Beside`); what loads the machine or measures
+/// time has it alone.
+enum Turn {
+    Beside,
+    Alone,
+}
+
+/// Waits for a turn between the halves, by a lock on the program itself: both have it open.
+fn wait_for(turn: Turn, program: &std::fs::File) {
+    let locked = match turn {
+        Turn::Beside => program.lock_shared(),
+        Turn::Alone => program.lock(),
+    };
+    locked.expect("a lock on the test's own program");
+}
+
 fn all(mode: &str) -> Tally {
+    let program = std::fs::File::open("/proc/self/exe").expect("the test's own program");
     let mut tally = Tally { mode: mode.to_owned(), ..Tally::default() };
+    wait_for(Turn::Alone, &program);
     scenes::before_any_thread(&mut tally);
     deadline::before_any_thread(&mut tally);
     memory::before_any_thread(&mut tally);
+    wait_for(Turn::Beside, &program);
     table(&mut tally, &[]);
     tally.mode = format!("{mode}, no namespaces, no cgroup");
     table(&mut tally, &[rows::NAMESPACES, &[Layer::MemoryCgroup]].concat());
     tally.mode = mode.to_owned();
-    rows::layered(&mut tally, false);
+    rows::layered(&mut tally);
+    wait_for(Turn::Alone, &program);
     scenes::with_threads(&mut tally);
     deadline::with_threads(&mut tally);
     memory::with_threads(&mut tally);
+    wait_for(Turn::Beside, &program);
     domains::all(&mut tally);
     forced::all(&mut tally);
+    program.unlock().expect("a lock on the test's own program");
     tally
 }
 

@@ -186,7 +186,7 @@ const BEHIND: &[Behind] = &[
 ];
 
 /// Every layer holds without those that stand before it.
-pub(crate) fn layered(tally: &mut Tally, _: bool) {
+pub(crate) fn layered(tally: &mut Tally) {
     for row in BEHIND {
         one_behind(tally, row, &[]);
     }

@@ -191,7 +191,7 @@ fn killed_runs_keep_what_they_had(tally: &mut Tally) {
     let entry = outcome.ledger.first().map(|entry| (entry.name.as_str(), entry.status));
     let good = outcome.prints == ["before"] && entry == Some(("stuck", CallStatus::Unknown));
     tally.check("what a killed run had", good, format_args!("{:?} {entry:?}", outcome.prints));
-    let figures = outcome.usage.cpu_us.is_some_and(|cpu| cpu > 50_000) && outcome.usage.rss_peak_bytes > Some(100_000);
+    let figures = outcome.usage.cpu_us.is_some_and(|cpu| cpu > 5_000) && outcome.usage.rss_peak_bytes > Some(100_000);
     tally.check("its figures", figures, format_args!("{:?}", outcome.usage));
     let (outcome, _) = by_template(&sandbox, "several_calls");
     let names: Vec<&str> = outcome.ledger.iter().map(|entry| entry.name.as_str()).collect();
