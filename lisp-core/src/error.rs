@@ -234,11 +234,25 @@ pub struct Trace {
     pub program: u64,
     /// The calls on the way, innermost first; of very many the innermost and the outermost.
     pub calls: Vec<CallSite>,
+    /// The local names that had a value where the error was, and previews of the values.
+    pub locals: Vec<LocalValue>,
+}
+
+/// A local name and its value where an error was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalValue {
+    /// The name, as the program has it.
+    pub name: Box<str>,
+    /// A preview of the value: at most 120 characters.
+    pub value: Box<str>,
 }
 
 impl Trace {
     /// The most calls that are kept.
     pub const CALLS: usize = 8;
+
+    /// The most locals that are shown: of more, those that were bound last.
+    pub const LOCALS: usize = 8;
 }
 
 /// An error from source text or from a run.

@@ -207,10 +207,21 @@ impl Meter {
     /// Runs work that spends no fuel of the run. It fails with [`Fault::Pause`] when the flag is set that ends the run;
     /// without a flag, when it has done what costs `unwatched`.
     pub(crate) fn unmetered<T>(&self, unwatched: u64, work: impl FnOnce() -> T) -> T {
-        let spent = self.spent();
         let most = if self.is_watched() { 0 } else { unwatched };
-        let (stop_at, ceiling) = (self.stop_at.get(), self.ceiling.replace(u64::MAX));
-        self.stop_when(spent.saturating_add(most));
+        self.aside(most, u64::MAX, work)
+    }
+
+    /// Runs work that spends no fuel of the run. It fails with [`Fault::Pause`] when it has done what costs `most`,
+    /// whether there is a flag or not.
+    pub(crate) fn bounded<T>(&self, most: u64, work: impl FnOnce() -> T) -> T {
+        self.aside(most, self.spent().saturating_add(most), work)
+    }
+
+    /// Runs work on an account of its own: with a poll when it has spent `first`, and never beyond the ceiling.
+    fn aside<T>(&self, first: u64, ceiling: u64, work: impl FnOnce() -> T) -> T {
+        let spent = self.spent();
+        let (stop_at, ceiling) = (self.stop_at.get(), self.ceiling.replace(ceiling));
+        self.stop_when(spent.saturating_add(first));
         let print_pending = self.print_pending.replace(false);
         let done = work();
         self.print_pending.set(print_pending);

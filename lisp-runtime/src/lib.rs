@@ -71,8 +71,8 @@ pub use terms::keys::Keys;
 pub use terms::limits::{Limits, LimitsRequest, UnknownLimit};
 pub use terms::observer::{CallBegun, CallEnded, CallRefused, HostFault, Observer, PrintedLine, RunEnded, RunStarted};
 pub use terms::outcome::{
-    Call, CallStatus, Element, FurtherError, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem,
-    Usage, ValueError, Verdict,
+    Call, CallStatus, Element, FurtherError, LedgerEntry, Local, Outcome, OutcomeKind, Phase, Position, Preview,
+    Problem, Usage, ValueError, Verdict,
 };
 pub use terms::place::Place;
 pub use terms::profile::{Cost, Profile, ProfileNode};

@@ -68,12 +68,16 @@ pub(crate) trait Texts {
     fn text(&self, setup: Option<usize>, turn: Option<u64>) -> Option<Text>;
 }
 
-/// A problem for people, under the line of the text that it is in, with the calls on the way to it.
+/// A problem for people, under the line of the text that it is in, with the values that were there and the calls on
+/// the way to it.
 pub(crate) fn draw_in(problem: &Problem, texts: &impl Texts) -> String {
     let mut drawn = match texts.text(problem.setup, problem.turn) {
         Some(text) => draw(problem, &text.name, &text.source),
         None => format!("{problem}\n"),
     };
+    for (i, local) in problem.locals.iter().enumerate() {
+        let _ = writeln!(drawn, "  {} {} = {}", if i == 0 { "with" } else { "    " }, local.name, local.value);
+    }
     for call in &problem.calls {
         let function = call.function.as_deref().unwrap_or("a function");
         let name = texts.text(call.setup, call.turn).map_or_else(|| "an earlier text".to_owned(), |text| text.name);

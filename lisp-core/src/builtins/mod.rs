@@ -47,6 +47,7 @@ pub(crate) mod strings;
 mod texts;
 
 pub use absent::{ABSENT, Absent};
+pub(crate) use preview::preview;
 pub(crate) use print::text_of;
 pub(crate) use rows::{Rows, concat, count, namespace_of};
 

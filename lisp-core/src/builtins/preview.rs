@@ -41,7 +41,7 @@ impl Room {
 }
 
 /// The preview of a value.
-pub(super) fn preview<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
+pub(crate) fn preview<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
     h.charge(cost::PREVIEW)?;
     h.check_available(BYTES * 4)?;
     let mut nodes = NODES;

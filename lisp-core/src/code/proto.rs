@@ -22,4 +22,24 @@ pub(crate) struct Proto {
     pub(crate) code: Bytecode,
     /// For each instruction, where it comes from.
     pub(crate) spans: Box<[Span]>,
+    /// What its registers and captures are called, in the order of their beginnings.
+    pub(crate) locals: Box<[Local]>,
+}
+
+/// A local name in the code of a function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Local {
+    /// The name, where the source uses it.
+    pub(crate) name: Span,
+    pub(crate) place: LocalPlace,
+    /// The first instruction at which it has its value, and the first at which it has it no more.
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+}
+
+/// Where the value of a local is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LocalPlace {
+    Register(u16),
+    Capture(u16),
 }

@@ -7,7 +7,7 @@ use super::constants::Pool;
 use super::core::{Bind, Clause, Constant, FnNode, Kind, Node, Prim, Var};
 use crate::Table;
 use crate::builtins::{Lowering, Rows};
-use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Handler, Instr, Proto, Rare};
+use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Handler, Instr, Local, LocalPlace, Proto, Rare};
 use crate::error::{Error, Reason, Span};
 use crate::heap::{Frozen, SMALL};
 use crate::syntax::Interrupt;
@@ -28,6 +28,11 @@ fn short(count: usize, span: Span) -> Res<u16> {
     u16::try_from(count).map_err(|_| too_large(format!("one form has {count} values; 65,535 are the most"), span))
 }
 
+/// The number of an instruction; there are never more than [`Bytecode::MOST`].
+fn instruction(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
 /// How far a jump at `from` is from `to`.
 fn distance(from: usize, to: usize) -> Option<i32> {
     let (from, to) = (i64::try_from(from).ok()?, i64::try_from(to).ok()?);
@@ -40,10 +45,11 @@ pub(super) struct Code {
     pub(super) constants: Frozen,
 }
 
-pub(super) fn generate(body: Node, vars: usize, rows: &Rows, interrupt: &Interrupt<'_>) -> Res<Code> {
-    let places = vec![Location::Unassigned; vars];
+/// Generates the code of a program. Of its variables `names` says where their names stand.
+pub(super) fn generate(body: Node, names: &[Option<Span>], rows: &Rows, interrupt: &Interrupt<'_>) -> Res<Code> {
+    let places = vec![Location::Unassigned; names.len()];
     let groups = Table::default();
-    let mut generator = Generator { protos: Vec::new(), groups, pool: Pool::default(), places, rows, interrupt };
+    let mut generator = Generator { protos: Vec::new(), groups, pool: Pool::default(), places, names, rows, interrupt };
     let main = FnNode {
         name: None,
         display: "".into(),
@@ -76,6 +82,7 @@ struct Generator<'p> {
     groups: Table<usize, Vec<u16>>,
     pool: Pool,
     places: Vec<Location>,
+    names: &'p [Option<Span>],
     rows: &'p Rows,
     interrupt: &'p Interrupt<'p>,
 }
@@ -101,12 +108,12 @@ impl Generator<'_> {
         }
         let mut others = Vec::with_capacity(node.others.len());
         for other in std::mem::take(&mut node.others) {
-            let proto = self.proto(other, captures, Vec::new())?;
+            let proto = self.proto(other, &captured, captures, Vec::new())?;
             let number = self.reserve(span)?;
             self.protos[number as usize] = Some(proto);
             others.push(number);
         }
-        let proto = self.proto(node, captures, others)?;
+        let proto = self.proto(node, &captured, captures, others)?;
         let number = match reserved {
             Some(number) => number,
             None => self.reserve(span)?,
@@ -118,10 +125,13 @@ impl Generator<'_> {
         Ok(number)
     }
 
-    fn proto(&mut self, node: FnNode, captures: u16, others: Vec<u16>) -> Res<Proto> {
+    fn proto(&mut self, node: FnNode, captured: &[Var], captures: u16, others: Vec<u16>) -> Res<Proto> {
         let end = node.body.span;
         let arity = short(node.params.len(), end)?;
         let mut f = Function::new(self);
+        for (index, &var) in (0..captures).zip(captured) {
+            f.name(var, LocalPlace::Capture(index));
+        }
         for &var in node.params.iter().chain(&node.rest) {
             let reg = f.alloc(node.body.span)?;
             f.set_place(var, reg);
@@ -139,7 +149,8 @@ impl Generator<'_> {
             let message = format!("one function comes to more than {} instructions", Bytecode::MOST);
             return Err(too_large(message, end));
         }
-        let (code, spans) = (Bytecode::new(f.code, f.handlers, f.max), f.spans);
+        f.forget_locals(0);
+        let (code, spans, locals) = (Bytecode::new(f.code, f.handlers, f.max), f.spans, f.locals);
         let code =
             code.ok_or_else(|| Error::new(Reason::HostFault, "the compiler made code that is not sound").at(end))?;
         Ok(Proto {
@@ -151,6 +162,7 @@ impl Generator<'_> {
             others: others.into(),
             code,
             spans: spans.into(),
+            locals: locals.into(),
         })
     }
 }
@@ -167,6 +179,9 @@ struct Function<'u, 'p> {
     code: Vec<Instr>,
     spans: Vec<Span>,
     handlers: Vec<Handler>,
+    locals: Vec<Local>,
+    /// Those of the locals that have their value here.
+    visible: Vec<usize>,
     top: Reg,
     max: Reg,
     recur: Vec<Recur>,
@@ -177,7 +192,17 @@ impl<'u, 'p> Function<'u, 'p> {
         // Most functions are no longer than this.
         const USUAL: usize = 24;
         let (code, spans) = (Vec::with_capacity(USUAL), Vec::with_capacity(USUAL));
-        Function { generator, code, spans, handlers: Vec::new(), top: 0, max: 0, recur: Vec::new() }
+        Function {
+            generator,
+            code,
+            spans,
+            handlers: Vec::new(),
+            locals: Vec::new(),
+            visible: Vec::new(),
+            top: 0,
+            max: 0,
+            recur: Vec::new(),
+        }
     }
 
     fn emit(&mut self, instr: Instr, span: Span) -> usize {
@@ -201,6 +226,22 @@ impl<'u, 'p> Function<'u, 'p> {
 
     fn set_place(&mut self, var: Var, reg: Reg) {
         self.generator.places[var.0] = Location::Register(reg);
+        self.name(var, LocalPlace::Register(reg));
+    }
+
+    /// From here on the value of a variable, if it has a name, is at this place.
+    fn name(&mut self, var: Var, place: LocalPlace) {
+        let Some(name) = self.generator.names[var.0] else { return };
+        self.visible.push(self.locals.len());
+        self.locals.push(Local { name, place, from: instruction(self.code.len()), to: u32::MAX });
+    }
+
+    /// Ends the names behind the first `visible` ones here.
+    fn forget_locals(&mut self, visible: usize) {
+        let here = instruction(self.code.len());
+        for local in self.visible.drain(visible..) {
+            self.locals[local].to = here;
+        }
     }
 
     /// Points the jump at `at` to here.
@@ -265,9 +306,10 @@ impl<'u, 'p> Function<'u, 'p> {
     /// The value into register `dst`.
     fn into(&mut self, node: Node, dst: Reg) -> Res<()> {
         self.generator.interrupt.tick()?;
-        let saved = self.top;
+        let (saved, visible) = (self.top, self.visible.len());
         self.kind_into(node.kind, node.span, dst)?;
         self.top = saved;
+        self.forget_locals(visible);
         Ok(())
     }
 

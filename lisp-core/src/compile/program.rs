@@ -12,7 +12,6 @@ use std::sync::Arc;
 /// A compiled program. Compiled once, run many times, on any thread.
 #[derive(Debug)]
 pub struct Program {
-    source: Box<str>,
     limits: ReadLimits,
     /// Names of built-ins that had another meaning when it was compiled.
     shadowed: Box<[Box<str>]>,
@@ -35,12 +34,16 @@ impl Program {
     ) -> Result<Program, Error> {
         let read = syntax::read_at(source, limits, interrupt)?;
         let analysis = analyze::analyze(read.forms, &read.names, rows, shadowed, prelude, interrupt)?;
-        let code = codegen::generate(analysis.body, analysis.vars, rows, interrupt)?;
+        let code = codegen::generate(analysis.body, &analysis.vars, rows, interrupt)?;
         Ok(Program {
-            source: source.into(),
             limits: *limits,
             shadowed: shadowed.into(),
-            code: Arc::new(Compiled { protos: code.protos, constants: code.constants, globals: analysis.globals }),
+            code: Arc::new(Compiled {
+                source: source.into(),
+                protos: code.protos,
+                constants: code.constants,
+                globals: analysis.globals,
+            }),
             free: analysis.free,
             tools: analysis.tools,
             patterns: analysis.patterns,
@@ -49,7 +52,7 @@ impl Program {
 
     /// The source text.
     pub fn source(&self) -> &str {
-        &self.source
+        &self.code.source
     }
 
     /// The names of built-ins that definitions had when it was compiled, so that they mean those.
@@ -82,11 +85,13 @@ impl Program {
 
     /// About how many bytes the compiled program takes.
     pub fn bytes(&self) -> usize {
-        let code: usize =
-            self.code.protos.iter().map(|p| p.code.instrs().len() * 16 + std::mem::size_of::<Proto>()).sum();
+        let of_proto = |proto: &Proto| {
+            std::mem::size_of::<Proto>() + proto.code.instrs().len() * 16 + std::mem::size_of_val(&*proto.locals)
+        };
+        let code: usize = self.code.protos.iter().map(of_proto).sum();
         let names: usize =
             self.code.globals.iter().chain(&self.tools).chain(&self.patterns).map(|n| n.len() + 16).sum();
-        self.source.len() + code + names + self.code.constants.bytes()
+        self.source().len() + code + names + self.code.constants.bytes()
     }
 
     /// What its runs work with.

@@ -183,6 +183,12 @@ impl Heap {
         self.meter.unmetered(unwatched, || self.beyond_the_budget(bytes, work))
     }
 
+    /// Runs work of the host that is not on the program's account: it may allocate `bytes`, whatever the budget, and do what
+    /// costs `fuel`, whether the run can be ended or not. It fails with [`Fault::Collect`] or [`Fault::Pause`] beyond that.
+    pub(crate) fn bounded<T>(&self, bytes: usize, fuel: u64, work: impl FnOnce() -> T) -> T {
+        self.meter.bounded(fuel, || self.beyond_the_budget(bytes, work))
+    }
+
     /// Runs work that may allocate `bytes`, whatever the budget, such as a text that leaves the run.
     pub fn beyond_the_budget<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> T {
         let (limit, trap_in) = (self.limit.get(), self.trap_in.replace(0));

@@ -6,6 +6,8 @@ use crate::heap::Frozen;
 /// What the compiler makes of a program for its runs: functions, constants, and the names of definitions.
 #[derive(Debug)]
 pub(crate) struct Compiled {
+    /// The text that it was made of.
+    pub(crate) source: Box<str>,
     /// The functions; the last is the program itself.
     pub(crate) protos: Vec<Proto>,
     pub(crate) constants: Frozen,

@@ -18,7 +18,7 @@ impl Machine {
         // The frames of a program that has come to its end are gone.
         if let (None, Some((span, program))) = (error.span, self.whole) {
             error.span = Some(span);
-            error.trace = Some(Box::new(Trace { program, calls: Vec::new() }));
+            error.trace = Some(Box::new(Trace { program, ..Trace::default() }));
         }
         error
     }
@@ -45,7 +45,12 @@ impl Machine {
 
     /// Gives the error the span of the instruction that failed, and the reason that callers of closures give it.
     pub(super) fn place_error(&mut self, error: Error) -> Error {
-        self.at_rest(|state| state.place_error(error))
+        let has_place = error.span.is_some();
+        let mut error = self.at_rest(|state| state.place_error(error));
+        if !has_place && self.settings.shows_locals && self.compacting_for.is_none() && !is_of_host(error.reason) {
+            error = self.store.enter(|h, state, _| state.show_locals(h, error));
+        }
+        error
     }
 }
 
@@ -121,7 +126,7 @@ impl<'h> State<'h> {
             let Some(Way { span, program, name, native }) = ways.next() else { return };
             function = name.map(Into::into);
             error.span = Some(span);
-            error.trace = Some(Box::new(Trace { program, calls: Vec::new() }));
+            error.trace = Some(Box::new(Trace { program, ..Trace::default() }));
             // What a function such as `map` called without a frame.
             calls.extend(native.map(|(called, element)| {
                 let function = called.map(Into::into);
@@ -192,6 +197,11 @@ pub(super) fn not_in_a_worker(name: &str) -> Fault {
     Error::new(Reason::RuntimeError, format!("{name} cannot stand inside pmap or pcalls"))
         .hint("answer a value, and return after the parallel call")
         .into()
+}
+
+/// Does the reason say that the host ended the run, at a time of its own?
+fn is_of_host(reason: Reason) -> bool {
+    matches!(reason, Reason::Timeout | Reason::Cancelled | Reason::HostFault)
 }
 
 /// Does the reason say that a limit of the whole run was reached, or that its host would not have it go on? A worker's caller must not give it another name.

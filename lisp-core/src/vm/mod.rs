@@ -8,6 +8,7 @@ mod errors;
 mod exec;
 mod grant;
 mod load;
+mod locals;
 mod machine;
 mod output;
 mod parallel;

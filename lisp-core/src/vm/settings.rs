@@ -17,6 +17,8 @@ pub struct Settings {
     pub print_pauses: bool,
     /// Is a missing `data/name` an error?
     pub strict_data: bool,
+    /// Does an error show the values of the local names where it was?
+    pub shows_locals: bool,
     /// For tests: after every n-th allocation the heap is compacted, needed or not.
     pub compact_every: Option<u64>,
     /// A fixed time, in milliseconds since 1970; without it the driver is asked ([`Effect::Clock`](super::Effect)).
@@ -33,6 +35,7 @@ impl Default for Settings {
             prints_bytes: 1_000_000,
             print_pauses: false,
             strict_data: false,
+            shows_locals: true,
             compact_every: None,
             now_ms: None,
         }

@@ -7,7 +7,7 @@ use crate::terms::deadline::{deadline, expired};
 use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::outcome::{
-    Call, CallStatus, FurtherError, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage,
+    Call, CallStatus, FurtherError, LedgerEntry, Local, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage,
     Verdict,
 };
 use crate::tools::tool::{Tool, ToolError, Tools};
@@ -451,6 +451,11 @@ impl From<&Problem> for ErrorReport {
         }
         if !problem.calls.is_empty() {
             details.insert("calls".to_owned(), problem.calls.iter().map(call).collect());
+        }
+        if !problem.locals.is_empty() {
+            let shown = |local: &Local| (local.name.clone(), serde_json::Value::from(local.value.as_str()));
+            let locals: serde_json::Map<_, _> = problem.locals.iter().map(shown).collect();
+            details.insert("locals".to_owned(), locals.into());
         }
         if !problem.more.is_empty() {
             details.insert("more".to_owned(), problem.more.iter().map(further).collect());

@@ -143,6 +143,7 @@ impl Run {
         let mut worker = settings(&limits, worker_heap, input);
         worker.fuel = setting.fuel.or(worker.fuel);
         worker.print_pauses = setting.streams_prints();
+        worker.shows_locals = !setting.redacts();
         let machine = Machine::new(grants, Settings { heap_bytes, ..worker.clone() });
         let shared = Arc::new(RunShared::new(setting, started, worker));
         Run {
@@ -444,7 +445,8 @@ impl Run {
     /// Gives a problem the place of its error, and the calls on the way to it, in the texts that they are in.
     fn place(&self, problem: &mut Problem, trace: Option<Trace>) {
         let current = self.number();
-        let Trace { program, calls } = trace.unwrap_or_else(|| Trace { program: current, calls: Vec::new() });
+        let Trace { program, calls, locals } = trace.unwrap_or_else(|| Trace { program: current, ..Trace::default() });
+        problem.locals = locals.into_iter().map(Into::into).collect();
         let mut texts: Vec<(u64, LineIndex)> = Vec::new();
         let mut position = |span: Span, number: u64| {
             if !texts.iter().any(|(known, _)| *known == number) {

@@ -83,6 +83,11 @@ impl Setting {
         self.gate.shows(tool).then_some(tool)
     }
 
+    /// Does a tool of the run keep arguments out of what is shown?
+    pub(crate) fn redacts(&self) -> bool {
+        self.tools.redacts() || self.own_tools.as_ref().is_some_and(|tools| tools.redacts())
+    }
+
     /// All that the run sees, those of the run itself first.
     fn shown_tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
         let all = [self.own_tools.as_ref(), Some(&self.tools)].into_iter().flatten().flat_map(|tools| tools.all());

@@ -4,7 +4,7 @@
 
 use super::report::{DetailData, EveryFigure, RefusedCall};
 use crate::terms::clock::Reading;
-use crate::terms::outcome::{Call, FurtherError, OutcomeKind, Phase, Position, Usage};
+use crate::terms::outcome::{Call, FurtherError, Local, OutcomeKind, Phase, Position, Usage};
 use crate::terms::profile::{Cost, ProfileNode};
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -60,6 +60,12 @@ impl Decoded for SomeCall<'_> {
     fn bytes(&self) -> usize {
         let element = self.element.as_ref().map_or(0, |element| element.of.len());
         size_of::<Call>() + self.function.map_or(0, str::len) + element
+    }
+}
+
+impl Decoded for SomeLocal<'_> {
+    fn bytes(&self) -> usize {
+        size_of::<Local>() + self.name.len() + self.value.len()
     }
 }
 
@@ -238,6 +244,8 @@ struct SomeTrouble<'a> {
     #[serde(borrow)]
     calls: Walked<SomeCall<'a>>,
     #[serde(borrow)]
+    locals: Walked<SomeLocal<'a>>,
+    #[serde(borrow)]
     more: Walked<(SomeFault<'a>, Option<Position>)>,
 }
 
@@ -258,6 +266,12 @@ struct SomeCall<'a> {
     _turn: Option<u64>,
     #[serde(borrow)]
     element: Option<SomeElement<'a>>,
+}
+
+#[derive(Deserialize)]
+struct SomeLocal<'a> {
+    name: &'a str,
+    value: &'a str,
 }
 
 #[derive(Deserialize)]
@@ -317,7 +331,9 @@ impl ReportFootprint<'_> {
                 made(&value.json).saturating_add(value.text.len()).saturating_add(memory)
             }
             Err(trouble) => {
-                let beside = trouble.calls.bytes.saturating_add(trouble.more.bytes);
+                let beside = [trouble.calls.bytes, trouble.locals.bytes, trouble.more.bytes]
+                    .into_iter()
+                    .fold(0, usize::saturating_add);
                 trouble.fault.bytes().saturating_add(beside)
             }
         };

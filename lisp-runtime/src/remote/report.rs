@@ -3,7 +3,7 @@
 use crate::api::session::SessionChanges;
 use crate::terms::clock::Reading;
 use crate::terms::outcome::{
-    Answer, Call, FurtherError, LedgerEntry, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage,
+    Answer, Call, FurtherError, LedgerEntry, Local, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage,
 };
 use crate::terms::place::Place;
 use crate::terms::profile::Profile;
@@ -248,6 +248,7 @@ struct ReportedProblem {
     setup: Option<usize>,
     turn: Option<u64>,
     calls: Vec<Call>,
+    locals: Vec<Local>,
     more: Vec<(ErrorData, Option<Position>)>,
 }
 
@@ -276,6 +277,7 @@ impl Report {
                 setup: problem.setup,
                 turn: problem.turn,
                 calls: problem.calls,
+                locals: problem.locals,
                 more: problem.more.iter().map(|more| ((&more.error).into(), more.position)).collect(),
             }),
         };
@@ -314,10 +316,11 @@ impl Report {
                 memory: value.memory.map(|made| made.map_err(Error::from)),
             }),
             Err(trouble) => {
-                let ReportedProblem { fault, phase, position, setup, turn, calls, more } = trouble;
+                let ReportedProblem { fault, phase, position, setup, turn, calls, locals, more } = trouble;
                 let further = |(fault, position): (ErrorData, _)| FurtherError { error: fault.into(), position };
                 let more = more.into_iter().map(further).collect();
-                Err(Box::new(Problem { position, setup, turn, calls, more, ..Problem::new(fault.into(), phase) }))
+                let plain = Problem::new(fault.into(), phase);
+                Err(Box::new(Problem { position, setup, turn, calls, locals, more, ..plain }))
             }
         };
         (end, [self.prints_dropped, self.prints_cut], self.usage)

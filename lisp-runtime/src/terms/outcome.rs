@@ -129,9 +129,29 @@ pub struct Problem {
     pub turn: Option<u64>,
     /// The calls on the way to the fault, innermost first; of very many the innermost and the outermost.
     pub calls: Vec<Call>,
+    /// The local names that had a value where the fault was, those that were bound last: at most
+    /// [`Trace::LOCALS`](lisp_core::Trace::LOCALS). None when a tool of the run keeps arguments out of what is shown
+    /// ([`Tool::redact`](crate::Tool::redact)), when the run was ended from outside, or when the error was caught and thrown on.
+    pub locals: Vec<Local>,
     /// Of a program that cannot be compiled: what else is wrong in the same text, at most [`Error::MORE`](lisp_core::Error::MORE) further
     /// errors.
     pub more: Vec<FurtherError>,
+}
+
+/// A local name and its value where a fault was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Local {
+    /// The name, as the program has it.
+    pub name: String,
+    /// A preview of the value: at most 120 characters.
+    pub value: String,
+}
+
+impl From<lisp_core::LocalValue> for Local {
+    fn from(local: lisp_core::LocalValue) -> Self {
+        Local { name: local.name.into(), value: local.value.into() }
+    }
 }
 
 /// One of several errors of a text.
@@ -184,10 +204,10 @@ impl fmt::Display for Element {
 }
 
 impl Problem {
-    /// A problem without a place.
     /// An error that ends a run in a phase, at no place of the program.
     pub fn new(error: Error, phase: Phase) -> Self {
-        Problem { error, phase, position: None, setup: None, turn: None, calls: Vec::new(), more: Vec::new() }
+        let (calls, locals, more) = (Vec::new(), Vec::new(), Vec::new());
+        Problem { error, phase, position: None, setup: None, turn: None, calls, locals, more }
     }
 
     /// A problem with the place in its source.

@@ -669,6 +669,8 @@ pub(super) fn panicked(panic: &(dyn std::any::Any + Send), redacted: &[String]) 
 #[derive(Clone, Debug, Default)]
 pub struct Tools {
     by_name: BTreeMap<String, Arc<Tool>>,
+    /// One of them, or of those that it replaced, keeps arguments out of what is shown.
+    redacts: bool,
 }
 
 impl Tools {
@@ -699,8 +701,14 @@ impl Tools {
         if tool.cached && tool.redacts() {
             return Err(BuildError::CachedAndRedacted(tool.name));
         }
+        self.redacts |= tool.redacts();
         self.by_name.insert(tool.name.clone(), Arc::new(tool));
         Ok(())
+    }
+
+    /// Does one of them keep arguments out of what is shown?
+    pub(crate) fn redacts(&self) -> bool {
+        self.redacts
     }
 
     /// The tool of a name.
@@ -710,6 +718,7 @@ impl Tools {
 
     /// Adds a tool whose name was checked, in the place of one of that name.
     pub(crate) fn insert(&mut self, tool: Tool) {
+        self.redacts |= tool.redacts();
         self.by_name.insert(tool.name.clone(), Arc::new(tool));
     }
 

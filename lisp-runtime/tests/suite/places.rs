@@ -202,6 +202,62 @@ fn the_element_that_a_function_was_called_for_is_said() {
 }
 
 #[test]
+fn the_values_of_the_locals_are_shown() {
+    let shown = |engine: &Engine, text: &str| {
+        let outcome = engine.eval(text, Input::new());
+        problem(&outcome).locals.iter().map(|local| format!("{} {}", local.name, local.value)).collect::<Vec<_>>()
+    };
+    for (text, wanted) in [
+        ("(inc nil)", &[][..]),
+        ("(let [a 1 b [a nil]] (inc b) a)", &["a 1", "b [1 nil]"]),
+        // Neither what is not bound yet, nor what is bound no more, nor what is never read.
+        ("(let [a 1 b (let [c 2] (inc c)) unused 3 d (inc (str a)) e 4] (+ a b d e))", &["a 1", "b 3"]),
+        (
+            "(defn f [n & {:keys [k] :or {k :none} :as more}] (/ n 0) [k more])\n(f 1 :k \"v\")",
+            &["n 1", "more {:k \"v\"}", "k \"v\""],
+        ),
+        ("(let [x 1] (let [x (str x)] (inc x)))", &["x \"1\""]),
+        ("(let [x 1] (let [x \"inner\"] x) (+ x nil))", &["x 1"]),
+        ("(let [x 1 y x] (let [z x] z) (+ x y nil))", &["x 1", "y 1"]),
+        // Captured, a placeholder, the parameters of a loop, the element of a `for`.
+        ("(let [k 3] (map #(+ % k) [1 \"a\"]))", &["k 3", "% \"a\""]),
+        ("(loop [i 0 acc []] (if (< i 3) (recur (inc i) (conj acc i)) (inc acc)))", &["i 3", "acc [0 1 2]"]),
+        ("(for [x [1 2] :let [y (* x 2)]] (if (= x 2) (inc (str y)) x))", &["x 2", "y 4"]),
+        ("(let [n 7] (pmap (fn [x] (/ x (- n 7))) [1]))", &["n 7", "x 1"]),
+        ("(let [n 7] (tool/bad {:n n}))", &["n 7"]),
+        // Functions are no values to look at; of very many names those bound last are shown.
+        ("(let [f inc g (fn [] 1) s (f (g))] (+ s nil))", &["s 2"]),
+        (
+            "(let [a 1 b a c b d c e d f e g f h g i h] (+ i nil a b c d e f g h))",
+            &["b 1", "c 1", "d 1", "e 1", "f 1", "g 1", "h 1", "i 1"],
+        ),
+        ("(let [all (zipmap (range 50000) (range))] (+ 1 all))", &["all a large map"]),
+        ("(let [t (apply str (repeat 500 \"ab\"))] (inc t))", &[&format!("t \"{}…\"", "ab".repeat(58) + "a")]),
+        // What was caught and thrown on is shown where it has its place.
+        ("(let [a 1] (try (+ a nil) (catch Exception e (throw e))))", &[]),
+        ("(let [a 1] (try (+ a nil) (catch Exception e (+ a (ex-message e)))))", &["a 1", "e"]),
+    ] {
+        let engine = Engine::builder().tool("bad", |_| Err::<(), _>(ToolError::new("it is bad"))).build();
+        let mut wanted: Vec<String> = wanted.iter().map(|&wanted| wanted.to_owned()).collect();
+        let mut seen = shown(&engine.expect("an engine"), text);
+        if wanted.last().is_some_and(|last| last == "e") {
+            (wanted.pop(), seen.pop());
+        }
+        assert_eq!(seen, wanted, "{text}");
+    }
+    // The same at a limit; nothing of it costs fuel.
+    let spin = "(let [a 1] (loop [i 0] (if (< i 100000) (recur (+ i a)) i)))";
+    let few = Engine::builder().limits(Limits::default().with_fuel(1_000).with_loop_iterations(0)).build();
+    let few = few.expect("an engine");
+    assert_eq!(shown(&few, spin)[0], "a 1");
+    assert_eq!(few.eval(spin, Input::new()).usage.fuel, 1_000);
+    // A tool with a secret keeps all of them out.
+    let secret = Tool::new("login", |_| Ok(1)).redact(["password"]);
+    let silent = Engine::builder().grant(secret).build().expect("an engine");
+    assert_eq!(shown(&silent, "(let [a 1] (tool/login {:password a}) (+ a nil))"), [""; 0]);
+}
+
+#[test]
 fn what_else_is_wrong_in_a_program_is_told() {
     let told = |text: &str| {
         let outcome = engine().eval(text, Input::new());

@@ -46,7 +46,8 @@ pub(crate) struct Analysis {
     pub(crate) tools: Vec<Box<str>>,
     /// The regular expressions that are written in the program.
     pub(crate) patterns: Vec<Box<str>>,
-    pub(crate) vars: usize,
+    /// For each variable, where its name stands first among its uses.
+    pub(crate) vars: Vec<Option<Span>>,
 }
 
 pub(super) type Res<T> = Result<T, Error>;
@@ -58,6 +59,8 @@ struct Owned {
     /// The number of the function that captured it last; 0 for none.
     captured: u32,
     is_used: bool,
+    /// Where its name stands first among its uses.
+    name: Option<Span>,
 }
 
 pub(crate) struct Analyzer<'a> {
@@ -137,7 +140,7 @@ pub(crate) fn analyze(
         _ => Span::default(),
     };
     let body = a.program_body(&forms, span)?;
-    let vars = a.vars.len();
+    let vars = a.vars.iter().map(|var| var.name).collect();
     Ok(Analysis { body, globals: a.globals, free: a.free, tools: a.tools, patterns: a.patterns, vars })
 }
 
@@ -153,6 +156,9 @@ pub(super) fn arity(span: Span, name: &str, usage: &str) -> Error {
         .hint(format!("write {usage}"))
 }
 
+/// Names from here on stand in no source text.
+const SYNTHETIC: u32 = 0xF000_0000;
+
 impl<'a> Analyzer<'a> {
     fn text(&self, name: NameId) -> &'a str {
         self.names.text(name)
@@ -160,14 +166,14 @@ impl<'a> Analyzer<'a> {
 
     /// A variable of the innermost function.
     fn fresh(&mut self) -> Var {
-        self.vars.push(Owned { owner: self.fns.len() - 1, captured: 0, is_used: false });
+        self.vars.push(Owned { owner: self.fns.len() - 1, captured: 0, is_used: false, name: None });
         Var(self.vars.len() - 1)
     }
 
     /// A name that no source text can have.
     fn synthetic_name(&mut self) -> NameId {
         self.synthetic += 1;
-        NameId(0xF000_0000 + self.synthetic)
+        NameId(SYNTHETIC + self.synthetic)
     }
 
     /// Runs `f` with the names bound inside it forgotten afterwards.

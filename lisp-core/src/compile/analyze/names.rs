@@ -1,7 +1,7 @@
 //! What a name means: a local, a definition, a built-in, data, a tool.
 
 use super::function::FnScope;
-use super::{Analyzer, Free, Res, invalid};
+use super::{Analyzer, Free, Res, SYNTHETIC, invalid};
 use crate::builtins::java::{self, JavaConstant};
 use crate::builtins::{Absent, namespace_of};
 use crate::compile::core::{Constant, Kind, Node, Var};
@@ -57,6 +57,9 @@ impl Analyzer<'_> {
     pub(super) fn symbol(&mut self, original: NameId, span: Span) -> Res<Node> {
         let name = self.placeholder_name(self.text(original)).unwrap_or(original);
         if let Some(var) = self.local(name) {
+            if original.0 < SYNTHETIC {
+                self.vars[var.0].name.get_or_insert(span);
+            }
             return Ok(Node::local(var, span));
         }
         let text = self.text(original);

@@ -1,0 +1,56 @@
+//! The values of the local names where an error was, for a person or a model to look at.
+
+use crate::builtins::preview;
+use crate::code::{Local, LocalPlace};
+use crate::context::Ctx;
+use crate::error::{Error, LocalValue, Trace};
+use crate::heap::{Heap, Value};
+use crate::stack::{Code, Frame, State};
+
+/// What looking at one value may cost, on no account of the run's: fuel, and bytes.
+const MOST_FUEL: u64 = 20_000;
+const MOST_BYTES: usize = 1 << 16;
+
+impl<'h> State<'h> {
+    /// Shows the values that the local names have in the innermost function of the program, where the error is placed.
+    pub(super) fn show_locals(&self, h: &'h Ctx, mut error: Error) -> Error {
+        let is_lisp = |frame: &Frame<'h>| matches!(frame.code, Code::Lisp { unit, .. } if !unit.prelude);
+        let Some(trace) = &mut error.trace else { return error };
+        let Some(number) = self.frames.iter().rposition(is_lisp) else { return error };
+        let Frame { code: Code::Lisp { unit, proto, closure, .. }, base, .. } = self.frames[number] else {
+            return error;
+        };
+        let at = self.place(number);
+        let mut shown: Vec<LocalValue> = Vec::new();
+        // The last to be bound hides those of the same name.
+        for Local { name, place, .. } in proto.locals.iter().rev().filter(|local| (local.from..local.to).contains(&at))
+        {
+            let name = unit.code.source.get(name.start as usize..name.end as usize).unwrap_or_default();
+            let value = match *place {
+                LocalPlace::Register(register) => self.stack.get(base as usize + register as usize).copied(),
+                LocalPlace::Capture(index) => closure.and_then(|c| c.captures().get(index as usize).copied()),
+            };
+            let Some(value) = value.filter(|value| is_shown(value) && shown.iter().all(|other| *other.name != *name))
+            else {
+                continue;
+            };
+            shown.push(LocalValue { name: name.into(), value: look(h, value).into() });
+            if shown.len() == Trace::LOCALS {
+                break;
+            }
+        }
+        shown.reverse();
+        trace.locals = shown;
+        error
+    }
+}
+
+/// Functions are what the text says.
+fn is_shown(value: &Value<'_>) -> bool {
+    !matches!(value, Value::Unset | Value::VecBuilder(_) | Value::MapBuilder(_) | Value::Closure(_) | Value::Builtin(_))
+}
+
+fn look<'h>(h: &'h Heap, value: Value<'h>) -> String {
+    let preview = h.bounded(MOST_BYTES, MOST_FUEL, || preview(h, value));
+    preview.unwrap_or_else(|_| format!("a large {}", value.type_name()))
+}

@@ -1,0 +1,149 @@
+//! Budgets, and calls that nobody makes.
+
+use super::{asks, at, counted, message, reason, waits};
+use lisp_runtime::{Amounts, Budget, Engine, Input, Limits, Progress, Reason, Tool};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+#[test]
+fn runs_pay_from_a_budget() {
+    const PROGRAM: &str = "(loop [i 0] (if (< i 1000) (recur (inc i)) i))";
+    let engine = Engine::builder().tool("t", |_| Ok(1)).limits(Limits::default().with_fuel(100_000)).build().unwrap();
+    let fuel = engine.eval(PROGRAM, Input::new()).usage.fuel;
+    for door in 0..2 {
+        let run = |program: &str, budget: &Budget| at(door, &engine, program, Input::new().budget(budget));
+        let budget = Budget::new(Amounts::new().with_runs(2));
+        assert!(run("1", &budget).is_success() && run("2", &budget).is_success());
+        let third = run("3", &budget);
+        assert_eq!(reason(&third), Some(Reason::BudgetExceeded));
+        assert_eq!(message(&third), "the budget that the run shares with others has no runs left");
+
+        {
+            // What was not used is given back; the last of it is used up, and the error says what it was.
+            let budget = Budget::new(Amounts::new().with_fuel(2 * fuel + fuel / 2));
+            for left in [fuel + fuel / 2, fuel / 2] {
+                assert!(run(PROGRAM, &budget).is_success());
+                assert_eq!(budget.left().fuel, Some(left));
+            }
+            let over = run(PROGRAM, &budget);
+            assert_eq!(reason(&over), Some(Reason::BudgetExceeded));
+            let want = format!("the run needs more than the {} units of fuel that were left in the budget", fuel / 2);
+            assert_eq!(message(&over), want);
+            assert!(over.problem().unwrap().position.is_some());
+            assert_eq!(budget.left().fuel, Some(0));
+            assert_eq!(message(&run("1", &budget)), "the budget that the run shares with others has no fuel left");
+            budget.refill(&Amounts::new().with_fuel(10 * fuel).with_runs(3));
+            assert_eq!(budget.left(), Amounts::new().with_fuel(10 * fuel), "what is not counted is not refilled");
+            // Its own limit is the run's, whatever is left.
+            let endless = "(reduce + (map inc (range 300000)))";
+            let limited = engine.eval(endless, Input::new().budget(&Budget::new(Amounts::new().with_fuel(1 << 40))));
+            assert_eq!(reason(&limited), Some(Reason::FuelExhausted));
+            // Programs that do not begin take no fuel.
+            let left = budget.left();
+            assert!(!run("data/x (", &budget).is_success() && !run("(tool/none {})", &budget).is_success());
+            assert_eq!(budget.left(), left);
+        }
+        let budget = Budget::new(Amounts::new().with_calls(2));
+        let calls = run("(dotimes [_ 3] (tool/t {}))", &budget);
+        assert_eq!((reason(&calls), calls.ledger.len()), (Some(Reason::BudgetExceeded), 3));
+        assert!(run("(+ 1 2)", &budget).is_success(), "a run without calls needs none");
+
+        let budget = Budget::new(Amounts::new().with_bytes(1));
+        assert!(run("(vec (range 1000))", &budget).is_success());
+        assert_eq!(message(&run("1", &budget)), "the budget that the run shares with others has no bytes left");
+    }
+    let mut session = engine.session(Input::new().budget(&Budget::new(Amounts::new())));
+    assert_eq!(message(&session.eval("1")), "a session does not pay from a budget");
+    // A run whose end nobody sees has used what it took.
+    let budget = Budget::new(Amounts::new().with_fuel(1_000_000));
+    let program = engine.compile("(tool/t {})").unwrap();
+    let waiting = engine.start(&program, Input::new().budget(&budget));
+    assert_eq!(budget.left().fuel, Some(900_000));
+    drop(waiting);
+    assert_eq!(budget.left().fuel, Some(900_000));
+}
+
+/// However many runs pay from a budget at once, they use together what it has.
+#[test]
+fn a_call_that_nobody_begins_is_not_paid_for() {
+    let (engine, _, _) = asks();
+    let budget = Budget::new(Amounts::new().with_calls(2));
+    let program = engine.compile("(tool/pay {:n 100})").unwrap();
+    let run = || {
+        let waiting = waits(engine.start(&program, Input::new().budget(&budget)));
+        assert_eq!(budget.left().calls, Some(1));
+        let id = waiting.approvals().next().unwrap().0;
+        (waiting, id)
+    };
+    let (waiting, id) = run();
+    assert!(matches!(waiting.reject(id, "no"), Progress::Done(_)));
+    assert_eq!(budget.left().calls, Some(2));
+    drop(run());
+    assert_eq!(budget.left().calls, Some(2));
+    // Whoever has the call may make it.
+    let (waiting, id) = run();
+    drop(waiting.approve(id));
+    assert_eq!(budget.left().calls, Some(1));
+}
+
+#[test]
+fn a_budget_is_exact_between_threads() {
+    let (tool, calls) = counted("t");
+    let engine = Engine::builder().grant(tool).build().unwrap();
+    let budget = Budget::new(Amounts::new().with_calls(100).with_fuel(5_000_000_000));
+    let used = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..10 {
+                    let outcome = engine.eval("(pmap (fn [_] (tool/t {})) (range 5))", Input::new().budget(&budget));
+                    used.fetch_add(outcome.usage.fuel, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let left = budget.left().calls.unwrap();
+    // A call whose run has failed before it was begun goes back; the run that finds it may be the last.
+    assert_eq!(calls.load(Ordering::Relaxed) as u64 + left, 100);
+    assert!(left < 5, "{left}");
+    assert_eq!(budget.left().fuel, Some(5_000_000_000 - used.load(Ordering::Relaxed)));
+}
+
+/// A program that is made of calls which nobody makes: refused ones, and those that an earlier result serves. It ends at its
+/// deadline all the same, and when it is cancelled.
+#[test]
+fn calls_that_nobody_makes_take_time_too() {
+    let schema = r#"{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}"#;
+    let engine = Engine::builder()
+        .limits(Limits::default().with_timeout_ms(200).with_loop_iterations(0))
+        .grant(Tool::from_json_schema("s", "", schema, None).unwrap().served_by(|_| Ok(1)))
+        .grant(Tool::new("c", |_| Ok("x".repeat(2_000))).cached())
+        .build()
+        .unwrap();
+    let calls = ["(try (tool/s {:a 1}) (catch Exception e 1))", "(count (tool/c {}))", "(System/currentTimeMillis)"];
+    for call in calls {
+        for program in [
+            format!("(loop [i 0] (if (< i 3000000) (do {call} (recur (inc i))) i))"),
+            format!("(pmap (fn [_] (loop [i 0] (if (< i 3000000) (do {call} (recur (inc i))) i))) [1 2])"),
+        ] {
+            let begun = std::time::Instant::now();
+            let outcome = engine.eval(&program, Input::new());
+            assert_eq!(reason(&outcome), Some(Reason::Timeout), "{program}: {}", message(&outcome));
+            assert!(begun.elapsed() < Duration::from_millis(1_000), "{program}: {:?}", begun.elapsed());
+        }
+        let cancel = lisp_runtime::Cancel::new();
+        let its = cancel.clone();
+        let canceller = std::thread::Builder::new()
+            .spawn(move || {
+                std::thread::sleep(Duration::from_millis(30));
+                its.cancel();
+            })
+            .unwrap();
+        let begun = std::time::Instant::now();
+        let endless = format!("(loop [i 0] (if (< i 3000000) (do {call} (recur (inc i))) i))");
+        let outcome = engine.eval(&endless, Input::new().cancel_with(&cancel));
+        assert_eq!(reason(&outcome), Some(Reason::Cancelled), "{call}");
+        assert!(begun.elapsed() < Duration::from_millis(180), "{call}: {:?}", begun.elapsed());
+        canceller.join().unwrap();
+    }
+}
