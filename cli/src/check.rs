@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             Ok(Exit::Ok)
         }
         Err(problem) => {
-            eprint!("{}", errors::draw(&problem, &name, &source));
+            tell!("{}", errors::draw(&problem, &name, &source));
             Ok(Exit::of_problem(&problem))
         }
     }

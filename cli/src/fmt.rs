@@ -42,7 +42,7 @@ fn file(path: &Path, check: bool) -> Result<Exit, Failure> {
         Ok(laid_out) => laid_out,
         Err(LayoutError::Unreadable(error)) => {
             let problem = errors::unreadable(error, &source);
-            eprint!("{}", errors::draw(&problem, &name, &source));
+            tell!("{}", errors::draw(&problem, &name, &source));
             return Ok(Exit::Compile);
         }
         Err(LayoutError::Changed) => {

@@ -8,7 +8,10 @@
 //! It has no features: what a system lacks (the service and MCP outside Unix, the process layer outside Linux) is left out there.
 
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::print_stdout, clippy::print_stderr))]
+
+#[macro_use]
+mod tell;
 
 mod batch;
 mod check;
@@ -144,7 +147,7 @@ fn main() -> ExitCode {
 fn report_failure(failure: &Failure) -> Exit {
     // Whoever closed the pipe does not want to hear about it.
     if !failure.is_closed_pipe() {
-        eprintln!("ptcl: {failure}");
+        tell_line!("ptcl: {failure}");
     }
     failure.exit()
 }

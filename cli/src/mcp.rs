@@ -61,7 +61,7 @@ async fn serve(config: Config, arguments: &Arguments) -> Result<Exit, Failure> {
 async fn serve_http(mcp: &Mcp, listen: SocketAddr) -> Result<(), Failure> {
     let server = Server::bind_router(mcp.service().clone(), listen, mcp.router()).map_err(|error| failed(&error))?;
     let scheme = if mcp.service().config().tls.is_some() { "https" } else { "http" };
-    eprintln!("listening on {scheme}://{}/mcp", server.address());
+    tell_line!("listening on {scheme}://{}/mcp", server.address());
     let (stop, mcp, runtime) = (server.stop_handle(), mcp.clone(), tokio::runtime::Handle::current());
     at_signal(move || {
         stop();

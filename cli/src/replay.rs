@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
                     "the record has no answer: its run was broken off while it waited for tool/{name}, call {place}"
                 )));
             }
-            eprintln!("replay_diverged: the run calls tool/{name} at {place}, and its record does not");
+            tell_line!("replay_diverged: the run calls tool/{name} at {place}, and its record does not");
             return Ok(Exit::Error);
         }
     };
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     out.flush()?;
     if let Some(problem) = outcome.problem().filter(|_| !arguments.json) {
-        eprint!("{}", errors::draw(problem, "record", &record.program()));
+        tell!("{}", errors::draw(problem, "record", &record.program()));
     }
     if outcome.problem().is_some_and(|problem| problem.reason() == Reason::ReplayDiverged) {
         return Ok(Exit::Error);
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     };
     let old = record.cost_schedule() != COST_SCHEDULE_VERSION;
     if old {
-        eprintln!(
+        tell_line!(
             "ptcl: the record is of cost schedule {}; this is {COST_SCHEDULE_VERSION}: fuel is not compared",
             record.cost_schedule()
         );
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     match difference(recorded, &json, old) {
         None => Ok(Exit::Ok),
         Some(part) => {
-            eprintln!("replay_diverged: the answer differs from the recorded one in {part}");
+            tell_line!("replay_diverged: the answer differs from the recorded one in {part}");
             Ok(Exit::Error)
         }
     }

@@ -87,7 +87,7 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     let input = match input {
         Ok(input) => input,
         Err(setup) => {
-            eprint!("{}", errors::draw(&setup.problem, &setup.file, &setup.source));
+            tell!("{}", errors::draw(&setup.problem, &setup.file, &setup.source));
             return Ok(Exit::of_problem(&setup.problem));
         }
     };
@@ -118,7 +118,7 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
         let program = match engine.compile(&source) {
             Ok(program) => program,
             Err(problem) => {
-                eprint!("{}", errors::draw(&problem, &name, &source));
+                tell!("{}", errors::draw(&problem, &name, &source));
                 return Ok(Exit::of_problem(&problem));
             }
         };
@@ -163,13 +163,13 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
         match written(&outcome, arguments.output.format()) {
             Ok(text) => out.write_all(&text)?,
             Err(unfit) => {
-                eprintln!("ptcl: {unfit}");
+                tell_line!("ptcl: {unfit}");
                 exit = Exit::Error;
             }
         }
     }
     out.flush()?;
-    eprint!("{}", complaint(&outcome, &texts));
+    tell!("{}", complaint(&outcome, &texts));
     Ok(exit)
 }
 
@@ -206,7 +206,7 @@ fn show_profile(arguments: &Arguments, outcome: &Outcome, texts: &Texts<'_>) -> 
     let Some(profile) = &outcome.profile else { return Ok(()) };
     let drawn = Drawn::new(profile, texts);
     if arguments.profile {
-        eprint!("{}", drawn.table());
+        tell!("{}", drawn.table());
     }
     match &arguments.flame {
         Some(path) => drawn

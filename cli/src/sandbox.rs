@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let input = match arguments.grant.input(&engine)? {
         Ok(input) => input,
         Err(setup) => {
-            eprint!("{}", errors::draw(&setup.problem, &setup.file, &setup.source));
+            tell!("{}", errors::draw(&setup.problem, &setup.file, &setup.source));
             return Ok(Exit::of_problem(&setup.problem));
         }
     };
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return Ok(Exit::of(&outcome));
     }
     match outcome.problem() {
-        Some(problem) => eprint!("{}", errors::draw(problem, &file.display().to_string(), &source)),
+        Some(problem) => tell!("{}", errors::draw(problem, &file.display().to_string(), &source)),
         None => writeln!(out, "{}", outcome.text().unwrap_or_default())?,
     }
     Ok(Exit::of(&outcome))

@@ -37,7 +37,7 @@ async fn serve(config: Config) -> Result<Exit, Failure> {
     let service = Service::open(config, Box::new(store)).await.map_err(|error| failed(&error))?;
     let server = Server::bind(service.clone(), listen).map_err(|error| failed(&error))?;
     let scheme = if service.config().tls.is_some() { "https" } else { "http" };
-    eprintln!("listening on {scheme}://{}", server.address());
+    tell_line!("listening on {scheme}://{}", server.address());
     at_signal(server.stop_handle())?;
     let sweeper = tokio::spawn(sweep(service));
     let served = server.serve().await;

@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         slate = match slate.setup(&source) {
             Ok(slate) => slate,
             Err(problem) => {
-                eprint!("{}", errors::draw(&problem, &path.display().to_string(), &source));
+                tell!("{}", errors::draw(&problem, &path.display().to_string(), &source));
                 return Ok(Exit::of_problem(&problem));
             }
         };
@@ -82,10 +82,10 @@ fn as_json(file: &str, run: &SlateRun) -> serde_json::Value {
 /// Draws an error of the program in its text, with its hint; what is in a set-up program, or in no text, is said in words.
 fn complain(file: &str, source: &str, outcome: &Outcome, failure: &SlateFailure) {
     match outcome.problem() {
-        Some(problem) if problem.setup.is_none() => eprint!("{}", errors::draw(problem, file, source)),
-        _ => eprintln!("{file}: {failure}"),
+        Some(problem) if problem.setup.is_none() => tell!("{}", errors::draw(problem, file, source)),
+        _ => tell_line!("{file}: {failure}"),
     }
     if let SlateFailure::Error { trace, .. } = failure {
-        trace.iter().for_each(|line| eprintln!("  {line}"));
+        trace.iter().for_each(|line| tell_line!("  {line}"));
     }
 }

@@ -71,7 +71,7 @@ fn session(engine: &Engine, name: &str, text: &str, tally: &mut Tally) -> Result
         Err(error) => {
             tally.failed += 1;
             let problem = errors::unreadable(error, text);
-            eprint!("{}", errors::draw(&problem, name, text));
+            tell!("{}", errors::draw(&problem, name, text));
             return Ok(());
         }
     };

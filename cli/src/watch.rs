@@ -13,10 +13,10 @@ pub(crate) fn again(files: &[PathBuf], mut work: impl FnMut() -> Result<Exit, Fa
         let before = stamps(files);
         match work() {
             Err(failure) if failure.is_closed_pipe() => return Err(failure),
-            Err(failure) => eprintln!("ptcl: {failure}"),
+            Err(failure) => tell_line!("ptcl: {failure}"),
             Ok(_) => {}
         }
-        eprintln!("ptcl: waits for a change; Ctrl-C ends it");
+        tell_line!("ptcl: waits for a change; Ctrl-C ends it");
         let mut now = before.clone();
         while now == before {
             std::thread::sleep(STEP);

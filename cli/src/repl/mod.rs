@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let input = match arguments.grant.input(&engine)? {
         Ok(input) => input.on_print(print_line).profile(),
         Err(setup) => {
-            eprint!("{}", errors::draw(&setup.problem, &setup.file, &setup.source));
+            tell!("{}", errors::draw(&setup.problem, &setup.file, &setup.source));
             return Ok(Exit::of_problem(&setup.problem));
         }
     };
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let colours = colour::is_wanted(true);
     let mut typed = Typed::at_terminal(Prompt { names: talk.names(), colours })?;
-    println!("PTC-Lisp {}. :help for help, Ctrl-D to leave.", env!("CARGO_PKG_VERSION"));
+    show(&format!("PTC-Lisp {}. :help for help, Ctrl-D to leave.\n", env!("CARGO_PKG_VERSION")))?;
     let done = talk.converse(&mut typed);
     typed.end();
     done.map(|()| Exit::Ok)
@@ -122,7 +122,7 @@ impl Talk<'_> {
             match commands::parse(&line) {
                 Some((command, _)) if command.name == ":quit" => break,
                 Some((command, argument)) if commands::lacks(command, argument) => {
-                    eprintln!("{} takes {}: {}", command.name, command.takes, command.does);
+                    tell_line!("{} takes {}: {}", command.name, command.takes, command.does);
                 }
                 Some((command, argument)) => self.command(command, argument)?,
                 None => self.form(line)?,
@@ -147,9 +147,9 @@ impl Talk<'_> {
 
     fn command(&mut self, command: &Command, argument: &str) -> Result<(), Failure> {
         match command.name {
-            ":help" => print!("{}", commands::help()),
+            ":help" => show(&commands::help())?,
             ":doc" => self.doc(argument)?,
-            ":apropos" => apropos(argument),
+            ":apropos" => apropos(argument)?,
             ":type" => self.turn(format!("(type {argument})"))?,
             ":time" if argument.is_empty() => self.shown.time = !self.shown.time,
             ":time" => {
@@ -159,24 +159,24 @@ impl Talk<'_> {
                 done?;
             }
             ":fuel" => self.fuel(argument)?,
-            ":tools" => self.tools(),
+            ":tools" => show(&self.tools())?,
             ":mock" => self.mock(argument)?,
             ":record" => self.record(argument),
-            ":limits" => print!("{}", limits_text(&self.limits)),
+            ":limits" => show(&limits_text(&self.limits))?,
             ":usage" => match &self.last {
-                Some(last) => println!("the last form: {}; all: {} fuel", figures(&last.usage), self.fuel),
-                None => println!("nothing has run yet"),
+                Some(last) => show(&format!("the last form: {}; all: {} fuel\n", figures(&last.usage), self.fuel))?,
+                None => show("nothing has run yet\n")?,
             },
-            ":defs" => println!("{}", self.session.names().join(" ")),
+            ":defs" => show(&(self.session.names().join(" ") + "\n"))?,
             ":data" => {
                 let names: Vec<&str> =
                     self.data.iter().map(String::as_str).filter(|name| name.starts_with("data/")).collect();
-                println!(
-                    "{}",
-                    if names.is_empty() { "there is no data: --data FILE gives some".into() } else { names.join(" ") }
-                );
+                match names.is_empty() {
+                    true => show("there is no data: --data FILE gives some\n")?,
+                    false => show(&(names.join(" ") + "\n"))?,
+                }
             }
-            ":isolation" => println!("{}", self.runner.place()),
+            ":isolation" => show(&format!("{}\n", self.runner.place()))?,
             ":undo" => {
                 let undone = self.session.undo();
                 self.said(undone);
@@ -185,7 +185,7 @@ impl Talk<'_> {
             ":load" => self.load(argument.to_owned())?,
             ":reload" => match self.loaded.clone() {
                 Some(file) => self.load(file)?,
-                None => eprintln!("nothing was loaded: :load FILE goes on with a session that was kept"),
+                None => tell_line!("nothing was loaded: :load FILE goes on with a session that was kept"),
             },
             ":json" => self.shown.json = !self.shown.json,
             ":table" => self.with_last(|outcome| {
@@ -200,13 +200,13 @@ impl Talk<'_> {
     /// Writes something of the last value.
     fn with_last(&self, text: impl FnOnce(&Outcome) -> Result<String, String>) -> Result<(), Failure> {
         match self.last.as_ref().filter(|last| last.is_success()).map(text) {
-            Some(Ok(text)) => Ok(write!(std::io::stdout().lock(), "{text}")?),
+            Some(Ok(text)) => show(&text),
             Some(Err(why)) => {
-                eprintln!("{why}");
+                tell_line!("{why}");
                 Ok(())
             }
             None => {
-                eprintln!("there is no last value");
+                tell_line!("there is no last value");
                 Ok(())
             }
         }
@@ -215,7 +215,7 @@ impl Talk<'_> {
     /// A form that was typed.
     fn form(&mut self, line: String) -> Result<(), Failure> {
         if let Some(word) = commands::unknown(&line) {
-            eprintln!("{word} is read as a keyword: the commands are {}", commands::names());
+            tell_line!("{word} is read as a keyword: the commands are {}", commands::names());
         }
         self.turn(line)
     }
@@ -242,7 +242,7 @@ impl Talk<'_> {
         match outcome.problem() {
             Some(problem) => {
                 out.flush()?;
-                eprint!("{}", errors::draw_in(problem, &self.texts));
+                tell!("{}", errors::draw_in(problem, &self.texts));
             }
             None if outcome.kind() == Some(OutcomeKind::Fail) => {
                 writeln!(out, "failed: {}", outcome.text().unwrap_or_default())?;
@@ -262,28 +262,26 @@ impl Talk<'_> {
     fn fuel(&mut self, form: &str) -> Result<(), Failure> {
         self.turn(form.to_owned())?;
         let profile = self.last.as_ref().and_then(|last| last.profile.as_ref());
-        Ok(profile.map_or(Ok(()), |profile| {
-            write!(std::io::stdout().lock(), "{}", Drawn::new(profile, &self.texts).table())
-        })?)
+        profile.map_or(Ok(()), |profile| show(&Drawn::new(profile, &self.texts).table()))
     }
 
-    fn tools(&self) {
-        match self.mocks.is_empty() {
-            true => println!("there are no tools: :mock NAME FORM makes one"),
-            false => self.mocks.iter().for_each(|(name, json)| println!("tool/{name} always returns {json}")),
+    fn tools(&self) -> String {
+        if self.mocks.is_empty() {
+            return "there are no tools: :mock NAME FORM makes one\n".to_owned();
         }
+        self.mocks.iter().map(|(name, json)| format!("tool/{name} always returns {json}\n")).collect()
     }
 
     /// Makes a tool that returns the value of a form, and goes on with the session as it is.
     fn mock(&mut self, argument: &str) -> Result<(), Failure> {
         let Some((name, form)) = argument.split_once(char::is_whitespace) else {
-            eprintln!(":mock takes NAME FORM: (tool/NAME {{...}}) returns the value of FORM");
+            tell_line!(":mock takes NAME FORM: (tool/NAME {{...}}) returns the value of FORM");
             return Ok(());
         };
         self.turn(form.trim().to_owned())?;
         let Some(last) = self.last.as_ref().filter(|last| last.is_success()) else { return Ok(()) };
         let Some(json) = last.json() else {
-            eprintln!("tool/{name} is not made: what a tool returns is JSON, and this value has none");
+            tell_line!("tool/{name} is not made: what a tool returns is JSON, and this value has none");
             return Ok(());
         };
         let mut mocks = self.mocks.clone();
@@ -291,7 +289,7 @@ impl Talk<'_> {
         let tools = match made(&mocks) {
             Ok(tools) => tools,
             Err(error) => {
-                eprintln!("ptcl: {error}");
+                tell_line!("ptcl: {error}");
                 return Ok(());
             }
         };
@@ -314,7 +312,7 @@ impl Talk<'_> {
         }
         match File::create(file) {
             Ok(file) => self.recorded = Some(file),
-            Err(error) => eprintln!("ptcl: {file}: {error}"),
+            Err(error) => tell_line!("ptcl: {file}: {error}"),
         }
     }
 
@@ -330,7 +328,7 @@ impl Talk<'_> {
             None => format!("\n; => {text}"),
         };
         if let Err(error) = writeln!(file, "{}{came}", form.trim()) {
-            eprintln!("ptcl: the forms are not written any more: {error}");
+            tell_line!("ptcl: the forms are not written any more: {error}");
             self.recorded = None;
         }
     }
@@ -341,10 +339,10 @@ impl Talk<'_> {
             .strip_prefix("tool/")
             .is_some_and(|tool| tool.chars().all(|c| c.is_ascii_graphic() && !"()[]{}\";,`".contains(c)));
         match describe_name(name) {
-            Ok(text) => print!("{text}"),
+            Ok(text) => show(&text)?,
             Err(_) if is_tool => self.turn(format!("(doc {name})"))?,
             Err(hint) => {
-                eprintln!("the language has no {name}{}", hint.map_or(String::new(), |hint| format!(": {hint}")))
+                tell_line!("the language has no {name}{}", hint.map_or(String::new(), |hint| format!(": {hint}")))
             }
         }
         Ok(())
@@ -356,14 +354,14 @@ impl Talk<'_> {
         if let Some(text) = self.said(saved)
             && let Err(error) = std::fs::write(file, text)
         {
-            eprintln!("ptcl: {file}: {error}");
+            tell_line!("ptcl: {file}: {error}");
         }
     }
 
     fn load(&mut self, file: String) -> Result<(), Failure> {
         self.session.cancel_handle().reset();
         match std::fs::read_to_string(&file) {
-            Err(error) => eprintln!("ptcl: {file}: {error}"),
+            Err(error) => tell_line!("ptcl: {file}: {error}"),
             Ok(text) => {
                 let loaded = self.runner.load(&text, self.input.clone())?;
                 if let Some(loaded) = self.said(loaded) {
@@ -378,7 +376,7 @@ impl Talk<'_> {
 
     /// What came of something, or nothing when it failed, which is said.
     fn said<T>(&self, done: Result<T, SessionProblem>) -> Option<T> {
-        let say = |problem: Box<Problem>| eprint!("{}", errors::draw_in(&problem, &self.texts));
+        let say = |problem: Box<Problem>| tell!("{}", errors::draw_in(&problem, &self.texts));
         done.map_err(|problem| problem.map(say)).ok()
     }
 }
@@ -394,21 +392,29 @@ fn made(mocks: &BTreeMap<String, String>) -> Result<Tools, BuildError> {
 }
 
 /// The functions and forms that have a text in their name or page, each with its first line.
-fn apropos(text: &str) {
+fn apropos(text: &str) -> Result<(), Failure> {
     let wanted = text.to_lowercase();
-    let mut found = false;
+    let mut found = BTreeSet::new();
     for name in builtin_names() {
         let Ok(page) = describe_name(name) else { continue };
         if name.contains(&wanted) || page.to_lowercase().contains(&wanted) {
-            found = true;
             let mut lines = page.lines();
             let (call, does) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default().trim());
-            println!("{call}\n  {does}");
+            // Functions of several namespaces may have one page.
+            if found.insert(call.to_owned()) {
+                show(&format!("{call}\n  {does}\n"))?;
+            }
         }
     }
-    if !found {
-        eprintln!("no function or form has {text} in its name or page");
+    if found.is_empty() {
+        tell_line!("no function or form has {text} in its name or page");
     }
+    Ok(())
+}
+
+/// Shows a text.
+fn show(text: &str) -> Result<(), Failure> {
+    Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
 }
 
 /// What a turn took, in a line.

@@ -54,7 +54,7 @@ impl Typed {
                     Err(ReadlineError::Interrupted) => {}
                     Err(ReadlineError::Eof) => return Ok(None),
                     Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::InvalidData => {
-                        eprintln!("ptcl: that is no UTF-8");
+                        tell_line!("ptcl: that is no UTF-8");
                     }
                     Err(error) => return Err(Failure::Prompt(error.to_string())),
                 }
@@ -86,7 +86,7 @@ impl Typed {
         if let Typed::AtTerminal { editor, history: Some(path) } = self
             && let Err(error) = editor.save_history(path)
         {
-            eprintln!("ptcl: {}: {error}", path.display());
+            tell_line!("ptcl: {}: {error}", path.display());
         }
     }
 }
@@ -101,7 +101,7 @@ fn piped_line(lines: &mut u64) -> Result<Option<String>, Failure> {
         *lines = lines.saturating_add(1);
         match String::from_utf8(line) {
             Ok(line) => return Ok(Some(line)),
-            Err(error) => eprintln!("ptcl: line {lines} of standard input is skipped: {error}"),
+            Err(error) => tell_line!("ptcl: line {lines} of standard input is skipped: {error}"),
         }
     }
 }
@@ -114,7 +114,7 @@ fn history_file() -> Option<PathBuf> {
     match make_private(&dir) {
         Ok(()) => Some(dir.join("history")),
         Err(error) => {
-            eprintln!("ptcl: no history is kept: {}: {error}", dir.display());
+            tell_line!("ptcl: no history is kept: {}: {error}", dir.display());
             None
         }
     }
