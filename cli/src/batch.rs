@@ -4,10 +4,11 @@ use crate::exit::{Exit, Failure};
 use crate::isolation::{IsolationOption, Runner};
 use crate::options::LimitOptions;
 use crate::ordered::{self, Next, Work};
+use crate::output;
 use crate::progress::Progress;
+use lisp_core::syntax::lexer::BYTE_ORDER_MARK;
 use lisp_runtime::{Answer, Engine, Error, Reason, answer_bytes_by, answer_refused};
 use std::io::{self, BufRead, BufWriter, Read, Write};
-use std::path::Path;
 use std::sync::Arc;
 
 /// What the command takes.
@@ -31,17 +32,15 @@ pub(crate) struct Arguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    if stands_in_for_closed_output() {
-        let why = "standard output is closed; to drop the answers write >/dev/null";
-        return Err(Failure::Stream(io::Error::other(why)));
-    }
+    output::is_open()?;
     let pool = ordered::pool(arguments.jobs)?;
     let runner = Arc::new(
         arguments.isolation.open(arguments.limits.engine_under(&arguments.ceiling)?, pool.current_num_threads())?,
     );
     let line_bytes = arguments.line_bytes;
+    let mut is_first = true;
     let next = move || {
-        let line = next_request(&mut io::stdin().lock(), line_bytes)?;
+        let line = next_request(&mut io::stdin().lock(), line_bytes, std::mem::take(&mut is_first))?;
         let runner = runner.clone();
         Ok(line.map(|line| Box::new(move || answer(&runner, &line, line_bytes)) as Work<String>))
     };
@@ -60,19 +59,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Is standard output what the standard library opens where it finds it closed: `/dev/null`, for reading too? A shell that
-/// redirects to `/dev/null` opens it for writing only.
-fn stands_in_for_closed_output() -> bool {
-    let is_null = std::fs::read_link("/proc/self/fd/1").is_ok_and(|path| path == Path::new("/dev/null"));
-    // Flags are octal; the last digit is the access mode, 2 for both.
-    let both = |info: String| info.lines().any(|line| line.starts_with("flags:") && line.ends_with('2'));
-    is_null && std::fs::read_to_string("/proc/self/fdinfo/1").is_ok_and(both)
-}
-
-/// The next line that is a request.
-fn next_request(input: &mut impl BufRead, line_bytes: u64) -> io::Result<Option<Line>> {
+/// The next line that is a request. A byte order mark in front of the first line goes.
+fn next_request(input: &mut impl BufRead, line_bytes: u64, mut is_first: bool) -> io::Result<Option<Line>> {
     loop {
-        match read_line(input, line_bytes)? {
+        let mut line = read_line(input, line_bytes)?;
+        if let Line::Text(text) = &mut line
+            && std::mem::take(&mut is_first)
+            && text.starts_with(BYTE_ORDER_MARK.as_bytes())
+        {
+            text.drain(..BYTE_ORDER_MARK.len());
+        }
+        match line {
             Line::End => return Ok(None),
             Line::Text(line) if line.iter().all(u8::is_ascii_whitespace) => {}
             line => return Ok(Some(line)),

@@ -7,6 +7,7 @@ use crate::isolation::Runner;
 use crate::ordered::{self, Next, Work};
 use crate::progress::Progress;
 use crate::render::values::{self, CsvLines, Format};
+use lisp_core::syntax::lexer::BYTE_ORDER_MARK;
 use lisp_runtime::{Input, Outcome, OutcomeKind, Program};
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -90,6 +91,11 @@ impl Each {
     fn block(&self, block: &[u8], first: u64) -> Done {
         let mut done = Done::default();
         for (line, number) in block.split(|&byte| byte == b'\n').zip(first..) {
+            // A byte order mark in front of all goes.
+            let line = match line.strip_prefix(BYTE_ORDER_MARK.as_bytes()) {
+                Some(rest) if number == 1 => rest,
+                _ => line,
+            };
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
@@ -201,11 +207,13 @@ fn too_long(most: usize) -> String {
     format!("it has more than {most} bytes: raise --line-bytes, or write one JSON value a line")
 }
 
-/// Standard input in blocks of whole lines.
+/// Standard input in blocks of whole lines. Of a line that is too long no more is kept than shows that.
 struct Blocks<R> {
     input: R,
     /// The beginning of a line.
     rest: Vec<u8>,
+    /// That line is too long, and what else comes of it is dropped.
+    drops: bool,
     /// The number of that line.
     line: u64,
     line_bytes: usize,
@@ -214,7 +222,7 @@ struct Blocks<R> {
 
 impl<R: Read> Blocks<R> {
     fn new(input: R, line_bytes: usize) -> Self {
-        Blocks { input, rest: Vec::new(), line: 1, line_bytes, ended: false }
+        Blocks { input, rest: Vec::new(), drops: false, line: 1, line_bytes, ended: false }
     }
 
     /// The next block, and the number of its first line.
@@ -229,16 +237,20 @@ impl<R: Read> Blocks<R> {
                 }
             };
             self.rest.truncate(before + read);
+            if self.drops {
+                let end = self.rest[before..].iter().position(|&byte| byte == b'\n');
+                self.rest.drain(before..end.map_or(self.rest.len(), |end| before + end));
+                self.drops = end.is_none();
+            }
             let lines = if read == 0 {
                 self.ended = true;
                 self.rest.len()
             } else {
                 self.rest[before..].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| before + at + 1)
             };
-            let longest = self.rest[lines..].len();
-            if longest > self.line_bytes {
-                let why = too_long(self.line_bytes);
-                return Err(io::Error::other(format!("a line at or behind line {}: {why}", self.line)));
+            if self.rest.len() - lines > self.line_bytes {
+                self.rest.truncate(lines + self.line_bytes + 1);
+                self.drops = true;
             }
             if lines > 0 {
                 let rest = self.rest.split_off(lines);
@@ -284,11 +296,24 @@ mod tests {
         }
     }
 
+    /// Of a line beyond the limit one byte too many is kept, however the bytes come; the lines behind it are whole.
     #[test]
-    fn a_line_beyond_the_limit_is_an_error() {
-        let long = [b"1\n2\n".as_slice(), &[b'x'; 50]].concat();
-        let mut blocks = Blocks::new(Slow(&long, 7), 20);
-        let error = std::iter::from_fn(|| blocks.next().transpose()).find_map(Result::err).unwrap();
-        assert!(error.to_string().contains("--line-bytes"), "{error}");
+    fn a_line_beyond_the_limit_is_cut_behind_it() {
+        for end in ["", "\n", "\n3", "\n3\n\n4"] {
+            let long = format!("1\n2\n{}{end}", "x".repeat(50));
+            for step in 1..60 {
+                let mut blocks = Blocks::new(Slow(long.as_bytes(), step), 20);
+                let mut all = Vec::new();
+                while let Some((block, first)) = blocks.next().unwrap() {
+                    assert_eq!(first, 1 + all.iter().filter(|&&byte| byte == b'\n').count() as u64, "{step}");
+                    all.extend(block);
+                }
+                let mut lines: Vec<usize> = all.split(|&byte| byte == b'\n').map(<[u8]>::len).collect();
+                assert!(lines[2] > 20, "{step} {lines:?}");
+                lines[2] = 50;
+                let wanted: Vec<usize> = long.split('\n').map(str::len).collect();
+                assert_eq!(lines, wanted, "{step}");
+            }
+        }
     }
 }

@@ -28,6 +28,7 @@ mod man;
 mod mcp;
 mod options;
 mod ordered;
+mod output;
 mod progress;
 mod prompt;
 mod render;
@@ -73,7 +74,7 @@ enum Command {
     /// Run the examples in programs and Markdown pages
     ///
     /// A comment `; => VALUE` behind an expression, on its line or the next one, says how its value prints, and
-    /// `; => error: REASON` which error it ends with. All other expressions must end without an error. There are no tools.
+    /// `; => error: REASON` or `; !REASON` which error it ends with. All other expressions must end without an error. There are no tools.
     Test(test::Arguments),
     /// Say what the reason of an error means, and what to do
     Explain(explain::Arguments),

@@ -201,25 +201,28 @@ impl Grant {
         data.chain(self.memory.clone()).chain(self.setup.clone()).collect()
     }
 
+    /// The names of the data.
+    pub(crate) fn given_names(&self) -> BTreeSet<String> {
+        let bound = self.arg.iter().chain(&self.arg_json).filter_map(|argument| argument.split_once('='));
+        let mut names: BTreeSet<String> = bound.map(|(name, _)| name.to_owned()).collect();
+        // What cannot be read was read before, and it was said what is wrong.
+        for (name, text) in self.data.iter().filter_map(|option| data_of(option).ok()) {
+            match name {
+                Some(name) => drop(names.insert(name)),
+                None => {
+                    let fields: BTreeMap<String, IgnoredAny> = serde_json::from_str(&text).unwrap_or_default();
+                    names.extend(fields.into_keys());
+                }
+            }
+        }
+        names
+    }
+
     /// The names of the data, `data/NAME` each, and the keys in it as keywords.
     pub(crate) fn data_names(&self) -> BTreeSet<String> {
-        let mut names = BTreeSet::new();
-        let bound = self.arg.iter().chain(&self.arg_json).filter_map(|argument| argument.split_once('='));
-        names.extend(bound.map(|(name, _)| format!("data/{name}")));
-        for option in &self.data {
-            match data_of(option) {
-                Ok((Some(name), text)) => {
-                    names.insert(format!("data/{name}"));
-                    keys::collect(&text, &mut names);
-                }
-                Ok((None, text)) => {
-                    let fields: BTreeMap<String, IgnoredAny> = serde_json::from_str(&text).unwrap_or_default();
-                    names.extend(fields.into_keys().map(|name| format!("data/{name}")));
-                    keys::collect(&text, &mut names);
-                }
-                // It was read before, and said what is wrong.
-                Err(_) => {}
-            }
+        let mut names: BTreeSet<String> = self.given_names().iter().map(|name| format!("data/{name}")).collect();
+        for (_, text) in self.data.iter().filter_map(|option| data_of(option).ok()) {
+            keys::collect(&text, &mut names);
         }
         names
     }
@@ -296,14 +299,7 @@ pub(crate) fn read_file(path: &Path) -> Result<String, Failure> {
 pub(crate) fn read_program(file: Option<&Path>, expression: Option<&str>) -> Result<(String, String), Failure> {
     match (file, expression) {
         (_, Some(text)) => Ok(("-e".to_owned(), text.to_owned())),
-        (Some(path), None) if path != Path::new("-") => {
-            let mut text = read_file(path)?;
-            if text.starts_with("#!") {
-                // The line that names the interpreter is a comment as long.
-                text.replace_range(..2, ";;");
-            }
-            Ok((path.display().to_string(), text))
-        }
+        (Some(path), None) if path != Path::new("-") => Ok((path.display().to_string(), read_file(path)?)),
         (Some(_), None) => {
             let mut text = String::new();
             std::io::stdin().lock().read_to_string(&mut text)?;

@@ -4,11 +4,13 @@ use crate::exit::{Exit, Failure, detail, input_of};
 use crate::isolation::IsolationOption;
 use crate::lines::{self, Each};
 use crate::options::{self, Grant, LimitOptions};
+use crate::output;
 use crate::render::errors::{self, Text};
 use crate::render::profile::Drawn;
 use crate::render::values::{self, Format, OutputOptions, Unfit};
 use crate::watch;
-use lisp_runtime::{Answer, Cancel, Input, Outcome, OutcomeKind, Recording};
+use lisp_core::text::near_names;
+use lisp_runtime::{Answer, Cancel, Engine, Input, Outcome, OutcomeKind, Reason, Recording};
 use serde::de::IgnoredAny;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -78,6 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 }
 
 fn once(arguments: &Arguments) -> Result<Exit, Failure> {
+    output::is_open()?;
     let engine = arguments.limits.engine()?;
     let (name, source) = options::read_program(arguments.file.as_deref(), arguments.expression.as_deref())?;
     let input = match arguments.lines {
@@ -170,6 +173,9 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     out.flush()?;
     tell!("{}", complaint(&outcome, &texts));
+    if outcome.is_success() {
+        tell!("{}", missing_data(&source, &arguments.grant));
+    }
     Ok(exit)
 }
 
@@ -275,9 +281,33 @@ fn complaint(outcome: &Outcome, texts: &Texts<'_>) -> String {
     let option = |number: usize| texts.grant.input_option(number).unwrap_or_else(|| "standard input".to_owned());
     if let Some(number) = input_of(problem) {
         let earlier = detail(problem, "earlier_input").map(|number| format!(" and {}", option(number)));
-        return format!("ptcl: {}{}: {}\n", option(number), earlier.unwrap_or_default(), problem.error.message);
+        let is_stdin = texts.grant.input_option(number).is_none();
+        let help = match is_stdin && problem.reason() == Reason::ParseError {
+            true => {
+                "\n  help: standard input is one JSON value: --lines takes one on each line, --slurp all of them as a vector"
+            }
+            false => "",
+        };
+        let message = &problem.error.message;
+        return format!("ptcl: {}{}: {message}{help}\n", option(number), earlier.unwrap_or_default());
     }
     errors::draw_in(problem, texts)
+}
+
+/// What is to be said of data that the program names, and that has another name where it is given: it was nil.
+fn missing_data(source: &str, grant: &Grant) -> String {
+    let Ok(program) = Engine::default().compile(source) else { return String::new() };
+    let mut names = program.data_names().filter(|name| *name != IN && !grant.names(name)).peekable();
+    if names.peek().is_none() {
+        return String::new();
+    }
+    let given = grant.given_names();
+    let missing = names.filter(|name| !given.contains(*name));
+    let line = |name: &str| {
+        let near = *near_names(name, given.iter().map(String::as_str), 1).first()?;
+        Some(format!("ptcl: data/{name} is not given, so it is nil: did you mean data/{near}?\n"))
+    };
+    missing.filter_map(line).collect()
 }
 
 /// The program and its set-up programs.

@@ -63,7 +63,11 @@ const SWEEP: Duration = Duration::from_secs(600);
 pub(crate) fn log_to_standard_error() {
     let filter = EnvFilter::try_from_env("PTCL_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
     // A second one, in a test, stays without effect.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .log_internal_errors(false)
+        .try_init();
 }
 
 /// The file of the store.

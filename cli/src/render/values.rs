@@ -4,9 +4,10 @@ use super::table;
 use clap::{Args, ValueEnum};
 use lisp_runtime::Outcome;
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::Value;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use std::fmt;
+use std::marker::PhantomData;
 
 /// The ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -71,6 +72,16 @@ pub(crate) enum Unfit {
     Csv(#[from] csv::Error),
 }
 
+impl Unfit {
+    /// The same to who has no command line: what it says of options is left out.
+    pub(crate) fn at_prompt(&self) -> String {
+        match self {
+            Unfit::NoRows(name, kind) => format!("{name} takes a vector of maps or of vectors; this value is {kind}"),
+            other => other.to_string(),
+        }
+    }
+}
+
 /// The text of a value as it is, or as JSON, with the end of its line.
 pub(crate) fn line(outcome: &Outcome, format: Format, out: &mut Vec<u8>) -> Result<(), Unfit> {
     let text = match format {
@@ -99,12 +110,13 @@ pub(crate) fn json(outcome: &Outcome) -> Result<&str, Unfit> {
 /// The value as a table or as CSV.
 pub(crate) fn rows(json: &str, format: Format) -> Result<Vec<u8>, Unfit> {
     let name = if format == Format::Csv { "CSV" } else { "a table" };
-    let row = match serde_json::from_str::<Shape>(json) {
-        Ok(Shape::Array(cells)) => cells.into_iter().map(Row::of).collect::<Option<Vec<Row>>>(),
-        Ok(Shape::Object(fields)) => Some(vec![Row::Fields(fields)]),
-        Ok(Shape::Other(_)) | Err(_) => None,
+    let no_rows = || Unfit::NoRows(name, kind(json));
+    let rows: Vec<Row<'_>> = match Row::of(json).ok_or_else(no_rows)? {
+        fields @ Row::Fields(_) => vec![fields],
+        Row::Cells(rows) => {
+            rows.into_iter().map(|row| Row::of(row.get())).collect::<Option<_>>().ok_or_else(no_rows)?
+        }
     };
-    let rows = row.ok_or_else(|| Unfit::NoRows(name, kind(json)))?;
     let sheet = Sheet::of(rows)?;
     match format {
         Format::Csv => sheet.csv(),
@@ -123,19 +135,43 @@ fn kind(json: &str) -> &'static str {
     }
 }
 
-/// A row: a map, or a vector.
-enum Row {
-    Fields(Vec<(String, Value)>),
-    Cells(Vec<Value>),
+/// A row: a map, with its keys in their order, or a vector. What stands in it stays the text that it is, so that no number changes.
+enum Row<'j> {
+    Fields(Vec<(String, &'j RawValue)>),
+    Cells(Vec<&'j RawValue>),
 }
 
-impl Row {
-    fn of(shape: Shape) -> Option<Row> {
-        match shape {
-            Shape::Object(fields) => Some(Row::Fields(fields)),
-            Shape::Array(cells) => cells.into_iter().map(Shape::into_value).collect::<Option<_>>().map(Row::Cells),
-            Shape::Other(_) => None,
+impl<'j> Row<'j> {
+    /// `None` when the JSON text is neither.
+    fn of(json: &'j str) -> Option<Row<'j>> {
+        match json.trim_start().bytes().next()? {
+            b'{' => serde_json::from_str::<Fields<'j>>(json).ok().map(|fields| Row::Fields(fields.0)),
+            b'[' => serde_json::from_str(json).ok().map(Row::Cells),
+            _ => None,
         }
+    }
+}
+
+/// The fields of a JSON object, in their order.
+struct Fields<'j>(Vec<(String, &'j RawValue)>);
+
+impl<'de: 'j, 'j> Deserialize<'de> for Fields<'j> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reads<'j>(PhantomData<&'j ()>);
+        impl<'de: 'j, 'j> Visitor<'de> for Reads<'j> {
+            type Value = Fields<'j>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'j>, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(Reads(PhantomData))
     }
 }
 
@@ -147,7 +183,7 @@ struct Sheet {
 }
 
 impl Sheet {
-    fn of(rows: Vec<Row>) -> Result<Sheet, Unfit> {
+    fn of(rows: Vec<Row<'_>>) -> Result<Sheet, Unfit> {
         let mut columns: Option<Vec<String>> = None;
         for row in &rows {
             if let Row::Fields(fields) = row {
@@ -163,7 +199,7 @@ impl Sheet {
         for (row, number) in rows.into_iter().zip(1..) {
             cells.push(match (row, &columns) {
                 (Row::Fields(fields), Some(columns)) => of_columns(fields, columns),
-                (Row::Cells(values), None) => values.iter().map(cell).collect(),
+                (Row::Cells(values), None) => values.into_iter().map(cell).collect(),
                 _ => return Err(Unfit::Mixed(number)),
             });
         }
@@ -183,18 +219,35 @@ impl Sheet {
     }
 }
 
-fn of_columns(fields: Vec<(String, Value)>, columns: &[String]) -> Vec<String> {
+fn of_columns(fields: Vec<(String, &RawValue)>, columns: &[String]) -> Vec<String> {
     let value = |column: &String| fields.iter().find(|(key, _)| key == column).map(|(_, value)| cell(value));
     columns.iter().map(|column| value(column).unwrap_or_default()).collect()
 }
 
 /// What stands in a cell: nothing for nil, a string as it is, the JSON of anything else.
-fn cell(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+fn cell(value: &RawValue) -> String {
+    match value.get() {
+        "null" => String::new(),
+        text => serde_json::from_str(text).unwrap_or_else(|_| without_space(text)),
     }
+}
+
+/// JSON text without the spaces between its parts.
+pub(crate) fn without_space(json: &str) -> String {
+    let (mut in_string, mut escaped) = (false, false);
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if in_string || !c.is_ascii_whitespace() {
+            text.push(c);
+        }
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = in_string,
+            '"' => in_string = !in_string,
+            _ => {}
+        }
+    }
+    text
 }
 
 /// CSV of rows that come one by one: the first one says which columns there are.
@@ -208,10 +261,9 @@ impl CsvLines {
     /// Writes one row, which is the JSON text of a map or a vector.
     pub(crate) fn row(&mut self, json: &str, out: &mut Vec<u8>) -> Result<(), Unfit> {
         self.rows += 1;
-        let row = serde_json::from_str::<Shape>(json).ok().and_then(Row::of);
-        match row.ok_or_else(|| Unfit::NoRows("CSV with --lines", kind(json)))? {
+        match Row::of(json).ok_or_else(|| Unfit::NoRows("CSV with --lines", kind(json)))? {
             Row::Cells(cells) if self.columns.is_none() => {
-                self.record(&cells.iter().map(cell).collect::<Vec<_>>(), out)
+                self.record(&cells.into_iter().map(cell).collect::<Vec<_>>(), out)
             }
             Row::Cells(_) => Err(Unfit::Mixed(self.rows)),
             Row::Fields(fields) => {
@@ -243,69 +295,6 @@ impl CsvLines {
     }
 }
 
-/// A JSON value whose objects keep the order of their keys, at the depths where columns and rows are.
-enum Shape {
-    Object(Vec<(String, Value)>),
-    Array(Vec<Shape>),
-    Other(Value),
-}
-
-impl Shape {
-    fn into_value(self) -> Option<Value> {
-        match self {
-            Shape::Object(fields) => Some(Value::Object(fields.into_iter().collect())),
-            // Nothing nests deeper than the text that it was read from, whose reader has a ceiling.
-            Shape::Array(parts) => parts.into_iter().map(Shape::into_value).collect::<Option<_>>().map(Value::Array),
-            Shape::Other(value) => Some(value),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Shape {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OfShape;
-        impl<'de> Visitor<'de> for OfShape {
-            type Value = Shape;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON value")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Shape, A::Error> {
-                let mut fields = Vec::new();
-                while let Some(field) = map.next_entry()? {
-                    fields.push(field);
-                }
-                Ok(Shape::Object(fields))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Shape, A::Error> {
-                let mut all = Vec::new();
-                while let Some(part) = parts.next_element()? {
-                    all.push(part);
-                }
-                Ok(Shape::Array(all))
-            }
-            fn visit_bool<E>(self, value: bool) -> Result<Shape, E> {
-                Ok(Shape::Other(value.into()))
-            }
-            fn visit_i64<E>(self, value: i64) -> Result<Shape, E> {
-                Ok(Shape::Other(value.into()))
-            }
-            fn visit_u64<E>(self, value: u64) -> Result<Shape, E> {
-                Ok(Shape::Other(value.into()))
-            }
-            fn visit_f64<E>(self, value: f64) -> Result<Shape, E> {
-                Ok(Shape::Other(value.into()))
-            }
-            fn visit_str<E>(self, value: &str) -> Result<Shape, E> {
-                Ok(Shape::Other(value.into()))
-            }
-            fn visit_unit<E>(self) -> Result<Shape, E> {
-                Ok(Shape::Other(Value::Null))
-            }
-        }
-        deserializer.deserialize_any(OfShape)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,6 +310,14 @@ mod tests {
         assert_eq!(csv(r#"{"b": "say \"hi\"", "a": true}"#).unwrap(), "b,a\n\"say \"\"hi\"\"\",true\n");
         assert_eq!(csv("[[1, \"a\\nb\"], [2.5]]").unwrap(), "1,\"a\nb\"\n2.5\n");
         assert_eq!(csv("[]").unwrap(), "");
+        // Numbers stay what they are, and depth is no matter.
+        assert_eq!(
+            csv("[[123456789012345678901234567890, 1.50, -0.0]]").unwrap(),
+            "123456789012345678901234567890,1.50,-0.0\n"
+        );
+        let deep = "[".repeat(5_000) + &"]".repeat(5_000);
+        assert_eq!(csv(&format!("[{{\"a\": {deep}}}]")).unwrap(), format!("a\n{deep}\n"));
+        assert_eq!(without_space(r#"{ "a \\": [ 1, "\" b" ] }"#), r#"{"a \\":[1,"\" b"]}"#);
     }
 
     #[test]

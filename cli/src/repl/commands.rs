@@ -1,5 +1,6 @@
 //! The commands of the prompt: words that begin with a colon.
 
+use lisp_core::syntax::lexer::{Token, tokens};
 use lisp_runtime::is_incomplete;
 
 /// A command, what stands behind it, and what it does.
@@ -27,8 +28,8 @@ pub(super) const COMMANDS: &[Command] = &[
     command(":defs", "", "what is defined"),
     command(":data", "", "the names of the data"),
     command(":tools", "", "the tools there are"),
-    command(":mock", "NAME FORM", "make tool/NAME a tool that always returns the form's value"),
-    command(":record", "[FILE]", "write forms and values to a file that ptcl test runs; without one, no more"),
+    command(":mock", "NAME FORM", "make tool/NAME return the form's value always; earlier turns stay"),
+    command(":record", "[FILE]", "write forms and values to a file, as ptcl test reads them; without one, no more"),
     command(":isolation", "", "where forms run"),
     command(":undo", "", "take the last turn back"),
     command(":save", "FILE", "keep the session in a file"),
@@ -69,6 +70,28 @@ pub(super) fn lacks(command: &Command, argument: &str) -> bool {
     argument.is_empty() && !command.takes.is_empty() && !command.takes.starts_with('[')
 }
 
+/// The command in a line that gives it something, when it takes nothing.
+pub(super) fn with_too_much(text: &str) -> Option<&'static str> {
+    let (word, rest) = text.trim().split_once(char::is_whitespace)?;
+    let command = COMMANDS.iter().find(|command| command.name == word && command.takes.is_empty())?;
+    // Behind a keyword there may be forms.
+    (!rest.trim_start().starts_with(['(', '[', '{', ':'])).then_some(command.name)
+}
+
+/// What is to be said to who writes a command of another prompt.
+pub(super) fn meant(text: &str) -> Option<&'static str> {
+    match text.trim() {
+        "quit" | "exit" | "(quit)" | "(exit)" => Some(":quit leaves, and so does Ctrl-D"),
+        "help" | "?" | "(help)" => Some(":help shows the commands"),
+        _ => None,
+    }
+}
+
+/// Is there nothing to evaluate: spaces and comments only?
+pub(super) fn is_empty(text: &str) -> bool {
+    tokens(text).all(|(token, _)| matches!(token, Ok(Token::Space | Token::Comment)))
+}
+
 /// The word that looks like a command in what is not one: a name behind a colon, alone in its line or first.
 pub(super) fn unknown(text: &str) -> Option<&str> {
     let word = text.split_whitespace().next()?;
@@ -105,6 +128,9 @@ mod tests {
         assert_eq!(parsed(":names"), Some((":defs", "")));
         assert_eq!(parsed(":time"), Some((":time", "")));
         assert_eq!(parsed(":time (+ 1 2)"), Some((":time", "(+ 1 2)")));
+        assert_eq!((with_too_much(":undo 3"), with_too_much(":limits a=1")), (Some(":undo"), Some(":limits")));
+        assert_eq!((with_too_much(":undo (a)"), with_too_much(":doc map"), with_too_much(":a 1")), (None, None, None));
+        assert!(is_empty(" ; nothing\n") && is_empty(",") && !is_empty("; a\n1") && !is_empty("#_"));
         // A keyword, and forms behind it.
         assert_eq!((parsed(":a"), parsed(":undo (+ 1 2)"), parsed("(:doc m)"), parsed("")), (None, None, None, None));
         assert_eq!((unknown(":frob x"), unknown("(:frob)"), unknown(": a")), (Some(":frob"), None, None));

@@ -1,10 +1,19 @@
 //! `*e`: the error of the last form that failed.
 
 use lisp_core::syntax::lexer::tokens;
-use lisp_runtime::Problem;
+use lisp_core::syntax::{ReadLimits, read};
+use lisp_runtime::{Outcome, OutcomeKind};
 
-/// An error as a map, as a program writes it.
-pub(super) fn literal(problem: &Problem) -> String {
+/// What a form failed with, as a program writes it: an error as a map, what `fail` was given as it is. `None` when it did not fail.
+pub(super) fn literal(outcome: &Outcome) -> Option<String> {
+    let Some(problem) = outcome.problem() else {
+        let failed = outcome.kind() == Some(OutcomeKind::Fail) && outcome.text_cut().is_none();
+        let text = outcome.text().unwrap_or("nil");
+        // A quote makes data of what is printed, if that can be read; a function, for one, cannot.
+        let is_data = is_one_form(text) && !text.contains("#<");
+        let value = if is_data { format!("' {text}") } else { quoted(text) };
+        return failed.then(|| format!("{{:reason :failed :value {value}}}"));
+    };
     let error = &problem.error;
     let mut map = format!("{{:reason :{} :message {}", error.reason.name(), quoted(&error.message));
     if let Some(hint) = &error.hint {
@@ -13,7 +22,11 @@ pub(super) fn literal(problem: &Problem) -> String {
     if let Some(place) = problem.position {
         map.push_str(&format!(" :line {} :column {}", place.line, place.column));
     }
-    map + "}"
+    Some(map + "}")
+}
+
+fn is_one_form(text: &str) -> bool {
+    read(text, &ReadLimits::default()).is_ok_and(|source| source.forms.len() == 1)
 }
 
 fn quoted(text: &str) -> String {
@@ -53,9 +66,13 @@ mod tests {
     #[test]
     fn an_error_is_a_map() {
         let outcome = Engine::default().eval("(throw (ex-info \"a \\\"b\\\" \\\\ c\" {}))", Input::new());
-        let map = literal(outcome.problem().expect("a problem"));
+        let map = literal(&outcome).expect("an error");
         let read = Engine::default().eval(&format!("[(:message {map}) (:line {map}) (:reason {map})]"), Input::new());
         let value: (String, u32, String) = read.value().expect("a value");
+        let failed = literal(&Engine::default().eval("(fail {:a [1 \"x\"]})", Input::new())).expect("a failure");
+        let read = Engine::default().eval(&format!("(get-in {failed} [:value :a 1])"), Input::new());
+        assert_eq!(read.value::<String>().expect("a value"), "x");
+        assert_eq!(literal(&Engine::default().eval("1", Input::new())), None);
         assert!(value.0.contains("a \"b\" \\ c") && value.1 == 1 && !value.2.is_empty(), "{value:?}");
     }
 }

@@ -20,6 +20,7 @@ use lisp_runtime::{
 };
 use prompt::Prompt;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use shown::Shown;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -116,7 +117,7 @@ struct Talk<'a> {
 impl Talk<'_> {
     fn converse(&mut self, typed: &mut Typed) -> Result<(), Failure> {
         while let Some(line) = typed.next()? {
-            if line.trim().is_empty() {
+            if commands::is_empty(&line) {
                 continue;
             }
             match commands::parse(&line) {
@@ -138,6 +139,7 @@ impl Talk<'_> {
     fn names(&mut self) -> BTreeSet<String> {
         let mut names = self.data.clone();
         names.extend(self.session.names());
+        names.extend(self.mocks.keys().map(|name| format!("tool/{name}")));
         names.extend(["*1", "*2", "*3", "*e"].map(str::to_owned));
         if let Some(json) = self.last.as_ref().and_then(Outcome::json).filter(|json| json.len() < 1 << 20) {
             keys::collect(json, &mut names);
@@ -151,7 +153,10 @@ impl Talk<'_> {
             ":doc" => self.doc(argument)?,
             ":apropos" => apropos(argument)?,
             ":type" => self.turn(format!("(type {argument})"))?,
-            ":time" if argument.is_empty() => self.shown.time = !self.shown.time,
+            ":time" if argument.is_empty() => {
+                self.shown.time = !self.shown.time;
+                say_whether("the time and fuel of each form are shown", self.shown.time);
+            }
             ":time" => {
                 let before = std::mem::replace(&mut self.shown.time, true);
                 let done = self.turn(argument.to_owned());
@@ -179,7 +184,9 @@ impl Talk<'_> {
             ":isolation" => show(&format!("{}\n", self.runner.place()))?,
             ":undo" => {
                 let undone = self.session.undo();
-                self.said(undone);
+                if self.said(undone).is_some() {
+                    tell_line!("the last turn is taken back");
+                }
             }
             ":save" => self.save(argument),
             ":load" => self.load(argument.to_owned())?,
@@ -187,10 +194,13 @@ impl Talk<'_> {
                 Some(file) => self.load(file)?,
                 None => tell_line!("nothing was loaded: :load FILE goes on with a session that was kept"),
             },
-            ":json" => self.shown.json = !self.shown.json,
+            ":json" => {
+                self.shown.json = !self.shown.json;
+                say_whether("values are shown as JSON", self.shown.json);
+            }
             ":table" => self.with_last(|outcome| {
                 let table = values::json(outcome).and_then(|json| values::rows(json, Format::Table));
-                table.map_err(|unfit| unfit.to_string()).map(|table| String::from_utf8_lossy(&table).into_owned())
+                table.map_err(|unfit| unfit.at_prompt()).map(|table| String::from_utf8_lossy(&table).into_owned())
             })?,
             _ => self.with_last(|outcome| Ok(format!("{}\n", outcome.text().unwrap_or_default())))?,
         }
@@ -214,8 +224,15 @@ impl Talk<'_> {
 
     /// A form that was typed.
     fn form(&mut self, line: String) -> Result<(), Failure> {
+        if let Some(command) = commands::with_too_much(&line) {
+            tell_line!("{command} takes nothing behind it");
+            return Ok(());
+        }
         if let Some(word) = commands::unknown(&line) {
             tell_line!("{word} is read as a keyword: the commands are {}", commands::names());
+        }
+        if let Some(hint) = commands::meant(&line) {
+            tell_line!("{hint}");
         }
         self.turn(line)
     }
@@ -226,8 +243,8 @@ impl Talk<'_> {
         let outcome = self.session.eval(self.texts.turns.last().map_or("", String::as_str));
         self.fuel = self.fuel.saturating_add(outcome.usage.fuel);
         let shown = self.show(&outcome);
-        if let Some(problem) = outcome.problem() {
-            self.error = Some(last_error::literal(problem));
+        if let Some(error) = last_error::literal(&outcome) {
+            self.error = Some(error);
         }
         if !outcome.is_success() {
             self.exit = Exit::of(&outcome);
@@ -300,6 +317,7 @@ impl Talk<'_> {
         if let Some(loaded) = self.said(loaded) {
             *self.session = loaded;
             (self.input, self.mocks) = (input, mocks);
+            tell_line!("tool/{} is there", name.strip_prefix("tool/").unwrap_or(name));
         }
         Ok(())
     }
@@ -311,7 +329,10 @@ impl Talk<'_> {
             return;
         }
         match File::create(file) {
-            Ok(file) => self.recorded = Some(file),
+            Ok(opened) => {
+                self.recorded = Some(opened);
+                tell_line!("forms and values are written to {file}");
+            }
             Err(error) => tell_line!("ptcl: {file}: {error}"),
         }
     }
@@ -351,10 +372,10 @@ impl Talk<'_> {
     fn save(&mut self, file: &str) {
         self.session.cancel_handle().reset();
         let saved = self.session.save();
-        if let Some(text) = self.said(saved)
-            && let Err(error) = std::fs::write(file, text)
-        {
-            tell_line!("ptcl: {file}: {error}");
+        match self.said(saved).map(|text| std::fs::write(file, text)) {
+            Some(Ok(())) => tell_line!("the session is kept in {file}"),
+            Some(Err(error)) => tell_line!("ptcl: {file}: {error}"),
+            None => {}
         }
     }
 
@@ -367,6 +388,7 @@ impl Talk<'_> {
                 if let Some(loaded) = self.said(loaded) {
                     *self.session = loaded;
                     (self.texts.before, self.texts.turns) = (self.session.turns(), Vec::new());
+                    tell_line!("the session of {file} goes on: {} definitions", self.session.names().len());
                     self.loaded = Some(file);
                 }
             }
@@ -381,11 +403,19 @@ impl Talk<'_> {
     }
 }
 
+/// Says what a command that turns something on and off has done.
+fn say_whether(what: &str, on: bool) {
+    match on {
+        true => tell_line!("{what} from now on"),
+        false => tell_line!("{what} no more"),
+    }
+}
+
 /// Tools that always return the same.
 fn made(mocks: &BTreeMap<String, String>) -> Result<Tools, BuildError> {
     let mut tools = Tools::new();
     for (name, json) in mocks {
-        let value: Value = serde_json::from_str(json).unwrap_or_default();
+        let value = RawValue::from_string(json.clone()).unwrap_or_default();
         tools.add(Tool::new(name, move |_| Ok(value.clone())))?;
     }
     Ok(tools)
@@ -428,7 +458,10 @@ fn figures(usage: &Usage) -> String {
 
 fn limits_text(limits: &Limits) -> String {
     let values = serde_json::to_value(limits).unwrap_or_default();
-    let line = |name: &&str| format!("  {name:<24} {}\n", values.get(name).map_or_else(String::new, Value::to_string));
+    let line = |name: &&str| match values.get(name).map_or_else(String::new, Value::to_string) {
+        value if *name == "parallel_window" && value == "0" => format!("  {name:<24} 0: two for each core\n"),
+        value => format!("  {name:<24} {value}\n"),
+    };
     Limits::NAMES.iter().map(line).collect()
 }
 

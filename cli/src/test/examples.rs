@@ -59,7 +59,7 @@ pub(super) fn examples(text: &str) -> Result<(Vec<Example<'_>>, Vec<u32>), Error
     Ok((forms, strays))
 }
 
-/// The comments `; => ...` outside of forms, and where they stand.
+/// The comments `; => ...` and `; !reason` outside of forms, and where they stand.
 fn expectations(text: &str) -> Vec<(u32, Expected<'_>)> {
     let mut depth = 0usize;
     let mut found = Vec::new();
@@ -69,11 +69,15 @@ fn expectations(text: &str) -> Vec<(u32, Expected<'_>)> {
             Ok(Token::Close(_)) => depth = depth.saturating_sub(1),
             Ok(Token::Comment) if depth == 0 => {
                 let comment = text.get(span.start as usize..span.end as usize).unwrap_or("");
-                let said = comment.trim_start_matches(';').trim_start().strip_prefix("=>").map(str::trim);
-                found.extend(said.map(|value| match value.strip_prefix("error:").or_else(|| short_error(value)) {
-                    Some(reason) => (span.start, Expected::Error(reason.trim())),
-                    None => (span.start, Expected::Value(value)),
-                }));
+                let comment = comment.trim_start_matches(';').trim();
+                let expected = match comment.strip_prefix("=>").map(str::trim) {
+                    Some(value) => match value.strip_prefix("error:") {
+                        Some(reason) => Some(Expected::Error(reason.trim())),
+                        None => Some(short_error(value).map_or(Expected::Value(value), Expected::Error)),
+                    },
+                    None => short_error(comment).map(Expected::Error),
+                };
+                found.extend(expected.map(|expected| (span.start, expected)));
             }
             _ => {}
         }

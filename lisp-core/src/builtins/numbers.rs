@@ -171,13 +171,16 @@ pub(super) fn charge_comparison<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> 
     }
 }
 
+/// The next step where a number is wanted, and a text comes.
+const FROM_TEXT: &str = "turn text into a number with parse-long or parse-double";
+
 /// The type error of arithmetic, with the usual cause as its hint.
 #[cold]
 fn not_a_number(name: &str, got: Value<'_>) -> Fault {
     let error = Error::new(Reason::TypeError, format!("{name} expects numbers, got {}", describe(got)));
     match got {
         Value::Nil => error.hint("give a default for what may be missing, as in (or x 0)").into(),
-        Value::Str(_) => error.hint("turn text into a number with parse-long or parse-double").into(),
+        Value::Str(_) => error.hint(FROM_TEXT).into(),
         _ => error.into(),
     }
 }
@@ -294,6 +297,7 @@ fn step<'h>(h: &'h Heap, name: &str, op: Op, a: Value<'h>) -> Res<Value<'h>> {
                 Error::new(Reason::ArithmeticError, format!("{name} expects a number, got {}", describe(other)));
             Err(match other {
                 Value::Nil => error.hint("give a default for what may be missing, as in (fnil inc 0)").into(),
+                Value::Str(_) => error.hint(FROM_TEXT).into(),
                 _ => error.into(),
             })
         }

@@ -121,6 +121,20 @@ impl<'h> State<'h> {
         Ok(())
     }
 
+    /// Drops all calls in progress, and the room that they took if it is much. Returns the bytes that are to be released.
+    pub(crate) fn clear_calls(&mut self) -> usize {
+        /// What the next program may use again.
+        const KEPT_SLOTS: usize = 256;
+        self.frames.clear();
+        self.pending = None;
+        if self.stack.len() <= KEPT_SLOTS {
+            return 0;
+        }
+        let frames = std::mem::take(&mut self.frames).capacity() * std::mem::size_of::<Frame<'_>>();
+        let slots = std::mem::take(&mut self.stack).len() * std::mem::size_of::<Value<'_>>();
+        frames + slots
+    }
+
     /// Pops the frame on top; its value goes where it belongs.
     #[inline]
     pub(crate) fn finish_frame(&mut self, value: Value<'h>) {

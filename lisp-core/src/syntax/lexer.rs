@@ -108,8 +108,9 @@ pub enum Token {
     /// Whitespace, commas among it.
     #[regex(r"[ \t\r\n,]+")]
     Space,
-    /// `; ...` up to, not including, the line's end.
+    /// `; ...` up to, not including, the line's end; `#! ...`, with which a script names its interpreter, as well.
     #[token(";", comment)]
+    #[token("#!", comment)]
     Comment,
     /// `(`, `[`, `{`, `#{`, `#(`
     #[token("(", |_| Delimiter::List)]
@@ -356,6 +357,7 @@ mod tests {
             ("##Inf ##-Inf ##x ##", &["Symbolic ##Inf", "Symbolic ##-Inf", "Symbolic ##x", "Symbolic ##"]),
             ("##Inf#{", &["Symbolic ##Inf", "Open(Set) #{"]),
             ("a;b\nc", &["Symbol a", "Comment ;b", "Symbol c"]),
+            ("#!/bin/x (\nc", &["Comment #!/bin/x (", "Symbol c"]),
             ("\u{feff}a", &["Symbol a"]),
         ];
         for (text, expected) in cases {

@@ -66,10 +66,9 @@ impl AtRest<'_, '_> {
         self.0.pending.is_some()
     }
 
-    /// Drops all calls in progress.
-    pub(super) fn clear_calls(&mut self) {
-        self.0.frames.clear();
-        self.0.pending = None;
+    /// Drops all calls in progress, and the room that they took. Returns the bytes that are to be released.
+    pub(super) fn clear_calls(&mut self) -> usize {
+        self.0.clear_calls()
     }
 
     /// Makes the definitions what they were before the program.

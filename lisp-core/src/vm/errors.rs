@@ -5,6 +5,9 @@ use crate::error::{CallSite, Error, Reason, Span, Trace};
 use crate::heap::{Fault, Value};
 use crate::stack::{Code, Frame, NativeFn, State};
 
+/// With more calls than this inside each other it is they that take the memory.
+const DEEP: usize = 10_000;
+
 impl Machine {
     pub(super) fn fuel_error(&mut self) -> Error {
         let limit = self.settings.fuel.unwrap_or_default();
@@ -34,9 +37,19 @@ impl Machine {
         self.place_error(error)
     }
 
-    fn memory_error(&self, bytes: usize) -> Error {
+    fn memory_error(&mut self, bytes: usize) -> Error {
         let held = self.store.heap().account().used;
-        self.over_budget(format!("holds {held} bytes and needs {bytes} more"))
+        let error = self.over_budget(format!("holds {held} bytes and needs {bytes} more"));
+        let calls = self.at_rest(|state| state.position()).frames;
+        match calls > DEEP {
+            true => Error {
+                hint: Some(format!(
+                    "{calls} calls are under way, each inside the one before: see that the recursion comes to an end, or use loop with recur"
+                )),
+                ..error
+            },
+            false => error,
+        }
     }
 
     pub(super) fn over_budget(&self, what: String) -> Error {

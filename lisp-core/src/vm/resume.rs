@@ -148,15 +148,17 @@ impl Machine {
         let (failed, undone) = (matches!(ending, Ending::Error(_)), matches!(ending, Ending::Error(_) | Ending::Fail));
         // A compaction under way ends when somebody looks at the heap again, if anybody does.
         self.compacting_for = None;
-        self.at_rest(|mut state| {
-            state.clear_calls();
+        let freed = self.at_rest(|mut state| {
+            let freed = state.clear_calls();
             if undone {
                 state.restore_definitions();
             }
             if failed {
                 state.clear_result();
             }
+            freed
         });
+        self.store.heap().release_external(freed);
     }
 
     /// Ends the run with an error of its driver, such as a deadline. A run that has just ended well has failed then, and its

@@ -39,6 +39,8 @@ pub(crate) struct RunShared {
     pub(crate) worker: Settings,
     /// Nanoseconds that workers computed.
     pub(crate) worker_nanos: AtomicU64,
+    /// The fuel of workers whose work was for nothing, as a call before theirs failed.
+    given_up: AtomicU64,
     /// What the profile of the run is made of.
     pub(crate) profiled: Profiled,
     /// A bug of the interpreter was caught: no machine of the run is used again.
@@ -59,6 +61,25 @@ pub(crate) enum Stage {
 }
 
 impl RunShared {
+    /// Notes work that was for nothing, as a parallel call failed. How much that is depends on the machine, so it is no part of the
+    /// fuel; but it is bounded: a program that catches such errors again and again would work for nothing without end.
+    ///
+    /// # Errors
+    /// It is more than the fuel of a run.
+    pub(crate) fn give_up(&self, fuel: u64) -> Result<(), Error> {
+        let most = self.setting.fuel.unwrap_or(self.setting.limits.fuel);
+        let given_up = self.given_up.fetch_add(fuel, Ordering::Relaxed).saturating_add(fuel);
+        if most == 0 || given_up <= most {
+            return Ok(());
+        }
+        let message = format!(
+            "parallel calls that failed gave up {given_up} units of the work of calls behind them; a run may give up as many as it has fuel, {most}"
+        );
+        Err(Error::new(Reason::FuelExhausted, message)
+            .hint("see that parallel calls do not fail again and again, or raise the limit fuel")
+            .detail("limit", most))
+    }
+
     /// More workers than this are not of use, and calls in calls nest no deeper.
     const WORKERS: u64 = 1_024;
 
@@ -71,6 +92,7 @@ impl RunShared {
             worker,
             clock: RunClock::new(setting.clock.clone(), &setting.clock_replay),
             worker_nanos: AtomicU64::new(0),
+            given_up: AtomicU64::new(0),
             profiled: Profiled::default(),
             broken: AtomicBool::new(false),
             #[cfg(test)]

@@ -242,13 +242,18 @@ impl Group {
         }
         let over = match failure {
             Some(Failure { index, error, cause }) => {
-                // The results of the calls behind the failed one are not charged: in sequence they would not
-                // have begun. What they printed is kept.
+                // The calls behind the failed one are not charged: in sequence they would not have begun. What they printed
+                // is kept when the run ends with the error only: what a program goes on with is the same each time.
                 let rest = joined.split_off((index + 1 - first).min(joined.len()));
-                let caught = driver.machine.join(joined).is_ok() && {
+                let undone = rest.iter().map(|end| end.usage().fuel).sum();
+                let caught = driver.machine.join(joined).is_ok()
+                    && match self.shared.give_up(undone) {
+                        Ok(()) => driver.machine.fail_parallel(error, cause == Some(Cause::ToolPanic)),
+                        Err(too_much) => driver.machine.fail_parallel(too_much, true),
+                    };
+                if !caught {
                     driver.machine.keep_prints(rest);
-                    driver.machine.fail_parallel(error, cause == Some(Cause::ToolPanic))
-                };
+                }
                 // The machine that called is whole; what ended its workers ends it, unless the program catches that.
                 driver.cause = cause.filter(|&cause| cause != Cause::Bug && !caught);
                 true

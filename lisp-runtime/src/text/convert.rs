@@ -3,7 +3,8 @@
 use crate::terms::keys::Keys;
 use crate::tools::tool::Tool;
 use lisp_core::heap::{Fault, Heap, Map, Res, TextBuf, Value, Work};
-use lisp_core::json::{Duplicate, ReadLimits, Reader, Style, write};
+use lisp_core::json::{Duplicate, ReadError, ReadLimits, Reader, Style, write};
+use lisp_core::syntax::LineIndex;
 use lisp_core::text::pr_str;
 use lisp_core::{Error, Reason, cost};
 
@@ -16,7 +17,22 @@ pub(crate) const UNWATCHED: u64 = 100_000;
 /// Reads JSON text into an arena. The last of equal keys wins.
 pub(crate) fn read_json<'h>(h: &'h Heap, text: &str, keys: Keys) -> Res<Value<'h>> {
     let mut reader = Reader::new(h, ReadLimits::default(), Duplicate::Last).keys(keys.into());
-    reader.read(text).map_err(|error| error.into_fault(Reason::ParseError))
+    reader.read(text).map_err(|error| unreadable(error, text))
+}
+
+/// The error of a text that is no JSON, with the place in it.
+fn unreadable(error: ReadError, text: &str) -> Fault {
+    match error {
+        ReadError::Fault(fault) => fault,
+        ReadError::Syntax { .. } if text.trim_ascii().is_empty() => {
+            Error::new(Reason::ParseError, "a JSON value is expected, and the text is empty").into()
+        }
+        ReadError::Syntax { offset, message } => {
+            let (line, column) = LineIndex::new(text).position(u32::try_from(offset).unwrap_or(u32::MAX));
+            let message = format!("invalid JSON at byte {offset} (line {line}, column {column}): {message}");
+            Error::new(Reason::ParseError, message).detail("offset", offset).into()
+        }
+    }
 }
 
 /// The text of a key that was read.

@@ -143,8 +143,9 @@ impl Analyzer<'_> {
         }
         if namespace_of(namespace).is_none() {
             let known = "data, tool, clojure.core, clojure.string (str), clojure.set (set), clojure.walk, json";
-            return Err(invalid(span, format!("unknown namespace {namespace} in {text}"))
-                .hint(format!("use a plain name, or one of the namespaces {known}")));
+            return Err(invalid(span, format!("unknown namespace {namespace} in {text}")).hint(format!(
+                "use a plain name, or one of the namespaces {known}; what `require` names holds in its own text only"
+            )));
         }
         let hint = match (self.rows.by_name(name), Absent::of(name)) {
             (Some(id), _) if !self.rows.row(id).namespace.is_empty() => {

@@ -72,6 +72,11 @@ impl Analyzer<'_> {
     fn requirement(&mut self, spec: &Form) -> Res<()> {
         let wrong = || invalid(spec.span, "require takes namespaces").hint(format!("write {REQUIRE}"));
         let (name, options) = match &spec.kind {
+            // `(quote [...])` is `'[...]`.
+            FormKind::List(items) if matches!(&items[..], [mark, _] if matches!(mark.kind, FormKind::Symbol(n) if self.text(n) == "quote")) =>
+            {
+                return self.requirement(&items[1]);
+            }
             FormKind::Vector(items) | FormKind::List(items) => items.split_first().ok_or_else(wrong)?,
             // `:reload` and its like
             FormKind::Keyword(_) => return Ok(()),
