@@ -1,7 +1,7 @@
 //! `ptcl mcp`: programs for MCP clients, on standard input and output or over HTTP.
 
 use crate::exit::{Exit, Failure};
-use crate::service::{ServiceOptions, at_signal, log_to_standard_error, store_in_file, sweep};
+use crate::service::{ServiceOptions, at_signal, log_to_standard_error, runtime, store_in_file, sweep};
 use lisp_mcp::{Mcp, OpenError};
 use lisp_server::config::Config;
 use lisp_server::http::Server;
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let config = arguments.options.config(arguments.listen, arguments.store.as_ref())?;
     log_to_standard_error();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("mcp").build()?;
+    let runtime = runtime("mcp")?;
     let done = runtime.block_on(serve(config, arguments));
     // A thread that reads standard input cannot be ended.
     runtime.shutdown_background();

@@ -96,11 +96,11 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     };
     // Only what may name it is compiled to see whether it does: the run compiles the program in its own time.
     let names_in = || engine.compile(&source).is_ok_and(|program| program.data_names().any(|name| name == IN));
-    let wants_in = source.contains("data/in") && names_in();
-    if arguments.watch && wants_in && !arguments.grant.names(IN) {
+    let wants_in = source.contains("data/in") && names_in() && !arguments.grant.given_names().contains(IN);
+    if arguments.watch && wants_in {
         return Err(Failure::Usage("--watch reads files: give data/in by --data in=FILE".to_owned()));
     }
-    let reads = arguments.lines || arguments.slurp || (wants_in && !arguments.grant.names(IN));
+    let reads = arguments.lines || arguments.slurp || wants_in;
     if reads && arguments.file.as_deref() == Some(Path::new("-")) {
         let why = "the program and data/in cannot both come from standard input: give the program by -e or in a file";
         return Err(Failure::Usage(why.to_owned()));

@@ -64,6 +64,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let input = input.tools(read_line()?);
     let pipes = |error| Failure::File { path: dir.clone(), error };
     let managed = Managed::start(&sandbox, dir, source.clone(), input).map_err(pipes)?;
+    tell_line!(
+        "ptcl: runs until 0 is written to {0}/wait; 0 ends it, 1 lets it go on, and behind either {0}/status is read",
+        dir.display()
+    );
     let ended_by = stop_on_signals(&managed)?;
     let outcome = managed.wait();
     match ended_by.load(Ordering::Relaxed) {

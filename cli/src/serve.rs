@@ -1,7 +1,7 @@
 //! `ptcl serve`: programs over HTTP.
 
 use crate::exit::{Exit, Failure};
-use crate::service::{ServiceOptions, at_signal, log_to_standard_error, store_in_file, sweep};
+use crate::service::{ServiceOptions, at_signal, log_to_standard_error, runtime, store_in_file, sweep};
 use lisp_server::config::Config;
 use lisp_server::http::Server;
 use lisp_server::runs::Service;
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let config = arguments.options.config(arguments.listen, arguments.store.as_ref())?;
     log_to_standard_error();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("serve").build()?;
+    let runtime = runtime("serve")?;
     runtime.block_on(serve(config))
 }
 

@@ -10,6 +10,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 
@@ -53,6 +55,37 @@ impl ServiceOptions {
             None => {}
         }
         Ok(config)
+    }
+}
+
+/// The runtime of a command that serves, when there are threads for it: for want of one it would panic where nobody sees it.
+pub(crate) fn runtime(name: &str) -> Result<tokio::runtime::Runtime, Failure> {
+    /// Besides one for each core: for the store, signals, calls of tools and processes.
+    const MORE: usize = 16;
+    let wanted = std::thread::available_parallelism().map_or(1, usize::from) + MORE;
+    let (go, wait) = channel::<()>();
+    let wait = Arc::new(Mutex::new(wait));
+    let mut held = Vec::with_capacity(wanted);
+    let refused = loop {
+        if held.len() == wanted {
+            break None;
+        }
+        let wait = wait.clone();
+        // It ends when nobody holds the other end any more.
+        let idle = move || drop(wait.lock().map(|wait| wait.recv()));
+        match std::thread::Builder::new().stack_size(1 << 16).spawn(idle) {
+            Ok(thread) => held.push(thread),
+            Err(error) => break Some(error),
+        }
+    };
+    let got = held.len();
+    drop(go);
+    held.into_iter().for_each(|thread| drop(thread.join()));
+    match refused {
+        Some(error) => Err(Failure::Service(format!(
+            "the system gives {got} threads, and the service needs {wanted}: raise ulimit -u, or pids.max of its cgroup ({error})"
+        ))),
+        None => Ok(tokio::runtime::Builder::new_multi_thread().enable_all().thread_name(name).build()?),
     }
 }
 

@@ -342,7 +342,7 @@ fn the_process_door_gives_the_same() {
         out(&ptcl(&["batch"], requests)).lines().map(|line| serde_json::from_str(line).expect("an answer")).collect();
     assert_eq!((&answers[1]["value"], &answers[1]["usage"]["cpu_us"]), (&42.into(), &serde_json::Value::Null));
     assert_eq!(answers[2]["error"]["reason"], "unbound_var");
-    assert_eq!(answers[3]["error"]["reason"], "host_fault");
+    assert_eq!(answers[3]["error"]["reason"], "parse_error");
     let done = ptcl(&["repl", "--isolation", "process"], "(defn f [x] (* 2 x))\n(f 21)\n:names\n");
     assert!(out(&done).contains("42\nf\n"), "{}", out(&done));
 }
@@ -683,4 +683,104 @@ fn limits_have_units_and_files_may_name_their_interpreter() {
     let script = file("script.clj", "#!/usr/bin/env -S ptcl run\n(inc 1)\n(inc nil)\n").display().to_string();
     let done = ptcl(&["run", &script], "");
     assert!(err(&done).contains("script.clj:3:1"), "{}", err(&done));
+    // Wherever a program may come from, and whatever lays it out.
+    let text = "#!/usr/bin/env -S ptcl run\n(inc   1)\n";
+    assert_eq!(out(&ptcl(&["run", "-"], text)), "2\n");
+    assert_eq!(out(&ptcl(&["fmt"], text)), "#!/usr/bin/env -S ptcl run\n(inc 1)\n");
+    let good = file("good.clj", text).display().to_string();
+    assert_eq!(out(&ptcl(&["run", "--setup", &good, "-e", "3"], "")), "3\n");
+    assert_eq!(ptcl(&["test", &good], "").status.code(), Some(0));
+    assert_eq!(ptcl(&["fmt", &good], "").status.code(), Some(0));
+    assert!(std::fs::read_to_string(&good).expect("a file").starts_with("#!/usr/bin/env"));
+}
+
+/// What is written to a closed or full output is missed by nobody but the caller, who is told by the exit code; nothing panics.
+#[cfg(target_os = "linux")]
+#[test]
+fn outputs_that_take_nothing_break_nothing() {
+    let shell = |command: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &command.replace("ptcl", env!("CARGO_BIN_EXE_ptcl"))]).env("HOME", std::env::temp_dir());
+        shell.output().expect("a shell").status.code()
+    };
+    for (command, code) in [
+        ("ptcl run -e '(' 2>/dev/full", 3),
+        ("ptcl run -e '(inc nil)' 2>/dev/full", 4),
+        ("ptcl run -e '(fail 1)' 2>/dev/full", 1),
+        ("ptcl run --profile -e '(+ 1 2)' 2>/dev/full", 0),
+        ("ptcl run /nosuch 2>/dev/full", 74),
+        ("ptcl check /nosuch 2>/dev/full", 74),
+        ("ptcl explain nosuch 2>/dev/full", 2),
+        ("ptcl serve --config /nosuch 2>/dev/full", 2),
+        ("echo ':save /nosuch/x' | ptcl repl 2>/dev/full", 0),
+        ("echo ':foo' | ptcl repl 2>/dev/full", 0),
+        ("ptcl run -e '(+ 1 2)' >/dev/full", 74),
+        ("ptcl run -e '(+ 1 2)' >&-", 74),
+        ("ptcl run -e '(+ 1 2)' >/dev/null", 0),
+        ("echo ':help' | ptcl repl >/dev/full", 74),
+        ("echo ':limits' | ptcl repl >/dev/full", 74),
+        ("echo ':apropos map' | ptcl repl >/dev/full", 74),
+    ] {
+        assert_eq!(shell(command), Some(code), "{command}");
+    }
+}
+
+#[test]
+fn numbers_of_any_size_stay_what_they_are() {
+    let big = "123456789012345678901234567890";
+    for (format, wanted) in [("csv", format!("a\n{big}\n")), ("json", format!("[{{\"a\":{big}}}]\n"))] {
+        assert_eq!(out(&ptcl(&["run", "-o", format, "-e", &format!("[{{:a {big}}}]")], "")), wanted);
+    }
+    assert!(out(&ptcl(&["run", "--table", "-e", &format!("[{{:a {big}}}]")], "")).contains(big));
+    assert_eq!(out(&ptcl(&["repl"], &format!(":mock big {big}\n(tool/big {{}})"))), format!("{big}\n{big}\n"));
+    let path = file("big.record", "").display().to_string();
+    assert_eq!(ptcl(&["run", "--record", &path, "-e", big], "").status.code(), Some(0));
+    assert_eq!(ptcl(&["replay", &path], "").status.code(), Some(0));
+    let record = std::fs::read_to_string(&path).expect("a record");
+    let at = record.rfind(&format!("\"value\":{big}")).or_else(|| record.rfind(big)).expect("the value");
+    let changed = record[..at].to_owned() + &record[at..].replacen("567890", "567891", 1);
+    std::fs::write(&path, changed).expect("a file");
+    assert_eq!(ptcl(&["replay", &path], "").status.code(), Some(4));
+}
+
+#[test]
+fn data_that_is_not_given_is_said() {
+    let orders = file("orders.json", "{\"orders\": [1, 2]}").display().to_string();
+    let run = |program: &str| ptcl(&["run", "--data", &orders, "-e", program], "");
+    let done = run("(count data/order)");
+    assert_eq!((out(&done).as_str(), done.status.code()), ("0\n", Some(0)));
+    assert_eq!(err(&done), "ptcl: data/order is not given, so it is nil: did you mean data/orders?\n");
+    assert_eq!(err(&run("(count data/orders)")) + &err(&run("(or data/limit 3)")), "");
+    // What an object of a file gives need not come from standard input.
+    let with_in = file("with_in.json", "{\"in\": 5}").display().to_string();
+    assert_eq!(out(&ptcl(&["run", "--data", &with_in, "-e", "data/in"], "")), "5\n");
+    for (input, said) in [
+        ("{\"a\": 1}\n{\"a\": 2}\n", "invalid JSON at byte 9: trailing characters (line 2, column 1)"),
+        ("", "a JSON value is expected, and the text is empty"),
+    ] {
+        let done = ptcl(&["run", "-e", "data/in"], input);
+        assert!(err(&done).contains(said) && err(&done).contains("--lines"), "{}", err(&done));
+        assert_eq!(done.status.code(), Some(2));
+    }
+}
+
+#[test]
+fn the_prompt_says_what_its_commands_did() {
+    let typed = "; a comment\n:json\n:json\n(nope)\n(fail {:a 1})\n*e\n:undo 3\n(def z 1)\n:undo\n(require 's)\nquit\n";
+    let done = ptcl(&["repl"], typed);
+    let said = err(&done);
+    for part in ["shown as JSON from now on", "JSON no more", ":undo takes nothing", "the last turn is taken back"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(said.contains(":quit leaves, and so does Ctrl-D"), "{said}");
+    assert_eq!(out(&done), "failed: {:a 1}\n{:reason :failed :value {:a 1}}\n#'z\n");
+}
+
+/// The room of a recursion without end is free again afterwards, and the error says what to do.
+#[test]
+fn a_session_goes_on_after_a_recursion_without_end() {
+    let done = ptcl(&["repl"], "(defn f [n] (+ 1 (f n)))\n(f 0)\n(count (range 100000))\n");
+    assert!(out(&done).ends_with("100000\n"), "{}", out(&done));
+    assert!(err(&done).contains("see that the recursion comes to an"), "{}", err(&done));
+    assert!(err(&done).contains("times more from there"), "{}", err(&done));
 }

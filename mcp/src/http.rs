@@ -1,6 +1,7 @@
 //! Streamable HTTP at `/mcp`.
 
 use crate::handler::{Handler, Mcp};
+use crate::stdio::read_message;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
@@ -101,6 +102,11 @@ async fn endpoint(State(doors): State<Doors>, request: Request) -> Response {
         },
         _ => String::new(),
     };
+    if parts.method == Method::POST
+        && let Err(answer) = read_message(body.as_bytes())
+    {
+        return (StatusCode::BAD_REQUEST, axum::Json(answer)).into_response();
+    }
     let endpoint = doors.of(&asking);
     if opens_session(&body) && endpoint.sessions.sessions.read().await.len() >= SESSIONS {
         let why = format!("{SESSIONS} sessions are open, the most there may be; close some, or try again later\n");

@@ -111,23 +111,13 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         if line.is_empty() {
             return None;
         }
-        if let Ok(message) = serde_json::from_slice(line) {
-            return Some(message);
-        }
-        let error = match serde_json::from_slice::<Value>(line) {
-            Err(error) => (None, ErrorData::parse_error(format!("the line is no JSON: {error}"), None)),
-            Ok(value) => {
-                let id = value.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
-                let is_request = id.is_some() || value.get("method").is_none();
-                if value.is_object() && !is_request {
-                    // Nobody answers a notification.
-                    return None;
-                }
-                (id, ErrorData::invalid_request("the line is no JSON-RPC 2.0 request, notification or response", None))
+        match read_message(line) {
+            Ok(message) => Some(message),
+            Err(answer) => {
+                self.reply = answer.and_then(|answer| text_of(&answer).ok());
+                None
             }
-        };
-        self.reply = text_of(&ServerJsonRpcMessage::error(error.1, error.0)).ok();
-        None
+        }
     }
 
     fn too_long(&mut self) {
@@ -207,6 +197,27 @@ fn text_of(message: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {
     let mut text = serde_json::to_vec(message)?;
     text.push(b'\n');
     Ok(text)
+}
+
+/// The message in a text; or else what is to be said to it, unless it is a notification, which nobody answers.
+pub(crate) fn read_message(text: &[u8]) -> Result<ClientJsonRpcMessage, Option<ServerJsonRpcMessage>> {
+    if let Ok(message) = serde_json::from_slice(text) {
+        return Ok(message);
+    }
+    let (id, error) = match serde_json::from_slice::<Value>(text) {
+        // Nesting beyond what is read has an id all the same.
+        Err(error) => (id_of(text), ErrorData::parse_error(format!("the message is no JSON: {error}"), None)),
+        Ok(value) => {
+            let id = value.get("id");
+            if value.is_object() && id.is_none() && value.get("method").is_some() {
+                return Err(None);
+            }
+            let why = "the message is no JSON-RPC 2.0 request, notification or response; an id is a text or a whole number of 64 bits";
+            let id = id.and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
+            (id, ErrorData::invalid_request(why, None))
+        }
+    };
+    Err(Some(ServerJsonRpcMessage::error(error, id)))
 }
 
 /// The id of a request whose line is too long, if it stands in the beginning that was kept.

@@ -106,7 +106,7 @@ mod linux {
         let named = Request::parse(r#"{"program": "(tool/now {:n 8})", "domain": "acme"}"#).unwrap();
         assert_eq!(runtime.block_on(sandbox.run_async(&named)).value::<i64>().unwrap(), 8);
         let unnamed = Request::parse(r#"{"program": "1", "domain": ""}"#).unwrap();
-        assert_eq!(runtime.block_on(sandbox.run_async(&unnamed)).verdict(), Verdict::HostFault);
+        assert_eq!(runtime.block_on(sandbox.run_async(&unnamed)).verdict(), Verdict::Error);
         let request = Request::parse(r#"{"program": "(tool/now {:n data/n})", "data": {"n": 7}}"#).unwrap();
         let run = sandbox.run_async(&request);
         let id = run.run_id().to_owned();

@@ -78,14 +78,32 @@ pub(crate) fn draw_in(problem: &Problem, texts: &impl Texts) -> String {
     for (i, local) in problem.locals.iter().enumerate() {
         let _ = writeln!(drawn, "  {} {} = {}", if i == 0 { "with" } else { "    " }, local.name, local.value);
     }
+    let mut before = (String::new(), 0);
     for call in &problem.calls {
         let function = call.function.as_deref().unwrap_or("a function");
         let name = texts.text(call.setup, call.turn).map_or_else(|| "an earlier text".to_owned(), |text| text.name);
         let element = call.element.as_ref().map_or_else(String::new, |element| format!(", {element}"));
         let (line, column) = (call.position.line, call.position.column);
-        let _ = writeln!(drawn, "  {function} was called at {name}:{line}:{column}{element}");
+        let said = format!("  {function} was called at {name}:{line}:{column}{element}");
+        if said == before.0 {
+            before.1 += 1;
+            continue;
+        }
+        say_again(&mut drawn, before.1);
+        let _ = writeln!(drawn, "{said}");
+        before = (said, 0);
     }
+    say_again(&mut drawn, before.1);
     drawn
+}
+
+/// Says of a call on the way that it was made from the same place before.
+fn say_again(drawn: &mut String, times: u32) {
+    match times {
+        0 => {}
+        1 => drawn.push_str("  and once more from there\n"),
+        times => drop(writeln!(drawn, "  and {times} times more from there")),
+    }
 }
 
 /// What keeps a text from being read, with its place.
@@ -119,7 +137,11 @@ fn draw_one(problem: &Problem, name: &str, source: &str) -> String {
         GraphicalTheme::unicode_nocolor()
     };
     let mut text = String::new();
-    let handler = GraphicalReportHandler::new_themed(theme).with_width(100);
+    let handler = GraphicalReportHandler::new_themed(theme)
+        .with_width(100)
+        // Code in a hint breaks at spaces only.
+        .with_break_words(false)
+        .with_word_separator(textwrap::WordSeparator::AsciiSpace);
     match handler.render_report(&mut text, &Drawing { problem, name, source }) {
         Ok(()) => text,
         Err(_) => format!("{name}: {problem}\n"),

@@ -260,8 +260,9 @@ pub(crate) struct CsvLines {
 impl CsvLines {
     /// Writes one row, which is the JSON text of a map or a vector.
     pub(crate) fn row(&mut self, json: &str, out: &mut Vec<u8>) -> Result<(), Unfit> {
+        let row = Row::of(json).ok_or_else(|| Unfit::NoRows("CSV with --lines", kind(json)))?;
         self.rows += 1;
-        match Row::of(json).ok_or_else(|| Unfit::NoRows("CSV with --lines", kind(json)))? {
+        match row {
             Row::Cells(cells) if self.columns.is_none() => {
                 self.record(&cells.into_iter().map(cell).collect::<Vec<_>>(), out)
             }
@@ -335,6 +336,11 @@ mod tests {
         lines.row(r#"{"b": 1, "a": 2}"#, &mut out).unwrap();
         lines.row(r#"{"a": 3}"#, &mut out).unwrap();
         assert_eq!(String::from_utf8(out.clone()).unwrap(), "b,a\n1,2\n,3\n");
+        // What is no row counts as none.
+        let (mut late, mut written) = (CsvLines::default(), Vec::new());
+        assert!(matches!(late.row("5", &mut written), Err(Unfit::NoRows(..))));
+        late.row(r#"{"a": 1}"#, &mut written).unwrap();
+        assert_eq!(written, b"a\n1\n");
         let error = lines.row(r#"{"a": 3, "c": 1}"#, &mut out).unwrap_err().to_string();
         assert!(error.starts_with("row 3 has the key \"c\""), "{error}");
         assert!(matches!(lines.row("[1]", &mut out), Err(Unfit::Mixed(4))));

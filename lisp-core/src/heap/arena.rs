@@ -289,7 +289,10 @@ impl Heap {
 
     /// Takes bytes that were held outside the arena off the account.
     pub(crate) fn release_external(&self, bytes: usize) {
+        // What was allocated stays allocated.
+        self.allocated_before.set(self.allocated());
         self.used.set(self.used.get() - bytes);
+        self.used_before.set(self.used.get());
         self.held.set(self.held.get() - bytes);
     }
 

@@ -6,6 +6,7 @@
 use super::{Keys, push};
 use crate::Table;
 use crate::cost;
+use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Keys as KeyArray, MapBuilder, Res, SMALL, Str, Value, hash_bytes};
 use jiter::{Jiter, JiterError, JiterErrorType, Peek};
 use num_bigint::BigInt;
@@ -49,6 +50,16 @@ pub enum ReadError {
 }
 
 impl ReadError {
+    /// The error of a built-in or a host.
+    pub fn into_fault(self, reason: Reason) -> Fault {
+        match self {
+            ReadError::Syntax { offset, message } => {
+                Error::new(reason, format!("invalid JSON at byte {offset}: {message}")).detail("offset", offset).into()
+            }
+            ReadError::Fault(fault) => fault,
+        }
+    }
+
     fn syntax(offset: usize, message: impl Into<String>) -> Self {
         ReadError::Syntax { offset, message: message.into() }
     }

@@ -162,6 +162,10 @@ impl<'a> Request<'a> {
     /// # Errors
     /// What serde says: unknown fields by name, missing ones, wrong types.
     pub fn parse(json: &'a str) -> Result<Self, serde_json::Error> {
+        // Values in the order of the fields would be taken for them.
+        if json.trim_start().starts_with('[') {
+            return Err(serde::de::Error::invalid_type(serde::de::Unexpected::Seq, &"a JSON object"));
+        }
         serde_json::from_str(json)
     }
 
@@ -305,9 +309,6 @@ pub fn answer_line(engine: &Engine, line: &str) -> Answer {
 
 /// [`answer_line`] with requests run by `door`.
 pub fn answer_line_by(engine: &Engine, line: &str, door: impl FnOnce(&Request<'_>) -> Outcome) -> Answer {
-    if line.trim_start().starts_with('[') {
-        return no_request(engine, None, "expected a JSON object, got an array");
-    }
     match Request::parse(line) {
         Ok(request) => request.answer(&door(&request)),
         Err(error) => {

@@ -23,15 +23,15 @@ pub(crate) fn read_json<'h>(h: &'h Heap, text: &str, keys: Keys) -> Res<Value<'h
 /// The error of a text that is no JSON, with the place in it.
 fn unreadable(error: ReadError, text: &str) -> Fault {
     match error {
-        ReadError::Fault(fault) => fault,
         ReadError::Syntax { .. } if text.trim_ascii().is_empty() => {
             Error::new(Reason::ParseError, "a JSON value is expected, and the text is empty").into()
         }
         ReadError::Syntax { offset, message } => {
             let (line, column) = LineIndex::new(text).position(u32::try_from(offset).unwrap_or(u32::MAX));
-            let message = format!("invalid JSON at byte {offset} (line {line}, column {column}): {message}");
-            Error::new(Reason::ParseError, message).detail("offset", offset).into()
+            let message = format!("{message} (line {line}, column {column})");
+            ReadError::Syntax { offset, message }.into_fault(Reason::ParseError)
         }
+        fault => fault.into_fault(Reason::ParseError),
     }
 }
 

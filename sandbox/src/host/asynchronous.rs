@@ -30,6 +30,9 @@ impl Sandbox {
     ///   another, which takes some milliseconds.
     /// - Dropping the future kills the process and drops the calls under way.
     pub fn run_async(&self, request: &Request<'_>) -> SandboxRun {
+        if let Some(refused) = self.refused(request) {
+            return SandboxRun::over(self, refused);
+        }
         let mut input = Input::new();
         match self.engine().split_request(request, &mut input) {
             Ok((job, mut host)) => match request.domain.as_deref().map(|name| self.domain(name)).transpose() {

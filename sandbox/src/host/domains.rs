@@ -79,16 +79,23 @@ struct Entry {
     state: Arc<DomainState>,
 }
 
+/// Checks a name of a domain, and says what is wrong with it.
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
+    let most = DomainLimits::NAME_BYTES;
+    match name.len() {
+        0 => Err(format!("its name is empty; 1 to {most} bytes can be")),
+        bytes if bytes > most => Err(format!("its name has {bytes} bytes; 1 to {most} can be")),
+        _ => Ok(()),
+    }
+}
+
 impl Domains {
     pub(crate) fn new(limits: DomainLimits) -> Domains {
         Domains { limits, table: Mutex::default(), idle: Arc::default() }
     }
 
     pub(crate) fn get(&self, name: &str) -> Result<Arc<DomainState>, SetupError> {
-        if name.is_empty() || name.len() > DomainLimits::NAME_BYTES {
-            let most = DomainLimits::NAME_BYTES;
-            return Err(SetupError::new("domain", format!("its name has {} bytes; 1 to {most} can be", name.len())));
-        }
+        check_name(name).map_err(|why| SetupError::new("domain", why))?;
         let mut guard = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let Table { uses, by_name, .. } = &mut *guard;
         *uses += 1;

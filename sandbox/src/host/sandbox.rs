@@ -1,6 +1,6 @@
 //! Programs in processes of their own.
 
-use super::domains::{DomainLimits, Domains};
+use super::domains::{DomainLimits, Domains, check_name};
 use super::pool::{NoChild, Pool, Starter};
 use super::running::{Running, Supervision, hard_deadline, monotonic};
 use super::spans::ChildSpan;
@@ -11,7 +11,7 @@ use crate::wire::frames;
 use crate::wire::guest_message::FrameLimits;
 use crate::wire::messages::Order;
 use lisp_runtime::remote::{HostHalf, Job};
-use lisp_runtime::{DataSet, Engine, Error, Input, Limits, Outcome, Reason, Request};
+use lisp_runtime::{DataSet, Engine, Error, Input, Limits, Outcome, Phase, Problem, Reason, Request};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -273,6 +273,9 @@ impl Sandbox {
     /// Runs a request to its end, whatever its `isolation` says. One that names a domain shares a process with others of
     /// that: see [`Sandbox::domain`].
     pub fn run(&self, request: &Request<'_>) -> Outcome {
+        if let Some(refused) = self.refused(request) {
+            return refused;
+        }
         let mut input = Input::new();
         match self.0.engine.split_request(request, &mut input) {
             Ok((job, mut host)) => match &request.domain {
@@ -284,6 +287,13 @@ impl Sandbox {
             },
             Err(outcome) => *outcome,
         }
+    }
+
+    /// The outcome of a request whose domain can be none.
+    pub(crate) fn refused(&self, request: &Request<'_>) -> Option<Outcome> {
+        let why = check_name(request.domain.as_deref()?).err()?;
+        let error = Error::new(Reason::ParseError, format!("domain: {why}")).hint("name the domain, or leave it out");
+        Some(request.failed(self.engine(), Box::new(Problem::new(error, Phase::Setup))))
     }
 
     /// Compiles a program and runs it to its end; a fault of the program is the outcome's.

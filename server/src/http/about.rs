@@ -64,7 +64,7 @@ pub(crate) async fn functions(Asking(_): Asking, Asked(search): Asked<Search>) -
 )]
 pub(crate) async fn function(Asking(_): Asking, Path(name): Path<String>) -> Result<Response, ProblemDetails> {
     let text = lisp_runtime::describe_name(&name).map_err(|like| {
-        let like = like.map(|like| format!("; did you mean {like}?")).unwrap_or_default();
+        let like = like.map(|like| format!("; {like}")).unwrap_or_default();
         ProblemDetails::new(StatusCode::NOT_FOUND, format!("there is no function {name}{like}"))
     })?;
     Ok(text_of(&FunctionPage { name, doc: text.to_string() }))

@@ -71,6 +71,13 @@ impl<T: serde::de::DeserializeOwned> FromRequestParts<Service> for Asked<T> {
 
 /// Reads JSON; an error names the field.
 pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ProblemDetails> {
+    // Values in the order of the fields would be taken for them.
+    if text.trim_start().starts_with('[') {
+        return Err(ProblemDetails::of_field(
+            "",
+            "the request does not fit: expected a JSON object, got an array".to_owned(),
+        ));
+    }
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let field = error.path().to_string();

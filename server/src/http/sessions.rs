@@ -5,7 +5,7 @@ use super::guard::Asking;
 use super::openapi::{OfBody, OfName, OfTenant, OfWork};
 use super::problem::ProblemDetails;
 use crate::runs::schemas::{Answer, SessionRequest};
-use crate::runs::{Opening, Service, SessionState, Turn};
+use crate::runs::{Opening, Refused, Service, SessionState, Turn};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -27,7 +27,9 @@ fn state(status: StatusCode, state: &impl serde::Serialize) -> Response {
 pub(crate) async fn open(State(service): State<Service>, Asking(tenant): Asking, Text(text): Text) -> Answered {
     let text = if text.trim().is_empty() { "{}".to_owned() } else { text };
     drop(read::<Opening<'_>>(&text)?);
-    Ok(state(StatusCode::CREATED, &service.open_session(&tenant, &text)?))
+    // Data may be much.
+    let opened = tokio::task::spawn_blocking(move || service.open_session(&tenant, &text)).await;
+    Ok(state(StatusCode::CREATED, &opened.map_err(|error| Refused::Fault(error.to_string()))??))
 }
 
 /// A session, without its definitions

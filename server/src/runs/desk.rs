@@ -100,6 +100,9 @@ impl Reply {
         if self.arguments.is_some() && self.approve.is_none() {
             return Err("arguments go with approve".to_owned());
         }
+        if self.arguments.as_ref().is_some_and(|arguments| !arguments.get().starts_with('{')) {
+            return Err("arguments is a JSON object, as the tool takes it".to_owned());
+        }
         match phase {
             Phase::Gate if said[0] || said[1] => {
                 Err("the call waits to be approved: say {\"approve\": true} or {\"reject\": \"why\"}".to_owned())

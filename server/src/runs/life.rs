@@ -144,9 +144,13 @@ async fn one_life(inner: &Arc<Inner>, run_id: &str, life: &Arc<Life>, faults: u3
         let run = std::pin::pin!(inner.at_door(&tenant, &request, &source, input));
         tokio::select! {
             outcome = run => Some(outcome),
-            () = stop(inner, life, &desk, began, limits.timeout_ms) => None,
+            () = stop(inner, life, &desk, began, limits.timeout_ms) => {
+                inner.hub.metrics().run_stops(run_id);
+                None
+            }
         }
     };
+    inner.hub.metrics().run_has_stopped(run_id);
     match outcome {
         Some(outcome) if outcome.verdict() == Verdict::HostFault && faults < MOST_FAULTS => {
             tracing::warn!(run_id, faults, "the process of a run was lost; it goes on from its journal");

@@ -8,7 +8,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
+use std::collections::HashSet;
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How a run ended.
@@ -39,6 +41,8 @@ pub(crate) struct Metrics {
     seconds: Histogram,
     fuel: Counter,
     calls: Family<CallLabels, Counter>,
+    /// Runs whose life is being ended to go on later.
+    stopping: Mutex<HashSet<String>>,
     requests: Family<RequestLabels, Counter>,
     request_seconds: Histogram,
     /// Runs that wait for a place.
@@ -69,6 +73,7 @@ impl Default for Metrics {
             seconds: Histogram::new(BUCKETS),
             fuel: Counter::default(),
             calls: Family::default(),
+            stopping: Mutex::default(),
             requests: Family::default(),
             request_seconds: Histogram::new(BUCKETS),
             queued: Gauge::default(),
@@ -77,7 +82,11 @@ impl Default for Metrics {
             connections: Gauge::default(),
             registry: Registry::default(),
         };
-        registry.register("runs", "Lives of runs that have ended, by verdict and reason", metrics.runs.clone());
+        registry.register(
+            "runs",
+            "Lives of runs that have ended, by verdict and reason; stopped for one that another is to follow",
+            metrics.runs.clone(),
+        );
         registry.register("runs_under_way", "Runs that go on now", metrics.running.clone());
         let seconds = metrics.seconds.clone();
         registry.register_with_unit("run_duration", "How long a life of a run took", Unit::Seconds, seconds);
@@ -99,15 +108,36 @@ impl Metrics {
         self.running.inc();
     }
 
+    /// The life of a run is about to be ended, to go on later: the end is no cancellation of somebody's, and the calls under way
+    /// are not lost.
+    pub(crate) fn run_stops(&self, run_id: &str) {
+        self.stopping().insert(run_id.to_owned());
+    }
+
+    /// The life has ended.
+    pub(crate) fn run_has_stopped(&self, run_id: &str) {
+        self.stopping().remove(run_id);
+    }
+
+    fn stopping(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.stopping.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn run_ended(&self, run: &RunEnded<'_>) {
         self.running.dec();
-        let labels = RunLabels { verdict: run.verdict.to_string(), reason: run.reason.unwrap_or_default().to_owned() };
+        let labels = match self.stopping().contains(run.run_id) {
+            true => RunLabels { verdict: "stopped".to_owned(), reason: String::new() },
+            false => RunLabels { verdict: run.verdict.to_string(), reason: run.reason.unwrap_or_default().to_owned() },
+        };
         self.runs.get_or_create(&labels).inc();
         self.fuel.inc_by(run.usage.fuel);
         self.seconds.observe(Duration::from_micros(run.usage.duration_us).as_secs_f64());
     }
 
     pub(crate) fn call_ended(&self, call: &CallEnded<'_>) {
+        if self.stopping().contains(call.run_id) {
+            return;
+        }
         let status = serde_json::to_value(call.status).ok();
         let status = status.as_ref().and_then(|status| status.as_str()).unwrap_or_default().to_owned();
         self.calls.get_or_create(&CallLabels { status }).inc();

@@ -275,13 +275,19 @@ impl Service {
     }
 
     /// Returns when no durable run goes on here any more, after at most the time that the configuration has for that, and when the
-    /// MCP servers that the service has started have ended.
+    /// MCP servers that the service has started have ended. The store's file is whole then.
     pub async fn ended(&self) {
         let until = tokio::time::Instant::now() + Duration::from_secs(self.0.config.service.drain_seconds);
         while self.living() > 0 && tokio::time::Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         self.0.tools.close().await;
+        let inner = self.0.clone();
+        match tokio::task::spawn_blocking(move || inner.store.settle()).await {
+            // Who has taken the file over writes it back.
+            Ok(Ok(()) | Err(StoreError::Fenced)) | Err(_) => {}
+            Ok(Err(error)) => tracing::error!(%error, "the store's log is not written back"),
+        }
     }
 
     /// Does a request need a journal: somebody outside may have to answer a call of it?

@@ -99,6 +99,23 @@ impl Drop for CancelOnDrop {
     }
 }
 
+impl Inner {
+    /// Brings in what every turn of a session will get: what cannot be is refused before there is a session.
+    fn check_opening(&self, tenant: &TenantState, request: &Request<'_>) -> Result<(), Refused> {
+        let checked = self.input(tenant, request).and_then(|input| {
+            let nothing = self.engine.compile("nil")?;
+            self.engine.check(&nothing, &input)
+        });
+        checked.map_err(|problem| {
+            let field = match problem.setup {
+                Some(number) => format!("setup[{number}]"),
+                None => String::new(),
+            };
+            Refused::Invalid { field, message: problem.to_string() }
+        })
+    }
+}
+
 impl Service {
     /// Begins a session.
     ///
@@ -113,6 +130,7 @@ impl Service {
             let message = format!("tool {name}: a turn does not wait for its client; use POST /v1/runs");
             return Err(Refused::Invalid { field: "tools".to_owned(), message });
         }
+        self.0.check_opening(tenant, &read.request())?;
         let session_id = self.new_session(tenant, opening, None)?;
         self.session_state(tenant, &session_id)
     }

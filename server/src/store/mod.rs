@@ -158,6 +158,14 @@ pub struct RequestKey<'a> {
 /// There is one owner at a time: opening a store takes it over, and what an earlier owner writes from then on is refused with
 /// [`StoreError::Fenced`].
 pub trait Store: Send + Sync + 'static {
+    /// Writes what it holds back so that its file is whole, for who copies it. Whoever works with it can go on.
+    ///
+    /// # Errors
+    /// The store fails.
+    fn settle(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Keeps a new run, queued, and with it the key that its client gave it.
     ///
     /// # Errors

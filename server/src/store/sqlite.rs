@@ -132,6 +132,13 @@ fn sql_int(number: u64) -> i64 {
 }
 
 impl Store for SqliteStore {
+    fn settle(&self) -> Result<(), StoreError> {
+        let connection = self.lock();
+        self.check_epoch(&connection)?;
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        Ok(())
+    }
+
     fn check_owner(&self) -> Result<(), StoreError> {
         self.check_epoch(&self.lock())
     }
