@@ -54,6 +54,7 @@ fn every_bad_request_has_its_status_and_says_what_to_do() {
     let server = Server::start(&["--config", &config]);
     let post = |path: &str, body: &str| server.send("POST", path, &[], body.as_bytes());
     let long = format!("{{\"program\": \"{}\"}}", " ".repeat(20_000));
+    let deep = format!("{{\"data\": {{\"a\": {}1{}}}}}", "[".repeat(600), "]".repeat(600));
     let rows: &[(&str, &str, &str, u16, &str)] = &[
         ("/v1/run", "", "", 400, "no JSON"),
         ("/v1/run", "{", "", 400, "no JSON"),
@@ -71,6 +72,15 @@ fn every_bad_request_has_its_status_and_says_what_to_do() {
         ("/v1/runs/x/calls/1", "{\"result\": 1}", "", 404, "no run x"),
         ("/v1/sessions/x/turns", "{\"program\": \"1\"}", "", 404, "no session x"),
         ("/v1/sessions", "{\"program\": \"1\"}", "program", 400, "`program`"),
+        // Values without names are taken for nothing.
+        ("/v1/run", "{\"program\": \"1\", \"limits\": [5]}", "limits", 400, "an object of limits"),
+        ("/v1/sessions", "[]", "", 400, "object"),
+        ("/v1/sessions/x/turns", "[1, \"1\"]", "", 400, "object"),
+        ("/v1/runs/x/calls/1", "[42]", "", 400, "object"),
+        // What no turn could use.
+        ("/v1/sessions", "{\"data\": []}", "", 400, "an object"),
+        ("/v1/sessions", "{\"setup\": [\"1\", \"(\"]}", "setup[1]", 400, "unclosed"),
+        ("/v1/sessions", &deep, "", 400, "deep"),
         ("/healthz", "", "", 405, "other methods"),
     ];
     for (path, body, field, status, why) in rows {
@@ -193,6 +203,10 @@ fn its_client_answers_calls_in_any_order() {
         assert_eq!(state["status"], "waiting");
         // It stops meanwhile, and gives up what it holds.
         server.until(3 * SECOND, "the run to stop", || server.text("/metrics").contains("ptc_runs_parked_total 1"));
+        // It is neither cancelled, nor are its calls lost.
+        let figures = server.text("/metrics");
+        assert!(figures.contains("ptc_runs_total{verdict=\"stopped\",reason=\"\"} 1"), "{figures}");
+        assert!(!figures.contains("cancelled") && !figures.contains("status=\"unknown\""), "{figures}");
         let call = |n: u64| {
             let calls = state["calls"].as_array().unwrap();
             let call = calls.iter().find(|call| call["arguments"]["n"] == n).unwrap();
@@ -323,8 +337,10 @@ fn it_ends_in_good_order() {
     let (status, _, answer) = waits.join().unwrap();
     assert_eq!((status, &answer["value"]), (200, &json!(7)), "who waited has the answer");
     assert_eq!(server.exit_code(), Some(0));
-    // The durable run waits on.
-    let server = Server::start(&options);
+    // The durable run waits on, in a file that is whole by itself.
+    let copy = dir.path("copy.db");
+    std::fs::copy(&store, &copy).unwrap();
+    let server = Server::start(&["--store", &copy, "--config", &config]);
     let state = server.state_when(&run, |state| state["calls"].as_array().is_some_and(|calls| calls.len() == 3));
     assert_eq!(state["status"], "waiting");
 }
@@ -447,6 +463,7 @@ fn somebody_approves_what_the_configuration_asks_about() {
         server.post(&format!("{run}/calls/{}", state["calls"][0]["call"].as_str().unwrap()), reply)
     };
     assert_eq!(say(&server, &json!({ "result": 1 })).0, 400);
+    assert_eq!(say(&server, &json!({ "approve": true, "arguments": 5 })).0, 400);
     // The question outlives the service, and so does the answer.
     server.kill();
     server = Server::start(&options);

@@ -159,6 +159,12 @@ async fn lines_that_are_no_messages_are_answered_and_passed_over() {
     assert_eq!(client.read().await["error"]["code"], -32700);
     client.initialize(json!({})).await;
     let deep = [vec![b'['; 100_000 - 1], b"]".to_vec()].concat();
+    let nested = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":79,\"method\":\"ping\",\"params\":{{\"a\":{}{}}}}}",
+        "[".repeat(200),
+        "]".repeat(200)
+    );
+    let nested = nested.into_bytes();
     for (line, code, id) in [
         (&b"{"[..], -32700, None),
         (b"\xff\xfe", -32700, None),
@@ -168,6 +174,11 @@ async fn lines_that_are_no_messages_are_answered_and_passed_over() {
         (b"{\"jsonrpc\":\"1.0\",\"id\":77,\"method\":\"ping\"}", -32600, Some(77)),
         (b"{\"id\":78,\"method\":\"ping\"}", -32600, Some(78)),
         (&deep, -32700, None),
+        // One whose id is none is a request all the same.
+        (b"{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}", -32600, None),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", -32600, None),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":[],\"method\":\"ping\"}", -32600, None),
+        (&nested, -32700, Some(79)),
     ] {
         client.line(line).await;
         let answer = client.read().await;

@@ -1,6 +1,9 @@
 //! What a run may use. Every limit is on by default; a client may ask for tighter ones, never for looser ones.
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
 
 /// What a limit of 0 means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +24,29 @@ impl Zero {
     }
 }
 
+impl Serialize for LimitsRequest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        LimitsRequest::serialize(self, serializer)
+    }
+}
+
+/// From an object only: the numbers of an array would be taken for limits in the order of the fields.
+impl<'de> Deserialize<'de> for LimitsRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = LimitsRequest;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of limits")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LimitsRequest, A::Error> {
+                LimitsRequest::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}
+
 macro_rules! limits {
     ($($(#[$doc:meta])* $name:ident, $with:ident = $default:expr, $zero:expr;)*) => {
         /// The limits of a run. [`Limits::default`] has them all on; [`Limits::unlimited`] is the ceiling of a host
@@ -38,7 +64,7 @@ macro_rules! limits {
 
         /// Some limits, as a client asks for them. What is absent stays as the host has it.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(deny_unknown_fields, expecting = "an object of limits")]
+        #[serde(deny_unknown_fields, remote = "Self")]
         #[non_exhaustive]
         pub struct LimitsRequest {
             $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $name: Option<u64>,)*

@@ -159,6 +159,39 @@ fn the_error_is_the_worker_s_and_has_its_index() {
     failed_at(&run(limits(), "(pcalls #(do 1) #(fail 1))"), Reason::PcallsError, 1);
 }
 
+/// What a program goes on with behind a call that failed is the same at any width: what calls behind the failing one did is given up.
+#[test]
+fn a_failure_that_is_caught_leaves_the_same_each_time() {
+    let source = format!(
+        "{FIB} (try (pmap (fn [x] (println x) (if (= x 3) (/ 1 0) (fib (rem x 12)))) (range 40)) (catch Exception e (println :e) 1))"
+    );
+    let seen = |workers: u64| {
+        let outcome = run(limits().with_parallel_workers(workers), &source);
+        assert_eq!(outcome.text(), Some("1"), "{:?}", outcome.problem());
+        (outcome.prints, outcome.usage.fuel)
+    };
+    let alone = seen(1);
+    assert_eq!(alone.0, ["0", "1", "2", "3", ":e"]);
+    for workers in [2, 8, 8, 8] {
+        assert_eq!(seen(workers), alone);
+    }
+}
+
+/// Work that is given up is no part of the fuel, and bounded by it all the same.
+#[test]
+fn work_that_is_given_up_has_a_bound() {
+    let source = format!(
+        "{FIB} (loop [i 0] (if (< i 100000) (do (try (pcalls #(do (fib 12) (/ 1 0)) #(fib 25) #(fib 25)) (catch Exception e 1)) (recur (inc i))) :done))"
+    );
+    let limits = limits().with_fuel(3_000_000).with_loop_iterations(0).with_parallel_workers(4);
+    let outcome = run(limits, &source);
+    let problem = outcome.problem().expect("it has an end");
+    assert_eq!(problem.reason(), Reason::FuelExhausted, "{problem:?}");
+    // What is given up is more than what is counted.
+    assert!(problem.error.message.contains("gave up"), "{problem:?} {:?}", outcome.usage);
+    assert!(outcome.usage.fuel < 3_000_000);
+}
+
 #[test]
 fn an_endless_worker_does_not_outlive_a_failure() {
     for endless in [0, 1] {
