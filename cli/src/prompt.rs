@@ -3,6 +3,7 @@
 use crate::exit::{Exit, Failure};
 use crate::options;
 use lisp_runtime::{Engine, Keys, ScriptedTool, Tool};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -11,7 +12,8 @@ use std::path::PathBuf;
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A JSON object: the tools' names, each with its signature or with the tool as a request describes it
+    /// A JSON object: the tools' names, each with its signature or with the tool as a request describes it. Or a list of tools as
+    /// function-calling APIs and MCP servers have it: name, description, JSON Schema
     #[arg(long, value_name = "FILE")]
     tools: Option<PathBuf>,
     /// Say that the keys of JSON objects are keywords, as `--keywords` of `ptcl run` makes them; strings without this option
@@ -25,20 +27,68 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut builder = Engine::builder().json_keys(keys);
     if let Some(path) = &arguments.tools {
         let wrong = |why: &dyn std::fmt::Display| Failure::Usage(format!("--tools {}: {why}", path.display()));
-        let tools: BTreeMap<String, Box<RawValue>> =
-            serde_json::from_str(&options::read_file(path)?).map_err(|error| wrong(&error))?;
-        for (name, tool) in tools {
-            let granted = Tool::external(&name);
-            builder = builder.grant(match signature(tool.get()) {
-                Ok(Some(signature)) => granted.signature(signature),
-                Ok(None) => granted,
-                Err(why) => return Err(wrong(&format!("{name}: {why}"))),
-            });
+        let text = options::read_file(path)?;
+        for tool in tools(&text).map_err(|why| wrong(&why))? {
+            builder = builder.grant(tool);
         }
     }
     let engine = builder.build().map_err(|error| Failure::Usage(format!("--tools: {error}")))?;
     std::io::stdout().lock().write_all(engine.prompt().as_bytes())?;
     Ok(Exit::Ok)
+}
+
+/// The tools that a text describes.
+fn tools(text: &str) -> Result<Vec<Tool>, String> {
+    if let Some(list) = listed(text) {
+        return list.iter().map(Function::tool).collect();
+    }
+    let form = "{\"price\": \"(sku :string) -> :float\"}, or a list of tools with name, description and JSON Schema";
+    let tools: BTreeMap<String, Box<RawValue>> =
+        serde_json::from_str(text).map_err(|error| format!("{error}; it is {form}"))?;
+    let external = |(name, tool): (String, Box<RawValue>)| match signature(tool.get()) {
+        Ok(Some(signature)) => Ok(Tool::external(&name).signature(signature)),
+        Ok(None) => Ok(Tool::external(&name)),
+        Err(why) => Err(format!("{name}: {why}")),
+    };
+    tools.into_iter().map(external).collect()
+}
+
+/// The tools of a list, if the text is one: an array, or an object with one as `tools`.
+fn listed(text: &str) -> Option<Vec<Function<'_>>> {
+    #[derive(Deserialize)]
+    struct List<'a> {
+        #[serde(borrow)]
+        tools: Vec<Function<'a>>,
+    }
+    let list: Option<List<'_>> = serde_json::from_str(text).ok();
+    list.map(|list| list.tools).or_else(|| serde_json::from_str(text).ok())
+}
+
+/// A tool as function-calling APIs and MCP servers describe it.
+#[derive(Deserialize)]
+struct Function<'a> {
+    name: Option<String>,
+    #[serde(default)]
+    description: String,
+    #[serde(borrow, alias = "inputSchema", alias = "input_schema")]
+    parameters: Option<&'a RawValue>,
+    #[serde(borrow, rename = "outputSchema")]
+    results: Option<&'a RawValue>,
+    /// Where there is an envelope around it.
+    #[serde(borrow)]
+    function: Option<Box<Function<'a>>>,
+}
+
+impl Function<'_> {
+    fn tool(&self) -> Result<Tool, String> {
+        if let Some(inside) = &self.function {
+            return inside.tool();
+        }
+        let name = self.name.as_deref().ok_or("a tool of the list has no name")?;
+        let input = self.parameters.map_or("{}", RawValue::get);
+        let tool = Tool::from_json_schema(name, &self.description, input, self.results.map(RawValue::get));
+        tool.map_err(|error| format!("{name}: {error}"))
+    }
 }
 
 /// The signature of a tool that is given as a text or as a request describes it, if it has one.
