@@ -1,14 +1,17 @@
-//! Reads JSON text into the arena with the `jiter` crate's pull parser.
+//! Reads JSON text into the arena.
 //!
 //! Objects of one shape share their key array. The reader keeps a tree of the key sequences it has seen: each key leads
-//! from one node to the next with one comparison of text, and the node of the last key knows the shape.
+//! from one node to the next with one comparison of bytes, before it is known where the key ends, and the node of the last key
+//! knows the shape.
 
+use super::cursor::{Cursor, Number, Text, Unexpected};
+use super::fault::fault_of;
 use super::{Keys, push};
 use crate::Table;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Keys as KeyArray, MapBuilder, Res, SMALL, Str, Value, hash_bytes};
-use jiter::{Jiter, JiterError, JiterErrorType, Peek};
+use jiter::Jiter;
 use num_bigint::BigInt;
 
 /// Bounds of one text.
@@ -71,13 +74,28 @@ impl From<Fault> for ReadError {
     }
 }
 
-impl From<JiterError> for ReadError {
-    fn from(error: JiterError) -> Self {
-        let message = match error.error_type {
-            JiterErrorType::JsonError(kind) => kind.to_string(),
-            JiterErrorType::WrongType { .. } => "expected a value".to_owned(),
-        };
-        ReadError::syntax(error.index, message)
+/// Why the reader stops.
+enum Stop {
+    Error(ReadError),
+    /// What comes is no JSON.
+    Unexpected,
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Stop::Error(ReadError::Fault(fault))
+    }
+}
+
+impl From<ReadError> for Stop {
+    fn from(error: ReadError) -> Self {
+        Stop::Error(error)
+    }
+}
+
+impl From<Unexpected> for Stop {
+    fn from(_: Unexpected) -> Self {
+        Stop::Unexpected
     }
 }
 
@@ -100,6 +118,8 @@ const ROOT: u32 = 0;
 /// One key in a sequence of keys.
 struct Node<'h> {
     key: Option<&'h Str<'h>>,
+    /// The key stands in a text as it is, without escapes.
+    is_plain: bool,
     parent: u32,
     first_child: u32,
     next_sibling: u32,
@@ -122,6 +142,40 @@ enum Open<'h> {
     Array { base: usize },
     Object { base: usize, node: u32 },
     Builder { builder: &'h MapBuilder<'h>, key: Value<'h> },
+}
+
+/// Where a key leads: to a node of the tree, or out of it.
+enum Step<'h> {
+    Node(u32),
+    Other(&'h Str<'h>),
+}
+
+/// Goes over the comma to the next part of an array or object, or over its end; says which.
+#[inline]
+fn goes_on(cursor: &mut Cursor<'_>, close: u8) -> Result<bool, Unexpected> {
+    let byte = cursor.next_part();
+    if byte != Some(b',') && byte != Some(close) {
+        return Err(Unexpected);
+    }
+    cursor.skip();
+    if byte == Some(close) {
+        return Ok(false);
+    }
+    cursor.next_part();
+    Ok(true)
+}
+
+/// Goes over the colon behind a key.
+#[inline]
+fn colon(cursor: &mut Cursor<'_>) -> Result<(), Unexpected> {
+    cursor.next_part();
+    cursor.take(b':')
+}
+
+/// The value of a text behind which nothing comes.
+fn end<'h>(cursor: &mut Cursor<'_>, value: Value<'h>) -> Result<Value<'h>, Stop> {
+    cursor.next_part();
+    if cursor.is_at_end() { Ok(value) } else { Err(Stop::Unexpected) }
 }
 
 /// A reader of JSON texts: texts read by the same reader share keys and shapes.
@@ -168,32 +222,28 @@ impl<'h> Reader<'h> {
         }
         self.open.clear();
         self.values.clear();
-        let mut parser = Jiter::with_tape(text.as_bytes(), std::mem::take(&mut self.scratch));
-        let result = self.document(text, &mut parser);
-        self.scratch = parser.into_tape();
-        result
+        match self.document(&mut Cursor::new(text)) {
+            Ok(value) => Ok(value),
+            Err(Stop::Error(error)) => Err(error),
+            Err(Stop::Unexpected) => Err(fault_of(text)),
+        }
     }
 
-    fn document(&mut self, text: &str, parser: &mut Jiter<'_>) -> Result<Value<'h>, ReadError> {
-        let mut peek = parser.peek()?;
+    fn document(&mut self, cursor: &mut Cursor<'_>) -> Result<Value<'h>, Stop> {
         'value: loop {
             // The text was charged for as a whole.
             self.h.charge(cost::VALUE_READ)?;
-            let Some(mut value) = self.begin(text, parser, &mut peek)? else { continue };
+            let Some(mut value) = self.begin(cursor)? else { continue };
             loop {
-                let next = match self.open.last_mut() {
-                    None => {
-                        parser.finish()?;
-                        return Ok(value);
-                    }
+                let is_open = match self.open.last() {
+                    None => return end(cursor, value),
                     Some(Open::Array { .. }) => {
                         push(self.h, &mut self.values, value)?;
-                        parser.array_step()?
+                        goes_on(cursor, b']')?
                     }
-                    Some(_) => self.next_entry(parser, value)?,
+                    Some(_) => self.next_entry(cursor, value)?,
                 };
-                if let Some(next) = next {
-                    peek = next;
+                if is_open {
                     continue 'value;
                 }
                 value = self.complete()?;
@@ -201,41 +251,74 @@ impl<'h> Reader<'h> {
         }
     }
 
-    /// Reads a value, or the beginning of an array or object that is not empty: then there is no value yet, and `peek`
-    /// is the first in it.
+    /// Reads a value, or the beginning of an array or object that is not empty: then there is no value yet.
     #[inline]
-    fn begin(&mut self, text: &str, parser: &mut Jiter<'_>, peek: &mut Peek) -> Result<Option<Value<'h>>, ReadError> {
+    fn begin(&mut self, cursor: &mut Cursor<'_>) -> Result<Option<Value<'h>>, Stop> {
         let h = self.h;
-        Ok(Some(match *peek {
-            Peek::String => h.str(parser.known_str()?)?,
-            Peek::Null => {
-                parser.known_null()?;
+        Ok(Some(match cursor.next_part() {
+            Some(b'"') => match cursor.string()? {
+                Text::Plain(text) => h.str(text)?,
+                Text::Escaped(quoted) => self.decoded(quoted, |reader, text| reader.h.str(text))?,
+            },
+            Some(b'-' | b'0'..=b'9') => {
+                let start = cursor.at();
+                match cursor.number()? {
+                    Number::Int(number) => Value::Int(number),
+                    Number::Float(number) => Value::Float(number),
+                    Number::Long | Number::Exact => self.number(start, cursor.since(start))?,
+                }
+            }
+            Some(b'{') => {
+                self.check_depth(cursor.at())?;
+                self.root()?;
+                cursor.skip();
+                if cursor.next_part() == Some(b'}') {
+                    cursor.skip();
+                    return Ok(Some(Value::Map(h.empty_map()?)));
+                }
+                let base = self.values.len();
+                let object = match self.key_step(cursor, ROOT)? {
+                    Step::Node(node) => Open::Object { base, node },
+                    Step::Other(key) => Open::Builder { builder: h.map_builder(SMALL)?, key: self.key_of(key) },
+                };
+                push(h, &mut self.open, object)?;
+                return Ok(None);
+            }
+            Some(b'[') => {
+                self.check_depth(cursor.at())?;
+                cursor.skip();
+                if cursor.next_part() == Some(b']') {
+                    cursor.skip();
+                    return Ok(Some(h.vector(&[])?));
+                }
+                push(h, &mut self.open, Open::Array { base: self.values.len() })?;
+                return Ok(None);
+            }
+            Some(b'n') => {
+                cursor.word("null")?;
                 Value::Nil
             }
-            Peek::True | Peek::False => Value::Bool(parser.known_bool(*peek)?),
-            Peek::Array => {
-                self.check_depth(parser.current_index())?;
-                let Some(first) = parser.known_array()? else { return Ok(Some(h.vector(&[])?)) };
-                push(h, &mut self.open, Open::Array { base: self.values.len() })?;
-                *peek = first;
-                return Ok(None);
+            Some(b't') => {
+                cursor.word("true")?;
+                Value::Bool(true)
             }
-            Peek::Object => {
-                self.check_depth(parser.current_index())?;
-                self.root()?;
-                let Some(key) = parser.known_object()? else { return Ok(Some(Value::Map(h.empty_map()?))) };
-                let object = self.enter(key)?;
-                push(h, &mut self.open, object)?;
-                *peek = parser.peek()?;
-                return Ok(None);
+            Some(b'f') => {
+                cursor.word("false")?;
+                Value::Bool(false)
             }
-            _ => {
-                let start = parser.current_index();
-                parser.known_number_bytes(*peek)?;
-                let digits = text.get(start..parser.current_index()).unwrap_or_default();
-                self.number(start, digits)?
-            }
+            _ => return Err(Stop::Unexpected),
         }))
+    }
+
+    /// Works with the text of a string with escapes, which comes with its quotation marks.
+    fn decoded<T>(&mut self, quoted: &str, work: impl FnOnce(&mut Self, &str) -> Res<T>) -> Result<T, Stop> {
+        let mut parser = Jiter::with_tape(quoted.as_bytes(), std::mem::take(&mut self.scratch));
+        let done = match parser.next_str() {
+            Ok(text) => work(self, text).map_err(Stop::from),
+            Err(_) => Err(Stop::Unexpected),
+        };
+        self.scratch = parser.into_tape();
+        done
     }
 
     fn check_depth(&self, place: usize) -> Result<(), ReadError> {
@@ -269,37 +352,65 @@ impl<'h> Reader<'h> {
 
     fn root(&mut self) -> Res<()> {
         if self.nodes.is_empty() {
-            let root =
-                Node { key: None, parent: NONE, first_child: NONE, next_sibling: NONE, ways: 0, depth: 0, shape: None };
+            let root = Node {
+                key: None,
+                is_plain: false,
+                parent: NONE,
+                first_child: NONE,
+                next_sibling: NONE,
+                ways: 0,
+                depth: 0,
+                shape: None,
+            };
             push(self.h, &mut self.nodes, root)?;
         }
         Ok(())
     }
 
-    /// An object that begins with this key.
-    fn enter(&mut self, key: &str) -> Res<Open<'h>> {
-        let base = self.values.len();
-        match self.step(ROOT, key)? {
-            Some(node) => Ok(Open::Object { base, node }),
-            None => Ok(Open::Builder { builder: self.h.map_builder(SMALL)?, key: self.key(key)? }),
+    /// Reads a key and the colon behind it.
+    #[inline]
+    fn key_step(&mut self, cursor: &mut Cursor<'_>, from: u32) -> Result<Step<'h>, Stop> {
+        if cursor.peek() != Some(b'"') {
+            return Err(Stop::Unexpected);
+        }
+        let mut next = self.nodes[from as usize].first_child;
+        while next != NONE {
+            let node = &self.nodes[next as usize];
+            if node.key.is_some_and(|key| node.is_plain && cursor.take_string(key.text())) {
+                colon(cursor)?;
+                return Ok(Step::Node(next));
+            }
+            next = node.next_sibling;
+        }
+        let step = self.new_step(cursor, from)?;
+        colon(cursor)?;
+        Ok(step)
+    }
+
+    /// The same for a key that has not come here before, or that is written with escapes.
+    fn new_step(&mut self, cursor: &mut Cursor<'_>, from: u32) -> Result<Step<'h>, Stop> {
+        match cursor.string()? {
+            Text::Plain(key) => Ok(self.step(from, key)?),
+            Text::Escaped(quoted) => self.decoded(quoted, |reader, key| reader.step(from, key)),
         }
     }
 
-    /// Puts the value of the last key into the open object and reads the next key, if there is one.
-    fn next_entry(&mut self, parser: &mut Jiter<'_>, value: Value<'h>) -> Result<Option<Peek>, ReadError> {
+    /// Puts the value of the last key into the open object and reads the next key, if there is one; says whether there is.
+    fn next_entry(&mut self, cursor: &mut Cursor<'_>, value: Value<'h>) -> Result<bool, Stop> {
         match self.open.last() {
             Some(&Open::Object { base, node }) => {
                 push(self.h, &mut self.values, value)?;
-                let Some(key) = parser.next_key()? else { return Ok(None) };
-                let next = match self.step(node, key)? {
-                    Some(node) => Open::Object { base, node },
-                    None => {
-                        let key = self.key(key)?;
+                if !goes_on(cursor, b'}')? {
+                    return Ok(false);
+                }
+                let next = match self.key_step(cursor, node)? {
+                    Step::Node(node) => Open::Object { base, node },
+                    Step::Other(key) => {
                         let room = self.values.len() - base;
                         let builder = self.h.map_builder((room + 1) * 2)?;
                         self.pour(builder, node, base)?;
                         self.values.truncate(base);
-                        Open::Builder { builder, key }
+                        Open::Builder { builder, key: self.key_of(key) }
                     }
                 };
                 if let Some(open) = self.open.last_mut() {
@@ -308,15 +419,25 @@ impl<'h> Reader<'h> {
             }
             Some(&Open::Builder { builder, key }) => {
                 self.insert(builder, key, value)?;
-                let Some(key) = parser.next_key()? else { return Ok(None) };
-                let key = self.key(key)?;
+                if !goes_on(cursor, b'}')? {
+                    return Ok(false);
+                }
+                if cursor.peek() != Some(b'"') {
+                    return Err(Stop::Unexpected);
+                }
+                let key = match cursor.string()? {
+                    Text::Plain(key) => self.shared_text(key)?,
+                    Text::Escaped(quoted) => self.decoded(quoted, |reader, key| reader.shared_text(key))?,
+                };
+                colon(cursor)?;
+                let key = self.key_of(key);
                 if let Some(open) = self.open.last_mut() {
                     *open = Open::Builder { builder, key };
                 }
             }
             _ => {}
         }
-        Ok(Some(parser.peek()?))
+        Ok(true)
     }
 
     /// The value of the array or object that has just ended.
@@ -400,20 +521,23 @@ impl<'h> Reader<'h> {
         Ok(())
     }
 
-    /// The node that this key leads to, unless the sequence is too long or of too many kinds.
-    #[inline]
-    fn step(&mut self, from: u32, key: &str) -> Res<Option<u32>> {
+    /// Where this key leads.
+    fn step(&mut self, from: u32, key: &str) -> Res<Step<'h>> {
         let mut next = self.nodes[from as usize].first_child;
         while next != NONE {
             let node = &self.nodes[next as usize];
             if node.key.is_some_and(|k| k.text() == key) {
-                return Ok(Some(next));
+                return Ok(Step::Node(next));
             }
             next = node.next_sibling;
         }
-        self.add_node(from, key)
+        match self.add_node(from, key)? {
+            Some(node) => Ok(Step::Node(node)),
+            None => Ok(Step::Other(self.shared_text(key)?)),
+        }
     }
 
+    /// A node for a key, unless the sequence is too long or of too many kinds.
     fn add_node(&mut self, from: u32, key: &str) -> Res<Option<u32>> {
         let Node { ways, depth, first_child, .. } = self.nodes[from as usize];
         if ways >= MAX_WAYS || usize::from(depth) >= SMALL || self.nodes.len() >= MAX_NODES {
@@ -422,6 +546,7 @@ impl<'h> Reader<'h> {
         let text = self.shared_text(key)?;
         let node = Node {
             key: Some(text),
+            is_plain: !key.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)),
             parent: from,
             first_child: NONE,
             next_sibling: first_child,
@@ -435,11 +560,6 @@ impl<'h> Reader<'h> {
         parent.first_child = place;
         parent.ways += 1;
         Ok(Some(place))
-    }
-
-    fn key(&mut self, key: &str) -> Res<Value<'h>> {
-        let text = self.shared_text(key)?;
-        Ok(self.key_of(text))
     }
 
     /// A key with this text.

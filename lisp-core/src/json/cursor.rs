@@ -1,0 +1,270 @@
+//! Where a reader of JSON stands in its text. What it does not take it leaves to be named by `fault.rs`: it knows only that
+//! the text goes on in no way that JSON has.
+
+/// The text is no JSON from here on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unexpected;
+
+/// A number, as far as it is known without its text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Number {
+    Int(i64),
+    Float(f64),
+    /// An integer of more digits than fit.
+    Long,
+    /// A float whose nearest binary one takes more than one division.
+    Exact,
+}
+
+/// A string.
+pub(super) enum Text<'t> {
+    /// What is between its quotation marks, which has no escapes.
+    Plain(&'t str),
+    /// All of it, with its quotation marks.
+    Escaped(&'t str),
+}
+
+/// A place in a text.
+pub(super) struct Cursor<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+/// Powers of ten that are floats without rounding.
+const TENS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
+    1e21, 1e22,
+];
+
+/// Digits that fit 64 bits whatever they are.
+const DIGITS: usize = 18;
+
+impl<'t> Cursor<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        Cursor { text, at: 0 }
+    }
+
+    /// The byte that it stands at.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Does the text end here?
+    pub(super) fn is_at_end(&self) -> bool {
+        self.at >= self.text.len()
+    }
+
+    #[inline]
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// Goes over white space, and returns the byte behind it.
+    #[inline]
+    pub(super) fn next_part(&mut self) -> Option<u8> {
+        loop {
+            match self.peek() {
+                Some(b' ' | b'\n' | b'\t' | b'\r') => self.at += 1,
+                byte => return byte,
+            }
+        }
+    }
+
+    /// Goes over a byte that was seen.
+    #[inline]
+    pub(super) fn skip(&mut self) {
+        self.at += 1;
+    }
+
+    /// Takes one byte that has to be here.
+    #[inline]
+    pub(super) fn take(&mut self, byte: u8) -> Result<(), Unexpected> {
+        match self.peek() == Some(byte) {
+            true => {
+                self.at += 1;
+                Ok(())
+            }
+            false => Err(Unexpected),
+        }
+    }
+
+    /// Takes the rest of `null`, `true` or `false`.
+    #[inline]
+    pub(super) fn word(&mut self, word: &str) -> Result<(), Unexpected> {
+        match self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(word.as_bytes())) {
+            true => {
+                self.at += word.len();
+                Ok(())
+            }
+            false => Err(Unexpected),
+        }
+    }
+
+    /// Takes a string of just these characters, none of which needs an escape. The cursor stands at its quotation mark.
+    #[inline]
+    pub(super) fn take_string(&mut self, plain: &str) -> bool {
+        let from = self.at + 1;
+        let rest = self.text.as_bytes().get(from..).unwrap_or_default();
+        let is_it = rest.len() > plain.len() && rest.starts_with(plain.as_bytes()) && rest[plain.len()] == b'"';
+        if is_it {
+            self.at = from + plain.len() + 1;
+        }
+        is_it
+    }
+
+    /// Takes a string, at whose quotation mark it stands.
+    #[inline]
+    pub(super) fn string(&mut self) -> Result<Text<'t>, Unexpected> {
+        let from = self.at + 1;
+        let (mut at, mut escapes) = (from, false);
+        loop {
+            at = end_of_plain(self.text.as_bytes(), at);
+            match self.text.as_bytes().get(at) {
+                Some(b'"') => break,
+                // What is escaped is looked at when it is decoded.
+                Some(b'\\') => (at, escapes) = (at + 2, true),
+                _ => return Err(Unexpected),
+            }
+        }
+        self.at = at + 1;
+        match escapes {
+            false => self.text.get(from..at).map(Text::Plain),
+            true => self.text.get(from - 1..=at).map(Text::Escaped),
+        }
+        .ok_or(Unexpected)
+    }
+
+    /// Takes a number, whose first byte was seen.
+    #[inline]
+    pub(super) fn number(&mut self) -> Result<Number, Unexpected> {
+        let bytes = self.text.as_bytes();
+        let negative = bytes.get(self.at) == Some(&b'-');
+        let mut at = self.at + usize::from(negative);
+        let (begin, mut digits) = (at, 0u64);
+        let mut run = |at: &mut usize| {
+            while let Some(digit @ b'0'..=b'9') = bytes.get(*at) {
+                digits = digits.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+                *at += 1;
+            }
+        };
+        run(&mut at);
+        let whole = at - begin;
+        if whole == 0 || (whole > 1 && bytes.get(begin) == Some(&b'0')) {
+            return Err(Unexpected);
+        }
+        let mut fraction = 0;
+        if bytes.get(at) == Some(&b'.') {
+            let point = at + 1;
+            at = point;
+            run(&mut at);
+            fraction = at - point;
+            if fraction == 0 {
+                return Err(Unexpected);
+            }
+        }
+        let is_exponential = matches!(bytes.get(at), Some(b'e' | b'E'));
+        if is_exponential {
+            at += 1 + usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
+            let power = at;
+            while let Some(b'0'..=b'9') = bytes.get(at) {
+                at += 1;
+            }
+            if at == power {
+                return Err(Unexpected);
+            }
+        }
+        self.at = at;
+        let fits = whole + fraction <= DIGITS;
+        Ok(match (fraction, is_exponential) {
+            (0, false) if fits => match i64::try_from(digits) {
+                Ok(number) => Number::Int(if negative { -number } else { number }),
+                Err(_) => Number::Long,
+            },
+            (0, false) => Number::Long,
+            // Both are floats without rounding, so that their quotient is the nearest float.
+            (1..=22, false) if fits && digits < 1 << 53 => {
+                let number = digits as f64 / TENS[fraction];
+                Number::Float(if negative { -number } else { number })
+            }
+            _ => Number::Exact,
+        })
+    }
+
+    /// The text from a place to here.
+    pub(super) fn since(&self, from: usize) -> &'t str {
+        self.text.get(from..self.at).unwrap_or_default()
+    }
+}
+
+/// The first byte from `at` on that is a quotation mark, a backslash or a control character; or the end.
+#[inline]
+fn end_of_plain(bytes: &[u8], mut at: usize) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    // A byte that is 0 has its high bit set here, and so may bytes above such a one; none below.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
+    while let Some(part) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let word = u64::from_le_bytes(*part);
+        let below_space = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
+        let found = zeros(word ^ (ONES * u64::from(b'"'))) | zeros(word ^ (ONES * u64::from(b'\\'))) | below_space;
+        if found != 0 {
+            return at + (found.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    while let Some(byte) = bytes.get(at) {
+        if matches!(byte, b'"' | b'\\' | 0..0x20) {
+            break;
+        }
+        at += 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn plain_text_ends_where_it_does(bytes in proptest::collection::vec(any::<u8>(), 0..40), from in 0usize..10) {
+            let stops = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+            let slow = bytes.iter().skip(from).position(stops).map_or(bytes.len().max(from), |at| from + at);
+            prop_assert_eq!(end_of_plain(&bytes, from), slow);
+        }
+
+        #[test]
+        fn numbers_are_those_of_the_standard_library(
+            text in "-?(0|[1-9][0-9]{0,19})(\\.[0-9]{1,24})?([eE][+-]?[0-9]{1,3})?"
+        ) {
+            let mut cursor = Cursor::new(&text);
+            let number = cursor.number();
+            prop_assert!(cursor.is_at_end());
+            match number {
+                Ok(Number::Int(number)) => prop_assert_eq!(Ok(number), text.parse()),
+                Ok(Number::Float(number)) => prop_assert_eq!(Ok(number.to_bits()), text.parse::<f64>().map(f64::to_bits)),
+                Ok(Number::Long | Number::Exact) => {}
+                Err(Unexpected) => prop_assert!(false, "{}", text),
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_none() {
+        for text in ["", "-", "01", "-01", "1.", ".5", "1e", "1e+", "+1", "x"] {
+            assert_eq!(Cursor::new(text).number(), Err(Unexpected), "{text}");
+        }
+        for (text, number) in [
+            ("0", Number::Int(0)),
+            ("-0", Number::Int(0)),
+            ("-17", Number::Int(-17)),
+            ("999999999999999999", Number::Int(999_999_999_999_999_999)),
+            ("9999999999999999999", Number::Long),
+            ("2.5", Number::Float(2.5)),
+            ("1e3", Number::Exact),
+        ] {
+            assert_eq!(Cursor::new(text).number(), Ok(number), "{text}");
+        }
+    }
+}

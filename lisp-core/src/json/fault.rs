@@ -1,0 +1,147 @@
+//! What is wrong with a text that is no JSON: the `jiter` crate goes through it again, and says where it ends to be one.
+
+use super::read::ReadError;
+use jiter::{Jiter, JiterError, JiterErrorType, Peek};
+
+/// The fault of a text. It is called for what a [`Reader`](super::Reader) does not take; it nests no deeper than readers go.
+pub(super) fn fault_of(text: &str) -> ReadError {
+    match walk(text) {
+        Err(error) => {
+            let message = match error.error_type {
+                JiterErrorType::JsonError(kind) => kind.to_string(),
+                JiterErrorType::WrongType { .. } => "expected a value".to_owned(),
+            };
+            ReadError::Syntax { offset: error.index, message }
+        }
+        Ok(()) => ReadError::Syntax { offset: 0, message: "expected a value".to_owned() },
+    }
+}
+
+fn walk(text: &str) -> Result<(), JiterError> {
+    let mut parser = Jiter::new(text.as_bytes());
+    // For each array or object that is open, whether it is an object.
+    let mut open: Vec<bool> = Vec::new();
+    let mut peek = parser.peek()?;
+    'value: loop {
+        match peek {
+            Peek::String => drop(parser.known_str()?),
+            Peek::Null => parser.known_null()?,
+            Peek::True | Peek::False => drop(parser.known_bool(peek)?),
+            Peek::Array => {
+                if let Some(first) = parser.known_array()? {
+                    open.push(false);
+                    peek = first;
+                    continue;
+                }
+            }
+            Peek::Object => {
+                if parser.known_object()?.is_some() {
+                    open.push(true);
+                    peek = parser.peek()?;
+                    continue;
+                }
+            }
+            _ => drop(parser.known_number_bytes(peek)?),
+        }
+        loop {
+            let next = match open.last() {
+                None => return parser.finish(),
+                Some(true) => match parser.next_key()? {
+                    Some(_) => Some(parser.peek()?),
+                    None => None,
+                },
+                Some(false) => parser.array_step()?,
+            };
+            if let Some(next) = next {
+                peek = next;
+                continue 'value;
+            }
+            open.pop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Duplicate, ReadLimits, read};
+    use super::*;
+    use crate::heap::Heap;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    /// Pieces that texts of JSON are made of, and some that break them.
+    fn piece() -> impl Strategy<Value = String> {
+        let fixed = [
+            "{",
+            "}",
+            "[",
+            "]",
+            ",",
+            ":",
+            " ",
+            "\n",
+            "\"",
+            "\\",
+            "null",
+            "true",
+            "false",
+            "tru",
+            "0",
+            "01",
+            "-",
+            "-0",
+            "1.",
+            "2.50",
+            "1e9",
+            "1E+",
+            "-7.25e-3",
+            "123456789012345678",
+            "9223372036854775808",
+            "1e400",
+            "\"a\"",
+            "\"b\"",
+            "\"a\":",
+            "\"\\u0061\":",
+            "\"b c\":",
+            "\"\\n\"",
+            "\"\\ud83d\\ude00\"",
+            "\"\\ud83d\"",
+            "\"\\x\"",
+            "\"\u{1}\"",
+            "\"λ\"",
+            "\u{feff}",
+            "{\"a\":1,\"b\":[]}",
+            "{\"a\":2,\"b\":{}}",
+            "[1,2]",
+            "\"a\\\"\":",
+            "\"long enough for more than a word\"",
+        ];
+        select(fixed.to_vec()).prop_map(str::to_owned)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+        /// The reader takes just what the library takes, and what it does not take has the library's fault.
+        #[test]
+        fn texts_are_taken_by_both_or_by_neither(pieces in proptest::collection::vec(piece(), 0..9), open in 0usize..4) {
+            let ways = ["", "[", "{\"a\":", "[{\"a\":1,\"b\":2},{\"a\":"];
+            let closes = ["", "]", "}", "}]"];
+            for text in [pieces.concat(), format!("{}{}{}", ways[open], pieces.join(","), closes[open])] {
+                let heap = Heap::new(1, 1 << 24);
+                let walked = walk(&text);
+                match read(&heap, &text, &ReadLimits::default(), Duplicate::First) {
+                    Ok(_) => prop_assert!(walked.is_ok(), "{:?} {:?}", text, walked),
+                    // A number that no float is near to is the reader's own fault to find, in front of what follows.
+                    Err(ReadError::Syntax { message, .. }) if message == "number out of range" => {}
+                    Err(ReadError::Syntax { offset, message }) => {
+                        prop_assert!(walked.is_err(), "{:?} {}", text, message);
+                        let ReadError::Syntax { offset: at, message: why } = fault_of(&text) else { unreachable!() };
+                        prop_assert_eq!((offset, message), (at, why));
+                    }
+                    Err(ReadError::Fault(fault)) => prop_assert!(false, "{:?} {:?}", text, fault),
+                }
+            }
+        }
+    }
+}
