@@ -64,6 +64,8 @@ impl<'t> Cursor<'t> {
     pub(super) fn next_part(&mut self) -> Option<u8> {
         loop {
             match self.peek() {
+                // Most often there is none.
+                Some(byte) if byte > b' ' => return Some(byte),
                 Some(b' ' | b'\n' | b'\t' | b'\r') => self.at += 1,
                 byte => return byte,
             }
@@ -91,25 +93,18 @@ impl<'t> Cursor<'t> {
     /// Takes the rest of `null`, `true` or `false`.
     #[inline]
     pub(super) fn word(&mut self, word: &str) -> Result<(), Unexpected> {
-        match self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(word.as_bytes())) {
-            true => {
-                self.at += word.len();
-                Ok(())
-            }
-            false => Err(Unexpected),
-        }
+        if self.take_text(word) { Ok(()) } else { Err(Unexpected) }
     }
 
-    /// Takes a string of just these characters, none of which needs an escape. The cursor stands at its quotation mark.
+    /// Takes these characters, if they come.
     #[inline]
-    pub(super) fn take_string(&mut self, plain: &str) -> bool {
-        let from = self.at + 1;
-        let rest = self.text.as_bytes().get(from..).unwrap_or_default();
-        let is_it = rest.len() > plain.len() && rest.starts_with(plain.as_bytes()) && rest[plain.len()] == b'"';
-        if is_it {
-            self.at = from + plain.len() + 1;
+    pub(super) fn take_text(&mut self, text: &str) -> bool {
+        let end = self.at.saturating_add(text.len());
+        let comes = self.text.as_bytes().get(self.at..end) == Some(text.as_bytes());
+        if comes {
+            self.at = end;
         }
-        is_it
+        comes
     }
 
     /// Takes a string, at whose quotation mark it stands.

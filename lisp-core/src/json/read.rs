@@ -108,6 +108,8 @@ pub fn read<'h>(h: &'h Heap, text: &str, limits: &ReadLimits, duplicate: Duplica
 const MAX_NODES: usize = 4_096;
 /// The most ways to go on from one node; an object with yet another key is built the slow way.
 const MAX_WAYS: u8 = 24;
+/// A longer key is not looked for before it is known where it ends.
+const MAX_WRITTEN: usize = 256;
 /// The most key texts that are shared.
 const MAX_SHARED: usize = 4_096;
 /// No node.
@@ -118,8 +120,8 @@ const ROOT: u32 = 0;
 /// One key in a sequence of keys.
 struct Node<'h> {
     key: Option<&'h Str<'h>>,
-    /// The key stands in a text as it is, without escapes.
-    is_plain: bool,
+    /// The key as it stands in a text, with the marks around it and the colon behind it; empty when it needs escapes.
+    written: &'h str,
     parent: u32,
     first_child: u32,
     next_sibling: u32,
@@ -354,7 +356,7 @@ impl<'h> Reader<'h> {
         if self.nodes.is_empty() {
             let root = Node {
                 key: None,
-                is_plain: false,
+                written: "",
                 parent: NONE,
                 first_child: NONE,
                 next_sibling: NONE,
@@ -376,8 +378,7 @@ impl<'h> Reader<'h> {
         let mut next = self.nodes[from as usize].first_child;
         while next != NONE {
             let node = &self.nodes[next as usize];
-            if node.key.is_some_and(|key| node.is_plain && cursor.take_string(key.text())) {
-                colon(cursor)?;
+            if !node.written.is_empty() && cursor.take_text(node.written) {
                 return Ok(Step::Node(next));
             }
             next = node.next_sibling;
@@ -387,7 +388,7 @@ impl<'h> Reader<'h> {
         Ok(step)
     }
 
-    /// The same for a key that has not come here before, or that is written with escapes.
+    /// The same for a key that has not come here before, or that is written in another way.
     fn new_step(&mut self, cursor: &mut Cursor<'_>, from: u32) -> Result<Step<'h>, Stop> {
         match cursor.string()? {
             Text::Plain(key) => Ok(self.step(from, key)?),
@@ -544,9 +545,14 @@ impl<'h> Reader<'h> {
             return Ok(None);
         }
         let text = self.shared_text(key)?;
+        let is_plain = !key.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+        let written = match is_plain && key.len() <= MAX_WRITTEN {
+            true => self.h.text(&format!("\"{key}\":"))?.text(),
+            false => "",
+        };
         let node = Node {
             key: Some(text),
-            is_plain: !key.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)),
+            written,
             parent: from,
             first_child: NONE,
             next_sibling: first_child,
