@@ -146,9 +146,10 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
         None => input,
     };
     let outcome = arguments.isolation.open(engine, 1)?.eval(&source, input)?;
-    let mut answer = Answer::new(None, &outcome);
-    if let Some(recording) = &recording {
-        finish_record(recording, &mut answer, arguments.record.as_deref())?;
+    // Made where somebody wants it: the whole of the value is looked at again for it.
+    let mut answer = (arguments.json || recording.is_some()).then(|| Answer::new(None, &outcome));
+    if let (Some(recording), Some(answer)) = (&recording, &mut answer) {
+        finish_record(recording, answer, arguments.record.as_deref())?;
     }
     let texts = Texts { grant: &arguments.grant, name: &name, source: &source };
     show_profile(arguments, &outcome, &texts)?;
@@ -156,7 +157,7 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
         return Err(Failure::Stream(error));
     }
     let mut out = std::io::stdout().lock();
-    if arguments.json {
+    if let Some(answer) = answer.filter(|_| arguments.json) {
         writeln!(out, "{}", answer.to_json())?;
         out.flush()?;
         return Ok(Exit::of(&outcome));

@@ -1,7 +1,7 @@
 //! Streamable HTTP at `/mcp`.
 
 use crate::handler::{Handler, Mcp};
-use crate::stdio::read_message;
+use crate::message::read_message;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request, State};

@@ -31,6 +31,7 @@ mod drive;
 mod handler;
 mod http;
 mod lookup;
+mod message;
 mod notes;
 mod resume;
 mod run;

@@ -73,6 +73,31 @@ impl<'h> TextBuf<'h> {
         Ok(())
     }
 
+    /// Adds a text between quotation marks, with a character in front and behind where one is wanted; it costs as much as
+    /// `charged` bytes.
+    #[inline]
+    pub(crate) fn push_quoted(
+        &mut self,
+        before: Option<char>,
+        text: &str,
+        behind: Option<char>,
+        charged: usize,
+    ) -> Res<()> {
+        self.make_room(text.len() + 2 + usize::from(before.is_some()) + usize::from(behind.is_some()))?;
+        self.heap.charge_copy(charged)?;
+        // One character at a time is less than a copy of each.
+        if let Some(before) = before {
+            self.text.push(before);
+        }
+        self.text.push('"');
+        self.text.push_str(text);
+        self.text.push('"');
+        if let Some(behind) = behind {
+            self.text.push(behind);
+        }
+        Ok(())
+    }
+
     /// Charges for a search in a text that is going to be added.
     #[inline]
     pub fn charge_scan(&self, text: &str) -> Res<()> {

@@ -1,6 +1,8 @@
 //! Where a reader of JSON stands in its text. What it does not take it leaves to be named by `fault.rs`: it knows only that
 //! the text goes on in no way that JSON has.
 
+use crate::text::plain::end_of_plain;
+
 /// The text is no JSON from here on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unexpected;
@@ -191,44 +193,12 @@ impl<'t> Cursor<'t> {
     }
 }
 
-/// The first byte from `at` on that is a quotation mark, a backslash or a control character; or the end.
-#[inline]
-fn end_of_plain(bytes: &[u8], mut at: usize) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    // A byte that is 0 has its high bit set here, and so may bytes above such a one; none below.
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
-    while let Some(part) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        let word = u64::from_le_bytes(*part);
-        let below_space = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
-        let found = zeros(word ^ (ONES * u64::from(b'"'))) | zeros(word ^ (ONES * u64::from(b'\\'))) | below_space;
-        if found != 0 {
-            return at + (found.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-    }
-    while let Some(byte) = bytes.get(at) {
-        if matches!(byte, b'"' | b'\\' | 0..0x20) {
-            break;
-        }
-        at += 1;
-    }
-    at
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     proptest! {
-        #[test]
-        fn plain_text_ends_where_it_does(bytes in proptest::collection::vec(any::<u8>(), 0..40), from in 0usize..10) {
-            let stops = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
-            let slow = bytes.iter().skip(from).position(stops).map_or(bytes.len().max(from), |at| from + at);
-            prop_assert_eq!(end_of_plain(&bytes, from), slow);
-        }
-
         #[test]
         fn numbers_are_those_of_the_standard_library(
             text in "-?(0|[1-9][0-9]{0,19})(\\.[0-9]{1,24})?([eE][+-]?[0-9]{1,3})?"

@@ -1,7 +1,44 @@
 //! What is wrong with a text that is no JSON: the `jiter` crate goes through it again, and says where it ends to be one.
 
-use super::read::ReadError;
+use crate::error::{Error, Reason};
+use crate::heap::Fault;
 use jiter::{Jiter, JiterError, JiterErrorType, Peek};
+
+/// Why a text could not be read.
+#[derive(Debug)]
+pub enum ReadError {
+    /// The text is not JSON, or beyond a limit.
+    Syntax {
+        /// The byte at which it was noticed.
+        offset: usize,
+        /// What is wrong there.
+        message: String,
+    },
+    /// There is no room or no fuel.
+    Fault(Fault),
+}
+
+impl ReadError {
+    /// The error of a built-in or a host.
+    pub fn into_fault(self, reason: Reason) -> Fault {
+        match self {
+            ReadError::Syntax { offset, message } => {
+                Error::new(reason, format!("invalid JSON at byte {offset}: {message}")).detail("offset", offset).into()
+            }
+            ReadError::Fault(fault) => fault,
+        }
+    }
+
+    pub(super) fn syntax(offset: usize, message: impl Into<String>) -> Self {
+        ReadError::Syntax { offset, message: message.into() }
+    }
+}
+
+impl From<Fault> for ReadError {
+    fn from(fault: Fault) -> Self {
+        ReadError::Fault(fault)
+    }
+}
 
 /// The fault of a text. It is called for what a [`Reader`](super::Reader) does not take; it nests no deeper than readers go.
 pub(super) fn fault_of(text: &str) -> ReadError {

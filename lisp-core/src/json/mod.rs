@@ -5,7 +5,8 @@ mod fault;
 mod read;
 mod write;
 
-pub use read::{Duplicate, ReadError, ReadLimits, Reader, read};
+pub use fault::ReadError;
+pub use read::{Duplicate, ReadLimits, Reader, read};
 pub use write::{Style, write};
 
 use crate::heap::{Heap, Res};

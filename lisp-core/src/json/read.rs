@@ -5,12 +5,12 @@
 //! knows the shape.
 
 use super::cursor::{Cursor, Number, Text, Unexpected};
-use super::fault::fault_of;
+use super::fault::{ReadError, fault_of};
 use super::{Keys, push};
 use crate::Table;
 use crate::cost;
-use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Keys as KeyArray, MapBuilder, Res, SMALL, Str, Value, hash_bytes};
+use crate::text::plain::is_plain;
 use jiter::Jiter;
 use num_bigint::BigInt;
 
@@ -36,42 +36,6 @@ pub enum Duplicate {
     First,
     /// The last.
     Last,
-}
-
-/// Why a text could not be read.
-#[derive(Debug)]
-pub enum ReadError {
-    /// The text is not JSON, or beyond a limit.
-    Syntax {
-        /// The byte at which it was noticed.
-        offset: usize,
-        /// What is wrong there.
-        message: String,
-    },
-    /// There is no room or no fuel.
-    Fault(Fault),
-}
-
-impl ReadError {
-    /// The error of a built-in or a host.
-    pub fn into_fault(self, reason: Reason) -> Fault {
-        match self {
-            ReadError::Syntax { offset, message } => {
-                Error::new(reason, format!("invalid JSON at byte {offset}: {message}")).detail("offset", offset).into()
-            }
-            ReadError::Fault(fault) => fault,
-        }
-    }
-
-    fn syntax(offset: usize, message: impl Into<String>) -> Self {
-        ReadError::Syntax { offset, message: message.into() }
-    }
-}
-
-impl From<Fault> for ReadError {
-    fn from(fault: Fault) -> Self {
-        ReadError::Fault(fault)
-    }
 }
 
 /// Why the reader stops.
@@ -545,8 +509,7 @@ impl<'h> Reader<'h> {
             return Ok(None);
         }
         let text = self.shared_text(key)?;
-        let is_plain = !key.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
-        let written = match is_plain && key.len() <= MAX_WRITTEN {
+        let written = match key.len() <= MAX_WRITTEN && is_plain(key.as_bytes()) {
             true => self.h.text(&format!("\"{key}\":"))?.text(),
             false => "",
         };

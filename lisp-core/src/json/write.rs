@@ -7,6 +7,7 @@ use crate::heap::{Entries, Fault, Heap, Map, Res, TextBuf, Value};
 use crate::text::dates::time_text;
 use crate::text::describe;
 use crate::text::number::decimal;
+use crate::text::plain::{is_plain, is_stop};
 use crate::text::pr_str;
 use std::fmt::Write as _;
 
@@ -53,10 +54,11 @@ pub fn write<'h>(h: &'h Heap, value: Value<'h>, style: Style, out: &mut TextBuf<
         *at += 1;
         match next {
             Some((place, key, item)) => {
-                let comma = if place > 0 { "," } else { "" };
-                match key {
-                    Some(Value::Str(key) | Value::Keyword(_, key)) => quoted(comma, key.text(), ":", out)?,
-                    _ => out.push_str(comma)?,
+                let comma = (place > 0).then_some(',');
+                match (key, comma) {
+                    (Some(Value::Str(key) | Value::Keyword(_, key)), _) => quoted(comma, key.text(), Some(':'), out)?,
+                    (_, Some(comma)) => out.push(comma)?,
+                    (_, None) => {}
                 }
                 writer.begin(item, out)?;
             }
@@ -85,7 +87,7 @@ impl<'h> Writer<'h> {
             Value::Bool(b) => out.push_str(if b { "true" } else { "false" }),
             Value::Int(i) => int_text(i, out),
             Value::Big(_) => integer_text(h, value, out),
-            Value::Str(s) => quoted("", s.text(), "", out),
+            Value::Str(s) => quoted(None, s.text(), None, out),
             Value::Float(f) if f.is_finite() => {
                 h.charge(cost::FLOAT_WRITTEN)?;
                 float_text(f, self.style, out)
@@ -100,7 +102,7 @@ impl<'h> Writer<'h> {
                 push(h, &mut self.open, Open::Object(entries, 0))
             }
             _ if self.style == Style::Strict => Err(self.refuse(value)),
-            Value::Keyword(_, name) => quoted("", name.text(), "", out),
+            Value::Keyword(_, name) => quoted(None, name.text(), None, out),
             Value::Set(members) => {
                 out.push('[')?;
                 push(h, &mut self.open, Open::Set(members.entries(h)?, 0))
@@ -108,7 +110,7 @@ impl<'h> Writer<'h> {
             other => {
                 let mut text = TextBuf::new(h);
                 printed(h, other, &mut text)?;
-                quoted("", text.as_str(), "", out)
+                quoted(None, text.as_str(), None, out)
             }
         }
     }
@@ -268,28 +270,33 @@ fn float_text(f: f64, style: Style, out: &mut TextBuf<'_>) -> Res<()> {
 }
 
 /// A text in quotation marks, escaped where JSON wants it, with something in front and behind.
-fn quoted(before: &str, text: &str, behind: &str, out: &mut TextBuf<'_>) -> Res<()> {
+#[inline]
+fn quoted(before: Option<char>, text: &str, behind: Option<char>, out: &mut TextBuf<'_>) -> Res<()> {
     out.charge_scan(text)?;
-    // Whole chunks at a time, which the compiler can compare side by side.
-    if !text.as_bytes().chunks(32).any(|chunk| chunk.iter().fold(false, |found, &byte| found | needs_escape(byte))) {
-        return out.push_all(&[before, "\"", text, "\"", behind]);
+    if is_plain(text.as_bytes()) {
+        let marks = 2 + usize::from(before.is_some()) + usize::from(behind.is_some());
+        return out.push_quoted(before, text, behind, text.len() + marks);
     }
+    escaped(before, text, behind, out)
+}
+
+/// The same for a text of which some is escaped. What stands behind it is a colon.
+fn escaped(before: Option<char>, text: &str, behind: Option<char>, out: &mut TextBuf<'_>) -> Res<()> {
     out.look_at_each(text)?;
-    out.push_all(&[before, "\""])?;
+    if let Some(before) = before {
+        out.push(before)?;
+    }
+    out.push('"')?;
     let mut from = 0;
     for (i, byte) in text.bytes().enumerate() {
-        if needs_escape(byte) {
+        if is_stop(byte) {
             out.push_str(&text[from..i])?;
             from = i + 1;
             escape(byte, out)?;
         }
     }
-    out.push_all(&[&text[from..], "\"", behind])
-}
-
-#[inline]
-fn needs_escape(byte: u8) -> bool {
-    byte < 0x20 || byte == b'"' || byte == b'\\'
+    let end = if behind.is_some() { "\":" } else { "\"" };
+    out.push_all(&[&text[from..], end])
 }
 
 fn escape(byte: u8, out: &mut TextBuf<'_>) -> Res<()> {

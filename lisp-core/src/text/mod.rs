@@ -5,6 +5,7 @@ pub(crate) mod dates;
 mod describe;
 pub(crate) mod near;
 pub(crate) mod number;
+pub(crate) mod plain;
 mod print;
 pub(crate) mod scan;
 

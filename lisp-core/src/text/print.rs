@@ -3,6 +3,7 @@
 use super::characters;
 use super::dates::time_text;
 use super::number::{decimal, float_text, plain_float_text};
+use super::plain::is_plain;
 use crate::cost;
 use crate::error::Error;
 use crate::heap::{Entries, Heap, Res, Str, TextBuf, Time, Value, Work};
@@ -219,10 +220,14 @@ fn show_int(i: i64, out: &mut TextBuf<'_>) -> Res<()> {
 /// Adds a string in quotes. Only what the reader understands after a backslash is written with one; all other
 /// characters stand for themselves.
 pub(crate) fn quote(text: &str, out: &mut TextBuf<'_>) -> Res<()> {
+    let is_special = |byte: u8| matches!(byte, b'"' | b'\\' | b'\n' | b'\t' | b'\r');
     out.charge_scan(text)?;
+    if is_plain(text.as_bytes()) {
+        return out.push_quoted(None, text, None, text.len());
+    }
     out.push('"')?;
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(|b| matches!(b, b'"' | b'\\' | b'\n' | b'\t' | b'\r')) {
+    while let Some(at) = rest.bytes().position(is_special) {
         let (plain, special) = rest.split_at(at);
         out.push_str(plain)?;
         out.push_str(match special.as_bytes().first() {

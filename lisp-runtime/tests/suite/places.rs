@@ -241,7 +241,8 @@ fn the_values_of_the_locals_are_shown() {
         let mut wanted: Vec<String> = wanted.iter().map(|&wanted| wanted.to_owned()).collect();
         let mut seen = shown(&engine.expect("an engine"), text);
         if wanted.last().is_some_and(|last| last == "e") {
-            (wanted.pop(), seen.pop());
+            wanted.pop();
+            seen.pop();
         }
         assert_eq!(seen, wanted, "{text}");
     }

@@ -1,0 +1,63 @@
+//! Texts that are messages, and what is said to those that are none.
+
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
+use std::fmt;
+
+/// The message in a text; or else what is to be said to it, unless it is a notification, which nobody answers.
+pub(crate) fn read_message(text: &[u8]) -> Result<ClientJsonRpcMessage, Option<Box<ServerJsonRpcMessage>>> {
+    if let Ok(message) = serde_json::from_slice(text) {
+        return Ok(message);
+    }
+    let (id, error) = match serde_json::from_slice::<Value>(text) {
+        // Nesting beyond what is read has an id all the same.
+        Err(error) => (id_of(text), ErrorData::parse_error(format!("the message is no JSON: {error}"), None)),
+        Ok(value) => {
+            let id = value.get("id");
+            if value.is_object() && id.is_none() && value.get("method").is_some() {
+                return Err(None);
+            }
+            let why = "the message is no JSON-RPC 2.0 request, notification or response; an id is a text or a whole number of 64 bits";
+            let id = id.and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
+            (id, ErrorData::invalid_request(why, None))
+        }
+    };
+    Err(Some(Box::new(ServerJsonRpcMessage::error(error, id))))
+}
+
+/// The id of a request whose line is too long, if it stands in the beginning that was kept.
+pub(crate) fn id_of(line: &[u8]) -> Option<RequestId> {
+    struct Id<'a>(&'a mut Option<RequestId>);
+
+    impl<'de> DeserializeSeed<'de> for Id<'_> {
+        type Value = ();
+
+        fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+            deserializer.deserialize_map(self)
+        }
+    }
+
+    impl<'de> Visitor<'de> for Id<'_> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a message")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+            while let Some(name) = map.next_key::<String>()? {
+                match name.as_str() {
+                    "id" => *self.0 = Some(map.next_value()?),
+                    _ => drop(map.next_value::<IgnoredAny>()?),
+                }
+            }
+            Ok(())
+        }
+    }
+
+    let mut id = None;
+    // It breaks off where the line was cut.
+    let _ = Id(&mut id).deserialize(&mut serde_json::Deserializer::from_slice(line));
+    id
+}
