@@ -1,7 +1,7 @@
 //! What is wrong with a text that is no JSON: the `jiter` crate goes through it again, and says where it ends to be one.
 
 use crate::error::{Error, Reason};
-use crate::heap::Fault;
+use crate::heap::{Fault, Heap};
 use jiter::{Jiter, JiterError, JiterErrorType, Peek};
 
 /// Why a text could not be read.
@@ -40,10 +40,30 @@ impl From<Fault> for ReadError {
     }
 }
 
-/// The fault of a text. It is called for what a [`Reader`](super::Reader) does not take; it nests no deeper than readers go.
-pub(super) fn fault_of(text: &str) -> ReadError {
-    match walk(text) {
-        Err(error) => {
+/// Why the text is gone through no further.
+enum Stop {
+    Syntax(JiterError),
+    /// The run is to end.
+    Fault(Fault),
+}
+
+impl From<JiterError> for Stop {
+    fn from(error: JiterError) -> Self {
+        Stop::Syntax(error)
+    }
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Stop::Fault(fault)
+    }
+}
+
+/// The fault of a text. It was paid for when the text was read. It is called for what a [`Reader`](super::Reader) does not take; it nests no deeper than readers go.
+pub(super) fn fault_of(h: &Heap, text: &str) -> ReadError {
+    match walk(h, text) {
+        Err(Stop::Fault(fault)) => ReadError::Fault(fault),
+        Err(Stop::Syntax(error)) => {
             let message = match error.error_type {
                 JiterErrorType::JsonError(kind) => kind.to_string(),
                 JiterErrorType::WrongType { .. } => "expected a value".to_owned(),
@@ -54,12 +74,13 @@ pub(super) fn fault_of(text: &str) -> ReadError {
     }
 }
 
-fn walk(text: &str) -> Result<(), JiterError> {
+fn walk(h: &Heap, text: &str) -> Result<(), Stop> {
     let mut parser = Jiter::new(text.as_bytes());
     // For each array or object that is open, whether it is an object.
     let mut open: Vec<bool> = Vec::new();
     let mut peek = parser.peek()?;
     'value: loop {
+        h.meter.poll_every(1)?;
         match peek {
             Peek::String => drop(parser.known_str()?),
             Peek::Null => parser.known_null()?,
@@ -82,7 +103,7 @@ fn walk(text: &str) -> Result<(), JiterError> {
         }
         loop {
             let next = match open.last() {
-                None => return parser.finish(),
+                None => return Ok(parser.finish()?),
                 Some(true) => match parser.next_key()? {
                     Some(_) => Some(parser.peek()?),
                     None => None,
@@ -102,7 +123,6 @@ fn walk(text: &str) -> Result<(), JiterError> {
 mod tests {
     use super::super::{Duplicate, ReadLimits, read};
     use super::*;
-    use crate::heap::Heap;
     use proptest::prelude::*;
     use proptest::sample::select;
 
@@ -166,14 +186,14 @@ mod tests {
             let closes = ["", "]", "}", "}]"];
             for text in [pieces.concat(), format!("{}{}{}", ways[open], pieces.join(","), closes[open])] {
                 let heap = Heap::new(1, 1 << 24);
-                let walked = walk(&text);
+                let walked = walk(&heap, &text);
                 match read(&heap, &text, &ReadLimits::default(), Duplicate::First) {
-                    Ok(_) => prop_assert!(walked.is_ok(), "{:?} {:?}", text, walked),
+                    Ok(_) => prop_assert!(walked.is_ok(), "{:?}", text),
                     // A number that no float is near to is the reader's own fault to find, in front of what follows.
                     Err(ReadError::Syntax { message, .. }) if message == "number out of range" => {}
                     Err(ReadError::Syntax { offset, message }) => {
                         prop_assert!(walked.is_err(), "{:?} {}", text, message);
-                        let ReadError::Syntax { offset: at, message: why } = fault_of(&text) else { unreachable!() };
+                        let ReadError::Syntax { offset: at, message: why } = fault_of(&heap, &text) else { unreachable!() };
                         prop_assert_eq!((offset, message), (at, why));
                     }
                     Err(ReadError::Fault(fault)) => prop_assert!(false, "{:?} {:?}", text, fault),

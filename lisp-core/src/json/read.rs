@@ -191,7 +191,7 @@ impl<'h> Reader<'h> {
         match self.document(&mut Cursor::new(text)) {
             Ok(value) => Ok(value),
             Err(Stop::Error(error)) => Err(error),
-            Err(Stop::Unexpected) => Err(fault_of(text)),
+            Err(Stop::Unexpected) => Err(fault_of(self.h, text)),
         }
     }
 

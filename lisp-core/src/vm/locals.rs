@@ -6,6 +6,7 @@ use crate::context::Ctx;
 use crate::error::{Error, LocalValue, Trace};
 use crate::heap::{Heap, Value};
 use crate::stack::{Code, Frame, State};
+use crate::text::scan::floor;
 
 /// What looking at one value may cost, on no account of the run's: fuel, and bytes.
 const MOST_FUEL: u64 = 20_000;
@@ -34,7 +35,7 @@ impl<'h> State<'h> {
             else {
                 continue;
             };
-            shown.push(LocalValue { name: name.into(), value: look(h, value).into() });
+            shown.push(LocalValue { name: cut(name).into(), value: look(h, value).into() });
             if shown.len() == Trace::LOCALS {
                 break;
             }
@@ -48,6 +49,15 @@ impl<'h> State<'h> {
 /// Functions are what the text says.
 fn is_shown(value: &Value<'_>) -> bool {
     !matches!(value, Value::Unset | Value::VecBuilder(_) | Value::MapBuilder(_) | Value::Closure(_) | Value::Builtin(_))
+}
+
+/// A name as it is shown: of a very long one the beginning.
+fn cut(name: &str) -> String {
+    const MOST: usize = 120;
+    match name.len() <= MOST {
+        true => name.to_owned(),
+        false => format!("{}…", &name[..floor(name, MOST)]),
+    }
 }
 
 fn look<'h>(h: &'h Heap, value: Value<'h>) -> String {

@@ -142,7 +142,7 @@ pub struct Problem {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Local {
-    /// The name, as the program has it.
+    /// The name, as the program has it; of a very long one the beginning.
     pub name: String,
     /// A preview of the value: at most 120 characters.
     pub value: String,

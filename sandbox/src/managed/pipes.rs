@@ -4,7 +4,8 @@
 //! three lines to the end: processor time so far in microseconds, memory now in bytes, and how things stand. `1` may be
 //! asked any number of times, also after the process has ended; `0` is the last. Before it is killed, a process that is
 //! terminated has about 50 ms to end by itself. Between its two steps a client may take as long as it likes; only the
-//! answer to `0` is given up after a minute.
+//! answer to `0` is given up after a minute. A client that opens `status` just when the answer of another is closed reads nothing:
+//! it asks again.
 
 use crate::host::running::Running;
 use crate::host::sandbox::Sandbox;
