@@ -201,6 +201,16 @@ impl Grant {
         data.chain(self.memory.clone()).chain(self.setup.clone()).collect()
     }
 
+    /// May a name be one of the data? A search in the text of an object finds it without taking that apart.
+    pub(crate) fn may_give(&self, name: &str) -> bool {
+        let key = format!("\"{name}\"");
+        let gives = |(bound, text): (Option<String>, String)| match bound {
+            Some(bound) => bound == name,
+            None => text.contains(&key),
+        };
+        self.names(name) || self.data.iter().filter_map(|option| data_of(option).ok()).any(gives)
+    }
+
     /// The names of the data.
     pub(crate) fn given_names(&self) -> BTreeSet<String> {
         let bound = self.arg.iter().chain(&self.arg_json).filter_map(|argument| argument.split_once('='));
@@ -276,7 +286,7 @@ fn data_of(option: &str) -> Result<(Option<String>, String), Failure> {
     }
     let path = Path::new(option);
     let text = read_file(path)?;
-    if text.trim_start_matches('\u{feff}').trim_start().starts_with('{') {
+    if text.trim_start().starts_with('{') {
         return Ok((None, text));
     }
     match path.file_stem().and_then(|stem| stem.to_str()) {

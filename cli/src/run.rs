@@ -298,7 +298,7 @@ fn complaint(outcome: &Outcome, texts: &Texts<'_>) -> String {
 /// What is to be said of data that the program names, and that has another name where it is given: it was nil.
 fn missing_data(source: &str, grant: &Grant) -> String {
     let Ok(program) = Engine::default().compile(source) else { return String::new() };
-    let mut names = program.data_names().filter(|name| *name != IN && !grant.names(name)).peekable();
+    let mut names = program.data_names().filter(|name| *name != IN && !grant.may_give(name)).peekable();
     if names.peek().is_none() {
         return String::new();
     }

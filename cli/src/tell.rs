@@ -9,7 +9,7 @@ macro_rules! tell {
     }};
 }
 
-/// The same, with the end of a line.
+/// Says a text on standard error, with the end of a line.
 macro_rules! tell_line {
     ($($text:tt)*) => {{
         use std::io::Write as _;

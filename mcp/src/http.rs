@@ -11,10 +11,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use lisp_server::http::{Asking, Text, own_origin};
 use lisp_server::runs::Service;
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use serde::Deserialize;
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
@@ -79,13 +78,8 @@ impl Doors {
 }
 
 /// Is it a request for a session?
-fn opens_session(body: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Message<'a> {
-        #[serde(borrow)]
-        method: Option<Cow<'a, str>>,
-    }
-    serde_json::from_str::<Message<'_>>(body).is_ok_and(|message| message.method.as_deref() == Some("initialize"))
+fn opens_session(message: &ClientJsonRpcMessage) -> bool {
+    matches!(message, JsonRpcMessage::Request(asked) if matches!(asked.request, ClientRequest::InitializeRequest(_)))
 }
 
 async fn endpoint(State(doors): State<Doors>, request: Request) -> Response {
@@ -102,13 +96,17 @@ async fn endpoint(State(doors): State<Doors>, request: Request) -> Response {
         },
         _ => String::new(),
     };
-    if parts.method == Method::POST
-        && let Err(answer) = read_message(body.as_bytes())
-    {
-        return (StatusCode::BAD_REQUEST, axum::Json(answer)).into_response();
-    }
+    let message = match parts.method {
+        Method::POST => match read_message(body.as_bytes()) {
+            Ok(message) => Some(message),
+            Err(answer) => return (StatusCode::BAD_REQUEST, axum::Json(answer)).into_response(),
+        },
+        _ => None,
+    };
     let endpoint = doors.of(&asking);
-    if opens_session(&body) && endpoint.sessions.sessions.read().await.len() >= SESSIONS {
+    if message.is_some_and(|message| opens_session(&message))
+        && endpoint.sessions.sessions.read().await.len() >= SESSIONS
+    {
         let why = format!("{SESSIONS} sessions are open, the most there may be; close some, or try again later\n");
         return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, HeaderValue::from_static("60"))], why)
             .into_response();

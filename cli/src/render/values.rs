@@ -73,7 +73,7 @@ pub(crate) enum Unfit {
 }
 
 impl Unfit {
-    /// The same to who has no command line: what it says of options is left out.
+    /// The message for the prompt, which has no options.
     pub(crate) fn at_prompt(&self) -> String {
         match self {
             Unfit::NoRows(name, kind) => format!("{name} takes a vector of maps or of vectors; this value is {kind}"),

@@ -219,6 +219,11 @@ impl<R: Trace> Store<R> {
         }
     }
 
+    /// Is a compaction under way? Until its end values may refer to objects that are incomplete.
+    pub(crate) fn is_compacting(&self) -> bool {
+        self.compaction.is_some()
+    }
+
     fn finish_compaction(&mut self) {
         if self.compaction.is_some() {
             self.collect();

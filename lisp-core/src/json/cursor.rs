@@ -109,10 +109,11 @@ impl<'t> Cursor<'t> {
         comes
     }
 
-    /// Takes a string, at whose quotation mark it stands.
+    /// Takes a string.
     #[inline]
     pub(super) fn string(&mut self) -> Result<Text<'t>, Unexpected> {
-        let from = self.at + 1;
+        self.take(b'"')?;
+        let from = self.at;
         let (mut at, mut escapes) = (from, false);
         loop {
             at = end_of_plain(self.text.as_bytes(), at);

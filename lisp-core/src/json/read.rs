@@ -336,9 +336,6 @@ impl<'h> Reader<'h> {
     /// Reads a key and the colon behind it.
     #[inline]
     fn key_step(&mut self, cursor: &mut Cursor<'_>, from: u32) -> Result<Step<'h>, Stop> {
-        if cursor.peek() != Some(b'"') {
-            return Err(Stop::Unexpected);
-        }
         let mut next = self.nodes[from as usize].first_child;
         while next != NONE {
             let node = &self.nodes[next as usize];
@@ -352,7 +349,7 @@ impl<'h> Reader<'h> {
         Ok(step)
     }
 
-    /// The same for a key that has not come here before, or that is written in another way.
+    /// Reads a key that has not come here before, or that is written in another way than it was.
     fn new_step(&mut self, cursor: &mut Cursor<'_>, from: u32) -> Result<Step<'h>, Stop> {
         match cursor.string()? {
             Text::Plain(key) => Ok(self.step(from, key)?),
@@ -386,9 +383,6 @@ impl<'h> Reader<'h> {
                 self.insert(builder, key, value)?;
                 if !goes_on(cursor, b'}')? {
                     return Ok(false);
-                }
-                if cursor.peek() != Some(b'"') {
-                    return Err(Stop::Unexpected);
                 }
                 let key = match cursor.string()? {
                     Text::Plain(key) => self.shared_text(key)?,

@@ -280,7 +280,7 @@ fn quoted(before: Option<char>, text: &str, behind: Option<char>, out: &mut Text
     escaped(before, text, behind, out)
 }
 
-/// The same for a text of which some is escaped. What stands behind it is a colon.
+/// A text in quotation marks, of which some is escaped. What stands behind it is a colon.
 fn escaped(before: Option<char>, text: &str, behind: Option<char>, out: &mut TextBuf<'_>) -> Res<()> {
     out.look_at_each(text)?;
     if let Some(before) = before {

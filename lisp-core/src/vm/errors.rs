@@ -60,7 +60,7 @@ impl Machine {
     pub(super) fn place_error(&mut self, error: Error) -> Error {
         let has_place = error.span.is_some();
         let mut error = self.at_rest(|state| state.place_error(error));
-        if !has_place && self.settings.shows_locals && self.compacting_for.is_none() && !is_of_host(error.reason) {
+        if !has_place && self.settings.shows_locals && !self.store.is_compacting() && !is_of_host(error.reason) {
             error = self.store.enter(|h, state, _| state.show_locals(h, error));
         }
         error

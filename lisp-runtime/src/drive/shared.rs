@@ -61,14 +61,15 @@ pub(crate) enum Stage {
 }
 
 impl RunShared {
-    /// Notes work that was for nothing, as a parallel call failed. How much that is depends on the machine, so it is no part of the
-    /// fuel; but it is bounded: a program that catches such errors again and again would work for nothing without end.
+    /// Notes work that was for nothing, as a parallel call failed, and the program goes on. How much that is depends on the machine, so
+    /// it is no part of the fuel; but it is bounded: a program that catches such errors again and again would work for nothing without
+    /// end. A single call is not ended by it, however much its workers did.
     ///
     /// # Errors
-    /// It is more than the fuel of a run.
+    /// Calls before this one have given up more than the fuel of a run.
     pub(crate) fn give_up(&self, fuel: u64) -> Result<(), Error> {
         let most = self.setting.fuel.unwrap_or(self.setting.limits.fuel);
-        let given_up = self.given_up.fetch_add(fuel, Ordering::Relaxed).saturating_add(fuel);
+        let given_up = self.given_up.fetch_add(fuel, Ordering::Relaxed);
         if most == 0 || given_up <= most {
             return Ok(());
         }

@@ -247,12 +247,11 @@ impl Group {
                 let rest = joined.split_off((index + 1 - first).min(joined.len()));
                 let undone = rest.iter().map(|end| end.usage().fuel).sum();
                 let caught = driver.machine.join(joined).is_ok()
-                    && match self.shared.give_up(undone) {
-                        Ok(()) => driver.machine.fail_parallel(error, cause == Some(Cause::ToolPanic)),
-                        Err(too_much) => driver.machine.fail_parallel(too_much, true),
-                    };
+                    && driver.machine.fail_parallel(error, cause == Some(Cause::ToolPanic));
                 if !caught {
                     driver.machine.keep_prints(rest);
+                } else if let Err(too_much) = self.shared.give_up(undone) {
+                    driver.machine.stop(too_much);
                 }
                 // The machine that called is whole; what ended its workers ends it, unless the program catches that.
                 driver.cause = cause.filter(|&cause| cause != Cause::Bug && !caught);
