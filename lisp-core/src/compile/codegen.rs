@@ -2,9 +2,10 @@
 //! that the callee's frame begins where they stand.
 
 mod effects;
+mod rounds;
 
 use super::constants::Pool;
-use super::core::{Bind, Clause, Constant, FnNode, Kind, Node, Prim, Var};
+use super::core::{Bind, Constant, FnNode, Kind, Node, Prim, Var};
 use crate::Table;
 use crate::builtins::{Lowering, Rows};
 use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Handler, Instr, Local, LocalPlace, Proto, Rare};
@@ -528,54 +529,6 @@ impl<'u, 'p> Function<'u, 'p> {
         ends.into_iter().try_for_each(|end| self.patch(end))
     }
 
-    fn loop_form(&mut self, vars: Vec<(Var, Node)>, body: Node, span: Span, dst: Reg) -> Res<()> {
-        let mut regs = Vec::with_capacity(vars.len());
-        for (var, init) in vars {
-            let reg = self.alloc(span)?;
-            self.into(init, reg)?;
-            self.set_place(var, reg);
-            regs.push(reg);
-        }
-        let counter = self.alloc(span)?;
-        self.emit(Instr::Int { dst: counter, value: 0 }, span);
-        self.recur.push(Recur { counter, start: self.code.len(), vars: regs });
-        self.into(body, dst)?;
-        self.recur.pop();
-        Ok(())
-    }
-
-    fn recur_form(&mut self, args: Vec<Node>, span: Span) -> Res<()> {
-        let Some(target) = self.recur.last() else { return Ok(()) };
-        let (counter, start, vars) = (target.counter, target.start, target.vars.clone());
-        let (mut moves, mut direct) = (Vec::with_capacity(vars.len()), false);
-        for (node, dst) in args.into_iter().zip(vars) {
-            // A value that stays where it is needs no move.
-            if let Kind::Local(var) = node.kind
-                && self.generator.places[var.0] == Location::Register(dst)
-            {
-                continue;
-            }
-            let src = self.alloc(span)?;
-            direct = matches!(node.kind, Kind::CallBuiltin(..) | Kind::Key(_, _, None));
-            self.into(node, src)?;
-            moves.push((dst, src));
-        }
-        // The last value computed can go where it belongs at once: nothing reads the old one any more.
-        if direct
-            && let Some(&(dst, src)) = moves.last()
-            && let Some(last) = self.code.last_mut()
-            && retarget(last, src, dst)
-        {
-            moves.pop();
-        }
-        for (dst, src) in moves {
-            self.emit(Instr::Move { dst, src }, span);
-        }
-        let off = self.back_to(start, span)?;
-        self.emit(Instr::Loop { counter, off }, span);
-        Ok(())
-    }
-
     fn closure(&mut self, node: FnNode, reserved: Option<u16>, span: Span, dst: Reg) -> Res<()> {
         let captures = node.captures.iter().map(|&v| Node::local(v, span)).collect();
         let base = self.row(captures, span)?;
@@ -730,65 +683,6 @@ impl<'u, 'p> Function<'u, 'p> {
         self.into(default, dst)?;
         ends.into_iter().try_for_each(|end| self.patch(end))
     }
-
-    fn for_form(&mut self, clauses: Vec<Clause>, body: Node, collects: bool, span: Span, dst: Reg) -> Res<()> {
-        struct Open {
-            top: usize,
-            exits: Vec<usize>,
-        }
-        let builder = self.alloc(span)?;
-        if collects {
-            self.emit(Instr::Collect { dst: builder }, span);
-        }
-        let mut open: Vec<Open> = Vec::new();
-        for clause in clauses {
-            match clause {
-                Clause::Each(var, coll, binds) => {
-                    let at = coll.span;
-                    let base = self.alloc(at)?;
-                    self.alloc(at)?;
-                    let element = self.alloc(at)?;
-                    let saved = self.top;
-                    let src = self.any(coll)?;
-                    self.top = saved;
-                    self.emit(Instr::Walk { base, src }, at);
-                    let top = self.here();
-                    let exit = self.emit(Instr::Next { base, off: 0 }, at);
-                    open.push(Open { top, exits: vec![exit] });
-                    self.set_place(var, element);
-                    self.binds(binds)?;
-                }
-                Clause::Let(binds) => self.binds(binds)?,
-                Clause::When(test) => {
-                    let at = test.span;
-                    let saved = self.top;
-                    let src = self.any(test)?;
-                    self.top = saved;
-                    let off = self.back_to(open.last().map_or(0, |o| o.top), at)?;
-                    self.emit(Instr::JumpFalse { src, off }, at);
-                }
-                Clause::While(test) => {
-                    let exit = self.far_jump_unless(test)?;
-                    if let Some(inner) = open.last_mut() {
-                        inner.exits.push(exit);
-                    }
-                }
-            }
-        }
-        let src = self.any(body)?;
-        if collects {
-            self.emit(Instr::Push { builder, src }, span);
-        }
-        while let Some(inner) = open.pop() {
-            let off = self.back_to(inner.top, span)?;
-            self.emit(Instr::Repeat { off }, span);
-            for exit in inner.exits {
-                self.patch(exit)?;
-            }
-        }
-        self.emit(if collects { Instr::Finish { dst, builder } } else { Instr::Nil { dst } }, span);
-        Ok(())
-    }
 }
 
 /// For the keys of a map literal in turn, where they stand in the order of keys; `None` unless they are a few different
@@ -815,23 +709,5 @@ fn small_int(node: &Node) -> Option<i16> {
     match node.kind {
         Kind::Const(Constant::Int(i)) => i16::try_from(i).ok(),
         _ => None,
-    }
-}
-
-/// Lets an arithmetic instruction that has just written `from` write `to` instead.
-fn retarget(instr: &mut Instr, from: Reg, to: Reg) -> bool {
-    match instr {
-        Instr::Add { dst, .. }
-        | Instr::Sub { dst, .. }
-        | Instr::Mul { dst, .. }
-        | Instr::AddInt { dst, .. }
-        | Instr::CallBuiltin { dst, .. }
-        | Instr::Key { dst, .. }
-            if *dst == from =>
-        {
-            *dst = to;
-            true
-        }
-        _ => false,
     }
 }
