@@ -134,7 +134,9 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
             keep_going: arguments.keep_going,
             skip_nil: arguments.skip_nil,
             line_bytes: arguments.line_bytes,
-            complain: Box::new(move |outcome| complaint(outcome, &Texts { grant: &grant, name: &name, source: &text })),
+            complain: Box::new(move |outcome| {
+                complaint(outcome, &Texts { grant: &grant, name: &name, source: &text, by_line: true })
+            }),
         };
         return lines::run(each, arguments.jobs);
     }
@@ -151,7 +153,7 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     if let (Some(recording), Some(answer)) = (&recording, &mut answer) {
         finish_record(recording, answer, arguments.record.as_deref())?;
     }
-    let texts = Texts { grant: &arguments.grant, name: &name, source: &source };
+    let texts = Texts { grant: &arguments.grant, name: &name, source: &source, by_line: false };
     show_profile(arguments, &outcome, &texts)?;
     if let Some(error) = failed.and_then(|failed| failed.try_recv().ok()) {
         return Err(Failure::Stream(error));
@@ -282,8 +284,8 @@ fn complaint(outcome: &Outcome, texts: &Texts<'_>) -> String {
     let option = |number: usize| texts.grant.input_option(number).unwrap_or_else(|| "standard input".to_owned());
     if let Some(number) = input_of(problem) {
         let earlier = detail(problem, "earlier_input").map(|number| format!(" and {}", option(number)));
-        let is_stdin = texts.grant.input_option(number).is_none();
-        let help = match is_stdin && problem.reason() == Reason::ParseError {
+        let is_whole = !texts.by_line && texts.grant.input_option(number).is_none();
+        let help = match is_whole && problem.reason() == Reason::ParseError {
             true => {
                 "\n  help: standard input is one JSON value: --lines takes one on each line, --slurp all of them as a vector"
             }
@@ -316,6 +318,8 @@ struct Texts<'a> {
     grant: &'a Grant,
     name: &'a str,
     source: &'a str,
+    /// It runs once for each line of standard input.
+    by_line: bool,
 }
 
 impl errors::Texts for Texts<'_> {

@@ -1,4 +1,4 @@
-//! `ptcl run` over data from standard input, and the formats of what it writes.
+//! `ptcl run` over data from standard input, the formats of what it writes, and outputs that take nothing.
 
 use std::io::Write;
 use std::path::Path;
@@ -244,4 +244,35 @@ fn lines_whose_value_is_nil_can_be_left_out() {
         "n\n1\n5\n7\n"
     );
     assert_eq!(ptcl(&["--skip-nil", "-e", "1"], b"").0, Some(2));
+}
+
+/// What is written to a closed or full output is missed by nobody but the caller, who is told by the exit code; nothing panics.
+#[cfg(target_os = "linux")]
+#[test]
+fn outputs_that_take_nothing_break_nothing() {
+    let shell = |command: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &command.replace("ptcl", env!("CARGO_BIN_EXE_ptcl"))]).env("HOME", std::env::temp_dir());
+        shell.output().expect("a shell").status.code()
+    };
+    for (command, code) in [
+        ("ptcl run -e '(' 2>/dev/full", 3),
+        ("ptcl run -e '(inc nil)' 2>/dev/full", 4),
+        ("ptcl run -e '(fail 1)' 2>/dev/full", 1),
+        ("ptcl run --profile -e '(+ 1 2)' 2>/dev/full", 0),
+        ("ptcl run /nosuch 2>/dev/full", 74),
+        ("ptcl check /nosuch 2>/dev/full", 74),
+        ("ptcl explain nosuch 2>/dev/full", 2),
+        ("ptcl serve --config /nosuch 2>/dev/full", 2),
+        ("echo ':save /nosuch/x' | ptcl repl 2>/dev/full", 0),
+        ("echo ':foo' | ptcl repl 2>/dev/full", 0),
+        ("ptcl run -e '(+ 1 2)' >/dev/full", 74),
+        ("ptcl run -e '(+ 1 2)' >&-", 74),
+        ("ptcl run -e '(+ 1 2)' >/dev/null", 0),
+        ("echo ':help' | ptcl repl >/dev/full", 74),
+        ("echo ':limits' | ptcl repl >/dev/full", 74),
+        ("echo ':apropos map' | ptcl repl >/dev/full", 74),
+    ] {
+        assert_eq!(shell(command), Some(code), "{command}");
+    }
 }
