@@ -51,11 +51,23 @@ impl Shapes {
         Shapes { known: OnceCell::new(), grown: [const { Cell::new(Grown::NONE) }; Self::STEPS], oldest: Cell::new(0) }
     }
 
+    /// Which of the known places is kept where.
+    #[inline(always)]
+    fn slot(keys: Address, name: Address) -> usize {
+        ((keys as usize >> 4) ^ (name as usize >> 3)) % Self::SIZE
+    }
+
+    /// Where the name stands in the key array, if it is there and that is remembered; else some place behind its end, or none.
+    #[inline(always)]
+    pub(super) fn known(&self, keys: Address, name: Address) -> Option<usize> {
+        let known = self.known.get()?[Self::slot(keys, name)].get();
+        (known.keys == keys && known.name == name).then_some(known.place as usize)
+    }
+
     /// Where the name stands in the key array, by `search` the first time.
     #[inline]
     pub(super) fn find(&self, keys: Address, name: Address, search: impl FnOnce() -> Option<usize>) -> Option<usize> {
-        let slot =
-            &self.known.get_or_init(Self::none_known)[((keys as usize >> 4) ^ (name as usize >> 3)) % Self::SIZE];
+        let slot = &self.known.get_or_init(Self::none_known)[Self::slot(keys, name)];
         let known = slot.get();
         let place = if known.keys == keys && known.name == name {
             known.place

@@ -48,6 +48,13 @@ impl<'h> Map<'h> {
         }
     }
 
+    /// The value that a keyword reads, where that was found out before: free, as [`Map::get_flexible`] is then.
+    #[inline(always)]
+    pub(crate) fn get_known(&self, h: &'h Heap, key: Value<'h>) -> Option<&'h Value<'h>> {
+        let (Rep::Small(keys, values), Value::Keyword(_, name)) = (self.rep(), key) else { return None };
+        values.get(h.shapes.known(address(keys), address(name))?)
+    }
+
     /// The key that writing at `key` writes at: `key` itself where it is there, else its twin where that is there, else
     /// `key`. Maps that cannot have its twin are not searched.
     ///
@@ -189,8 +196,10 @@ impl<'h> Map<'h> {
 #[inline]
 fn small_place<'h>(h: &'h Heap, keys: &'h Keys<'h>, key: Value<'h>) -> Res<Option<usize>> {
     let Value::Keyword(_, name) = key else { return Ok(None) };
+    // What is remembered is free to read.
     if name.text().len() > SHORT_TEXT {
         h.charge(text_cost(name.text()).saturating_mul(keys.keys().len() as u64))?;
+        return Ok(keys.place_of(key));
     }
     Ok(h.shapes.find(address(keys), address(name), || keys.place_of(key)))
 }

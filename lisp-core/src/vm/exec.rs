@@ -229,8 +229,15 @@ impl<'h> State<'h> {
                         _ => slow_path!(|next| self.add_int(h, name, base, [dst, a], imm, next)),
                     },
                     Instr::Key { dst, src, k } => {
-                        let found = fallible!(maps::key_of(h, *w.get(src), constants[k as usize]));
-                        w.set(dst, found.unwrap_or(Value::Nil));
+                        let key = constants[k as usize];
+                        if let Value::Map(map) = w.get(src)
+                            && let Some(value) = map.get_known(h, key)
+                        {
+                            w.set(dst, *value);
+                        } else {
+                            let found = fallible!(maps::key_of(h, *w.get(src), key));
+                            w.set(dst, found.unwrap_or(Value::Nil));
+                        }
                     }
                     Instr::KeyUnset { dst, src, k } => {
                         let found = fallible!(maps::key_of(h, *w.get(src), constants[k as usize]));
