@@ -96,6 +96,30 @@ pub(crate) enum Lowering {
     ShowsNames,
     /// A wrong number of arguments is an error of the form.
     ChecksArity,
+    /// With a function literal it is a loop.
+    Round(Round),
+}
+
+/// A function that calls another for each element, which the compiler knows as a loop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Round {
+    Map,
+    Filter,
+    Remove,
+    Keep,
+    Reduce,
+}
+
+impl Round {
+    /// Is this the number of arguments of a call over one collection?
+    pub(crate) fn takes(self, args: usize) -> bool {
+        args == 2 || self == Round::Reduce && args == 3
+    }
+
+    /// How many arguments the function gets.
+    pub(crate) fn params(self) -> usize {
+        if self == Round::Reduce { 2 } else { 1 }
+    }
 }
 
 /// One built-in function.

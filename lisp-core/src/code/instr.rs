@@ -141,12 +141,20 @@ pub(crate) enum Instr {
     Walk { base: u16, src: u16 },
     /// R[base + 2] = next element of the walk; pc += off at its end
     Next { base: u16, off: i32 },
+    /// R[base] = elements of R[base], R[base + 1] = 0; pc += off when that cannot be walked at once
+    Enter { base: u16, off: i32 },
+    /// the same; pc += off, too, when R[base + 3] is no function of the program
+    EnterCalls { base: u16, off: i32 },
     /// R[dst] = a vector under construction
     Collect { dst: u16 },
+    /// R[dst] = a vector under construction, for as many elements as R[base] has
+    CollectAll { dst: u16, base: u16 },
     /// add R[src] to the vector under construction
     Push { builder: u16, src: u16 },
     /// R[dst] = the finished vector
     Finish { dst: u16, builder: u16 },
+    /// R[dst] = R[src]; pc += off when that ends a reduction, with what it holds
+    Combine { dst: u16, src: u16, off: i16 },
     /// R[dst] = R[src], which must be a vector or nil
     SeqArg { dst: u16, src: u16 },
     /// R[dst] = R[src], which must be a map or nil
@@ -217,6 +225,10 @@ impl Instr {
                 one(dst.max(a).max(b))
             }
             Push { builder, src } => one(builder.max(src)),
+            Combine { dst, src, .. } => one(dst.max(src)),
+            CollectAll { dst, base } => one(dst.max(base)),
+            Enter { base, .. } => row(base, 2),
+            EnterCalls { base, .. } => row(base, 4),
             Finish { dst, builder } => one(dst.max(builder)),
             Walk { base, src } => one(src).max(row(base, 2)),
             Next { base, .. } => row(base, 3),
@@ -239,8 +251,12 @@ impl Instr {
             | JumpSome { off, .. }
             | JumpSet { off, .. }
             | JumpDefined { off, .. }
+            | Enter { off, .. }
+            | EnterCalls { off, .. }
             | Next { off, .. } => Some((at + 1).wrapping_add_signed(off as isize)),
-            JumpUnless { off, .. } | JumpUnlessInt { off, .. } => Some((at + 1).wrapping_add_signed(off as isize)),
+            JumpUnless { off, .. } | JumpUnlessInt { off, .. } | Combine { off, .. } => {
+                Some((at + 1).wrapping_add_signed(off as isize))
+            }
             _ => None,
         }
     }

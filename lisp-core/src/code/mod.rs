@@ -6,7 +6,7 @@ mod proto;
 
 pub(crate) use bytecode::{Bytecode, Handler};
 pub(crate) use instr::{ArithName, Cmp, Instr, Rare};
-pub(crate) use proto::{Local, LocalPlace, Proto};
+pub(crate) use proto::{Called, InPlace, Local, LocalPlace, Proto};
 
 /// The number of a built-in function: its place in the table of them all, which `library` holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

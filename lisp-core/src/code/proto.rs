@@ -1,6 +1,6 @@
 //! One function of a program.
 
-use super::Bytecode;
+use super::{BuiltinId, Bytecode};
 use crate::error::Span;
 
 /// The code of one function.
@@ -24,6 +24,40 @@ pub(crate) struct Proto {
     pub(crate) spans: Box<[Span]>,
     /// What its registers and captures are called, in the order of their beginnings.
     pub(crate) locals: Box<[Local]>,
+    /// Calls for elements that stand in the code, inner before outer.
+    pub(crate) in_place: Box<[InPlace]>,
+}
+
+impl Proto {
+    /// The calls for an element that the instruction at a place is part of, from the innermost on.
+    pub(crate) fn in_place_at(&self, at: u32) -> impl DoubleEndedIterator<Item = &InPlace> {
+        self.in_place.iter().filter(move |body| (body.from..body.to).contains(&at))
+    }
+}
+
+/// Instructions that stand for the call of a function for an element, in a loop that stands for a native function. Errors tell
+/// of both as if they were called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InPlace {
+    /// The first instruction, and the first behind them.
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    /// The native function, and where it is called.
+    pub(crate) native: BuiltinId,
+    pub(crate) call: Span,
+    /// What it calls.
+    pub(crate) called: Called,
+    /// The register that counts the elements, with the one at hand.
+    pub(crate) index: u16,
+}
+
+/// What is called for an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Called {
+    /// A function literal: the instructions are its body.
+    Literal,
+    Builtin(BuiltinId),
+    Other,
 }
 
 /// A local name in the code of a function.

@@ -2,13 +2,14 @@
 //! that the callee's frame begins where they stand.
 
 mod effects;
+mod in_place;
 mod rounds;
 
 use super::constants::Pool;
 use super::core::{Bind, Constant, FnNode, Kind, Node, Prim, Var};
 use crate::Table;
 use crate::builtins::{Lowering, Rows};
-use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Handler, Instr, Local, LocalPlace, Proto, Rare};
+use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Handler, InPlace, Instr, Local, LocalPlace, Proto, Rare};
 use crate::error::{Error, Reason, Span};
 use crate::heap::{Frozen, SMALL};
 use crate::syntax::Interrupt;
@@ -50,7 +51,8 @@ pub(super) struct Code {
 pub(super) fn generate(body: Node, names: &[Option<Span>], rows: &Rows, interrupt: &Interrupt<'_>) -> Res<Code> {
     let places = vec![Location::Unassigned; names.len()];
     let groups = Table::default();
-    let mut generator = Generator { protos: Vec::new(), groups, pool: Pool::default(), places, names, rows, interrupt };
+    let (protos, pool) = (Vec::new(), Pool::default());
+    let mut generator = Generator { protos, groups, pool, places, names, rows, interrupt, in_place: 0 };
     let main = FnNode {
         name: None,
         display: "".into(),
@@ -86,6 +88,8 @@ struct Generator<'p> {
     names: &'p [Option<Span>],
     rows: &'p Rows,
     interrupt: &'p Interrupt<'p>,
+    /// How many bodies in place are being compiled, each inside the one before.
+    in_place: usize,
 }
 
 impl Generator<'_> {
@@ -151,7 +155,7 @@ impl Generator<'_> {
             return Err(too_large(message, end));
         }
         f.forget_locals(0);
-        let (code, spans, locals) = (Bytecode::new(f.code, f.handlers, f.max), f.spans, f.locals);
+        let (code, spans, locals, in_place) = (Bytecode::new(f.code, f.handlers, f.max), f.spans, f.locals, f.in_place);
         let code =
             code.ok_or_else(|| Error::new(Reason::HostFault, "the compiler made code that is not sound").at(end))?;
         Ok(Proto {
@@ -164,6 +168,7 @@ impl Generator<'_> {
             code,
             spans: spans.into(),
             locals: locals.into(),
+            in_place: in_place.into(),
         })
     }
 }
@@ -183,6 +188,7 @@ struct Function<'u, 'p> {
     locals: Vec<Local>,
     /// Those of the locals that have their value here.
     visible: Vec<usize>,
+    in_place: Vec<InPlace>,
     top: Reg,
     max: Reg,
     recur: Vec<Recur>,
@@ -200,6 +206,7 @@ impl<'u, 'p> Function<'u, 'p> {
             handlers: Vec::new(),
             locals: Vec::new(),
             visible: Vec::new(),
+            in_place: Vec::new(),
             top: 0,
             max: 0,
             recur: Vec::new(),
@@ -237,6 +244,15 @@ impl<'u, 'p> Function<'u, 'p> {
         self.locals.push(Local { name, place, from: instruction(self.code.len()), to: u32::MAX });
     }
 
+    /// From here on a variable's name counts as bound here.
+    fn name_again(&mut self, var: Var) {
+        match self.generator.places[var.0] {
+            Location::Register(reg) => self.name(var, LocalPlace::Register(reg)),
+            Location::Captured(index) => self.name(var, LocalPlace::Capture(index)),
+            Location::Unassigned => {}
+        }
+    }
+
     /// Ends the names behind the first `visible` ones here.
     fn forget_locals(&mut self, visible: usize) {
         let here = instruction(self.code.len());
@@ -258,6 +274,8 @@ impl<'u, 'p> Function<'u, 'p> {
             | Instr::JumpSome { off, .. }
             | Instr::JumpSet { off, .. }
             | Instr::JumpDefined { off, .. }
+            | Instr::Enter { off, .. }
+            | Instr::EnterCalls { off, .. }
             | Instr::Next { off, .. } => *off = far,
             Instr::JumpUnless { off, .. } | Instr::JumpUnlessInt { off, .. } => *off = near()?,
             _ => {}
@@ -559,6 +577,7 @@ impl<'u, 'p> Function<'u, 'p> {
     }
 
     fn call_builtin(&mut self, id: BuiltinId, args: Vec<Node>, span: Span, dst: Reg) -> Res<()> {
+        let Some(args) = self.in_place(id, args, span, dst)? else { return Ok(()) };
         let lowering = self.lowering(id);
         if args.len() == 2
             && let Some(op) = self.comparison(id)

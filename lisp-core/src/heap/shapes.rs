@@ -7,7 +7,7 @@ use std::cell::{Cell, OnceCell};
 /// a compaction empties it.
 pub(super) struct Shapes {
     /// By the addresses; its results do not depend on what it holds. Many runs read no record.
-    known: OnceCell<Box<[Cell<Known>; Shapes::SIZE]>>,
+    known: OnceCell<Box<[[Cell<Known>; Shapes::WAYS]; Shapes::SETS]>>,
     /// The last few steps from shape to shape. What a program holds depends on them, so which are kept must not depend on
     /// the addresses.
     grown: [Cell<Grown>; Shapes::STEPS],
@@ -44,39 +44,46 @@ impl Grown {
 
 impl Shapes {
     const STEPS: usize = 4;
-    const SIZE: usize = 64;
+    const SETS: usize = 64;
+    /// So many pairs of addresses may fall together.
+    const WAYS: usize = 2;
     const ABSENT: u8 = u8::MAX;
 
     pub(super) fn new() -> Self {
         Shapes { known: OnceCell::new(), grown: [const { Cell::new(Grown::NONE) }; Self::STEPS], oldest: Cell::new(0) }
     }
 
-    /// Which of the known places is kept where.
+    /// Among which of the known places this one is.
     #[inline(always)]
-    fn slot(keys: Address, name: Address) -> usize {
-        ((keys as usize >> 4) ^ (name as usize >> 3)) % Self::SIZE
+    fn set(keys: Address, name: Address) -> usize {
+        ((keys as usize >> 4) ^ (name as usize >> 3)) % Self::SETS
     }
 
     /// Where the name stands in the key array, if it is there and that is remembered; else some place behind its end, or none.
     #[inline(always)]
     pub(super) fn known(&self, keys: Address, name: Address) -> Option<usize> {
-        let known = self.known.get()?[Self::slot(keys, name)].get();
-        (known.keys == keys && known.name == name).then_some(known.place as usize)
+        let set = &self.known.get()?[Self::set(keys, name)];
+        let known = set.iter().map(Cell::get).find(|known| known.keys == keys && known.name == name)?;
+        Some(known.place as usize)
     }
 
     /// Where the name stands in the key array, by `search` the first time.
     #[inline]
     pub(super) fn find(&self, keys: Address, name: Address, search: impl FnOnce() -> Option<usize>) -> Option<usize> {
-        let slot = &self.known.get_or_init(Self::none_known)[Self::slot(keys, name)];
-        let known = slot.get();
-        let place = if known.keys == keys && known.name == name {
-            known.place
-        } else {
-            let place = search().and_then(|i| u8::try_from(i).ok()).unwrap_or(Self::ABSENT);
-            slot.set(Known { keys, name, place });
-            place
+        let place = match self.known(keys, name) {
+            Some(place) => place,
+            None => self.remember(keys, name, search()),
         };
-        (place != Self::ABSENT).then_some(place as usize)
+        (place != Self::ABSENT.into()).then_some(place)
+    }
+
+    /// Remembers a place in front of the others of its set, the last of which goes.
+    #[cold]
+    fn remember(&self, keys: Address, name: Address, found: Option<usize>) -> usize {
+        let place = found.and_then(|i| u8::try_from(i).ok()).unwrap_or(Self::ABSENT);
+        let [first, second] = &self.known.get_or_init(Self::none_known)[Self::set(keys, name)];
+        second.set(first.replace(Known { keys, name, place }));
+        place.into()
     }
 
     /// The key array that came of adding this name to these keys, as [`Shapes::note_grown`] was told, and the name's place in
@@ -95,12 +102,12 @@ impl Shapes {
     }
 
     #[cold]
-    fn none_known() -> Box<[Cell<Known>; Self::SIZE]> {
-        Box::new([const { Cell::new(Known::NONE) }; Self::SIZE])
+    fn none_known() -> Box<[[Cell<Known>; Self::WAYS]; Self::SETS]> {
+        Box::new([const { [const { Cell::new(Known::NONE) }; Self::WAYS] }; Self::SETS])
     }
 
     pub(super) fn clear(&self) {
-        for slot in self.known.get().into_iter().flat_map(|known| known.iter()) {
+        for slot in self.known.get().into_iter().flat_map(|known| known.as_flattened()) {
             slot.set(Known::NONE);
         }
         for step in &self.grown {

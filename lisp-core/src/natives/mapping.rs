@@ -6,7 +6,7 @@ use super::fast_return::next_element;
 use super::per_element::{After, PerElement, row, start, step_of_walk, walk, walk_vectors};
 use super::registers::{ACC, FUNCTION, RESULT, builder, collections, vector};
 use super::streams::{self, Plan, Sink};
-use crate::builtins::{Builtin, MANY, args};
+use crate::builtins::{Builtin, Lowering, MANY, Round, args};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
@@ -65,6 +65,7 @@ impl Map {
 impl PerElement for Map {
     const ROW: Builtin = Builtin::calling("map", 1, MANY, "(map f coll) (map f c1 c2 ...)", Map::start)
         .aliases(&["mapv"])
+        .lowered(Lowering::Round(Round::Map))
         .doc(
             "The results of f for each element, or for the elements at each place of several collections. A map, a set or a \
              vector is a function that looks up. Without a collection, a transducer.",
@@ -237,10 +238,11 @@ impl PerElement for Mapcat {
 struct Filter;
 
 impl PerElement for Filter {
-    const ROW: Builtin = row::<Self>("filter", "(filter pred coll)").aliases(&["filterv"]).doc(
-        "The elements for which pred is true.",
-        &[("(filter odd? [1 2 3])", "[1 3]"), ("(filter 1 [1])", "!type_error")],
-    );
+    const ROW: Builtin =
+        row::<Self>("filter", "(filter pred coll)").aliases(&["filterv"]).lowered(Lowering::Round(Round::Filter)).doc(
+            "The elements for which pred is true.",
+            &[("(filter odd? [1 2 3])", "[1 3]"), ("(filter 1 [1])", "!type_error")],
+        );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
     const STEP: Option<Step> = Some(Step::Filter);
 
@@ -264,7 +266,7 @@ impl PerElement for Filter {
 struct Remove;
 
 impl PerElement for Remove {
-    const ROW: Builtin = row::<Self>("remove", "(remove pred coll)").doc(
+    const ROW: Builtin = row::<Self>("remove", "(remove pred coll)").lowered(Lowering::Round(Round::Remove)).doc(
         "The elements for which pred is not true.",
         &[("(remove odd? [1 2 3])", "[2]"), ("(remove 1 [1])", "!type_error")],
     );
@@ -291,7 +293,7 @@ impl PerElement for Remove {
 struct Keep;
 
 impl PerElement for Keep {
-    const ROW: Builtin = row::<Self>("keep", "(keep f coll)").doc(
+    const ROW: Builtin = row::<Self>("keep", "(keep f coll)").lowered(Lowering::Round(Round::Keep)).doc(
         "The results of f that are not nil.",
         &[("(keep :a [{:a 1} {}])", "[1]"), ("(keep 1 [1])", "!type_error")],
     );

@@ -3,6 +3,7 @@
 
 use super::machine::{Machine, Position};
 use super::spots::Spot;
+use crate::code::Called;
 use crate::error::Error;
 use crate::heap::Value;
 use crate::stack::{Code, State};
@@ -46,13 +47,26 @@ impl AtRest<'_, '_> {
         let frames = &self.0.frames;
         let last = frames.len().checked_sub(1).filter(|last| *last >= most);
         for number in (0..frames.len().min(most)).chain(last) {
-            see(match frames[number].code {
-                Code::Lisp { unit, proto, .. } => {
-                    let span = proto.spans.get(self.0.place(number) as usize).copied().filter(|_| !unit.prelude);
-                    Spot { function: proto.name.as_deref(), place: span.map(|span| (unit.number, span)) }
+            let (unit, proto) = match frames[number].code {
+                Code::Lisp { unit, proto, .. } => (unit, proto),
+                Code::Native { native, .. } => {
+                    see(Spot { function: Some(native.name), place: None });
+                    continue;
                 }
-                Code::Native { native, .. } => Spot { function: Some(native.name), place: None },
-            });
+            };
+            let at = self.0.place(number);
+            let place = |span| Some((unit.number, span)).filter(|_| !unit.prelude);
+            let mut function = Some(proto.name.as_deref());
+            for call in proto.in_place_at(at).rev() {
+                if let Some(function) = function.take() {
+                    see(Spot { function, place: place(call.call) });
+                }
+                see(Spot { function: Some(call.native.row().name), place: None });
+                function = (call.called == Called::Literal).then_some(None);
+            }
+            if let Some(function) = function {
+                see(Spot { function, place: proto.spans.get(at as usize).copied().and_then(place) });
+            }
         }
     }
 

@@ -1,9 +1,11 @@
 //! Errors that end a run: their reasons, and their places in the program.
 
 use super::machine::Machine;
-use crate::error::{CallSite, Error, Reason, Span, Trace};
-use crate::heap::{Fault, Value};
-use crate::stack::{Code, Frame, NativeFn, State};
+use super::ways::{Start, Way};
+use crate::code::Called;
+use crate::error::{CallSite, Error, Reason, Trace};
+use crate::heap::Fault;
+use crate::stack::{Code, State};
 
 /// With more calls than this inside each other it is they that take the memory.
 const DEEP: usize = 10_000;
@@ -80,19 +82,14 @@ pub(super) fn budget_error(worker: bool, baseline: usize, budget: usize, what: S
 
 impl<'h> State<'h> {
     pub(super) fn place_error(&self, error: Error) -> Error {
-        self.place_among(0, error)
+        self.place_among(Start::OUTERMOST, error)
     }
 
-    /// Gives an error the place and the reason that it has by the frames from number `first` on.
-    pub(super) fn place_among(&self, first: usize, mut error: Error) -> Error {
+    /// Gives an error the place and the reason that it has by the calls from `start` on.
+    pub(super) fn place_among(&self, start: Start, mut error: Error) -> Error {
         use Reason::{ArithmeticError, DestructureError, NotCallable, RuntimeError, UnboundVar};
-        let native = self.frames[first..].iter().rposition(|f| match f.code {
-            Code::Native { native, .. } => native.names_faults,
-            Code::Lisp { unit, .. } => unit.prelude,
-        });
-        if let Some(at) = native.map(|at| first + at) {
+        if let Some(in_closure) = self.named_by_native(start) {
             // The reference names a fault inside a function that map, reduce or update calls by the caller.
-            let in_closure = self.frames[at + 1..].iter().any(|f| matches!(f.code, Code::Lisp { .. }));
             error.reason = match error.reason {
                 Reason::ArityMismatch if !in_closure => RuntimeError,
                 ArithmeticError
@@ -110,25 +107,35 @@ impl<'h> State<'h> {
                 other => other,
             };
         }
-        self.trace(first, &mut error);
+        self.trace(start, &mut error);
         error
     }
 
-    /// The place in its code at which a frame stands. The instruction of the frame on top has not been done; that of a frame
-    /// which has called another has, and so has one that waits for a tool.
-    pub(super) fn place(&self, frame: usize) -> u32 {
-        let done = frame + 1 != self.frames.len() || self.pending.is_some();
-        match self.frames[frame].code {
-            Code::Lisp { pc, .. } => pc.saturating_sub(u32::from(done)),
-            Code::Native { .. } => 0,
+    /// Is there a native function among the calls from `start` on that faults inside it are named after? Says whether a
+    /// function of the program is at work in it.
+    fn named_by_native(&self, start: Start) -> Option<bool> {
+        let mut in_closure = false;
+        for (number, frame) in self.frames.iter().enumerate().skip(start.frame).rev() {
+            let is_named = match frame.code {
+                Code::Native { native, .. } => native.names_faults,
+                Code::Lisp { unit, .. } if unit.prelude => true,
+                Code::Lisp { proto, .. } => {
+                    let innermost = self.in_place(number, proto, start).next();
+                    in_closure |= innermost.is_none_or(|call| call.called == Called::Literal);
+                    innermost.is_some()
+                }
+            };
+            if is_named {
+                return Some(in_closure);
+            }
         }
+        None
     }
 
     /// Gives the error its place, and the calls on the way to it. An error of a worker has a place: the call of the worker
     /// is on the way.
-    fn trace(&self, first: usize, error: &mut Error) {
-        let frames = || self.frames.iter().enumerate().skip(first);
-        let mut ways = frames().rev().filter_map(self.way());
+    fn trace(&self, start: Start, error: &mut Error) {
+        let mut ways = self.ways(start);
         let mut function = None;
         if self.caught.as_deref().is_some_and(|c| c.at_home && error.trace.is_some() && error.span == c.error.span) {
             // Thrown again: where that stands is no call on the way.
@@ -157,51 +164,11 @@ impl<'h> State<'h> {
                 continue;
             }
             // There are more: the last to be shown is the outermost, the first that was made.
-            let Some(Way { span, program, .. }) = frames().find_map(self.way()) else { break };
+            let Some(Way { span, program, .. }) = self.outermost(start) else { break };
             trace.calls[Trace::CALLS - 1] = CallSite { function: None, span, program, element: None };
             break;
         }
     }
-
-    /// Makes a frame a part of the way to an error. A native frame is none: it is told with the frame that called it.
-    fn way<'s>(&'s self) -> impl FnMut((usize, &'s Frame<'h>)) -> Option<Way<'s>> {
-        let mut native = None;
-        move |(number, frame)| match frame.code {
-            Code::Native { native: function, index, .. } => {
-                native = self.element(frame, function, index);
-                None
-            }
-            Code::Lisp { unit, proto, .. } => {
-                let native = native.take();
-                let span = proto.spans.get(self.place(number) as usize).copied().filter(|_| !unit.prelude)?;
-                Some(Way { span, program: unit.number, name: proto.name.as_deref(), native })
-            }
-        }
-    }
-
-    /// The function that a native frame calls, if it is a built-in one, and the element that it calls it for. No object is
-    /// looked at: a compaction may be under way.
-    fn element(&self, frame: &Frame<'h>, native: &NativeFn, index: usize) -> Option<Native> {
-        let function = native.counts.filter(|_| index != NativeFn::FINISHING)?;
-        let called = match self.stack.get(frame.base as usize + function) {
-            Some(Value::Builtin(id)) => Some(id.row().name),
-            _ => None,
-        };
-        Some((called, (native.name, index)))
-    }
-}
-
-/// The name of a built-in function that a native one calls, and that one's own with the number of the element.
-type Native = (Option<&'static str>, (&'static str, usize));
-
-/// A place on the way to an error.
-struct Way<'s> {
-    span: Span,
-    program: u64,
-    /// The name of the function that it is in.
-    name: Option<&'s str>,
-    /// The native function that was called there.
-    native: Option<Native>,
 }
 
 /// The error of a worker that would end the program.

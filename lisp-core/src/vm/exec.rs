@@ -2,6 +2,7 @@
 
 use super::errors::not_in_a_worker;
 use super::machine::Ending;
+use crate::builtins::streams::reduced;
 use crate::builtins::{Imp, args, exceptions, maps, numbers};
 use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Instr, Rare};
 use crate::context::Ctx;
@@ -380,12 +381,42 @@ impl<'h> State<'h> {
                             None => w.skip(off),
                         }
                     }
+                    Instr::Enter { base: row, off } | Instr::EnterCalls { base: row, off } => {
+                        let calls = matches!(instr, Instr::EnterCalls { .. });
+                        match *w.get(row) {
+                            _ if calls && !matches!(w.get(row + 3), Value::Closure(_)) => w.skip(off),
+                            Value::Vector(_) => w.set(row + 1, Value::Int(0)),
+                            Value::Nil | Value::Map(_) | Value::Set(_) | Value::Str(_) => {
+                                let items = fallible!(walk(h, *w.get(row)));
+                                w.set(row, items);
+                                w.set(row + 1, Value::Int(0));
+                            }
+                            _ => w.skip(off),
+                        }
+                    }
                     Instr::Collect { dst } => {
                         let builder = fallible!(h.vec_builder(8));
                         w.set(dst, Value::VecBuilder(builder));
                     }
+                    Instr::CollectAll { dst, base: row } => {
+                        let room = match w.get(row) {
+                            Value::Vector(items) => items.len(),
+                            _ => 0,
+                        };
+                        let builder = fallible!(h.vec_builder(room));
+                        w.set(dst, Value::VecBuilder(builder));
+                    }
+                    Instr::Combine { dst, src, off } => match *w.get(src) {
+                        Value::Composed(_) if let Some(last) = reduced(*w.get(src)) => {
+                            w.set(dst, last);
+                            w.skip(off.into());
+                        }
+                        value => w.set(dst, value),
+                    },
                     Instr::Push { builder, src } => {
-                        if let Value::VecBuilder(builder) = *w.get(builder) {
+                        if let Value::VecBuilder(builder) = *w.get(builder)
+                            && !builder.push_in_place(w.get(src))
+                        {
                             fallible!(builder.push(h, *w.get(src)));
                         }
                     }

@@ -1,7 +1,7 @@
 //! The values of the local names where an error was, for a person or a model to look at.
 
 use crate::builtins::preview;
-use crate::code::{Local, LocalPlace};
+use crate::code::{Called, Local, LocalPlace};
 use crate::context::Ctx;
 use crate::error::{Error, LocalValue, Trace};
 use crate::heap::{Heap, Value};
@@ -22,10 +22,12 @@ impl<'h> State<'h> {
             return error;
         };
         let at = self.place(number);
+        // Those of a literal in place are its own, and what it takes from the functions around it.
+        let first = proto.in_place_at(at).find(|call| call.called == Called::Literal).map_or(0, |call| call.from);
+        let visible = |local: &&Local| local.from >= first && (local.from..local.to).contains(&at);
         let mut shown: Vec<LocalValue> = Vec::new();
         // The last to be bound hides those of the same name.
-        for Local { name, place, .. } in proto.locals.iter().rev().filter(|local| (local.from..local.to).contains(&at))
-        {
+        for Local { name, place, .. } in proto.locals.iter().rev().filter(visible) {
             let name = unit.code.source.get(name.start as usize..name.end as usize).unwrap_or_default();
             let value = match *place {
                 LocalPlace::Register(register) => self.stack.get(base as usize + register as usize).copied(),

@@ -20,6 +20,7 @@ mod saved;
 mod settings;
 mod spots;
 mod turns;
+mod ways;
 
 pub use crate::stack::Effect;
 pub use grant::{Grant, GrantBuilder};

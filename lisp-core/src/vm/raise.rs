@@ -4,6 +4,7 @@
 use super::errors::not_in_a_worker;
 use super::exec::Exit;
 use super::machine::{Ending, Machine, Status};
+use super::ways::Start;
 use crate::builtins::exceptions::{self, Uncaught};
 use crate::context::Ctx;
 use crate::error::{Error, Reason};
@@ -60,12 +61,29 @@ impl<'h> State<'h> {
     /// Notes where the error was that is caught, for when it ends the run after all.
     fn note_caught(&mut self, found: &Found, error: Error) {
         let reason = error.reason;
-        let at_home = found.frame + 1 == self.frames.len();
-        let mut error = self.place_among(if at_home { found.frame } else { found.frame + 1 }, error);
+        let all = Start { frame: found.frame, outside: self.calls_around(found), at_home: true };
+        let at_home = found.frame + 1 == self.frames.len() && !self.has_calls_in_place(all);
+        let mut error = self.place_among(Start { at_home, ..all }, error);
         if error.span.is_none() {
-            error = self.place_among(found.frame, error);
+            error = self.place_among(all, error);
         }
         self.caught = Some(Box::new(Caught { reason, error, at_home }));
+    }
+
+    /// How many calls in place are around a handler.
+    fn calls_around(&self, found: &Found) -> usize {
+        match self.frames[found.frame].code {
+            Code::Lisp { proto, .. } => proto.in_place_at(found.target).count(),
+            Code::Native { .. } => 0,
+        }
+    }
+
+    /// Does the frame of `start` stand in a call in place from there on?
+    fn has_calls_in_place(&self, start: Start) -> bool {
+        match self.frames[start.frame].code {
+            Code::Lisp { proto, .. } => self.in_place(start.frame, proto, start).next().is_some(),
+            Code::Native { .. } => false,
+        }
     }
 
     /// Gives an error to its handler. Returns false, with nothing changed, when there is none.

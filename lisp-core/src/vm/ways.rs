@@ -1,0 +1,120 @@
+//! The calls in progress, as errors tell of them: those of frames, and those that stand in place in the code of a frame.
+
+use crate::code::{Called, InPlace, Proto};
+use crate::error::Span;
+use crate::heap::Value;
+use crate::stack::{Code, Frame, NativeFn, State};
+
+/// From which call in progress on an error is told: a frame, and how many of the calls in place there are outside. The function
+/// that is called by then is left out unless the error is at home in it.
+#[derive(Clone, Copy)]
+pub(super) struct Start {
+    pub(super) frame: usize,
+    pub(super) outside: usize,
+    pub(super) at_home: bool,
+}
+
+impl Start {
+    /// All calls in progress.
+    pub(super) const OUTERMOST: Start = Start { frame: 0, outside: 0, at_home: true };
+}
+
+/// A place on the way to an error.
+pub(super) struct Way<'s> {
+    pub(super) span: Span,
+    pub(super) program: u64,
+    /// The name of the function that it is in.
+    pub(super) name: Option<&'s str>,
+    /// The native function that was called there.
+    pub(super) native: Option<Native>,
+}
+
+/// The name of a built-in function that a native one calls, and that one's own with the number of the element.
+pub(super) type Native = (Option<&'static str>, (&'static str, usize));
+
+impl<'h> State<'h> {
+    /// The place in its code at which a frame stands. The instruction of the frame on top has not been done; that of a frame
+    /// which has called another has, and so has one that waits for a tool.
+    pub(super) fn place(&self, frame: usize) -> u32 {
+        let done = frame + 1 != self.frames.len() || self.pending.is_some();
+        match self.frames[frame].code {
+            Code::Lisp { pc, .. } => pc.saturating_sub(u32::from(done)),
+            Code::Native { .. } => 0,
+        }
+    }
+
+    /// The calls in place at the place of a frame from `start` on, the innermost first.
+    pub(super) fn in_place(&self, frame: usize, proto: &'h Proto, start: Start) -> impl Iterator<Item = &'h InPlace> {
+        let at = self.place(frame);
+        let inside = match frame == start.frame {
+            true => proto.in_place_at(at).count().saturating_sub(start.outside),
+            false => usize::MAX,
+        };
+        proto.in_place_at(at).take(inside)
+    }
+
+    /// The places on the way to an error, from the innermost on. A native frame is none: it is told with the function that
+    /// called it.
+    pub(super) fn ways(&self, start: Start) -> impl Iterator<Item = Way<'h>> {
+        let mut native = None;
+        let frames = self.frames.iter().enumerate().skip(start.frame).rev();
+        frames.flat_map(move |(number, frame)| self.ways_of(number, frame, start, &mut native))
+    }
+
+    /// The outermost of the places.
+    pub(super) fn outermost(&self, start: Start) -> Option<Way<'h>> {
+        let mut frames = self.frames.iter().enumerate().skip(start.frame);
+        frames.find_map(|(number, frame)| self.ways_of(number, frame, start, &mut None).pop())
+    }
+
+    /// The places in one frame; `native` is what was called there.
+    fn ways_of(&self, number: usize, frame: &Frame<'h>, start: Start, native: &mut Option<Native>) -> Vec<Way<'h>> {
+        let (unit, proto) = match frame.code {
+            Code::Native { native: function, index, .. } => {
+                *native = self.element(frame, function, index);
+                return Vec::new();
+            }
+            Code::Lisp { unit, proto, .. } => (unit, proto),
+        };
+        let place = proto.spans.get(self.place(number) as usize).copied().filter(|_| !unit.prelude);
+        let Some(mut span) = place else {
+            *native = None;
+            return Vec::new();
+        };
+        let (mut ways, program) = (Vec::new(), unit.number);
+        for call in self.in_place(number, proto, start) {
+            if call.called == Called::Literal {
+                ways.push(Way { span, program, name: None, native: native.take() });
+            }
+            span = call.call;
+            let called = match call.called {
+                Called::Builtin(id) => Some(id.row().name),
+                Called::Literal | Called::Other => None,
+            };
+            *native = self.counted(frame, call).map(|index| (called, (call.native.row().name, index)));
+        }
+        if number > start.frame || start.at_home {
+            ways.push(Way { span, program, name: proto.name.as_deref(), native: native.take() });
+        }
+        ways
+    }
+
+    /// The number of the element that a call in place is for.
+    fn counted(&self, frame: &Frame<'h>, call: &InPlace) -> Option<usize> {
+        match self.stack.get(frame.base as usize + call.index as usize) {
+            Some(&Value::Int(walked)) => usize::try_from(walked - 1).ok(),
+            _ => None,
+        }
+    }
+
+    /// The function that a native frame calls, if it is a built-in one, and the element that it calls it for. No object is
+    /// looked at: a compaction may be under way.
+    fn element(&self, frame: &Frame<'h>, native: &NativeFn, index: usize) -> Option<Native> {
+        let function = native.counts.filter(|_| index != NativeFn::FINISHING)?;
+        let called = match self.stack.get(frame.base as usize + function) {
+            Some(Value::Builtin(id)) => Some(id.row().name),
+            _ => None,
+        };
+        Some((called, (native.name, index)))
+    }
+}
