@@ -44,7 +44,7 @@ impl Grown {
 
 impl Shapes {
     const STEPS: usize = 4;
-    const SETS: usize = 64;
+    const SETS: usize = 32;
     /// So many pairs of addresses may fall together.
     const WAYS: usize = 2;
     const ABSENT: u8 = u8::MAX;

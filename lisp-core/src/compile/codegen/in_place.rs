@@ -29,8 +29,7 @@ enum Step {
 struct Registers {
     /// What is built, or combined.
     acc: Reg,
-    /// What is walked, how many elements were, and the one at hand.
-    items: Reg,
+    /// How many elements were walked, and the one at hand.
     index: Reg,
     element: Reg,
     /// The function, where it is called.
@@ -78,7 +77,7 @@ impl Function<'_, '_> {
         let mut next = || self.alloc(span);
         let (acc, items, index, element) = (next()?, next()?, next()?, next()?);
         let (function, result, _second) = (next()?, next()?, next()?);
-        let r = Registers { acc, items, index, element, function, result };
+        let r = Registers { acc, index, element, function, result };
         let mut args = args.into_iter();
         let (Some(f), Some(coll)) = (args.next(), args.next_back()) else { return Ok(()) };
         // The others have no effect before they are called.
@@ -96,19 +95,19 @@ impl Function<'_, '_> {
             self.into(init, acc)?;
         }
         self.into(coll, items)?;
-        let fall_back = match calls {
-            true => self.emit(Instr::EnterCalls { base: items, off: 0 }, span),
-            false => self.emit(Instr::Enter { base: items, off: 0 }, span),
+        let enter = match calls {
+            true => Instr::EnterCalls { base: items, off: 0 },
+            false => Instr::Enter { base: items, off: 0 },
         };
+        let mut fall_back = vec![self.emit(enter, span)];
         let mut ends = Vec::new();
         match round {
             Round::Map => drop(self.emit(Instr::CollectAll { dst: acc, base: items }, span)),
             Round::Filter | Round::Remove | Round::Keep => drop(self.emit(Instr::Collect { dst: acc }, span)),
             Round::Reduce if has_init => {}
             Round::Reduce => {
-                // Of no elements it is nil; the first is what the others are combined with.
-                self.emit(Instr::Nil { dst: acc }, span);
-                ends.push(self.emit(Instr::Next { base: items, off: 0 }, span));
+                // Of no elements it is what the function makes of nothing.
+                fall_back.push(self.emit(Instr::Next { base: items, off: 0 }, span));
                 self.emit(Instr::Move { dst: acc, src: element }, span);
             }
         }
@@ -126,7 +125,9 @@ impl Function<'_, '_> {
             _ => self.emit(Instr::Finish { dst, builder: acc }, span),
         };
         let end = self.emit(Instr::Jump { off: 0 }, span);
-        self.patch(fall_back)?;
+        for enter in fall_back {
+            self.patch(enter)?;
+        }
         if let Some(f) = f {
             let before = std::mem::replace(&mut self.generator.in_place, DEEPEST);
             self.into(f, function)?;

@@ -1,6 +1,7 @@
 //! Forms that go round for a value: `loop` with `recur`, and `for`.
 
 use super::{Function, Location, Recur, Reg, Res};
+use crate::builtins::Lowering;
 use crate::code::Instr;
 use crate::compile::core::{Clause, Kind, Node, Var};
 use crate::error::Span;
@@ -34,7 +35,12 @@ impl Function<'_, '_> {
                 continue;
             }
             let src = self.alloc(span)?;
-            direct = matches!(node.kind, Kind::CallBuiltin(..) | Kind::Key(_, _, None));
+            direct = match node.kind {
+                // A loop has its value in more than one place.
+                Kind::CallBuiltin(id, _) => !matches!(self.lowering(id), Lowering::Round(_)),
+                Kind::Key(_, _, None) => true,
+                _ => false,
+            };
             self.into(node, src)?;
             moves.push((dst, src));
         }
