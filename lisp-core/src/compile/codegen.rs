@@ -51,7 +51,7 @@ pub(super) struct Code {
 pub(super) fn generate(body: Node, names: &[Option<Span>], rows: &Rows, interrupt: &Interrupt<'_>) -> Res<Code> {
     let places = vec![Location::Unassigned; names.len()];
     let groups = Table::default();
-    let (protos, pool) = (Vec::new(), Pool::default());
+    let (protos, pool) = (Vec::with_capacity(1), Pool::default());
     let mut generator = Generator { protos, groups, pool, places, names, rows, interrupt, in_place: 0 };
     let main = FnNode {
         name: None,
@@ -66,7 +66,9 @@ pub(super) fn generate(body: Node, names: &[Option<Span>], rows: &Rows, interrup
     };
     generator.function(main, None)?;
     let protos: Option<Vec<Proto>> = generator.protos.into_iter().collect();
-    let protos = protos.ok_or_else(|| Error::new(Reason::HostFault, "the compiler lost a function"))?;
+    let mut protos = protos.ok_or_else(|| Error::new(Reason::HostFault, "the compiler lost a function"))?;
+    // Sessions keep their programs.
+    protos.shrink_to_fit();
     Ok(Code { protos, constants: generator.pool.freeze()? })
 }
 

@@ -86,7 +86,10 @@ impl Program {
     /// About how many bytes the compiled program takes.
     pub fn bytes(&self) -> usize {
         let of_proto = |proto: &Proto| {
-            std::mem::size_of::<Proto>() + proto.code.instrs().len() * 16 + std::mem::size_of_val(&*proto.locals)
+            std::mem::size_of::<Proto>()
+                + proto.code.instrs().len() * 16
+                + std::mem::size_of_val(&*proto.locals)
+                + std::mem::size_of_val(&*proto.in_place)
         };
         let code: usize = self.code.protos.iter().map(of_proto).sum();
         let names: usize =

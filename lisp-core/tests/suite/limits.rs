@@ -2,6 +2,8 @@
 //! success is what comes without the limit.
 
 use crate::corpus::{Came, Case};
+use lisp_core::compile::Program;
+use lisp_core::syntax::ReadLimits;
 use lisp_core::vm::Settings;
 
 const WHOLE: u64 = u64::MAX / 2;
@@ -212,4 +214,14 @@ fn the_edge_of_the_heap_budget_is_the_same_in_every_slice() {
         if whole.succeeded() { values += 1 } else { errors += 1 }
     }
     assert!(values > 5 && errors > 5, "{values} values, {errors} errors");
+}
+
+#[test]
+fn functions_in_place_make_code_grow_by_a_bounded_factor() {
+    let size = |depth: usize| {
+        let program = format!("{}x{}", "(map (fn [x] ".repeat(depth), ") [1])".repeat(depth));
+        Program::compile(&program, &ReadLimits::default()).expect("a program").bytes()
+    };
+    let (short, long) = (size(20), size(80));
+    assert!(long < 5 * short, "{short} bytes at 20 levels, {long} at 80");
 }

@@ -6,6 +6,7 @@ mod described;
 mod envelope;
 mod examples;
 mod gate;
+mod in_place;
 mod inputs;
 mod limits;
 mod parallel;
