@@ -67,7 +67,6 @@ pub(super) fn generate(body: Node, names: &[Option<Span>], rows: &Rows, interrup
     generator.function(main, None)?;
     let protos: Option<Vec<Proto>> = generator.protos.into_iter().collect();
     let mut protos = protos.ok_or_else(|| Error::new(Reason::HostFault, "the compiler lost a function"))?;
-    // Sessions keep their programs.
     protos.shrink_to_fit();
     Ok(Code { protos, constants: generator.pool.freeze()? })
 }

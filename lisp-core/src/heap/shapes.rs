@@ -10,6 +10,10 @@ pub(super) struct Shapes {
     known: OnceCell<Box<[[Cell<Known>; Shapes::WAYS]; Shapes::SETS]>>,
     /// The last few steps from shape to shape. What a program holds depends on them, so which are kept must not depend on
     /// the addresses.
+    steps: OnceCell<Box<Steps>>,
+}
+
+struct Steps {
     grown: [Cell<Grown>; Shapes::STEPS],
     oldest: Cell<usize>,
 }
@@ -50,7 +54,7 @@ impl Shapes {
     const ABSENT: u8 = u8::MAX;
 
     pub(super) fn new() -> Self {
-        Shapes { known: OnceCell::new(), grown: [const { Cell::new(Grown::NONE) }; Self::STEPS], oldest: Cell::new(0) }
+        Shapes { known: OnceCell::new(), steps: OnceCell::new() }
     }
 
     /// Among which of the known places this one is.
@@ -90,15 +94,16 @@ impl Shapes {
     /// it, when that was done lately and since the arena was replaced.
     #[inline]
     pub(super) fn grown(&self, keys: Address, name: Address) -> Option<(Address, usize)> {
-        let step = self.grown.iter().map(Cell::get).find(|g| g.keys == keys && g.name == name)?;
+        let step = self.steps.get()?.grown.iter().map(Cell::get).find(|g| g.keys == keys && g.name == name)?;
         Some((step.to, step.place))
     }
 
     /// Remembers a step.
     pub(super) fn note_grown(&self, keys: Address, name: Address, to: Address, place: usize) {
-        let oldest = self.oldest.get() % Self::STEPS;
-        self.grown[oldest].set(Grown { keys, name, to, place });
-        self.oldest.set(oldest + 1);
+        let steps = self.steps.get_or_init(Self::no_steps);
+        let oldest = steps.oldest.get() % Self::STEPS;
+        steps.grown[oldest].set(Grown { keys, name, to, place });
+        steps.oldest.set(oldest + 1);
     }
 
     #[cold]
@@ -106,11 +111,16 @@ impl Shapes {
         Box::new([const { [const { Cell::new(Known::NONE) }; Self::WAYS] }; Self::SETS])
     }
 
+    #[cold]
+    fn no_steps() -> Box<Steps> {
+        Box::new(Steps { grown: [const { Cell::new(Grown::NONE) }; Self::STEPS], oldest: Cell::new(0) })
+    }
+
     pub(super) fn clear(&self) {
         for slot in self.known.get().into_iter().flat_map(|known| known.as_flattened()) {
             slot.set(Known::NONE);
         }
-        for step in &self.grown {
+        for step in self.steps.get().into_iter().flat_map(|steps| &steps.grown) {
             step.set(Grown::NONE);
         }
     }
