@@ -222,6 +222,6 @@ fn functions_in_place_make_code_grow_by_a_bounded_factor() {
         let program = format!("{}x{}", "(map (fn [x] ".repeat(depth), ") [1])".repeat(depth));
         Program::compile(&program, &ReadLimits::default()).expect("a program").bytes()
     };
-    let (short, long) = (size(20), size(80));
-    assert!(long < 5 * short, "{short} bytes at 20 levels, {long} at 80");
+    let (short, long) = (size(10), size(40));
+    assert!(long < 5 * short, "{short} bytes at 10 levels, {long} at 40");
 }

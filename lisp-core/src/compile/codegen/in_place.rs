@@ -73,7 +73,7 @@ impl Function<'_, '_> {
     }
 
     fn round(&mut self, site: &Site, step: Step, args: Vec<Node>, dst: Reg) -> Res<()> {
-        let &Site { round, native, span } = site;
+        let &Site { round, span, .. } = site;
         let mut next = || self.alloc(span);
         let (acc, items, index, element) = (next()?, next()?, next()?, next()?);
         let (function, result, _second) = (next()?, next()?, next()?);
@@ -128,18 +128,34 @@ impl Function<'_, '_> {
         for enter in fall_back {
             self.patch(enter)?;
         }
-        if let Some(f) = f {
+        let args = [Some(function), has_init.then_some(acc), Some(items)];
+        self.plain_call(site, f.map(|f| (f, function)), args.into_iter().flatten(), dst)?;
+        self.patch(end)
+    }
+
+    /// The call that the loop stands for, with the arguments in these registers. A function that is not in its register yet goes
+    /// there first.
+    fn plain_call(
+        &mut self,
+        site: &Site,
+        function: Option<(Node, Reg)>,
+        args: impl Iterator<Item = Reg>,
+        dst: Reg,
+    ) -> Res<()> {
+        let &Site { native, span, .. } = site;
+        if let Some((f, reg)) = function {
             let before = std::mem::replace(&mut self.generator.in_place, DEEPEST);
-            self.into(f, function)?;
+            self.into(f, reg)?;
             self.generator.in_place = before;
         }
-        let row = self.top;
-        for src in [Some(function), has_init.then_some(acc), Some(items)].into_iter().flatten() {
+        let (base, mut argc) = (self.top, 0);
+        for src in args {
             let arg = self.alloc(span)?;
             self.emit(Instr::Move { dst: arg, src }, span);
+            argc += 1;
         }
-        self.emit(Instr::CallBuiltin { argc: 2 + u8::from(has_init), dst, base: row, id: native }, span);
-        self.patch(end)
+        self.emit(Instr::CallBuiltin { argc, dst, base, id: native }, span);
+        Ok(())
     }
 
     /// Computes the result for an element.
