@@ -139,7 +139,7 @@ pub(crate) enum Instr {
     Set { dst: u16, base: u16, n: u16 },
     /// R[base] = elements of R[src], R[base + 1] = 0
     Walk { base: u16, src: u16 },
-    /// R[base + 2] = next element of the walk; pc += off at its end
+    /// R[base + 2] = next element of the walk; R[base] = nil, pc += off at its end
     Next { base: u16, off: i32 },
     /// R[base] = elements of R[base], R[base + 1] = 0; pc += off when that cannot be walked at once
     Enter { base: u16, off: i32 },

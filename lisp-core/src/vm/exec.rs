@@ -378,7 +378,11 @@ impl<'h> State<'h> {
                                 w.set(row + 1, Value::Int(i));
                                 w.set(row + 2, item);
                             }
-                            None => w.skip(off),
+                            None => {
+                                // The frame may go on for long.
+                                w.set(row, Value::Nil);
+                                w.skip(off);
+                            }
                         }
                     }
                     Instr::Enter { base: row, off } | Instr::EnterCalls { base: row, off } => {

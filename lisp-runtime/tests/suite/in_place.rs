@@ -116,3 +116,12 @@ fn loops_in_place_are_told_as_calls() {
     }
     assert!(compared > 6_000 && failed > compared / 10 && failed < compared / 2, "{failed} of {compared}");
 }
+
+#[test]
+fn loops_in_place_need_no_more_memory_than_calls() {
+    let sum = "(let [a (map str (range 20000)) b (map count a)] (reduce + 0 b))";
+    let engine = Engine::builder().limits(Limits::default().with_heap_bytes(1_350_000)).build().expect("an engine");
+    let [by_name, as_values] = both(sum).map(|program| seen(&engine, &program));
+    assert_eq!(by_name, as_values);
+    assert!(by_name.starts_with("Some(\"88890\")"), "{by_name}");
+}
