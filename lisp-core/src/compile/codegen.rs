@@ -51,7 +51,7 @@ pub(super) struct Code {
 pub(super) fn generate(body: Node, names: &[Option<Span>], rows: &Rows, interrupt: &Interrupt<'_>) -> Res<Code> {
     let places = vec![Location::Unassigned; names.len()];
     let groups = Table::default();
-    let (protos, pool) = (Vec::with_capacity(1), Pool::default());
+    let (protos, pool) = (Vec::new(), Pool::default());
     let mut generator = Generator { protos, groups, pool, places, names, rows, interrupt, in_place: 0 };
     let main = FnNode {
         name: None,
@@ -65,9 +65,10 @@ pub(super) fn generate(body: Node, names: &[Option<Span>], rows: &Rows, interrup
         others: Vec::new(),
     };
     generator.function(main, None)?;
-    let protos: Option<Vec<Proto>> = generator.protos.into_iter().collect();
-    let mut protos = protos.ok_or_else(|| Error::new(Reason::HostFault, "the compiler lost a function"))?;
-    protos.shrink_to_fit();
+    let mut protos = Vec::with_capacity(generator.protos.len());
+    for proto in generator.protos {
+        protos.push(proto.ok_or_else(|| Error::new(Reason::HostFault, "the compiler lost a function"))?);
+    }
     Ok(Code { protos, constants: generator.pool.freeze()? })
 }
 
