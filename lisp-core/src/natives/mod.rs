@@ -12,6 +12,7 @@ mod compose;
 mod direct;
 mod fast_return;
 mod grouping;
+mod known_order;
 mod mapping;
 mod parallel;
 mod per_element;

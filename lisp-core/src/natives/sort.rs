@@ -1,5 +1,6 @@
-//! `sort` and `sort-by`. Keys are computed first, one call each. With a comparator the indexes are merged bottom-up,
-//! one call a comparison; without one they are sorted by the natural order at once.
+//! `sort` and `sort-by`. Keys are computed first, one call each. Numbers are sorted at once where it is known what the
+//! comparator does ([`KnownOrder`]), and so is everything by the natural order; with another comparator the indexes are
+//! merged bottom-up, one call a comparison.
 //!
 //! Registers: the result, the key function, the elements, the keys, the comparator, two rows of indexes to merge from
 //! and to, how long the runs are, and of the two under way where each begins to be unmerged and where it ends.
@@ -7,10 +8,10 @@
 use super::accepts;
 use super::direct::DirectFn;
 use super::fast_return::Returned;
+use super::known_order::{COMPARE, KnownOrder};
 use super::registers::{FUNCTION, ITEMS, RESULT, items, vector};
 use crate::builtins::args::{function, not_function};
-use crate::builtins::{Builtin, args, comparison, id_of};
-use crate::code::BuiltinId;
+use crate::builtins::{Builtin, args, comparison};
 use crate::context::Ctx;
 use crate::heap::{Res, Value, VecBuilder};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
@@ -38,9 +39,6 @@ const A: usize = 8;
 const A_END: usize = 9;
 const B: usize = 10;
 const B_END: usize = 11;
-
-/// The comparator of the natural order.
-const COMPARE: BuiltinId = id_of("compare");
 
 fn start_sort<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let (comparator, coll) = match s.stack[call.args()] {
@@ -103,10 +101,18 @@ fn step<'h>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
         return Ok(control);
     }
     h.meter.set_restart();
-    if let Value::Unset = s.stack[base + COMPARATOR] {
-        return natural(h, s.stack[base + ITEMS], s.stack[base + KEYS]).map(Control::Value);
+    let (list, keys, comparator) = (s.stack[base + ITEMS], s.stack[base + KEYS], s.stack[base + COMPARATOR]);
+    let is_begun = number(s.stack[base + WIDTH]) != 0;
+    if !is_begun
+        && let Some(order) = KnownOrder::of(s, comparator)
+        && let Some(sorted) = order.sort(h, vector(list), vector(keys))?
+    {
+        return Ok(Control::Value(sorted));
     }
-    merge(h, s, base)
+    match comparator {
+        Value::Unset => natural(h, list, keys).map(Control::Value),
+        _ => merge(h, s, base),
+    }
 }
 
 /// Calls the key function for each element; afterwards the keys are a vector.

@@ -190,6 +190,50 @@ fn groups_where_the_way_to_build_them_changes() {
     }
 }
 
+/// Comparators whose order is known, and the same with a test around it that hides it. `A` and `B` are what is compared.
+const KNOWN: [(&str, &str); 6] = [
+    ("<", "(fn [a b] (if (< A B) true false))"),
+    (">", "(fn [a b] (if (> A B) true false))"),
+    ("compare", "(fn [a b] (- (compare B A)))"),
+    ("(fn [a b] (< B A))", "(fn [a b] (if (> A B) true false))"),
+    ("(fn [a b] (compare B A))", "(fn [a b] (- (compare A B)))"),
+    ("(fn [a b] (> A B))", "(fn [a b] (if (> A B) true false))"),
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn known_comparators_order_as_they_say(keys in prop::collection::vec(prop_oneof![
+        20 => (-9i64..9).prop_map(|n| n.to_string()),
+        6 => (-9i64..9).prop_map(|n| format!("{n}.5")),
+        2 => prop_oneof![Just("-0.0"), Just("0.0"), Just("1e300"), Just("-1e300")].prop_map(str::to_owned),
+        1 => prop_oneof![Just("9007199254740993"), Just("9007199254740992"), Just("9223372036854775807"),
+                         Just("-9223372036854775808"), Just("12345678901234567890"), Just("null"), Just("\"a\"")]
+            .prop_map(str::to_owned),
+    ], 0..40)) {
+        let rows: Vec<String> = keys.iter().enumerate().map(|(i, key)| format!("{{\"k\":{key},\"i\":{i}}}")).collect();
+        let data = format!("{{\"ks\": [{}], \"rows\": [{}]}}", keys.join(","), rows.join(","));
+        let sorts = [
+            ("(sort F data/ks)", "a", "b"),
+            ("(map :i (sort-by :k F data/rows))", "a", "b"),
+            ("(map :i (sort F data/rows))", "(:k a)", "(:k b)"),
+        ];
+        for (known, hidden) in KNOWN {
+            for (sort, a, b) in sorts {
+                if !known.contains('A') && a != "a" {
+                    continue;
+                }
+                let [known, hidden] = [known, hidden].map(|comparator| {
+                    let comparator = comparator.replace('A', a).replace('B', b);
+                    run(&case(&sort.replace('F', &comparator), &data))
+                });
+                prop_assert_eq!((known.succeeded(), known.text), (hidden.succeeded(), hidden.text));
+            }
+        }
+    }
+}
+
 /// Maps built at once are the ones built entry by entry, up to a hundred thousand entries.
 #[test]
 fn maps_of_every_size_hold_what_was_put_into_them() {
