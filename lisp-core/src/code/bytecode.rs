@@ -9,8 +9,9 @@ pub(crate) struct Handler {
     pub(crate) to: u32,
     /// The place of the next instruction.
     pub(crate) target: u32,
-    /// The register that gets the value which stands for the error.
-    pub(crate) register: u16,
+    /// The register that gets the value which stands for the error. None where the work is done anew in another way, and the
+    /// error is of no interest: it is met there.
+    pub(crate) register: Option<u16>,
 }
 
 /// The instructions of a function, each of which names registers below `registers` and places inside the code only, and
@@ -43,7 +44,9 @@ impl Bytecode {
         };
         let ends = instrs.last().is_some_and(Instr::leaves);
         let fits = instrs.len() <= Self::MOST;
-        let caught = handlers.iter().all(|h| (h.target as usize) < instrs.len() && h.register < registers);
+        let caught = handlers
+            .iter()
+            .all(|h| (h.target as usize) < instrs.len() && h.register.is_none_or(|register| register < registers));
         let sound = ends && fits && caught && instrs.iter().enumerate().all(inside);
         sound.then(|| Bytecode { instrs: instrs.into(), handlers: handlers.into(), registers })
     }
@@ -84,7 +87,7 @@ mod tests {
     #[test]
     fn handlers_that_reach_outside_are_refused() {
         let with = |target, register| {
-            let handler = Handler { from: 0, to: 1, target, register };
+            let handler = Handler { from: 0, to: 1, target, register: Some(register) };
             Bytecode::new(vec![Instr::Nil { dst: 0 }, END], vec![handler], 1)
         };
         assert!(with(1, 0).is_some_and(|code| code.handler(0).0.is_some() && code.handler(1).0.is_none()));

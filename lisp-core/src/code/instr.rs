@@ -61,6 +61,8 @@ pub(crate) enum Instr {
     Const { dst: u16, k: u32 },
     /// R[dst] = value
     Int { dst: u16, value: i32 },
+    /// R[dst] = no value
+    Unset { dst: u16 },
     /// R[dst] = nil
     Nil { dst: u16 },
     /// R[dst] = true or false
@@ -139,12 +141,16 @@ pub(crate) enum Instr {
     Set { dst: u16, base: u16, n: u16 },
     /// R[base] = elements of R[src], R[base + 1] = 0
     Walk { base: u16, src: u16 },
-    /// R[base + 2] = next element of the walk; R[base] = nil, pc += off at its end
+    /// R[base + 2] = next element of the walk; R[base] = nil, pc += off at its end. An integer in R[base] is the end of a
+    /// range
     Next { base: u16, off: i32 },
-    /// R[base] = elements of R[base], R[base + 1] = 0; pc += off when that cannot be walked at once
-    Enter { base: u16, off: i32 },
-    /// the same; pc += off, too, when R[base + 3] is no function of the program
-    EnterCalls { base: u16, off: i32 },
+    /// the same, but backwards when there is a next element
+    Again { base: u16, off: i32 },
+    /// R[base] = elements of R[base], R[base + 1] = 0; pc += off when that cannot be walked at once, or when `calls` and
+    /// R[base + 3] is no function of the program
+    Enter { calls: bool, base: u16, off: i32 },
+    /// pc += off unless the integers from R[base + 1] up to R[base] can be walked; `calls` as before
+    EnterRange { calls: bool, base: u16, off: i32 },
     /// R[dst] = a vector under construction
     Collect { dst: u16 },
     /// R[dst] = a vector under construction, for as many elements as R[base] has
@@ -188,6 +194,7 @@ impl Instr {
             Const { dst, .. }
             | Int { dst, .. }
             | Nil { dst }
+            | Unset { dst }
             | Bool { dst, .. }
             | Builtin { dst, .. }
             | Capture { dst, .. }
@@ -227,11 +234,10 @@ impl Instr {
             Push { builder, src } => one(builder.max(src)),
             Combine { dst, src, .. } => one(dst.max(src)),
             CollectAll { dst, base } => one(dst.max(base)),
-            Enter { base, .. } => row(base, 2),
-            EnterCalls { base, .. } => row(base, 4),
+            Enter { calls, base, .. } | EnterRange { calls, base, .. } => row(base, if calls { 4 } else { 2 }),
             Finish { dst, builder } => one(dst.max(builder)),
             Walk { base, src } => one(src).max(row(base, 2)),
-            Next { base, .. } => row(base, 3),
+            Next { base, .. } | Again { base, .. } => row(base, 3),
             Closure { dst, base, .. } | Record { dst, base, .. } => one(dst).max(row(base, 0)),
             Vector { dst, base, n } | Map { dst, base, n } | Set { dst, base, n } => one(dst).max(row(base, n)),
             CallBuiltin { dst, base, argc, .. } => one(dst).max(row(base, argc.into())),
@@ -252,7 +258,8 @@ impl Instr {
             | JumpSet { off, .. }
             | JumpDefined { off, .. }
             | Enter { off, .. }
-            | EnterCalls { off, .. }
+            | EnterRange { off, .. }
+            | Again { off, .. }
             | Next { off, .. } => Some((at + 1).wrapping_add_signed(off as isize)),
             JumpUnless { off, .. } | JumpUnlessInt { off, .. } | Combine { off, .. } => {
                 Some((at + 1).wrapping_add_signed(off as isize))

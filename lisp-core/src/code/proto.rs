@@ -47,8 +47,9 @@ pub(crate) struct InPlace {
     pub(crate) call: Span,
     /// What it calls.
     pub(crate) called: Called,
-    /// The register that counts the elements, with the one at hand.
+    /// The register that counts the elements, with the one at hand, and what it begins with.
     pub(crate) index: u16,
+    pub(crate) first: i32,
 }
 
 /// What is called for an element.

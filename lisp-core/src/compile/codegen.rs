@@ -3,6 +3,7 @@
 
 mod effects;
 mod in_place;
+mod pure;
 mod rounds;
 
 use super::constants::Pool;
@@ -277,7 +278,7 @@ impl<'u, 'p> Function<'u, 'p> {
             | Instr::JumpSet { off, .. }
             | Instr::JumpDefined { off, .. }
             | Instr::Enter { off, .. }
-            | Instr::EnterCalls { off, .. }
+            | Instr::EnterRange { off, .. }
             | Instr::Next { off, .. } => *off = far,
             Instr::JumpUnless { off, .. } | Instr::JumpUnlessInt { off, .. } => *off = near()?,
             _ => {}

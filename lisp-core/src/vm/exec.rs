@@ -8,7 +8,7 @@ use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Instr, Rare};
 use crate::context::Ctx;
 use crate::cost::{self, INSTRUCTION};
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, FrameRegs, Heap, Map, Res, Value};
+use crate::heap::{Fault, FrameRegs, Heap, MAX_LEN, Map, Res, Value};
 use crate::meter::{Fuel, METERED};
 use crate::stack::{Call, Code, Control, Effect, Frame, State, Unit, slot_on_stack};
 use crate::text::{beginning, describe};
@@ -26,6 +26,7 @@ impl<'h> State<'h> {
     pub(super) fn run(&mut self, h: &'h Ctx) -> Res<Exit> {
         loop {
             match self.dispatch(h) {
+                Err(Fault::NeedsFrame) if self.starts_anew(h)? => {}
                 Err(Fault::NeedsFrame) => {
                     if let Some(effect) = self.call_with_frame(h)? {
                         return Ok(Exit::Effect(effect));
@@ -99,6 +100,7 @@ impl<'h> State<'h> {
                     Instr::Const { dst, k } => w.set(dst, constants[k as usize]),
                     Instr::Int { dst, value } => w.set(dst, Value::Int(i64::from(value))),
                     Instr::Nil { dst } => w.set(dst, Value::Nil),
+                    Instr::Unset { dst } => w.set(dst, Value::Unset),
                     Instr::Bool { value, dst } => w.set(dst, Value::Bool(value)),
                     Instr::Builtin { dst, id } => w.set(dst, Value::Builtin(id)),
                     Instr::Capture { dst, index } => {
@@ -366,38 +368,35 @@ impl<'h> State<'h> {
                         if METERED && w.is_over() {
                             slow_path!(|next| self.slice_over(h, next));
                         }
-                        let next = match (w.get(row), w.get(row + 1)) {
-                            (Value::Vector(items), &Value::Int(i)) => {
-                                let item = usize::try_from(i).ok().and_then(|i| items.get(i));
-                                item.map(|item| (item, i + 1))
-                            }
-                            _ => None,
-                        };
-                        match next {
-                            Some((item, i)) => {
-                                w.set(row + 1, Value::Int(i));
-                                w.set(row + 2, item);
-                            }
-                            None => {
-                                // The frame may go on for long.
-                                w.set(row, Value::Nil);
-                                w.skip(off);
-                            }
+                        if !next_element(&mut w, row) {
+                            w.skip(off);
                         }
                     }
-                    Instr::Enter { base: row, off } | Instr::EnterCalls { base: row, off } => {
-                        let calls = matches!(instr, Instr::EnterCalls { .. });
-                        match *w.get(row) {
-                            _ if calls && !matches!(w.get(row + 3), Value::Closure(_)) => w.skip(off),
-                            Value::Vector(_) => w.set(row + 1, Value::Int(0)),
-                            Value::Nil | Value::Map(_) | Value::Set(_) | Value::Str(_) => {
-                                let items = fallible!(walk(h, *w.get(row)));
-                                w.set(row, items);
-                                w.set(row + 1, Value::Int(0));
-                            }
-                            _ => w.skip(off),
+                    Instr::Again { base: row, off } => {
+                        if METERED && w.is_over() {
+                            slow_path!(|next| self.slice_over(h, next));
+                        }
+                        if next_element(&mut w, row) {
+                            w.skip(off);
                         }
                     }
+                    Instr::EnterRange { calls, base: row, off } => {
+                        if !is_range(w.get(row + 1), w.get(row))
+                            || calls && !matches!(w.get(row + 3), Value::Closure(_))
+                        {
+                            w.skip(off);
+                        }
+                    }
+                    Instr::Enter { calls, base: row, off } => match *w.get(row) {
+                        _ if calls && !matches!(w.get(row + 3), Value::Closure(_)) => w.skip(off),
+                        Value::Vector(_) => w.set(row + 1, Value::Int(0)),
+                        Value::Nil | Value::Map(_) | Value::Set(_) | Value::Str(_) => {
+                            let items = fallible!(walk(h, *w.get(row)));
+                            w.set(row, items);
+                            w.set(row + 1, Value::Int(0));
+                        }
+                        _ => w.skip(off),
+                    },
                     Instr::Collect { dst } => {
                         let builder = fallible!(h.vec_builder(8));
                         w.set(dst, Value::VecBuilder(builder));
@@ -405,6 +404,7 @@ impl<'h> State<'h> {
                     Instr::CollectAll { dst, base: row } => {
                         let room = match w.get(row) {
                             Value::Vector(items) => items.len(),
+                            &Value::Int(end) => elements_left(w.get(row + 1), end),
                             _ => 0,
                         };
                         let builder = fallible!(h.vec_builder(room));
@@ -747,6 +747,48 @@ fn fast_arithmetic(
     };
     w.set(dst, Value::Float(value));
     true
+}
+
+/// R[row + 2] = the next element of the walk whose elements are in R[row], and whose next index in R[row + 1]. Returns false at
+/// its end.
+#[inline(always)]
+fn next_element(w: &mut FrameRegs<'_, '_>, row: u16) -> bool {
+    let (item, next) = match (w.get(row), w.get(row + 1)) {
+        (Value::Vector(items), &Value::Int(i)) => match usize::try_from(i).ok().and_then(|i| items.get(i)) {
+            Some(item) => (item, i + 1),
+            None => return end_walk(w, row),
+        },
+        (&Value::Int(end), &Value::Int(i)) if i < end => (Value::Int(i), i + 1),
+        _ => return end_walk(w, row),
+    };
+    w.set(row + 1, Value::Int(next));
+    w.set(row + 2, item);
+    true
+}
+
+/// Lets go of what was walked: the frame may go on for long.
+#[cold]
+fn end_walk(w: &mut FrameRegs<'_, '_>, row: u16) -> bool {
+    w.set(row, Value::Nil);
+    false
+}
+
+/// Are these the bounds of a range of no more elements than a vector can have?
+fn is_range(start: &Value<'_>, end: &Value<'_>) -> bool {
+    match (start, end) {
+        (Value::Int(start), Value::Int(end)) => {
+            end.checked_sub(*start).is_some_and(|len| usize::try_from(len.max(0)).is_ok_and(|len| len <= MAX_LEN))
+        }
+        _ => false,
+    }
+}
+
+/// How many elements a range has up to `end`.
+fn elements_left(next: &Value<'_>, end: i64) -> usize {
+    match *next {
+        Value::Int(next) => usize::try_from(end.saturating_sub(next)).unwrap_or(0),
+        _ => 0,
+    }
 }
 
 /// A comparison of anything.

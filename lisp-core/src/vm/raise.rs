@@ -19,7 +19,7 @@ struct Found {
     /// The number of its frame.
     frame: usize,
     target: u32,
-    register: u16,
+    register: Option<u16>,
     /// What the search and the way there cost.
     cost: u64,
 }
@@ -54,7 +54,9 @@ impl<'h> State<'h> {
         self.pending = None;
         if let Some(Frame { code: Code::Lisp { pc, .. }, base, .. }) = self.frames.last_mut() {
             *pc = found.target;
-            self.stack[*base as usize + found.register as usize] = exception;
+            if let Some(register) = found.register {
+                self.stack[*base as usize + register as usize] = exception;
+            }
         }
     }
 
@@ -92,6 +94,11 @@ impl<'h> State<'h> {
             return Ok(false);
         }
         let Some(found) = self.handler() else { return Ok(false) };
+        if found.register.is_none() {
+            h.charge(found.cost)?;
+            self.go_on_at(&found, Value::Nil);
+            return Ok(true);
+        }
         h.charge(found.cost + CAUGHT + error.message.len() as u64 / 2)?;
         let tool = self.pending.and_then(|call| match self.stack[call.at()] {
             Value::Tool(name) => Some(name.text()),
@@ -100,6 +107,19 @@ impl<'h> State<'h> {
         let exception = exceptions::of_error(h, error, tool)?;
         self.note_caught(&found, error.clone());
         self.go_on_at(&found, exception);
+        Ok(true)
+    }
+
+    /// Goes on in the other way where the instruction under way needs a frame, and its work can be done anew. Returns whether it
+    /// does.
+    pub(super) fn starts_anew(&mut self, h: &'h Ctx) -> Res<bool> {
+        let here = self.frames.len();
+        let Some(found) = self.handler().filter(|found| found.register.is_none() && found.frame + 1 == here) else {
+            return Ok(false);
+        };
+        h.meter.set_spent(h.meter.restart_fuel());
+        h.charge(found.cost)?;
+        self.go_on_at(&found, Value::Nil);
         Ok(true)
     }
 

@@ -102,7 +102,7 @@ impl<'h> State<'h> {
     /// The number of the element that a call in place is for.
     fn counted(&self, frame: &Frame<'h>, call: &InPlace) -> Option<usize> {
         match self.stack.get(frame.base as usize + call.index as usize) {
-            Some(&Value::Int(walked)) => usize::try_from(walked - 1).ok(),
+            Some(&Value::Int(walked)) => usize::try_from(walked - 1 - i64::from(call.first)).ok(),
             _ => None,
         }
     }

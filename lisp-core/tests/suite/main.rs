@@ -5,6 +5,7 @@ mod absent;
 mod calls;
 mod cases;
 mod caught;
+mod chains;
 mod charges;
 mod common;
 mod corpus;

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// What the first line of a saved session says it is. A change of the lines behind it, or of the numbers that the compiler gives
 /// functions and what they capture, makes it another.
-pub const SESSION_SCHEMA: &str = "ptc-session/2";
+pub const SESSION_SCHEMA: &str = "ptc-session/3";
 
 /// The line between the definitions and the results of the last turns.
 const HISTORY: &str = "history";

@@ -90,7 +90,7 @@ fn what_is_saved_is_what_is_loaded() {
         let mut first = engine.session(Input::new());
         text(&mut first, define);
         let saved = first.save().unwrap_or_else(|problem| panic!("{define}: {problem:?}"));
-        assert!(saved.starts_with("{\"schema\":\"ptc-session/2\""), "{saved}");
+        assert!(saved.starts_with("{\"schema\":\"ptc-session/3\""), "{saved}");
         let mut second =
             engine.load_session(&saved, Input::new()).unwrap_or_else(|p| panic!("{define}: {p:?}\n{saved}"));
         assert_eq!(second.save().unwrap(), saved, "{define}");
@@ -272,7 +272,7 @@ fn a_hostile_text_is_an_error_with_its_line() {
     fails(&with("[\nseq cycle @0 @0 0"), Some(3));
     fails(&with("[ 1\nseq cycle @0 @0 0"), Some(3));
     fails(&with("[\n[ 1\nseq cycle @0 @1 7"), Some(4));
-    fails(&first.replace("ptc-session/2", "ptc-session/3"), Some(1));
+    fails(&first.replace("ptc-session/3", "ptc-session/3"), Some(1));
     fails("", Some(1));
     fails("{}", Some(1));
     assert!(

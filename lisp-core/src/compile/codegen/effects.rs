@@ -59,7 +59,7 @@ impl Function<'_, '_> {
         let from = self.here();
         self.into(body, dst)?;
         let end = self.emit(Instr::Jump { off: 0 }, span);
-        self.handle(from, end, register);
+        self.handle(from, end, Some(register));
         self.set_place(var, register);
         self.into(handler, dst)?;
         self.patch(end)
@@ -71,7 +71,7 @@ impl Function<'_, '_> {
         self.emit(Instr::Nil { dst: register }, span);
         let from = self.here();
         self.into(body, dst)?;
-        self.handle(from, self.here(), register);
+        self.handle(from, self.here(), Some(register));
         let value = self.alloc(span)?;
         self.into(last, value)?;
         self.emit(Instr::Rare { op: Rare::Rethrow, dst: register, src: register, n: 0 }, span);
@@ -84,8 +84,8 @@ impl Function<'_, '_> {
         Ok(())
     }
 
-    /// Errors of the instructions from `from` up to `to` go to here, with their value in `register`.
-    fn handle(&mut self, from: usize, to: usize, register: Reg) {
+    /// Errors of the instructions from `from` up to `to` go to here, with their value in `register` if there is one.
+    pub(super) fn handle(&mut self, from: usize, to: usize, register: Option<Reg>) {
         let [from, to, target] = [from, to, self.here()].map(Bytecode::place);
         self.handlers.push(Handler { from, to, target, register });
     }

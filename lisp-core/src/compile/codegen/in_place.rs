@@ -1,9 +1,11 @@
 //! `map` and its like as loops in the code around them: a call of a function for an element takes no native frame, and the body
-//! of a function literal stands in the loop itself, without a call. What cannot be walked at once, such as an endless sequence,
-//! takes the plain call, which stands behind the loop.
+//! of a function literal stands in the loop itself, without a call. Several of them, one over what the other makes, are one
+//! loop when all they do has no effect (`pure.rs`): no collection is made between them. What cannot be walked at once, such as
+//! an endless sequence, takes the plain calls, which stand behind the loop; so does a chain in which something fails, for the
+//! first step fails first then.
 
 use super::{Function, Reg, Res, short};
-use crate::builtins::{Imp, Lowering, Round};
+use crate::builtins::{Imp, Lowering, Round, id_of};
 use crate::code::{ArithName, BuiltinId, Bytecode, Called, InPlace, Instr};
 use crate::compile::core::{Constant, FnNode, Kind, Node};
 use crate::error::Span;
@@ -11,6 +13,11 @@ use crate::error::Span;
 /// How deep in each other the bodies of literals stand in place. Each is compiled once more as a function, without others in
 /// place inside it: so this bounds the factor by which code grows.
 const DEEPEST: usize = 4;
+
+/// The most steps of a chain that are one loop.
+const LONGEST: usize = 16;
+
+const RANGE: BuiltinId = id_of("range");
 
 /// What is done for each element.
 enum Step {
@@ -24,11 +31,13 @@ enum Step {
     Call,
 }
 
-/// The registers of a loop, in a row but for the first.
+/// The registers of a loop, in a row.
 #[derive(Clone, Copy)]
 struct Registers {
     /// What is built, or combined.
     acc: Reg,
+    /// What is walked.
+    items: Reg,
     /// How many elements were walked, and the one at hand.
     index: Reg,
     element: Reg,
@@ -38,11 +47,62 @@ struct Registers {
     result: Reg,
 }
 
-/// The call that is made a loop.
+/// A call that is made a loop, or a part of one.
+#[derive(Clone, Copy)]
 struct Site {
     round: Round,
     native: BuiltinId,
     span: Span,
+}
+
+/// One step of a chain.
+struct Stage {
+    site: Site,
+    step: Step,
+    /// The function, unless it is in its register.
+    function: Option<Node>,
+}
+
+/// How a collection is walked.
+struct Walk {
+    /// Where it is a range, how that begins and where it stands.
+    range: Option<(Option<i32>, Span)>,
+    /// The jump to the plain calls.
+    otherwise: usize,
+}
+
+impl Walk {
+    /// How many elements count as walked at the beginning.
+    fn first(&self) -> i32 {
+        self.range.and_then(|(start, _)| start).unwrap_or(0)
+    }
+}
+
+/// A range whose elements need not be made to be walked: integers from the first, which is no argument of the call when it is
+/// not given, up to a number.
+struct Range {
+    start: Option<i32>,
+    end: Node,
+    span: Span,
+}
+
+/// The first number of such a range.
+fn range_start(args: &[Node]) -> Option<Option<i32>> {
+    match args {
+        [_] => Some(None),
+        [Node { kind: Kind::Const(Constant::Int(start)), .. }, _] => i32::try_from(*start).ok().map(Some),
+        _ => None,
+    }
+}
+
+/// The collection as a range, if it is one.
+fn as_range(source: Node) -> Result<Range, Node> {
+    match source {
+        Node { kind: Kind::CallBuiltin(RANGE, mut args), span } if let Some(start) = range_start(&args) => {
+            Ok(Range { start, end: args.pop().unwrap_or_else(|| Node::nil(span)), span })
+        }
+        other => Err(other),
+    }
 }
 
 impl Function<'_, '_> {
@@ -51,7 +111,11 @@ impl Function<'_, '_> {
         let Lowering::Round(round) = self.lowering(id) else { return Ok(Some(args)) };
         let step = args.first().filter(|_| round.takes(args.len())).and_then(|f| self.step_of(f, round));
         let Some(step) = step else { return Ok(Some(args)) };
-        self.round(&Site { round, native: id, span }, step, args, dst).map(|()| None)
+        let mut args = args.into_iter();
+        let (Some(function), Some(source)) = (args.next(), args.next_back()) else { return Ok(None) };
+        let mut stages = vec![Stage { site: Site { round, native: id, span }, step, function: Some(function) }];
+        let source = self.stages_before(&mut stages, source);
+        self.round(stages, args.next(), source, dst).map(|()| None)
     }
 
     /// What is done for each element, if it can be done in place.
@@ -72,99 +136,318 @@ impl Function<'_, '_> {
         }
     }
 
-    fn round(&mut self, site: &Site, step: Step, args: Vec<Node>, dst: Reg) -> Res<()> {
-        let &Site { round, span, .. } = site;
+    /// Puts the calls that make the elements in front of the stage that takes them, as long as none has an effect. Returns what
+    /// the first of the stages walks.
+    fn stages_before(&self, stages: &mut Vec<Stage>, mut source: Node) -> Node {
+        while stages.len() < LONGEST
+            && stages.first().is_some_and(|taker| self.is_pure_step(&taker.step))
+            && let Some((round, step)) = self.stage_of(&source)
+        {
+            let Node { kind: Kind::CallBuiltin(native, args), span } = source else { break };
+            let mut args = args.into_iter();
+            let (Some(function), Some(coll)) = (args.next(), args.next()) else { return Node::nil(span) };
+            stages.insert(0, Stage { site: Site { round, native, span }, step, function: Some(function) });
+            source = coll;
+        }
+        source
+    }
+
+    /// The call as a stage of a chain, if it has no effect and makes a collection of one.
+    fn stage_of(&self, call: &Node) -> Option<(Round, Step)> {
+        let Kind::CallBuiltin(id, args) = &call.kind else { return None };
+        let Lowering::Round(round) = self.lowering(*id) else { return None };
+        if round == Round::Reduce || !round.takes(args.len()) {
+            return None;
+        }
+        let step = self.step_of(args.first()?, round).filter(|step| self.is_pure_step(step))?;
+        Some((round, step))
+    }
+
+    fn is_pure_step(&self, step: &Step) -> bool {
+        match step {
+            Step::Body(node) => self.is_pure_function(node),
+            Step::Key(_) => true,
+            Step::Builtin(id) => self.is_pure_builtin(*id),
+            Step::Call => false,
+        }
+    }
+
+    fn registers(&mut self, span: Span) -> Res<Registers> {
         let mut next = || self.alloc(span);
         let (acc, items, index, element) = (next()?, next()?, next()?, next()?);
         let (function, result, _second) = (next()?, next()?, next()?);
-        let r = Registers { acc, index, element, function, result };
-        let mut args = args.into_iter();
-        let (Some(f), Some(coll)) = (args.next(), args.next_back()) else { return Ok(()) };
-        // The others have no effect before they are called.
-        let calls = matches!(step, Step::Call);
-        let f = match calls {
-            true => {
-                self.into(f, function)?;
-                None
-            }
-            false => Some(f),
-        };
-        let init = args.next();
-        let has_init = init.is_some();
-        if let Some(init) = init {
-            self.into(init, acc)?;
+        Ok(Registers { acc, items, index, element, function, result })
+    }
+
+    /// Code for a chain of calls, each over what the one before makes. `init` is what a reduction begins with.
+    fn round(&mut self, mut stages: Vec<Stage>, init: Option<Node>, source: Node, dst: Reg) -> Res<()> {
+        let is_chain = stages.len() > 1;
+        let Some(last) = stages.last_mut() else { return Ok(()) };
+        let (site, calls) = (last.site, matches!(last.step, Step::Call));
+        let called = last.function.take_if(|_| calls);
+        let r = self.registers(site.span)?;
+        if let Some(called) = called {
+            self.into(called, r.function)?;
         }
-        self.into(coll, items)?;
-        let enter = match calls {
-            true => Instr::EnterCalls { base: items, off: 0 },
-            false => Instr::Enter { base: items, off: 0 },
+        // The others have no effect before they are called.
+        let init = match init {
+            // In a chain it is wanted again when something fails.
+            Some(init) if is_chain => Some(self.any(init)?),
+            Some(init) => {
+                self.into(init, r.acc)?;
+                Some(r.acc)
+            }
+            None => None,
         };
-        let mut fall_back = vec![self.emit(enter, span)];
-        let mut ends = Vec::new();
-        match round {
-            Round::Map => drop(self.emit(Instr::CollectAll { dst: acc, base: items }, span)),
-            Round::Filter | Round::Remove | Round::Keep => drop(self.emit(Instr::Collect { dst: acc }, span)),
-            Round::Reduce if has_init => {}
+        let walk = self.enter(source, r.items, calls)?;
+        match is_chain {
+            true => self.chain_of(stages, site, init, walk, &r, dst),
+            false => self.single(stages, site, init, walk, &r, dst),
+        }
+    }
+
+    /// The loop of one call.
+    fn single(
+        &mut self,
+        stages: Vec<Stage>,
+        site: Site,
+        init: Option<Reg>,
+        walk: Walk,
+        r: &Registers,
+        dst: Reg,
+    ) -> Res<()> {
+        let Registers { acc, items: base, element, .. } = *r;
+        let mut plain = vec![walk.otherwise];
+        match site.round {
+            Round::Map => drop(self.emit(Instr::CollectAll { dst: acc, base }, site.span)),
+            Round::Filter | Round::Remove | Round::Keep => drop(self.emit(Instr::Collect { dst: acc }, site.span)),
+            Round::Reduce if init.is_some() => {}
             Round::Reduce => {
                 // Of no elements it is what the function makes of nothing.
-                fall_back.push(self.emit(Instr::Next { base: items, off: 0 }, span));
-                self.emit(Instr::Move { dst: acc, src: element }, span);
+                plain.push(self.emit(Instr::Next { base, off: 0 }, site.span));
+                self.emit(Instr::Move { dst: acc, src: element }, site.span);
             }
         }
-        let top = self.here();
-        ends.push(self.emit(Instr::Next { base: items, off: 0 }, span));
-        self.step(site, step, &r)?;
-        self.take(round, &r, top, span)?;
-        let off = self.back_to(top, span)?;
-        self.emit(Instr::Repeat { off }, span);
-        for end in ends {
-            self.patch(end)?;
-        }
-        match round {
-            Round::Reduce => self.emit(Instr::Move { dst, src: acc }, span),
-            _ => self.emit(Instr::Finish { dst, builder: acc }, span),
-        };
-        let end = self.emit(Instr::Jump { off: 0 }, span);
-        for enter in fall_back {
-            self.patch(enter)?;
-        }
-        let args = [Some(function), has_init.then_some(acc), Some(items)];
-        self.plain_call(site, f.map(|f| (f, function)), args.into_iter().flatten(), dst)?;
+        let exit = self.emit(Instr::Next { base, off: 0 }, site.span);
+        let functions = self.turn(stages, walk.first(), false, r)?;
+        self.patch(exit)?;
+        let end = self.finish(site, r, dst);
+        self.plain_calls(functions, init, plain, r, dst)?;
         self.patch(end)
     }
 
-    /// The call that the loop stands for, with the arguments in these registers. A function that is not in its register yet goes
-    /// there first.
-    fn plain_call(
+    /// The loop of several calls, none of which has an effect. When something fails all is done anew, call by call.
+    fn chain_of(
         &mut self,
-        site: &Site,
-        function: Option<(Node, Reg)>,
-        args: impl Iterator<Item = Reg>,
+        stages: Vec<Stage>,
+        site: Site,
+        init: Option<Reg>,
+        walk: Walk,
+        r: &Registers,
         dst: Reg,
     ) -> Res<()> {
-        let &Site { native, span, .. } = site;
-        if let Some((f, reg)) = function {
-            let before = std::mem::replace(&mut self.generator.in_place, DEEPEST);
-            self.into(f, reg)?;
-            self.generator.in_place = before;
+        let Registers { acc, items: base, .. } = *r;
+        let (span, reduces) = (site.span, site.round == Round::Reduce);
+        let begin = match init {
+            _ if !reduces => Instr::Collect { dst: acc },
+            Some(src) => Instr::Move { dst: acc, src },
+            None => Instr::Unset { dst: acc },
+        };
+        self.emit(begin, span);
+        let from = self.here();
+        let exit = self.emit(Instr::Next { base, off: 0 }, span);
+        let functions = self.turn(stages, walk.first(), reduces && init.is_none(), r)?;
+        let to = self.here();
+        let mut anew = Vec::new();
+        if reduces {
+            // What ends a reduction does not end the steps before it.
+            self.emit(Instr::Jump { off: 1 }, span);
+            anew.push(self.emit(Instr::Jump { off: 0 }, span));
         }
-        let (base, mut argc) = (self.top, 0);
-        for src in args {
-            let arg = self.alloc(span)?;
-            self.emit(Instr::Move { dst: arg, src }, span);
-            argc += 1;
+        self.patch(exit)?;
+        if reduces && init.is_none() {
+            // Of no elements it is what the function makes of nothing.
+            self.emit(Instr::JumpSet { src: acc, off: 1 }, span);
+            anew.push(self.emit(Instr::Jump { off: 0 }, span));
         }
-        self.emit(Instr::CallBuiltin { argc, dst, base, id: native }, span);
+        let end = self.finish(site, r, dst);
+        anew.into_iter().try_for_each(|jump| self.patch(jump))?;
+        self.handle(from, to, None);
+        let mut plain = vec![walk.otherwise];
+        if let Some((start, span)) = walk.range {
+            plain.push(self.emit(Instr::EnterRange { calls: false, base, off: 0 }, span));
+            self.make_range(start, base, span)?;
+        }
+        self.plain_calls(functions, init, plain, r, dst)?;
+        self.patch(end)
+    }
+
+    /// Puts what is walked into the registers from `base` on.
+    fn enter(&mut self, source: Node, base: Reg, calls: bool) -> Res<Walk> {
+        let span = source.span;
+        let (range, walk) = match as_range(source) {
+            Ok(range) => (Some((range.start, span)), Some(self.enter_range(range, base, calls)?)),
+            Err(source) => {
+                self.into(source, base)?;
+                (None, None)
+            }
+        };
+        let otherwise = self.emit(Instr::Enter { calls, base, off: 0 }, span);
+        if let Some(walk) = walk {
+            self.patch(walk)?;
+        }
+        Ok(Walk { range, otherwise })
+    }
+
+    /// Puts the end of a range into register `base`, and behind it how far the walk is. Where it is no range of integers that
+    /// can be walked, its elements are made, and the code goes on from here; the jump that is returned is that of a walk.
+    fn enter_range(&mut self, range: Range, base: Reg, calls: bool) -> Res<usize> {
+        let Range { start, end, span } = range;
+        self.into(end, base)?;
+        self.emit(Instr::Int { dst: base + 1, value: start.unwrap_or(0) }, span);
+        let enter = self.emit(Instr::EnterRange { calls, base, off: 0 }, span);
+        let walk = self.emit(Instr::Jump { off: 0 }, span);
+        self.patch(enter)?;
+        self.make_range(start, base, span)?;
+        Ok(walk)
+    }
+
+    /// Makes the elements of the range whose end is in register `base`.
+    fn make_range(&mut self, start: Option<i32>, base: Reg, span: Span) -> Res<()> {
+        let row = self.top;
+        if let Some(value) = start {
+            let dst = self.alloc(span)?;
+            self.emit(Instr::Int { dst, value }, span);
+        }
+        let dst = self.alloc(span)?;
+        self.emit(Instr::Move { dst, src: base }, span);
+        let argc = if start.is_some() { 2 } else { 1 };
+        self.emit(Instr::CallBuiltin { argc, dst: base, base: row, id: RANGE }, span);
+        self.top = row;
+        Ok(())
+    }
+
+    /// Puts what `for` walks into the registers from `base` on.
+    pub(super) fn walk(&mut self, source: Node, base: Reg) -> Res<()> {
+        let (span, saved) = (source.span, self.top);
+        match as_range(source) {
+            Ok(range) => {
+                let walk = self.enter_range(range, base, false)?;
+                self.emit(Instr::Walk { base, src: base }, span);
+                self.patch(walk)?;
+            }
+            Err(source) => {
+                let src = self.any(source)?;
+                self.emit(Instr::Walk { base, src }, span);
+            }
+        }
+        self.top = saved;
+        Ok(())
+    }
+
+    /// What is done for each element, and the jump to the next. Returns the functions of the stages.
+    fn turn(
+        &mut self,
+        stages: Vec<Stage>,
+        first: i32,
+        sets_acc: bool,
+        r: &Registers,
+    ) -> Res<Vec<(Site, Option<Node>)>> {
+        let (is_chain, last) = (stages.len() > 1, stages.len() - 1);
+        let (saved, top) = (self.top, self.here());
+        let mut functions = Vec::with_capacity(stages.len());
+        let (mut element, mut skips) = (r.element, Vec::new());
+        let mut span = Span::default();
+        for (number, Stage { site, step, function }) in stages.into_iter().enumerate() {
+            let is_last = number == last;
+            span = site.span;
+            if is_last && sets_acc {
+                // The first element is what the others are combined with.
+                self.emit(Instr::JumpSet { src: r.acc, off: 2 }, span);
+                self.emit(Instr::Move { dst: r.acc, src: element }, span);
+                skips.push(self.emit(Instr::Jump { off: 0 }, span));
+            }
+            let result = if is_last { r.result } else { self.alloc(span)? };
+            let stage = Registers { element, result, ..*r };
+            let (from, called) = (self.here(), self.step(site, step, &stage)?);
+            if !is_chain {
+                let [from, to] = [from, self.here()].map(Bytecode::place);
+                self.in_place.push(InPlace {
+                    from,
+                    to,
+                    native: site.native,
+                    called,
+                    index: r.index,
+                    first,
+                    call: span,
+                });
+            }
+            element = self.pass(site, &stage, &mut skips);
+            match site.round {
+                // It goes behind the jump to the next element, and in a chain behind the one that follows.
+                Round::Reduce => {
+                    let off = if is_chain { 2 } else { 1 };
+                    self.emit(Instr::Combine { dst: r.acc, src: element, off }, span);
+                }
+                _ if is_last => drop(self.emit(Instr::Push { builder: r.acc, src: element }, span)),
+                _ => {}
+            }
+            functions.push((site, function));
+        }
+        skips.into_iter().try_for_each(|skip| self.patch(skip))?;
+        let off = self.back_to(top, span)?;
+        self.emit(Instr::Again { base: r.items, off }, span);
+        self.top = saved;
+        Ok(functions)
+    }
+
+    /// Puts the value of a loop where it belongs. The jump to what follows is to be patched.
+    fn finish(&mut self, site: Site, r: &Registers, dst: Reg) -> usize {
+        match site.round {
+            Round::Reduce => self.emit(Instr::Move { dst, src: r.acc }, site.span),
+            _ => self.emit(Instr::Finish { dst, builder: r.acc }, site.span),
+        };
+        self.emit(Instr::Jump { off: 0 }, site.span)
+    }
+
+    /// The calls that the loop stands for, over what is in the register of the elements. A function that is not in its
+    /// register yet goes there first.
+    fn plain_calls(
+        &mut self,
+        functions: Vec<(Site, Option<Node>)>,
+        init: Option<Reg>,
+        jumps: Vec<usize>,
+        r: &Registers,
+        dst: Reg,
+    ) -> Res<()> {
+        jumps.into_iter().try_for_each(|jump| self.patch(jump))?;
+        let last = functions.len() - 1;
+        for (number, (site, function)) in functions.into_iter().enumerate() {
+            let Site { native, span, .. } = site;
+            if let Some(f) = function {
+                let before = std::mem::replace(&mut self.generator.in_place, DEEPEST);
+                self.into(f, r.function)?;
+                self.generator.in_place = before;
+            }
+            let (base, mut argc) = (self.top, 0);
+            for src in [Some(r.function), init.filter(|_| number == last), Some(r.items)].into_iter().flatten() {
+                let arg = self.alloc(span)?;
+                self.emit(Instr::Move { dst: arg, src }, span);
+                argc += 1;
+            }
+            self.top = base;
+            let dst = if number == last { dst } else { r.items };
+            self.emit(Instr::CallBuiltin { argc, dst, base, id: native }, span);
+        }
         Ok(())
     }
 
     /// Computes the result for an element.
-    fn step(&mut self, site: &Site, step: Step, r: &Registers) -> Res<()> {
-        let &Site { round, native, span } = site;
+    fn step(&mut self, site: Site, step: Step, r: &Registers) -> Res<Called> {
+        let Site { round, span, .. } = site;
         let folds = round == Round::Reduce;
         let args = &[r.acc, r.element][usize::from(!folds)..];
-        let from = self.here();
-        let called = match step {
+        Ok(match step {
             Step::Key(key) => {
                 let k = self.short_constant(key, span)?;
                 self.emit(Instr::Key { dst: r.result, src: r.element, k }, span);
@@ -188,10 +471,7 @@ impl Function<'_, '_> {
                 self.emit(Instr::Call { dst: r.result, base: r.function, argc }, span);
                 Called::Other
             }
-        };
-        let [from, to] = [from, self.here()].map(Bytecode::place);
-        self.in_place.push(InPlace { from, to, native, called, index: r.index, call: span });
-        Ok(())
+        })
     }
 
     /// The body of a literal, with its parameters in these registers.
@@ -230,31 +510,19 @@ impl Function<'_, '_> {
         self.emit(instr, span);
     }
 
-    /// Takes the result for an element. What is not taken goes on with the next one.
-    fn take(&mut self, round: Round, r: &Registers, top: usize, span: Span) -> Res<()> {
-        let &Registers { acc, element, result, .. } = r;
-        let next = self.back_to(top, span)?;
-        let instr = match round {
-            Round::Map => Instr::Push { builder: acc, src: result },
-            Round::Filter => {
-                self.emit(Instr::JumpFalse { src: result, off: next }, span);
-                Instr::Push { builder: acc, src: element }
-            }
-            Round::Remove => {
-                self.emit(Instr::JumpTrue { src: result, off: next }, span);
-                Instr::Push { builder: acc, src: element }
-            }
+    /// Goes on to the next element where a result says so. Returns the register of what is taken.
+    fn pass(&mut self, site: Site, r: &Registers, skips: &mut Vec<usize>) -> Reg {
+        let &Registers { element, result: src, .. } = r;
+        let (taken, skip) = match site.round {
+            Round::Map | Round::Reduce => return src,
+            Round::Filter => (element, Instr::JumpFalse { src, off: 0 }),
+            Round::Remove => (element, Instr::JumpTrue { src, off: 0 }),
             Round::Keep => {
-                // To the instruction behind the next.
-                self.emit(Instr::JumpSome { src: result, off: 1 }, span);
-                let off = self.back_to(top, span)?;
-                self.emit(Instr::Repeat { off }, span);
-                Instr::Push { builder: acc, src: result }
+                self.emit(Instr::JumpSome { src, off: 1 }, site.span);
+                (src, Instr::Jump { off: 0 })
             }
-            // At the end it goes behind the jump that follows.
-            Round::Reduce => Instr::Combine { dst: acc, src: result, off: 1 },
         };
-        self.emit(instr, span);
-        Ok(())
+        skips.push(self.emit(skip, site.span));
+        taken
     }
 }

@@ -69,8 +69,12 @@ impl Function<'_, '_> {
         dst: Reg,
     ) -> Res<()> {
         struct Open {
+            base: Reg,
+            /// What is done for an element.
             top: usize,
+            /// The jumps out of the walk, and to the next element.
             exits: Vec<usize>,
+            skips: Vec<usize>,
         }
         let builder = self.alloc(span)?;
         if collects {
@@ -84,13 +88,9 @@ impl Function<'_, '_> {
                     let base = self.alloc(at)?;
                     self.alloc(at)?;
                     let element = self.alloc(at)?;
-                    let saved = self.top;
-                    let src = self.any(coll)?;
-                    self.top = saved;
-                    self.emit(Instr::Walk { base, src }, at);
-                    let top = self.here();
+                    self.walk(coll, base)?;
                     let exit = self.emit(Instr::Next { base, off: 0 }, at);
-                    open.push(Open { top, exits: vec![exit] });
+                    open.push(Open { base, top: self.here(), exits: vec![exit], skips: Vec::new() });
                     self.set_place(var, element);
                     self.binds(binds)?;
                 }
@@ -100,8 +100,10 @@ impl Function<'_, '_> {
                     let saved = self.top;
                     let src = self.any(test)?;
                     self.top = saved;
-                    let off = self.back_to(open.last().map_or(0, |o| o.top), at)?;
-                    self.emit(Instr::JumpFalse { src, off }, at);
+                    let skip = self.emit(Instr::JumpFalse { src, off: 0 }, at);
+                    if let Some(inner) = open.last_mut() {
+                        inner.skips.push(skip);
+                    }
                 }
                 Clause::While(test) => {
                     let exit = self.far_jump_unless(test)?;
@@ -116,8 +118,11 @@ impl Function<'_, '_> {
             self.emit(Instr::Push { builder, src }, span);
         }
         while let Some(inner) = open.pop() {
+            for skip in inner.skips {
+                self.patch(skip)?;
+            }
             let off = self.back_to(inner.top, span)?;
-            self.emit(Instr::Repeat { off }, span);
+            self.emit(Instr::Again { base: inner.base, off }, span);
             for exit in inner.exits {
                 self.patch(exit)?;
             }

@@ -56,7 +56,7 @@ pub fn field<'h>(h: &'h Heap, object: Value<'h>, name: &str) -> Option<Value<'h>
 /// What came of a run, as far as it must not depend on the machine it ran on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Came {
-    /// `value`, `return`, `fail`, or the error with its place.
+    /// `value`, `return`, `fail`, or the error with its place and the calls on the way to it.
     pub ending: String,
     /// The value as text.
     pub text: String,
@@ -122,7 +122,10 @@ fn run_machine(program: &Arc<Program>, case: &Case, settings: &Settings, slice: 
         Ending::Value => "value".to_owned(),
         Ending::Return => "return".to_owned(),
         Ending::Fail => "fail".to_owned(),
-        Ending::Error(error) => format!("{error} at {:?}", error.span),
+        Ending::Error(error) => {
+            let calls = error.trace.as_ref().map_or(&[][..], |trace| &trace.calls);
+            format!("{error} at {:?} by {calls:?}", error.span)
+        }
     };
     let prints = machine.take_prints();
     let text = machine.with_result(|h, value| {

@@ -1,0 +1,105 @@
+//! What has no effect but its value: it prints nothing, calls nothing of the program or the host, and can be done again.
+
+use super::Function;
+use crate::builtins::{Imp, id_of};
+use crate::code::BuiltinId;
+use crate::compile::core::{Bind, FnNode, Kind, Node, Prim};
+
+/// Larger bodies gain little by what is asked of them here.
+const LARGEST: usize = 64;
+
+/// Built-ins whose value depends on their arguments alone, and which change nothing. Those that are not listed may have an
+/// effect.
+const PURE: [BuiltinId; 46] = [
+    id_of("+"),
+    id_of("-"),
+    id_of("*"),
+    id_of("/"),
+    id_of("quot"),
+    id_of("rem"),
+    id_of("mod"),
+    id_of("inc"),
+    id_of("dec"),
+    id_of("max"),
+    id_of("min"),
+    id_of("abs"),
+    id_of("="),
+    id_of("not="),
+    id_of("<"),
+    id_of("<="),
+    id_of(">"),
+    id_of(">="),
+    id_of("compare"),
+    id_of("not"),
+    id_of("nil?"),
+    id_of("some?"),
+    id_of("true?"),
+    id_of("false?"),
+    id_of("even?"),
+    id_of("odd?"),
+    id_of("zero?"),
+    id_of("pos?"),
+    id_of("neg?"),
+    id_of("number?"),
+    id_of("string?"),
+    id_of("keyword?"),
+    id_of("map?"),
+    id_of("vector?"),
+    id_of("identity"),
+    id_of("get"),
+    id_of("contains?"),
+    id_of("assoc"),
+    id_of("count"),
+    id_of("empty?"),
+    id_of("str"),
+    id_of("upper-case"),
+    id_of("lower-case"),
+    id_of("trim"),
+    id_of("starts-with?"),
+    id_of("ends-with?"),
+];
+
+impl Function<'_, '_> {
+    pub(super) fn is_pure_builtin(&self, id: BuiltinId) -> bool {
+        PURE.contains(&id) && matches!(self.generator.rows.row(id).imp, Imp::Direct(_))
+    }
+
+    /// A function whose body is small and has no effect.
+    pub(super) fn is_pure_function(&self, node: &FnNode) -> bool {
+        let mut left = LARGEST;
+        self.are_pure_binds(&node.prologue, &mut left) && self.is_pure(&node.body, &mut left)
+    }
+
+    fn are_pure_binds(&self, binds: &[Bind], left: &mut usize) -> bool {
+        binds.iter().all(|bind| self.is_pure(&bind.init, left))
+    }
+
+    fn are_pure(&self, nodes: &[Node], left: &mut usize) -> bool {
+        nodes.iter().all(|node| self.is_pure(node, left))
+    }
+
+    /// `left` is how many nodes more are looked at.
+    fn is_pure(&self, node: &Node, left: &mut usize) -> bool {
+        let Some(rest) = left.checked_sub(1) else { return false };
+        *left = rest;
+        match &node.kind {
+            Kind::Const(_) | Kind::Local(_) | Kind::Global(_) | Kind::Data(_) | Kind::Builtin(_) => true,
+            Kind::Vector(nodes) | Kind::Map(nodes) | Kind::Set(nodes) => self.are_pure(nodes, left),
+            Kind::Do(nodes) | Kind::And(nodes) | Kind::Or(nodes) => self.are_pure(nodes, left),
+            Kind::If(test, then, otherwise) => [test, then, otherwise].into_iter().all(|node| self.is_pure(node, left)),
+            Kind::Cond(clauses, default) => {
+                clauses.iter().all(|(test, then)| self.is_pure(test, left) && self.is_pure(then, left))
+                    && self.is_pure(default, left)
+            }
+            Kind::Let(binds, body) => self.are_pure_binds(binds, left) && self.is_pure(body, left),
+            Kind::CallBuiltin(id, args) => self.is_pure_builtin(*id) && self.are_pure(args, left),
+            Kind::Prim(Prim::SeqArg | Prim::MapArg | Prim::Nth(_) | Prim::Rest(_) | Prim::IsNil, args) => {
+                self.are_pure(args, left)
+            }
+            Kind::Key(map, _, default) => {
+                self.is_pure(map, left) && default.as_ref().is_none_or(|default| self.is_pure(default, left))
+            }
+            _ => false,
+        }
+    }
+}
