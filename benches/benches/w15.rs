@@ -142,6 +142,9 @@ struct Process {
 impl Process {
     fn start(language: &str, command: &str, script: &str) -> std::io::Result<Process> {
         let version = Command::new(command).arg("--version").output()?;
+        if !version.status.success() {
+            return Err(std::io::Error::other("it does not say its version"));
+        }
         let version = String::from_utf8_lossy(&version.stdout);
         let version = version.trim().trim_start_matches(|c: char| !c.is_ascii_digit());
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(script);

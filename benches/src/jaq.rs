@@ -5,8 +5,11 @@ use jaq_core::load::{Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Vars, data, unwrap_valr};
 use jaq_json::{Val, read};
 
-/// The program of a name, compiled: JSON text in, answer out as text.
-pub fn program(name: &str) -> Option<Box<dyn Fn(&str) -> String>> {
+/// A compiled program: JSON text in, answer out as text.
+pub type Filter = Box<dyn Fn(&str) -> String>;
+
+/// The program of a name.
+pub fn program(name: &str) -> Option<Filter> {
     let file = File { code: code(name)?, path: () };
     let arena = Arena::default();
     let loader = Loader::new(jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()));
