@@ -1,6 +1,7 @@
 //! W15: whole programs over data sets, from JSON text to the answer as text, beside hand-written Rust over
 //! `serde_json::Value`, Node, CPython and jaq, by turns. Rows are medians over the rounds of medians within a round, in
-//! microseconds: this thread's processor time here and of CPython, the clock's of Node, which has no other.
+//! microseconds: this thread's processor time here and of CPython, the clock's of Node, which has no other. Compiling the
+//! program counts here; the others have theirs compiled before.
 //!
 //! `cargo bench -p ptc-lisp-benches --features jaq --bench w15 -- [--rounds N] [--split]`
 
@@ -25,7 +26,7 @@ const TARGET: f64 = 1.3;
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let rounds = args.iter().skip_while(|arg| *arg != "--rounds").nth(1);
-    let rounds: usize = rounds.map_or(5, |n| n.parse().expect("a number of rounds"));
+    let rounds = rounds.map_or(5, |n| n.parse().expect("a number of rounds")).max(1_usize);
     if datasets::folder().is_none() {
         eprintln!("no folder of data sets (PTCL_DATA): the four examples only");
     }
@@ -37,7 +38,9 @@ fn main() {
     for _ in 0..rounds {
         for ((program, runs), row) in programs.iter().zip(&runs).zip(&mut rows) {
             for (peer, cell) in peers.iter_mut().zip(row) {
-                if let (Some(times), Some((time, _))) = (cell, peer.turn(program, *runs)) {
+                if let Some(times) = cell
+                    && let Some((time, _)) = peer.turn(program, *runs)
+                {
                     times.push(time);
                 }
             }
@@ -238,7 +241,10 @@ fn print_table(names: &[&str], programs: &[DataProgram], rows: &[Vec<Option<f64>
             both.fold((0.0, 0.0), |sum, (time, by_hand)| (sum.0 + time, sum.1 + by_hand))
         })
         .collect();
-    print_row("sum", sums.iter().map(|(time, by_hand)| show(*time, Some(*by_hand))));
+    print_row(
+        "sum",
+        sums.iter().map(|(time, by_hand)| if *time > 0.0 { show(*time, Some(*by_hand)) } else { "-".into() }),
+    );
     let (ours, by_hand) = sums[0];
     println!("\nThe sum is {:.2} times that of the Rust by hand; the target is {TARGET}.", ours / by_hand);
 }
