@@ -2,6 +2,10 @@
 
 use std::fmt::Write;
 
+pub mod datasets;
+pub mod hand;
+#[cfg(feature = "jaq")]
+pub mod jaq;
 pub mod peers;
 
 /// The smallest program.
