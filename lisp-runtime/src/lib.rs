@@ -53,6 +53,7 @@ pub use api::envelope::{
 };
 pub use api::input::{DataSet, Input};
 pub use api::program::{Program, builtin_names, is_incomplete};
+pub use api::program_cache::ProgramCacheUsage;
 pub use api::record::{OpenCall, Record, Recording, RecordingBuilder, Settled};
 pub use api::record_error::{RECORD_SCHEMA, RecordError};
 pub use api::saved::SESSION_SCHEMA;

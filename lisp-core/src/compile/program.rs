@@ -61,7 +61,7 @@ impl Program {
     }
 
     /// How much the reader was allowed to take of it.
-    pub(crate) fn limits(&self) -> &ReadLimits {
+    pub fn limits(&self) -> &ReadLimits {
         &self.limits
     }
 

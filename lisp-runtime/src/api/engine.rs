@@ -2,6 +2,7 @@
 
 use super::input::{DataSet, Input, Source};
 use super::program::Program;
+use super::program_cache::{PROGRAMS, ProgramCache, ProgramCacheUsage};
 use super::run::{Run, RunEvent};
 use super::waiting::Progress;
 use crate::drive::setting::Setting;
@@ -54,6 +55,7 @@ struct Inner {
     observed: Observed,
     policy: Policy,
     prompt_tools_bytes: usize,
+    programs: ProgramCache,
 }
 
 /// What the lines of tools may take on the prompt card, unless the host says otherwise.
@@ -92,6 +94,7 @@ impl Default for Engine {
             observed: Observed::default(),
             policy: Policy::default(),
             prompt_tools_bytes: PROMPT_TOOLS_BYTES,
+            programs: ProgramCache::new(PROGRAMS),
         }))
     }
 }
@@ -115,15 +118,22 @@ impl Engine {
         self.0.cores.unwrap_or_else(cores)
     }
 
-    /// Compiles a program.
+    /// Compiles a program, or returns the one that was compiled of this source before, if it is still kept
+    /// ([`EngineBuilder::kept_programs`]).
     ///
     /// # Errors
     /// The first fault of reading or analysis, with its place.
     pub fn compile(&self, source: &str) -> Result<Program, Box<Problem>> {
         let span = StepSpan::compile(None, source.len());
-        let compiled = Program::compile(source, &self.0.limits);
+        let limits = &self.0.limits;
+        let compiled = self.0.programs.get(source, limits, || Program::compile(source, limits));
         span.end(reason_of(&compiled));
         compiled
+    }
+
+    /// What the compiled programs take that the engine keeps, and how often one was there when it was asked for.
+    pub fn program_cache(&self) -> ProgramCacheUsage {
+        self.0.programs.usage()
     }
 
     /// Compiles the program of a run.
@@ -136,7 +146,8 @@ impl Engine {
         cancel: Option<&Cancel>,
     ) -> Result<Program, Box<Problem>> {
         let span = StepSpan::compile(Some(view.span()), source.len());
-        let compiled = Program::compile_since(started, source, limits, cancel);
+        let compile = || Program::compile_since(started, source, limits, cancel);
+        let compiled = self.0.programs.get(source, limits, compile);
         span.end(reason_of(&compiled));
         compiled
     }
@@ -463,6 +474,7 @@ pub struct EngineBuilder {
     pub(crate) far_pages: bool,
     keys: Keys,
     prompt_tools_bytes: Option<usize>,
+    kept_programs: Option<usize>,
 }
 
 impl EngineBuilder {
@@ -606,6 +618,25 @@ impl EngineBuilder {
         self
     }
 
+    /// How many compiled programs the engine keeps, 64 unless this says otherwise; 0 keeps none. A program that is compiled or
+    /// evaluated again is not read again then. Programs larger than 64 KiB are not kept, so that 64 take 4 MiB at most.
+    /// [`Engine::program_cache`] says what they take.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input};
+    /// let engine = Engine::builder().kept_programs(16).build()?;
+    /// for n in 0..10 {
+    ///     engine.eval("(inc data/n)", Input::new().json("n", n.to_string()));
+    /// }
+    /// assert_eq!((engine.program_cache().hits, engine.program_cache().misses), (9, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn kept_programs(mut self, most: usize) -> Self {
+        self.kept_programs = Some(most);
+        self
+    }
+
     /// The engine.
     ///
     /// # Errors
@@ -636,6 +667,7 @@ impl EngineBuilder {
             observed: self.observed,
             policy: self.policy,
             prompt_tools_bytes: self.prompt_tools_bytes.unwrap_or(PROMPT_TOOLS_BYTES),
+            programs: ProgramCache::new(self.kept_programs.unwrap_or(PROGRAMS)),
         })))
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod envelope;
 pub(crate) mod grant;
 pub(crate) mod input;
 pub(crate) mod program;
+pub(crate) mod program_cache;
 pub(crate) mod record;
 pub(crate) mod record_error;
 mod recorded_tools;

@@ -421,7 +421,7 @@ impl Outcome {
     /// An outcome of nothing but a problem.
     pub(crate) fn of_problem(problem: Box<Problem>, limits: Limits) -> Self {
         Outcome {
-            run_id: run_id().into(),
+            run_id: run_id(),
             answer: Err(problem),
             prints: Vec::new(),
             prints_dropped: 0,

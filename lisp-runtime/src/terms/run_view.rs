@@ -55,13 +55,13 @@ impl RunView {
         traceparent: Option<Arc<str>>,
         started: Instant,
     ) -> RunView {
-        RunView::begin(observed, named.unwrap_or_else(|| run_id().into()), traceparent, started)
+        RunView::begin(observed, named.unwrap_or_else(|| run_id()), traceparent, started)
     }
 
     /// Work on a machine that is no run of its own: nobody is told of it but of a fault of the host.
     pub(crate) fn quiet(observed: &Observed) -> RunView {
         RunView(Arc::new(View {
-            run_id: run_id().into(),
+            run_id: run_id(),
             traceparent: None,
             observed: observed.clone(),
             span: RunSpan::none(),

@@ -1,0 +1,180 @@
+//! Programs that an engine has compiled lately, by their source: most hosts run the same few again and again.
+
+use super::program::{Program, read_limits};
+use crate::terms::limits::Limits;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How many programs are kept unless the host says otherwise.
+pub(crate) const PROGRAMS: usize = 64;
+/// A larger program is not kept, in bytes as [`lisp_core::compile::Program::bytes`] counts them. So this bounds what a cache holds.
+const LARGEST: usize = 64 * 1024;
+
+/// What a cache of compiled programs holds, and how often it had what was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProgramCacheUsage {
+    /// The programs that are kept.
+    pub programs: usize,
+    /// About how many bytes they take.
+    pub bytes: usize,
+    /// How often a program was there.
+    pub hits: u64,
+    /// How often one was compiled.
+    pub misses: u64,
+}
+
+/// Compiled programs; of too many the one that was asked for longest ago goes. Programs that do not compile are not kept.
+#[derive(Debug)]
+pub(crate) struct ProgramCache {
+    most: usize,
+    hasher: RandomState,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// By the hash of the source: of two with one hash the later one is kept.
+    programs: HashMap<u64, Entry>,
+    usage: ProgramCacheUsage,
+    /// Counts what is asked for.
+    now: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    program: Program,
+    asked: u64,
+}
+
+impl ProgramCache {
+    /// A cache of at most `most` programs; 0 keeps none.
+    pub(crate) fn new(most: usize) -> Self {
+        ProgramCache { most, hasher: RandomState::new(), kept: Mutex::default() }
+    }
+
+    /// The program of a source within limits: the one that is kept, or what `compile` makes.
+    pub(crate) fn get<E>(
+        &self,
+        source: &str,
+        limits: &Limits,
+        compile: impl FnOnce() -> Result<Program, E>,
+    ) -> Result<Program, E> {
+        if self.most == 0 || source.len() > LARGEST {
+            return compile();
+        }
+        let hash = self.hasher.hash_one(source);
+        if let Some(program) = self.lock().find(hash, source, limits) {
+            return Ok(program);
+        }
+        let program = compile()?;
+        self.lock().keep(hash, &program, self.most);
+        Ok(program)
+    }
+
+    pub(crate) fn usage(&self) -> ProgramCacheUsage {
+        self.lock().usage
+    }
+
+    /// Nothing is left half done by a thread that panics.
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn find(&mut self, hash: u64, source: &str, limits: &Limits) -> Option<Program> {
+        self.now += 1;
+        // What the reader takes depends on the limits.
+        let is_it = |program: &Program| program.source() == source && *program.core().limits() == read_limits(limits);
+        match self.programs.get_mut(&hash).filter(|entry| is_it(&entry.program)) {
+            Some(entry) => {
+                entry.asked = self.now;
+                self.usage.hits += 1;
+                Some(entry.program.clone())
+            }
+            None => {
+                self.usage.misses += 1;
+                None
+            }
+        }
+    }
+
+    fn keep(&mut self, hash: u64, program: &Program, most: usize) {
+        if program.core().bytes() > LARGEST {
+            return;
+        }
+        let entry = Entry { program: program.clone(), asked: self.now };
+        self.usage.bytes += program.core().bytes();
+        let oldest =
+            |programs: &HashMap<u64, Entry>| programs.iter().min_by_key(|(_, e)| e.asked).map(|(hash, _)| *hash);
+        let mut gone = self.programs.insert(hash, entry);
+        if self.programs.len() > most
+            && let Some(hash) = oldest(&self.programs)
+        {
+            gone = self.programs.remove(&hash);
+        }
+        self.usage.bytes -= gone.map_or(0, |entry| entry.program.core().bytes());
+        self.usage.programs = self.programs.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn get(cache: &ProgramCache, source: &str) -> Program {
+        let limits = Limits::default();
+        cache.get(source, &limits, || Program::compile(source, &limits)).expect("a program")
+    }
+
+    fn is_kept(cache: &ProgramCache, source: &str) -> bool {
+        let hits = cache.usage().hits;
+        get(cache, source);
+        cache.usage().hits > hits
+    }
+
+    #[test]
+    fn the_one_asked_for_longest_ago_goes() {
+        let cache = ProgramCache::new(2);
+        let first = get(&cache, "1");
+        get(&cache, "2");
+        assert!(Arc::ptr_eq(first.core(), get(&cache, "1").core()));
+        get(&cache, "3");
+        let usage = cache.usage();
+        assert_eq!((usage.programs, usage.hits, usage.misses), (2, 1, 3));
+        assert_eq!(usage.bytes, [&get(&cache, "3"), &first].map(|program| program.core().bytes()).iter().sum());
+        assert!(is_kept(&cache, "1") && !is_kept(&cache, "2"));
+    }
+
+    #[test]
+    fn what_is_large_or_does_not_compile_is_not_kept() {
+        let cache = ProgramCache::new(2);
+        let large = format!("[{}]", "\"some text\" ".repeat(3_000));
+        assert!(!is_kept(&cache, &large) && !is_kept(&cache, &large));
+        let limits = Limits::default();
+        for _ in 0..2 {
+            assert!(cache.get("(", &limits, || Program::compile("(", &limits)).is_err());
+        }
+        assert_eq!((cache.usage().programs, cache.usage().bytes, cache.usage().hits), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_program_of_other_limits_is_compiled_anew() {
+        let cache = ProgramCache::new(2);
+        get(&cache, "(let [a 1 b 2] (+ a b))");
+        let narrow = Limits::default().with_symbols(2);
+        let source = "(let [a 1 b 2] (+ a b))";
+        let problem = cache.get(source, &narrow, || Program::compile(source, &narrow)).err();
+        assert_eq!(problem.map(|problem| problem.reason()), Some(lisp_core::Reason::SymbolLimitExceeded));
+    }
+
+    #[test]
+    fn without_room_nothing_is_kept() {
+        let cache = ProgramCache::new(0);
+        get(&cache, "1");
+        assert_eq!(cache.usage(), ProgramCacheUsage::default());
+    }
+}
