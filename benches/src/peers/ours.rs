@@ -1,6 +1,6 @@
 //! This interpreter.
 
-use super::{Answer, MEMORY, Peer, STEPS, Task, Warm, programs};
+use super::{Answer, Compiled, MEMORY, Peer, STEPS, Task, Warm, programs};
 use lisp_runtime::{Engine, Input, Limits, Outcome};
 use std::any::Any;
 
@@ -17,8 +17,8 @@ fn engine() -> Engine {
 }
 
 fn answer(outcome: &Outcome) -> Answer {
-    match outcome.text() {
-        Some(text) => text.trim_matches('"').to_owned(),
+    match outcome.json() {
+        Some(json) => json.to_owned(),
         None => format!("{:?}", outcome.problem()),
     }
 }
@@ -53,9 +53,27 @@ impl Peer for Ours {
         Box::new(move |source| drop(engine.compile(source).expect("a program")))
     }
 
+    fn compiled(&self, orders: &str, source: &str) -> Compiled {
+        let engine = engine();
+        let inside = engine.import("orders", orders.to_owned()).expect("orders");
+        let program = engine.compile(source).expect("a program");
+        Box::new(move |orders| {
+            let input = match orders {
+                Some(json) => Input::new().json("orders", json),
+                None => Input::new().data_set(&inside),
+            };
+            answer(&engine.run(&program, input))
+        })
+    }
+
     fn bring(&self) -> Box<dyn FnMut(&str) -> Answer> {
         let engine = engine();
         Box::new(move |orders| answer(&engine.eval(program(Task::Pipeline), Input::new().json("orders", orders))))
+    }
+
+    fn import(&self) -> Box<dyn FnMut(&str)> {
+        let engine = engine();
+        Box::new(move |orders| drop(engine.import("orders", orders).expect("orders")))
     }
 
     fn idle(&self) -> Box<dyn Any> {
