@@ -110,8 +110,11 @@ fn show(cell: Option<f64>, ours: Option<f64>, bytes: Option<usize>) -> String {
     let Some(time) = cell else { return "-".into() };
     let value = bytes.map_or(time, |bytes| bytes as f64 / time);
     let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
-    let ratio = ours.map_or(String::new(), |ours| format!(" ({:.1}x)", time / ours));
-    format!("{value:.digits$}{ratio}")
+    match ours.map(|ours| time / ours) {
+        Some(ratio) if ratio < 1.0 => format!("{value:.digits$} ({ratio:.2}x)"),
+        Some(ratio) => format!("{value:.digits$} ({ratio:.1}x)"),
+        None => format!("{value:.digits$}"),
+    }
 }
 
 /// In a process of its own, where no memory has been given back before.

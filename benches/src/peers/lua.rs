@@ -1,7 +1,7 @@
 //! Lua 5.4 or Luau, by mlua. Lua looks at the limit every 1,000 instructions by a hook, Luau by its interrupt. Both run
 //! once more without limits, which nobody should do with a program of a model's, but which is how fast they can be.
 
-use super::{Answer, Compiled, MEMORY, Peer, STEPS, Task, Warm, programs};
+use super::{Answer, Compiled, MEMORY, NONE, Peer, STEPS, Task, Warm, programs};
 use jiter::JsonValue;
 use mlua::{IntoLua, LuaOptions, StdLib, Value};
 use std::any::Any;
@@ -113,9 +113,9 @@ impl Peer for Lua {
         answer(&state(self.limits).load(source).eval().expect("an answer"))
     }
 
-    fn warm(&self, orders: &str, text: &str) -> Warm {
-        let lua = state_with(self.limits, orders);
-        lua.globals().set("text", text).expect("a global");
+    fn warm(&self, orders: Option<&str>, text: Option<&str>) -> Warm {
+        let lua = state_with(self.limits, orders.unwrap_or(NONE));
+        lua.globals().set("text", text.unwrap_or_default()).expect("a global");
         Box::new(move |source| run(&lua, source))
     }
 
@@ -124,8 +124,8 @@ impl Peer for Lua {
         Box::new(move |source| drop(lua.load(source).into_function().expect("a function")))
     }
 
-    fn compiled(&self, orders: &str, source: &str) -> Compiled {
-        let lua = state_with(self.limits, orders);
+    fn compiled(&self, orders: Option<&str>, source: &str) -> Compiled {
+        let lua = state_with(self.limits, orders.unwrap_or(NONE));
         let function = lua.load(source).into_function().expect("a function");
         Box::new(move |orders| {
             if let Some(json) = orders {
@@ -137,7 +137,7 @@ impl Peer for Lua {
     }
 
     fn bring(&self) -> Box<dyn FnMut(&str) -> Answer> {
-        let lua = state_with(self.limits, "[]");
+        let lua = state_with(self.limits, NONE);
         Box::new(move |orders| {
             set_json(&lua, "orders", orders);
             run(&lua, program(Task::Pipeline))

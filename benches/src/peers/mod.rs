@@ -26,6 +26,10 @@ const MEMORY: usize = 512 << 20;
 /// Instructions, operations or looks of an interrupt that no workload comes to.
 const STEPS: u64 = u64::MAX / 4;
 
+/// No orders, where the name must be there.
+#[cfg(any(feature = "lua", feature = "luau", feature = "quickjs", feature = "rhai", feature = "starlark"))]
+const NONE: &str = "[]";
+
 /// The programs that every interpreter has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each is the program of the same name")]
@@ -110,12 +114,12 @@ pub trait Peer {
     fn one_liner(&self) -> &'static str;
     /// Makes a new isolated interpreter, runs a program and drops it.
     fn cold(&self, source: &str) -> Answer;
-    /// An environment that has the orders (JSON text) as `orders`, and another JSON text as `text`.
-    fn warm(&self, orders: &str, text: &str) -> Warm;
+    /// An environment that has the orders (JSON text) as `orders`, and another JSON text as `text`, as far as they are given.
+    fn warm(&self, orders: Option<&str>, text: Option<&str>) -> Warm;
     /// Compiles a program over and over.
     fn compiler(&self) -> Box<dyn FnMut(&str)>;
-    /// A program compiled once, in an environment that has the orders (JSON text) as `orders`.
-    fn compiled(&self, orders: &str, source: &str) -> Compiled;
+    /// A program compiled once, in an environment that has the orders (JSON text) as `orders`, if they are given.
+    fn compiled(&self, orders: Option<&str>, source: &str) -> Compiled;
     /// Brings orders in from JSON text, compiles and runs the pipeline.
     fn bring(&self) -> Box<dyn FnMut(&str) -> Answer>;
     /// Brings orders in from JSON text, and no more.
@@ -129,11 +133,11 @@ pub trait Peer {
         Some(match workload {
             Workload::Cold => Box::new(|| self.cold(self.one_liner())),
             Workload::OneLiner => {
-                let mut warm = self.warm("[]", "");
+                let mut warm = self.warm(None, None);
                 Box::new(move || warm(self.one_liner()))
             }
             Workload::CompiledOneLiner => {
-                let mut compiled = self.compiled("[]", self.one_liner());
+                let mut compiled = self.compiled(None, self.one_liner());
                 Box::new(move || compiled(None))
             }
             Workload::Compile => {
@@ -144,11 +148,11 @@ pub trait Peer {
                 })
             }
             Workload::Inside => {
-                let mut warm = self.warm(orders, "");
+                let mut warm = self.warm(Some(orders), None);
                 Box::new(move || warm(pipeline))
             }
             Workload::CompiledInside => {
-                let mut compiled = self.compiled(orders, pipeline);
+                let mut compiled = self.compiled(Some(orders), pipeline);
                 Box::new(move || compiled(None))
             }
             Workload::Bring => {
@@ -156,7 +160,7 @@ pub trait Peer {
                 Box::new(move || bring(orders))
             }
             Workload::CompiledBring => {
-                let mut compiled = self.compiled("[]", pipeline);
+                let mut compiled = self.compiled(None, pipeline);
                 Box::new(move || compiled(Some(orders)))
             }
             Workload::Import => {
@@ -167,7 +171,7 @@ pub trait Peer {
                 })
             }
             Workload::Long(task) => {
-                let mut warm = self.warm("[]", if task == Task::Json { &data.text } else { "" });
+                let mut warm = self.warm(None, (task == Task::Json).then_some(&data.text));
                 Box::new(move || warm(self.program(task)))
             }
             Workload::Idle => return None,

@@ -1,6 +1,6 @@
 //! QuickJS-ng, by rquickjs.
 
-use super::{Answer, Compiled, MEMORY, Peer, STEPS, Task, Warm, programs};
+use super::{Answer, Compiled, MEMORY, NONE, Peer, STEPS, Task, Warm, programs};
 use rquickjs::{Coerced, Context, Function, Runtime, Value};
 use std::any::Any;
 
@@ -53,11 +53,11 @@ impl Peer for QuickJs {
         run(&Context::full(&runtime).expect("a context"), source)
     }
 
-    fn warm(&self, orders: &str, text: &str) -> Warm {
+    fn warm(&self, orders: Option<&str>, text: Option<&str>) -> Warm {
         let runtime = runtime();
         let context = Context::full(&runtime).expect("a context");
-        set_json(&context, "orders", orders);
-        context.with(|ctx| ctx.globals().set("text", text)).expect("a global");
+        set_json(&context, "orders", orders.unwrap_or(NONE));
+        context.with(|ctx| ctx.globals().set("text", text.unwrap_or_default())).expect("a global");
         Box::new(move |source| run(&context, source))
     }
 
@@ -69,10 +69,10 @@ impl Peer for QuickJs {
         })
     }
 
-    fn compiled(&self, orders: &str, source: &str) -> Compiled {
+    fn compiled(&self, orders: Option<&str>, source: &str) -> Compiled {
         let runtime = runtime();
         let context = Context::full(&runtime).expect("a context");
-        set_json(&context, "orders", orders);
+        set_json(&context, "orders", orders.unwrap_or(NONE));
         context.with(|ctx| {
             let program: Value<'_> = ctx.eval(function_of(source)).expect("a function");
             ctx.globals().set("program", program).expect("a global");

@@ -1,6 +1,6 @@
 //! Rhai.
 
-use super::{Answer, Compiled, Peer, STEPS, Task, Warm, programs};
+use super::{Answer, Compiled, NONE, Peer, STEPS, Task, Warm, programs};
 use rhai::{AST, Dynamic, Engine, EvalAltResult, Scope};
 use std::any::Any;
 use std::time::{Duration, Instant};
@@ -71,10 +71,10 @@ impl Peer for Rhai {
         run(&mut engine(), &mut Scope::new(), source)
     }
 
-    fn warm(&self, orders: &str, text: &str) -> Warm {
+    fn warm(&self, orders: Option<&str>, text: Option<&str>) -> Warm {
         let (mut engine, mut scope) = (engine(), Scope::new());
-        scope.push_constant_dynamic("orders", orders_of(&engine, orders));
-        scope.push_constant("text", text.to_owned());
+        scope.push_constant_dynamic("orders", orders_of(&engine, orders.unwrap_or(NONE)));
+        scope.push_constant("text", text.unwrap_or_default().to_owned());
         Box::new(move |source| run(&mut engine, &mut scope, source))
     }
 
@@ -83,10 +83,10 @@ impl Peer for Rhai {
         Box::new(move |source| drop(engine.compile(source).expect("a program")))
     }
 
-    fn compiled(&self, orders: &str, source: &str) -> Compiled {
+    fn compiled(&self, orders: Option<&str>, source: &str) -> Compiled {
         let mut engine = engine();
         let program = engine.compile(source).expect("a program");
-        let inside = orders_of(&engine, orders).into_shared();
+        let inside = orders_of(&engine, orders.unwrap_or(NONE)).into_shared();
         Box::new(move |orders| {
             let orders = orders.map_or_else(|| inside.clone(), |json| orders_of(&engine, json));
             run_compiled(&mut engine, &program, orders)

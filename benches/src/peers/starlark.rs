@@ -1,6 +1,6 @@
 //! Starlark, by the crate of that name.
 
-use super::{Answer, Compiled, MEMORY, Peer, STEPS, Task, Warm, programs};
+use super::{Answer, Compiled, MEMORY, NONE, Peer, STEPS, Task, Warm, programs};
 use starlark::environment::{FrozenModule, Globals, GlobalsBuilder, LibraryExtension, Module};
 use starlark::eval::Evaluator;
 use starlark::syntax::{AstModule, Dialect};
@@ -76,8 +76,8 @@ impl Peer for Starlark {
         Module::with_temp_heap(|module| evaluate(&module, &globals(), source))
     }
 
-    fn warm(&self, orders: &str, text: &str) -> Warm {
-        let (globals, data) = (globals(), data(orders, text));
+    fn warm(&self, orders: Option<&str>, text: Option<&str>) -> Warm {
+        let (globals, data) = (globals(), data(orders.unwrap_or(NONE), text.unwrap_or_default()));
         Box::new(move |source| {
             Module::with_temp_heap(|module| {
                 module.import_public_symbols(&data);
@@ -90,19 +90,14 @@ impl Peer for Starlark {
         Box::new(|source| drop(parse(source)))
     }
 
-    fn compiled(&self, orders: &str, source: &str) -> Compiled {
-        let (program, data) = (main_of(source, &globals()), data(orders, ""));
+    fn compiled(&self, orders: Option<&str>, source: &str) -> Compiled {
+        let (program, data) = (main_of(source, &globals()), data(orders.unwrap_or(NONE), ""));
         Box::new(move |orders| {
             Module::with_temp_heap(|module| {
-                module.import_public_symbols(&program);
-                let orders = match orders {
-                    Some(json) => value_of(&module, json),
-                    None => {
-                        module.import_public_symbols(&data);
-                        module.get("orders").expect("orders")
-                    }
-                };
-                let main = module.get("main").expect("a function");
+                let frozen =
+                    |of: &FrozenModule, name| module.heap().access_owned_frozen_value(&of.get(name).expect(name));
+                let orders = orders.map_or_else(|| frozen(&data, "orders"), |json| value_of(&module, json));
+                let main = frozen(&program, "main");
                 let mut evaluator = Evaluator::new(&module);
                 limit(&mut evaluator);
                 answer(evaluator.eval_function(main, &[orders], &[]).expect("an answer"))
