@@ -1,5 +1,5 @@
-//! Three questions of hosts, a table each, medians over rounds in which they take turns, by the clock: what a call of a tool takes (W16), how many
-//! requests `ptcl batch` answers in a second (W17), and what a large data set takes that many runs read (W18).
+//! Three questions of hosts, a table each, medians over rounds, by the clock: what a call of a tool takes (W16), how many requests
+//! `ptcl batch` answers in a second (W17), and what a large data set takes that many runs read (W18).
 //!
 //! `cargo build --release -p ptcl && cargo bench -p ptc-lisp-benches --bench calls [-- W16] [--rounds N]`. The variable PTCL names
 //! another `ptcl`.

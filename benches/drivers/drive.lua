@@ -16,7 +16,8 @@ local has_json, cjson = pcall(require, "cjson")
 if has_json then
   json_decode, json_encode, orders = cjson.decode, cjson.encode, cjson.decode(json)
 elseif kind:find("inside") or kind:find("bring") or kind == "import" or program:find("json.lua") then
-  error("lua-cjson is missing", 0)
+  io.stderr:write("lua-cjson is missing\n")
+  os.exit(1)
 end
 
 local compiled = assert(loadstring(source))

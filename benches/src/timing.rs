@@ -12,17 +12,19 @@ pub struct Budget {
     pub warm: Duration,
     /// So long it is measured, and longer only to come to the fewest runs.
     pub measure: Duration,
-    /// The fewest runs.
+    /// The fewest measurements: each is of one run, or of as many as take long enough for the clock.
     pub fewest: usize,
-    /// The most runs.
+    /// The most measurements.
     pub most: usize,
 }
 
+/// So long a measurement takes at least, of one run or of many: a look at the clock takes up to half a microsecond.
+const LOOK: Duration = Duration::from_micros(50);
 /// Work whose first run takes longer is run once more and no oftener.
 const SLOW: Duration = Duration::from_secs(1);
 
 impl Budget {
-    /// What five rounds have time for: with them every workload is run twenty times.
+    /// What five rounds have time for: with them every workload is measured twenty times.
     pub const ROUND: Budget =
         Budget { warm: Duration::from_millis(100), measure: Duration::from_millis(300), fewest: 4, most: 20_000 };
 
@@ -35,17 +37,23 @@ impl Budget {
         if !is_right(&answer) {
             return (f64::NAN, answer);
         }
+        let mut runs = 1;
         while start.elapsed() < self.warm {
             black_box(work());
+            runs += 1;
         }
+        let each = (start.elapsed() / runs).max(Duration::from_nanos(1));
+        let at_once = LOOK.as_nanos().div_ceil(each.as_nanos()) as u32;
         let fewest = if first > SLOW { 1 } else { self.fewest };
         let (mut times, mut spent) = (Vec::new(), Duration::ZERO);
         while times.len() < fewest || (spent < self.measure && times.len() < self.most) {
             let start = ThreadTime::now();
-            black_box(work());
+            for _ in 0..at_once {
+                black_box(work());
+            }
             let time = start.elapsed();
             spent += time;
-            times.push(time.as_secs_f64() * 1e6);
+            times.push(time.as_secs_f64() * 1e6 / f64::from(at_once));
         }
         (median(times), answer)
     }

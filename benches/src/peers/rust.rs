@@ -254,3 +254,18 @@ pub(super) mod typed {
         serde_json::to_string(&Rows { rows: rows.collect() }).expect("rows are JSON").len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_and_types_have_the_same_answers() {
+        let orders = crate::orders(100);
+        let (values, types) = (value::pipeline(&value::orders(&orders)), typed::pipeline(&typed::orders(&orders)));
+        assert_eq!(values.len(), 6);
+        assert!(values.iter().zip(&types).all(|(a, b)| a.is_like(b)), "{values:?} {types:?}");
+        let text = format!("{{\"orders\":{orders}}}");
+        assert_eq!(value::json(&text), typed::json(&text));
+    }
+}
