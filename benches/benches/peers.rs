@@ -1,126 +1,120 @@
-//! All workloads on this interpreter and on the peers that are built in, in one run: a table of medians.
+//! All workloads on this interpreter, on the peers that are built in, and on those that are on the machine: a table of medians. They
+//! take turns: in each round each of them works at each workload for a moment, so that what the machine does besides meets all.
 //!
-//! `cargo bench -p ptc-lisp-benches --features lua,quickjs,starlark,rhai --bench peers [-- WORKLOAD]`
+//! `cargo bench -p ptc-lisp-benches --features lua,quickjs,starlark,rhai --bench peers [-- WORKLOAD] [--rounds N]`
 
-use cpu_time::ThreadTime;
-use lisp_benches::orders;
-use lisp_benches::peers::{Answer, Peer, Task, all};
-use std::hint::black_box;
-use std::time::Duration;
+use lisp_benches::peers::{Column, Data, Peer, Task, Workload, columns, peers};
+use lisp_benches::timing::{Arguments, Budget, median};
 
-/// The fewest runs of a workload, and the most.
-const RUNS: (usize, usize) = (20, 20_000);
-/// A workload is measured for so long, and longer only to come to the fewest runs.
-const MEASURE: Duration = Duration::from_millis(1_500);
-/// One that takes longer than this is run five times.
-const SLOW: Duration = Duration::from_secs(1);
 /// With the name of a peer in this variable the program does nothing but measure the memory of its idle instances.
 const IDLE: &str = "LISP_BENCHES_IDLE";
 /// Instances alive at once when their memory is measured.
 const INSTANCES: usize = 1_000;
 
+/// What each line of the table is called. The memory is last: it is no time.
+const LINES: &[(&str, Workload)] = &[
+    ("W1 cold: new interpreter, `1+2`, drop", Workload::Cold),
+    ("W2 `1+2` in a warm environment", Workload::OneLiner),
+    ("W2 the compiled `1+2` again", Workload::CompiledOneLiner),
+    ("W3 compile the pipeline", Workload::Compile),
+    ("W4 compile and run it, 1,000 orders inside, JSON out", Workload::Inside),
+    ("W4 run the compiled pipeline, orders inside, JSON out", Workload::CompiledInside),
+    ("W5 the orders in from JSON, compile, run, JSON out", Workload::Bring),
+    ("W5 the orders in, run the compiled pipeline, JSON out", Workload::CompiledBring),
+    ("W5 the orders in from JSON, no more (MB/s)", Workload::Import),
+    ("W6 fib(27)", Workload::Long(Task::Fib)),
+    ("W7 loop over 5 million integers", Workload::Long(Task::Loop)),
+    ("W8 map, filter, reduce over 1 million", Workload::Long(Task::Closures)),
+    ("W9 200,000 string keys, then look-ups", Workload::Long(Task::Strings)),
+    ("W10 join 200,000 formatted pieces", Workload::Long(Task::Join)),
+    ("W11 sort 300,000 with a comparator (starlark: by key)", Workload::Long(Task::Sort)),
+    ("W12 1 MB of JSON in, transform, out", Workload::Long(Task::Json)),
+    ("W13 mandelbrot 200x200", Workload::Long(Task::Mandelbrot)),
+    ("W14 memory of an idle instance (KB)", Workload::Idle),
+];
+
 fn main() {
     if let Some(name) = std::env::var_os(IDLE) {
-        let peer = all().into_iter().find(|peer| name == peer.name()).expect("a peer of this name");
+        let peer = peers().into_iter().find(|peer| name == peer.name()).expect("a peer of this name");
         println!("{}", idle_kilobytes(&*peer));
         return;
     }
-    let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
-    let peers = all();
-    let rows = workloads();
-    println!("| workload |{}", peers.iter().map(|p| format!(" {} |", p.name())).collect::<String>());
-    println!("|---|{}", "---|".repeat(peers.len()));
-    for (name, measure) in rows.iter().filter(|row| wanted.as_ref().is_none_or(|w| row.0.starts_with(&**w))) {
-        let cells: Vec<Option<f64>> = peers.iter().map(|peer| measure(&**peer)).collect();
-        println!("| {name} |{}", cells.iter().map(|cell| format!(" {} |", show(*cell, cells[0]))).collect::<String>());
+    let arguments = Arguments::read();
+    let lines: Vec<_> = LINES.iter().filter(|line| arguments.wants(line.0)).collect();
+    let folder = std::env::temp_dir().join(format!("lisp-benches-{}", std::process::id()));
+    std::fs::create_dir(&folder).expect("a folder for the data");
+    let data = Data::new(&folder).expect("the data");
+    let columns = columns();
+    let mut cells: Vec<Vec<Cell>> = lines.iter().map(|_| columns.iter().map(|_| Cell::default()).collect()).collect();
+    for round in 1..=arguments.rounds {
+        eprintln!("round {round} of {}", arguments.rounds);
+        for (line, cells) in lines.iter().zip(&mut cells) {
+            for (column, cell) in columns.iter().zip(cells) {
+                cell.take_turn(line, column, &data);
+            }
+        }
     }
+    // What is left behind of the data is the system's to clear away.
+    let _ = std::fs::remove_dir_all(&folder);
+    print(&lines, &columns, cells, data.orders.len());
 }
 
-type Measure = Box<dyn Fn(&dyn Peer) -> Option<f64>>;
+/// The measurements of one column at one workload, one of each round.
+#[derive(Default)]
+struct Cell {
+    measured: Vec<f64>,
+    /// Its answer was wrong, or it took too long: it has no further turns.
+    is_given_up: bool,
+}
 
-fn workloads() -> Vec<(&'static str, Measure)> {
-    let (small, big) = (orders(1_000), format!("{{\"orders\":{}}}", orders(6_300)));
-    let (for_inside, for_bring) = (small.clone(), small);
-    let mut rows: Vec<(&'static str, Measure)> = vec![
-        ("W1 cold: new interpreter, `1+2`, drop", Box::new(|p| timed("3", || p.cold(p.one_liner())))),
-        (
-            "W2 `1+2` in a warm environment",
-            Box::new(|p| {
-                let mut warm = p.warm("[]", "");
-                timed("3", || warm(p.one_liner()))
-            }),
-        ),
-        (
-            "W3 compile the pipeline",
-            Box::new(|p| {
-                let mut compile = p.compiler();
-                let source = p.program(Task::Pipeline);
-                timed("", || {
-                    compile(black_box(source));
-                    Answer::new()
-                })
-            }),
-        ),
-        (
-            "W4 compile and run it, 1,000 orders inside",
-            Box::new(move |p| {
-                let mut warm = p.warm(&for_inside, "");
-                timed("SE", || warm(p.program(Task::Pipeline)))
-            }),
-        ),
-        (
-            "W5 the orders in from JSON, compile, run",
-            Box::new(move |p| {
-                let mut bring = p.bring();
-                timed("SE", || bring(&for_bring))
-            }),
-        ),
-    ];
-    for (name, task, answer) in TASKS {
-        let big = big.clone();
-        let measure = move |p: &dyn Peer| {
-            let mut warm = p.warm("[]", if *task == Task::Json { &big } else { "" });
-            timed(answer, || warm(p.program(*task)))
+impl Cell {
+    fn take_turn(&mut self, (name, workload): &(&str, Workload), column: &Column, data: &Data) {
+        if self.is_given_up {
+            return;
+        }
+        let measured = match (workload, column) {
+            (Workload::Idle, Column::Here(peer)) => idle_in_a_process(peer.name()).map(Ok),
+            _ => column.measure(*workload, data, Budget::ROUND),
         };
-        rows.push((name, Box::new(measure)));
+        match measured {
+            Some(Ok(value)) => self.measured.push(value),
+            Some(Err(error)) => {
+                eprintln!("{name}: {}: {error}", column.name());
+                *self = Cell { measured: Vec::new(), is_given_up: true };
+            }
+            None => self.is_given_up = true,
+        }
     }
-    rows.push(("W14 memory of an idle instance (KB)", Box::new(|p| idle_in_a_process(p.name()))));
-    rows
+
+    fn median(self) -> Option<f64> {
+        (!self.measured.is_empty()).then(|| median(self.measured))
+    }
 }
 
-/// The long workloads, and what everyone must answer.
-const TASKS: &[(&str, Task, &str)] = &[
-    ("W6 fib(27)", Task::Fib, "196418"),
-    ("W7 loop over 5 million integers", Task::Loop, "12499997500000"),
-    ("W8 map, filter, reduce over 1 million", Task::Closures, "749998500000"),
-    ("W9 200,000 string keys, then look-ups", Task::Strings, "19999900000"),
-    ("W10 join 200,000 formatted pieces", Task::Join, "3730156"),
-    ("W11 sort 300,000 with a comparator", Task::Sort, "1074952893"),
-    ("W12 1 MB of JSON in, transform, out", Task::Json, ""),
-    ("W13 mandelbrot 200x200", Task::Mandelbrot, "976575"),
-];
+fn print(lines: &[&(&str, Workload)], columns: &[Column], cells: Vec<Vec<Cell>>, bytes: usize) {
+    println!("| workload |{}", columns.iter().map(|column| format!(" {} |", column.name())).collect::<String>());
+    println!("|---|{}", "---|".repeat(columns.len()));
+    for ((name, workload), cells) in lines.iter().zip(cells) {
+        let cells: Vec<Option<f64>> = cells.into_iter().map(Cell::median).collect();
+        let bytes = (*workload == Workload::Import).then_some(bytes);
+        let shown = cells.iter().enumerate().map(|(at, cell)| {
+            let ours = cells[0].filter(|_| at > 0);
+            format!(" {} |", show(*cell, ours, bytes))
+        });
+        println!("| {name} |{}", shown.collect::<String>());
+    }
+}
 
-/// The median of a workload's times in microseconds of this thread's processor time; `None` when the answer is wrong,
-/// which it is too when the workload was given up.
-fn timed(expected: &str, mut work: impl FnMut() -> Answer) -> Option<f64> {
-    let start = ThreadTime::now();
-    let answer = work();
-    let first = start.elapsed();
-    if !answer.contains(expected) {
-        eprintln!("wrong answer: {}, expected {expected}", answer.chars().take(200).collect::<String>());
-        return None;
+/// A time or, of so many bytes, megabytes a second; and how many times this interpreter's time it is.
+fn show(cell: Option<f64>, ours: Option<f64>, bytes: Option<usize>) -> String {
+    let Some(time) = cell else { return "-".into() };
+    let value = bytes.map_or(time, |bytes| bytes as f64 / time);
+    let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+    match ours.map(|ours| time / ours) {
+        Some(ratio) if ratio < 1.0 => format!("{value:.digits$} ({ratio:.2}x)"),
+        Some(ratio) => format!("{value:.digits$} ({ratio:.1}x)"),
+        None => format!("{value:.digits$}"),
     }
-    let fewest = if first > SLOW { 5 } else { RUNS.0 };
-    let (mut times, mut spent) = (Vec::new(), Duration::ZERO);
-    while times.len() < fewest || (spent < MEASURE && times.len() < RUNS.1) {
-        let start = ThreadTime::now();
-        black_box(work());
-        let time = start.elapsed();
-        spent += time;
-        times.push(time);
-    }
-    times.sort_unstable();
-    Some(times[times.len() / 2].as_secs_f64() * 1e6)
 }
 
 /// In a process of its own, where no memory has been given back before.
@@ -132,25 +126,9 @@ fn idle_in_a_process(name: &str) -> Option<f64> {
 
 /// Memory that stays with the process, per instance.
 fn idle_kilobytes(peer: &dyn Peer) -> f64 {
-    let before = resident_kilobytes();
+    let before = lisp_benches::resident_kilobytes();
     let alive: Vec<_> = (0..INSTANCES).map(|_| peer.idle()).collect();
-    let after = resident_kilobytes();
+    let after = lisp_benches::resident_kilobytes();
     drop(alive);
     (after - before) / INSTANCES as f64
-}
-
-fn resident_kilobytes() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|rest| rest.trim().trim_end_matches(" kB").trim().parse().ok()).unwrap_or(0.0)
-}
-
-/// A time, and how many times this interpreter's it is.
-fn show(cell: Option<f64>, ours: Option<f64>) -> String {
-    let Some(time) = cell else { return "-".into() };
-    let digits = usize::from(time < 100.0);
-    match ours {
-        Some(ours) if ours != time => format!("{time:.digits$} ({:.1}x)", time / ours),
-        _ => format!("{time:.digits$}"),
-    }
 }

@@ -18,5 +18,5 @@
     revenue: orders.reduce((sum, order) => sum + order.total, 0),
     largest: Math.max(...orders.map((order) => order.total)),
   }));
-  return rows.sort((a, b) => b.revenue - a.revenue)[0].country;
+  return JSON.stringify(rows.sort((a, b) => b.revenue - a.revenue));
 })()

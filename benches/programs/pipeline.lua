@@ -18,4 +18,4 @@ for _, order in ipairs(orders) do
   end
 end
 table.sort(rows, function(a, b) return a.revenue > b.revenue end)
-return rows[1].country
+return json_encode(rows)

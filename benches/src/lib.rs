@@ -7,6 +7,7 @@ pub mod hand;
 #[cfg(feature = "jaq")]
 pub mod jaq;
 pub mod peers;
+pub mod timing;
 
 /// The smallest program.
 pub const ONE_LINER: &str = "(+ 1 2)";
@@ -72,6 +73,13 @@ pub fn definitions(count: usize) -> String {
         );
     }
     text
+}
+
+/// What this process has in memory; 0 where the system does not say.
+pub fn resident_kilobytes() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|rest| rest.trim().trim_end_matches(" kB").trim().parse().ok()).unwrap_or(0.0)
 }
 
 /// A linear congruential generator: the data must be the same everywhere.

@@ -1,7 +1,7 @@
 //! Lua 5.4 or Luau, by mlua. Lua looks at the limit every 1,000 instructions by a hook, Luau by its interrupt. Both run
 //! once more without limits, which nobody should do with a program of a model's, but which is how fast they can be.
 
-use super::{Answer, MEMORY, Peer, STEPS, Task, Warm, programs};
+use super::{Answer, Compiled, MEMORY, NONE, Peer, STEPS, Task, Warm, programs};
 use jiter::JsonValue;
 use mlua::{IntoLua, LuaOptions, StdLib, Value};
 use std::any::Any;
@@ -65,14 +65,30 @@ fn set_json(lua: &mlua::Lua, name: &str, json: &str) {
     lua.globals().set(name, decode(lua, json.as_bytes()).expect("JSON")).expect("a global");
 }
 
-/// Runs a program in an environment of its own over the globals.
-fn run(lua: &mlua::Lua, source: &str) -> Answer {
+/// A state whose globals have the orders (JSON text), and functions for JSON.
+fn state_with(limits: bool, orders: &str) -> mlua::Lua {
+    let lua = state(limits);
+    set_json(&lua, "orders", orders);
+    let decode = lua.create_function(|lua, text: mlua::LuaString| decode(lua, &text.as_bytes())).expect("a function");
+    let encode = lua
+        .create_function(|_, value: Value| serde_json::to_string(&value).map_err(mlua::Error::external))
+        .expect("a function");
+    lua.globals().set("json_decode", decode).expect("a global");
+    lua.globals().set("json_encode", encode).expect("a global");
+    lua
+}
+
+/// An environment of its own over the globals.
+fn environment(lua: &mlua::Lua) -> mlua::Table {
     let globals = lua.create_table().expect("a table");
     globals.set("__index", lua.globals()).expect("an index");
     let environment = lua.create_table().expect("a table");
     environment.set_metatable(Some(globals)).expect("a metatable");
-    let value: Value = lua.load(source).set_environment(environment).eval().expect("an answer");
-    answer(&value)
+    environment
+}
+
+fn run(lua: &mlua::Lua, source: &str) -> Answer {
+    answer(&lua.load(source).set_environment(environment(lua)).eval().expect("an answer"))
 }
 
 impl Peer for Lua {
@@ -97,17 +113,9 @@ impl Peer for Lua {
         answer(&state(self.limits).load(source).eval().expect("an answer"))
     }
 
-    fn warm(&self, orders: &str, text: &str) -> Warm {
-        let lua = state(self.limits);
-        set_json(&lua, "orders", orders);
-        lua.globals().set("text", text).expect("a global");
-        let decode =
-            lua.create_function(|lua, text: mlua::LuaString| decode(lua, &text.as_bytes())).expect("a function");
-        let encode = lua
-            .create_function(|_, value: Value| serde_json::to_string(&value).map_err(mlua::Error::external))
-            .expect("a function");
-        lua.globals().set("json_decode", decode).expect("a global");
-        lua.globals().set("json_encode", encode).expect("a global");
+    fn warm(&self, orders: Option<&str>, text: Option<&str>) -> Warm {
+        let lua = state_with(self.limits, orders.unwrap_or(NONE));
+        lua.globals().set("text", text.unwrap_or_default()).expect("a global");
         Box::new(move |source| run(&lua, source))
     }
 
@@ -116,12 +124,29 @@ impl Peer for Lua {
         Box::new(move |source| drop(lua.load(source).into_function().expect("a function")))
     }
 
+    fn compiled(&self, orders: Option<&str>, source: &str) -> Compiled {
+        let lua = state_with(self.limits, orders.unwrap_or(NONE));
+        let function = lua.load(source).into_function().expect("a function");
+        Box::new(move |orders| {
+            if let Some(json) = orders {
+                set_json(&lua, "orders", json);
+            }
+            function.set_environment(environment(&lua)).expect("an environment");
+            answer(&function.call(()).expect("an answer"))
+        })
+    }
+
     fn bring(&self) -> Box<dyn FnMut(&str) -> Answer> {
-        let lua = state(self.limits);
+        let lua = state_with(self.limits, NONE);
         Box::new(move |orders| {
             set_json(&lua, "orders", orders);
             run(&lua, program(Task::Pipeline))
         })
+    }
+
+    fn import(&self) -> Box<dyn FnMut(&str)> {
+        let lua = state(self.limits);
+        Box::new(move |orders| drop(decode(&lua, orders.as_bytes()).expect("JSON")))
     }
 
     fn idle(&self) -> Box<dyn Any> {

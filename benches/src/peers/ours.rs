@@ -1,7 +1,7 @@
 //! This interpreter.
 
-use super::{Answer, MEMORY, Peer, STEPS, Task, Warm, programs};
-use lisp_runtime::{Engine, Input, Limits, Outcome};
+use super::{Answer, Compiled, MEMORY, Peer, STEPS, Task, Warm, programs};
+use lisp_runtime::{DataSet, Engine, Input, Limits, Outcome};
 use std::any::Any;
 
 programs!("clj");
@@ -17,10 +17,14 @@ fn engine() -> Engine {
 }
 
 fn answer(outcome: &Outcome) -> Answer {
-    match outcome.text() {
-        Some(text) => text.trim_matches('"').to_owned(),
+    match outcome.json() {
+        Some(json) => json.to_owned(),
         None => format!("{:?}", outcome.problem()),
     }
+}
+
+fn inside(engine: &Engine, name: &str, json: &str) -> DataSet {
+    engine.import(name, json).expect("JSON")
 }
 
 impl Peer for Ours {
@@ -40,12 +44,14 @@ impl Peer for Ours {
         answer(&engine().eval(source, Input::new()))
     }
 
-    fn warm(&self, orders: &str, text: &str) -> Warm {
+    fn warm(&self, orders: Option<&str>, text: Option<&str>) -> Warm {
         let engine = engine();
-        let orders = engine.import("orders", orders.to_owned()).expect("orders");
-        let quoted = serde_json::to_string(text).expect("a JSON string");
-        let text = engine.import("text", quoted).expect("a text");
-        Box::new(move |source| answer(&engine.eval(source, Input::new().data_set(&orders).data_set(&text))))
+        let orders = orders.map(|json| inside(&engine, "orders", json));
+        let text = text.map(|text| inside(&engine, "text", &serde_json::to_string(text).expect("a JSON string")));
+        Box::new(move |source| {
+            let input = [&orders, &text].into_iter().flatten().fold(Input::new(), Input::data_set);
+            answer(&engine.eval(source, input))
+        })
     }
 
     fn compiler(&self) -> Box<dyn FnMut(&str)> {
@@ -53,9 +59,27 @@ impl Peer for Ours {
         Box::new(move |source| drop(engine.compile(source).expect("a program")))
     }
 
+    fn compiled(&self, orders: Option<&str>, source: &str) -> Compiled {
+        let engine = engine();
+        let inside = orders.map(|json| inside(&engine, "orders", json));
+        let program = engine.compile(source).expect("a program");
+        Box::new(move |orders| {
+            let input = match orders {
+                Some(json) => Input::new().json("orders", json),
+                None => inside.iter().fold(Input::new(), Input::data_set),
+            };
+            answer(&engine.run(&program, input))
+        })
+    }
+
     fn bring(&self) -> Box<dyn FnMut(&str) -> Answer> {
         let engine = engine();
         Box::new(move |orders| answer(&engine.eval(program(Task::Pipeline), Input::new().json("orders", orders))))
+    }
+
+    fn import(&self) -> Box<dyn FnMut(&str)> {
+        let engine = engine();
+        Box::new(move |orders| drop(engine.import("orders", orders).expect("orders")))
     }
 
     fn idle(&self) -> Box<dyn Any> {

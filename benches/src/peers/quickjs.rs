@@ -1,7 +1,7 @@
 //! QuickJS-ng, by rquickjs.
 
-use super::{Answer, MEMORY, Peer, STEPS, Task, Warm, programs};
-use rquickjs::{Coerced, Context, Runtime, Value};
+use super::{Answer, Compiled, MEMORY, NONE, Peer, STEPS, Task, Warm, programs};
+use rquickjs::{Coerced, Context, Function, Runtime, Value};
 use std::any::Any;
 
 programs!("js");
@@ -21,6 +21,11 @@ fn runtime() -> Runtime {
 
 fn run(context: &Context, source: &str) -> Answer {
     context.with(|ctx| ctx.eval::<Coerced<String>, _>(source).expect("an answer").0)
+}
+
+/// A function that is not called is compiled all the same.
+fn function_of(source: &str) -> String {
+    format!("() => ({})", source.trim_end())
 }
 
 fn set_json(context: &Context, name: &str, json: &str) {
@@ -48,21 +53,38 @@ impl Peer for QuickJs {
         run(&Context::full(&runtime).expect("a context"), source)
     }
 
-    fn warm(&self, orders: &str, text: &str) -> Warm {
+    fn warm(&self, orders: Option<&str>, text: Option<&str>) -> Warm {
         let runtime = runtime();
         let context = Context::full(&runtime).expect("a context");
-        set_json(&context, "orders", orders);
-        context.with(|ctx| ctx.globals().set("text", text)).expect("a global");
+        set_json(&context, "orders", orders.unwrap_or(NONE));
+        context.with(|ctx| ctx.globals().set("text", text.unwrap_or_default())).expect("a global");
         Box::new(move |source| run(&context, source))
     }
 
     fn compiler(&self) -> Box<dyn FnMut(&str)> {
         let runtime = runtime();
         let context = Context::full(&runtime).expect("a context");
-        // A function that is not called is compiled all the same.
         Box::new(move |source| {
-            let source = format!("() => ({})", source.trim_end());
-            context.with(|ctx| drop(ctx.eval::<Value<'_>, _>(source).expect("a function")));
+            context.with(|ctx| drop(ctx.eval::<Value<'_>, _>(function_of(source)).expect("a function")));
+        })
+    }
+
+    fn compiled(&self, orders: Option<&str>, source: &str) -> Compiled {
+        let runtime = runtime();
+        let context = Context::full(&runtime).expect("a context");
+        set_json(&context, "orders", orders.unwrap_or(NONE));
+        context.with(|ctx| {
+            let program: Value<'_> = ctx.eval(function_of(source)).expect("a function");
+            ctx.globals().set("program", program).expect("a global");
+        });
+        Box::new(move |orders| {
+            if let Some(json) = orders {
+                set_json(&context, "orders", json);
+            }
+            context.with(|ctx| {
+                let program: Function<'_> = ctx.globals().get("program").expect("a function");
+                program.call::<_, Coerced<String>>(()).expect("an answer").0
+            })
         })
     }
 
@@ -73,6 +95,12 @@ impl Peer for QuickJs {
             set_json(&context, "orders", orders);
             run(&context, program(Task::Pipeline))
         })
+    }
+
+    fn import(&self) -> Box<dyn FnMut(&str)> {
+        let runtime = runtime();
+        let context = Context::full(&runtime).expect("a context");
+        Box::new(move |orders| context.with(|ctx| drop(ctx.json_parse(orders).expect("JSON"))))
     }
 
     fn idle(&self) -> Box<dyn Any> {

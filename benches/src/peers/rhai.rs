@@ -1,7 +1,7 @@
 //! Rhai.
 
-use super::{Answer, Peer, STEPS, Task, Warm, programs};
-use rhai::{Dynamic, Engine, Scope};
+use super::{Answer, Compiled, NONE, Peer, STEPS, Task, Warm, programs};
+use rhai::{AST, Dynamic, Engine, EvalAltResult, Scope};
 use std::any::Any;
 use std::time::{Duration, Instant};
 
@@ -23,12 +23,30 @@ fn engine() -> Engine {
     engine
 }
 
-fn run(engine: &mut Engine, scope: &mut Scope<'static>, source: &str) -> Answer {
-    let (bottom, end) = (scope.len(), Instant::now() + PATIENCE);
+/// Lets a program work as long as there is patience.
+fn be_patient(engine: &mut Engine) {
+    let end = Instant::now() + PATIENCE;
     engine.on_progress(move |steps| (steps % 65_536 == 0 && Instant::now() > end).then(|| Dynamic::from("too slow")));
-    let answer = engine.eval_with_scope::<Dynamic>(scope, source);
-    scope.rewind(bottom);
+}
+
+fn text_of(answer: Result<Dynamic, Box<EvalAltResult>>) -> Answer {
     answer.map_or_else(|error| error.to_string(), |value| value.to_string())
+}
+
+fn run(engine: &mut Engine, scope: &mut Scope<'static>, source: &str) -> Answer {
+    be_patient(engine);
+    let bottom = scope.len();
+    let answer = engine.eval_with_scope(scope, source);
+    scope.rewind(bottom);
+    text_of(answer)
+}
+
+/// Runs a compiled program with orders, which it shares with others.
+fn run_compiled(engine: &mut Engine, program: &AST, orders: Dynamic) -> Answer {
+    be_patient(engine);
+    let mut scope = Scope::new();
+    scope.push_constant_dynamic("orders", orders);
+    text_of(engine.eval_ast_with_scope(&mut scope, program))
 }
 
 fn orders_of(engine: &Engine, json: &str) -> Dynamic {
@@ -53,16 +71,26 @@ impl Peer for Rhai {
         run(&mut engine(), &mut Scope::new(), source)
     }
 
-    fn warm(&self, orders: &str, text: &str) -> Warm {
+    fn warm(&self, orders: Option<&str>, text: Option<&str>) -> Warm {
         let (mut engine, mut scope) = (engine(), Scope::new());
-        scope.push_constant_dynamic("orders", orders_of(&engine, orders));
-        scope.push_constant("text", text.to_owned());
+        scope.push_constant_dynamic("orders", orders_of(&engine, orders.unwrap_or(NONE)));
+        scope.push_constant("text", text.unwrap_or_default().to_owned());
         Box::new(move |source| run(&mut engine, &mut scope, source))
     }
 
     fn compiler(&self) -> Box<dyn FnMut(&str)> {
         let engine = engine();
         Box::new(move |source| drop(engine.compile(source).expect("a program")))
+    }
+
+    fn compiled(&self, orders: Option<&str>, source: &str) -> Compiled {
+        let mut engine = engine();
+        let program = engine.compile(source).expect("a program");
+        let inside = orders_of(&engine, orders.unwrap_or(NONE)).into_shared();
+        Box::new(move |orders| {
+            let orders = orders.map_or_else(|| inside.clone(), |json| orders_of(&engine, json));
+            run_compiled(&mut engine, &program, orders)
+        })
     }
 
     fn bring(&self) -> Box<dyn FnMut(&str) -> Answer> {
@@ -72,6 +100,11 @@ impl Peer for Rhai {
             scope.push_constant_dynamic("orders", orders_of(&engine, orders));
             run(&mut engine, &mut scope, program(Task::Pipeline))
         })
+    }
+
+    fn import(&self) -> Box<dyn FnMut(&str)> {
+        let engine = engine();
+        Box::new(move |orders| drop(orders_of(&engine, orders)))
     }
 
     fn idle(&self) -> Box<dyn Any> {

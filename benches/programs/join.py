@@ -1,0 +1,1 @@
+answer = len(",".join([f"item-{i}={i * 7}" for i in range(200000)]))
