@@ -12,8 +12,9 @@ fn limits() -> Limits {
     Limits::default().with_timeout_ms(60_000).with_loop_iterations(0).with_fuel(STEPS).with_heap_bytes(MEMORY as u64)
 }
 
+/// An engine that compiles a program each time, as the others do.
 fn engine() -> Engine {
-    Engine::builder().limits(limits()).build().expect("an engine")
+    Engine::builder().limits(limits()).kept_programs(0).build().expect("an engine")
 }
 
 fn answer(outcome: &Outcome) -> Answer {

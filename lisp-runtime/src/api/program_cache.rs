@@ -145,7 +145,7 @@ mod tests {
         get(&cache, "3");
         let usage = cache.usage();
         assert_eq!((usage.programs, usage.hits, usage.misses), (2, 1, 3));
-        assert_eq!(usage.bytes, [&get(&cache, "3"), &first].map(|program| program.core().bytes()).iter().sum());
+        assert_eq!(usage.bytes, get(&cache, "3").core().bytes() + first.core().bytes());
         assert!(is_kept(&cache, "1") && !is_kept(&cache, "2"));
     }
 
@@ -168,7 +168,7 @@ mod tests {
         let narrow = Limits::default().with_symbols(2);
         let source = "(let [a 1 b 2] (+ a b))";
         let problem = cache.get(source, &narrow, || Program::compile(source, &narrow)).err();
-        assert_eq!(problem.map(|problem| problem.reason()), Some(lisp_core::Reason::SymbolLimitExceeded));
+        assert_eq!(problem.map(|problem| problem.reason), Some(lisp_core::Reason::SymbolLimitExceeded));
     }
 
     #[test]
