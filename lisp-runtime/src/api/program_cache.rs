@@ -168,7 +168,7 @@ mod tests {
         let narrow = Limits::default().with_symbols(2);
         let source = "(let [a 1 b 2] (+ a b))";
         let problem = cache.get(source, &narrow, || Program::compile(source, &narrow)).err();
-        assert_eq!(problem.map(|problem| problem.reason), Some(lisp_core::Reason::SymbolLimitExceeded));
+        assert_eq!(problem.map(|problem| problem.reason()), Some(lisp_core::Reason::SymbolLimitExceeded));
     }
 
     #[test]
