@@ -3,6 +3,7 @@
 mod cursor;
 mod fault;
 mod read;
+mod recent;
 mod write;
 
 pub use fault::ReadError;

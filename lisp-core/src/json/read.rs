@@ -6,6 +6,7 @@
 
 use super::cursor::{Cursor, Number, Text, Unexpected};
 use super::fault::{ReadError, fault_of};
+use super::recent::RecentTexts;
 use super::{Keys, push};
 use crate::Table;
 use crate::cost;
@@ -152,6 +153,7 @@ pub struct Reader<'h> {
     keys: Keys,
     nodes: Vec<Node<'h>>,
     shared: Table<&'h str, &'h Str<'h>>,
+    recent: RecentTexts<'h>,
     open: Vec<Open<'h>>,
     values: Vec<Value<'h>>,
     scratch: Vec<u8>,
@@ -167,6 +169,7 @@ impl<'h> Reader<'h> {
             keys: Keys::Strings,
             nodes: Vec::new(),
             shared: Table::default(),
+            recent: RecentTexts::default(),
             open: Vec::new(),
             values: Vec::new(),
             scratch: Vec::new(),
@@ -186,6 +189,7 @@ impl<'h> Reader<'h> {
             // Strings with escapes are decoded in a scratch buffer.
             self.h.check_available(text.len() + 8_192)?;
         }
+        self.recent.expect(self.h, text.len())?;
         self.open.clear();
         self.values.clear();
         match self.document(&mut Cursor::new(text)) {
@@ -223,7 +227,7 @@ impl<'h> Reader<'h> {
         let h = self.h;
         Ok(Some(match cursor.next_part() {
             Some(b'"') => match cursor.string()? {
-                Text::Plain(text) => h.str(text)?,
+                Text::Plain(text) => Value::Str(self.recent.text(h, text)?),
                 Text::Escaped(quoted) => self.decoded(quoted, |reader, text| reader.h.str(text))?,
             },
             Some(b'-' | b'0'..=b'9') => {
@@ -620,6 +624,24 @@ mod tests {
         assert!(parse(&h, &"[".repeat(1 << 20)).is_none());
         assert!(parse(&h, &"7".repeat(4_300)).is_some());
         assert!(parse(&h, &"7".repeat(5_000)).is_none());
+    }
+
+    #[test]
+    fn short_strings_that_repeat_are_one_object() {
+        let h = heap();
+        let rows: Vec<String> =
+            (0..1_000).map(|i| format!(r#"["paid","{}","a longer string than those"]"#, i % 40)).collect();
+        let before = h.account().used;
+        let Some(Value::Vector(rows)) = parse(&h, &format!("[{}]", rows.join(","))) else { panic!("not a vector") };
+        for (i, row) in rows.items().iter().enumerate() {
+            let Value::Vector(row) = row else { panic!("not a vector") };
+            let texts: Vec<Option<&str>> = row.items().iter().map(|value| value.as_str()).collect();
+            let number = (i % 40).to_string();
+            assert_eq!(texts, [Some("paid"), Some(&*number), Some("a longer string than those")]);
+        }
+        // The vectors and the long strings, and few others.
+        let used = h.account().used - before;
+        assert!(used < 1_000 * (16 + 32 + 3 * 16 + 56) + 8_000, "{used} bytes");
     }
 
     #[test]
