@@ -38,7 +38,7 @@ impl Bytecode {
 
     /// Checks the instructions and handlers; `None` when one of them reaches outside, or when the last instruction does
     /// not end the function or jump.
-    pub(crate) fn new(instrs: Vec<Instr>, handlers: Vec<Handler>, registers: u16) -> Option<Bytecode> {
+    pub(crate) fn new(instrs: Box<[Instr]>, handlers: Box<[Handler]>, registers: u16) -> Option<Bytecode> {
         let inside = |(at, instr): (usize, &Instr)| {
             instr.reach() <= registers as usize && instr.target(at).is_none_or(|to| to < instrs.len())
         };
@@ -48,7 +48,7 @@ impl Bytecode {
             .iter()
             .all(|h| (h.target as usize) < instrs.len() && h.register.is_none_or(|register| register < registers));
         let sound = ends && fits && caught && instrs.iter().enumerate().all(inside);
-        sound.then(|| Bytecode { instrs: instrs.into(), handlers: handlers.into(), registers })
+        sound.then(|| Bytecode { instrs, handlers, registers })
     }
 
     /// The innermost handler of the instruction at a place, and how many were looked at.
@@ -81,14 +81,14 @@ mod tests {
     const END: Instr = Instr::Return { src: 0 };
 
     fn checked(instrs: Vec<Instr>, registers: u16) -> Option<Bytecode> {
-        Bytecode::new(instrs, Vec::new(), registers)
+        Bytecode::new(instrs.into(), Box::default(), registers)
     }
 
     #[test]
     fn handlers_that_reach_outside_are_refused() {
         let with = |target, register| {
             let handler = Handler { from: 0, to: 1, target, register: Some(register) };
-            Bytecode::new(vec![Instr::Nil { dst: 0 }, END], vec![handler], 1)
+            Bytecode::new([Instr::Nil { dst: 0 }, END].into(), [handler].into(), 1)
         };
         assert!(with(1, 0).is_some_and(|code| code.handler(0).0.is_some() && code.handler(1).0.is_none()));
         assert!(with(2, 0).is_none(), "goes on behind the end");

@@ -53,7 +53,8 @@ pub(super) fn generate(body: Node, names: &[Option<Span>], rows: &Rows, interrup
     let places = vec![Location::Unassigned; names.len()];
     let groups = Table::default();
     let (protos, pool) = (Vec::new(), Pool::default());
-    let mut generator = Generator { protos, groups, pool, places, names, rows, interrupt, in_place: 0 };
+    let mut generator =
+        Generator { protos, groups, pool, places, names, rows, interrupt, in_place: 0, buffers: Vec::new() };
     let main = FnNode {
         name: None,
         display: "".into(),
@@ -93,6 +94,28 @@ struct Generator<'p> {
     interrupt: &'p Interrupt<'p>,
     /// How many bodies in place are being compiled, each inside the one before.
     in_place: usize,
+    /// What functions that are compiled were written in, for the next ones.
+    buffers: Vec<Buffers>,
+}
+
+/// What the code of a function is written in.
+#[derive(Default)]
+struct Buffers {
+    code: Vec<Instr>,
+    spans: Vec<Span>,
+    handlers: Vec<Handler>,
+    locals: Vec<Local>,
+    in_place: Vec<InPlace>,
+}
+
+impl Buffers {
+    fn clear(&mut self) {
+        self.code.clear();
+        self.spans.clear();
+        self.handlers.clear();
+        self.locals.clear();
+        self.in_place.clear();
+    }
 }
 
 impl Generator<'_> {
@@ -158,9 +181,15 @@ impl Generator<'_> {
             return Err(too_large(message, end));
         }
         f.forget_locals(0);
-        let (code, spans, locals, in_place) = (Bytecode::new(f.code, f.handlers, f.max), f.spans, f.locals, f.in_place);
+        let Function { code, spans, handlers, locals, in_place, max, .. } = f;
+        let mut written = Buffers { code, spans, handlers, locals, in_place };
+        let code = Bytecode::new((&*written.code).into(), (&*written.handlers).into(), max);
         let code =
             code.ok_or_else(|| Error::new(Reason::HostFault, "the compiler made code that is not sound").at(end))?;
+        let (spans, locals, in_place) =
+            ((&*written.spans).into(), (&*written.locals).into(), (&*written.in_place).into());
+        written.clear();
+        self.buffers.push(written);
         Ok(Proto {
             name: node.name,
             params: node.display,
@@ -169,9 +198,9 @@ impl Generator<'_> {
             captures,
             others: others.into(),
             code,
-            spans: spans.into(),
-            locals: locals.into(),
-            in_place: in_place.into(),
+            spans,
+            locals,
+            in_place,
         })
     }
 }
@@ -199,17 +228,15 @@ struct Function<'u, 'p> {
 
 impl<'u, 'p> Function<'u, 'p> {
     fn new(generator: &'u mut Generator<'p>) -> Self {
-        // Most functions are no longer than this.
-        const USUAL: usize = 24;
-        let (code, spans) = (Vec::with_capacity(USUAL), Vec::with_capacity(USUAL));
+        let Buffers { code, spans, handlers, locals, in_place } = generator.buffers.pop().unwrap_or_default();
         Function {
             generator,
             code,
             spans,
-            handlers: Vec::new(),
-            locals: Vec::new(),
+            handlers,
+            locals,
             visible: Vec::new(),
-            in_place: Vec::new(),
+            in_place,
             top: 0,
             max: 0,
             recur: Vec::new(),

@@ -55,7 +55,7 @@ impl RunView {
         traceparent: Option<Arc<str>>,
         started: Instant,
     ) -> RunView {
-        RunView::begin(observed, named.unwrap_or_else(|| run_id()), traceparent, started)
+        RunView::begin(observed, named.unwrap_or_else(run_id), traceparent, started)
     }
 
     /// Work on a machine that is no run of its own: nobody is told of it but of a fault of the host.
