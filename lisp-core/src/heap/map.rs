@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::cmp::Ordering;
 
 /// The most entries of an array map.
-pub(crate) const SMALL: usize = 16;
+pub(crate) const SMALL: usize = 32;
 /// Bits of the hash that one level of the tree uses. In the tests of this crate one, so that small maps are deep.
 pub(super) const BITS: u32 = if cfg!(test) { 1 } else { 5 };
 /// The bits of a hash that choose the way at one level.
@@ -230,14 +230,15 @@ pub(super) fn address<T>(object: &T) -> *const () {
     std::ptr::from_ref(object).cast()
 }
 
-/// The items with one more at `at`; there are fewer than [`SMALL`].
+/// The items with one more at `at`.
 #[inline]
-fn inserted<'h>(items: &[Value<'h>], at: usize, item: Value<'h>) -> [Value<'h>; SMALL] {
-    let mut all = [Value::Nil; SMALL];
-    all[..at].copy_from_slice(&items[..at]);
-    all[at] = item;
-    all[at + 1..=items.len()].copy_from_slice(&items[at..]);
-    all
+fn inserted<'h>(items: &[Value<'h>], at: usize, item: Value<'h>) -> impl Iterator<Item = Value<'h>> {
+    items[..at].iter().copied().chain([item]).chain(items[at..].iter().copied())
+}
+
+/// The items without the one at `at`.
+fn removed<'h>(items: &[Value<'h>], at: usize) -> impl Iterator<Item = Value<'h>> {
+    items[..at].iter().chain(&items[at + 1..]).copied()
 }
 
 #[inline]
@@ -345,23 +346,36 @@ struct Grown<'h> {
 impl Heap {
     /// The empty map.
     pub fn empty_map<'h>(&'h self) -> Res<&'h Map<'h>> {
-        self.small_map(&[], &[])
+        self.small_map(0, std::iter::empty(), std::iter::empty())
     }
 
-    pub(super) fn small_map<'h>(&'h self, keys: &[Value<'h>], values: &[Value<'h>]) -> Res<&'h Map<'h>> {
-        let words = (keys.len() + values.len()) * 16;
+    /// A map of `len` keys in order, and their values.
+    pub(super) fn small_map<'h>(
+        &'h self,
+        len: usize,
+        keys: impl Iterator<Item = Value<'h>>,
+        values: impl Iterator<Item = Value<'h>>,
+    ) -> Res<&'h Map<'h>> {
+        let words = 2 * len * 16;
         self.reserve(words + std::mem::size_of::<Keys<'_>>() + std::mem::size_of::<Map<'_>>())?;
         let head = self.header();
-        let keys = self.alloc_with(keys.len(), keys.iter().copied(), |keys| Keys { head, keys: Cell::new(keys) })?;
+        let keys = self.alloc_with(len, keys, |keys| Keys { head, keys: Cell::new(keys) })?;
         self.map_of_shape(keys, values)
     }
 
-    /// A map with the keys of another and these values, in the order of the keys.
-    pub(crate) fn map_of_shape<'h>(&'h self, keys: &'h Keys<'h>, values: &[Value<'h>]) -> Res<&'h Map<'h>> {
-        debug_assert_eq!(keys.keys().len(), values.len());
+    /// A map with the keys of another and as many values, in the order of the keys.
+    #[inline]
+    pub(crate) fn map_of_shape<'h>(
+        &'h self,
+        keys: &'h Keys<'h>,
+        values: impl Iterator<Item = Value<'h>>,
+    ) -> Res<&'h Map<'h>> {
         let head = self.header();
-        let map = |values| Map { head, rep: Cell::new(Rep::Small(keys, values)) };
-        self.alloc_with(values.len(), values.iter().copied(), map)
+        let map = |values: &'h [Value<'h>]| {
+            debug_assert_eq!(keys.keys().len(), values.len());
+            Map { head, rep: Cell::new(Rep::Small(keys, values)) }
+        };
+        self.alloc_with(keys.keys().len(), values, map)
     }
 
     /// The key array that came of adding this name to these keys, and the name's place in it, when that was done lately.
@@ -409,7 +423,7 @@ impl Heap {
 
     fn assoc_grown<'h>(&'h self, step: Grown<'h>, value: Value<'h>) -> Res<&'h Map<'h>> {
         let Grown { keys, values, at } = step;
-        self.map_of_shape(keys, &inserted(values, at, value)[..=values.len()])
+        self.map_of_shape(keys, inserted(values, at, value))
     }
 
     fn assoc_any<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>, value: Value<'h>) -> Res<&'h Map<'h>> {
@@ -417,10 +431,8 @@ impl Heap {
             Rep::Small(keys, values) => {
                 let before = self.spent();
                 if let Some(i) = find_small(self, keys.keys(), key)? {
-                    let mut copy = [Value::Nil; SMALL];
-                    copy[..values.len()].copy_from_slice(values);
-                    copy[i] = value;
-                    return self.map_of_shape(keys, &copy[..values.len()]);
+                    let others = values[..i].iter().copied().chain([value]).chain(values[i + 1..].iter().copied());
+                    return self.map_of_shape(keys, others);
                 }
                 let n = keys.keys().len();
                 if n == SMALL {
@@ -435,8 +447,7 @@ impl Heap {
                 while at > 0 && self.order(keys.keys()[at - 1], key)? == Ordering::Greater {
                     at -= 1;
                 }
-                let (new_keys, new_values) = (inserted(keys.keys(), at, key), inserted(values, at, value));
-                let map = self.small_map(&new_keys[..=n], &new_values[..=n])?;
+                let map = self.small_map(n + 1, inserted(keys.keys(), at, key), inserted(values, at, value))?;
                 // Only steps that cost nothing: taking one from memory must cost the same.
                 if let (Value::Keyword(_, name), Rep::Small(grown, _)) = (key, map.rep())
                     && self.spent() == before
@@ -578,12 +589,7 @@ impl Heap {
             Rep::Small(keys, values) => {
                 let Some(at) = find_small(self, keys.keys(), key)? else { return Ok(map) };
                 let n = keys.keys().len() - 1;
-                let (mut new_keys, mut new_values) = ([Value::Nil; SMALL], [Value::Nil; SMALL]);
-                new_keys[..at].copy_from_slice(&keys.keys()[..at]);
-                new_values[..at].copy_from_slice(&values[..at]);
-                new_keys[at..n].copy_from_slice(&keys.keys()[at + 1..]);
-                new_values[at..n].copy_from_slice(&values[at + 1..]);
-                self.small_map(&new_keys[..n], &new_values[..n])
+                self.small_map(n, removed(keys.keys(), at), removed(values, at))
             }
             Rep::Tree(size, root) => {
                 let hash = self.hash(key)?;

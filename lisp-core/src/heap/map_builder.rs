@@ -8,10 +8,13 @@ use crate::error::{Error, Reason};
 use std::cell::Cell;
 use std::cmp::Ordering;
 
+/// Up to this number of entries they are compared one by one; beyond it there is an index.
+const COMPARED: usize = 16;
+
 impl Heap {
     /// A map under construction, with room for `room` entries.
     pub(crate) fn map_builder<'h>(&'h self, room: usize) -> Res<&'h MapBuilder<'h>> {
-        let room = room.max(SMALL);
+        let room = room.max(COMPARED);
         let head = self.header();
         let builder = |cells| MapBuilder { head, cells: Cell::new(cells), len: Cell::new(0), index: Cell::new(&[]) };
         self.alloc_with_cells(room.saturating_mul(2), std::iter::empty(), builder)
@@ -39,7 +42,7 @@ impl Heap {
     }
 }
 
-/// A map under construction: entries in the order they came, and beyond [`SMALL`] of them an open-addressing index.
+/// A map under construction: entries in the order they came, and beyond [`COMPARED`] of them an open-addressing index.
 pub struct MapBuilder<'h> {
     pub(super) head: Header,
     /// Keys and values in turn.
@@ -115,7 +118,7 @@ impl<'h> MapBuilder<'h> {
         let len = self.len();
         // A grown index counts only when all that can fail is done: what is done again must cost the same again.
         let mut index = self.index.get();
-        if len >= SMALL && (len + 1) * 2 > index.len() {
+        if len >= COMPARED && (len + 1) * 2 > index.len() {
             index = self.grown_index(h)?;
         }
         let mut slot = None;
@@ -178,17 +181,19 @@ impl<'h> MapBuilder<'h> {
         if n > SMALL {
             return self.finish_tree(h);
         }
-        let (mut keys, mut values) = ([Value::Nil; SMALL], [Value::Nil; SMALL]);
+        let mut sorted = [(Value::Nil, Value::Nil); SMALL];
         for i in 0..n {
-            let (key, value) = self.entry(i);
+            let entry = self.entry(i);
             let mut at = i;
-            while at > 0 && h.order(keys[at - 1], key)? == Ordering::Greater {
-                (keys[at], values[at]) = (keys[at - 1], values[at - 1]);
-                at -= 1;
+            // Many come in order.
+            if i > 0 && h.order(sorted[i - 1].0, entry.0)? == Ordering::Greater {
+                at = place_among(h, &sorted[..i - 1], entry.0)?;
+                sorted.copy_within(at..i, at + 1);
             }
-            (keys[at], values[at]) = (key, value);
+            sorted[at] = entry;
         }
-        h.small_map(&keys[..n], &values[..n])
+        let sorted = &sorted[..n];
+        h.small_map(n, sorted.iter().map(|entry| entry.0), sorted.iter().map(|entry| entry.1))
     }
 
     fn finish_tree(&self, h: &'h Heap) -> Res<&'h Map<'h>> {
@@ -235,6 +240,19 @@ impl<'h> MapBuilder<'h> {
         let children = h.alloc_slice(child_count, children[..child_count].iter().filter_map(|c| *c))?;
         h.node(entry_bits, child_bits, entries, children)
     }
+}
+
+/// Where a key belongs among others, which are in order.
+fn place_among<'h>(h: &'h Heap, sorted: &[Entry<'h>], key: Value<'h>) -> Res<usize> {
+    let (mut from, mut to) = (0, sorted.len());
+    while from < to {
+        let middle = from.midpoint(to);
+        match h.order(sorted[middle].0, key)? {
+            Ordering::Greater => to = middle,
+            _ => from = middle + 1,
+        }
+    }
+    Ok(from)
 }
 
 /// Sorts hashes and places in the order of the tree's walk, in which entries of one node stand together: by the lowest

@@ -52,10 +52,10 @@ fn check<'h>(h: &'h Heap, map: &'h Map<'h>, model: &BTreeMap<i64, i64>, keys: &[
 fn every_version_of_a_map_is_like_its_model() {
     let h = Heap::new(1, usize::MAX);
     let mut keys = colliding(&h);
-    keys.extend(-30..30);
+    keys.extend(-90..90);
     let mut random = Random(1);
     let mut versions = vec![(h.empty_map().expect("a map"), BTreeMap::new())];
-    let (rounds, apart, large) = if cfg!(miri) { (250, 50, SMALL) } else { (3_000, 7, 2 * SMALL) };
+    let (rounds, apart, large) = if cfg!(miri) { (250, 50, SMALL) } else { (3_000, 7, SMALL + SMALL / 2) };
     for round in 0..rounds {
         let at = if random.below(8) > 0 { versions.len() - 1 } else { random.below(versions.len() as u64) as usize };
         let (map, mut model) = versions[at].clone();

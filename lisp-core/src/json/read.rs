@@ -426,11 +426,8 @@ impl<'h> Reader<'h> {
         let h = self.h;
         let values = &self.values[base..];
         if let Some(shape) = &self.nodes[node as usize].shape {
-            let mut sorted = [Value::Nil; SMALL];
-            for (to, &place) in sorted.iter_mut().zip(&shape.places[..values.len()]) {
-                *to = values[place as usize];
-            }
-            return Ok(Value::Map(h.map_of_shape(shape.keys, &sorted[..values.len()])?));
+            let sorted = shape.places[..values.len()].iter().map(|&place| values[place as usize]);
+            return Ok(Value::Map(h.map_of_shape(shape.keys, sorted)?));
         }
         let builder = h.map_builder(SMALL)?;
         self.pour(builder, node, base)?;

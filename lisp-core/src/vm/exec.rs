@@ -815,7 +815,7 @@ fn walk<'h>(h: &'h Ctx, coll: Value<'h>) -> Res<Value<'h>> {
 fn record<'h>(h: &'h Ctx, model: &'h Map<'h>, values: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(cost::placed(values.len()))?;
     match model.shape() {
-        Some((keys, _)) => h.map_of_shape(keys, values).map(Value::Map),
+        Some((keys, _)) => h.map_of_shape(keys, values.iter().copied()).map(Value::Map),
         None => Ok(Value::Nil),
     }
 }
