@@ -56,45 +56,50 @@ impl<'h> KnownOrder<'h> {
     /// known without a call.
     pub(super) fn sort(self, h: &'h Ctx, list: &[Value<'h>], keys: &[Value<'h>]) -> Res<Option<Value<'h>>> {
         h.charge(cost::moved(keys.len()))?;
-        h.check_available(keys.len().saturating_mul(2 * size_of::<Place>()))?;
-        let Some(mut places) = self.places(h, keys)? else { return Ok(None) };
+        h.check_available(keys.len().saturating_mul(size_of::<i64>() + size_of::<u32>()))?;
+        let Some(ranks) = self.ranks(h, keys)? else { return Ok(None) };
         h.charge(cost::sorted(keys.len()))?;
-        merge_sort(h, &mut places, |a, b| Ok(a.rank.cmp(&b.rank)))?;
-        h.vector_from(list.len(), places.into_iter().map(|place| list[place.index as usize])).map(Some)
+        // A vector has no more elements than this counts.
+        let mut order: Vec<u32> = (0..u32::try_from(keys.len()).unwrap_or(u32::MAX)).collect();
+        let rank = |index: u32| ranks[index as usize];
+        match self.descending {
+            true => merge_sort(h, &mut order, |a, b| Ok(rank(b).cmp(&rank(a))))?,
+            false => merge_sort(h, &mut order, |a, b| Ok(rank(a).cmp(&rank(b))))?,
+        }
+        h.vector_from(list.len(), order.into_iter().map(|index| list[index as usize])).map(Some)
     }
 
-    /// Where each element stands in the order, with its place in the list.
-    fn places(self, h: &'h Ctx, keys: &[Value<'h>]) -> Res<Option<Vec<Place>>> {
+    /// Where each key stands among the others when they ascend.
+    fn ranks(self, h: &'h Ctx, keys: &[Value<'h>]) -> Res<Option<Vec<i64>>> {
         const BETWEEN_POLLS: usize = 1_024;
-        let mut places = Vec::with_capacity(keys.len());
+        let mut ranks = Vec::with_capacity(keys.len());
         let mut integers = true;
-        for (index, &element) in (0u32..).zip(keys) {
-            if places.len() % BETWEEN_POLLS == 0 {
+        for &element in keys {
+            if ranks.len() % BETWEEN_POLLS == 0 {
                 h.poll_every(BETWEEN_POLLS)?;
             }
             let Some(key) = self.read(h, element)? else { return Ok(None) };
             if integers && let Value::Float(_) = key {
                 // The integers so far take part as floats.
                 integers = false;
-                for Place { rank, .. } in &mut places {
-                    match float_of(*rank) {
-                        Some(float) => *rank = rank_of(float),
-                        None => return Ok(None),
+                for piece in ranks.chunks_mut(BETWEEN_POLLS) {
+                    h.poll_every(BETWEEN_POLLS)?;
+                    for rank in piece {
+                        match float_of(*rank) {
+                            Some(float) => *rank = rank_of(float),
+                            None => return Ok(None),
+                        }
                     }
                 }
             }
-            let rank = match key {
+            ranks.push(match key {
                 Value::Int(i) if integers => i,
                 Value::Int(i) if let Some(float) = float_of(i) => rank_of(float),
                 Value::Float(float) if !float.is_nan() => rank_of(float),
                 _ => return Ok(None),
-            };
-            places.push(Place { rank, index });
+            });
         }
-        if self.descending {
-            places.iter_mut().for_each(|place| place.rank = !place.rank);
-        }
-        Ok(Some(places))
+        Ok(Some(ranks))
     }
 
     /// The key of an element; `None` when reading it fails, which is the comparator's to tell.
@@ -106,13 +111,6 @@ impl<'h> KnownOrder<'h> {
             Err(fault) => Err(fault),
         }
     }
-}
-
-/// An element: where its key stands in the order, and its place in the list.
-#[derive(Clone, Copy)]
-struct Place {
-    rank: i64,
-    index: u32,
 }
 
 /// The float that is exactly this integer.
