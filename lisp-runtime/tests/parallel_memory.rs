@@ -28,7 +28,7 @@ fn workers_over_a_large_structure_take_their_own_budgets_and_no_more() {
         .with_parallel_window(WORKERS)
         .with_parallel_timeout_ms(50_000);
     let engine = Engine::builder().limits(limits).pool(Pool::new(WORKERS as usize).unwrap()).build().unwrap();
-    let build = "let [big (map (fn [i] [i (+ i 1) (* i 2)]) (range 400000))]";
+    let build = "let [big (map (fn [i] [i (+ i 1) (* i 2)]) (vec (range 400000)))]";
     let before = resident_peak().unwrap();
     let alone = engine.eval(&format!("({build} (reduce (fn [n v] (+ n (count v))) 0 big))"), Input::new());
     assert_eq!(alone.value::<i64>().unwrap(), 1_200_000);

@@ -115,7 +115,7 @@ fn growth() -> Vec<Row> {
         Row::new("L4 combinations", "(combinations (range 40) 20)", FULL).hungry(),
         Row::new("L4 many small vectors", "(map (fn [i] [i]) (range 500000))", FULL).hungry(),
         Row::new("L4 many maps", "(map (fn [i] {:a i :b [i]}) (range 200000))", FULL).hungry(),
-        Row::new("L4 many keys", "(reduce (fn [m i] (assoc m i [i])) {} (range 500000))", FULL_OR_LATE).hungry(),
+        Row::new("L4 many keys", "(reduce (fn [m i] (assoc m i [i])) {} (vec (range 500000)))", FULL_OR_LATE).hungry(),
         Row::new("L5 squares", squares, &["memory_exceeded", "timeout", "arithmetic_error", "type_error"]).hungry(),
         Row::new(
             "L5 shift",

@@ -139,7 +139,7 @@ fn a_run_is_none_the_worse_for_definitions_that_cannot_be_brought_out() {
 #[test]
 fn what_is_live_is_measured_without_garbage() {
     let engine = Engine::default();
-    let program = "(do (reduce + (map inc (range 50000))) (reduce + (map inc (range 50000))))";
+    let program = "(do (reduce + (map inc (vec (range 50000)))) (reduce + (map inc (vec (range 50000)))))";
     assert_eq!(engine.eval(program, Input::new()).usage.heap_live_bytes, None);
     let usage = engine.eval(program, Input::new().measure_live()).usage;
     assert!(usage.heap_live_bytes.is_some_and(|live| live < 20_000), "{usage:?}");
