@@ -48,7 +48,7 @@ impl Bytecode {
             .iter()
             .all(|h| (h.target as usize) < instrs.len() && h.register.is_none_or(|register| register < registers));
         let sound = ends && fits && caught && instrs.iter().enumerate().all(inside);
-        sound.then(|| Bytecode { instrs, handlers, registers })
+        sound.then_some(Bytecode { instrs, handlers, registers })
     }
 
     /// The innermost handler of the instruction at a place, and how many were looked at.
