@@ -9,9 +9,19 @@ pub(crate) struct Handler {
     pub(crate) to: u32,
     /// The place of the next instruction.
     pub(crate) target: u32,
-    /// The register that gets the value which stands for the error. None where the work is done anew in another way, and the
-    /// error is of no interest: it is met there.
-    pub(crate) register: Option<u16>,
+    pub(crate) by: HandledBy,
+}
+
+/// What a handler is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HandledBy {
+    /// An error; the register gets the value which stands for it.
+    Register(u16),
+    /// The work is done anew in another way, after an error or where it needs a frame. The error is of no interest: it is met
+    /// there.
+    DoingAnew,
+    /// The same, but errors are not handled.
+    DoingAnewForFrames,
 }
 
 /// The instructions of a function, each of which names registers below `registers` and places inside the code only, and
@@ -44,17 +54,23 @@ impl Bytecode {
         };
         let ends = instrs.last().is_some_and(Instr::leaves);
         let fits = instrs.len() <= Self::MOST;
-        let caught = handlers
-            .iter()
-            .all(|h| (h.target as usize) < instrs.len() && h.register.is_none_or(|register| register < registers));
+        let has = |by| !matches!(by, HandledBy::Register(register) if register >= registers);
+        let caught = handlers.iter().all(|h| (h.target as usize) < instrs.len() && has(h.by));
         let sound = ends && fits && caught && instrs.iter().enumerate().all(inside);
         sound.then_some(Bytecode { instrs, handlers, registers })
     }
 
-    /// The innermost handler of the instruction at a place, and how many were looked at.
+    /// The innermost handler of errors of the instruction at a place, and how many were looked at.
     pub(crate) fn handler(&self, at: u32) -> (Option<Handler>, usize) {
-        let found = self.handlers.iter().position(|h| h.from <= at && at < h.to);
+        let of_errors = |h: &Handler| h.by != HandledBy::DoingAnewForFrames;
+        let found = self.handlers.iter().position(|h| h.from <= at && at < h.to && of_errors(h));
         (found.map(|i| self.handlers[i]), found.map_or(self.handlers.len(), |i| i + 1))
+    }
+
+    /// Where the work of the instruction at a place is done anew that needs a frame.
+    pub(crate) fn doing_anew(&self, at: u32) -> Option<Handler> {
+        let here = self.handlers.iter().find(|h| h.from <= at && at < h.to)?;
+        (!matches!(here.by, HandledBy::Register(_))).then_some(*here)
     }
 
     /// How many handlers there are.
@@ -87,7 +103,7 @@ mod tests {
     #[test]
     fn handlers_that_reach_outside_are_refused() {
         let with = |target, register| {
-            let handler = Handler { from: 0, to: 1, target, register: Some(register) };
+            let handler = Handler { from: 0, to: 1, target, by: HandledBy::Register(register) };
             Bytecode::new([Instr::Nil { dst: 0 }, END].into(), [handler].into(), 1)
         };
         assert!(with(1, 0).is_some_and(|code| code.handler(0).0.is_some() && code.handler(1).0.is_none()));

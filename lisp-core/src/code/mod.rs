@@ -4,7 +4,7 @@ mod bytecode;
 mod instr;
 mod proto;
 
-pub(crate) use bytecode::{Bytecode, Handler};
+pub(crate) use bytecode::{Bytecode, HandledBy, Handler};
 pub(crate) use instr::{ArithName, Cmp, Instr, Rare};
 pub(crate) use proto::{Called, InPlace, Local, LocalPlace, Proto};
 

@@ -6,6 +6,7 @@ use super::exec::Exit;
 use super::machine::{Ending, Machine, Status};
 use super::ways::Start;
 use crate::builtins::exceptions::{self, Uncaught};
+use crate::code::{HandledBy, Handler};
 use crate::context::Ctx;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Res, Value};
@@ -19,7 +20,7 @@ struct Found {
     /// The number of its frame.
     frame: usize,
     target: u32,
-    register: Option<u16>,
+    by: HandledBy,
     /// What the search and the way there cost.
     cost: u64,
 }
@@ -37,7 +38,7 @@ impl<'h> State<'h> {
             let (handler, searched) = proto.code.handler(self.place(frame));
             cost += searched as u64;
             if let Some(handler) = handler {
-                return Some(Found { frame, target: handler.target, register: handler.register, cost });
+                return Some(Found { frame, target: handler.target, by: handler.by, cost });
             }
         }
         None
@@ -54,7 +55,7 @@ impl<'h> State<'h> {
         self.pending = None;
         if let Some(Frame { code: Code::Lisp { pc, .. }, base, .. }) = self.frames.last_mut() {
             *pc = found.target;
-            if let Some(register) = found.register {
+            if let HandledBy::Register(register) = found.by {
                 self.stack[*base as usize + register as usize] = exception;
             }
         }
@@ -94,7 +95,7 @@ impl<'h> State<'h> {
             return Ok(false);
         }
         let Some(found) = self.handler() else { return Ok(false) };
-        if found.register.is_none() {
+        if found.by == HandledBy::DoingAnew {
             h.charge(found.cost)?;
             self.go_on_at(&found, Value::Nil);
             return Ok(true);
@@ -113,13 +114,12 @@ impl<'h> State<'h> {
     /// Goes on in the other way where the instruction under way needs a frame, and its work can be done anew. Returns whether it
     /// does.
     pub(super) fn starts_anew(&mut self, h: &'h Ctx) -> Res<bool> {
-        let here = self.frames.len();
-        let Some(found) = self.handler().filter(|found| found.register.is_none() && found.frame + 1 == here) else {
-            return Ok(false);
-        };
+        let Some(frame) = self.frames.len().checked_sub(1) else { return Ok(false) };
+        let Code::Lisp { proto, .. } = self.frames[frame].code else { return Ok(false) };
+        let Some(Handler { target, by, .. }) = proto.code.doing_anew(self.place(frame)) else { return Ok(false) };
         h.meter.set_spent(h.meter.restart_fuel());
-        h.charge(found.cost)?;
-        self.go_on_at(&found, Value::Nil);
+        h.charge(1)?;
+        self.go_on_at(&Found { frame, target, by, cost: 1 }, Value::Nil);
         Ok(true)
     }
 

@@ -134,6 +134,18 @@ fn ranges_are_walked_without_being_made() {
     }
 }
 
+/// An error of the first step is the first error, whatever the order: nothing is done anew, which may take memory that there
+/// is not.
+#[test]
+fn the_first_step_of_a_chain_fails_as_it_is() {
+    let settings = Settings { heap_bytes: 100_000, loop_iterations: 0, ..Settings::default() };
+    let fails = |source: &str| run(&Case::new(source, source), &settings, WHOLE).0;
+    let came = fails("(->> (range 100000) (map #(/ 1 (- % 99999))) (filter pos?) (reduce +))");
+    assert!(came.ending.contains("division by zero") && came.ending.contains("99999"), "{}", came.ending);
+    let came = fails("(->> (range 100000) (map #(* 2 %)) (reduce (fn [a x] (+ a (/ 1 (- x 199998)))) 0))");
+    assert!(came.failed_with("memory_exceeded"), "{}", came.ending);
+}
+
 /// The element at which something failed is counted from the beginning of the range.
 #[test]
 fn elements_of_ranges_are_counted_from_their_beginning() {

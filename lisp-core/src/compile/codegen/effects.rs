@@ -1,7 +1,7 @@
 //! Forms that go round for their effects, what handles errors, and functions that know each other.
 
 use super::{Function, Reg, Res};
-use crate::code::{ArithName, Bytecode, Cmp, Handler, Instr, Rare};
+use crate::code::{ArithName, Bytecode, Cmp, HandledBy, Handler, Instr, Rare};
 use crate::compile::core::{FnGroup, Node, Var};
 use crate::error::Span;
 
@@ -59,7 +59,7 @@ impl Function<'_, '_> {
         let from = self.here();
         self.into(body, dst)?;
         let end = self.emit(Instr::Jump { off: 0 }, span);
-        self.handle(from, end, Some(register));
+        self.handle(from, end, HandledBy::Register(register));
         self.set_place(var, register);
         self.into(handler, dst)?;
         self.patch(end)
@@ -71,7 +71,7 @@ impl Function<'_, '_> {
         self.emit(Instr::Nil { dst: register }, span);
         let from = self.here();
         self.into(body, dst)?;
-        self.handle(from, self.here(), Some(register));
+        self.handle(from, self.here(), HandledBy::Register(register));
         let value = self.alloc(span)?;
         self.into(last, value)?;
         self.emit(Instr::Rare { op: Rare::Rethrow, dst: register, src: register, n: 0 }, span);
@@ -84,9 +84,9 @@ impl Function<'_, '_> {
         Ok(())
     }
 
-    /// Errors of the instructions from `from` up to `to` go to here, with their value in `register` if there is one.
-    pub(super) fn handle(&mut self, from: usize, to: usize, register: Option<Reg>) {
+    /// What fails in the instructions from `from` up to `to` goes on here.
+    pub(super) fn handle(&mut self, from: usize, to: usize, by: HandledBy) {
         let [from, to, target] = [from, to, self.here()].map(Bytecode::place);
-        self.handlers.push(Handler { from, to, target, register });
+        self.handlers.push(Handler { from, to, target, by });
     }
 }

@@ -1,12 +1,12 @@
 //! `map` and its like as loops in the code around them: a call of a function for an element takes no native frame, and the body
 //! of a function literal stands in the loop itself, without a call. Several of them, one over what the other makes, are one
 //! loop when all they do has no effect (`pure.rs`): no collection is made between them. What cannot be walked at once, such as
-//! an endless sequence, takes the plain calls, which stand behind the loop; so does a chain in which something fails, for the
-//! first step fails first then.
+//! an endless sequence, takes the plain calls, which stand behind the loop; so does a chain in which another step than
+//! the first fails, for the first one fails first then.
 
 use super::{Function, Reg, Res, short};
 use crate::builtins::{Imp, Lowering, Round, id_of};
-use crate::code::{ArithName, BuiltinId, Bytecode, Called, InPlace, Instr};
+use crate::code::{ArithName, BuiltinId, Bytecode, Called, HandledBy, InPlace, Instr};
 use crate::compile::core::{Constant, FnNode, Kind, Node};
 use crate::error::Span;
 
@@ -61,6 +61,14 @@ struct Stage {
     step: Step,
     /// The function, unless it is in its register.
     function: Option<Node>,
+}
+
+/// The code of a turn of a loop.
+struct Turn {
+    /// The functions of the steps.
+    functions: Vec<(Site, Option<Node>)>,
+    /// Where the first step is done.
+    first_done: usize,
 }
 
 /// How a collection is walked.
@@ -229,14 +237,14 @@ impl Function<'_, '_> {
             }
         }
         let exit = self.emit(Instr::Next { base, off: 0 }, site.span);
-        let functions = self.turn(stages, walk.first(), false, r)?;
+        let Turn { functions, .. } = self.turn(stages, walk.first(), false, r)?;
         self.patch(exit)?;
         let end = self.finish(site, r, dst);
         self.plain_calls(functions, init, plain, r, dst)?;
         self.patch(end)
     }
 
-    /// The loop of several calls, none of which has an effect. When something fails all is done anew, call by call.
+    /// The loop of several calls, none of which has an effect. When another step than the first fails all is done anew, call by call.
     fn chain_of(
         &mut self,
         stages: Vec<Stage>,
@@ -256,7 +264,7 @@ impl Function<'_, '_> {
         self.emit(begin, span);
         let from = self.here();
         let exit = self.emit(Instr::Next { base, off: 0 }, span);
-        let functions = self.turn(stages, walk.first(), reduces && init.is_none(), r)?;
+        let Turn { functions, first_done } = self.turn(stages, walk.first(), reduces && init.is_none(), r)?;
         let to = self.here();
         let mut anew = Vec::new();
         if reduces {
@@ -272,7 +280,9 @@ impl Function<'_, '_> {
         }
         let end = self.finish(site, r, dst);
         anew.into_iter().try_for_each(|jump| self.patch(jump))?;
-        self.handle(from, to, None);
+        // When the first step fails none has failed before, whatever order they are done in.
+        self.handle(from, first_done, HandledBy::DoingAnewForFrames);
+        self.handle(first_done, to, HandledBy::DoingAnew);
         let mut plain = vec![walk.otherwise];
         if let Some((start, span)) = walk.range {
             plain.push(self.emit(Instr::EnterRange { calls: false, base, off: 0 }, span));
@@ -345,19 +355,13 @@ impl Function<'_, '_> {
         Ok(())
     }
 
-    /// What is done for each element, and the jump to the next. Returns the functions of the stages.
-    fn turn(
-        &mut self,
-        stages: Vec<Stage>,
-        first: i32,
-        sets_acc: bool,
-        r: &Registers,
-    ) -> Res<Vec<(Site, Option<Node>)>> {
+    /// What is done for each element, and the jump to the next.
+    fn turn(&mut self, stages: Vec<Stage>, first: i32, sets_acc: bool, r: &Registers) -> Res<Turn> {
         let (is_chain, last) = (stages.len() > 1, stages.len() - 1);
         let (saved, top) = (self.top, self.here());
         let mut functions = Vec::with_capacity(stages.len());
         let (mut element, mut skips) = (r.element, Vec::new());
-        let mut span = Span::default();
+        let (mut span, mut first_done) = (Span::default(), top);
         for (number, Stage { site, step, function }) in stages.into_iter().enumerate() {
             let is_last = number == last;
             span = site.span;
@@ -370,7 +374,8 @@ impl Function<'_, '_> {
             let result = if is_last { r.result } else { self.alloc(span)? };
             let stage = Registers { element, result, ..*r };
             let (from, called) = (self.here(), self.step(site, step, &stage)?);
-            if !is_chain {
+            if number == 0 {
+                first_done = self.here();
                 let [from, to] = [from, self.here()].map(Bytecode::place);
                 self.in_place.push(InPlace {
                     from,
@@ -398,7 +403,7 @@ impl Function<'_, '_> {
         let off = self.back_to(top, span)?;
         self.emit(Instr::Again { base: r.items, off }, span);
         self.top = saved;
-        Ok(functions)
+        Ok(Turn { functions, first_done })
     }
 
     /// Puts the value of a loop where it belongs. The jump to what follows is to be patched.
