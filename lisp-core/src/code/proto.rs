@@ -47,8 +47,9 @@ pub(crate) struct InPlace {
     pub(crate) call: Span,
     /// What it calls.
     pub(crate) called: Called,
-    /// The register that counts the elements, with the one at hand, and what it begins with.
-    pub(crate) index: u16,
+    /// The register that counts the elements, with the one at hand, and what it begins with where that is a range. None where the
+    /// elements are not those that are walked, but what other calls have left of them.
+    pub(crate) index: Option<u16>,
     pub(crate) first: i32,
 }
 

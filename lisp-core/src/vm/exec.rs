@@ -8,7 +8,7 @@ use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Instr, Rare};
 use crate::context::Ctx;
 use crate::cost::{self, INSTRUCTION};
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, FrameRegs, Heap, MAX_LEN, Map, Res, Value};
+use crate::heap::{Fault, FrameRegs, Heap, MAX_LEN, Map, Res, Value, VecBuilder};
 use crate::meter::{Fuel, METERED};
 use crate::stack::{Call, Code, Control, Effect, Frame, State, Unit, slot_on_stack};
 use crate::text::{beginning, describe};
@@ -407,7 +407,7 @@ impl<'h> State<'h> {
                             &Value::Int(end) => elements_left(w.get(row + 1), end),
                             _ => 0,
                         };
-                        let builder = fallible!(h.vec_builder(room));
+                        let builder = fallible!(builder_of(h, room));
                         w.set(dst, Value::VecBuilder(builder));
                     }
                     Instr::Combine { dst, src, off } => match *w.get(src) {
@@ -781,6 +781,12 @@ fn is_range(start: &Value<'_>, end: &Value<'_>) -> bool {
         }
         _ => false,
     }
+}
+
+/// A vector under construction with room for all its elements.
+fn builder_of<'h>(h: &'h Ctx, room: usize) -> Res<&'h VecBuilder<'h>> {
+    h.charge(cost::moved(room))?;
+    h.vec_builder(room)
 }
 
 /// How many elements a range has up to `end`.

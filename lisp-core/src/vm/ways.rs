@@ -101,8 +101,14 @@ impl<'h> State<'h> {
 
     /// The number of the element that a call in place is for.
     fn counted(&self, frame: &Frame<'h>, call: &InPlace) -> Option<usize> {
-        match self.stack.get(frame.base as usize + call.index as usize) {
-            Some(&Value::Int(walked)) => usize::try_from(walked - 1 - i64::from(call.first)).ok(),
+        let index = frame.base as usize + call.index? as usize;
+        // What is walked stands in front of it: the end of a range, or a vector that was made of one.
+        let first = match self.stack.get(index.checked_sub(1)?) {
+            Some(Value::Int(_)) => i64::from(call.first),
+            _ => 0,
+        };
+        match self.stack.get(index) {
+            Some(&Value::Int(walked)) => usize::try_from(walked - 1 - first).ok(),
             _ => None,
         }
     }

@@ -146,10 +146,49 @@ fn the_first_step_of_a_chain_fails_as_it_is() {
     assert!(came.failed_with("memory_exceeded"), "{}", came.ending);
 }
 
+/// Room for elements is paid for before there is any.
+#[test]
+fn room_for_the_elements_of_a_range_is_charged_for() {
+    let settings = Settings { heap_bytes: 4_000_000, loop_iterations: 0, ..Settings::default() };
+    let source = "(try (map (fn [x] (/ 1 x)) (range 100000)) (catch Exception e :caught))";
+    let (came, _) = run(&Case::new(source, source), &settings, WHOLE);
+    assert_eq!(came.text, ":caught");
+    assert!(came.fuel > 50_000, "{} units", came.fuel);
+}
+
+/// What a chain has made so far is let go of before it is done anew.
+#[test]
+fn a_chain_that_is_done_anew_takes_no_more_memory_than_its_steps() {
+    let source =
+        "(try (map (fn [x] (/ 1 (- x 9999))) (map (fn [y] (+ y 0)) (vec (range 10000)))) (catch Exception e :caught))";
+    let settings = Settings { heap_bytes: 500_000, loop_iterations: 0, ..Settings::default() };
+    let (came, _) = run(&Case::new(source, source), &settings, WHOLE);
+    assert_eq!(came.text, ":caught", "{}", came.ending);
+}
+
+/// Where a chain runs out of memory the step is named, and the element where it is known.
+#[test]
+fn limits_that_end_a_chain_tell_of_its_step() {
+    let settings = Settings { heap_bytes: 150_000, loop_iterations: 0, ..Settings::default() };
+    let step = "(fn [x] (str x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x))";
+    for (chain, told) in [("(map F (map inc v))", true), ("(map F (filter pos? v))", false)] {
+        let source = format!("(let [v (vec (range 3000))] {})", chain.replace('F', step));
+        let (came, _) = run(&Case::new(&source, &source), &settings, WHOLE);
+        assert!(came.failed_with("memory_exceeded"), "{}", came.ending);
+        assert_eq!(came.ending.contains("element: Some((\"map\""), told, "{}", came.ending);
+    }
+}
+
 /// The element at which something failed is counted from the beginning of the range.
 #[test]
 fn elements_of_ranges_are_counted_from_their_beginning() {
-    for (walked, made) in [("(range 3 9  )", "(range 3 9 1)"), ("(range 9    )", "(range 0 9 1)")] {
+    let ranges = [
+        ("(range 3 9  )", "(range 3 9 1)"),
+        ("(range 9    )", "(range 0 9 1)"),
+        // This one is made after all.
+        ("(range 3 9.0  )", "(range 3 9.0 1)"),
+    ];
+    for (walked, made) in ranges {
         for body in ["(/ 6 (- x 5))", "(do (println x) (/ 6 (- x 5)))"] {
             let [walked, made] = [walked, made].map(|range| outcome(&format!("(map (fn [x] {body}) {range})")));
             assert!(walked.ending.contains("element: Some"), "{}", walked.ending);

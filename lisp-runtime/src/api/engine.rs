@@ -618,7 +618,7 @@ impl EngineBuilder {
         self
     }
 
-    /// How many compiled programs the engine keeps, 64 unless this says otherwise; 0 keeps none. A program that is compiled or
+    /// How many compiled programs the engine keeps, 64 unless this says otherwise, at most 4,096; 0 keeps none. A program that is compiled or
     /// evaluated again is not read again then. Programs larger than 64 KiB are not kept, so that 64 take 4 MiB at most.
     /// [`Engine::program_cache`] says what they take.
     ///

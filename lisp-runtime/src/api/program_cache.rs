@@ -8,6 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many programs are kept unless the host says otherwise.
 pub(crate) const PROGRAMS: usize = 64;
+/// The most that are kept, whatever the host says: the oldest is looked for among all.
+const MOST: usize = 4_096;
 /// A larger program is not kept, in bytes as [`lisp_core::compile::Program::bytes`] counts them. So this bounds what a cache holds.
 const LARGEST: usize = 64 * 1024;
 
@@ -49,9 +51,9 @@ struct Entry {
 }
 
 impl ProgramCache {
-    /// A cache of at most `most` programs; 0 keeps none.
+    /// A cache of at most `most` programs, and of 4,096; 0 keeps none.
     pub(crate) fn new(most: usize) -> Self {
-        ProgramCache { most, hasher: RandomState::new(), kept: Mutex::default() }
+        ProgramCache { most: most.min(MOST), hasher: RandomState::new(), kept: Mutex::default() }
     }
 
     /// The program of a source within limits: the one that is kept, or what `compile` makes.
@@ -69,7 +71,9 @@ impl ProgramCache {
             return Ok(program);
         }
         let program = compile()?;
-        self.lock().keep(hash, &program, self.most);
+        // Let go of when the others can go on.
+        let gone = self.lock().keep(hash, &program, self.most);
+        drop(gone);
         Ok(program)
     }
 
@@ -101,9 +105,10 @@ impl Kept {
         }
     }
 
-    fn keep(&mut self, hash: u64, program: &Program, most: usize) {
+    /// Keeps a program. Returns the one that goes for it.
+    fn keep(&mut self, hash: u64, program: &Program, most: usize) -> Option<Entry> {
         if program.core().bytes() > LARGEST {
-            return;
+            return None;
         }
         let entry = Entry { program: program.clone(), asked: self.now };
         self.usage.bytes += program.core().bytes();
@@ -115,8 +120,9 @@ impl Kept {
         {
             gone = self.programs.remove(&hash);
         }
-        self.usage.bytes -= gone.map_or(0, |entry| entry.program.core().bytes());
+        self.usage.bytes -= gone.as_ref().map_or(0, |entry| entry.program.core().bytes());
         self.usage.programs = self.programs.len();
+        gone
     }
 }
 

@@ -256,7 +256,9 @@ impl Function<'_, '_> {
     ) -> Res<()> {
         let Registers { acc, items: base, .. } = *r;
         let (span, reduces) = (site.span, site.round == Round::Reduce);
+        let maps = stages.iter().all(|stage| stage.site.round == Round::Map);
         let begin = match init {
+            _ if maps => Instr::CollectAll { dst: acc, base },
             _ if !reduces => Instr::Collect { dst: acc },
             Some(src) => Instr::Move { dst: acc, src },
             None => Instr::Unset { dst: acc },
@@ -283,6 +285,10 @@ impl Function<'_, '_> {
         // When the first step fails none has failed before, whatever order they are done in.
         self.handle(from, first_done, HandledBy::DoingAnewForFrames);
         self.handle(first_done, to, HandledBy::DoingAnew);
+        // What was made so far is not held any more.
+        for dst in [acc, r.element, r.result] {
+            self.emit(Instr::Unset { dst }, span);
+        }
         let mut plain = vec![walk.otherwise];
         if let Some((start, span)) = walk.range {
             plain.push(self.emit(Instr::EnterRange { calls: false, base, off: 0 }, span));
@@ -361,7 +367,7 @@ impl Function<'_, '_> {
         let (saved, top) = (self.top, self.here());
         let mut functions = Vec::with_capacity(stages.len());
         let (mut element, mut skips) = (r.element, Vec::new());
-        let (mut span, mut first_done) = (Span::default(), top);
+        let (mut span, mut first_done, mut all_pass) = (Span::default(), top, true);
         for (number, Stage { site, step, function }) in stages.into_iter().enumerate() {
             let is_last = number == last;
             span = site.span;
@@ -376,17 +382,10 @@ impl Function<'_, '_> {
             let (from, called) = (self.here(), self.step(site, step, &stage)?);
             if number == 0 {
                 first_done = self.here();
-                let [from, to] = [from, self.here()].map(Bytecode::place);
-                self.in_place.push(InPlace {
-                    from,
-                    to,
-                    native: site.native,
-                    called,
-                    index: r.index,
-                    first,
-                    call: span,
-                });
             }
+            let ([from, to], index) = ([from, self.here()].map(Bytecode::place), all_pass.then_some(r.index));
+            self.in_place.push(InPlace { from, to, native: site.native, called, index, first, call: span });
+            all_pass &= site.round == Round::Map;
             element = self.pass(site, &stage, &mut skips);
             match site.round {
                 // It goes behind the jump to the next element, and in a chain behind the one that follows.
