@@ -655,7 +655,7 @@ fn the_prompt_has_its_error_tools_of_its_own_and_a_record() {
         let (out, err) = (String::from_utf8_lossy(&done.stdout).into_owned(), err(&done));
         assert!(out.starts_with("nil\n\"inc expects a number, got nil\"\n#'x\n{:t 25}\n25\n"), "{out}");
         assert!(out.contains("tool/weather always returns {\"t\":25}\n6\n6\n"), "{out}");
-        assert!(out.contains("309 fuel") && out.contains("prompt:1:1 (map inc (range 100))"), "{out}");
+        assert!(out.contains("359 fuel") && out.contains("prompt:1:1 (map inc (range 100))"), "{out}");
         assert!(out.ends_with("\n2\n"), "{out}");
         assert!(err.contains("tool/f is not made: what a tool returns is JSON"), "{err}");
         assert!(err.contains("\"a/b\" is no name for a tool") && err.contains(":mock takes NAME FORM"), "{err}");
