@@ -272,7 +272,7 @@ fn a_hostile_text_is_an_error_with_its_line() {
     fails(&with("[\nseq cycle @0 @0 0"), Some(3));
     fails(&with("[ 1\nseq cycle @0 @0 0"), Some(3));
     fails(&with("[\n[ 1\nseq cycle @0 @1 7"), Some(4));
-    fails(&first.replace("ptc-session/3", "ptc-session/3"), Some(1));
+    fails(&first.replace("ptc-session/3", "ptc-session/4"), Some(1));
     fails("", Some(1));
     fails("{}", Some(1));
     assert!(
