@@ -209,7 +209,7 @@ fn timed<T>(runs: usize, mut work: impl FnMut() -> T) -> (f64, T) {
     timed_on(runs, || (), |()| work())
 }
 
-/// The same of work on something that is made before the time counts.
+/// The median time of work on something that is made before the time counts.
 fn timed_on<I, T>(runs: usize, mut make: impl FnMut() -> I, mut work: impl FnMut(I) -> T) -> (f64, T) {
     let mut times = Vec::with_capacity(runs);
     loop {

@@ -118,7 +118,7 @@ pub fn read(answer: &str) -> (&str, Value) {
     (printed, serde_json::from_str(json).unwrap_or_else(|_| json.into()))
 }
 
-/// The same with all numbers as floats: not every language tells `6` from `6.0`.
+/// An answer as [`read`] takes it, with all numbers as floats: not every language tells `6` from `6.0`.
 pub fn read_as_floats(answer: &str) -> (&str, Value) {
     let (printed, value) = read(answer);
     (printed, as_floats(value))

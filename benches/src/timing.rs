@@ -43,7 +43,7 @@ impl Budget {
             runs += 1;
         }
         let each = (start.elapsed() / runs).max(Duration::from_nanos(1));
-        let at_once = LOOK.as_nanos().div_ceil(each.as_nanos()) as u32;
+        let at_once = u32::try_from(LOOK.as_nanos().div_ceil(each.as_nanos())).unwrap_or(u32::MAX);
         let fewest = if first > SLOW { 1 } else { self.fewest };
         let (mut times, mut spent) = (Vec::new(), Duration::ZERO);
         while times.len() < fewest || (spent < self.measure && times.len() < self.most) {

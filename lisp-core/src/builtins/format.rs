@@ -120,11 +120,7 @@ fn next_place(text: &str) -> Option<(&str, &str)> {
 
 /// Reads flags, width and precision, and the letter.
 fn read_field(place: &str) -> Res<(Field, char, &str)> {
-    let mut field = Field::default();
-    if let Some(letter @ (b's' | b'd')) = place.bytes().next() {
-        return Ok((field, char::from(letter), place.get(1..).unwrap_or_default()));
-    }
-    let mut rest = place;
+    let (mut field, mut rest) = (Field::default(), place);
     if let (Some(number), after) = read_number(rest)
         && let Some(after) = after.strip_prefix('$')
     {
@@ -229,10 +225,6 @@ fn show<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut
                 pad(h, field, c.encode_utf8(&mut [0; 4]), None, out)
             }
             other => Err(wrong('c', "a character or its code", other)),
-        },
-        ('d', Value::Int(i)) if !field.is_marked() => match field.width {
-            0 => out.push_paid(itoa::Buffer::new().format(i)),
-            _ => pad(h, field, itoa::Buffer::new().format(i), Some(usize::from(i < 0)), out),
         },
         ('d', Value::Int(i)) => number(h, field, itoa::Buffer::new().format(i), out),
         ('d', _) => number(h, field, &decimal(h, value)?, out),

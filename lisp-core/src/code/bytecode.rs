@@ -20,7 +20,7 @@ pub(crate) enum HandledBy {
     /// The work is done anew in another way, after an error or where it needs a frame. The error is of no interest: it is met
     /// there.
     DoingAnew,
-    /// The same, but errors are not handled.
+    /// The work is done anew where it needs a frame; errors go on to the next handler.
     DoingAnewForFrames,
 }
 

@@ -144,7 +144,7 @@ pub(crate) enum Instr {
     /// R[base + 2] = next element of the walk; R[base] = nil, pc += off at its end. An integer in R[base] is the end of a
     /// range
     Next { base: u16, off: i32 },
-    /// the same, but backwards when there is a next element
+    /// R[base + 2] = next element of the walk, pc += off, backwards; R[base] = nil at its end
     Again { base: u16, off: i32 },
     /// R[base] = elements of R[base], R[base + 1] = 0; pc += off when that cannot be walked at once, or when `calls` and
     /// R[base + 3] is no function of the program

@@ -1,17 +1,19 @@
 //! The dispatch loop. An instruction that fails has changed nothing: it can be run again.
 
+use super::destructuring::{destructure, keyword_args, taken_apart};
 use super::errors::not_in_a_worker;
 use super::machine::Ending;
+use super::walks::{builder_of, elements_left, is_range, next_element, walk};
 use crate::builtins::streams::reduced;
-use crate::builtins::{Imp, args, exceptions, maps, numbers};
+use crate::builtins::{Imp, exceptions, maps, numbers};
 use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Instr, Rare};
 use crate::context::Ctx;
 use crate::cost::{self, INSTRUCTION};
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, FrameRegs, Heap, MAX_LEN, Map, Res, Value, VecBuilder};
+use crate::heap::{Fault, FrameRegs, Heap, Map, Res, Value};
 use crate::meter::{Fuel, METERED};
 use crate::stack::{Call, Code, Control, Effect, Frame, State, Unit, slot_on_stack};
-use crate::text::{beginning, describe};
+use crate::text::beginning;
 
 /// Why the dispatch loop was left.
 pub(super) enum Exit {
@@ -749,54 +751,6 @@ fn fast_arithmetic(
     true
 }
 
-/// R[row + 2] = the next element of the walk whose elements are in R[row], and whose next index in R[row + 1]. Returns false at
-/// its end.
-#[inline(always)]
-fn next_element(w: &mut FrameRegs<'_, '_>, row: u16) -> bool {
-    let (item, next) = match (w.get(row), w.get(row + 1)) {
-        (Value::Vector(items), &Value::Int(i)) => match usize::try_from(i).ok().and_then(|i| items.get(i)) {
-            Some(item) => (item, i + 1),
-            None => return end_walk(w, row),
-        },
-        (&Value::Int(end), &Value::Int(i)) if i < end => (Value::Int(i), i + 1),
-        _ => return end_walk(w, row),
-    };
-    w.set(row + 1, Value::Int(next));
-    w.set(row + 2, item);
-    true
-}
-
-/// Lets go of what was walked: the frame may go on for long.
-#[cold]
-fn end_walk(w: &mut FrameRegs<'_, '_>, row: u16) -> bool {
-    w.set(row, Value::Nil);
-    false
-}
-
-/// Are these the bounds of a range of no more elements than a vector can have?
-fn is_range(start: &Value<'_>, end: &Value<'_>) -> bool {
-    match (start, end) {
-        (Value::Int(start), Value::Int(end)) => {
-            end.checked_sub(*start).is_some_and(|len| usize::try_from(len.max(0)).is_ok_and(|len| len <= MAX_LEN))
-        }
-        _ => false,
-    }
-}
-
-/// A vector under construction with room for all its elements.
-fn builder_of<'h>(h: &'h Ctx, room: usize) -> Res<&'h VecBuilder<'h>> {
-    h.charge(cost::moved(room))?;
-    h.vec_builder(room)
-}
-
-/// How many elements a range has up to `end`.
-fn elements_left(next: &Value<'_>, end: i64) -> usize {
-    match *next {
-        Value::Int(next) => usize::try_from(end.saturating_sub(next)).unwrap_or(0),
-        _ => 0,
-    }
-}
-
 /// A comparison of anything.
 #[cold]
 fn compare<'h>(h: &'h Ctx, op: Cmp, a: Value<'h>, b: Value<'h>) -> Res<bool> {
@@ -809,14 +763,6 @@ fn compare<'h>(h: &'h Ctx, op: Cmp, a: Value<'h>, b: Value<'h>) -> Res<bool> {
     }
 }
 
-/// What `for` and `doseq` walk, as a vector.
-fn walk<'h>(h: &'h Ctx, coll: Value<'h>) -> Res<Value<'h>> {
-    match coll {
-        Value::Vector(_) => Ok(coll),
-        other => h.vector(args::seq(h, "for", other)?),
-    }
-}
-
 /// A map of the shape of another. It costs what it would with its keys laid out and put in order.
 fn record<'h>(h: &'h Ctx, model: &'h Map<'h>, values: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(cost::placed(values.len()))?;
@@ -824,33 +770,6 @@ fn record<'h>(h: &'h Ctx, model: &'h Map<'h>, values: &[Value<'h>]) -> Res<Value
         Some((keys, _)) => h.map_of_shape(keys, values.iter().copied()).map(Value::Map),
         None => Ok(Value::Nil),
     }
-}
-
-/// What a vector pattern takes apart that is neither a vector nor nil: the characters of a string.
-#[cold]
-fn taken_apart<'h>(h: &'h Ctx, value: Value<'h>) -> Res<Value<'h>> {
-    match value {
-        Value::Str(_) => h.vector(args::seq(h, "a pattern", value)?),
-        other => Err(destructure("a vector, a string or nil", other)),
-    }
-}
-
-fn keyword_args<'h>(h: &'h Ctx, rest: Value<'h>) -> Res<Value<'h>> {
-    let Value::Vector(v) = rest else { return Ok(rest) };
-    if v.len() % 2 != 0 {
-        return Err(Error::new(
-            Reason::DestructureError,
-            format!("keyword arguments come in pairs, got {} values", v.len()),
-        )
-        .into());
-    }
-    h.charge(v.len() as u64)?;
-    h.map(v.items().chunks_exact(2).map(|p| (p[0], p[1])))
-}
-
-#[cold]
-fn destructure(expects: &str, got: Value<'_>) -> crate::heap::Fault {
-    Error::new(Reason::DestructureError, format!("the pattern expects {expects}, got {}", describe(got))).into()
 }
 
 #[cold]

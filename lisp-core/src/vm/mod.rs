@@ -4,6 +4,7 @@ mod at_rest;
 mod call;
 mod compaction;
 mod definitions;
+mod destructuring;
 mod errors;
 mod exec;
 mod grant;
@@ -20,6 +21,7 @@ mod saved;
 mod settings;
 mod spots;
 mod turns;
+mod walks;
 mod ways;
 
 pub use crate::stack::Effect;

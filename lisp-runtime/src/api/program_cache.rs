@@ -23,7 +23,7 @@ pub struct ProgramCacheUsage {
     pub bytes: usize,
     /// How often a program was there.
     pub hits: u64,
-    /// How often one was compiled.
+    /// How often one was not there and was compiled. What is never kept is not counted.
     pub misses: u64,
 }
 

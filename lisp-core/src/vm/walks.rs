@@ -1,0 +1,62 @@
+//! What the loops in the code walk: the elements of a vector, or the integers up to a number.
+
+use crate::builtins::args;
+use crate::context::Ctx;
+use crate::cost;
+use crate::heap::{FrameRegs, MAX_LEN, Res, Value, VecBuilder};
+
+/// What `for` and `doseq` walk, as a vector.
+pub(super) fn walk<'h>(h: &'h Ctx, coll: Value<'h>) -> Res<Value<'h>> {
+    match coll {
+        Value::Vector(_) => Ok(coll),
+        other => h.vector(args::seq(h, "for", other)?),
+    }
+}
+
+/// R[row + 2] = the next element of the walk whose elements are in R[row], and whose next index in R[row + 1]. Returns false at
+/// its end.
+#[inline(always)]
+pub(super) fn next_element(w: &mut FrameRegs<'_, '_>, row: u16) -> bool {
+    let (item, next) = match (w.get(row), w.get(row + 1)) {
+        (Value::Vector(items), &Value::Int(i)) => match usize::try_from(i).ok().and_then(|i| items.get(i)) {
+            Some(item) => (item, i + 1),
+            None => return end_walk(w, row),
+        },
+        (&Value::Int(end), &Value::Int(i)) if i < end => (Value::Int(i), i + 1),
+        _ => return end_walk(w, row),
+    };
+    w.set(row + 1, Value::Int(next));
+    w.set(row + 2, item);
+    true
+}
+
+/// Lets go of what was walked: the frame may go on for long.
+#[cold]
+fn end_walk(w: &mut FrameRegs<'_, '_>, row: u16) -> bool {
+    w.set(row, Value::Nil);
+    false
+}
+
+/// Are these the bounds of a range of no more elements than a vector can have?
+pub(super) fn is_range(start: &Value<'_>, end: &Value<'_>) -> bool {
+    match (start, end) {
+        (Value::Int(start), Value::Int(end)) => {
+            end.checked_sub(*start).is_some_and(|len| usize::try_from(len.max(0)).is_ok_and(|len| len <= MAX_LEN))
+        }
+        _ => false,
+    }
+}
+
+/// A vector under construction with room for all its elements.
+pub(super) fn builder_of<'h>(h: &'h Ctx, room: usize) -> Res<&'h VecBuilder<'h>> {
+    h.charge(cost::moved(room))?;
+    h.vec_builder(room)
+}
+
+/// How many elements a range has up to `end`.
+pub(super) fn elements_left(next: &Value<'_>, end: i64) -> usize {
+    match *next {
+        Value::Int(next) => usize::try_from(end.saturating_sub(next)).unwrap_or(0),
+        _ => 0,
+    }
+}
