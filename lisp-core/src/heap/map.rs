@@ -459,14 +459,15 @@ impl Heap {
             }
             Rep::Tree(size, root) => {
                 let hash = self.hash(key)?;
-                let (root, added) = self.tree_assoc(root, key, value, hash, 0)?;
+                let (root, added) = self.tree_assoc(root, key, value, hash, 0, 0)?;
                 let size = if added { size.with(key) } else { size };
                 self.alloc(Map { head: self.header(), rep: Cell::new(Rep::Tree(size, root)) })
             }
         }
     }
 
-    /// Recursion is bounded by the eight levels of a 32-bit hash.
+    /// Copies the nodes on the way to the entry. `due` is what those above cost: they are copied on the way back, so all
+    /// are charged for at the end of the way. Recursion is bounded by the eight levels of a 32-bit hash.
     fn tree_assoc<'h>(
         &'h self,
         node: &'h Node<'h>,
@@ -474,9 +475,18 @@ impl Heap {
         value: Value<'h>,
         hash: u32,
         shift: u32,
+        due: u64,
     ) -> Res<(&'h Node<'h>, bool)> {
-        self.charge(cost::node(node.entries().len() + node.children().len()))?;
-        match node.step(hash, shift) {
+        let due = due.wrapping_add(cost::node(node.entries().len() + node.children().len()));
+        let step = node.step(hash, shift);
+        if let Step::Child(i) = step {
+            let (child, added) = self.tree_assoc(node.children()[i], key, value, hash, shift + BITS, due)?;
+            let children = node.children().iter().enumerate().map(|(j, &c)| if j == i { child } else { c });
+            let bits = (node.entry_bits, node.child_bits);
+            return Ok((self.node_with_children(bits, node.entries(), node.children().len(), children)?, added));
+        }
+        self.charge(due)?;
+        match step {
             Step::Entry(i) => {
                 let (old_key, old_value) = node.entries()[i];
                 if self.same_key(old_key, key)? {
@@ -496,46 +506,61 @@ impl Heap {
                 )?;
                 Ok((self.node(node.entry_bits & !bit, node.child_bits | bit, entries, children)?, true))
             }
-            Step::Child(i) => {
-                let (child, added) = self.tree_assoc(node.children()[i], key, value, hash, shift + BITS)?;
-                let children = self.alloc_slice(
-                    node.children().len(),
-                    node.children().iter().enumerate().map(|(j, &c)| if j == i { child } else { c }),
-                )?;
-                let shared = std::mem::size_of_val(node.entries());
-                Ok((self.sharing_node(node.entry_bits, node.child_bits, node.entries(), children, shared)?, added))
-            }
             Step::Nothing => {
                 let bit = 1u32 << (hash >> shift & WAY);
                 let at = (node.entry_bits & (bit - 1)).count_ones() as usize;
-                let entries = self.insert_entry(node.entries(), at, (key, value))?;
-                let shared = std::mem::size_of_val(node.children());
-                Ok((self.sharing_node(node.entry_bits | bit, node.child_bits, entries, node.children(), shared)?, true))
+                let bits = (node.entry_bits | bit, node.child_bits);
+                Ok((self.with_entry(bits, node, at, (key, value))?, true))
             }
-            Step::Collisions => {
+            Step::Child(_) | Step::Collisions => {
                 self.charge(node.entries().len() as u64)?;
                 for (i, &(k, _)) in node.entries().iter().enumerate() {
                     if self.same_key(k, key)? {
                         return Ok((self.replace_entry(node, i, (k, value))?, false));
                     }
                 }
-                let entries = self.insert_entry(node.entries(), node.entries().len(), (key, value))?;
-                Ok((self.node(0, 0, entries, &[])?, true))
+                Ok((self.with_entry((0, 0), node, node.entries().len(), (key, value))?, true))
             }
         }
     }
 
-    /// A node that shares its entries or children with an older one is charged for the copy that a compaction makes.
-    fn sharing_node<'h>(
+    /// A node of `len` new entries, and children that it may share with an older node: they are charged for, as a
+    /// compaction copies them.
+    fn node_with_entries<'h>(
         &'h self,
-        entry_bits: u32,
-        child_bits: u32,
-        entries: &'h [Entry<'h>],
+        (entry_bits, child_bits): (u32, u32),
+        len: usize,
+        entries: impl Iterator<Item = Entry<'h>>,
         children: &'h [&'h Node<'h>],
-        shared: usize,
     ) -> Res<&'h Node<'h>> {
-        self.charge_share(shared)?;
-        self.node(entry_bits, child_bits, entries, children)
+        self.charge_share(std::mem::size_of_val(children))?;
+        let head = self.header();
+        self.alloc_with(len, entries, |entries| Node {
+            head,
+            entry_bits,
+            child_bits,
+            entries: Cell::new(entries),
+            children: Cell::new(children),
+        })
+    }
+
+    /// A node of `len` new children, and entries that it may share with an older node.
+    fn node_with_children<'h>(
+        &'h self,
+        (entry_bits, child_bits): (u32, u32),
+        entries: &'h [Entry<'h>],
+        len: usize,
+        children: impl Iterator<Item = &'h Node<'h>>,
+    ) -> Res<&'h Node<'h>> {
+        self.charge_share(std::mem::size_of_val(entries))?;
+        let head = self.header();
+        self.alloc_with(len, children, |children| Node {
+            head,
+            entry_bits,
+            child_bits,
+            entries: Cell::new(entries),
+            children: Cell::new(children),
+        })
     }
 
     pub(super) fn node<'h>(
@@ -549,16 +574,22 @@ impl Heap {
         self.alloc(Node { head: self.header(), entry_bits, child_bits, entries, children })
     }
 
-    fn insert_entry<'h>(&'h self, entries: &'h [Entry<'h>], at: usize, entry: Entry<'h>) -> Res<&'h [Entry<'h>]> {
-        let all = entries[..at].iter().copied().chain([entry]).chain(entries[at..].iter().copied());
-        self.alloc_slice(entries.len() + 1, all)
+    /// The node with one more entry, at `at`.
+    fn with_entry<'h>(
+        &'h self,
+        bits: (u32, u32),
+        node: &'h Node<'h>,
+        at: usize,
+        entry: Entry<'h>,
+    ) -> Res<&'h Node<'h>> {
+        let (before, behind) = node.entries().split_at(at);
+        let all = before.iter().copied().chain([entry]).chain(behind.iter().copied());
+        self.node_with_entries(bits, node.entries().len() + 1, all, node.children())
     }
 
     fn replace_entry<'h>(&'h self, node: &'h Node<'h>, i: usize, entry: Entry<'h>) -> Res<&'h Node<'h>> {
         let all = node.entries().iter().enumerate().map(|(j, &e)| if j == i { entry } else { e });
-        let entries = self.alloc_slice(node.entries().len(), all)?;
-        let shared = std::mem::size_of_val(node.children());
-        self.sharing_node(node.entry_bits, node.child_bits, entries, node.children(), shared)
+        self.node_with_entries((node.entry_bits, node.child_bits), node.entries().len(), all, node.children())
     }
 
     /// The node that tells two entries apart, `shift` bits into their hashes.
@@ -618,9 +649,9 @@ impl Heap {
         shift: u32,
     ) -> Res<Option<&'h Node<'h>>> {
         self.charge(cost::node(node.entries().len() + node.children().len()))?;
-        let without = |i: usize| {
+        let without = |bits, i: usize| {
             let rest = node.entries().iter().enumerate().filter(move |e| e.0 != i).map(|e| *e.1);
-            self.alloc_slice(node.entries().len() - 1, rest)
+            self.node_with_entries(bits, node.entries().len() - 1, rest, node.children())
         };
         match node.step(hash, shift) {
             Step::Entry(i) => {
@@ -628,9 +659,7 @@ impl Heap {
                     return Ok(None);
                 }
                 let bit = 1u32 << (hash >> shift & WAY);
-                let shared = std::mem::size_of_val(node.children());
-                let bits = node.entry_bits & !bit;
-                Ok(Some(self.sharing_node(bits, node.child_bits, without(i)?, node.children(), shared)?))
+                Ok(Some(without((node.entry_bits & !bit, node.child_bits), i)?))
             }
             Step::Child(i) => {
                 let Some(child) = self.tree_dissoc(node.children()[i], key, hash, shift + BITS)? else {
@@ -640,26 +669,25 @@ impl Heap {
                 if child.children().is_empty() && child.entries().len() == 1 {
                     // A child with a single entry is drawn up, so that equal maps stay compact.
                     let at = (node.entry_bits & (bit - 1)).count_ones() as usize;
-                    let entries = self.insert_entry(node.entries(), at, child.entries()[0])?;
+                    let (before, behind) = node.entries().split_at(at);
+                    let all = before.iter().copied().chain([child.entries()[0]]).chain(behind.iter().copied());
+                    let entries = self.alloc_slice(node.entries().len() + 1, all)?;
                     let children = self.alloc_slice(
                         node.children().len() - 1,
                         node.children().iter().enumerate().filter(|c| c.0 != i).map(|c| *c.1),
                     )?;
                     return Ok(Some(self.node(node.entry_bits | bit, node.child_bits & !bit, entries, children)?));
                 }
-                let children = self.alloc_slice(
-                    node.children().len(),
-                    node.children().iter().enumerate().map(|(j, &c)| if j == i { child } else { c }),
-                )?;
-                let shared = std::mem::size_of_val(node.entries());
-                Ok(Some(self.sharing_node(node.entry_bits, node.child_bits, node.entries(), children, shared)?))
+                let children = node.children().iter().enumerate().map(|(j, &c)| if j == i { child } else { c });
+                let bits = (node.entry_bits, node.child_bits);
+                Ok(Some(self.node_with_children(bits, node.entries(), node.children().len(), children)?))
             }
             Step::Nothing => Ok(None),
             Step::Collisions => {
                 self.charge(node.entries().len() as u64)?;
                 for (i, &(k, _)) in node.entries().iter().enumerate() {
                     if self.same_key(k, key)? {
-                        return Ok(Some(self.node(0, 0, without(i)?, &[])?));
+                        return Ok(Some(without((0, 0), i)?));
                     }
                 }
                 Ok(None)
