@@ -123,6 +123,8 @@ pub(crate) enum Instr {
     CallBuiltin { argc: u8, dst: u16, base: u16, id: BuiltinId },
     /// R[dst] = R[base] called with the argc registers behind it
     Call { dst: u16, base: u16, argc: u16 },
+    /// R[dst] = G[g], which is surely defined, called with the argc registers behind R[base]
+    CallGlobal { argc: u8, dst: u16, base: u16, g: u16 },
     /// end of the function: its value is R[src]
     Return { src: u16 },
     /// end of the program by (return R[src])
@@ -242,6 +244,7 @@ impl Instr {
             Vector { dst, base, n } | Map { dst, base, n } | Set { dst, base, n } => one(dst).max(row(base, n)),
             CallBuiltin { dst, base, argc, .. } => one(dst).max(row(base, argc.into())),
             Call { dst, base, argc } => one(dst).max(row(base, argc) + 1),
+            CallGlobal { dst, base, argc, .. } => one(dst).max(row(base, argc.into()) + 1),
         }
     }
 

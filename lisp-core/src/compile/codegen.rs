@@ -53,8 +53,9 @@ pub(super) fn generate(body: Node, names: &[Option<Span>], rows: &Rows, interrup
     let places = vec![Location::Unassigned; names.len()];
     let groups = Table::default();
     let (protos, pool) = (Vec::new(), Pool::default());
+    let defined = Definitions::of(&body);
     let mut generator =
-        Generator { protos, groups, pool, places, names, rows, interrupt, in_place: 0, buffers: Vec::new() };
+        Generator { protos, groups, pool, places, names, defined, rows, interrupt, in_place: 0, buffers: Vec::new() };
     let main = FnNode {
         name: None,
         display: "".into(),
@@ -82,6 +83,36 @@ enum Location {
     Captured(u16),
 }
 
+/// From where in the text on each of the definitions is surely there: behind its first form at the top level, and in the
+/// function that it defines, which nothing can call before.
+struct Definitions(Vec<u32>);
+
+impl Definitions {
+    fn of(body: &Node) -> Self {
+        let forms = match &body.kind {
+            Kind::Do(nodes) => nodes,
+            _ => std::slice::from_ref(body),
+        };
+        let mut places = Vec::new();
+        for form in forms {
+            if let Kind::Def(g, value) = &form.kind {
+                let is_function = matches!(value.kind, Kind::Fn(_));
+                let (number, from) = (*g as usize, if is_function { value.span.start } else { form.span.end });
+                if places.len() <= number {
+                    places.resize(number + 1, u32::MAX);
+                }
+                places[number] = from.min(places[number]);
+            }
+        }
+        Definitions(places)
+    }
+
+    /// Is a definition there when what stands at `span` is done?
+    fn is_there(&self, g: u32, span: Span) -> bool {
+        self.0.get(g as usize).is_some_and(|&from| from <= span.start)
+    }
+}
+
 struct Generator<'p> {
     /// The functions; those of a group have their numbers before they are there.
     protos: Vec<Option<Proto>>,
@@ -90,6 +121,7 @@ struct Generator<'p> {
     pool: Pool,
     places: Vec<Location>,
     names: &'p [Option<Span>],
+    defined: Definitions,
     rows: &'p Rows,
     interrupt: &'p Interrupt<'p>,
     /// How many bodies in place are being compiled, each inside the one before.
@@ -174,8 +206,7 @@ impl Generator<'_> {
             f.recur.push(Recur { counter, start: f.code.len(), vars: params });
         }
         f.binds(node.prologue)?;
-        let result = f.any(node.body)?;
-        f.emit(Instr::Return { src: result }, end);
+        f.returned(node.body, end)?;
         if f.code.len() > Bytecode::MOST {
             let message = format!("one function comes to more than {} instructions", Bytecode::MOST);
             return Err(too_large(message, end));
@@ -352,6 +383,39 @@ impl<'u, 'p> Function<'u, 'p> {
         Ok(())
     }
 
+    /// The value of a function: each branch of its last form returns for itself.
+    fn returned(&mut self, node: Node, end: Span) -> Res<()> {
+        self.generator.interrupt.tick()?;
+        let (saved, visible) = (self.top, self.visible.len());
+        match node.kind {
+            Kind::If(test, then, otherwise) => {
+                let skip = self.jump_over(*test, &then)?;
+                self.returned(*then, end)?;
+                self.patch(skip)?;
+                self.returned(*otherwise, end)?;
+            }
+            Kind::Cond(clauses, default) => {
+                for (test, then) in clauses {
+                    let skip = self.jump_over(test, &then)?;
+                    self.returned(then, end)?;
+                    self.patch(skip)?;
+                }
+                self.returned(*default, end)?;
+            }
+            Kind::Let(binds, body) => {
+                self.binds(binds)?;
+                self.returned(*body, end)?;
+            }
+            kind => {
+                let src = self.any(Node::new(kind, node.span))?;
+                self.emit(Instr::Return { src }, end);
+            }
+        }
+        self.top = saved;
+        self.forget_locals(visible);
+        Ok(())
+    }
+
     /// The value into register `dst`.
     fn into(&mut self, node: Node, dst: Reg) -> Res<()> {
         self.generator.interrupt.tick()?;
@@ -477,13 +541,17 @@ impl<'u, 'p> Function<'u, 'p> {
             .map_err(|_| Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 constants").at(span))
     }
 
-    /// Jumps when `test` is false; the jump is to be patched.
-    fn jump_unless(&mut self, test: Node) -> Res<usize> {
-        let span = test.span;
-        let saved = self.top;
+    /// Jumps over a branch when `test` is false; the jump is to be patched.
+    fn jump_over(&mut self, test: Node, branch: &Node) -> Res<usize> {
         // Near jumps hold sixteen bits; no branch from this much text needs more.
         const NEAR_TEXT: u32 = 4_000;
-        let near = test.span.end.saturating_sub(test.span.start) < NEAR_TEXT;
+        let is_near = |span: Span| span.end.saturating_sub(span.start) < NEAR_TEXT;
+        if !is_near(branch.span) {
+            return self.far_jump_unless(test);
+        }
+        let near = is_near(test.span);
+        let span = test.span;
+        let saved = self.top;
         let at = match test.kind {
             Kind::CallBuiltin(id, args) if near && args.len() == 2 && self.comparison(id).is_some() => {
                 let op = self.comparison(id).unwrap_or(Cmp::Eq);
@@ -532,9 +600,7 @@ impl<'u, 'p> Function<'u, 'p> {
 
     fn branch(&mut self, test: Node, then: Node, otherwise: Node, dst: Reg) -> Res<()> {
         let span = then.span;
-        // A near jump must reach over the branch.
-        let far = then.span.end.saturating_sub(then.span.start) >= 4_000;
-        let skip = if far { self.far_jump_unless(test)? } else { self.jump_unless(test)? };
+        let skip = self.jump_over(test, &then)?;
         self.into(then, dst)?;
         let end = self.emit(Instr::Jump { off: 0 }, span);
         self.patch(skip)?;
@@ -553,8 +619,7 @@ impl<'u, 'p> Function<'u, 'p> {
     fn cond(&mut self, clauses: Vec<(Node, Node)>, default: Node, span: Span, dst: Reg) -> Res<()> {
         let mut ends = Vec::with_capacity(clauses.len());
         for (test, then) in clauses {
-            let far = then.span.end.saturating_sub(then.span.start) >= 4_000;
-            let skip = if far { self.far_jump_unless(test)? } else { self.jump_unless(test)? };
+            let skip = self.jump_over(test, &then)?;
             self.into(then, dst)?;
             ends.push(self.emit(Instr::Jump { off: 0 }, span));
             self.patch(skip)?;
@@ -588,6 +653,16 @@ impl<'u, 'p> Function<'u, 'p> {
     fn call(&mut self, head: Node, args: Vec<Node>, span: Span, dst: Reg) -> Res<()> {
         let argc = short(args.len(), span)?;
         let base = self.alloc(span)?;
+        // The definition is read by the call itself, where it cannot be missing and the arguments cannot change it.
+        if let Kind::Global(g) = head.kind
+            && let (Ok(g), Ok(argc)) = (u16::try_from(g), u8::try_from(args.len()))
+            && self.generator.defined.is_there(g.into(), span)
+            && self.are_pure_values(&args)
+        {
+            self.row(args, span)?;
+            self.emit(Instr::CallGlobal { argc, dst, base, g }, span);
+            return Ok(());
+        }
         self.into(head, base)?;
         self.row(args, span)?;
         self.emit(Instr::Call { dst, base, argc }, span);

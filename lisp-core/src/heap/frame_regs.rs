@@ -46,6 +46,26 @@ impl<'w, 'h> FrameRegs<'w, 'h> {
         }
     }
 
+    /// Goes on with the registers behind `row` and the beginning of `code`, for a call of a function whose arguments stand
+    /// there. Returns false, with nothing changed, when its registers are not on the stack.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, row: u16, code: &'h Bytecode) -> bool {
+        let first = row as usize + 1;
+        if first + code.registers() > self.room {
+            return false;
+        }
+        let fuel = self.fuel();
+        // SAFETY: `first` registers and those of the code are among the `room` that are on the stack, which is borrowed
+        // for 'w.
+        self.registers = unsafe { self.registers.add(first) };
+        // It is not more than `room`.
+        self.room = self.room.wrapping_sub(first);
+        // There is a first instruction, by `Bytecode::new`.
+        self.next = code.instrs().as_ptr();
+        self.refuel(fuel);
+        true
+    }
+
     /// The next instruction.
     #[inline(always)]
     pub(crate) fn fetch(&mut self) -> &'h Instr {
@@ -89,12 +109,6 @@ impl<'w, 'h> FrameRegs<'w, 'h> {
         // SAFETY: `off` is the distance of a jump of the code, whose target is inside by `Bytecode::new`.
         self.next = unsafe { self.next.offset(off as isize) };
         self.end = self.end.wrapping_add_signed(off as isize * size_of::<Instr>().cast_signed());
-    }
-
-    /// Slots of the stack from the first register on.
-    #[inline(always)]
-    pub(crate) fn room(&self) -> usize {
-        self.room
     }
 
     /// A register.

@@ -91,6 +91,30 @@ impl<'h> State<'h> {
                     }
                 }};
             }
+            // The usual call, of a function of the program with as many arguments as it takes: its code is gone on with.
+            macro_rules! enter {
+                ($function:expr, $dst:ident, $row:ident, $argc:expr) => {
+                    if let Value::Closure(c) = $function
+                        && c.proto.arity == $argc
+                        && !c.proto.variadic
+                        && let Some(callee) = self.units.find(c.program, unit)
+                    {
+                        set_pc(&mut self.frames, w.pc(&proto.code));
+                        if self.frames.len() < self.frames.capacity() && w.enter($row, &c.proto.code) {
+                            let dst = slot_on_stack(base.wrapping_add($dst as usize));
+                            base = base.wrapping_add($row as usize + 1);
+                            let code = Code::Lisp { unit: callee, proto: c.proto, closure: Some(c), pc: 0 };
+                            self.frames.push(Frame { code, base: slot_on_stack(base), dst });
+                            if !std::ptr::eq(unit, callee) {
+                                unit = callee;
+                                constants = unit.code.constants.values();
+                            }
+                            (proto, closure) = (c.proto, Some(c));
+                            continue;
+                        }
+                    }
+                };
+            }
             loop {
                 let instr = w.fetch();
                 match *instr {
@@ -266,28 +290,19 @@ impl<'h> State<'h> {
                         if METERED && w.is_over() {
                             slow_path!(|next| self.slice_over(h, next));
                         }
-                        let (at, ret) = (base + row as usize, slot_on_stack(base + dst as usize));
-                        // The usual call, of a function of the program with as many arguments as it takes.
-                        if let Value::Closure(c) = *w.get(row)
-                            && c.proto.arity == argc
-                            && !c.proto.variadic
-                            && self.frames.len() < self.frames.capacity()
-                            && row as usize + 1 + c.proto.code.registers() <= w.room()
-                            && let Some(callee) = self.units.find(c.program, unit)
-                        {
-                            let (pc, fuel) = (w.pc(&proto.code), w.fuel());
-                            self.save_pc(pc);
-                            if !std::ptr::eq(unit, callee) {
-                                unit = callee;
-                                constants = unit.code.constants.values();
-                            }
-                            (proto, closure, base) = (c.proto, Some(c), at + 1);
-                            let code = Code::Lisp { unit, proto, closure, pc: 0 };
-                            self.frames.push(Frame { code, base: slot_on_stack(base), dst: ret });
-                            w = frame_regs(&mut self.stack, base, &proto.code, 0, fuel);
-                            continue;
+                        enter!(*w.get(row), dst, row, argc);
+                        let call = Call::new(base + row as usize, argc.into(), slot_on_stack(base + dst as usize));
+                        slow_path!(|next| self.make_call(h, call, next));
+                    }
+                    Instr::CallGlobal { argc, dst, base: row, g } => {
+                        if METERED && w.is_over() {
+                            slow_path!(|next| self.slice_over(h, next));
                         }
-                        slow_path!(|next| self.make_call(h, Call::new(at, argc as usize, ret), next));
+                        let function = self.globals[unit.links[g as usize]];
+                        enter!(function, dst, row, argc.into());
+                        w.set(row, function);
+                        let call = Call::new(base + row as usize, argc.into(), slot_on_stack(base + dst as usize));
+                        slow_path!(|next| self.make_call(h, call, next));
                     }
                     Instr::Return { src } => {
                         let value = *w.get(src);
@@ -684,11 +699,8 @@ impl<'h> State<'h> {
         fault
     }
 
-    #[inline(always)]
     fn save_pc(&mut self, at: usize) {
-        if let Some(Frame { code: Code::Lisp { pc, .. }, .. }) = self.frames.last_mut() {
-            *pc = Bytecode::place(at);
-        }
+        set_pc(&mut self.frames, at);
     }
 
     /// Notes where the caller goes on, beneath the frame that was just pushed.
@@ -697,6 +709,14 @@ impl<'h> State<'h> {
         if let Some(Frame { code: Code::Lisp { pc, .. }, .. }) = self.frames.get_mut(below) {
             *pc = Bytecode::place(at);
         }
+    }
+}
+
+/// Notes where the innermost of the frames goes on.
+#[inline(always)]
+fn set_pc(frames: &mut [Frame<'_>], at: usize) {
+    if let Some(Frame { code: Code::Lisp { pc, .. }, .. }) = frames.last_mut() {
+        *pc = Bytecode::place(at);
     }
 }
 

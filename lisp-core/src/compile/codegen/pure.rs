@@ -70,6 +70,11 @@ impl Function<'_, '_> {
         self.are_pure_binds(&node.prologue, &mut left) && self.is_pure(&node.body, &mut left)
     }
 
+    /// Values that are few and have no effect.
+    pub(super) fn are_pure_values(&self, nodes: &[Node]) -> bool {
+        self.are_pure(nodes, &mut LARGEST.clone())
+    }
+
     fn are_pure_binds(&self, binds: &[Bind], left: &mut usize) -> bool {
         binds.iter().all(|bind| self.is_pure(&bind.init, left))
     }
