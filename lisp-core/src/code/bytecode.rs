@@ -119,7 +119,7 @@ mod tests {
         assert!(checked(vec![Instr::Nil { dst: 0 }], 1).is_none(), "goes on behind its end");
         assert!(checked(vec![Instr::Jump { off: 0 }, END], 1).is_some());
         assert!(checked(vec![Instr::Jump { off: 1 }, END], 1).is_none(), "a jump behind the end");
-        let near = |off| vec![Instr::JumpUnlessInt { op: crate::code::Cmp::Lt, a: 0, imm: 0, off }, END];
+        let near = |off| vec![Instr::UnlessLtInt { a: 0, imm: 0, off }, END];
         assert!(checked(near(0), 1).is_some());
         assert!(checked(near(1), 1).is_none(), "a near jump behind the end");
         assert!(checked(near(-2), 1).is_none(), "a near jump before the beginning");

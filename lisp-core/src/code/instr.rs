@@ -19,6 +19,18 @@ pub(crate) enum Cmp {
 }
 
 impl Cmp {
+    /// Does it hold for two numbers? For a comparison that is known when this is compiled.
+    #[inline(always)]
+    pub(crate) fn holds_for<T: PartialOrd>(self, a: T, b: T) -> bool {
+        match self {
+            Cmp::Lt => a < b,
+            Cmp::Eq => a == b,
+            Cmp::Le => a <= b,
+            Cmp::Gt => a > b,
+            Cmp::Ge => a >= b,
+        }
+    }
+
     /// Does it hold for two things in this order? The bits of a comparison stand for less, equal and greater.
     #[inline(always)]
     pub(crate) fn holds(self, order: Ordering) -> bool {
@@ -99,10 +111,26 @@ pub(crate) enum Instr {
     JumpSome { src: u16, off: i32 },
     /// pc += off when R[src] holds a value
     JumpSet { src: u16, off: i32 },
-    /// pc += off unless R[a] op R[b]
-    JumpUnless { op: Cmp, a: u16, b: u16, off: i16 },
-    /// pc += off unless R[a] op imm
-    JumpUnlessInt { op: Cmp, a: u16, imm: i16, off: i16 },
+    /// pc += off unless R[a] < R[b]
+    UnlessLt { a: u16, b: u16, off: i16 },
+    /// pc += off unless R[a] <= R[b]
+    UnlessLe { a: u16, b: u16, off: i16 },
+    /// pc += off unless R[a] > R[b]
+    UnlessGt { a: u16, b: u16, off: i16 },
+    /// pc += off unless R[a] >= R[b]
+    UnlessGe { a: u16, b: u16, off: i16 },
+    /// pc += off unless R[a] = R[b]
+    UnlessEq { a: u16, b: u16, off: i16 },
+    /// pc += off unless R[a] < imm
+    UnlessLtInt { a: u16, imm: i16, off: i16 },
+    /// pc += off unless R[a] <= imm
+    UnlessLeInt { a: u16, imm: i16, off: i16 },
+    /// pc += off unless R[a] > imm
+    UnlessGtInt { a: u16, imm: i16, off: i16 },
+    /// pc += off unless R[a] >= imm
+    UnlessGeInt { a: u16, imm: i16, off: i16 },
+    /// pc += off unless R[a] = imm
+    UnlessEqInt { a: u16, imm: i16, off: i16 },
     /// R[dst] = R[a] op R[b]
     Compare { op: Cmp, dst: u16, a: u16, b: u16 },
     /// R[dst] = R[a] op imm
@@ -186,6 +214,29 @@ pub(crate) enum Instr {
 const _: () = assert!(std::mem::size_of::<Instr>() == 8);
 
 impl Instr {
+    /// pc += off unless R[a] op R[b]: comparisons that decide a jump are the most frequent of all, so each has an
+    /// instruction of its own.
+    pub(crate) fn unless(op: Cmp, a: u16, b: u16, off: i16) -> Instr {
+        match op {
+            Cmp::Lt => Instr::UnlessLt { a, b, off },
+            Cmp::Le => Instr::UnlessLe { a, b, off },
+            Cmp::Gt => Instr::UnlessGt { a, b, off },
+            Cmp::Ge => Instr::UnlessGe { a, b, off },
+            Cmp::Eq => Instr::UnlessEq { a, b, off },
+        }
+    }
+
+    /// pc += off unless R[a] op imm
+    pub(crate) fn unless_int(op: Cmp, a: u16, imm: i16, off: i16) -> Instr {
+        match op {
+            Cmp::Lt => Instr::UnlessLtInt { a, imm, off },
+            Cmp::Le => Instr::UnlessLeInt { a, imm, off },
+            Cmp::Gt => Instr::UnlessGtInt { a, imm, off },
+            Cmp::Ge => Instr::UnlessGeInt { a, imm, off },
+            Cmp::Eq => Instr::UnlessEqInt { a, imm, off },
+        }
+    }
+
     /// One past the highest register it reads or writes, apart from rows whose length it does not say.
     pub(crate) fn reach(&self) -> usize {
         use Instr::*;
@@ -215,8 +266,16 @@ impl Instr {
             | StopReturn { src }
             | StopFail { src } => one(src),
             Loop { counter, .. } => one(counter),
-            JumpUnlessInt { a, .. } => one(a),
-            JumpUnless { a, b, .. } => one(a.max(b)),
+            UnlessLtInt { a, .. }
+            | UnlessLeInt { a, .. }
+            | UnlessGtInt { a, .. }
+            | UnlessGeInt { a, .. }
+            | UnlessEqInt { a, .. } => one(a),
+            UnlessLt { a, b, .. }
+            | UnlessLe { a, b, .. }
+            | UnlessGt { a, b, .. }
+            | UnlessGe { a, b, .. }
+            | UnlessEq { a, b, .. } => one(a.max(b)),
             Move { dst, src }
             | Key { dst, src, .. }
             | KeyUnset { dst, src, .. }
@@ -264,9 +323,17 @@ impl Instr {
             | EnterRange { off, .. }
             | Again { off, .. }
             | Next { off, .. } => Some((at + 1).wrapping_add_signed(off as isize)),
-            JumpUnless { off, .. } | JumpUnlessInt { off, .. } | Combine { off, .. } => {
-                Some((at + 1).wrapping_add_signed(off as isize))
-            }
+            UnlessLt { off, .. }
+            | UnlessLe { off, .. }
+            | UnlessGt { off, .. }
+            | UnlessGe { off, .. }
+            | UnlessEq { off, .. }
+            | UnlessLtInt { off, .. }
+            | UnlessLeInt { off, .. }
+            | UnlessGtInt { off, .. }
+            | UnlessGeInt { off, .. }
+            | UnlessEqInt { off, .. }
+            | Combine { off, .. } => Some((at + 1).wrapping_add_signed(off as isize)),
             _ => None,
         }
     }

@@ -2,6 +2,7 @@
 //! that the callee's frame begins where they stand.
 
 mod effects;
+mod held;
 mod in_place;
 mod pure;
 mod rounds;
@@ -203,6 +204,7 @@ impl Generator<'_> {
         if node.recurs {
             let counter = f.alloc(end)?;
             f.emit(Instr::Int { dst: counter, value: 0 }, end);
+            f.hold_of_function(&node, end)?;
             f.recur.push(Recur { counter, start: f.code.len(), vars: params });
         }
         f.binds(node.prologue)?;
@@ -255,6 +257,7 @@ struct Function<'u, 'p> {
     top: Reg,
     max: Reg,
     recur: Vec<Recur>,
+    held: Vec<held::Held>,
 }
 
 impl<'u, 'p> Function<'u, 'p> {
@@ -271,6 +274,7 @@ impl<'u, 'p> Function<'u, 'p> {
             top: 0,
             max: 0,
             recur: Vec::new(),
+            held: Vec::new(),
         }
     }
 
@@ -338,7 +342,16 @@ impl<'u, 'p> Function<'u, 'p> {
             | Instr::Enter { off, .. }
             | Instr::EnterRange { off, .. }
             | Instr::Next { off, .. } => *off = far,
-            Instr::JumpUnless { off, .. } | Instr::JumpUnlessInt { off, .. } => *off = near()?,
+            Instr::UnlessLt { off, .. }
+            | Instr::UnlessLe { off, .. }
+            | Instr::UnlessGt { off, .. }
+            | Instr::UnlessGe { off, .. }
+            | Instr::UnlessEq { off, .. }
+            | Instr::UnlessLtInt { off, .. }
+            | Instr::UnlessLeInt { off, .. }
+            | Instr::UnlessGtInt { off, .. }
+            | Instr::UnlessGeInt { off, .. }
+            | Instr::UnlessEqInt { off, .. } => *off = near()?,
             _ => {}
         }
         Ok(())
@@ -354,6 +367,9 @@ impl<'u, 'p> Function<'u, 'p> {
         if let Kind::Local(var) = node.kind
             && let Location::Register(reg) = self.generator.places[var.0]
         {
+            return Ok(reg);
+        }
+        if let Some(reg) = self.held(&node) {
             return Ok(reg);
         }
         let dst = self.alloc(node.span)?;
@@ -401,6 +417,17 @@ impl<'u, 'p> Function<'u, 'p> {
                     self.patch(skip)?;
                 }
                 self.returned(*default, end)?;
+            }
+            Kind::Do(nodes) if !nodes.is_empty() => {
+                let last = nodes.len() - 1;
+                for (i, node) in nodes.into_iter().enumerate() {
+                    if i == last {
+                        self.returned(node, end)?;
+                    } else {
+                        self.any(node)?;
+                        self.top = saved;
+                    }
+                }
             }
             Kind::Let(binds, body) => {
                 self.binds(binds)?;
@@ -558,11 +585,11 @@ impl<'u, 'p> Function<'u, 'p> {
                 match small_int(&args[1]) {
                     Some(imm) => {
                         let a = self.first(args)?;
-                        self.emit(Instr::JumpUnlessInt { op, a, imm, off: 0 }, span)
+                        self.emit(Instr::unless_int(op, a, imm, 0), span)
                     }
                     None => {
                         let (a, b) = self.two(args)?;
-                        self.emit(Instr::JumpUnless { op, a, b, off: 0 }, span)
+                        self.emit(Instr::unless(op, a, b, 0), span)
                     }
                 }
             }

@@ -43,12 +43,6 @@ impl<'h> Units<'h> {
         units.filter(|(_, seen)| !**seen).filter_map(|(unit, _)| Some(unit.take()?.pinned)).collect()
     }
 
-    /// The program of a number, which is most often the one that is `running`. `None` for a number that no closure has.
-    #[inline(always)]
-    pub(crate) fn find(&self, id: ProgramId, running: &'h Unit) -> Option<&'h Unit> {
-        if running.id == id { Some(running) } else { self.get(id) }
-    }
-
     /// The program of a number; `None` for a number that no closure has.
     #[inline]
     pub(crate) fn get(&self, id: ProgramId) -> Option<&'h Unit> {

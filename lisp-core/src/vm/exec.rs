@@ -91,24 +91,51 @@ impl<'h> State<'h> {
                     }
                 }};
             }
+            macro_rules! unless {
+                ($op:expr, $a:ident, $b:ident, $off:ident) => {{
+                    let holds = match (w.get($a), w.get($b)) {
+                        (&Value::Int(a), &Value::Int(b)) => $op.holds_for(a, b),
+                        (&Value::Float(a), &Value::Float(b)) => $op.holds_for(a, b),
+                        (&a, &b) => fallible!(compare(h, $op, a, b)),
+                    };
+                    if !holds {
+                        w.skip($off.into());
+                    }
+                }};
+            }
+            macro_rules! unless_int {
+                ($op:expr, $a:ident, $imm:ident, $off:ident) => {{
+                    let holds = match *w.get($a) {
+                        Value::Int(a) => $op.holds_for(a, i64::from($imm)),
+                        a => fallible!(compare(h, $op, a, Value::Int($imm.into()))),
+                    };
+                    if !holds {
+                        w.skip($off.into());
+                    }
+                }};
+            }
             // The usual call, of a function of the program with as many arguments as it takes: its code is gone on with.
             macro_rules! enter {
                 ($function:expr, $dst:ident, $row:ident, $argc:expr) => {
                     if let Value::Closure(c) = $function
                         && c.proto.arity == $argc
                         && !c.proto.variadic
-                        && let Some(callee) = self.units.find(c.program, unit)
                     {
                         set_pc(&mut self.frames, w.pc(&proto.code));
-                        if self.frames.len() < self.frames.capacity() && w.enter($row, &c.proto.code) {
+                        if c.program != unit.id
+                            && let Some(callee) = self.units.get(c.program)
+                        {
+                            unit = callee;
+                            constants = unit.code.constants.values();
+                        }
+                        if c.program == unit.id
+                            && self.frames.len() < self.frames.capacity()
+                            && w.enter($row, &c.proto.code)
+                        {
                             let dst = slot_on_stack(base.wrapping_add($dst as usize));
                             base = base.wrapping_add($row as usize + 1);
-                            let code = Code::Lisp { unit: callee, proto: c.proto, closure: Some(c), pc: 0 };
+                            let code = Code::Lisp { unit, proto: c.proto, closure: Some(c), pc: 0 };
                             self.frames.push(Frame { code, base: slot_on_stack(base), dst });
-                            if !std::ptr::eq(unit, callee) {
-                                unit = callee;
-                                constants = unit.code.constants.values();
-                            }
                             (proto, closure) = (c.proto, Some(c));
                             continue;
                         }
@@ -206,24 +233,16 @@ impl<'h> State<'h> {
                             w.skip(off);
                         }
                     }
-                    Instr::JumpUnless { op, a, b, off } => {
-                        let holds = match fast_compare(op, w.get(a), w.get(b)) {
-                            Some(holds) => holds,
-                            None => fallible!(compare(h, op, *w.get(a), *w.get(b))),
-                        };
-                        if !holds {
-                            w.skip(off.into());
-                        }
-                    }
-                    Instr::JumpUnlessInt { op, a, imm, off } => {
-                        let holds = match *w.get(a) {
-                            Value::Int(a) => op.holds(a.cmp(&imm.into())),
-                            a => fallible!(compare(h, op, a, Value::Int(imm.into()))),
-                        };
-                        if !holds {
-                            w.skip(off.into());
-                        }
-                    }
+                    Instr::UnlessLt { a, b, off } => unless!(Cmp::Lt, a, b, off),
+                    Instr::UnlessLe { a, b, off } => unless!(Cmp::Le, a, b, off),
+                    Instr::UnlessGt { a, b, off } => unless!(Cmp::Gt, a, b, off),
+                    Instr::UnlessGe { a, b, off } => unless!(Cmp::Ge, a, b, off),
+                    Instr::UnlessEq { a, b, off } => unless!(Cmp::Eq, a, b, off),
+                    Instr::UnlessLtInt { a, imm, off } => unless_int!(Cmp::Lt, a, imm, off),
+                    Instr::UnlessLeInt { a, imm, off } => unless_int!(Cmp::Le, a, imm, off),
+                    Instr::UnlessGtInt { a, imm, off } => unless_int!(Cmp::Gt, a, imm, off),
+                    Instr::UnlessGeInt { a, imm, off } => unless_int!(Cmp::Ge, a, imm, off),
+                    Instr::UnlessEqInt { a, imm, off } => unless_int!(Cmp::Eq, a, imm, off),
                     Instr::Compare { op, dst, a, b } => {
                         let holds = match fast_compare(op, w.get(a), w.get(b)) {
                             Some(holds) => holds,

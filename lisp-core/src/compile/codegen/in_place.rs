@@ -194,6 +194,11 @@ impl Function<'_, '_> {
         let (site, calls) = (last.site, matches!(last.step, Step::Call));
         let called = last.function.take_if(|_| calls);
         let r = self.registers(site.span)?;
+        let bodies = stages.iter().filter_map(|stage| match &stage.step {
+            Step::Body(node) => Some(&node.body),
+            _ => None,
+        });
+        let held = self.hold(bodies, site.span)?;
         if let Some(called) = called {
             self.into(called, r.function)?;
         }
@@ -209,9 +214,11 @@ impl Function<'_, '_> {
         };
         let walk = self.enter(source, r.items, calls)?;
         match is_chain {
-            true => self.chain_of(stages, site, init, walk, &r, dst),
-            false => self.single(stages, site, init, walk, &r, dst),
+            true => self.chain_of(stages, site, init, walk, &r, dst)?,
+            false => self.single(stages, site, init, walk, &r, dst)?,
         }
+        self.held.truncate(held);
+        Ok(())
     }
 
     /// The loop of one call.

@@ -17,9 +17,11 @@ impl Function<'_, '_> {
         }
         let counter = self.alloc(span)?;
         self.emit(Instr::Int { dst: counter, value: 0 }, span);
+        let held = self.hold([&body], span)?;
         self.recur.push(Recur { counter, start: self.code.len(), vars: regs });
         self.into(body, dst)?;
         self.recur.pop();
+        self.held.truncate(held);
         Ok(())
     }
 
