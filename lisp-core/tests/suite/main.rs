@@ -21,6 +21,7 @@ mod oracle;
 mod orders;
 mod outside_world;
 mod properties;
+mod shortcuts;
 mod texts;
 mod workers;
 mod worst_case;
