@@ -8,8 +8,11 @@ use crate::output;
 use crate::progress::Progress;
 use lisp_core::syntax::lexer::BYTE_ORDER_MARK;
 use lisp_runtime::{Answer, Engine, Error, Reason, answer_bytes_by, answer_refused};
-use std::io::{self, BufRead, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::sync::Arc;
+
+/// What is asked of the system at once.
+const BLOCK: usize = 256 << 10;
 
 /// What the command takes.
 #[derive(Debug, clap::Args)]
@@ -39,8 +42,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     );
     let line_bytes = arguments.line_bytes;
     let mut is_first = true;
+    let mut input = BufReader::with_capacity(BLOCK, io::stdin());
     let next = move || {
-        let line = next_request(&mut io::stdin().lock(), line_bytes, std::mem::take(&mut is_first))?;
+        let line = next_request(&mut input, line_bytes, std::mem::take(&mut is_first))?;
         let runner = runner.clone();
         Ok(line.map(|line| Box::new(move || answer(&runner, &line, line_bytes)) as Work<String>))
     };
