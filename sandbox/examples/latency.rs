@@ -1,11 +1,11 @@
 //! How long an empty run takes, how many there are in a second, and how late a run that does not end is killed:
 //! `latency [RUNS] [FORKERS] [THREADS] [OPTION]...`, where an option is `without_namespaces`, `without_spares`, `pause`
-//! for a client that asks every other millisecond, `data` for runs that share a data set of some 25 MB, or `domain` for runs that share
+//! for a client that asks every other millisecond, `calls` for runs that call a tool 200 times, `data` for runs that share a data set of some 25 MB, or `domain` for runs that share
 //! processes.
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use lisp_runtime::{Engine, Input, Limits, Outcome};
+    use lisp_runtime::{Engine, Input, Limits, Outcome, Tool};
     use lisp_sandbox::{Sandbox, testing};
     use std::os::fd::OwnedFd;
     use std::time::{Duration, Instant};
@@ -42,6 +42,11 @@ mod linux {
         let has = |option: &str| options.iter().any(|given| given == option);
         let mut builder = Sandbox::builder().forkers(forkers);
         let mut input = Input::new();
+        let mut source = "nil";
+        if has("calls") {
+            builder = builder.engine(Engine::builder().grant(Tool::echo("echo")).build()?);
+            source = "(run! (fn [i] (tool/echo {:base i})) (range 200))";
+        }
         if has("data") {
             let row = |i: usize| format!(r#"{{"id": {i}, "name": "row {i}", "total": {i}.5, "tags": ["a", "b"]}}"#);
             let rows = (0..90_000).map(row).collect::<Vec<_>>().join(",");
@@ -64,7 +69,7 @@ mod linux {
         let outcome = sandbox.eval("nil", &input);
         println!("{:?} {:?}", outcome.problem(), outcome.usage);
         let domain = if has("domain") { Some(sandbox.domain("latency")?) } else { None };
-        let run = || domain.as_ref().map_or_else(|| sandbox.eval("nil", &input), |domain| domain.eval("nil", &input));
+        let run = || domain.as_ref().map_or_else(|| sandbox.eval(source, &input), |domain| domain.eval(source, &input));
         empty_runs(&run, runs, threads, has("pause"));
         late_kills()
     }

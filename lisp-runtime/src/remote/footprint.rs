@@ -4,7 +4,7 @@
 
 use super::report::{DetailData, EveryFigure, RefusedCall};
 use crate::terms::clock::Reading;
-use crate::terms::outcome::{Call, FurtherError, Local, OutcomeKind, Phase, Position, Usage};
+use crate::terms::outcome::{Call, Figures, FurtherError, Local, OutcomeKind, Phase, Position, Usage};
 use crate::terms::profile::{Cost, ProfileNode};
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -109,6 +109,8 @@ pub struct CallFootprint<'a> {
     place: PlaceFootprint,
     name: &'a str,
     arguments: &'a str,
+    #[serde(rename = "figures")]
+    _figures: Option<Figures>,
 }
 
 /// The size of a [`Place`](crate::Place).

@@ -29,9 +29,9 @@ use std::time::{Duration, Instant};
 pub trait RunHost {
     /// The program has printed these lines.
     fn printed(&mut self, lines: Vec<String>);
-    /// The program stands here: told with what it prints, before it calls or has workers, and now and then while it computes.
+    /// The program stands here: told with what it prints, before it has workers, and now and then while it computes.
     fn figures(&mut self, figures: Figures);
-    /// The program, or a worker of it, calls a tool. Several calls may be under way at once.
+    /// The program, or a worker of it, calls a tool. Several calls may be under way at once. A call of the program brings its figures.
     fn call(&mut self, call: GuestCall<'_>);
     /// Waits for the reply to any of the calls under way, and returns it with the call's number; `None` when there is none at
     /// the moment `until`. To end the wait, [`CallReply::Late`] is a reply.
@@ -277,7 +277,7 @@ fn drive(run: &mut Run, host: &mut dyn RunHost, helpers: usize) -> Outcome {
                 continue;
             }
             for call in calls.iter().filter(|call| call.number > sent) {
-                host.call(GuestCall::of(call));
+                host.call(GuestCall::of(call, None));
             }
             sent = calls.last().map_or(sent, |call| sent.max(call.number));
             // Workers whose time is over do not wait for the host.
@@ -295,8 +295,7 @@ fn drive(run: &mut Run, host: &mut dyn RunHost, helpers: usize) -> Outcome {
             RunEvent::Turn => {}
             RunEvent::Beat => host.figures(run.figures()),
             RunEvent::Call(_, call) => {
-                host.figures(run.figures());
-                host.call(GuestCall::of(&call));
+                host.call(GuestCall::of(&call, Some(run.figures())));
                 sent = call.number;
                 while run.driver.waits_for(call.number) {
                     if let Some((number, reply)) = host.next_reply(None) {

@@ -437,7 +437,7 @@ impl HostHalf {
             let error = Error::new(Reason::UnknownTool, format!("there is no tool/{}", call.name));
             return CallStarted::Ready(CallReply::Refused((&error).into()));
         };
-        let GuestCall { number, place, name, arguments } = call;
+        let GuestCall { number, place, name, arguments, figures: _ } = call;
         drop(name);
         let decided = match tool.refused(&arguments) {
             Some(error) => {

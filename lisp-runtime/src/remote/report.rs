@@ -3,7 +3,8 @@
 use crate::api::session::SessionChanges;
 use crate::terms::clock::Reading;
 use crate::terms::outcome::{
-    Answer, Call, FurtherError, LedgerEntry, Local, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage,
+    Answer, Call, Figures, FurtherError, LedgerEntry, Local, Outcome, OutcomeKind, Phase, Position, Preview, Problem,
+    Usage,
 };
 use crate::terms::place::Place;
 use crate::terms::profile::Profile;
@@ -23,15 +24,19 @@ pub struct GuestCall<'a> {
     pub name: Cow<'a, str>,
     /// Its arguments, a JSON object.
     pub arguments: Cow<'a, str>,
+    /// Where the program stands that makes it: a message of its own would wake the other half twice for each call. A call of a
+    /// worker has none.
+    pub figures: Option<Figures>,
 }
 
 impl<'a> GuestCall<'a> {
-    pub(super) fn of(call: &'a ToolCall) -> Self {
+    pub(super) fn of(call: &'a ToolCall, figures: Option<Figures>) -> Self {
         GuestCall {
             number: call.number,
             place: Cow::Borrowed(&call.place),
             name: Cow::Borrowed(&call.name),
             arguments: Cow::Borrowed(&call.arguments),
+            figures,
         }
     }
 }

@@ -30,6 +30,11 @@ impl RunHost for Near {
     }
 
     fn call(&mut self, call: GuestCall<'_>) {
+        // A message of its own would wake the host once more.
+        assert_eq!(call.figures.is_some(), call.place.is_of_program());
+        if let Some(figures) = call.figures {
+            self.figures(figures);
+        }
         let begun = (call.number, self.home.begin(call));
         self.go_on(begun);
     }

@@ -4,7 +4,7 @@ use super::layers::{Layer, LayerSet, limit, limit_cpu};
 use super::lockdown;
 use crate::kernel::sys::{self, Instruction, Processors};
 use crate::kernel::unix::SETUP_FAILED;
-use crate::wire::frames::{self, Frame, Kind, LIVE, MEMORY, SAVE};
+use crate::wire::frames::{self, AWAKE, Frame, Kind, LIVE, MEMORY, Replies, SAVE};
 use crate::wire::messages::Order;
 use lisp_runtime::remote::{CallReply, Figures, GuestCall, GuestHalf, Job, ReplayEnd, RunHost};
 use lisp_runtime::{Cancel, DataSet, Engine, Input, Place};
@@ -190,7 +190,9 @@ fn serve(run: OwnedFd, signals: &Signals, sets: &[DataSet], order: Order) -> io:
             // The reply to a call of a run that is over.
             continue;
         }
-        let link = Arc::new(HostLink { socket: run.clone(), early: Mutex::default(), replay: OnceLock::new() });
+        let replies = Mutex::new(Replies::new(frame.id == AWAKE));
+        let (early, replay) = (Mutex::default(), OnceLock::new());
+        let link = Arc::new(HostLink { socket: run.clone(), replies, early, replay });
         let (started, job) = split(&frame.bytes)?;
         let job: Job<'_> = frames::decode(job)?;
         let (is_session, time) = (job.is_session(), job.time());
@@ -268,6 +270,7 @@ pub(crate) fn split(bytes: &[u8]) -> io::Result<(Instant, &[u8])> {
 /// The channel to the host. When it breaks the process ends.
 struct HostLink {
     socket: Arc<OwnedFd>,
+    replies: Mutex<Replies>,
     /// Replies that came while the time was waited for.
     early: Mutex<VecDeque<Frame>>,
     /// Of a run that goes on from a record: whom to tell that this is done again, and how long the run may take then.
@@ -282,7 +285,8 @@ impl HostLink {
     }
 
     fn receive(&self) -> Frame {
-        match frames::receive(&self.socket) {
+        let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
+        match replies.receive(&self.socket) {
             Ok(Some(frame)) => frame,
             _ => sys::exit(1),
         }

@@ -30,6 +30,8 @@ pub(crate) struct Conversation {
     out: VecDeque<Outgoing>,
     /// Calls that the process has made and whose replies it has not taken.
     unanswered: usize,
+    /// The process has had a reply since it was last waited for: it goes on, and what it says next may come at once.
+    pub(crate) has_replied: bool,
     /// Calls on other threads.
     calls: Option<Calls>,
     /// Calls of async tools, in a run that makes such.
@@ -71,6 +73,7 @@ impl Conversation {
             has_said: false,
             out: VecDeque::new(),
             unanswered: 0,
+            has_replied: false,
             calls: None,
             #[cfg(feature = "async")]
             futures: None,
@@ -159,6 +162,9 @@ impl Conversation {
                 Ok(())
             }
             GuestMessage::Call(call) => {
+                if let Some(figures) = call.figures {
+                    host.figures(figures);
+                }
                 // A run that is over calls nothing any more.
                 if !is_over {
                     if self.unanswered >= host.most_calls() {
@@ -234,7 +240,8 @@ impl Conversation {
                 None => continue,
                 Some(pending) => pending,
             };
-            let pending = match self.calls().filter(|_| along) {
+            let calls = if along { self.calls() } else { None };
+            let pending = match calls {
                 Some(calls) => match calls.start(number, pending) {
                     Ok(()) => continue,
                     // Better on this thread than not at all.
@@ -297,6 +304,15 @@ impl Conversation {
         some_over
     }
 
+    /// Are all calls made on the thread that waits for the process?
+    pub(crate) fn calls_here(&self) -> bool {
+        #[cfg(feature = "async")]
+        if self.futures.is_some() {
+            return false;
+        }
+        self.calls.is_none()
+    }
+
     /// Drops the calls of async tools.
     #[cfg(feature = "async")]
     pub(crate) fn drop_futures(&mut self) {
@@ -316,5 +332,6 @@ impl Conversation {
     fn reply(&mut self, number: u64, reply: &CallReply) {
         let bytes = frames::encode(reply).unwrap_or_default();
         self.queue(Kind::Reply, u32::try_from(number).unwrap_or(0), &bytes);
+        self.has_replied = true;
     }
 }

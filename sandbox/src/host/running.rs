@@ -3,13 +3,15 @@
 use super::calls::Calls;
 use super::conversation::Conversation;
 use super::pool::{Channels, Pool, Question, Template};
+use super::scheduling::AtWork;
 #[cfg(feature = "async")]
 use super::socket_pair::SocketPair;
 use super::spans::ChildSpan;
 use super::verdict::{self, CANCEL_STEP, End, Facts, Kill};
-use crate::wire::frames::{self, Kind, MEMORY, PACKET, SAVE};
+use crate::wire::frames::{self, AWAKE, Kind, MEMORY, PACKET, SAVE};
 use crate::wire::guest_message::FrameLimits;
 use crate::wire::messages::{Notice, Order};
+use crate::wire::spin::{self, Spin};
 use lisp_runtime::Outcome;
 #[cfg(feature = "async")]
 use lisp_runtime::remote::RunWaker;
@@ -83,6 +85,10 @@ pub(crate) struct Running {
     supervision: Supervision,
     span: ChildSpan,
     talk: Conversation,
+    /// While the program is.
+    at_work: Option<AtWork>,
+    /// The waits for what the process says once it has a reply.
+    spin: Spin,
     buffer: Vec<u8>,
     kill: Option<(Kill, Instant)>,
     /// When it was seen that the process is dead, though no notice has said so.
@@ -131,6 +137,8 @@ impl Running {
             supervision,
             span,
             talk,
+            at_work: None,
+            spin: Spin::default(),
             buffer: Vec::with_capacity(PACKET),
             kill: None,
             dead_at: None,
@@ -182,7 +190,10 @@ impl Running {
 
     /// Sends the job.
     pub(crate) fn give_job(&mut self, host: &HostHalf, job: &[u8]) {
-        self.talk.queue(Kind::Job, 0, &with_start(host, job));
+        self.at_work = Some(AtWork::begin());
+        self.spin = Spin::default();
+        let awake = self.talk.calls_here() && AtWork::leaves_room();
+        self.talk.queue(Kind::Job, if awake { AWAKE } else { 0 }, &with_start(host, job));
     }
 
     /// Has the next child made, while this one works.
@@ -196,6 +207,7 @@ impl Running {
         self.request_at = Some(request_at(self.supervision.hard));
         (self.asked, self.withdrawn) = (None, false);
         self.talk.begin_turn();
+        self.at_work = Some(AtWork::begin());
         match turn {
             Turn::Program(source) => self.talk.queue(Kind::Turn, 0, &with_start(host, source.as_bytes())),
             Turn::Memory => self.talk.queue(Kind::Turn, MEMORY, &with_start(host, &[])),
@@ -332,6 +344,9 @@ impl Running {
     /// Waits for the next event, at most so long, and handles it. Returns whether there was one.
     fn step_within(&mut self, host: &mut HostHalf, wake: Option<Duration>) -> bool {
         let wanted = PollFlags::IN | if self.talk.has_output() { PollFlags::OUT } else { PollFlags::empty() };
+        let is_next = std::mem::take(&mut self.talk.has_replied) && self.talk.calls_here() && !self.talk.has_output();
+        // A deadline that is near is not overslept awake.
+        let may_spin = is_next && wake.is_none_or(|left| left > spin::AWAKE);
         let wake = wake.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
         let mut fds = vec![self.channels.pair.status()];
         let run = self.listens().then(|| fds.push(PollFd::new(&self.channels.pair.run, wanted)));
@@ -339,7 +354,12 @@ impl Running {
         if let Some(woken) = &calls {
             fds.push(PollFd::new(woken, PollFlags::IN));
         }
-        let polled = rustix::event::poll(&mut fds, wake.as_ref());
+        let mut poll = |wake: Option<&Timespec>| rustix::event::poll(&mut fds, wake);
+        let near = match may_spin && AtWork::leaves_room() {
+            true => self.spin.wait(|| poll(Some(&Timespec::default())).ok().filter(|&ready| ready > 0)),
+            false => None,
+        };
+        let polled = near.map_or_else(|| poll(wake.as_ref()), Ok);
         let events: Vec<PollFlags> = fds.iter().map(PollFd::revents).collect();
         drop(fds);
         let some_ready = polled.is_ok_and(|ready| ready > 0);
@@ -354,6 +374,9 @@ impl Running {
             if calls.is_some() && events.last().is_some_and(|events| !events.is_empty()) {
                 self.talk.take_ended(host);
             }
+        }
+        if self.talk.has_reported() {
+            self.at_work = None;
         }
         self.look(host);
         some_ready
@@ -578,7 +601,9 @@ impl Running {
         const PACKETS: usize = 64;
         let most = if self.end.is_some() { usize::MAX } else { PACKETS };
         for _ in 0..most {
-            if self.closed || (self.talk.has_reported() && self.end.is_none()) || self.is_due() {
+            // A process that has just had its reply has said nothing yet.
+            let has_heard = (self.talk.has_reported() || self.talk.has_replied) && self.end.is_none();
+            if self.closed || has_heard || self.is_due() {
                 return;
             }
             self.buffer.clear();

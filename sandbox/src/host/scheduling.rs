@@ -1,6 +1,7 @@
 //! Which template a run goes to.
 
 use crate::kernel::sys::Processors;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Templates take turns. When there is one for each processor, each stays on its own: what is made for a process there, and
@@ -58,6 +59,34 @@ impl Scheduler {
     }
 }
 
+/// Runs of this process whose programs are at work.
+static AT_WORK: AtomicUsize = AtomicUsize::new(0);
+
+/// A run whose program is at work, as long as this is there.
+#[derive(Debug)]
+pub(crate) struct AtWork(());
+
+impl AtWork {
+    pub(crate) fn begin() -> AtWork {
+        AT_WORK.fetch_add(1, Ordering::Relaxed);
+        AtWork(())
+    }
+
+    /// Have all runs at work two processors each, for a side that works and one that waits? Otherwise who waits awake takes the time
+    /// of others, or of the very side that it waits for.
+    pub(crate) fn leaves_room() -> bool {
+        static PROCESSORS: OnceLock<usize> = OnceLock::new();
+        let processors = PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, Into::into));
+        AT_WORK.load(Ordering::Relaxed).saturating_mul(2) <= *processors
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        AT_WORK.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +110,14 @@ mod tests {
             assert_eq!((turns.processor_of(0), turns.processor_of(1)), (None, None));
             assert_eq!([Some(0), Some(0), None].map(|processor| turns.choose(processor)), [0, 1, 0]);
         }
+    }
+
+    #[test]
+    fn nobody_waits_awake_beside_many() {
+        let many = 1 + std::thread::available_parallelism().unwrap().get() / 2;
+        let runs: Vec<AtWork> = (0..many).map(|_| AtWork::begin()).collect();
+        assert!(!AtWork::leaves_room());
+        drop(runs);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! long the frame is, and where the part stands in it; anything else than the next part is a violation, and so is a
 //! frame longer than its kind may be. A packet that begins with a byte below the kinds is text on standard error.
 
+use super::spin::Spin;
 use super::violation::Violation;
 use crate::kernel::sys;
 use rustix::io::Errno;
@@ -28,7 +29,7 @@ pub(crate) enum Kind {
     Time,
     /// To the host: what does its clock say? Nothing else is sent before the answer
     Clock,
-    /// To the child: when the run began, and the job
+    /// To the child: when the run began, and the job. Its number is [`AWAKE`] when replies are to be waited for awake
     Job,
     /// To the child: the reply to a call
     Reply,
@@ -53,6 +54,8 @@ pub(crate) const MEMORY: u32 = 1;
 pub(crate) const SAVE: u32 = 2;
 /// The number of one that is none: it says since when the record that a run goes on from is done again.
 pub(crate) const LIVE: u32 = 3;
+/// The number of a [`Kind::Job`] whose process has a processor to itself while it waits.
+pub(crate) const AWAKE: u32 = 1;
 /// The most bytes of a packet.
 pub(crate) const PACKET: usize = 60 << 10;
 
@@ -204,10 +207,16 @@ pub(crate) fn send(socket: &OwnedFd, kind: Kind, id: u32, bytes: &[u8]) -> io::R
 
 /// Waits for a frame; `None` when the host is gone. For the child, which believes the host.
 pub(crate) fn receive(socket: &OwnedFd) -> io::Result<Option<Frame>> {
+    assembled(&mut Vec::new(), |buffer| next_packet(socket, buffer))
+}
+
+fn assembled(
+    buffer: &mut Vec<u8>,
+    mut next: impl FnMut(&mut Vec<u8>) -> Result<usize, Errno>,
+) -> io::Result<Option<Frame>> {
     let mut assembler = Assembler::default();
-    let mut buffer = Vec::new();
     loop {
-        let read = match next_packet(socket, &mut buffer) {
+        let read = match next(buffer) {
             Ok(read) => read,
             Err(Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
@@ -221,6 +230,39 @@ pub(crate) fn receive(socket: &OwnedFd) -> io::Result<Option<Frame>> {
             Ok(Taken::Text) => return Err(io::ErrorKind::InvalidData.into()),
             Err(violation) => return Err(io::Error::other(violation)),
         }
+    }
+}
+
+/// Receives the replies to the calls of one run. For the child.
+#[derive(Debug)]
+pub(crate) struct Replies {
+    /// It has room for any packet. Only pages that are written to are made.
+    buffer: Vec<u8>,
+    /// When replies may be waited for awake.
+    spin: Option<Spin>,
+}
+
+impl Replies {
+    pub(crate) fn new(awake: bool) -> Replies {
+        Replies { buffer: Vec::new(), spin: awake.then(Spin::default) }
+    }
+
+    /// Waits for a frame; `None` when the host is gone.
+    pub(crate) fn receive(&mut self, socket: &OwnedFd) -> io::Result<Option<Frame>> {
+        let Replies { buffer, spin } = self;
+        assembled(buffer, |buffer| {
+            let mut take = |flags| {
+                buffer.clear();
+                buffer.reserve_exact(PACKET);
+                rustix::net::recv(socket, rustix::buffer::spare_capacity(buffer), flags).map(|(read, _)| read)
+            };
+            let now = || match take(RecvFlags::DONTWAIT) {
+                Err(Errno::AGAIN) => None,
+                taken => Some(taken),
+            };
+            let taken = spin.as_mut().and_then(|spin| spin.wait(now));
+            taken.unwrap_or_else(|| take(RecvFlags::empty()))
+        })
     }
 }
 
@@ -251,6 +293,27 @@ mod tests {
             let (last, parts) = taken.split_last().unwrap();
             assert!(parts.iter().all(|part| *part == Taken::Part));
             assert_eq!(*last, Taken::Frame(Frame { kind: Kind::Call, id: 7, bytes }));
+        }
+    }
+
+    #[test]
+    fn replies_arrive_awake_and_asleep() {
+        let late = Duration::from_millis(2);
+        for (awake, wait) in [(false, Duration::ZERO), (false, late), (true, Duration::ZERO), (true, late)] {
+            let (host, guest) = pair().unwrap();
+            let sender = std::thread::spawn(move || {
+                for length in [1, 3 * PACKET, 0] {
+                    std::thread::sleep(wait);
+                    send(&host, Kind::Reply, 7, &vec![5; length]).unwrap();
+                }
+            });
+            let mut replies = Replies::new(awake);
+            for length in [1, 3 * PACKET, 0] {
+                let frame = replies.receive(&guest).unwrap();
+                assert_eq!(frame, Some(Frame { kind: Kind::Reply, id: 7, bytes: vec![5; length] }));
+            }
+            sender.join().unwrap();
+            assert_eq!(replies.receive(&guest).unwrap(), None);
         }
     }
 

@@ -6,4 +6,6 @@ pub(crate) mod frames;
 pub(crate) mod guest_message;
 #[cfg(target_os = "linux")]
 pub(crate) mod messages;
+#[cfg(target_os = "linux")]
+pub(crate) mod spin;
 pub(crate) mod violation;

@@ -1,0 +1,77 @@
+//! Waiting for the other side: at first awake.
+//!
+//! To wake a thread whose processor has gone idle takes some 20 us, and a call of a tool wakes two, one after the other; most tools take
+//! less. So each side asks for a moment whether there is a message before it goes to sleep.
+
+use std::time::{Duration, Instant};
+
+/// How long a wait is awake: as long as a call takes whose other side has gone to sleep. A process pays for this time as for time that it
+/// computes.
+pub(crate) const AWAKE: Duration = Duration::from_micros(50);
+
+/// Waits, one after the other. After a vain one the next are slept through: one, three, seven, at most 63, so that slow tools cost a
+/// process next to nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Spin {
+    vain: u32,
+    asleep: u32,
+}
+
+impl Spin {
+    const MOST_VAIN: u32 = 6;
+
+    /// What is there within the moment, if anything.
+    pub(crate) fn wait<T>(&mut self, mut ready: impl FnMut() -> Option<T>) -> Option<T> {
+        if self.asleep > 0 {
+            self.asleep -= 1;
+            return None;
+        }
+        let begun = Instant::now();
+        loop {
+            let came = ready();
+            if came.is_some() {
+                self.vain = 0;
+                return came;
+            }
+            if begun.elapsed() >= AWAKE {
+                self.vain = (self.vain + 1).min(Self::MOST_VAIN);
+                self.asleep = (1 << self.vain) - 1;
+                return None;
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_awake_for_a_moment() {
+        let mut spin = Spin::default();
+        let (mut asked, begun) = (0, Instant::now());
+        assert_eq!(spin.wait(|| (asked += 1, None::<()>).1), None);
+        assert!(asked > 1 && begun.elapsed() >= AWAKE, "asked {asked} times");
+        // What is there at once is taken, however long ago the wait began.
+        assert_eq!(Spin::default().wait(|| Some(7)), Some(7));
+    }
+
+    #[test]
+    fn vain_waits_grow_rare_until_one_is_not() {
+        let mut spin = Spin::default();
+        let slept = |spin: &mut Spin, comes: bool| {
+            let mut asked = false;
+            (0..).find(|_| {
+                let _ = spin.wait(|| {
+                    asked = true;
+                    comes.then_some(())
+                });
+                asked
+            })
+        };
+        let vain: Vec<_> = (0..8).filter_map(|_| slept(&mut spin, false)).collect();
+        assert_eq!(vain, [0, 1, 3, 7, 15, 31, 63, 63]);
+        assert_eq!([true, true, false, false].map(|comes| slept(&mut spin, comes)), [63, 0, 0, 1].map(Some));
+    }
+}
