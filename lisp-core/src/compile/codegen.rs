@@ -51,12 +51,6 @@ pub(super) struct Code {
 
 /// Generates the code of a program. Of its variables `names` says where their names stand.
 pub(super) fn generate(body: Node, names: &[Option<Span>], rows: &Rows, interrupt: &Interrupt<'_>) -> Res<Code> {
-    let places = vec![Location::Unassigned; names.len()];
-    let groups = Table::default();
-    let (protos, pool) = (Vec::new(), Pool::default());
-    let defined = Definitions::of(&body);
-    let mut generator =
-        Generator { protos, groups, pool, places, names, defined, rows, interrupt, in_place: 0, buffers: Vec::new() };
     let main = FnNode {
         name: None,
         display: "".into(),
@@ -68,7 +62,13 @@ pub(super) fn generate(body: Node, names: &[Option<Span>], rows: &Rows, interrup
         recurs: false,
         others: Vec::new(),
     };
-    generator.function(main, None)?;
+    let places = vec![Location::Unassigned; names.len()];
+    let groups = Table::default();
+    let (protos, pool) = (Vec::new(), Pool::default());
+    let defined = Definitions::of(&main.body);
+    let mut generator =
+        Generator { protos, groups, pool, places, names, defined, rows, interrupt, in_place: 0, buffers: Vec::new() };
+    generator.function(&main, None)?;
     let mut protos = Vec::with_capacity(generator.protos.len());
     for proto in generator.protos {
         protos.push(proto.ok_or_else(|| Error::new(Reason::HostFault, "the compiler lost a function"))?);
@@ -119,7 +119,7 @@ struct Generator<'p> {
     protos: Vec<Option<Proto>>,
     /// The numbers of the functions of each group that is being compiled.
     groups: Table<usize, Vec<u16>>,
-    pool: Pool,
+    pool: Pool<'p>,
     places: Vec<Location>,
     names: &'p [Option<Span>],
     defined: Definitions,
@@ -151,7 +151,7 @@ impl Buffers {
     }
 }
 
-impl Generator<'_> {
+impl<'p> Generator<'p> {
     /// A number for a function that is to come.
     fn reserve(&mut self, span: Span) -> Res<u16> {
         let number = u16::try_from(self.protos.len())
@@ -161,23 +161,22 @@ impl Generator<'_> {
     }
 
     /// Compiles a function; its number is the reserved one, if there is one.
-    fn function(&mut self, mut node: FnNode, reserved: Option<u16>) -> Res<u16> {
+    fn function(&mut self, node: &'p FnNode, reserved: Option<u16>) -> Res<u16> {
         let span = node.body.span;
         // Captured variables are elsewhere inside; afterwards they are where they were.
-        let captured = std::mem::take(&mut node.captures);
-        let outside: Vec<(Var, Location)> = captured.iter().map(|&v| (v, self.places[v.0])).collect();
-        let captures = short(captured.len(), span)?;
-        for (index, &var) in (0..captures).zip(&captured) {
+        let outside: Vec<(Var, Location)> = node.captures.iter().map(|&v| (v, self.places[v.0])).collect();
+        let captures = short(outside.len(), span)?;
+        for (index, &(var, _)) in (0..captures).zip(&outside) {
             self.places[var.0] = Location::Captured(index);
         }
         let mut others = Vec::with_capacity(node.others.len());
-        for other in std::mem::take(&mut node.others) {
-            let proto = self.proto(other, &captured, captures, Vec::new())?;
+        for other in &node.others {
+            let proto = self.proto(other, &outside, captures, Vec::new())?;
             let number = self.reserve(span)?;
             self.protos[number as usize] = Some(proto);
             others.push(number);
         }
-        let proto = self.proto(node, &captured, captures, others)?;
+        let proto = self.proto(node, &outside, captures, others)?;
         let number = match reserved {
             Some(number) => number,
             None => self.reserve(span)?,
@@ -189,11 +188,11 @@ impl Generator<'_> {
         Ok(number)
     }
 
-    fn proto(&mut self, node: FnNode, captured: &[Var], captures: u16, others: Vec<u16>) -> Res<Proto> {
+    fn proto(&mut self, node: &'p FnNode, captured: &[(Var, Location)], captures: u16, others: Vec<u16>) -> Res<Proto> {
         let end = node.body.span;
         let arity = short(node.params.len(), end)?;
         let mut f = Function::new(self);
-        for (index, &var) in (0..captures).zip(captured) {
+        for (index, &(var, _)) in (0..captures).zip(captured) {
             f.name(var, LocalPlace::Capture(index));
         }
         for &var in node.params.iter().chain(&node.rest) {
@@ -204,11 +203,11 @@ impl Generator<'_> {
         if node.recurs {
             let counter = f.alloc(end)?;
             f.emit(Instr::Int { dst: counter, value: 0 }, end);
-            f.hold_of_function(&node, end)?;
+            f.hold_of_function(node, end)?;
             f.recur.push(Recur { counter, start: f.code.len(), vars: params });
         }
-        f.binds(node.prologue)?;
-        f.returned(node.body, end)?;
+        f.binds(&node.prologue)?;
+        f.returned(&node.body, end)?;
         if f.code.len() > Bytecode::MOST {
             let message = format!("one function comes to more than {} instructions", Bytecode::MOST);
             return Err(too_large(message, end));
@@ -224,8 +223,8 @@ impl Generator<'_> {
         written.clear();
         self.buffers.push(written);
         Ok(Proto {
-            name: node.name,
-            params: node.display,
+            name: node.name.clone(),
+            params: node.display.clone(),
             arity,
             variadic: node.rest.is_some(),
             captures,
@@ -363,13 +362,11 @@ impl<'u, 'p> Function<'u, 'p> {
     }
 
     /// The value in any register: a local's own, or a new one on top.
-    fn any(&mut self, node: Node) -> Res<Reg> {
-        if let Kind::Local(var) = node.kind
-            && let Location::Register(reg) = self.generator.places[var.0]
-        {
-            return Ok(reg);
+    fn any(&mut self, node: &'p Node) -> Res<Reg> {
+        if let Kind::Local(var) = node.kind {
+            return self.any_local(var, node.span);
         }
-        if let Some(reg) = self.held(&node) {
+        if let Some(reg) = self.held(node) {
             return Ok(reg);
         }
         let dst = self.alloc(node.span)?;
@@ -377,8 +374,27 @@ impl<'u, 'p> Function<'u, 'p> {
         Ok(dst)
     }
 
+    fn any_local(&mut self, var: Var, span: Span) -> Res<Reg> {
+        if let Location::Register(reg) = self.generator.places[var.0] {
+            return Ok(reg);
+        }
+        let dst = self.alloc(span)?;
+        self.local(var, span, dst);
+        Ok(dst)
+    }
+
+    /// The value of a variable into register `dst`.
+    fn local(&mut self, var: Var, span: Span, dst: Reg) {
+        match self.generator.places[var.0] {
+            Location::Register(src) if src == dst => {}
+            Location::Register(src) => drop(self.emit(Instr::Move { dst, src }, span)),
+            Location::Captured(index) => drop(self.emit(Instr::Capture { dst, index }, span)),
+            Location::Unassigned => drop(self.emit(Instr::Nil { dst }, span)),
+        }
+    }
+
     /// The values in a row of new registers on top; returns the first.
-    fn row(&mut self, nodes: Vec<Node>, span: Span) -> Res<Reg> {
+    fn row(&mut self, nodes: &'p [Node], span: Span) -> Res<Reg> {
         let base = self.top;
         for node in nodes {
             let reg = self.alloc(span)?;
@@ -387,10 +403,10 @@ impl<'u, 'p> Function<'u, 'p> {
         Ok(base)
     }
 
-    fn binds(&mut self, binds: Vec<Bind>) -> Res<()> {
+    fn binds(&mut self, binds: &'p [Bind]) -> Res<()> {
         for bind in binds {
             let saved = self.top;
-            let reg = self.any(bind.init)?;
+            let reg = self.any(&bind.init)?;
             match bind.var {
                 Some(var) => self.set_place(var, reg),
                 None => self.top = saved,
@@ -400,41 +416,37 @@ impl<'u, 'p> Function<'u, 'p> {
     }
 
     /// The value of a function: each branch of its last form returns for itself.
-    fn returned(&mut self, node: Node, end: Span) -> Res<()> {
+    fn returned(&mut self, node: &'p Node, end: Span) -> Res<()> {
         self.generator.interrupt.tick()?;
         let (saved, visible) = (self.top, self.visible.len());
-        match node.kind {
+        match &node.kind {
             Kind::If(test, then, otherwise) => {
-                let skip = self.jump_over(*test, &then)?;
-                self.returned(*then, end)?;
+                let skip = self.jump_over(test, then)?;
+                self.returned(then, end)?;
                 self.patch(skip)?;
-                self.returned(*otherwise, end)?;
+                self.returned(otherwise, end)?;
             }
             Kind::Cond(clauses, default) => {
                 for (test, then) in clauses {
-                    let skip = self.jump_over(test, &then)?;
+                    let skip = self.jump_over(test, then)?;
                     self.returned(then, end)?;
                     self.patch(skip)?;
                 }
-                self.returned(*default, end)?;
+                self.returned(default, end)?;
             }
-            Kind::Do(nodes) if !nodes.is_empty() => {
-                let last = nodes.len() - 1;
-                for (i, node) in nodes.into_iter().enumerate() {
-                    if i == last {
-                        self.returned(node, end)?;
-                    } else {
-                        self.any(node)?;
-                        self.top = saved;
-                    }
+            Kind::Do(nodes) if let Some((last, first)) = nodes.split_last() => {
+                for node in first {
+                    self.any(node)?;
+                    self.top = saved;
                 }
+                self.returned(last, end)?;
             }
             Kind::Let(binds, body) => {
                 self.binds(binds)?;
-                self.returned(*body, end)?;
+                self.returned(body, end)?;
             }
-            kind => {
-                let src = self.any(Node::new(kind, node.span))?;
+            _ => {
+                let src = self.any(node)?;
                 self.emit(Instr::Return { src }, end);
             }
         }
@@ -444,33 +456,28 @@ impl<'u, 'p> Function<'u, 'p> {
     }
 
     /// The value into register `dst`.
-    fn into(&mut self, node: Node, dst: Reg) -> Res<()> {
+    fn into(&mut self, node: &'p Node, dst: Reg) -> Res<()> {
         self.generator.interrupt.tick()?;
         let (saved, visible) = (self.top, self.visible.len());
-        self.kind_into(node.kind, node.span, dst)?;
+        self.kind_into(&node.kind, node.span, dst)?;
         self.top = saved;
         self.forget_locals(visible);
         Ok(())
     }
 
-    fn kind_into(&mut self, kind: Kind, span: Span, dst: Reg) -> Res<()> {
+    fn kind_into(&mut self, kind: &'p Kind, span: Span, dst: Reg) -> Res<()> {
         match kind {
             Kind::Const(constant) => self.constant(constant, span, dst),
-            Kind::Local(var) => match self.generator.places[var.0] {
-                Location::Register(src) if src == dst => {}
-                Location::Register(src) => drop(self.emit(Instr::Move { dst, src }, span)),
-                Location::Captured(index) => drop(self.emit(Instr::Capture { dst, index }, span)),
-                Location::Unassigned => drop(self.emit(Instr::Nil { dst }, span)),
-            },
-            Kind::Global(g) => drop(self.emit(Instr::Global { dst, g }, span)),
-            Kind::Data(g) => drop(self.emit(Instr::Data { dst, g }, span)),
-            Kind::Builtin(id) => drop(self.emit(Instr::Builtin { dst, id }, span)),
+            &Kind::Local(var) => self.local(var, span, dst),
+            &Kind::Global(g) => drop(self.emit(Instr::Global { dst, g }, span)),
+            &Kind::Data(g) => drop(self.emit(Instr::Data { dst, g }, span)),
+            &Kind::Builtin(id) => drop(self.emit(Instr::Builtin { dst, id }, span)),
             Kind::Tool(name) => {
-                let k = self.generator.pool.add(Constant::Str(name));
+                let k = self.generator.pool.string(name);
                 self.emit(Instr::Tool { dst, k }, span);
             }
             Kind::Vector(nodes) => self.collection(nodes, span, |base, n| Instr::Vector { dst, base, n })?,
-            Kind::Map(nodes) => match record_order(&nodes) {
+            Kind::Map(nodes) => match record_order(nodes) {
                 Some(order) => self.record(nodes, &order, span, dst)?,
                 None => self.collection(nodes, span, |base, n| Instr::Map { dst, base, n })?,
             },
@@ -480,63 +487,69 @@ impl<'u, 'p> Function<'u, 'p> {
                     self.into(node, dst)?;
                 }
             }
-            Kind::If(test, then, otherwise) => self.branch(*test, *then, *otherwise, dst)?,
-            Kind::Cond(clauses, default) => self.cond(clauses, *default, span, dst)?,
+            Kind::If(test, then, otherwise) => self.branch(test, then, otherwise, dst)?,
+            Kind::Cond(clauses, default) => self.cond(clauses, default, span, dst)?,
             Kind::And(nodes) => self.chain(nodes, dst, |src| Instr::JumpFalse { src, off: 0 })?,
             Kind::Or(nodes) => self.chain(nodes, dst, |src| Instr::JumpTrue { src, off: 0 })?,
             Kind::Let(binds, body) => {
                 self.binds(binds)?;
-                self.into(*body, dst)?;
+                self.into(body, dst)?;
             }
-            Kind::Loop(vars, body) => self.loop_form(vars, *body, span, dst)?,
+            Kind::Loop(vars, body) => self.loop_form(vars, body, span, dst)?,
             Kind::Recur(args) => self.recur_form(args, span)?,
-            Kind::Fn(node) => self.closure(*node, None, span, dst)?,
-            Kind::Letfn(group, body) => self.letfn(group, *body, span, dst)?,
-            Kind::Call(head, args) => self.call(*head, args, span, dst)?,
-            Kind::CallBuiltin(id, args) => self.call_builtin(id, args, span, dst)?,
-            Kind::Prim(op, args) => self.prim(op, args, span, dst)?,
-            Kind::Key(map, key, default) => self.key(*map, key, default, span, dst)?,
-            Kind::Name(g) => drop(self.emit(Instr::VarName { dst, g }, span)),
+            Kind::Fn(node) => self.closure(node, None, span, dst)?,
+            Kind::Letfn(group, body) => self.letfn(group, body, span, dst)?,
+            Kind::Call(head, args) => self.call(head, args, span, dst)?,
+            Kind::CallBuiltin(id, args) => self.call_builtin(*id, args, span, dst)?,
+            Kind::Prim(op, args) => self.prim(*op, args, span, dst)?,
+            Kind::Key(map, key, default) => self.key(map, key, default.as_deref(), span, dst)?,
+            &Kind::Name(g) => drop(self.emit(Instr::VarName { dst, g }, span)),
             Kind::Def(g, value) => {
-                let src = self.any(*value)?;
-                self.emit(Instr::Define { src, g }, span);
-                self.emit(Instr::VarName { dst, g }, span);
+                let src = self.any(value)?;
+                self.emit(Instr::Define { src, g: *g }, span);
+                self.emit(Instr::VarName { dst, g: *g }, span);
             }
-            Kind::DefOnce(g, value) => self.def_once(g, *value, span, dst)?,
-            Kind::Case(subject, clauses, default) => self.case(*subject, clauses, *default, span, dst)?,
-            Kind::For(clauses, body, collects) => self.for_form(clauses, *body, collects, span, dst)?,
-            Kind::Times(var, count, body) => self.times(var, *count, *body, span, dst)?,
-            Kind::While(test, body) => self.while_form(*test, *body, span, dst)?,
-            Kind::Try(body, var, handler) => self.try_form(*body, var, *handler, span, dst)?,
-            Kind::Finally(body, last) => self.finally(*body, *last, span, dst)?,
-            Kind::Throw(value) => self.throw(*value, Rare::Throw, span)?,
-            Kind::Rethrow(var) => self.throw(Node::local(var, span), Rare::Rethrow, span)?,
+            Kind::DefOnce(g, value) => self.def_once(*g, value, span, dst)?,
+            Kind::Case(subject, clauses, default) => self.case(subject, clauses, default, span, dst)?,
+            Kind::For(clauses, body, collects) => self.for_form(clauses, body, *collects, span, dst)?,
+            Kind::Times(var, count, body) => self.times(*var, count, body, span, dst)?,
+            Kind::While(test, body) => self.while_form(test, body, span, dst)?,
+            Kind::Try(body, var, handler) => self.try_form(body, *var, handler, span, dst)?,
+            Kind::Finally(body, last) => self.finally(body, last, span, dst)?,
+            Kind::Throw(value) => {
+                let src = self.any(value)?;
+                self.raise(src, Rare::Throw, span);
+            }
+            &Kind::Rethrow(var) => {
+                let src = self.any_local(var, span)?;
+                self.raise(src, Rare::Rethrow, span);
+            }
             Kind::Return(value) => {
-                let src = self.any(*value)?;
+                let src = self.any(value)?;
                 self.emit(Instr::StopReturn { src }, span);
             }
             Kind::Fail(value) => {
-                let src = self.any(*value)?;
+                let src = self.any(value)?;
                 self.emit(Instr::StopFail { src }, span);
             }
         }
         Ok(())
     }
 
-    fn constant(&mut self, constant: Constant, span: Span, dst: Reg) {
-        let instr = match constant {
+    fn constant(&mut self, constant: &'p Constant, span: Span, dst: Reg) {
+        let instr = match *constant {
             Constant::Nil => Instr::Nil { dst },
             Constant::Bool(value) => Instr::Bool { value, dst },
             Constant::Int(i) => match i32::try_from(i) {
                 Ok(value) => Instr::Int { dst, value },
                 Err(_) => Instr::Const { dst, k: self.generator.pool.add(constant) },
             },
-            other => Instr::Const { dst, k: self.generator.pool.add(other) },
+            _ => Instr::Const { dst, k: self.generator.pool.add(constant) },
         };
         self.emit(instr, span);
     }
 
-    fn collection(&mut self, nodes: Vec<Node>, span: Span, instr: impl FnOnce(Reg, u16) -> Instr) -> Res<()> {
+    fn collection(&mut self, nodes: &'p [Node], span: Span, instr: impl FnOnce(Reg, u16) -> Instr) -> Res<()> {
         let n = short(nodes.len(), span)?;
         let base = self.row(nodes, span)?;
         self.emit(instr(base, n), span);
@@ -544,32 +557,35 @@ impl<'u, 'p> Function<'u, 'p> {
     }
 
     /// A map whose keys are known: the values go where their keys stand in the order of keys.
-    fn record(&mut self, nodes: Vec<Node>, order: &[usize], span: Span, dst: Reg) -> Res<()> {
-        let mut keys = vec![Constant::Nil; nodes.len()];
+    fn record(&mut self, nodes: &'p [Node], order: &[usize], span: Span, dst: Reg) -> Res<()> {
+        let mut keys: Vec<&str> = vec![""; order.len()];
         let base = self.top;
         let row = order.iter().map(|_| self.alloc(span)).collect::<Res<Vec<Reg>>>()?;
-        let mut nodes = nodes.into_iter();
-        for &place in order {
-            if let (Some(key), Some(value)) = (nodes.next(), nodes.next()) {
-                if let Kind::Const(key) = key.kind {
-                    keys[2 * place] = key;
-                }
-                self.into(value, row[place])?;
+        for (entry, &place) in nodes.chunks_exact(2).zip(order) {
+            if let Kind::Const(Constant::Keyword(key)) = &entry[0].kind {
+                keys[place] = key;
             }
+            self.into(&entry[1], row[place])?;
         }
-        let k = self.short_constant(Constant::Map(keys), span)?;
+        let k = self.generator.pool.keys(keys);
+        let k = self.short_place(k, span)?;
         self.emit(Instr::Record { dst, base, k }, span);
         Ok(())
     }
 
     /// The place of a constant that an instruction names with sixteen bits.
-    fn short_constant(&mut self, constant: Constant, span: Span) -> Res<u16> {
-        u16::try_from(self.generator.pool.add(constant))
+    fn short_constant(&mut self, constant: &'p Constant, span: Span) -> Res<u16> {
+        let place = self.generator.pool.add(constant);
+        self.short_place(place, span)
+    }
+
+    fn short_place(&self, place: u32, span: Span) -> Res<u16> {
+        u16::try_from(place)
             .map_err(|_| Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 constants").at(span))
     }
 
     /// Jumps over a branch when `test` is false; the jump is to be patched.
-    fn jump_over(&mut self, test: Node, branch: &Node) -> Res<usize> {
+    fn jump_over(&mut self, test: &'p Node, branch: &Node) -> Res<usize> {
         // Near jumps hold sixteen bits; no branch from this much text needs more.
         const NEAR_TEXT: u32 = 4_000;
         let is_near = |span: Span| span.end.saturating_sub(span.start) < NEAR_TEXT;
@@ -579,9 +595,9 @@ impl<'u, 'p> Function<'u, 'p> {
         let near = is_near(test.span);
         let span = test.span;
         let saved = self.top;
-        let at = match test.kind {
-            Kind::CallBuiltin(id, args) if near && args.len() == 2 && self.comparison(id).is_some() => {
-                let op = self.comparison(id).unwrap_or(Cmp::Eq);
+        let at = match &test.kind {
+            Kind::CallBuiltin(id, args) if near && args.len() == 2 && self.comparison(*id).is_some() => {
+                let op = self.comparison(*id).unwrap_or(Cmp::Eq);
                 match small_int(&args[1]) {
                     Some(imm) => {
                         let a = self.first(args)?;
@@ -593,7 +609,7 @@ impl<'u, 'p> Function<'u, 'p> {
                     }
                 }
             }
-            Kind::CallBuiltin(id, args) if args.len() == 1 && self.lowering(id) == Lowering::Not => {
+            Kind::CallBuiltin(id, args) if args.len() == 1 && self.lowering(*id) == Lowering::Not => {
                 let src = self.first(args)?;
                 self.emit(Instr::JumpTrue { src, off: 0 }, span)
             }
@@ -601,8 +617,8 @@ impl<'u, 'p> Function<'u, 'p> {
                 let src = self.first(args)?;
                 self.emit(Instr::JumpSome { src, off: 0 }, span)
             }
-            kind => {
-                let src = self.any(Node { kind, span })?;
+            _ => {
+                let src = self.any(test)?;
                 self.emit(Instr::JumpFalse { src, off: 0 }, span)
             }
         };
@@ -610,24 +626,23 @@ impl<'u, 'p> Function<'u, 'p> {
         Ok(at)
     }
 
-    fn first(&mut self, args: Vec<Node>) -> Res<Reg> {
-        match args.into_iter().next() {
+    fn first(&mut self, args: &'p [Node]) -> Res<Reg> {
+        match args.first() {
             Some(node) => self.any(node),
             None => Ok(0),
         }
     }
 
-    fn two(&mut self, args: Vec<Node>) -> Res<(Reg, Reg)> {
-        let mut args = args.into_iter();
-        match (args.next(), args.next()) {
-            (Some(a), Some(b)) => Ok((self.any(a)?, self.any(b)?)),
+    fn two(&mut self, args: &'p [Node]) -> Res<(Reg, Reg)> {
+        match args {
+            [a, b, ..] => Ok((self.any(a)?, self.any(b)?)),
             _ => Ok((0, 0)),
         }
     }
 
-    fn branch(&mut self, test: Node, then: Node, otherwise: Node, dst: Reg) -> Res<()> {
+    fn branch(&mut self, test: &'p Node, then: &'p Node, otherwise: &'p Node, dst: Reg) -> Res<()> {
         let span = then.span;
-        let skip = self.jump_over(test, &then)?;
+        let skip = self.jump_over(test, then)?;
         self.into(then, dst)?;
         let end = self.emit(Instr::Jump { off: 0 }, span);
         self.patch(skip)?;
@@ -635,7 +650,7 @@ impl<'u, 'p> Function<'u, 'p> {
         self.patch(end)
     }
 
-    fn far_jump_unless(&mut self, test: Node) -> Res<usize> {
+    fn far_jump_unless(&mut self, test: &'p Node) -> Res<usize> {
         let span = test.span;
         let saved = self.top;
         let src = self.any(test)?;
@@ -643,10 +658,10 @@ impl<'u, 'p> Function<'u, 'p> {
         Ok(self.emit(Instr::JumpFalse { src, off: 0 }, span))
     }
 
-    fn cond(&mut self, clauses: Vec<(Node, Node)>, default: Node, span: Span, dst: Reg) -> Res<()> {
+    fn cond(&mut self, clauses: &'p [(Node, Node)], default: &'p Node, span: Span, dst: Reg) -> Res<()> {
         let mut ends = Vec::with_capacity(clauses.len());
         for (test, then) in clauses {
-            let skip = self.jump_over(test, &then)?;
+            let skip = self.jump_over(test, then)?;
             self.into(then, dst)?;
             ends.push(self.emit(Instr::Jump { off: 0 }, span));
             self.patch(skip)?;
@@ -656,10 +671,10 @@ impl<'u, 'p> Function<'u, 'p> {
     }
 
     /// `and`, `or`: each value into `dst`, out at the first that decides.
-    fn chain(&mut self, nodes: Vec<Node>, dst: Reg, jump: impl Fn(Reg) -> Instr) -> Res<()> {
+    fn chain(&mut self, nodes: &'p [Node], dst: Reg, jump: impl Fn(Reg) -> Instr) -> Res<()> {
         let mut ends = Vec::new();
         let last = nodes.len().saturating_sub(1);
-        for (i, node) in nodes.into_iter().enumerate() {
+        for (i, node) in nodes.iter().enumerate() {
             let span = node.span;
             self.into(node, dst)?;
             if i < last {
@@ -669,22 +684,25 @@ impl<'u, 'p> Function<'u, 'p> {
         ends.into_iter().try_for_each(|end| self.patch(end))
     }
 
-    fn closure(&mut self, node: FnNode, reserved: Option<u16>, span: Span, dst: Reg) -> Res<()> {
-        let captures = node.captures.iter().map(|&v| Node::local(v, span)).collect();
-        let base = self.row(captures, span)?;
+    fn closure(&mut self, node: &'p FnNode, reserved: Option<u16>, span: Span, dst: Reg) -> Res<()> {
+        let base = self.top;
+        for &var in &node.captures {
+            let reg = self.alloc(span)?;
+            self.local(var, span, reg);
+        }
         let proto = self.generator.function(node, reserved)?;
         self.emit(Instr::Closure { dst, proto, base }, span);
         Ok(())
     }
 
-    fn call(&mut self, head: Node, args: Vec<Node>, span: Span, dst: Reg) -> Res<()> {
+    fn call(&mut self, head: &'p Node, args: &'p [Node], span: Span, dst: Reg) -> Res<()> {
         let argc = short(args.len(), span)?;
         let base = self.alloc(span)?;
         // The definition is read by the call itself, where it cannot be missing and the arguments cannot change it.
         if let Kind::Global(g) = head.kind
             && let (Ok(g), Ok(argc)) = (u16::try_from(g), u8::try_from(args.len()))
             && self.generator.defined.is_there(g.into(), span)
-            && self.are_pure_values(&args)
+            && self.are_pure_values(args)
         {
             self.row(args, span)?;
             self.emit(Instr::CallGlobal { argc, dst, base, g }, span);
@@ -708,8 +726,10 @@ impl<'u, 'p> Function<'u, 'p> {
         self.generator.rows.row(id).lowering
     }
 
-    fn call_builtin(&mut self, id: BuiltinId, args: Vec<Node>, span: Span, dst: Reg) -> Res<()> {
-        let Some(args) = self.in_place(id, args, span, dst)? else { return Ok(()) };
+    fn call_builtin(&mut self, id: BuiltinId, args: &'p [Node], span: Span, dst: Reg) -> Res<()> {
+        if self.in_place(id, args, span, dst)? {
+            return Ok(());
+        }
         let lowering = self.lowering(id);
         if args.len() == 2
             && let Some(op) = self.comparison(id)
@@ -752,7 +772,7 @@ impl<'u, 'p> Function<'u, 'p> {
         Ok(())
     }
 
-    fn prim(&mut self, op: Prim, args: Vec<Node>, span: Span, dst: Reg) -> Res<()> {
+    fn prim(&mut self, op: Prim, args: &'p [Node], span: Span, dst: Reg) -> Res<()> {
         if op == Prim::SelfFn {
             self.emit(Instr::SelfFn { dst }, span);
             return Ok(());
@@ -778,7 +798,7 @@ impl<'u, 'p> Function<'u, 'p> {
         Ok(())
     }
 
-    fn key(&mut self, map: Node, key: Constant, default: Option<Box<Node>>, span: Span, dst: Reg) -> Res<()> {
+    fn key(&mut self, map: &'p Node, key: &'p Constant, default: Option<&'p Node>, span: Span, dst: Reg) -> Res<()> {
         let src = self.any(map)?;
         let k = self.short_constant(key, span)?;
         match default {
@@ -786,14 +806,14 @@ impl<'u, 'p> Function<'u, 'p> {
             Some(default) => {
                 self.emit(Instr::KeyUnset { dst, src, k }, span);
                 let end = self.emit(Instr::JumpSet { src: dst, off: 0 }, span);
-                self.into(*default, dst)?;
+                self.into(default, dst)?;
                 self.patch(end)?;
             }
         }
         Ok(())
     }
 
-    fn def_once(&mut self, g: u32, value: Node, span: Span, dst: Reg) -> Res<()> {
+    fn def_once(&mut self, g: u32, value: &'p Node, span: Span, dst: Reg) -> Res<()> {
         let Ok(short) = u16::try_from(g) else {
             return Err(Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 definitions").at(span));
         };
@@ -807,9 +827,9 @@ impl<'u, 'p> Function<'u, 'p> {
 
     fn case(
         &mut self,
-        subject: Node,
-        clauses: Vec<(Vec<Constant>, Node)>,
-        default: Node,
+        subject: &'p Node,
+        clauses: &'p [(Vec<Constant>, Node)],
+        default: &'p Node,
         span: Span,
         dst: Reg,
     ) -> Res<()> {

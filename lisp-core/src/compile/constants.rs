@@ -7,36 +7,59 @@ use crate::heap::{Fault, Frozen, Heap, Res, Value};
 
 /// The constants of a program under construction.
 #[derive(Default)]
-pub(super) struct Pool {
-    constants: Vec<Constant>,
+pub(super) struct Pool<'p> {
+    constants: Vec<Entry<'p>>,
     /// Keywords and strings occur most; the flag tells them apart.
-    texts: Table<(bool, Box<str>), u32>,
+    texts: Table<(bool, &'p str), u32>,
+}
+
+/// A constant of a program.
+enum Entry<'p> {
+    Constant(&'p Constant),
+    Str(&'p str),
+    /// A map whose keys are these keywords, and whose values are nil
+    Keys(Vec<&'p str>),
 }
 
 /// The most bytes that the constants of a program may take. Its source is limited too.
 const LIMIT: usize = 1 << 30;
 
-impl Pool {
+impl<'p> Pool<'p> {
     /// The place of a constant.
+    pub(super) fn add(&mut self, constant: &'p Constant) -> u32 {
+        match constant {
+            Constant::Keyword(text) => self.text(true, text, Entry::Constant(constant)),
+            Constant::Str(text) => self.string(text),
+            _ => self.push(Entry::Constant(constant)),
+        }
+    }
+
+    /// The place of a string.
+    pub(super) fn string(&mut self, text: &'p str) -> u32 {
+        self.text(false, text, Entry::Str(text))
+    }
+
+    /// The place of a map whose keys are these keywords.
+    pub(super) fn keys(&mut self, keys: Vec<&'p str>) -> u32 {
+        self.push(Entry::Keys(keys))
+    }
+
+    fn text(&mut self, is_keyword: bool, text: &'p str, entry: Entry<'p>) -> u32 {
+        if let Some(&place) = self.texts.get(&(is_keyword, text)) {
+            return place;
+        }
+        let place = self.push(entry);
+        self.texts.insert((is_keyword, text), place);
+        place
+    }
+
     #[expect(
         clippy::cast_possible_truncation,
         reason = "each constant takes bytes of a text whose bytes 32 bits count"
     )]
-    pub(super) fn add(&mut self, constant: Constant) -> u32 {
-        let next = self.constants.len() as u32;
-        let key = match &constant {
-            Constant::Keyword(text) => Some((true, text.clone())),
-            Constant::Str(text) => Some((false, text.clone())),
-            _ => None,
-        };
-        if let Some(key) = key {
-            let place = *self.texts.entry(key).or_insert(next);
-            if place != next {
-                return place;
-            }
-        }
-        self.constants.push(constant);
-        next
+    fn push(&mut self, entry: Entry<'p>) -> u32 {
+        self.constants.push(entry);
+        self.constants.len() as u32 - 1
     }
 
     /// The constants as frozen values.
@@ -44,7 +67,14 @@ impl Pool {
         Frozen::build_constants(LIMIT, |h, out| {
             out.reserve_exact(self.constants.len());
             for constant in &self.constants {
-                out.push(value(h, constant)?);
+                out.push(match constant {
+                    Entry::Constant(constant) => value(h, constant)?,
+                    Entry::Str(text) => h.str(text)?,
+                    Entry::Keys(keys) => {
+                        let keys = keys.iter().map(|key| h.keyword(key)).collect::<Res<Vec<_>>>()?;
+                        h.map(keys.into_iter().map(|key| (key, Value::Nil)))?
+                    }
+                });
             }
             Ok(())
         })

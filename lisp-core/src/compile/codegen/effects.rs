@@ -5,23 +5,23 @@ use crate::code::{ArithName, Bytecode, Cmp, HandledBy, Handler, Instr, Rare};
 use crate::compile::core::{FnGroup, Node, Var};
 use crate::error::Span;
 
-impl Function<'_, '_> {
-    pub(super) fn letfn(&mut self, group: FnGroup, body: Node, span: Span, dst: Reg) -> Res<()> {
+impl<'p> Function<'_, 'p> {
+    pub(super) fn letfn(&mut self, group: &'p FnGroup, body: &'p Node, span: Span, dst: Reg) -> Res<()> {
         let numbers = group.functions.iter().map(|_| self.generator.reserve(span)).collect::<Res<Vec<u16>>>()?;
         self.generator.groups.insert(group.number, numbers.clone());
-        for ((var, node), number) in group.functions.into_iter().zip(numbers) {
+        for ((var, node), number) in group.functions.iter().zip(numbers) {
             let reg = self.alloc(span)?;
             let saved = self.top;
             self.closure(node, Some(number), span, reg)?;
             self.top = saved;
-            self.set_place(var, reg);
+            self.set_place(*var, reg);
         }
         self.generator.groups.remove(&group.number);
         self.into(body, dst)
     }
 
     /// The body for 0, 1 ... below a number. It has no limit of rounds: the number is one.
-    pub(super) fn times(&mut self, var: Var, count: Node, body: Node, span: Span, dst: Reg) -> Res<()> {
+    pub(super) fn times(&mut self, var: Var, count: &'p Node, body: &'p Node, span: Span, dst: Reg) -> Res<()> {
         let limit = self.alloc(span)?;
         self.into(count, limit)?;
         let (i, test) = (self.alloc(span)?, self.alloc(span)?);
@@ -39,7 +39,7 @@ impl Function<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn while_form(&mut self, test: Node, body: Node, span: Span, dst: Reg) -> Res<()> {
+    pub(super) fn while_form(&mut self, test: &'p Node, body: &'p Node, span: Span, dst: Reg) -> Res<()> {
         let counter = self.alloc(span)?;
         self.emit(Instr::Int { dst: counter, value: 0 }, span);
         let top = self.here();
@@ -54,7 +54,7 @@ impl Function<'_, '_> {
     }
 
     /// The handler stands behind the body. Only an error leads to it.
-    pub(super) fn try_form(&mut self, body: Node, var: Var, handler: Node, span: Span, dst: Reg) -> Res<()> {
+    pub(super) fn try_form(&mut self, body: &'p Node, var: Var, handler: &'p Node, span: Span, dst: Reg) -> Res<()> {
         let register = self.alloc(span)?;
         let from = self.here();
         self.into(body, dst)?;
@@ -66,7 +66,7 @@ impl Function<'_, '_> {
     }
 
     /// The last part stands there once: a register says whether an error led to it, which then goes on its way.
-    pub(super) fn finally(&mut self, body: Node, last: Node, span: Span, dst: Reg) -> Res<()> {
+    pub(super) fn finally(&mut self, body: &'p Node, last: &'p Node, span: Span, dst: Reg) -> Res<()> {
         let register = self.alloc(span)?;
         self.emit(Instr::Nil { dst: register }, span);
         let from = self.here();
@@ -78,10 +78,8 @@ impl Function<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn throw(&mut self, value: Node, op: Rare, span: Span) -> Res<()> {
-        let src = self.any(value)?;
+    pub(super) fn raise(&mut self, src: Reg, op: Rare, span: Span) {
         self.emit(Instr::Rare { op, dst: src, src, n: 0 }, span);
-        Ok(())
     }
 
     /// What fails in the instructions from `from` up to `to` goes on here.

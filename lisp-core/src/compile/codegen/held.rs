@@ -32,7 +32,7 @@ fn number(node: &Node) -> Option<Number> {
     }
 }
 
-impl Function<'_, '_> {
+impl<'p> Function<'_, 'p> {
     /// The register that has a number already.
     pub(super) fn held(&self, node: &Node) -> Option<Reg> {
         if self.held.is_empty() {
@@ -44,7 +44,7 @@ impl Function<'_, '_> {
 
     /// Loads the numbers that a loop uses, here, before it. Returns how many were loaded already: from those on they are
     /// to be forgotten behind the loop.
-    pub(super) fn hold<'n>(&mut self, of_loop: impl IntoIterator<Item = &'n Node>, span: Span) -> Res<usize> {
+    pub(super) fn hold(&mut self, of_loop: impl IntoIterator<Item = &'p Node>, span: Span) -> Res<usize> {
         let before = self.held.len();
         let (mut wanted, mut left) = (Vec::new(), LOOKED_AT);
         of_loop.into_iter().for_each(|node| self.operands(node, &mut left, &mut wanted));
@@ -54,7 +54,7 @@ impl Function<'_, '_> {
                 && let (Some(number), Kind::Const(constant)) = (number(node), &node.kind)
             {
                 let reg = self.alloc(span)?;
-                self.constant(constant.clone(), span, reg);
+                self.constant(constant, span, reg);
                 self.held.push(Held { number, reg });
             }
         }
@@ -62,16 +62,16 @@ impl Function<'_, '_> {
     }
 
     /// Loads the numbers that the body of a function in a loop uses.
-    pub(super) fn hold_of_function(&mut self, node: &FnNode, span: Span) -> Res<()> {
+    pub(super) fn hold_of_function(&mut self, node: &'p FnNode, span: Span) -> Res<()> {
         let inits = node.prologue.iter().map(|bind| &bind.init);
         self.hold(inits.chain([&node.body]), span).map(drop)
     }
 
     /// Collects the numbers among the operands of instructions that have no place for them.
-    fn operands<'n>(&self, node: &'n Node, left: &mut usize, out: &mut Vec<&'n Node>) {
+    fn operands(&self, node: &'p Node, left: &mut usize, out: &mut Vec<&'p Node>) {
         let Some(rest) = left.checked_sub(1) else { return };
         *left = rest;
-        let mut each = |nodes: &'n [Node]| nodes.iter().for_each(|node| self.operands(node, left, out));
+        let mut each = |nodes: &'p [Node]| nodes.iter().for_each(|node| self.operands(node, left, out));
         match &node.kind {
             Kind::CallBuiltin(id, args) => {
                 each(args);

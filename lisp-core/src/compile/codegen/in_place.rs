@@ -20,11 +20,11 @@ const LONGEST: usize = 16;
 const RANGE: BuiltinId = id_of("range");
 
 /// What is done for each element.
-enum Step {
+enum Step<'p> {
     /// the body of a literal
-    Body(FnNode),
+    Body(&'p FnNode),
     /// a keyword reads it
-    Key(Constant),
+    Key(&'p Constant),
     /// a built-in that calls nothing
     Builtin(BuiltinId),
     /// a call of the function in [`Registers::function`]
@@ -56,17 +56,17 @@ struct Site {
 }
 
 /// One step of a chain.
-struct Stage {
+struct Stage<'p> {
     site: Site,
-    step: Step,
+    step: Step<'p>,
     /// The function, unless it is in its register.
-    function: Option<Node>,
+    function: Option<&'p Node>,
 }
 
 /// The code of a turn of a loop.
-struct Turn {
+struct Turn<'p> {
     /// The functions of the steps.
-    functions: Vec<(Site, Option<Node>)>,
+    functions: Vec<(Site, Option<&'p Node>)>,
     /// Where the first step is done.
     first_done: usize,
 }
@@ -88,9 +88,9 @@ impl Walk {
 
 /// A range whose elements need not be made to be walked: integers from the first, which is no argument of the call when it is
 /// not given, up to a number.
-struct Range {
+struct Range<'p> {
     start: Option<i32>,
-    end: Node,
+    end: &'p Node,
     span: Span,
 }
 
@@ -104,37 +104,34 @@ fn range_start(args: &[Node]) -> Option<Option<i32>> {
 }
 
 /// The collection as a range, if it is one.
-fn as_range(source: Node) -> Result<Range, Node> {
-    match source {
-        Node { kind: Kind::CallBuiltin(RANGE, mut args), span } if let Some(start) = range_start(&args) => {
-            Ok(Range { start, end: args.pop().unwrap_or_else(|| Node::nil(span)), span })
-        }
-        other => Err(other),
-    }
+fn as_range(source: &Node) -> Option<Range<'_>> {
+    let Kind::CallBuiltin(RANGE, args) = &source.kind else { return None };
+    Some(Range { start: range_start(args)?, end: args.last()?, span: source.span })
 }
 
-impl Function<'_, '_> {
-    /// A call of a built-in as a loop. Returns the arguments when it is none that can be.
-    pub(super) fn in_place(&mut self, id: BuiltinId, args: Vec<Node>, span: Span, dst: Reg) -> Res<Option<Vec<Node>>> {
-        let Lowering::Round(round) = self.lowering(id) else { return Ok(Some(args)) };
-        let step = args.first().filter(|_| round.takes(args.len())).and_then(|f| self.step_of(f, round));
-        let Some(step) = step else { return Ok(Some(args)) };
-        let mut args = args.into_iter();
-        let (Some(function), Some(source)) = (args.next(), args.next_back()) else { return Ok(None) };
+impl<'p> Function<'_, 'p> {
+    /// A call of a built-in as a loop. Says whether it is one that can be.
+    pub(super) fn in_place(&mut self, id: BuiltinId, args: &'p [Node], span: Span, dst: Reg) -> Res<bool> {
+        let Lowering::Round(round) = self.lowering(id) else { return Ok(false) };
+        let (Some((function, [init @ .., source])), true) = (args.split_first(), round.takes(args.len())) else {
+            return Ok(false);
+        };
+        let Some(step) = self.step_of(function, round) else { return Ok(false) };
         let mut stages = vec![Stage { site: Site { round, native: id, span }, step, function: Some(function) }];
         let source = self.stages_before(&mut stages, source);
-        self.round(stages, args.next(), source, dst).map(|()| None)
+        self.round(stages, init.first(), source, dst)?;
+        Ok(true)
     }
 
     /// What is done for each element, if it can be done in place.
-    fn step_of(&self, f: &Node, round: Round) -> Option<Step> {
+    fn step_of(&self, f: &'p Node, round: Round) -> Option<Step<'p>> {
         match &f.kind {
             Kind::Fn(node) => {
                 let plain = node.name.is_none() && node.rest.is_none() && node.others.is_empty() && !node.recurs;
                 let in_place = plain && node.params.len() == round.params() && self.generator.in_place < DEEPEST;
-                Some(if in_place { Step::Body((**node).clone()) } else { Step::Call })
+                Some(if in_place { Step::Body(node) } else { Step::Call })
             }
-            Kind::Const(key @ Constant::Keyword(_)) if round != Round::Reduce => Some(Step::Key(key.clone())),
+            Kind::Const(key @ Constant::Keyword(_)) if round != Round::Reduce => Some(Step::Key(key)),
             Kind::Builtin(id) => {
                 let row = self.generator.rows.row(*id);
                 (matches!(row.imp, Imp::Direct(_)) && row.takes(round.params())).then_some(Step::Builtin(*id))
@@ -146,32 +143,30 @@ impl Function<'_, '_> {
 
     /// Puts the calls that make the elements in front of the stage that takes them, as long as none has an effect. Returns what
     /// the first of the stages walks.
-    fn stages_before(&self, stages: &mut Vec<Stage>, mut source: Node) -> Node {
+    fn stages_before(&self, stages: &mut Vec<Stage<'p>>, mut source: &'p Node) -> &'p Node {
         while stages.len() < LONGEST
             && stages.first().is_some_and(|taker| self.is_pure_step(&taker.step))
-            && let Some((round, step)) = self.stage_of(&source)
+            && let Some((stage, coll)) = self.stage_of(source)
         {
-            let Node { kind: Kind::CallBuiltin(native, args), span } = source else { break };
-            let mut args = args.into_iter();
-            let (Some(function), Some(coll)) = (args.next(), args.next()) else { return Node::nil(span) };
-            stages.insert(0, Stage { site: Site { round, native, span }, step, function: Some(function) });
+            stages.insert(0, stage);
             source = coll;
         }
         source
     }
 
-    /// The call as a stage of a chain, if it has no effect and makes a collection of one.
-    fn stage_of(&self, call: &Node) -> Option<(Round, Step)> {
-        let Kind::CallBuiltin(id, args) = &call.kind else { return None };
-        let Lowering::Round(round) = self.lowering(*id) else { return None };
+    /// The call as a stage of a chain, if it has no effect and makes a collection of one, and that one.
+    fn stage_of(&self, call: &'p Node) -> Option<(Stage<'p>, &'p Node)> {
+        let Kind::CallBuiltin(native, args) = &call.kind else { return None };
+        let (Lowering::Round(round), [function, coll]) = (self.lowering(*native), &**args) else { return None };
         if round == Round::Reduce || !round.takes(args.len()) {
             return None;
         }
-        let step = self.step_of(args.first()?, round).filter(|step| self.is_pure_step(step))?;
-        Some((round, step))
+        let step = self.step_of(function, round).filter(|step| self.is_pure_step(step))?;
+        let site = Site { round, native: *native, span: call.span };
+        Some((Stage { site, step, function: Some(function) }, coll))
     }
 
-    fn is_pure_step(&self, step: &Step) -> bool {
+    fn is_pure_step(&self, step: &Step<'p>) -> bool {
         match step {
             Step::Body(node) => self.is_pure_function(node),
             Step::Key(_) => true,
@@ -188,7 +183,7 @@ impl Function<'_, '_> {
     }
 
     /// Code for a chain of calls, each over what the one before makes. `init` is what a reduction begins with.
-    fn round(&mut self, mut stages: Vec<Stage>, init: Option<Node>, source: Node, dst: Reg) -> Res<()> {
+    fn round(&mut self, mut stages: Vec<Stage<'p>>, init: Option<&'p Node>, source: &'p Node, dst: Reg) -> Res<()> {
         let is_chain = stages.len() > 1;
         let Some(last) = stages.last_mut() else { return Ok(()) };
         let (site, calls) = (last.site, matches!(last.step, Step::Call));
@@ -224,7 +219,7 @@ impl Function<'_, '_> {
     /// The loop of one call.
     fn single(
         &mut self,
-        stages: Vec<Stage>,
+        stages: Vec<Stage<'p>>,
         site: Site,
         init: Option<Reg>,
         walk: Walk,
@@ -254,7 +249,7 @@ impl Function<'_, '_> {
     /// The loop of several calls, none of which has an effect. When another step than the first fails all is done anew, call by call.
     fn chain_of(
         &mut self,
-        stages: Vec<Stage>,
+        stages: Vec<Stage<'p>>,
         site: Site,
         init: Option<Reg>,
         walk: Walk,
@@ -306,11 +301,11 @@ impl Function<'_, '_> {
     }
 
     /// Puts what is walked into the registers from `base` on.
-    fn enter(&mut self, source: Node, base: Reg, calls: bool) -> Res<Walk> {
+    fn enter(&mut self, source: &'p Node, base: Reg, calls: bool) -> Res<Walk> {
         let span = source.span;
         let (range, walk) = match as_range(source) {
-            Ok(range) => (Some((range.start, span)), Some(self.enter_range(range, base, calls)?)),
-            Err(source) => {
+            Some(range) => (Some((range.start, span)), Some(self.enter_range(range, base, calls)?)),
+            None => {
                 self.into(source, base)?;
                 (None, None)
             }
@@ -324,7 +319,7 @@ impl Function<'_, '_> {
 
     /// Puts the end of a range into register `base`, and behind it how far the walk is. Where it is no range of integers that
     /// can be walked, its elements are made, and the code goes on from here; the jump that is returned is that of a walk.
-    fn enter_range(&mut self, range: Range, base: Reg, calls: bool) -> Res<usize> {
+    fn enter_range(&mut self, range: Range<'p>, base: Reg, calls: bool) -> Res<usize> {
         let Range { start, end, span } = range;
         self.into(end, base)?;
         self.emit(Instr::Int { dst: base + 1, value: start.unwrap_or(0) }, span);
@@ -351,15 +346,15 @@ impl Function<'_, '_> {
     }
 
     /// Puts what `for` walks into the registers from `base` on.
-    pub(super) fn walk(&mut self, source: Node, base: Reg) -> Res<()> {
+    pub(super) fn walk(&mut self, source: &'p Node, base: Reg) -> Res<()> {
         let (span, saved) = (source.span, self.top);
         match as_range(source) {
-            Ok(range) => {
+            Some(range) => {
                 let walk = self.enter_range(range, base, false)?;
                 self.emit(Instr::Walk { base, src: base }, span);
                 self.patch(walk)?;
             }
-            Err(source) => {
+            None => {
                 let src = self.any(source)?;
                 self.emit(Instr::Walk { base, src }, span);
             }
@@ -369,7 +364,7 @@ impl Function<'_, '_> {
     }
 
     /// What is done for each element, and the jump to the next.
-    fn turn(&mut self, stages: Vec<Stage>, first: i32, sets_acc: bool, r: &Registers) -> Res<Turn> {
+    fn turn(&mut self, stages: Vec<Stage<'p>>, first: i32, sets_acc: bool, r: &Registers) -> Res<Turn<'p>> {
         let (is_chain, last) = (stages.len() > 1, stages.len() - 1);
         let (saved, top) = (self.top, self.here());
         let mut functions = Vec::with_capacity(stages.len());
@@ -425,7 +420,7 @@ impl Function<'_, '_> {
     /// register yet goes there first.
     fn plain_calls(
         &mut self,
-        functions: Vec<(Site, Option<Node>)>,
+        functions: Vec<(Site, Option<&'p Node>)>,
         init: Option<Reg>,
         jumps: Vec<usize>,
         r: &Registers,
@@ -454,7 +449,7 @@ impl Function<'_, '_> {
     }
 
     /// Computes the result for an element.
-    fn step(&mut self, site: Site, step: Step, r: &Registers) -> Res<Called> {
+    fn step(&mut self, site: Site, step: Step<'p>, r: &Registers) -> Res<Called> {
         let Site { round, span, .. } = site;
         let folds = round == Round::Reduce;
         let args = &[r.acc, r.element][usize::from(!folds)..];
@@ -486,7 +481,7 @@ impl Function<'_, '_> {
     }
 
     /// The body of a literal, with its parameters in these registers.
-    fn body(&mut self, node: FnNode, params: &[Reg], dst: Reg) -> Res<()> {
+    fn body(&mut self, node: &'p FnNode, params: &[Reg], dst: Reg) -> Res<()> {
         let (visible, saved) = (self.visible.len(), self.top);
         for &var in &node.captures {
             self.name_again(var);
@@ -494,8 +489,8 @@ impl Function<'_, '_> {
         for (&var, &reg) in node.params.iter().zip(params) {
             self.set_place(var, reg);
         }
-        self.binds(node.prologue)?;
-        self.into(node.body, dst)?;
+        self.binds(&node.prologue)?;
+        self.into(&node.body, dst)?;
         self.top = saved;
         self.forget_locals(visible);
         Ok(())

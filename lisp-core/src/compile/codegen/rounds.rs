@@ -6,18 +6,18 @@ use crate::code::Instr;
 use crate::compile::core::{Clause, Kind, Node, Var};
 use crate::error::Span;
 
-impl Function<'_, '_> {
-    pub(super) fn loop_form(&mut self, vars: Vec<(Var, Node)>, body: Node, span: Span, dst: Reg) -> Res<()> {
+impl<'p> Function<'_, 'p> {
+    pub(super) fn loop_form(&mut self, vars: &'p [(Var, Node)], body: &'p Node, span: Span, dst: Reg) -> Res<()> {
         let mut regs = Vec::with_capacity(vars.len());
         for (var, init) in vars {
             let reg = self.alloc(span)?;
             self.into(init, reg)?;
-            self.set_place(var, reg);
+            self.set_place(*var, reg);
             regs.push(reg);
         }
         let counter = self.alloc(span)?;
         self.emit(Instr::Int { dst: counter, value: 0 }, span);
-        let held = self.hold([&body], span)?;
+        let held = self.hold([body], span)?;
         self.recur.push(Recur { counter, start: self.code.len(), vars: regs });
         self.into(body, dst)?;
         self.recur.pop();
@@ -25,11 +25,11 @@ impl Function<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn recur_form(&mut self, args: Vec<Node>, span: Span) -> Res<()> {
+    pub(super) fn recur_form(&mut self, args: &'p [Node], span: Span) -> Res<()> {
         let Some(target) = self.recur.last() else { return Ok(()) };
         let (counter, start, vars) = (target.counter, target.start, target.vars.clone());
         let (mut moves, mut direct) = (Vec::with_capacity(vars.len()), false);
-        for (node, dst) in args.into_iter().zip(vars) {
+        for (node, dst) in args.iter().zip(vars) {
             // A value that stays where it is needs no move.
             if let Kind::Local(var) = node.kind
                 && self.generator.places[var.0] == Location::Register(dst)
@@ -64,8 +64,8 @@ impl Function<'_, '_> {
 
     pub(super) fn for_form(
         &mut self,
-        clauses: Vec<Clause>,
-        body: Node,
+        clauses: &'p [Clause],
+        body: &'p Node,
         collects: bool,
         span: Span,
         dst: Reg,
@@ -93,7 +93,7 @@ impl Function<'_, '_> {
                     self.walk(coll, base)?;
                     let exit = self.emit(Instr::Next { base, off: 0 }, at);
                     open.push(Open { base, top: self.here(), exits: vec![exit], skips: Vec::new() });
-                    self.set_place(var, element);
+                    self.set_place(*var, element);
                     self.binds(binds)?;
                 }
                 Clause::Let(binds) => self.binds(binds)?,
