@@ -132,21 +132,34 @@ struct Generator<'p> {
 }
 
 /// What the code of a function is written in.
-#[derive(Default)]
 struct Buffers {
     code: Vec<Instr>,
     spans: Vec<Span>,
     handlers: Vec<Handler>,
     locals: Vec<Local>,
+    visible: Vec<usize>,
     in_place: Vec<InPlace>,
 }
 
 impl Buffers {
+    /// Room for what a usual function has.
+    fn new() -> Self {
+        Buffers {
+            code: Vec::with_capacity(32),
+            spans: Vec::with_capacity(32),
+            handlers: Vec::new(),
+            locals: Vec::with_capacity(8),
+            visible: Vec::with_capacity(8),
+            in_place: Vec::new(),
+        }
+    }
+
     fn clear(&mut self) {
         self.code.clear();
         self.spans.clear();
         self.handlers.clear();
         self.locals.clear();
+        self.visible.clear();
         self.in_place.clear();
     }
 }
@@ -199,8 +212,8 @@ impl<'p> Generator<'p> {
             let reg = f.alloc(node.body.span)?;
             f.set_place(var, reg);
         }
-        let params: Vec<Reg> = (0..f.top).collect();
         if node.recurs {
+            let params = (0..f.top).collect();
             let counter = f.alloc(end)?;
             f.emit(Instr::Int { dst: counter, value: 0 }, end);
             f.hold_of_function(node, end)?;
@@ -213,8 +226,8 @@ impl<'p> Generator<'p> {
             return Err(too_large(message, end));
         }
         f.forget_locals(0);
-        let Function { code, spans, handlers, locals, in_place, max, .. } = f;
-        let mut written = Buffers { code, spans, handlers, locals, in_place };
+        let Function { code, spans, handlers, locals, visible, in_place, max, .. } = f;
+        let mut written = Buffers { code, spans, handlers, locals, visible, in_place };
         let code = Bytecode::new((&*written.code).into(), (&*written.handlers).into(), max);
         let code =
             code.ok_or_else(|| Error::new(Reason::HostFault, "the compiler made code that is not sound").at(end))?;
@@ -261,20 +274,10 @@ struct Function<'u, 'p> {
 
 impl<'u, 'p> Function<'u, 'p> {
     fn new(generator: &'u mut Generator<'p>) -> Self {
-        let Buffers { code, spans, handlers, locals, in_place } = generator.buffers.pop().unwrap_or_default();
-        Function {
-            generator,
-            code,
-            spans,
-            handlers,
-            locals,
-            visible: Vec::new(),
-            in_place,
-            top: 0,
-            max: 0,
-            recur: Vec::new(),
-            held: Vec::new(),
-        }
+        let buffers = generator.buffers.pop().unwrap_or_else(Buffers::new);
+        let Buffers { code, spans, handlers, locals, visible, in_place } = buffers;
+        let (recur, held) = (Vec::new(), Vec::new());
+        Function { generator, code, spans, handlers, locals, visible, in_place, top: 0, max: 0, recur, held }
     }
 
     fn emit(&mut self, instr: Instr, span: Span) -> usize {

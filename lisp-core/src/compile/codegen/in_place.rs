@@ -63,14 +63,6 @@ struct Stage<'p> {
     function: Option<&'p Node>,
 }
 
-/// The code of a turn of a loop.
-struct Turn<'p> {
-    /// The functions of the steps.
-    functions: Vec<(Site, Option<&'p Node>)>,
-    /// Where the first step is done.
-    first_done: usize,
-}
-
 /// How a collection is walked.
 struct Walk {
     /// Where it is a range, how that begins and where it stands.
@@ -117,8 +109,10 @@ impl<'p> Function<'_, 'p> {
             return Ok(false);
         };
         let Some(step) = self.step_of(function, round) else { return Ok(false) };
-        let mut stages = vec![Stage { site: Site { round, native: id, span }, step, function: Some(function) }];
+        let mut stages = Vec::with_capacity(4);
+        stages.push(Stage { site: Site { round, native: id, span }, step, function: Some(function) });
         let source = self.stages_before(&mut stages, source);
+        stages.reverse();
         self.round(stages, init.first(), source, dst)?;
         Ok(true)
     }
@@ -141,14 +135,14 @@ impl<'p> Function<'_, 'p> {
         }
     }
 
-    /// Puts the calls that make the elements in front of the stage that takes them, as long as none has an effect. Returns what
-    /// the first of the stages walks.
+    /// Puts the calls that make the elements behind the stage that takes them, as long as none has an effect. Returns what the
+    /// last of the stages walks.
     fn stages_before(&self, stages: &mut Vec<Stage<'p>>, mut source: &'p Node) -> &'p Node {
         while stages.len() < LONGEST
-            && stages.first().is_some_and(|taker| self.is_pure_step(&taker.step))
+            && stages.last().is_some_and(|taker| self.is_pure_step(&taker.step))
             && let Some((stage, coll)) = self.stage_of(source)
         {
-            stages.insert(0, stage);
+            stages.push(stage);
             source = coll;
         }
         source
@@ -209,8 +203,8 @@ impl<'p> Function<'_, 'p> {
         };
         let walk = self.enter(source, r.items, calls)?;
         match is_chain {
-            true => self.chain_of(stages, site, init, walk, &r, dst)?,
-            false => self.single(stages, site, init, walk, &r, dst)?,
+            true => self.chain_of(&stages, site, init, walk, &r, dst)?,
+            false => self.single(&stages, site, init, walk, &r, dst)?,
         }
         self.held.truncate(held);
         Ok(())
@@ -219,7 +213,7 @@ impl<'p> Function<'_, 'p> {
     /// The loop of one call.
     fn single(
         &mut self,
-        stages: Vec<Stage<'p>>,
+        stages: &[Stage<'p>],
         site: Site,
         init: Option<Reg>,
         walk: Walk,
@@ -227,29 +221,30 @@ impl<'p> Function<'_, 'p> {
         dst: Reg,
     ) -> Res<()> {
         let Registers { acc, items: base, element, .. } = *r;
-        let mut plain = vec![walk.otherwise];
+        let mut of_none = None;
         match site.round {
             Round::Map => drop(self.emit(Instr::CollectAll { dst: acc, base }, site.span)),
             Round::Filter | Round::Remove | Round::Keep => drop(self.emit(Instr::Collect { dst: acc }, site.span)),
             Round::Reduce if init.is_some() => {}
             Round::Reduce => {
                 // Of no elements it is what the function makes of nothing.
-                plain.push(self.emit(Instr::Next { base, off: 0 }, site.span));
+                of_none = Some(self.emit(Instr::Next { base, off: 0 }, site.span));
                 self.emit(Instr::Move { dst: acc, src: element }, site.span);
             }
         }
         let exit = self.emit(Instr::Next { base, off: 0 }, site.span);
-        let Turn { functions, .. } = self.turn(stages, walk.first(), false, r)?;
+        self.turn(stages, walk.first(), false, r)?;
         self.patch(exit)?;
         let end = self.finish(site, r, dst);
-        self.plain_calls(functions, init, plain, r, dst)?;
+        [Some(walk.otherwise), of_none].into_iter().flatten().try_for_each(|jump| self.patch(jump))?;
+        self.plain_calls(stages, init, r, dst)?;
         self.patch(end)
     }
 
     /// The loop of several calls, none of which has an effect. When another step than the first fails all is done anew, call by call.
     fn chain_of(
         &mut self,
-        stages: Vec<Stage<'p>>,
+        stages: &[Stage<'p>],
         site: Site,
         init: Option<Reg>,
         walk: Walk,
@@ -268,7 +263,7 @@ impl<'p> Function<'_, 'p> {
         self.emit(begin, span);
         let from = self.here();
         let exit = self.emit(Instr::Next { base, off: 0 }, span);
-        let Turn { functions, first_done } = self.turn(stages, walk.first(), reduces && init.is_none(), r)?;
+        let first_done = self.turn(stages, walk.first(), reduces && init.is_none(), r)?;
         let to = self.here();
         let mut anew = Vec::new();
         if reduces {
@@ -291,12 +286,13 @@ impl<'p> Function<'_, 'p> {
         for dst in [acc, r.element, r.result] {
             self.emit(Instr::Unset { dst }, span);
         }
-        let mut plain = vec![walk.otherwise];
         if let Some((start, span)) = walk.range {
-            plain.push(self.emit(Instr::EnterRange { calls: false, base, off: 0 }, span));
+            let plain = self.emit(Instr::EnterRange { calls: false, base, off: 0 }, span);
             self.make_range(start, base, span)?;
+            self.patch(plain)?;
         }
-        self.plain_calls(functions, init, plain, r, dst)?;
+        self.patch(walk.otherwise)?;
+        self.plain_calls(stages, init, r, dst)?;
         self.patch(end)
     }
 
@@ -363,14 +359,13 @@ impl<'p> Function<'_, 'p> {
         Ok(())
     }
 
-    /// What is done for each element, and the jump to the next.
-    fn turn(&mut self, stages: Vec<Stage<'p>>, first: i32, sets_acc: bool, r: &Registers) -> Res<Turn<'p>> {
+    /// What is done for each element, and the jump to the next. Returns where the first step is done.
+    fn turn(&mut self, stages: &[Stage<'p>], first: i32, sets_acc: bool, r: &Registers) -> Res<usize> {
         let (is_chain, last) = (stages.len() > 1, stages.len() - 1);
         let (saved, top) = (self.top, self.here());
-        let mut functions = Vec::with_capacity(stages.len());
         let (mut element, mut skips) = (r.element, Vec::new());
         let (mut span, mut first_done, mut all_pass) = (Span::default(), top, true);
-        for (number, Stage { site, step, function }) in stages.into_iter().enumerate() {
+        for (number, &Stage { site, ref step, .. }) in stages.iter().enumerate() {
             let is_last = number == last;
             span = site.span;
             if is_last && sets_acc {
@@ -398,13 +393,12 @@ impl<'p> Function<'_, 'p> {
                 _ if is_last => drop(self.emit(Instr::Push { builder: r.acc, src: element }, span)),
                 _ => {}
             }
-            functions.push((site, function));
         }
         skips.into_iter().try_for_each(|skip| self.patch(skip))?;
         let off = self.back_to(top, span)?;
         self.emit(Instr::Again { base: r.items, off }, span);
         self.top = saved;
-        Ok(Turn { functions, first_done })
+        Ok(first_done)
     }
 
     /// Puts the value of a loop where it belongs. The jump to what follows is to be patched.
@@ -418,18 +412,9 @@ impl<'p> Function<'_, 'p> {
 
     /// The calls that the loop stands for, over what is in the register of the elements. A function that is not in its
     /// register yet goes there first.
-    fn plain_calls(
-        &mut self,
-        functions: Vec<(Site, Option<&'p Node>)>,
-        init: Option<Reg>,
-        jumps: Vec<usize>,
-        r: &Registers,
-        dst: Reg,
-    ) -> Res<()> {
-        jumps.into_iter().try_for_each(|jump| self.patch(jump))?;
-        let last = functions.len() - 1;
-        for (number, (site, function)) in functions.into_iter().enumerate() {
-            let Site { native, span, .. } = site;
+    fn plain_calls(&mut self, stages: &[Stage<'p>], init: Option<Reg>, r: &Registers, dst: Reg) -> Res<()> {
+        let last = stages.len() - 1;
+        for (number, &Stage { site: Site { native, span, .. }, function, .. }) in stages.iter().enumerate() {
             if let Some(f) = function {
                 let before = std::mem::replace(&mut self.generator.in_place, DEEPEST);
                 self.into(f, r.function)?;
@@ -449,11 +434,11 @@ impl<'p> Function<'_, 'p> {
     }
 
     /// Computes the result for an element.
-    fn step(&mut self, site: Site, step: Step<'p>, r: &Registers) -> Res<Called> {
+    fn step(&mut self, site: Site, step: &Step<'p>, r: &Registers) -> Res<Called> {
         let Site { round, span, .. } = site;
         let folds = round == Round::Reduce;
         let args = &[r.acc, r.element][usize::from(!folds)..];
-        Ok(match step {
+        Ok(match *step {
             Step::Key(key) => {
                 let k = self.short_constant(key, span)?;
                 self.emit(Instr::Key { dst: r.result, src: r.element, k }, span);
