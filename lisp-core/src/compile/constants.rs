@@ -17,7 +17,7 @@ pub(super) struct Pool<'p> {
 enum Entry<'p> {
     Constant(&'p Constant),
     Str(&'p str),
-    /// A map whose keys are these keywords, and whose values are nil
+    /// A map whose keys are these keywords in order, and whose values are nil
     Keys(Vec<&'p str>),
 }
 
@@ -39,7 +39,7 @@ impl<'p> Pool<'p> {
         self.text(false, text, Entry::Str(text))
     }
 
-    /// The place of a map whose keys are these keywords.
+    /// The place of a map whose keys are these few keywords, in order.
     pub(super) fn keys(&mut self, keys: Vec<&'p str>) -> u32 {
         self.push(Entry::Keys(keys))
     }
@@ -72,7 +72,8 @@ impl<'p> Pool<'p> {
                     Entry::Str(text) => h.str(text)?,
                     Entry::Keys(keys) => {
                         let keys = keys.iter().map(|key| h.keyword(key)).collect::<Res<Vec<_>>>()?;
-                        h.map(keys.into_iter().map(|key| (key, Value::Nil)))?
+                        let nils = keys.iter().map(|_| Value::Nil);
+                        Value::Map(h.small_map(keys.len(), keys.iter().copied(), nils)?)
                     }
                 });
             }

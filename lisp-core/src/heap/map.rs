@@ -350,7 +350,7 @@ impl Heap {
     }
 
     /// A map of `len` keys in order, and their values.
-    pub(super) fn small_map<'h>(
+    pub(crate) fn small_map<'h>(
         &'h self,
         len: usize,
         keys: impl Iterator<Item = Value<'h>>,
