@@ -45,9 +45,28 @@ impl SpecialForm {
 
     /// The special form of this name.
     pub fn by_name(name: &str) -> Option<&'static SpecialForm> {
-        SPECIAL_FORMS.iter().find(|form| form.name == name)
+        let mut left = BY_LETTER.get(*name.as_bytes().first()? as usize).copied()?;
+        while left != 0 {
+            let form = &SPECIAL_FORMS[left.trailing_zeros() as usize];
+            if form.name == name {
+                return Some(form);
+            }
+            left &= left - 1;
+        }
+        None
     }
 }
+
+/// For each letter, the forms whose names begin with it, a bit each: a name is looked up for every list of a program, and few
+/// are those of forms.
+const BY_LETTER: [u64; 128] = {
+    let (mut forms, mut i) = ([0; 128], 0);
+    while i < SPECIAL_FORMS.len() {
+        forms[SPECIAL_FORMS[i].name.as_bytes()[0] as usize] |= 1 << i;
+        i += 1;
+    }
+    forms
+};
 
 /// The special forms.
 pub const SPECIAL_FORMS: &[SpecialForm] = &[
