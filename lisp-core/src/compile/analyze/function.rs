@@ -5,6 +5,7 @@ use crate::Table;
 use crate::compile::core::{Bind, FnGroup, FnNode, Kind, Node, Prim, Var};
 use crate::error::Span;
 use crate::syntax::{Form, FormKind, NameId};
+use std::fmt::Write;
 
 /// What the analyzer knows of the function it is in.
 #[derive(Default)]
@@ -122,16 +123,23 @@ impl Analyzer<'_> {
     fn fn_node(&mut self, what: &str, own: Own<'_>, args: &[Form], span: Span) -> Res<FnNode> {
         let arities = self.arities(what, args, span)?;
         self.begin_function();
-        let built: Res<Vec<FnNode>> = arities.iter().map(|arity| self.arity_node(own, arity)).collect();
+        let built = match &arities[..] {
+            [only] => self.arity_node(own, only),
+            several => self.several_arities(own, several, span),
+        };
         let scope = self.fns.pop().unwrap_or_default();
-        let mut nodes = built?;
-        if nodes.len() > 1 {
-            check_arities(&nodes, span)?;
-        }
+        let mut node = built?;
+        node.captures = scope.captures;
+        Ok(node)
+    }
+
+    /// The arities of the innermost function.
+    fn several_arities(&mut self, own: Own<'_>, arities: &[Arity<'_>], span: Span) -> Res<FnNode> {
+        let mut nodes = arities.iter().map(|arity| self.arity_node(own, arity)).collect::<Res<Vec<FnNode>>>()?;
+        check_arities(&nodes, span)?;
         // The one that calls try first has a fixed number of arguments.
         let first = nodes.iter().position(|node| node.rest.is_none()).unwrap_or(0);
         let mut node = nodes.remove(first);
-        node.captures = scope.captures;
         node.others = nodes;
         Ok(node)
     }
@@ -139,13 +147,13 @@ impl Analyzer<'_> {
     fn arities<'f>(&self, what: &str, args: &'f [Form], span: Span) -> Res<Vec<Arity<'f>>> {
         let name = if what == "fn" { "" } else { " name" };
         let usage =
-            format!("write ({what}{name} [parameters] body ...), or ({what}{name} ([a] body ...) ([a b] body ...))");
+            || format!("write ({what}{name} [parameters] body ...), or ({what}{name} ([a] body ...) ([a b] body ...))");
         let one = |form: &'f Form, span: Span, body: &'f [Form]| match &form.kind {
             FormKind::Vector(params) => Ok(Arity { params, at: form.span, body, span }),
-            _ => Err(invalid(form.span, format!("the parameters of {what} must be a vector")).hint(usage.as_str())),
+            _ => Err(invalid(form.span, format!("the parameters of {what} must be a vector")).hint(usage())),
         };
         let Some((first, body)) = args.split_first() else {
-            return Err(arity(span, what, usage.trim_start_matches("write ")));
+            return Err(arity(span, what, usage().trim_start_matches("write ")));
         };
         if !matches!(first.kind, FormKind::List(_)) {
             return Ok(vec![one(first, span, body)?]);
@@ -153,9 +161,9 @@ impl Analyzer<'_> {
         let parts = args.iter().map(|form| match &form.kind {
             FormKind::List(items) => match items.split_first() {
                 Some((params, body)) => one(params, form.span, body),
-                None => Err(invalid(form.span, format!("an arity of {what} without parameters")).hint(usage.as_str())),
+                None => Err(invalid(form.span, format!("an arity of {what} without parameters")).hint(usage())),
             },
-            _ => Err(invalid(form.span, format!("{what} has several arities, and this is none")).hint(usage.as_str())),
+            _ => Err(invalid(form.span, format!("{what} has several arities, and this is none")).hint(usage())),
         });
         parts.collect()
     }
@@ -351,13 +359,17 @@ impl Analyzer<'_> {
         };
         self.scope.truncate(visible);
         let scope = self.fns.pop().unwrap_or_default();
-        let mut display: Vec<String> = (1..=highest).map(|n| format!("p{n}")).collect();
+        let mut display = String::new();
+        for n in 1..=highest {
+            // Writing to a string cannot fail.
+            let _ = write!(display, "{}p{n}", if n > 1 { " " } else { "" });
+        }
         if rest {
-            display.push("& rest".to_owned());
+            display.push_str(if highest > 0 { " & rest" } else { "& rest" });
         }
         let node = FnNode {
             name: None,
-            display: display.join(" ").into(),
+            display: display.into(),
             params,
             rest: rest_var,
             captures: scope.captures,
@@ -415,23 +427,21 @@ impl Analyzer<'_> {
 
     /// The name and value of a definition; a doc string between them is skipped.
     fn definition<'f>(&self, what: &str, args: &'f [Form], span: Span) -> Res<(NameId, &'f Form)> {
-        let usage = format!("({what} name value)");
+        let usage = || format!("({what} name value)");
         if let Some(target) = args.first()
             && !matches!(target.kind, FormKind::Symbol(_))
         {
-            return Err(
-                invalid(target.span, format!("{what} defines a name, and this is none")).hint(format!("write {usage}"))
-            );
+            return Err(invalid(target.span, format!("{what} defines a name, and this is none"))
+                .hint(format!("write {}", usage())));
         }
         let (target, value) = match args {
             [target, value] => (target, value),
             [target, Form { kind: FormKind::Str(_), .. }, value] => (target, value),
-            _ => return Err(arity(span, what, &usage)),
+            _ => return Err(arity(span, what, &usage())),
         };
         let FormKind::Symbol(name) = target.kind else {
-            return Err(
-                invalid(target.span, format!("{what} defines a name, and this is none")).hint(format!("write {usage}"))
-            );
+            return Err(invalid(target.span, format!("{what} defines a name, and this is none"))
+                .hint(format!("write {}", usage())));
         };
         self.check_definable(name, target.span)?;
         Ok((name, value))
