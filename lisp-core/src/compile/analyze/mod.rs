@@ -24,6 +24,7 @@ use crate::syntax::{Form, FormKind, Interrupt, NameId, Names};
 pub use forms::{SPECIAL_FORMS, SpecialForm};
 use function::FnScope;
 use scope::Scope;
+use threading::{Place, Threaded};
 
 /// The deepest nesting after threading forms are expanded.
 pub const MAX_DEPTH: usize = 320;
@@ -244,17 +245,36 @@ impl<'a> Analyzer<'a> {
     }
 
     fn nodes(&mut self, forms: &[Form]) -> Res<Vec<Node>> {
-        forms.iter().map(|f| self.node(f, false)).collect()
+        self.arguments(forms, None)
+    }
+
+    /// The arguments of a call, with the value that a threading form puts among them.
+    fn arguments(&mut self, forms: &[Form], value: Option<Threaded<'_>>) -> Res<Vec<Node>> {
+        let mut nodes = Vec::with_capacity(forms.len() + usize::from(value.is_some()));
+        if let Some(value) = value.filter(|value| value.place == Place::First) {
+            nodes.push(self.threaded(value, false)?);
+        }
+        for form in forms {
+            nodes.push(self.node(form, false)?);
+        }
+        if let Some(value) = value.filter(|value| value.place == Place::Last) {
+            nodes.push(self.threaded(value, false)?);
+        }
+        Ok(nodes)
     }
 
     /// One form. `tail` says that its value is the value of the loop or function around it.
     fn node(&mut self, form: &Form, tail: bool) -> Res<Node> {
-        self.interrupt.tick()?;
-        self.depth += 1;
-        self.deeper(form.span)?;
+        self.enter_form(form.span)?;
         let out = self.node_kind(form, tail);
         self.depth -= 1;
         out
+    }
+
+    fn enter_form(&mut self, span: Span) -> Res<()> {
+        self.interrupt.tick()?;
+        self.depth += 1;
+        self.deeper(span)
     }
 
     fn deeper(&self, span: Span) -> Res<()> {
@@ -321,36 +341,44 @@ impl<'a> Analyzer<'a> {
             return Ok(Node::new(Kind::Const(Constant::Vector(Vec::new())), span));
         };
         if let FormKind::Symbol(name) = head.kind {
-            let text = self.text(name);
-            if let Some(form) = SpecialForm::by_name(text)
-                && (form.is_fixed || self.local(name).is_none())
-            {
+            if let Some(form) = self.special_form(name) {
                 return (form.analyze)(self, args, span, tail);
             }
-            if let Some(tool) = text.strip_prefix("tool/") {
+            if let Some(tool) = self.text(name).strip_prefix("tool/") {
                 return self.tool_call(tool, args, span);
             }
         }
-        self.call(head, args, span)
+        self.call(head, args, None, span)
     }
 
-    /// A call of a function.
-    fn call(&mut self, head: &Form, args: &[Form], span: Span) -> Res<Node> {
+    /// The special form that a name means at the head of a list.
+    fn special_form(&mut self, name: NameId) -> Option<&'static SpecialForm> {
+        let form = SpecialForm::by_name(self.text(name))?;
+        (form.is_fixed || self.local(name).is_none()).then_some(form)
+    }
+
+    /// A call of a function, with the value that a threading form puts among the arguments.
+    fn call(&mut self, head: &Form, args: &[Form], value: Option<Threaded<'_>>, span: Span) -> Res<Node> {
         if let FormKind::Keyword(name) = head.kind {
-            if args.is_empty() || args.len() > 2 {
+            let count = args.len() + usize::from(value.is_some());
+            if count == 0 || count > 2 {
                 return Err(Error::new(
                     Reason::InvalidKeywordCall,
                     format!(
                         ":{} is called with {} arguments; a keyword takes a map and a default",
                         self.text(name),
-                        args.len()
+                        count
                     ),
                 )
                 .at(span)
                 .hint(format!("write (:{} m) or (:{} m default)", self.text(name), self.text(name))));
             }
-            if let [map] = args {
-                let map = self.node(map, false)?;
+            let map = match (args, value) {
+                ([map], None) => Some(self.node(map, false)?),
+                ([], Some(map)) => Some(self.threaded(map, false)?),
+                _ => None,
+            };
+            if let Some(map) = map {
                 return Ok(Node::new(Kind::Key(Box::new(map), Constant::Keyword(self.text(name).into()), None), span));
             }
         }
@@ -365,8 +393,8 @@ impl<'a> Analyzer<'a> {
             return Ok(page);
         }
         let args = match lowering {
-            Lowering::TakesNames | Lowering::ShowsNames => self.names_or_nodes(args)?,
-            _ => self.nodes(args)?,
+            Lowering::TakesNames | Lowering::ShowsNames if value.is_none() => self.names_or_nodes(args)?,
+            _ => self.arguments(args, value)?,
         };
         if let Kind::Builtin(id) = head.kind {
             let row = self.rows.row(id);

@@ -1,6 +1,7 @@
 //! The threading forms: they put one form's value into the next.
 
 use super::{Analyzer, Res, if_node, let_node, prim};
+use crate::builtins::Lowering;
 use crate::compile::core::{Bind, Node, Prim};
 use crate::error::{Error, Reason, Span};
 use crate::syntax::{Form, FormKind, NameId};
@@ -10,6 +11,18 @@ use crate::syntax::{Form, FormKind, NameId};
 pub(super) enum Place {
     First,
     Last,
+}
+
+/// The value of the steps so far, and where it goes among the arguments of the next one.
+#[derive(Clone, Copy)]
+pub(super) struct Threaded<'f> {
+    first: &'f Form,
+    steps: &'f [Form],
+    pub(super) place: Place,
+}
+
+fn empty_step(span: Span) -> Error {
+    wrong(span, "() is no threading step", "write (-> x (f a) :key)")
 }
 
 fn wrong(span: Span, message: &str, hint: &str) -> Error {
@@ -28,7 +41,7 @@ impl Analyzer<'_> {
                 items.insert(at, value);
                 Ok(list(items))
             }
-            FormKind::List(_) => Err(wrong(span, "() is no threading step", "write (-> x (f a) :key)")),
+            FormKind::List(_) => Err(empty_step(span)),
             _ => Ok(list(vec![step.clone(), value])),
         }
     }
@@ -45,11 +58,49 @@ impl Analyzer<'_> {
         if steps.len() > super::MAX_DEPTH {
             return Err(self.too_many_steps(span, steps.len()));
         }
-        let mut form = first.clone();
-        for step in steps {
-            form = self.step(form, step, place)?;
+        let is_empty = |step: &&Form| matches!(&step.kind, FormKind::List(items) if items.is_empty());
+        if let Some(step) = steps.iter().find(is_empty) {
+            return Err(empty_step(step.span));
         }
-        self.node(&form, tail)
+        self.threaded(Threaded { first, steps, place }, tail)
+    }
+
+    /// The value of threading steps. Calls, which most steps are, are taken apart where they stand; for other forms the steps are
+    /// copied into one form.
+    pub(super) fn threaded(&mut self, value: Threaded<'_>, tail: bool) -> Res<Node> {
+        let Threaded { first, steps, place } = value;
+        let Some((last, before)) = steps.split_last() else { return self.node(first, tail) };
+        let (head, args) = match &last.kind {
+            FormKind::List(items) => items.split_first().ok_or_else(|| empty_step(last.span))?,
+            _ => (last, &[][..]),
+        };
+        if !self.is_called(head) {
+            let mut form = first.clone();
+            for step in steps {
+                form = self.step(form, step, place)?;
+            }
+            return self.node(&form, tail);
+        }
+        self.enter_form(last.span)?;
+        let out = self.call(head, args, Some(Threaded { first, steps: before, place }), last.span);
+        self.depth -= 1;
+        out
+    }
+
+    /// Is a list with this head surely a call, all of whose arguments are evaluated?
+    fn is_called(&mut self, head: &Form) -> bool {
+        let name = match head.kind {
+            FormKind::Keyword(_) => return true,
+            FormKind::Symbol(name) => name,
+            _ => return false,
+        };
+        let text = self.text(name);
+        let takes_names = |id| matches!(self.rows.row(id).lowering, Lowering::TakesNames | Lowering::ShowsNames);
+        let has_namespace = text.contains('/') && text != "/";
+        !has_namespace
+            && !self.referred.contains_key(text)
+            && !self.rows.by_name(text).is_some_and(takes_names)
+            && self.special_form(name).is_none()
     }
 
     fn too_many_steps(&self, span: Span, steps: usize) -> Error {
