@@ -122,6 +122,9 @@ impl Marks {
 
     /// Takes note of a form. Returns whether it is left out.
     fn pass(&mut self) -> bool {
+        if self.open().is_none() {
+            return false;
+        }
         if self.is_quoted() {
             self.quoted = None;
         }
@@ -152,7 +155,7 @@ impl Open {
         let step = if self.delimiter == Delimiter::Map { 2 } else { 1 };
         let shapes_step = if self.compared { step } else { 1 };
         let index = match self.delimiter {
-            Delimiter::Map | Delimiter::Set => first_repeated(self.shapes.iter().copied().step_by(shapes_step))?,
+            Delimiter::Map | Delimiter::Set => first_repeated(&self.shapes, shapes_step)?,
             Delimiter::List | Delimiter::Vector | Delimiter::ShortFn => return None,
         };
         forms.get(index * step).map(|form| form.span)
@@ -353,8 +356,8 @@ impl<'a> Reader<'a> {
             return;
         }
         self.forms.push(form);
-        if let Some(open) = self.open.last_mut() {
-            open.shapes.extend(shape);
+        if let (Some(shape), Some(open)) = (shape, self.open.last_mut()) {
+            open.shapes.push(shape);
         }
     }
 

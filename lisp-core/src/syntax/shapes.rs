@@ -107,9 +107,18 @@ impl Shapes {
     }
 }
 
-/// The index of the first shape that stands at an earlier index too.
-pub(super) fn first_repeated(shapes: impl Iterator<Item = Shape>) -> Option<usize> {
-    let mut order: Vec<_> = shapes.enumerate().map(|(index, shape)| (shape, index)).collect();
+/// Of the shapes at each `step`th index from the first on, the number of the first that stands there earlier too.
+pub(super) fn first_repeated(shapes: &[Shape], step: usize) -> Option<usize> {
+    // So few are compared with each other sooner than sorted.
+    const FEW: usize = 16;
+    let picked = || shapes.iter().step_by(step);
+    if shapes.len() <= FEW {
+        return picked()
+            .enumerate()
+            .find(|(index, shape)| picked().take(*index).any(|other| other == *shape))
+            .map(|x| x.0);
+    }
+    let mut order: Vec<_> = picked().enumerate().map(|(index, shape)| (shape, index)).collect();
     order.sort_unstable();
     let pairs = order.iter().zip(order.iter().skip(1));
     pairs.filter(|(one, other)| one.0 == other.0).map(|(_, (_, index))| *index).min()
