@@ -2,14 +2,15 @@
 
 use super::{BuiltinId, Bytecode};
 use crate::error::Span;
+use std::sync::Arc;
 
 /// The code of one function.
 #[derive(Debug)]
 pub(crate) struct Proto {
     /// Its name, if it has one.
-    pub(crate) name: Option<Box<str>>,
+    pub(crate) name: Option<Arc<str>>,
     /// The parameters as written; patterns as `_`.
-    pub(crate) params: Box<str>,
+    pub(crate) params: Arc<str>,
     /// How many parameters, without the rest.
     pub(crate) arity: u16,
     /// Takes more arguments, as a vector.

@@ -64,7 +64,7 @@ pub(super) fn generate(body: Node, names: &[Option<Span>], rows: &Rows, interrup
     };
     let places = vec![Location::Unassigned; names.len()];
     let groups = Table::default();
-    let (protos, pool) = (Vec::new(), Pool::default());
+    let (protos, pool) = (Vec::new(), Pool::new());
     let defined = Definitions::of(&main.body);
     let mut generator =
         Generator { protos, groups, pool, places, names, defined, rows, interrupt, in_place: 0, buffers: Vec::new() };
@@ -560,15 +560,15 @@ impl<'u, 'p> Function<'u, 'p> {
     }
 
     /// A map whose keys are known: the values go where their keys stand in the order of keys.
-    fn record(&mut self, nodes: &'p [Node], order: &[usize], span: Span, dst: Reg) -> Res<()> {
+    fn record(&mut self, nodes: &'p [Node], order: &[Reg], span: Span, dst: Reg) -> Res<()> {
         let mut keys: Vec<&str> = vec![""; order.len()];
         let base = self.top;
-        let row = order.iter().map(|_| self.alloc(span)).collect::<Res<Vec<Reg>>>()?;
+        order.iter().try_for_each(|_| self.alloc(span).map(drop))?;
         for (entry, &place) in nodes.chunks_exact(2).zip(order) {
             if let Kind::Const(Constant::Keyword(key)) = &entry[0].kind {
-                keys[place] = key;
+                keys[usize::from(place)] = key;
             }
-            self.into(&entry[1], row[place])?;
+            self.into(&entry[1], base + place)?;
         }
         let k = self.generator.pool.keys(keys);
         let k = self.short_place(k, span)?;
@@ -861,7 +861,7 @@ impl<'u, 'p> Function<'u, 'p> {
 
 /// For the keys of a map literal in turn, where they stand in the order of keys; `None` unless they are a few different
 /// keywords of usual length, which need no comparison when the program runs.
-fn record_order(nodes: &[Node]) -> Option<Vec<usize>> {
+fn record_order(nodes: &[Node]) -> Option<Vec<Reg>> {
     const USUAL: usize = 64;
     if nodes.is_empty() || nodes.len() > 2 * SMALL {
         return None;
@@ -874,7 +874,8 @@ fn record_order(nodes: &[Node]) -> Option<Vec<usize>> {
             _ => None,
         })
         .collect::<Option<_>>()?;
-    let order: Vec<usize> = keys.iter().map(|key| keys.iter().filter(|other| *other < key).count()).collect();
+    let place = |key| Reg::try_from(keys.iter().filter(|other| *other < key).count()).ok();
+    let order = keys.iter().map(place).collect::<Option<Vec<Reg>>>()?;
     let different = keys.iter().enumerate().all(|(i, key)| !keys[..i].contains(key));
     different.then_some(order)
 }

@@ -4,9 +4,9 @@ use super::core::Constant;
 use crate::Table;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Frozen, Heap, Res, Value};
+use foldhash::fast::RandomState;
 
 /// The constants of a program under construction.
-#[derive(Default)]
 pub(super) struct Pool<'p> {
     constants: Vec<Entry<'p>>,
     /// Keywords and strings occur most; the flag tells them apart.
@@ -25,6 +25,11 @@ enum Entry<'p> {
 const LIMIT: usize = 1 << 30;
 
 impl<'p> Pool<'p> {
+    pub(super) fn new() -> Self {
+        // Room for what a usual program has.
+        Pool { constants: Vec::with_capacity(16), texts: Table::with_capacity_and_hasher(14, RandomState::default()) }
+    }
+
     /// The place of a constant.
     pub(super) fn add(&mut self, constant: &'p Constant) -> u32 {
         match constant {

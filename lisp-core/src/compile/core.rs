@@ -3,6 +3,7 @@
 use crate::code::BuiltinId;
 use crate::error::Span;
 use num_bigint::BigInt;
+use std::sync::Arc;
 
 /// A local variable. Numbers are unique in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,9 +69,9 @@ pub(crate) struct Bind {
 #[derive(Clone, Debug)]
 pub(crate) struct FnNode {
     /// Its name, if it has one.
-    pub(crate) name: Option<Box<str>>,
+    pub(crate) name: Option<Arc<str>>,
     /// The parameters as a person reads them.
-    pub(crate) display: Box<str>,
+    pub(crate) display: Arc<str>,
     pub(crate) params: Vec<Var>,
     pub(crate) rest: Option<Var>,
     /// What it takes from the functions around it.

@@ -7,7 +7,7 @@ use crate::error::{Error, Reason};
 use crate::heap::Res;
 use crate::stack::Unit;
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// The number that the prelude has in every machine.
 const ID: ProgramId = ProgramId(u32::MAX);
@@ -16,7 +16,7 @@ const SOURCE: &str = include_str!("../prelude/prelude.clj");
 
 struct Prelude {
     unit: Unit,
-    by_name: Table<Box<str>, usize>,
+    by_name: Table<Arc<str>, usize>,
 }
 
 static PRELUDE: LazyLock<Result<Prelude, Error>> = LazyLock::new(|| {

@@ -3,9 +3,9 @@
 use crate::Table;
 use crate::compile::core::Var;
 use crate::syntax::NameId;
+use foldhash::fast::RandomState;
 
 /// Visible local names. Looking one up takes the same time however many there are.
-#[derive(Default)]
 pub(super) struct Scope {
     visible: Table<NameId, Var>,
     /// Each name in the order in which they became visible, and what it meant before.
@@ -13,6 +13,11 @@ pub(super) struct Scope {
 }
 
 impl Scope {
+    pub(super) fn new() -> Self {
+        // Room for what a usual program has.
+        Scope { visible: Table::with_capacity_and_hasher(14, RandomState::default()), hidden: Vec::with_capacity(8) }
+    }
+
     /// What a name means.
     pub(super) fn get(&self, name: NameId) -> Option<Var> {
         self.visible.get(&name).copied()
