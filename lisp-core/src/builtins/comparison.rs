@@ -149,7 +149,7 @@ fn compare<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Comparison.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::direct("=", 1, MANY, "(= x y ...)", equal)
+    Builtin::pure("=", 1, MANY, "(= x y ...)", equal)
         .shown_as_fn()
         .lowered(Lowering::Compare(Cmp::Eq))
         .aliases(&["=="])
@@ -163,27 +163,27 @@ pub(super) const TABLE: &[Builtin] = &[
                 ("(=)", "!arity_error"),
             ],
         ),
-    Builtin::direct("not=", 1, MANY, "(not= x y ...)", not_equal).shown_as_fn().doc(
+    Builtin::pure("not=", 1, MANY, "(not= x y ...)", not_equal).shown_as_fn().doc(
         "Is one value different from the first?",
         &[("(not= 1 2)", "true"), ("(not= 1 1.0)", "false"), ("(not=)", "!arity_error")],
     ),
-    Builtin::direct("<", 1, MANY, "(< x y ...)", less_chain).shown_as_fn().lowered(Lowering::Compare(Cmp::Lt)).doc(
+    Builtin::pure("<", 1, MANY, "(< x y ...)", less_chain).shown_as_fn().lowered(Lowering::Compare(Cmp::Lt)).doc(
         "Do the numbers increase?",
         &[("(< 1 2 3)", "true"), ("(< 1 3 2)", "false"), ("(< ##NaN 0)", "false"), ("(< 1 nil)", "!type_error")],
     ),
-    Builtin::direct("<=", 1, MANY, "(<= x y ...)", less_eq_chain)
+    Builtin::pure("<=", 1, MANY, "(<= x y ...)", less_eq_chain)
         .shown_as_fn()
         .lowered(Lowering::Compare(Cmp::Le))
         .doc("Do the numbers never decrease?", &[("(<= 1 1 2)", "true"), ("(<= nil nil)", "!type_error")]),
-    Builtin::direct(">", 1, MANY, "(> x y ...)", greater_chain)
+    Builtin::pure(">", 1, MANY, "(> x y ...)", greater_chain)
         .shown_as_fn()
         .lowered(Lowering::Compare(Cmp::Gt))
         .doc("Do the numbers decrease?", &[("(> 3 2 1)", "true"), ("(> \"b\" \"a\")", "!type_error")]),
-    Builtin::direct(">=", 1, MANY, "(>= x y ...)", greater_eq_chain)
+    Builtin::pure(">=", 1, MANY, "(>= x y ...)", greater_eq_chain)
         .shown_as_fn()
         .lowered(Lowering::Compare(Cmp::Ge))
         .doc("Do the numbers never increase?", &[("(>= 3 3 1)", "true"), ("(>= :b :a)", "!type_error")]),
-    Builtin::direct("compare", 2, 2, "(compare x y)", compare).doc(
+    Builtin::pure("compare", 2, 2, "(compare x y)", compare).doc(
         "-1, 0 or 1 as x stands before, with or after y in the order of sort; nil stands first.",
         &[
             ("(compare 1 2)", "-1"),

@@ -465,7 +465,7 @@ fn zipmap<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Maps.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::direct("get", 2, 3, "(get coll key default?)", get_of).doc(
+    Builtin::pure("get", 2, 3, "(get coll key default?)", get_of).doc(
         "The value at a key of a map, the element or character at an index; the default, or nil, without one. Keywords also find the \
          string of their name, strings the keyword; a vector may be a path.",
         &[
@@ -492,7 +492,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "The entry [key value] of a map, or [index element] of a vector; nil without one.",
         &[("(find {:a nil} :a)", "[:a nil]"), ("(find {:a 1} :b)", "nil"), ("(find #{1} 1)", "!type_error")],
     ),
-    Builtin::direct("contains?", 2, 2, "(contains? coll x)", contains).namespace("clojure.set").doc(
+    Builtin::pure("contains?", 2, 2, "(contains? coll x)", contains).namespace("clojure.set").doc(
         "Is x a key of the map, a member of the set, or an element of the vector?",
         &[
             ("(contains? {:a nil} :a)", "true"),
@@ -501,7 +501,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(contains? \"abc\" \"a\")", "!type_error"),
         ],
     ),
-    Builtin::direct("assoc", 1, MANY, "(assoc coll key value ...)", assoc).shown_as_fn().doc(
+    Builtin::pure("assoc", 1, MANY, "(assoc coll key value ...)", assoc).shown_as_fn().doc(
         "The map or vector with other values at keys; a vector may grow by one at its end. A key that is not there means \
          the string or keyword of its name that is.",
         &[

@@ -145,6 +145,8 @@ pub struct Builtin {
     pub(crate) imp: Imp,
     /// What the compiler makes of a call.
     pub(crate) lowering: Lowering,
+    /// Its value depends on its arguments alone, and it changes nothing: it can be done again.
+    pub(crate) is_pure: bool,
     /// It shows as `#fn[...]`, as what is composed of functions does.
     pub(crate) shows_as_fn: bool,
 }
@@ -167,6 +169,7 @@ impl Builtin {
             examples,
             imp,
             lowering: Lowering::Call,
+            is_pure: false,
             shows_as_fn: false,
         }
     }
@@ -174,6 +177,13 @@ impl Builtin {
     /// A row for a function in Rust that calls no other.
     pub(crate) const fn direct(name: &'static str, min: u8, max: u8, usage: &'static str, imp: DirectImp) -> Self {
         Self::row(name, min, max, usage, Imp::Direct(imp))
+    }
+
+    /// A row for such a function that programs call often, and whose value depends on its arguments alone.
+    pub(crate) const fn pure(name: &'static str, min: u8, max: u8, usage: &'static str, imp: DirectImp) -> Self {
+        let mut row = Self::direct(name, min, max, usage, imp);
+        row.is_pure = true;
+        row
     }
 
     /// A row for a function that calls functions.

@@ -581,7 +581,7 @@ fn double<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Arithmetic.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::direct("+", 0, MANY, "(+ x ...)", sum_of).lowered(Lowering::Add).aliases(&["+'"]).doc(
+    Builtin::pure("+", 0, MANY, "(+ x ...)", sum_of).lowered(Lowering::Add).aliases(&["+'"]).doc(
         "The sum of numbers; 0 of none. Integers never overflow.",
         &[
             ("(+ 1 2 3)", "6"),
@@ -591,45 +591,45 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(+ 1 nil)", "!type_error"),
         ],
     ),
-    Builtin::direct("-", 1, MANY, "(- x ...)", difference_of).lowered(Lowering::Sub).aliases(&["-'"]).doc(
+    Builtin::pure("-", 1, MANY, "(- x ...)", difference_of).lowered(Lowering::Sub).aliases(&["-'"]).doc(
         "The first number less the others; of one number its negative.",
         &[("(- 10 3 2)", "5"), ("(- 5)", "-5"), ("(- nil)", "!type_error"), ("(-)", "!arity_error")],
     ),
-    Builtin::direct("*", 0, MANY, "(* x ...)", product_of).lowered(Lowering::Mul).aliases(&["*'"]).doc(
+    Builtin::pure("*", 0, MANY, "(* x ...)", product_of).lowered(Lowering::Mul).aliases(&["*'"]).doc(
         "The product of numbers; 1 of none. Integers never overflow.",
         &[("(* 2 3 4)", "24"), ("(*)", "1"), ("(* ##Inf 0)", "##NaN"), ("(* 5 nil)", "!type_error")],
     ),
-    Builtin::direct("/", 1, MANY, "(/ x ...)", quotient_of).doc(
+    Builtin::pure("/", 1, MANY, "(/ x ...)", quotient_of).doc(
         "The first number divided by the others, always a float; of one number its reciprocal.",
         &[("(/ 10 5)", "2.0"), ("(/ 4)", "0.25"), ("(/ 1.0 0.0)", "##Inf"), ("(/ 1 0)", "!arithmetic_error")],
     ),
-    Builtin::direct("inc", 1, 1, "(inc x)", inc_of)
+    Builtin::pure("inc", 1, 1, "(inc x)", inc_of)
         .lowered(Lowering::Inc)
         .aliases(&["inc'"])
         .doc("The number plus one.", &[("(inc 5)", "6"), ("(inc nil)", "!arithmetic_error")]),
-    Builtin::direct("dec", 1, 1, "(dec x)", dec_of)
+    Builtin::pure("dec", 1, 1, "(dec x)", dec_of)
         .lowered(Lowering::Dec)
         .aliases(&["dec'"])
         .doc("The number less one.", &[("(dec 5)", "4"), ("(dec \"5\")", "!arithmetic_error")]),
-    Builtin::direct("quot", 2, 2, "(quot x y)", quot).doc(
+    Builtin::pure("quot", 2, 2, "(quot x y)", quot).doc(
         "The integer quotient, rounded towards zero.",
         &[("(quot 7 2)", "3"), ("(quot -7 2)", "-3"), ("(quot 7.5 2)", "3"), ("(quot 7 0)", "!arithmetic_error")],
     ),
-    Builtin::direct("rem", 2, 2, "(rem x y)", rem).doc(
+    Builtin::pure("rem", 2, 2, "(rem x y)", rem).doc(
         "The remainder of quot: it has the sign of x.",
         &[("(rem 10 3)", "1"), ("(rem -10 3)", "-1"), ("(rem 1 0)", "!arithmetic_error")],
     ),
-    Builtin::direct("mod", 2, 2, "(mod x y)", modulo).doc(
+    Builtin::pure("mod", 2, 2, "(mod x y)", modulo).doc(
         "The remainder of the division rounded down: it has the sign of y.",
         &[("(mod 10 3)", "1"), ("(mod -10 3)", "2"), ("(mod 10 -3)", "-2"), ("(mod 1 0)", "!arithmetic_error")],
     ),
-    Builtin::direct("abs", 1, 1, "(abs x)", abs)
+    Builtin::pure("abs", 1, 1, "(abs x)", abs)
         .doc("The number without its sign.", &[("(abs -5)", "5"), ("(abs -1.5)", "1.5"), ("(abs nil)", "!type_error")]),
-    Builtin::direct("max", 1, MANY, "(max x ...)", max).doc(
+    Builtin::pure("max", 1, MANY, "(max x ...)", max).doc(
         "The largest of numbers; NaN if one is NaN.",
         &[("(max 1 5 3)", "5"), ("(max 1 ##NaN)", "##NaN"), ("(max \"a\" 1)", "!type_error")],
     ),
-    Builtin::direct("min", 1, MANY, "(min x ...)", min)
+    Builtin::pure("min", 1, MANY, "(min x ...)", min)
         .doc("The smallest of numbers; NaN if one is NaN.", &[("(min 1 5 3)", "1"), ("(min nil 1)", "!type_error")]),
     Builtin::direct("int", 1, 1, "(int x)", int).doc(
         "The number cut to an integer of 32 bits; of one character its code.",

@@ -108,24 +108,24 @@ fn type_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Predicates.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::direct("nil?", 1, 1, "(nil? x)", |_, a| answer(a[0].is_nil()))
+    Builtin::pure("nil?", 1, 1, "(nil? x)", |_, a| answer(a[0].is_nil()))
         .doc("Is it nil?", &[("(nil? nil)", "true"), ("(nil? false)", "false"), ("(nil?)", "!arity_error")]),
-    Builtin::direct("some?", 1, 1, "(some? x)", |_, a| answer(!a[0].is_nil())).doc(
+    Builtin::pure("some?", 1, 1, "(some? x)", |_, a| answer(!a[0].is_nil())).doc(
         "Is it anything but nil?",
         &[("(some? false)", "true"), ("(some? nil)", "false"), ("(some?)", "!arity_error")],
     ),
-    Builtin::direct("not", 1, 1, "(not x)", |_, a| answer(!a[0].truthy()))
+    Builtin::pure("not", 1, 1, "(not x)", |_, a| answer(!a[0].truthy()))
         .lowered(Lowering::Not)
         .doc("true of nil and false.", &[("(not nil)", "true"), ("(not 0)", "false"), ("(not)", "!arity_error")]),
     Builtin::direct("boolean", 1, 1, "(boolean x)", |_, a| answer(a[0].truthy())).doc(
         "false of nil and false, true of all else.",
         &[("(boolean 0)", "true"), ("(boolean nil)", "false"), ("(boolean)", "!arity_error")],
     ),
-    Builtin::direct("identity", 1, 1, "(identity x)", |_, a| Ok(a[0]))
+    Builtin::pure("identity", 1, 1, "(identity x)", |_, a| Ok(a[0]))
         .doc("Its argument.", &[("(identity 42)", "42"), ("(identity 1 2)", "!arity_error")]),
-    Builtin::direct("true?", 1, 1, "(true? x)", |_, a| answer(matches!(a[0], Value::Bool(true))))
+    Builtin::pure("true?", 1, 1, "(true? x)", |_, a| answer(matches!(a[0], Value::Bool(true))))
         .doc("Is it true itself?", &[("(true? true)", "true"), ("(true? 1)", "false"), ("(true?)", "!arity_error")]),
-    Builtin::direct("false?", 1, 1, "(false? x)", |_, a| answer(matches!(a[0], Value::Bool(false)))).doc(
+    Builtin::pure("false?", 1, 1, "(false? x)", |_, a| answer(matches!(a[0], Value::Bool(false)))).doc(
         "Is it false itself?",
         &[("(false? false)", "true"), ("(false? nil)", "false"), ("(false?)", "!arity_error")],
     ),
@@ -133,7 +133,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "Is it true or false?",
         &[("(boolean? false)", "true"), ("(boolean? nil)", "false"), ("(boolean?)", "!arity_error")],
     ),
-    Builtin::direct("number?", 1, 1, "(number? x)", |_, a| answer(a[0].is_number())).doc(
+    Builtin::pure("number?", 1, 1, "(number? x)", |_, a| answer(a[0].is_number())).doc(
         "Is it a number?",
         &[
             ("(number? 1.5)", "true"),
@@ -168,19 +168,19 @@ pub(super) const TABLE: &[Builtin] = &[
         "Is it an integer below 0?",
         &[("(neg-int? -1)", "true"), ("(neg-int? 0)", "false"), ("(neg-int?)", "!arity_error")],
     ),
-    Builtin::direct("zero?", 1, 1, "(zero? x)", |_, a| {
+    Builtin::pure("zero?", 1, 1, "(zero? x)", |_, a| {
         answer(matches!(a[0], Value::Int(0)) || matches!(a[0], Value::Float(f) if f == 0.0))
     })
     .doc("Is it the number 0?", &[("(zero? 0.0)", "true"), ("(zero? nil)", "false"), ("(zero?)", "!arity_error")]),
-    Builtin::direct("pos?", 1, 1, "(pos? x)", |_, a| answer(sign(a[0]) == Some(1)))
+    Builtin::pure("pos?", 1, 1, "(pos? x)", |_, a| answer(sign(a[0]) == Some(1)))
         .doc("Is it a number above 0?", &[("(pos? 5)", "true"), ("(pos? \"x\")", "false"), ("(pos?)", "!arity_error")]),
-    Builtin::direct("neg?", 1, 1, "(neg? x)", |_, a| answer(sign(a[0]) == Some(-1)))
+    Builtin::pure("neg?", 1, 1, "(neg? x)", |_, a| answer(sign(a[0]) == Some(-1)))
         .doc("Is it a number below 0?", &[("(neg? -0.5)", "true"), ("(neg? 0)", "false"), ("(neg?)", "!arity_error")]),
-    Builtin::direct("even?", 1, 1, "(even? x)", |_, a| answer(parity(a[0]) == Some(false))).doc(
+    Builtin::pure("even?", 1, 1, "(even? x)", |_, a| answer(parity(a[0]) == Some(false))).doc(
         "Is it an even number?",
         &[("(even? 4)", "true"), ("(even? 4.0)", "true"), ("(even? nil)", "false"), ("(even?)", "!arity_error")],
     ),
-    Builtin::direct("odd?", 1, 1, "(odd? x)", |_, a| answer(parity(a[0]) == Some(true)))
+    Builtin::pure("odd?", 1, 1, "(odd? x)", |_, a| answer(parity(a[0]) == Some(true)))
         .doc("Is it an odd number?", &[("(odd? -3)", "true"), ("(odd? 3.5)", "false"), ("(odd?)", "!arity_error")]),
     Builtin::direct("NaN?", 1, 1, "(NaN? x)", |_, a| answer(matches!(a[0], Value::Float(f) if f.is_nan())))
         .doc("Is it NaN?", &[("(NaN? ##NaN)", "true"), ("(NaN? 1)", "false"), ("(NaN?)", "!arity_error")]),
@@ -195,7 +195,7 @@ pub(super) const TABLE: &[Builtin] = &[
         .doc("Always false: there are no decimals.", &[("(decimal? 1.5)", "false"), ("(decimal?)", "!arity_error")]),
     Builtin::direct("ratio?", 1, 1, "(ratio? x)", |_, _| answer(false))
         .doc("Always false: there are no ratios.", &[("(ratio? 0.5)", "false"), ("(ratio?)", "!arity_error")]),
-    Builtin::direct("string?", 1, 1, "(string? x)", |_, a| answer(matches!(a[0], Value::Str(_)))).doc(
+    Builtin::pure("string?", 1, 1, "(string? x)", |_, a| answer(matches!(a[0], Value::Str(_)))).doc(
         "Is it a string?",
         &[("(string? \"a\")", "true"), ("(string? :a)", "false"), ("(string?)", "!arity_error")],
     ),
@@ -203,7 +203,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "Is it a string of one character?",
         &[("(char? \\a)", "true"), ("(char? \"ab\")", "false"), ("(char?)", "!arity_error")],
     ),
-    Builtin::direct("keyword?", 1, 1, "(keyword? x)", |_, a| answer(matches!(a[0], Value::Keyword(..)))).doc(
+    Builtin::pure("keyword?", 1, 1, "(keyword? x)", |_, a| answer(matches!(a[0], Value::Keyword(..)))).doc(
         "Is it a keyword?",
         &[("(keyword? :a)", "true"), ("(keyword? \"a\")", "false"), ("(keyword?)", "!arity_error")],
     ),
@@ -217,13 +217,13 @@ pub(super) const TABLE: &[Builtin] = &[
         "Can it be called: a function, keyword, map or set?",
         &[("(ifn? {:a 1})", "true"), ("(ifn? [1])", "false"), ("(ifn?)", "!arity_error")],
     ),
-    Builtin::direct("vector?", 1, 1, "(vector? x)", |_, a| answer(matches!(a[0], Value::Vector(_))))
+    Builtin::pure("vector?", 1, 1, "(vector? x)", |_, a| answer(matches!(a[0], Value::Vector(_))))
         .aliases(&["sequential?", "seq?"])
         .doc(
             "Is it a vector, the only sequence?",
             &[("(vector? [1])", "true"), ("(seq? #{1})", "false"), ("(vector?)", "!arity_error")],
         ),
-    Builtin::direct("map?", 1, 1, "(map? x)", |_, a| answer(matches!(a[0], Value::Map(_))))
+    Builtin::pure("map?", 1, 1, "(map? x)", |_, a| answer(matches!(a[0], Value::Map(_))))
         .doc("Is it a map?", &[("(map? {})", "true"), ("(map? #{})", "false"), ("(map?)", "!arity_error")]),
     Builtin::direct("set?", 1, 1, "(set? x)", |_, a| answer(matches!(a[0], Value::Set(_))))
         .doc("Is it a set?", &[("(set? #{1})", "true"), ("(set? [1])", "false"), ("(set?)", "!arity_error")]),

@@ -17,7 +17,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(pr-str [1 2.5 nil :k])", "\"[1 2.5 nil :k]\""),
         ],
     ),
-    Builtin::direct("str", 0, MANY, "(str & values)", str_native).shown_as_fn().doc(
+    Builtin::pure("str", 0, MANY, "(str & values)", str_native).shown_as_fn().doc(
         "The values' texts, one after the other; nil is empty.",
         &[
             ("(str \"a\" 1 nil :b)", "\"a1:b\""),

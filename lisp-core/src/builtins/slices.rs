@@ -334,11 +334,11 @@ fn empty<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Parts of sequences.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::direct("count", 1, 1, "(count coll)", count).doc(
+    Builtin::pure("count", 1, 1, "(count coll)", count).doc(
         "How many elements, entries, members or characters.",
         &[("(count [1 2 3])", "3"), ("(count \"café\")", "4"), ("(count nil)", "0"), ("(count 42)", "!type_error")],
     ),
-    Builtin::direct("empty?", 1, 1, "(empty? coll)", empty_of).doc(
+    Builtin::pure("empty?", 1, 1, "(empty? coll)", empty_of).doc(
         "Has it no elements?",
         &[
             ("(empty? [])", "true"),

@@ -19,19 +19,19 @@ pub(super) const TABLE: &[Builtin] = &[
         "Is the string empty or only white space? Also true of nil.",
         &[("(blank? \" \\t\\n\")", "true"), ("(blank? nil)", "true"), ("(blank? 1)", "!type_error")],
     ),
-    Builtin::direct("lower-case", 1, 1, "(lower-case s)", lower_case).namespace(NAMESPACE).aliases(&["downcase"]).doc(
+    Builtin::pure("lower-case", 1, 1, "(lower-case s)", lower_case).namespace(NAMESPACE).aliases(&["downcase"]).doc(
         "The string in small letters.",
         &[("(lower-case \" A b \")", "\" a b \""), ("(lower-case nil)", "!type_error")],
     ),
-    Builtin::direct("upper-case", 1, 1, "(upper-case s)", upper_case).namespace(NAMESPACE).aliases(&["upcase"]).doc(
+    Builtin::pure("upper-case", 1, 1, "(upper-case s)", upper_case).namespace(NAMESPACE).aliases(&["upcase"]).doc(
         "The string in capital letters.",
         &[("(upper-case \"straße\")", "\"STRASSE\""), ("(upper-case 1)", "!type_error")],
     ),
-    Builtin::direct("starts-with?", 2, 2, "(starts-with? s prefix)", starts_with).namespace(NAMESPACE).doc(
+    Builtin::pure("starts-with?", 2, 2, "(starts-with? s prefix)", starts_with).namespace(NAMESPACE).doc(
         "Does the string begin with the other?",
         &[("(starts-with? \"hello\" \"he\")", "true"), ("(starts-with? \"hello\" :he)", "!type_error")],
     ),
-    Builtin::direct("ends-with?", 2, 2, "(ends-with? s suffix)", ends_with).namespace(NAMESPACE).doc(
+    Builtin::pure("ends-with?", 2, 2, "(ends-with? s suffix)", ends_with).namespace(NAMESPACE).doc(
         "Does the string end with the other?",
         &[("(ends-with? \"hello\" \"lo\")", "true"), ("(ends-with? nil \"lo\")", "!type_error")],
     ),
@@ -82,7 +82,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "The lines of the string, without empty ones at its end.",
         &[("(split-lines \"a\\r\\nb\\n\\n\")", "[\"a\" \"b\"]"), ("(split-lines 1)", "!type_error")],
     ),
-    Builtin::direct("trim", 1, 1, "(trim s)", trim).namespace(NAMESPACE).doc(
+    Builtin::pure("trim", 1, 1, "(trim s)", trim).namespace(NAMESPACE).doc(
         "The string without white space at its ends.",
         &[("(trim \" \\n a b \")", "\"a b\""), ("(trim nil)", "!type_error")],
     ),

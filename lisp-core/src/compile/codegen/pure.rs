@@ -1,67 +1,15 @@
 //! What has no effect but its value: it prints nothing, calls nothing of the program or the host, and can be done again.
 
 use super::Function;
-use crate::builtins::{Imp, id_of};
 use crate::code::BuiltinId;
 use crate::compile::core::{Bind, FnNode, Kind, Node, Prim};
 
 /// Larger bodies gain little by what is asked of them here.
 const LARGEST: usize = 64;
 
-/// Built-ins whose value depends on their arguments alone, and which change nothing. Those that are not listed may have an
-/// effect.
-const PURE: [BuiltinId; 46] = [
-    id_of("+"),
-    id_of("-"),
-    id_of("*"),
-    id_of("/"),
-    id_of("quot"),
-    id_of("rem"),
-    id_of("mod"),
-    id_of("inc"),
-    id_of("dec"),
-    id_of("max"),
-    id_of("min"),
-    id_of("abs"),
-    id_of("="),
-    id_of("not="),
-    id_of("<"),
-    id_of("<="),
-    id_of(">"),
-    id_of(">="),
-    id_of("compare"),
-    id_of("not"),
-    id_of("nil?"),
-    id_of("some?"),
-    id_of("true?"),
-    id_of("false?"),
-    id_of("even?"),
-    id_of("odd?"),
-    id_of("zero?"),
-    id_of("pos?"),
-    id_of("neg?"),
-    id_of("number?"),
-    id_of("string?"),
-    id_of("keyword?"),
-    id_of("map?"),
-    id_of("vector?"),
-    id_of("identity"),
-    id_of("get"),
-    id_of("contains?"),
-    id_of("assoc"),
-    id_of("count"),
-    id_of("empty?"),
-    id_of("str"),
-    id_of("upper-case"),
-    id_of("lower-case"),
-    id_of("trim"),
-    id_of("starts-with?"),
-    id_of("ends-with?"),
-];
-
 impl Function<'_, '_> {
     pub(super) fn is_pure_builtin(&self, id: BuiltinId) -> bool {
-        PURE.contains(&id) && matches!(self.generator.rows.row(id).imp, Imp::Direct(_))
+        self.generator.rows.row(id).is_pure
     }
 
     /// A function whose body is small and has no effect.
@@ -72,7 +20,8 @@ impl Function<'_, '_> {
 
     /// Values that are few and have no effect.
     pub(super) fn are_pure_values(&self, nodes: &[Node]) -> bool {
-        self.are_pure(nodes, &mut LARGEST.clone())
+        let mut left = LARGEST;
+        self.are_pure(nodes, &mut left)
     }
 
     fn are_pure_binds(&self, binds: &[Bind], left: &mut usize) -> bool {
