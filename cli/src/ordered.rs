@@ -135,3 +135,128 @@ fn place<T, F>(results: &Mutex<Results<T, F>>, room: &Condvar, most: usize) -> O
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    /// What is taken of `count` pieces of work, each of which is done by `work` with its number.
+    fn taken(jobs: u16, count: usize, work: impl Fn(usize) -> usize + Send + Sync + 'static) -> Vec<Option<usize>> {
+        let (mut number, work, mut all) = (0, Arc::new(work), Vec::new());
+        let next = || {
+            let (at, work) = (number, work.clone());
+            number += 1;
+            Ok((at < count).then(|| Box::new(move || work(at)) as Work<usize>))
+        };
+        let take = |next: Next<usize>| {
+            match next {
+                Next::Done(result) => all.push(Some(result)),
+                Next::Lost => all.push(None),
+                Next::Nothing => {}
+            }
+            Ok(())
+        };
+        in_order(&pool(jobs).unwrap(), next, take).unwrap();
+        all
+    }
+
+    #[test]
+    fn results_come_in_order_and_none_is_missing() {
+        for (jobs, count) in [(1, 0), (1, 40), (3, 1), (3, 200), (40, 30)] {
+            let slow_now_and_then = |at: usize| {
+                if at.is_multiple_of(7) {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                at
+            };
+            let wanted: Vec<_> = (0..count).map(Some).collect();
+            assert_eq!(taken(jobs, count, slow_now_and_then), wanted, "{jobs} workers");
+        }
+    }
+
+    #[test]
+    fn work_that_breaks_leaves_its_place() {
+        let breaks = |at| if at == 3 { std::panic::panic_any("a test's panic") } else { at };
+        assert_eq!(taken(2, 6, breaks), [Some(0), Some(1), Some(2), None, Some(4), Some(5)]);
+    }
+
+    /// While the first piece of work is not done, no more is begun than may wait for it.
+    #[test]
+    fn nobody_gets_too_far_ahead() {
+        const WORKERS: usize = 2;
+        let begun = AtomicUsize::new(0);
+        let most = Arc::new(AtomicUsize::new(0));
+        let seen = most.clone();
+        let done = Arc::new(AtomicUsize::new(0));
+        let of_work = done.clone();
+        let next = || {
+            let at = begun.fetch_add(1, Ordering::SeqCst);
+            let (seen, done) = (seen.clone(), of_work.clone());
+            Ok((at < 100).then(|| {
+                Box::new(move || {
+                    if at == 0 {
+                        std::thread::sleep(Duration::from_millis(100));
+                        seen.store(done.load(Ordering::SeqCst), Ordering::SeqCst);
+                    }
+                    done.fetch_add(1, Ordering::SeqCst);
+                }) as Work<()>
+            }))
+        };
+        in_order(&pool(2).unwrap(), next, |_| Ok(())).unwrap();
+        assert_eq!(done.load(Ordering::SeqCst), 100);
+        assert_eq!(most.load(Ordering::SeqCst), WORKERS * AHEAD - 1);
+    }
+
+    #[test]
+    fn an_error_ends_it() {
+        let (mut number, mut all) = (0, 0);
+        let next = || {
+            number += 1;
+            if number > 10 { Err(io::Error::other("unreadable")) } else { Ok(Some(Box::new(|| ()) as Work<()>)) }
+        };
+        let take = |next| {
+            all += usize::from(matches!(next, Next::Done(())));
+            Ok(())
+        };
+        let ended = in_order(&pool(2).unwrap(), next, take);
+        assert_eq!((ended.unwrap_err().to_string(), all), ("unreadable".to_owned(), 10));
+
+        let endless = || Ok(Some(Box::new(|| ()) as Work<()>));
+        let mut left = 20;
+        let full = |_| {
+            left -= 1;
+            if left == 0 { Err(io::Error::other("full")) } else { Ok(()) }
+        };
+        let ended = in_order(&pool(3).unwrap(), endless, full);
+        assert_eq!((ended.unwrap_err().to_string(), left), ("full".to_owned(), 0));
+    }
+
+    /// What is there is shown before anybody waits for more.
+    #[test]
+    fn results_are_shown_before_the_next_work_is_waited_for() {
+        let shown = AtomicUsize::new(0);
+        let mut number = 0;
+        let next = || {
+            number += 1;
+            if number > 3 {
+                return Ok(None);
+            }
+            // With one worker all before is done.
+            assert_eq!(shown.load(Ordering::SeqCst), number - 1);
+            Ok(Some(Box::new(|| ()) as Work<()>))
+        };
+        let mut written = 0;
+        let take = |next| {
+            match next {
+                Next::Nothing => shown.store(written, Ordering::SeqCst),
+                _ => written += 1,
+            }
+            Ok(())
+        };
+        in_order(&pool(1).unwrap(), next, take).unwrap();
+        assert_eq!(shown.load(Ordering::SeqCst), 3);
+    }
+}
