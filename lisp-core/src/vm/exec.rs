@@ -107,6 +107,7 @@ impl<'h> State<'h> {
                 ($op:expr, $a:ident, $imm:ident, $off:ident) => {{
                     let holds = match *w.get($a) {
                         Value::Int(a) => $op.holds_for(a, i64::from($imm)),
+                        Value::Float(a) => $op.holds_for(a, f64::from($imm)),
                         a => fallible!(compare(h, $op, a, Value::Int($imm.into()))),
                     };
                     if !holds {
@@ -253,6 +254,7 @@ impl<'h> State<'h> {
                     Instr::CompareInt { op, dst, a, imm } => {
                         let holds = match *w.get(a) {
                             Value::Int(a) => op.holds(a.cmp(&imm.into())),
+                            Value::Float(a) => a.partial_cmp(&imm.into()).is_some_and(|order| op.holds(order)),
                             a => fallible!(compare(h, op, a, Value::Int(imm.into()))),
                         };
                         w.set(dst, Value::Bool(holds));

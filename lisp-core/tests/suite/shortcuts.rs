@@ -94,6 +94,16 @@ fn numbers_of_a_loop_are_told_apart_by_their_bits() {
             "(loop [i 0 a 0] (if (< i 3) (recur (+ 1 i) (loop [j 0 b a] (if (< j 70000) (recur (+ j 35000) (+ b (* 3 j))) b))) [i a]))",
             "[3 315000]",
         ),
+        (
+            "(for [x [2.0 2.5 1.5 ##NaN ##Inf -0.0 2]] [(if (= x 2) 1 0) (if (< x 2) 1 0) (if (<= x 2) 1 0) (if (> x 2) 1 0) (if (>= x 2) 1 0)])",
+            "[[1 0 1 0 1] [0 0 0 1 1] [0 1 1 0 0] [0 0 0 0 0] [0 0 0 1 1] [0 1 1 0 0] [1 0 1 0 1]]",
+        ),
+        (
+            "(for [x [2.0 2.5 1.5 ##NaN ##Inf -0.0 2]] [(= x 2) (< x 2) (<= x 2) (> x 2) (>= x 2)])",
+            "[[true false true false true] [false false false true true] [false true true false false] \
+             [false false false false false] [false false false true true] [false true true false false] \
+             [true false true false true]]",
+        ),
         ("((fn [n a] (if (> n 0) (recur (dec n) (+ a (* 1.5 n) 0.5)) a)) 3 0)", "10.5"),
     ] {
         let came = outcome(source);
