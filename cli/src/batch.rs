@@ -36,10 +36,8 @@ pub(crate) struct Arguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     output::is_open()?;
-    let pool = ordered::pool(arguments.jobs)?;
-    let runner = Arc::new(
-        arguments.isolation.open(arguments.limits.engine_under(&arguments.ceiling)?, pool.current_num_threads())?,
-    );
+    let workers = ordered::workers(arguments.jobs);
+    let runner = Arc::new(arguments.isolation.open(arguments.limits.engine_under(&arguments.ceiling)?, workers)?);
     let line_bytes = arguments.line_bytes;
     let mut is_first = true;
     let mut input = BufReader::with_capacity(BLOCK, io::stdin());
@@ -59,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         // The line must not be missing.
         Next::Lost => writeln!(out, r#"{{"schema":"ptc-lisp/1","verdict":"host_fault"}}"#),
     };
-    ordered::in_order(&pool, next, write)?;
+    ordered::in_order(workers, next, write)?;
     Ok(Exit::Ok)
 }
 

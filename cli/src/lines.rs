@@ -65,7 +65,7 @@ impl Done {
 
 /// Runs the program for each line. The exit code is that of the last line whose run failed.
 pub(crate) fn run(each: Each, jobs: u16) -> Result<Exit, Failure> {
-    let pool = ordered::pool(jobs)?;
+    let workers = ordered::workers(jobs);
     let keep_going = each.keep_going;
     let mut blocks = Blocks::new(io::stdin(), each.line_bytes);
     let each = Arc::new(each);
@@ -83,7 +83,7 @@ pub(crate) fn run(each: Each, jobs: u16) -> Result<Exit, Failure> {
         let _ = ended.send(writer.exit);
         taken
     };
-    ordered::in_order(&pool, next, take)?;
+    ordered::in_order(workers, next, take)?;
     Ok(end.try_iter().last().unwrap_or(Exit::Ok))
 }
 

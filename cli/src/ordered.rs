@@ -6,7 +6,9 @@
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Scope;
 
 /// Results that may wait for an earlier one, for each worker.
 const AHEAD: usize = 8;
@@ -26,43 +28,99 @@ pub(crate) enum Next<T> {
     Nothing,
 }
 
-/// The threads of the workers; 0 is one for each core.
-pub(crate) fn pool(jobs: u16) -> io::Result<rayon::ThreadPool> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.into()).stack_size(STACK_BYTES);
-    pool.build().map_err(io::Error::other)
+/// How many workers there may be; 0 is one for each core.
+pub(crate) fn workers(jobs: u16) -> usize {
+    match jobs {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        jobs => jobs.into(),
+    }
 }
 
-/// Has the work done that `next` finds, never too far ahead of the results, which `take` gets in order. Ends when there is no more, or
-/// `take` fails.
+/// Has the work done that `next` finds, by at most so many workers and never too far ahead of the results, which `take` gets in
+/// order. Ends when there is no more, or `take` fails.
+///
+/// A worker begins when the one before it has found work: there are never more than that takes. Where the system gives no more
+/// threads, those that there are do all.
 pub(crate) fn in_order<T: Send>(
-    pool: &rayon::ThreadPool,
+    workers: usize,
     next: impl FnMut() -> io::Result<Option<Work<T>>> + Send,
     take: impl FnMut(Next<T>) -> io::Result<()> + Send,
 ) -> io::Result<()> {
-    let source = Mutex::new(Source { next, is_over: Ok(false) });
-    let results = Mutex::new(Results { first: 0, waiting: VecDeque::new(), take, taken: Ok(()) });
-    let room = Condvar::new();
-    let most = pool.current_num_threads() * AHEAD;
-    pool.broadcast(|_| {
+    let shared = Shared {
+        source: Mutex::new(Source { next, is_over: Ok(false) }),
+        results: Mutex::new(Results { first: 0, waiting: VecDeque::new(), take, taken: Ok(()) }),
+        room: Condvar::new(),
+        most: workers * AHEAD,
+        to_begin: AtomicUsize::new(workers),
+    };
+    std::thread::scope(|scope| shared.begin(scope))?;
+    let read = shared.source.into_inner().unwrap_or_else(PoisonError::into_inner).is_over;
+    let mut results = shared.results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    // A reader that stops because nobody listens is the taker's failure.
+    results.taken.and_then(|()| (results.take)(Next::Nothing)).and(read.map(drop))
+}
+
+/// What the workers share.
+struct Shared<N, T, F> {
+    source: Mutex<Source<N>>,
+    results: Mutex<Results<T, F>>,
+    /// Told of when there is room for a result, or nobody takes any more.
+    room: Condvar,
+    /// How many results may wait or be at work.
+    most: usize,
+    /// Workers that have not begun.
+    to_begin: AtomicUsize,
+}
+
+impl<N, T, F> Shared<N, T, F>
+where
+    N: FnMut() -> io::Result<Option<Work<T>>> + Send,
+    T: Send,
+    F: FnMut(Next<T>) -> io::Result<()> + Send,
+{
+    /// Begins one more worker, if there may be one.
+    fn begin<'s>(&'s self, scope: &'s Scope<'s, '_>) -> io::Result<()> {
+        let fewer = self.to_begin.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        if fewer.is_ok() {
+            let thread = std::thread::Builder::new().name("ptcl-worker".into()).stack_size(STACK_BYTES);
+            thread.spawn_scoped(scope, || self.work(scope))?;
+        }
+        Ok(())
+    }
+
+    /// What a worker does.
+    fn work<'s>(&'s self, scope: &'s Scope<'s, '_>) {
+        let mut is_first = true;
         loop {
             // Nobody else gets work meanwhile, so its number is its place in the order.
-            let mut found = locked(&source);
+            let mut found = locked(&self.source);
             if !matches!(found.is_over, Ok(false)) {
                 return;
             }
             // At the end the last place stays empty.
-            let Some(number) = place(&results, &room, most) else { return };
+            let Some(number) = self.place() else { return };
             let Some(work) = found.work() else { return };
             drop(found);
+            if std::mem::take(&mut is_first) && self.begin(scope).is_err() {
+                self.to_begin.store(0, Ordering::Relaxed);
+            }
             // A worker that broke must not leave a gap.
             let result = catch_unwind(AssertUnwindSafe(work)).map_or(Next::Lost, Next::Done);
-            locked(&results).put(number, result, &room);
+            locked(&self.results).put(number, result, &self.room);
         }
-    });
-    let read = source.into_inner().unwrap_or_else(PoisonError::into_inner).is_over;
-    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // A reader that stops because nobody listens is the taker's failure.
-    results.taken.and_then(|()| (results.take)(Next::Nothing)).and(read.map(drop))
+    }
+
+    /// The number of the next piece of work, when there is room for its result; `None` when nobody takes it any more.
+    fn place(&self) -> Option<usize> {
+        let mut results = locked(&self.results);
+        while results.taken.is_ok() && results.waiting.len() >= self.most {
+            results = self.room.wait(results).unwrap_or_else(PoisonError::into_inner);
+        }
+        results.taken.is_ok().then(|| {
+            results.waiting.push_back(None);
+            results.first + results.waiting.len() - 1
+        })
+    }
 }
 
 /// Where work comes from.
@@ -119,18 +177,6 @@ impl<T, F: FnMut(Next<T>) -> io::Result<()>> Results<T, F> {
     }
 }
 
-/// The number of the next piece of work, when there is room for its result; `None` when nobody takes it any more.
-fn place<T, F>(results: &Mutex<Results<T, F>>, room: &Condvar, most: usize) -> Option<usize> {
-    let mut results = locked(results);
-    while results.taken.is_ok() && results.waiting.len() >= most {
-        results = room.wait(results).unwrap_or_else(PoisonError::into_inner);
-    }
-    results.taken.is_ok().then(|| {
-        results.waiting.push_back(None);
-        results.first + results.waiting.len() - 1
-    })
-}
-
 /// Who broke has left nothing half done: `next` and `take` are run to the end or not at all.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -140,11 +186,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
     /// What is taken of `count` pieces of work, each of which is done by `work` with its number.
-    fn taken(jobs: u16, count: usize, work: impl Fn(usize) -> usize + Send + Sync + 'static) -> Vec<Option<usize>> {
+    fn taken(jobs: usize, count: usize, work: impl Fn(usize) -> usize + Send + Sync + 'static) -> Vec<Option<usize>> {
         let (mut number, work, mut all) = (0, Arc::new(work), Vec::new());
         let next = || {
             let (at, work) = (number, work.clone());
@@ -159,7 +204,7 @@ mod tests {
             }
             Ok(())
         };
-        in_order(&pool(jobs).unwrap(), next, take).unwrap();
+        in_order(jobs, next, take).unwrap();
         all
     }
 
@@ -205,7 +250,7 @@ mod tests {
                 }) as Work<()>
             }))
         };
-        in_order(&pool(2).unwrap(), next, |_| Ok(())).unwrap();
+        in_order(WORKERS, next, |_| Ok(())).unwrap();
         assert_eq!(done.load(Ordering::SeqCst), 100);
         assert_eq!(most.load(Ordering::SeqCst), WORKERS * AHEAD - 1);
     }
@@ -221,7 +266,7 @@ mod tests {
             all += usize::from(matches!(next, Next::Done(())));
             Ok(())
         };
-        let ended = in_order(&pool(2).unwrap(), next, take);
+        let ended = in_order(2, next, take);
         assert_eq!((ended.unwrap_err().to_string(), all), ("unreadable".to_owned(), 10));
 
         let endless = || Ok(Some(Box::new(|| ()) as Work<()>));
@@ -230,7 +275,7 @@ mod tests {
             left -= 1;
             if left == 0 { Err(io::Error::other("full")) } else { Ok(()) }
         };
-        let ended = in_order(&pool(3).unwrap(), endless, full);
+        let ended = in_order(3, endless, full);
         assert_eq!((ended.unwrap_err().to_string(), left), ("full".to_owned(), 0));
     }
 
@@ -256,7 +301,7 @@ mod tests {
             }
             Ok(())
         };
-        in_order(&pool(1).unwrap(), next, take).unwrap();
+        in_order(1, next, take).unwrap();
         assert_eq!(shown.load(Ordering::SeqCst), 3);
     }
 }

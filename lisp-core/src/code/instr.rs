@@ -151,7 +151,7 @@ pub(crate) enum Instr {
     CallBuiltin { argc: u8, dst: u16, base: u16, id: BuiltinId },
     /// R[dst] = R[base] called with the argc registers behind it
     Call { dst: u16, base: u16, argc: u16 },
-    /// R[dst] = G[g], which is surely defined, called with the argc registers behind R[base]
+    /// R[dst] = G[g], which the code generator knows to be defined, called with the argc registers behind R[base]
     CallGlobal { argc: u8, dst: u16, base: u16, g: u16 },
     /// end of the function: its value is R[src]
     Return { src: u16 },

@@ -65,9 +65,9 @@ pub(super) fn generate(body: Node, names: &[Option<Span>], rows: &Rows, interrup
     let places = vec![Location::Unassigned; names.len()];
     let groups = Table::default();
     let (protos, pool) = (Vec::new(), Pool::new());
-    let defined = Definitions::of(&main.body);
+    let (defined, buffers) = (Definitions::default(), Vec::new());
     let mut generator =
-        Generator { protos, groups, pool, places, names, defined, rows, interrupt, in_place: 0, buffers: Vec::new() };
+        Generator { protos, groups, pool, places, names, defined, always: true, rows, interrupt, in_place: 0, buffers };
     generator.function(&main, None)?;
     let mut protos = Vec::with_capacity(generator.protos.len());
     for proto in generator.protos {
@@ -84,33 +84,21 @@ enum Location {
     Captured(u16),
 }
 
-/// From where in the text on each of the definitions is surely there: behind its first form at the top level, and in the
-/// function that it defines, which nothing can call before.
-struct Definitions(Vec<u32>);
+/// Which of the definitions are surely there, by number.
+#[derive(Default)]
+struct Definitions(Vec<bool>);
 
 impl Definitions {
-    fn of(body: &Node) -> Self {
-        let forms = match &body.kind {
-            Kind::Do(nodes) => nodes,
-            _ => std::slice::from_ref(body),
-        };
-        let mut places = Vec::new();
-        for form in forms {
-            if let Kind::Def(g, value) = &form.kind {
-                let is_function = matches!(value.kind, Kind::Fn(_));
-                let (number, from) = (*g as usize, if is_function { value.span.start } else { form.span.end });
-                if places.len() <= number {
-                    places.resize(number + 1, u32::MAX);
-                }
-                places[number] = from.min(places[number]);
-            }
+    fn set(&mut self, g: u32, is_there: bool) {
+        let place = g as usize;
+        if self.0.len() <= place {
+            self.0.resize(place + 1, false);
         }
-        Definitions(places)
+        self.0[place] = is_there;
     }
 
-    /// Is a definition there when what stands at `span` is done?
-    fn is_there(&self, g: u32, span: Span) -> bool {
-        self.0.get(g as usize).is_some_and(|&from| from <= span.start)
+    fn is_there(&self, g: u32) -> bool {
+        self.0.get(g as usize).copied().unwrap_or(false)
     }
 }
 
@@ -122,7 +110,11 @@ struct Generator<'p> {
     pool: Pool<'p>,
     places: Vec<Location>,
     names: &'p [Option<Span>],
+    /// Those that are there when what is being compiled is done: code that is written before runs before, or has not been
+    /// called.
     defined: Definitions,
+    /// What is being compiled is done whenever the program is, in this order.
+    always: bool,
     rows: &'p Rows,
     interrupt: &'p Interrupt<'p>,
     /// How many bodies in place are being compiled, each inside the one before.
@@ -422,6 +414,8 @@ impl<'u, 'p> Function<'u, 'p> {
     fn returned(&mut self, node: &'p Node, end: Span) -> Res<()> {
         self.generator.interrupt.tick()?;
         let (saved, visible) = (self.top, self.visible.len());
+        let always = self.generator.always;
+        self.generator.always &= is_done_in_order(&node.kind);
         match &node.kind {
             Kind::If(test, then, otherwise) => {
                 let skip = self.jump_over(test, then)?;
@@ -449,10 +443,12 @@ impl<'u, 'p> Function<'u, 'p> {
                 self.returned(body, end)?;
             }
             _ => {
+                self.generator.always = always;
                 let src = self.any(node)?;
                 self.emit(Instr::Return { src }, end);
             }
         }
+        self.generator.always = always;
         self.top = saved;
         self.forget_locals(visible);
         Ok(())
@@ -462,7 +458,10 @@ impl<'u, 'p> Function<'u, 'p> {
     fn into(&mut self, node: &'p Node, dst: Reg) -> Res<()> {
         self.generator.interrupt.tick()?;
         let (saved, visible) = (self.top, self.visible.len());
+        let always = self.generator.always;
+        self.generator.always &= is_done_in_order(&node.kind);
         self.kind_into(&node.kind, node.span, dst)?;
+        self.generator.always = always;
         self.top = saved;
         self.forget_locals(visible);
         Ok(())
@@ -507,10 +506,14 @@ impl<'u, 'p> Function<'u, 'p> {
             Kind::Prim(op, args) => self.prim(*op, args, span, dst)?,
             Kind::Key(map, key, default) => self.key(map, key, default.as_deref(), span, dst)?,
             &Kind::Name(g) => drop(self.emit(Instr::VarName { dst, g }, span)),
-            Kind::Def(g, value) => {
+            &Kind::Def(g, ref value) => {
+                let (always, was_there) = (self.generator.always, self.generator.defined.is_there(g));
+                // Nothing can call a function before it is defined.
+                self.generator.defined.set(g, was_there || matches!(value.kind, Kind::Fn(_)));
                 let src = self.any(value)?;
-                self.emit(Instr::Define { src, g: *g }, span);
-                self.emit(Instr::VarName { dst, g: *g }, span);
+                self.generator.defined.set(g, was_there || always);
+                self.emit(Instr::Define { src, g }, span);
+                self.emit(Instr::VarName { dst, g }, span);
             }
             Kind::DefOnce(g, value) => self.def_once(*g, value, span, dst)?,
             Kind::Case(subject, clauses, default) => self.case(subject, clauses, default, span, dst)?,
@@ -704,7 +707,7 @@ impl<'u, 'p> Function<'u, 'p> {
         // The definition is read by the call itself, where it cannot be missing and the arguments cannot change it.
         if let Kind::Global(g) = head.kind
             && let (Ok(g), Ok(argc)) = (u16::try_from(g), u8::try_from(args.len()))
-            && self.generator.defined.is_there(g.into(), span)
+            && self.generator.defined.is_there(g.into())
             && self.are_pure_values(args)
         {
             self.row(args, span)?;
@@ -857,6 +860,11 @@ impl<'u, 'p> Function<'u, 'p> {
         self.into(default, dst)?;
         ends.into_iter().try_for_each(|end| self.patch(end))
     }
+}
+
+/// Are the parts of such a form done whenever it is, one after the other?
+fn is_done_in_order(kind: &Kind) -> bool {
+    matches!(kind, Kind::Do(_) | Kind::Def(..))
 }
 
 /// For the keys of a map literal in turn, where they stand in the order of keys; `None` unless they are a few different

@@ -321,6 +321,9 @@ impl<'h> State<'h> {
                         }
                         let function = self.globals[unit.links[g as usize]];
                         enter!(function, dst, row, argc.into());
+                        if let Value::Unset = function {
+                            fallible!(Err(unbound(unit, g.into())));
+                        }
                         w.set(row, function);
                         let call = Call::new(base + row as usize, argc.into(), slot_on_stack(base + dst as usize));
                         slow_path!(|next| self.make_call(h, call, next));

@@ -316,7 +316,9 @@ pub fn answer_line_by(engine: &Engine, line: &str, door: impl FnOnce(&Request<'_
             struct Id {
                 id: Option<Box<RawValue>>,
             }
-            let id = serde_json::from_str::<Id>(line).ok().and_then(|request| request.id);
+            // An array is no request, though its elements could be taken for the fields.
+            let fields = line.trim_start().starts_with('{').then(|| serde_json::from_str::<Id>(line).ok()).flatten();
+            let id = fields.and_then(|request| request.id);
             no_request(engine, id, &error.to_string())
         }
     }
