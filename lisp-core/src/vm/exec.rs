@@ -321,12 +321,8 @@ impl<'h> State<'h> {
                         }
                         let function = self.globals[unit.links[g as usize]];
                         enter!(function, dst, row, argc.into());
-                        if let Value::Unset = function {
-                            fallible!(Err(unbound(unit, g.into())));
-                        }
-                        w.set(row, function);
                         let call = Call::new(base + row as usize, argc.into(), slot_on_stack(base + dst as usize));
-                        slow_path!(|next| self.make_call(h, call, next));
+                        slow_path!(|next| self.call_global(h, unit, g, call, next));
                     }
                     Instr::Return { src } => {
                         let value = *w.get(src);
@@ -582,6 +578,17 @@ impl<'h> State<'h> {
             }
         }
         Ok(None)
+    }
+
+    /// Calls a definition that is no function of the program, or one that takes other arguments.
+    #[cold]
+    fn call_global(&mut self, h: &'h Ctx, unit: &Unit, g: u16, call: Call, next: usize) -> Res<Option<Effect>> {
+        let function = self.globals[unit.links[g as usize]];
+        if let Value::Unset = function {
+            return Err(self.stopped(h, unbound(unit, g.into()), next));
+        }
+        self.stack[call.at()] = function;
+        self.make_call(h, call, next)
     }
 
     /// Calls a built-in with the arguments in the registers from `row` on. Calls have the function in front of the
