@@ -121,7 +121,8 @@ fn what_is_given_and_is_wrong_is_named() {
 
 #[test]
 fn a_line_that_is_no_request_is_told_so_in_plain_words() {
-    let lines = "[]\n[{\"id\":7}]\n5\nnull\n\"x\"\n{\"program\":\"1\",\"tools\":{\"t\":5}}\n{\"program\":\"1\",\"limits\":7}\n";
+    let lines =
+        "[]\n[{\"id\":7}]\n5\nnull\n\"x\"\n{\"program\":\"1\",\"tools\":{\"t\":5}}\n{\"program\":\"1\",\"limits\":7}\n";
     let done = ptcl(&["batch"], lines);
     assert_eq!(out(&done).lines().count(), 7);
     for line in out(&done).lines() {
