@@ -1,6 +1,7 @@
 //! The code generator: core forms to instructions. A local is a register; calls lay their arguments out in a row, so
 //! that the callee's frame begins where they stand.
 
+mod branches;
 mod effects;
 mod held;
 mod in_place;
@@ -410,50 +411,6 @@ impl<'u, 'p> Function<'u, 'p> {
         Ok(())
     }
 
-    /// The value of a function: each branch of its last form returns for itself.
-    fn returned(&mut self, node: &'p Node, end: Span) -> Res<()> {
-        self.generator.interrupt.tick()?;
-        let (saved, visible) = (self.top, self.visible.len());
-        let always = self.generator.always;
-        self.generator.always &= is_done_in_order(&node.kind);
-        match &node.kind {
-            Kind::If(test, then, otherwise) => {
-                let skip = self.jump_over(test, then)?;
-                self.returned(then, end)?;
-                self.patch(skip)?;
-                self.returned(otherwise, end)?;
-            }
-            Kind::Cond(clauses, default) => {
-                for (test, then) in clauses {
-                    let skip = self.jump_over(test, then)?;
-                    self.returned(then, end)?;
-                    self.patch(skip)?;
-                }
-                self.returned(default, end)?;
-            }
-            Kind::Do(nodes) if let Some((last, first)) = nodes.split_last() => {
-                for node in first {
-                    self.any(node)?;
-                    self.top = saved;
-                }
-                self.returned(last, end)?;
-            }
-            Kind::Let(binds, body) => {
-                self.binds(binds)?;
-                self.returned(body, end)?;
-            }
-            _ => {
-                self.generator.always = always;
-                let src = self.any(node)?;
-                self.emit(Instr::Return { src }, end);
-            }
-        }
-        self.generator.always = always;
-        self.top = saved;
-        self.forget_locals(visible);
-        Ok(())
-    }
-
     /// The value into register `dst`.
     fn into(&mut self, node: &'p Node, dst: Reg) -> Res<()> {
         self.generator.interrupt.tick()?;
@@ -590,48 +547,6 @@ impl<'u, 'p> Function<'u, 'p> {
             .map_err(|_| Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 constants").at(span))
     }
 
-    /// Jumps over a branch when `test` is false; the jump is to be patched.
-    fn jump_over(&mut self, test: &'p Node, branch: &Node) -> Res<usize> {
-        // Near jumps hold sixteen bits; no branch from this much text needs more.
-        const NEAR_TEXT: u32 = 4_000;
-        let is_near = |span: Span| span.end.saturating_sub(span.start) < NEAR_TEXT;
-        if !is_near(branch.span) {
-            return self.far_jump_unless(test);
-        }
-        let near = is_near(test.span);
-        let span = test.span;
-        let saved = self.top;
-        let at = match &test.kind {
-            Kind::CallBuiltin(id, args) if near && args.len() == 2 && self.comparison(*id).is_some() => {
-                let op = self.comparison(*id).unwrap_or(Cmp::Eq);
-                match small_int(&args[1]) {
-                    Some(imm) => {
-                        let a = self.first(args)?;
-                        self.emit(Instr::unless_int(op, a, imm, 0), span)
-                    }
-                    None => {
-                        let (a, b) = self.two(args)?;
-                        self.emit(Instr::unless(op, a, b, 0), span)
-                    }
-                }
-            }
-            Kind::CallBuiltin(id, args) if args.len() == 1 && self.lowering(*id) == Lowering::Not => {
-                let src = self.first(args)?;
-                self.emit(Instr::JumpTrue { src, off: 0 }, span)
-            }
-            Kind::Prim(Prim::IsNil, args) => {
-                let src = self.first(args)?;
-                self.emit(Instr::JumpSome { src, off: 0 }, span)
-            }
-            _ => {
-                let src = self.any(test)?;
-                self.emit(Instr::JumpFalse { src, off: 0 }, span)
-            }
-        };
-        self.top = saved;
-        Ok(at)
-    }
-
     fn first(&mut self, args: &'p [Node]) -> Res<Reg> {
         match args.first() {
             Some(node) => self.any(node),
@@ -644,50 +559,6 @@ impl<'u, 'p> Function<'u, 'p> {
             [a, b, ..] => Ok((self.any(a)?, self.any(b)?)),
             _ => Ok((0, 0)),
         }
-    }
-
-    fn branch(&mut self, test: &'p Node, then: &'p Node, otherwise: &'p Node, dst: Reg) -> Res<()> {
-        let span = then.span;
-        let skip = self.jump_over(test, then)?;
-        self.into(then, dst)?;
-        let end = self.emit(Instr::Jump { off: 0 }, span);
-        self.patch(skip)?;
-        self.into(otherwise, dst)?;
-        self.patch(end)
-    }
-
-    fn far_jump_unless(&mut self, test: &'p Node) -> Res<usize> {
-        let span = test.span;
-        let saved = self.top;
-        let src = self.any(test)?;
-        self.top = saved;
-        Ok(self.emit(Instr::JumpFalse { src, off: 0 }, span))
-    }
-
-    fn cond(&mut self, clauses: &'p [(Node, Node)], default: &'p Node, span: Span, dst: Reg) -> Res<()> {
-        let mut ends = Vec::with_capacity(clauses.len());
-        for (test, then) in clauses {
-            let skip = self.jump_over(test, then)?;
-            self.into(then, dst)?;
-            ends.push(self.emit(Instr::Jump { off: 0 }, span));
-            self.patch(skip)?;
-        }
-        self.into(default, dst)?;
-        ends.into_iter().try_for_each(|end| self.patch(end))
-    }
-
-    /// `and`, `or`: each value into `dst`, out at the first that decides.
-    fn chain(&mut self, nodes: &'p [Node], dst: Reg, jump: impl Fn(Reg) -> Instr) -> Res<()> {
-        let mut ends = Vec::new();
-        let last = nodes.len().saturating_sub(1);
-        for (i, node) in nodes.iter().enumerate() {
-            let span = node.span;
-            self.into(node, dst)?;
-            if i < last {
-                ends.push(self.emit(jump(dst), span));
-            }
-        }
-        ends.into_iter().try_for_each(|end| self.patch(end))
     }
 
     fn closure(&mut self, node: &'p FnNode, reserved: Option<u16>, span: Span, dst: Reg) -> Res<()> {
@@ -829,36 +700,6 @@ impl<'u, 'p> Function<'u, 'p> {
         self.patch(end)?;
         self.emit(Instr::VarName { dst, g }, span);
         Ok(())
-    }
-
-    fn case(
-        &mut self,
-        subject: &'p Node,
-        clauses: &'p [(Vec<Constant>, Node)],
-        default: &'p Node,
-        span: Span,
-        dst: Reg,
-    ) -> Res<()> {
-        let src = self.any(subject)?;
-        let test = self.alloc(span)?;
-        let mut ends = Vec::with_capacity(clauses.len());
-        for (tests, then) in clauses {
-            let mut hits = Vec::new();
-            for constant in tests {
-                let k = self.short_constant(constant, span)?;
-                self.emit(Instr::IsCase { dst: test, src, k }, span);
-                hits.push(self.emit(Instr::JumpTrue { src: test, off: 0 }, span));
-            }
-            let skip = self.emit(Instr::Jump { off: 0 }, span);
-            for hit in hits {
-                self.patch(hit)?;
-            }
-            self.into(then, dst)?;
-            ends.push(self.emit(Instr::Jump { off: 0 }, span));
-            self.patch(skip)?;
-        }
-        self.into(default, dst)?;
-        ends.into_iter().try_for_each(|end| self.patch(end))
     }
 }
 

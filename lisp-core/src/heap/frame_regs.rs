@@ -25,7 +25,8 @@ impl<'w, 'h> FrameRegs<'w, 'h> {
     /// # Safety
     /// As long as it is used, the registers, rows and distances given to [`FrameRegs::get`], [`FrameRegs::set`],
     /// [`FrameRegs::row`] and [`FrameRegs::skip`] are operands of the instruction that it fetched last; and after an instruction
-    /// that never goes on to the next one (`Instr::leaves`) nothing is fetched before a [`FrameRegs::skip`].
+    /// that never goes on to the next one (`Instr::leaves`) nothing is fetched before a [`FrameRegs::skip`];
+    /// and behind a [`FrameRegs::enter`] that returned true nothing else is done with it before a fetch.
     #[inline(always)]
     pub(crate) unsafe fn open(
         stack: &'w mut [Value<'h>],

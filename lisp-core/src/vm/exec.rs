@@ -3,6 +3,7 @@
 use super::destructuring::{destructure, keyword_args, taken_apart};
 use super::errors::not_in_a_worker;
 use super::machine::Ending;
+use super::quick::{compare, fast_arithmetic, fast_compare};
 use super::walks::{builder_of, elements_left, is_range, next_element, walk};
 use crate::builtins::streams::reduced;
 use crate::builtins::{Imp, exceptions, maps, numbers};
@@ -751,16 +752,6 @@ fn set_pc(frames: &mut [Frame<'_>], at: usize) {
     }
 }
 
-/// Does a comparison of two integers or two floats hold? `None` for anything else.
-#[inline(always)]
-fn fast_compare(op: Cmp, a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
-    match (a, b) {
-        (Value::Int(a), Value::Int(b)) => Some(op.holds(a.cmp(b))),
-        (Value::Float(a), Value::Float(b)) => Some(a.partial_cmp(b).is_some_and(|order| op.holds(order))),
-        _ => None,
-    }
-}
-
 /// The registers of a frame, for [`State::run`] and what it calls: they name operands of the instruction fetched last.
 #[allow(unsafe_code, reason = "each access is checked when the code is made, not when it is done")]
 #[inline(always)]
@@ -773,45 +764,6 @@ fn frame_regs<'w, 'h>(
 ) -> FrameRegs<'w, 'h> {
     // SAFETY: `run` matches on the instruction it has fetched, and gives what it finds there.
     unsafe { FrameRegs::open(stack, base, code, pc, fuel) }
-}
-
-/// R[dst] = R[a] op R[b] for integers, when the result fits, and floats. Returns false, with nothing changed, for anything
-/// else.
-#[inline(always)]
-#[expect(clippy::cast_precision_loss, reason = "an integer is the float next to it where it meets one")]
-fn fast_arithmetic(
-    w: &mut FrameRegs<'_, '_>,
-    [dst, a, b]: [u16; 3],
-    int: impl FnOnce(i64, i64) -> Option<i64>,
-    float: impl FnOnce(f64, f64) -> f64,
-) -> bool {
-    let value = match (w.get(a), w.get(b)) {
-        (&Value::Int(x), &Value::Int(y)) => match int(x, y) {
-            Some(value) => {
-                w.set(dst, Value::Int(value));
-                return true;
-            }
-            None => return false,
-        },
-        (&Value::Float(x), &Value::Float(y)) => float(x, y),
-        (&Value::Int(x), &Value::Float(y)) => float(x as f64, y),
-        (&Value::Float(x), &Value::Int(y)) => float(x, y as f64),
-        _ => return false,
-    };
-    w.set(dst, Value::Float(value));
-    true
-}
-
-/// A comparison of anything.
-#[cold]
-fn compare<'h>(h: &'h Ctx, op: Cmp, a: Value<'h>, b: Value<'h>) -> Res<bool> {
-    match op {
-        Cmp::Eq => h.equal(a, b),
-        Cmp::Lt => numbers::less(h, a, b),
-        Cmp::Le => numbers::less_eq(h, a, b),
-        Cmp::Gt => numbers::greater(h, a, b),
-        Cmp::Ge => numbers::greater_eq(h, a, b),
-    }
 }
 
 /// A map of the shape of another. It costs what it would with its keys laid out and put in order.

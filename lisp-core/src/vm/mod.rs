@@ -14,6 +14,7 @@ mod machine;
 mod output;
 mod parallel;
 mod prelude;
+mod quick;
 mod raise;
 mod reply;
 mod resume;

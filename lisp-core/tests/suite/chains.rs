@@ -1,7 +1,7 @@
 //! `map`, `filter`, `reduce` ... one over what the other makes, and over ranges. As one loop they are what they are one after
 //! the other: the value, the error and its place, with every rhythm of compaction and slices.
 
-use crate::corpus::{Came, Case, run};
+use crate::corpus::{Came, Case, run, steady};
 use lisp_core::vm::Settings;
 use proptest::prelude::*;
 
@@ -53,14 +53,7 @@ const SOURCES: [&str; 16] = [
 const STEPS: [&str; 6] = ["map", "mapv", "filter", "filterv", "remove", "keep"];
 
 fn outcome(source: &str) -> Came {
-    let settings = Settings { heap_bytes: 4_000_000, loop_iterations: 0, ..Settings::default() };
-    let case = Case::new(source, source);
-    let (plain, _) = run(&case, &settings, WHOLE);
-    for (compact_every, slice) in [(Some(1), WHOLE), (Some(3), 7), (None, 1), (None, 13)] {
-        let (other, _) = run(&case, &Settings { compact_every, ..settings.clone() }, slice);
-        assert_eq!(other, plain, "{source}: compacted at every {compact_every:?}, slices of {slice}");
-    }
-    plain
+    steady(source, &Settings { heap_bytes: 4_000_000, loop_iterations: 0, ..Settings::default() })
 }
 
 fn same(program: &str) -> Result<(), TestCaseError> {

@@ -1,21 +1,12 @@
 //! What the code generator makes shorter: calls of definitions that are surely there, numbers that are loaded before a
 //! loop, branches that return for themselves. Values, errors and the order of effects are those of the long way.
 
-use crate::corpus::{Came, Case, run};
+use crate::corpus::{Came, steady};
 use lisp_core::vm::Settings;
 use proptest::prelude::*;
 
-const WHOLE: u64 = u64::MAX / 2;
-
 fn outcome(source: &str) -> Came {
-    let settings = Settings { heap_bytes: 4_000_000, ..Settings::default() };
-    let case = Case::new(source, source);
-    let (plain, _) = run(&case, &settings, WHOLE);
-    for (compact_every, slice) in [(Some(1), WHOLE), (Some(3), 7), (None, 1), (None, 13)] {
-        let (other, _) = run(&case, &Settings { compact_every, ..settings.clone() }, slice);
-        assert_eq!(other, plain, "{source}: compacted at every {compact_every:?}, slices of {slice}");
-    }
-    plain
+    steady(source, &Settings { heap_bytes: 4_000_000, ..Settings::default() })
 }
 
 #[test]

@@ -78,6 +78,18 @@ impl Came {
     }
 }
 
+/// What comes of a program in every rhythm of compaction and slices, which must be the same.
+pub fn steady(source: &str, settings: &Settings) -> Came {
+    const WHOLE: u64 = u64::MAX / 2;
+    let case = Case::new(source, source);
+    let (plain, _) = run(&case, settings, WHOLE);
+    for (compact_every, slice) in [(Some(1), WHOLE), (Some(3), 7), (None, 1), (None, 13)] {
+        let (other, _) = run(&case, &Settings { compact_every, ..settings.clone() }, slice);
+        assert_eq!(other, plain, "{source}: compacted at every {compact_every:?}, slices of {slice}");
+    }
+    plain
+}
+
 /// Compiles and runs a case in slices of fuel. A tool answers the vector of its arguments.
 pub fn run(case: &Case, settings: &Settings, slice: u64) -> (Came, Usage) {
     let failed = |error: lisp_core::Error| {
