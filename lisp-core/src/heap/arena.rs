@@ -2,11 +2,11 @@
 
 use super::header::Header;
 use super::shapes::Shapes;
+use super::space::{ALIGN, Space, rounded};
 use super::{Fault, Res};
 use crate::code::BuiltinId;
 use crate::meter::{METERED, Meter};
 use bumpalo::Bump;
-use std::alloc::Layout;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -30,11 +30,12 @@ pub struct Account {
 
 /// An arena with its account, and the meter of the run that works in it.
 pub struct Heap {
-    bump: Bump,
+    space: Space,
     /// Arenas of values that came from elsewhere, until the next compaction.
     adopted: Vec<Bump>,
     region: u32,
-    used: Cell<usize>,
+    /// What is used less the address of the cursor, so that an allocation only moves that: see [`Heap::used`].
+    used_less_address: Cell<usize>,
     peak: Cell<usize>,
     /// Allocated in all, but for what `used` has grown by since it was `used_before`.
     allocated_before: Cell<u64>,
@@ -50,8 +51,6 @@ pub struct Heap {
     futile_gcs: Cell<u32>,
     /// For tests: a trap is due when this many allocations have been made; 0 is never.
     trap_in: Cell<u64>,
-    /// An allocation up to here succeeds at once: the limit, or 0 while allocations are counted for a trap.
-    fast_limit: Cell<usize>,
     trapped_early: Cell<bool>,
     /// Fuel, slices and the flag that ends the run.
     pub(crate) meter: Meter,
@@ -66,11 +65,11 @@ impl Heap {
     /// An empty arena that may hold `limit` bytes. `region` tells its objects from those of other arenas: who makes it sees to
     /// it that no two arenas whose objects meet have the same, which is why nobody outside the crate may.
     pub(crate) fn new(region: u32, limit: usize) -> Self {
-        Heap {
-            bump: Bump::new(),
+        let heap = Heap {
+            space: Space::new(Bump::new()),
             adopted: Vec::new(),
             region,
-            used: Cell::new(0),
+            used_less_address: Cell::new(0),
             peak: Cell::new(0),
             allocated_before: Cell::new(0),
             used_before: Cell::new(0),
@@ -80,13 +79,14 @@ impl Heap {
             compactions: Cell::new(0),
             futile_gcs: Cell::new(0),
             trap_in: Cell::new(0),
-            fast_limit: Cell::new(limit),
             trapped_early: Cell::new(false),
             meter: Meter::new(),
             shapes: Shapes::new(),
             scratch: Cell::default(),
             builtin_text: |_| Cow::Borrowed("#<builtin>"),
-        }
+        };
+        heap.set_used(0);
+        heap
     }
 
     /// The heap with `builtin_text` for how it shows built-in functions, whose table it does not know.
@@ -126,8 +126,8 @@ impl Heap {
     /// The account as it stands.
     pub fn account(&self) -> Account {
         Account {
-            used: self.used.get(),
-            peak: self.peak.get().max(self.used.get()),
+            used: self.used(),
+            peak: self.peak.get().max(self.used()),
             allocated: self.allocated(),
             limit: self.budget,
             compactions: self.compactions.get(),
@@ -136,13 +136,13 @@ impl Heap {
 
     /// Puts a compacted arena in the place of the old one. The next compaction is due when the budget is full again.
     pub(super) fn replace_arena(&mut self, bump: Bump, bytes: usize) {
-        self.peak.set(self.peak.get().max(self.used.get()));
-        self.bump = bump;
+        self.peak.set(self.peak.get().max(self.used()));
+        self.allocated_before.set(self.allocated());
+        self.space = Space::new(bump);
         self.adopted = Vec::new();
         self.shapes.clear();
         let live = bytes + self.held.get();
-        self.allocated_before.set(self.allocated());
-        self.used.set(live);
+        self.set_used(live);
         self.used_before.set(live);
         self.compactions.set(self.compactions.get() + 1);
         self.set_limit(self.budget);
@@ -152,7 +152,7 @@ impl Heap {
     /// run would do little else.
     pub(crate) fn is_thrashing(&self) -> bool {
         const MOST: u32 = 64;
-        let free = self.budget.saturating_sub(self.used.get());
+        let free = self.budget.saturating_sub(self.used());
         self.futile_gcs.set(if free < self.budget / 64 { self.futile_gcs.get() + 1 } else { 0 });
         self.futile_gcs.get() > MOST
     }
@@ -161,12 +161,12 @@ impl Heap {
     pub(super) fn adopt_arena(&mut self, bump: Bump) {
         let bytes = bump.allocated_bytes() + std::mem::size_of::<Bump>();
         self.adopted.push(bump);
-        self.used.set(self.used.get().saturating_add(bytes));
+        self.set_used(self.used().saturating_add(bytes));
     }
 
     /// Is more held than may be before a compaction?
     pub(crate) fn is_over(&self) -> bool {
-        self.used.get() > self.limit.get()
+        self.used() > self.limit.get()
     }
 
     pub(super) fn rebudget(&mut self, bytes: usize) {
@@ -192,7 +192,7 @@ impl Heap {
     /// Runs work that may allocate `bytes`, whatever the budget, such as a text that leaves the run.
     pub fn beyond_the_budget<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> T {
         let (limit, trap_in) = (self.limit.get(), self.trap_in.replace(0));
-        self.set_limit(self.used.get().saturating_add(bytes));
+        self.set_limit(self.used().saturating_add(bytes));
         let done = work();
         self.trap_in.set(trap_in);
         self.set_limit(limit);
@@ -201,7 +201,7 @@ impl Heap {
 
     /// Do `bytes` more fit the budget?
     pub(crate) fn fits(&self, bytes: usize) -> bool {
-        self.used.get().checked_add(bytes).is_some_and(|sum| sum <= self.budget)
+        self.used().checked_add(bytes).is_some_and(|sum| sum <= self.budget)
     }
 
     /// Takes allocations and compactions that were made elsewhere for this run on the account.
@@ -266,7 +266,7 @@ impl Heap {
         if !METERED {
             return Ok(());
         }
-        match self.used.get().checked_add(bytes) {
+        match self.used().checked_add(bytes) {
             Some(sum) if sum <= self.limit.get() => Ok(()),
             _ => Err(Fault::Collect(bytes)),
         }
@@ -281,9 +281,9 @@ impl Heap {
     /// Takes bytes that are held outside the arena, such as a stack's, on the account.
     pub(crate) fn charge_external(&self, bytes: usize) -> Res<()> {
         self.check_available(bytes)?;
-        self.used.set(self.used.get() + bytes);
+        self.set_used(self.used() + bytes);
         self.held.set(self.held.get() + bytes);
-        self.peak.set(self.peak.get().max(self.used.get()));
+        self.peak.set(self.peak.get().max(self.used()));
         Ok(())
     }
 
@@ -291,48 +291,59 @@ impl Heap {
     pub(crate) fn release_external(&self, bytes: usize) {
         // What was allocated stays allocated.
         self.allocated_before.set(self.allocated());
-        self.used.set(self.used.get() - bytes);
-        self.used_before.set(self.used.get());
+        self.set_used(self.used() - bytes);
+        self.used_before.set(self.used());
         self.held.set(self.held.get() - bytes);
     }
 
     /// Charges for bytes that are shared now and would be copied by a compaction.
     pub(super) fn charge_share(&self, bytes: usize) -> Res<()> {
-        self.account_for(bytes)
-    }
-
-    #[inline]
-    fn account_for(&self, bytes: usize) -> Res<()> {
         if !METERED {
             return Ok(());
         }
-        let bytes = bytes.saturating_add(7) & !7;
-        match self.used.get().checked_add(bytes) {
-            Some(sum) if sum <= self.fast_limit.get() => self.used.set(sum),
-            _ => return self.account_with_care(bytes),
-        }
+        let bytes = rounded(bytes);
+        self.allow(bytes)?;
+        self.set_used(self.used() + bytes);
         Ok(())
     }
 
-    /// For an allocation that is over the limit, or one of those that are counted.
-    #[cold]
-    fn account_with_care(&self, bytes: usize) -> Res<()> {
+    /// May `bytes` more be held? Counts for a trap, too.
+    fn allow(&self, bytes: usize) -> Res<()> {
         if self.trap_in.get() > 0 {
             self.count_down(bytes)?;
         }
-        self.check_available(bytes)?;
-        self.used.set(self.used.get() + bytes);
-        Ok(())
+        self.check_available(bytes)
+    }
+
+    /// Held now.
+    #[inline]
+    fn used(&self) -> usize {
+        self.space.address().wrapping_add(self.used_less_address.get())
+    }
+
+    /// Puts what is held on the account.
+    fn set_used(&self, used: usize) {
+        self.used_less_address.set(used.wrapping_sub(self.space.address()));
+        self.end_fast();
     }
 
     fn set_limit(&self, bytes: usize) {
         self.limit.set(bytes);
-        self.fast_limit.set(if self.trap_in.get() > 0 { 0 } else { bytes });
+        self.end_fast();
+    }
+
+    /// Up to the limit allocations succeed without a look at the account, but while they are counted for a trap.
+    fn end_fast(&self) {
+        self.space.end_fast(match self.trap_in.get() {
+            _ if !METERED => usize::MAX,
+            0 => self.limit.get().saturating_sub(self.used()),
+            _ => 0,
+        });
     }
 
     /// Allocated so far, what was freed since included.
     fn allocated(&self) -> u64 {
-        self.allocated_before.get().saturating_add((self.used.get() - self.used_before.get()) as u64)
+        self.allocated_before.get().saturating_add((self.used() - self.used_before.get()) as u64)
     }
 
     fn count_down(&self, bytes: usize) -> Res<()> {
@@ -360,15 +371,32 @@ impl Heap {
     #[inline]
     pub(super) fn alloc<T>(&self, object: T) -> Res<&T> {
         const { assert!(!std::mem::needs_drop::<T>(), "an arena runs no destructors") };
-        self.account_for(std::mem::size_of::<T>())?;
-        self.bump.try_alloc(object).map(|r| &*r).map_err(|_| Fault::Collect(std::mem::size_of::<T>()))
+        const { assert!(align_of::<T>() <= ALIGN, "objects are aligned to words") };
+        let start = self.block(size_of::<T>())?.cast::<T>();
+        // SAFETY: the block has room for the object and is aligned for it, and lives as long as the arena.
+        unsafe {
+            start.write(object);
+            Ok(start.as_ref())
+        }
     }
 
-    /// A block of the arena that nothing else refers to, charged for.
+    /// A block of the arena that nothing else refers to, charged for and aligned to words.
     #[inline]
-    fn block(&self, layout: Layout) -> Res<NonNull<u8>> {
-        self.account_for(layout.size())?;
-        self.bump.try_alloc_layout(layout).map_err(|_| Fault::Collect(layout.size()))
+    fn block(&self, bytes: usize) -> Res<NonNull<u8>> {
+        match self.space.place(rounded(bytes)) {
+            Some(start) => Ok(start),
+            None => self.block_with_care(rounded(bytes)),
+        }
+    }
+
+    /// A block for which the chunk has no room, or the account, or one of those that are counted for a trap.
+    #[cold]
+    fn block_with_care(&self, bytes: usize) -> Res<NonNull<u8>> {
+        self.allow(bytes)?;
+        let used = self.used();
+        let start = self.space.place_anywhere(bytes).ok_or(Fault::Collect(bytes))?;
+        self.set_used(used.saturating_add(bytes));
+        Ok(start)
     }
 
     /// A block for an object and, behind it, `len` items that it refers to.
@@ -376,22 +404,20 @@ impl Heap {
     fn block_with<T, E>(&self, len: usize) -> Res<NonNull<T>> {
         const {
             assert!(!std::mem::needs_drop::<(T, E)>(), "an arena runs no destructors");
+            assert!(align_of::<(T, E)>() <= ALIGN, "objects are aligned to words");
             assert!(size_of::<T>().is_multiple_of(align_of::<E>()), "the items come behind the object without a gap");
         }
-        let bytes = len.saturating_mul(size_of::<E>()).saturating_add(size_of::<T>());
-        let align = align_of::<T>().max(align_of::<E>());
-        let layout = Layout::from_size_align(bytes, align).map_err(|_| Fault::Collect(bytes))?;
-        Ok(self.block(layout)?.cast())
+        Ok(self.block(len.saturating_mul(size_of::<E>()).saturating_add(size_of::<T>()))?.cast())
     }
 
     /// Puts the first `len` items of an iterator into the arena, or fewer if there are fewer.
     pub(super) fn alloc_slice<T>(&self, len: usize, items: impl Iterator<Item = T>) -> Res<&[T]> {
         const { assert!(!std::mem::needs_drop::<T>(), "an arena runs no destructors") };
+        const { assert!(align_of::<T>() <= ALIGN, "objects are aligned to words") };
         if len == 0 {
             return Ok(&[]);
         }
-        let layout = Layout::array::<T>(len).map_err(|_| Fault::Collect(usize::MAX))?;
-        let start = self.block(layout)?.cast::<T>();
+        let start = self.block(len.saturating_mul(size_of::<T>()))?.cast::<T>();
         // SAFETY: the block has room for `len` items, and lives as long as the arena.
         unsafe { self.fill(start, len, items) }
     }

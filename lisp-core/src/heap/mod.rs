@@ -11,6 +11,7 @@ mod map;
 mod map_builder;
 mod shapes;
 mod sort;
+mod space;
 mod store;
 mod string;
 mod text;
