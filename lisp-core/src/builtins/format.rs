@@ -62,15 +62,14 @@ pub(super) fn format<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     };
     let mut rest = string("format", text)?;
     let mut out = TextBuf::new(h);
-    // It is gone through and copied.
-    h.charge(values.len() as u64 * cost::TEXT_PART + 2 * cost::copied(rest.len()))?;
+    h.charge(values.len() as u64 * cost::TEXT_PART + cost::copied(rest.len()))?;
     let (mut next, mut last) = (0, None);
     while let Some((plain, place)) = next_place(rest) {
-        out.push_paid(plain)?;
+        out.push_str(plain)?;
         // Most places are of these kinds, and take less time than a field does to be read.
         let usual = match (place.bytes().next(), values.get(next)) {
             (Some(b'd' | b's'), Some(&Value::Int(i))) => {
-                out.push_paid(itoa::Buffer::new().format(i))?;
+                out.push_str(itoa::Buffer::new().format(i))?;
                 true
             }
             (Some(b's'), Some(&Value::Str(s))) => {
@@ -107,7 +106,7 @@ pub(super) fn format<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         show(h, field, letter, value, &mut out)?;
         (rest, last) = (after, index);
     }
-    out.push_paid(rest)?;
+    out.push_str(rest)?;
     out.finish()
 }
 

@@ -55,6 +55,9 @@ pub(crate) use rows::{Rows, concat, count, namespace_of};
 /// [`Fault::Collect`] or [`Fault::Pause`] it is run again from the start.
 pub(crate) type DirectImp = for<'h> fn(&'h Ctx, &[Value<'h>]) -> Res<Value<'h>>;
 
+/// A question about a value, which needs nothing of the run: it neither charges, allocates nor fails.
+pub(crate) type Test = fn(Value<'_>) -> bool;
+
 /// Does a built-in call functions when it gets these arguments?
 pub(crate) type CallsSome = fn(&[Value<'_>]) -> bool;
 
@@ -63,6 +66,8 @@ pub(crate) type CallsSome = fn(&[Value<'_>]) -> bool;
 pub(crate) enum Imp {
     /// By a function in Rust that calls no other.
     Direct(DirectImp),
+    /// By a question about its argument, which needs nothing of the run.
+    Test(Test),
     /// By a function that calls functions, which this starts.
     Calling(Start),
     /// By the second where the first says so of the arguments, else by a function that calls no other.
@@ -182,6 +187,13 @@ impl Builtin {
     /// A row for such a function that programs call often, and whose value depends on its arguments alone.
     pub(crate) const fn pure(name: &'static str, min: u8, max: u8, usage: &'static str, imp: DirectImp) -> Self {
         let mut row = Self::direct(name, min, max, usage, imp);
+        row.is_pure = true;
+        row
+    }
+
+    /// A row for a question about one value.
+    pub(crate) const fn test(name: &'static str, usage: &'static str, test: Test) -> Self {
+        let mut row = Self::row(name, 1, 1, usage, Imp::Test(test));
         row.is_pure = true;
         row
     }

@@ -108,32 +108,32 @@ fn type_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Predicates.
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::pure("nil?", 1, 1, "(nil? x)", |_, a| answer(a[0].is_nil()))
+    Builtin::test("nil?", "(nil? x)", |v| v.is_nil())
         .doc("Is it nil?", &[("(nil? nil)", "true"), ("(nil? false)", "false"), ("(nil?)", "!arity_error")]),
-    Builtin::pure("some?", 1, 1, "(some? x)", |_, a| answer(!a[0].is_nil())).doc(
+    Builtin::test("some?", "(some? x)", |v| !v.is_nil()).doc(
         "Is it anything but nil?",
         &[("(some? false)", "true"), ("(some? nil)", "false"), ("(some?)", "!arity_error")],
     ),
-    Builtin::pure("not", 1, 1, "(not x)", |_, a| answer(!a[0].truthy()))
+    Builtin::test("not", "(not x)", |v| !v.truthy())
         .lowered(Lowering::Not)
         .doc("true of nil and false.", &[("(not nil)", "true"), ("(not 0)", "false"), ("(not)", "!arity_error")]),
-    Builtin::direct("boolean", 1, 1, "(boolean x)", |_, a| answer(a[0].truthy())).doc(
+    Builtin::test("boolean", "(boolean x)", |v| v.truthy()).doc(
         "false of nil and false, true of all else.",
         &[("(boolean 0)", "true"), ("(boolean nil)", "false"), ("(boolean)", "!arity_error")],
     ),
     Builtin::pure("identity", 1, 1, "(identity x)", |_, a| Ok(a[0]))
         .doc("Its argument.", &[("(identity 42)", "42"), ("(identity 1 2)", "!arity_error")]),
-    Builtin::pure("true?", 1, 1, "(true? x)", |_, a| answer(matches!(a[0], Value::Bool(true))))
+    Builtin::test("true?", "(true? x)", |v| matches!(v, Value::Bool(true)))
         .doc("Is it true itself?", &[("(true? true)", "true"), ("(true? 1)", "false"), ("(true?)", "!arity_error")]),
-    Builtin::pure("false?", 1, 1, "(false? x)", |_, a| answer(matches!(a[0], Value::Bool(false)))).doc(
+    Builtin::test("false?", "(false? x)", |v| matches!(v, Value::Bool(false))).doc(
         "Is it false itself?",
         &[("(false? false)", "true"), ("(false? nil)", "false"), ("(false?)", "!arity_error")],
     ),
-    Builtin::direct("boolean?", 1, 1, "(boolean? x)", |_, a| answer(matches!(a[0], Value::Bool(_)))).doc(
+    Builtin::test("boolean?", "(boolean? x)", |v| matches!(v, Value::Bool(_))).doc(
         "Is it true or false?",
         &[("(boolean? false)", "true"), ("(boolean? nil)", "false"), ("(boolean?)", "!arity_error")],
     ),
-    Builtin::pure("number?", 1, 1, "(number? x)", |_, a| answer(a[0].is_number())).doc(
+    Builtin::test("number?", "(number? x)", |v| v.is_number()).doc(
         "Is it a number?",
         &[
             ("(number? 1.5)", "true"),
@@ -142,60 +142,48 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(number?)", "!arity_error"),
         ],
     ),
-    Builtin::direct("int?", 1, 1, "(int? x)", |_, a| answer(integer_sign(a[0]).is_some()))
+    Builtin::test("int?", "(int? x)", |v| integer_sign(v).is_some())
         .aliases(&["integer?", "rational?"])
         .doc("Is it an integer?", &[("(int? 5)", "true"), ("(int? 5.0)", "false"), ("(int?)", "!arity_error")]),
-    Builtin::direct("float?", 1, 1, "(float? x)", |_, a| answer(matches!(a[0], Value::Float(f) if f.is_finite())))
-        .aliases(&["double?"])
-        .doc(
-            "Is it a finite float?",
-            &[
-                ("(float? 1.5)", "true"),
-                ("(float? 1)", "false"),
-                ("(float? ##Inf)", "false"),
-                ("(float?)", "!arity_error"),
-            ],
-        ),
-    Builtin::direct("nat-int?", 1, 1, "(nat-int? x)", |_, a| answer(integer_sign(a[0]).is_some_and(|s| s >= 0))).doc(
+    Builtin::test("float?", "(float? x)", |v| matches!(v, Value::Float(f) if f.is_finite())).aliases(&["double?"]).doc(
+        "Is it a finite float?",
+        &[("(float? 1.5)", "true"), ("(float? 1)", "false"), ("(float? ##Inf)", "false"), ("(float?)", "!arity_error")],
+    ),
+    Builtin::test("nat-int?", "(nat-int? x)", |v| integer_sign(v).is_some_and(|s| s >= 0)).doc(
         "Is it an integer of at least 0?",
         &[("(nat-int? 0)", "true"), ("(nat-int? -1)", "false"), ("(nat-int?)", "!arity_error")],
     ),
-    Builtin::direct("pos-int?", 1, 1, "(pos-int? x)", |_, a| answer(integer_sign(a[0]) == Some(1))).doc(
+    Builtin::test("pos-int?", "(pos-int? x)", |v| integer_sign(v) == Some(1)).doc(
         "Is it an integer above 0?",
         &[("(pos-int? 5)", "true"), ("(pos-int? 1.5)", "false"), ("(pos-int?)", "!arity_error")],
     ),
-    Builtin::direct("neg-int?", 1, 1, "(neg-int? x)", |_, a| answer(integer_sign(a[0]) == Some(-1))).doc(
+    Builtin::test("neg-int?", "(neg-int? x)", |v| integer_sign(v) == Some(-1)).doc(
         "Is it an integer below 0?",
         &[("(neg-int? -1)", "true"), ("(neg-int? 0)", "false"), ("(neg-int?)", "!arity_error")],
     ),
-    Builtin::pure("zero?", 1, 1, "(zero? x)", |_, a| {
-        answer(matches!(a[0], Value::Int(0)) || matches!(a[0], Value::Float(f) if f == 0.0))
-    })
-    .doc("Is it the number 0?", &[("(zero? 0.0)", "true"), ("(zero? nil)", "false"), ("(zero?)", "!arity_error")]),
-    Builtin::pure("pos?", 1, 1, "(pos? x)", |_, a| answer(sign(a[0]) == Some(1)))
+    Builtin::test("zero?", "(zero? x)", |v| matches!(v, Value::Int(0)) || matches!(v, Value::Float(f) if f == 0.0))
+        .doc("Is it the number 0?", &[("(zero? 0.0)", "true"), ("(zero? nil)", "false"), ("(zero?)", "!arity_error")]),
+    Builtin::test("pos?", "(pos? x)", |v| sign(v) == Some(1))
         .doc("Is it a number above 0?", &[("(pos? 5)", "true"), ("(pos? \"x\")", "false"), ("(pos?)", "!arity_error")]),
-    Builtin::pure("neg?", 1, 1, "(neg? x)", |_, a| answer(sign(a[0]) == Some(-1)))
+    Builtin::test("neg?", "(neg? x)", |v| sign(v) == Some(-1))
         .doc("Is it a number below 0?", &[("(neg? -0.5)", "true"), ("(neg? 0)", "false"), ("(neg?)", "!arity_error")]),
-    Builtin::pure("even?", 1, 1, "(even? x)", |_, a| answer(parity(a[0]) == Some(false))).doc(
+    Builtin::test("even?", "(even? x)", |v| parity(v) == Some(false)).doc(
         "Is it an even number?",
         &[("(even? 4)", "true"), ("(even? 4.0)", "true"), ("(even? nil)", "false"), ("(even?)", "!arity_error")],
     ),
-    Builtin::pure("odd?", 1, 1, "(odd? x)", |_, a| answer(parity(a[0]) == Some(true)))
+    Builtin::test("odd?", "(odd? x)", |v| parity(v) == Some(true))
         .doc("Is it an odd number?", &[("(odd? -3)", "true"), ("(odd? 3.5)", "false"), ("(odd?)", "!arity_error")]),
-    Builtin::direct("NaN?", 1, 1, "(NaN? x)", |_, a| answer(matches!(a[0], Value::Float(f) if f.is_nan())))
+    Builtin::test("NaN?", "(NaN? x)", |v| matches!(v, Value::Float(f) if f.is_nan()))
         .doc("Is it NaN?", &[("(NaN? ##NaN)", "true"), ("(NaN? 1)", "false"), ("(NaN?)", "!arity_error")]),
-    Builtin::direct("infinite?", 1, 1, "(infinite? x)", |_, a| {
-        answer(matches!(a[0], Value::Float(f) if f.is_infinite()))
-    })
-    .doc(
+    Builtin::test("infinite?", "(infinite? x)", |v| matches!(v, Value::Float(f) if f.is_infinite())).doc(
         "Is it positive or negative infinity?",
         &[("(infinite? ##-Inf)", "true"), ("(infinite? 5)", "false"), ("(infinite?)", "!arity_error")],
     ),
-    Builtin::direct("decimal?", 1, 1, "(decimal? x)", |_, _| answer(false))
+    Builtin::test("decimal?", "(decimal? x)", |_| false)
         .doc("Always false: there are no decimals.", &[("(decimal? 1.5)", "false"), ("(decimal?)", "!arity_error")]),
-    Builtin::direct("ratio?", 1, 1, "(ratio? x)", |_, _| answer(false))
+    Builtin::test("ratio?", "(ratio? x)", |_| false)
         .doc("Always false: there are no ratios.", &[("(ratio? 0.5)", "false"), ("(ratio?)", "!arity_error")]),
-    Builtin::pure("string?", 1, 1, "(string? x)", |_, a| answer(matches!(a[0], Value::Str(_)))).doc(
+    Builtin::test("string?", "(string? x)", |v| matches!(v, Value::Str(_))).doc(
         "Is it a string?",
         &[("(string? \"a\")", "true"), ("(string? :a)", "false"), ("(string?)", "!arity_error")],
     ),
@@ -203,77 +191,65 @@ pub(super) const TABLE: &[Builtin] = &[
         "Is it a string of one character?",
         &[("(char? \\a)", "true"), ("(char? \"ab\")", "false"), ("(char?)", "!arity_error")],
     ),
-    Builtin::pure("keyword?", 1, 1, "(keyword? x)", |_, a| answer(matches!(a[0], Value::Keyword(..)))).doc(
+    Builtin::test("keyword?", "(keyword? x)", |v| matches!(v, Value::Keyword(..))).doc(
         "Is it a keyword?",
         &[("(keyword? :a)", "true"), ("(keyword? \"a\")", "false"), ("(keyword?)", "!arity_error")],
     ),
-    Builtin::direct("symbol?", 1, 1, "(symbol? x)", |_, _| answer(false)).doc(
+    Builtin::test("symbol?", "(symbol? x)", |_| false).doc(
         "Always false: keywords do the work of symbols.",
         &[("(symbol? :a)", "false"), ("(symbol?)", "!arity_error")],
     ),
-    Builtin::direct("fn?", 1, 1, "(fn? x)", |_, a| answer(is_function(a[0])))
+    Builtin::test("fn?", "(fn? x)", is_function)
         .doc("Is it a function?", &[("(fn? inc)", "true"), ("(fn? :a)", "false"), ("(fn?)", "!arity_error")]),
-    Builtin::direct("ifn?", 1, 1, "(ifn? x)", |_, a| answer(a[0].is_callable())).doc(
+    Builtin::test("ifn?", "(ifn? x)", |v| v.is_callable()).doc(
         "Can it be called: a function, keyword, map or set?",
         &[("(ifn? {:a 1})", "true"), ("(ifn? [1])", "false"), ("(ifn?)", "!arity_error")],
     ),
-    Builtin::pure("vector?", 1, 1, "(vector? x)", |_, a| answer(matches!(a[0], Value::Vector(_))))
-        .aliases(&["sequential?", "seq?"])
-        .doc(
-            "Is it a vector, the only sequence?",
-            &[("(vector? [1])", "true"), ("(seq? #{1})", "false"), ("(vector?)", "!arity_error")],
-        ),
-    Builtin::pure("map?", 1, 1, "(map? x)", |_, a| answer(matches!(a[0], Value::Map(_))))
+    Builtin::test("vector?", "(vector? x)", |v| matches!(v, Value::Vector(_))).aliases(&["sequential?", "seq?"]).doc(
+        "Is it a vector, the only sequence?",
+        &[("(vector? [1])", "true"), ("(seq? #{1})", "false"), ("(vector?)", "!arity_error")],
+    ),
+    Builtin::test("map?", "(map? x)", |v| matches!(v, Value::Map(_)))
         .doc("Is it a map?", &[("(map? {})", "true"), ("(map? #{})", "false"), ("(map?)", "!arity_error")]),
-    Builtin::direct("set?", 1, 1, "(set? x)", |_, a| answer(matches!(a[0], Value::Set(_))))
+    Builtin::test("set?", "(set? x)", |v| matches!(v, Value::Set(_)))
         .doc("Is it a set?", &[("(set? #{1})", "true"), ("(set? [1])", "false"), ("(set?)", "!arity_error")]),
-    Builtin::direct("coll?", 1, 1, "(coll? x)", |_, a| {
-        answer(matches!(a[0], Value::Vector(_) | Value::Map(_) | Value::Set(_)))
-    })
-    .doc(
+    Builtin::test("coll?", "(coll? x)", |v| matches!(v, Value::Vector(_) | Value::Map(_) | Value::Set(_))).doc(
         "Is it a vector, map or set?",
         &[("(coll? {})", "true"), ("(coll? \"x\")", "false"), ("(coll? nil)", "false"), ("(coll?)", "!arity_error")],
     ),
-    Builtin::direct("associative?", 1, 1, "(associative? x)", |_, a| {
-        answer(matches!(a[0], Value::Vector(_) | Value::Map(_)))
-    })
-    .doc(
+    Builtin::test("associative?", "(associative? x)", |v| matches!(v, Value::Vector(_) | Value::Map(_))).doc(
         "Does assoc take it: a vector or map?",
         &[("(associative? [])", "true"), ("(associative? #{})", "false"), ("(associative?)", "!arity_error")],
     ),
-    Builtin::direct("counted?", 1, 1, "(counted? x)", |_, a| {
-        answer(matches!(a[0], Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Str(_)))
+    Builtin::test("counted?", "(counted? x)", |v| {
+        matches!(v, Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Str(_))
     })
     .doc(
         "Does count take it, other than nil?",
         &[("(counted? \"abc\")", "true"), ("(counted? 5)", "false"), ("(counted?)", "!arity_error")],
     ),
-    Builtin::direct("indexed?", 1, 1, "(indexed? x)", |_, a| answer(matches!(a[0], Value::Vector(_) | Value::Str(_))))
-        .doc(
-            "Does nth take it: a vector or string?",
-            &[("(indexed? [1])", "true"), ("(indexed? {})", "false"), ("(indexed?)", "!arity_error")],
-        ),
-    Builtin::direct("reversible?", 1, 1, "(reversible? x)", |_, a| {
-        answer(matches!(a[0], Value::Vector(_) | Value::Str(_)))
-    })
-    .doc(
+    Builtin::test("indexed?", "(indexed? x)", |v| matches!(v, Value::Vector(_) | Value::Str(_))).doc(
+        "Does nth take it: a vector or string?",
+        &[("(indexed? [1])", "true"), ("(indexed? {})", "false"), ("(indexed?)", "!arity_error")],
+    ),
+    Builtin::test("reversible?", "(reversible? x)", |v| matches!(v, Value::Vector(_) | Value::Str(_))).doc(
         "Does reverse take it: a vector or string?",
         &[("(reversible? [1])", "true"), ("(reversible? #{})", "false"), ("(reversible?)", "!arity_error")],
     ),
-    Builtin::direct("seqable?", 1, 1, "(seqable? x)", |_, a| {
-        answer(matches!(a[0], Value::Nil | Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Str(_)))
+    Builtin::test("seqable?", "(seqable? x)", |v| {
+        matches!(v, Value::Nil | Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Str(_))
     })
     .doc(
         "Can it be walked: a collection, string or nil?",
         &[("(seqable? nil)", "true"), ("(seqable? 5)", "false"), ("(seqable?)", "!arity_error")],
     ),
-    Builtin::direct("sorted?", 1, 1, "(sorted? x)", |_, _| answer(false)).doc(
+    Builtin::test("sorted?", "(sorted? x)", |_| false).doc(
         "Always false: maps and sets have no order of their own.",
         &[("(sorted? [1 2])", "false"), ("(sorted?)", "!arity_error")],
     ),
-    Builtin::direct("any?", 1, 1, "(any? x)", |_, _| answer(true))
+    Builtin::test("any?", "(any? x)", |_| true)
         .doc("Always true.", &[("(any? nil)", "true"), ("(any?)", "!arity_error")]),
-    Builtin::direct("ident?", 1, 1, "(ident? x)", |_, a| answer(matches!(a[0], Value::Keyword(..) | Value::Symbol(_))))
+    Builtin::test("ident?", "(ident? x)", |v| matches!(v, Value::Keyword(..) | Value::Symbol(_)))
         .aliases(&["simple-ident?"])
         .doc(
             "Is it a keyword or a symbol?",
@@ -291,7 +267,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(identical? 1)", "!arity_error"),
         ],
     ),
-    Builtin::direct("map-entry?", 1, 1, "(map-entry? x)", |_, _| answer(false)).doc(
+    Builtin::test("map-entry?", "(map-entry? x)", |_| false).doc(
         "Always false: entries are plain vectors.",
         &[("(map-entry? [:a 1])", "false"), ("(map-entry?)", "!arity_error")],
     ),

@@ -11,9 +11,13 @@ use crate::heap::{Entry, Fault, Heap, MAX_LEN, Map, Res, Source, Step, Value, Ve
 use crate::text::describe;
 use std::cmp::Ordering;
 
-/// The vector with more elements at its end: where they are few, so that a growing vector grows in place.
+/// The vector with more elements at its end: where they are few, so that a growing vector grows in place. The call pays
+/// for the first.
+#[inline]
 pub(crate) fn append<'h>(h: &'h Heap, v: &'h Vector<'h>, more: &[Value<'h>]) -> Res<Value<'h>> {
-    h.charge(more.len() as u64)?;
+    if more.len() > 1 {
+        h.charge(more.len() as u64)?;
+    }
     if more.len() <= 2 || more.len().saturating_mul(8) < v.len() {
         return if more.is_empty() { Ok(Value::Vector(v)) } else { h.conj_all(v, more) };
     }

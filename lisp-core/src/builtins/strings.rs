@@ -291,11 +291,10 @@ fn join<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     };
     let items = args::seq(h, "join", coll)?;
     h.charge(items.len() as u64 * cost::TEXT_PART)?;
-    h.charge_copy(items.len().saturating_mul(separator.len()))?;
     let mut out = TextBuf::new(h);
     for (i, &item) in items.iter().enumerate() {
         if i > 0 {
-            out.push_paid(separator)?;
+            out.push_str(separator)?;
         }
         to_str(h, item, &mut out)?;
     }

@@ -3,7 +3,8 @@
 use super::{Heap, Res, Value};
 use crate::cost;
 
-/// A string under construction. Its bytes count against the budget while it grows.
+/// A string under construction. Its bytes count against the budget and are paid for with fuel when its buffer grows, so
+/// that what is added only has to look whether there is room.
 pub struct TextBuf<'h> {
     heap: &'h Heap,
     text: String,
@@ -12,7 +13,7 @@ pub struct TextBuf<'h> {
 }
 
 impl<'h> TextBuf<'h> {
-    /// Bytes that are not asked for: an idle heap keeps a larger buffer, and the finished text is asked for.
+    /// Bytes that are neither asked nor paid for: an idle heap keeps a larger buffer, and the finished text is asked for.
     const FREE: usize = 64;
 
     /// An empty text.
@@ -24,22 +25,18 @@ impl<'h> TextBuf<'h> {
         TextBuf { heap, text, granted: Self::FREE }
     }
 
-    /// Makes sure there is memory for `more` bytes.
-    #[inline]
-    fn make_room(&mut self, more: usize) -> Res<()> {
-        let need = self.text.len() + more;
+    /// Makes sure that there is memory for `more` bytes, and that they are paid for.
+    #[inline(always)]
+    pub fn reserve(&mut self, more: usize) -> Res<()> {
+        // Both are lengths of texts in memory.
+        let need = self.text.len().wrapping_add(more);
         if need > self.granted { self.grow(need) } else { Ok(()) }
     }
 
-    /// Makes sure there is memory for `more` bytes, and charges for them.
-    #[inline(always)]
-    pub fn reserve(&mut self, more: usize) -> Res<()> {
-        self.make_room(more)?;
-        self.heap.charge_copy(more)
-    }
-
+    #[cold]
     fn grow(&mut self, need: usize) -> Res<()> {
         let room = need.max(self.granted * 2);
+        self.heap.charge(cost::copied(room - self.granted))?;
         // The finished string is copied into the arena, so both must fit.
         self.heap.check_available(room.saturating_add(need))?;
         self.text.reserve_exact(room - self.text.len());
@@ -55,14 +52,6 @@ impl<'h> TextBuf<'h> {
         Ok(())
     }
 
-    /// Adds a text that was charged for.
-    #[inline]
-    pub fn push_paid(&mut self, text: &str) -> Res<()> {
-        self.make_room(text.len())?;
-        self.text.push_str(text);
-        Ok(())
-    }
-
     /// Adds several texts, one behind the other. Where the lengths of some are known, it is worth having in place.
     #[inline(always)]
     pub fn push_all(&mut self, parts: &[&str]) -> Res<()> {
@@ -73,18 +62,21 @@ impl<'h> TextBuf<'h> {
         Ok(())
     }
 
-    /// Adds a text between quotation marks, with a character in front and behind where one is wanted; it costs as much as
-    /// `charged` bytes.
+    /// Adds a text between quotation marks, with a character in front and behind where one is wanted, if it is plain.
+    /// Returns whether it is. It is paid for before it is looked at.
     #[inline]
     pub(crate) fn push_quoted(
         &mut self,
         before: Option<char>,
         text: &str,
         behind: Option<char>,
-        charged: usize,
-    ) -> Res<()> {
-        self.make_room(text.len() + 2 + usize::from(before.is_some()) + usize::from(behind.is_some()))?;
-        self.heap.charge_copy(charged)?;
+        is_plain: impl FnOnce(&[u8]) -> bool,
+    ) -> Res<bool> {
+        const MARKS: usize = 4;
+        self.reserve(text.len().wrapping_add(MARKS))?;
+        if !is_plain(text.as_bytes()) {
+            return Ok(false);
+        }
         // One character at a time is less than a copy of each.
         if let Some(before) = before {
             self.text.push(before);
@@ -95,7 +87,7 @@ impl<'h> TextBuf<'h> {
         if let Some(behind) = behind {
             self.text.push(behind);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Charges for a search in a text that is going to be added.

@@ -272,12 +272,7 @@ fn float_text(f: f64, style: Style, out: &mut TextBuf<'_>) -> Res<()> {
 /// A text in quotation marks, escaped where JSON wants it, with something in front and behind.
 #[inline]
 fn quoted(before: Option<char>, text: &str, behind: Option<char>, out: &mut TextBuf<'_>) -> Res<()> {
-    out.charge_scan(text)?;
-    if is_plain(text.as_bytes()) {
-        let marks = 2 + usize::from(before.is_some()) + usize::from(behind.is_some());
-        return out.push_quoted(before, text, behind, text.len() + marks);
-    }
-    escaped(before, text, behind, out)
+    if out.push_quoted(before, text, behind, is_plain)? { Ok(()) } else { escaped(before, text, behind, out) }
 }
 
 /// A text in quotation marks, of which some is escaped. What stands behind it is a colon.

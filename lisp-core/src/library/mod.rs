@@ -9,7 +9,7 @@ pub use crate::code::BuiltinId;
 pub use unknown::repair;
 pub(crate) use unknown::unknown_name;
 
-use crate::builtins::{self, Builtin, Rows, concat, count};
+use crate::builtins::{self, Builtin, Imp, Rows, concat, count};
 use crate::natives;
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -17,6 +17,17 @@ use std::sync::LazyLock;
 const TABLES: &[&[Builtin]] = &[&builtins::FIRST_ORDER, natives::TABLE, help::TABLE];
 
 static ALL: [Builtin; count(TABLES)] = concat(TABLES);
+
+/// How each is done, once more: close together, for the dispatch loop.
+static IMPS: [Imp; count(TABLES)] = {
+    let mut imps = [Imp::Prelude; count(TABLES)];
+    let mut i = 0;
+    while i < imps.len() {
+        imps[i] = ALL[i].imp;
+        i += 1;
+    }
+    imps
+};
 
 static ROWS: LazyLock<Rows> = LazyLock::new(|| Rows::new(&ALL));
 
@@ -51,5 +62,11 @@ impl BuiltinId {
     #[inline]
     pub fn row(self) -> &'static Builtin {
         &ALL[self.0 as usize]
+    }
+
+    /// How it is done, by its row.
+    #[inline]
+    pub(crate) fn imp(self) -> Imp {
+        IMPS[self.0 as usize]
     }
 }

@@ -212,19 +212,19 @@ fn show_time(time: &Time, out: &mut TextBuf<'_>) -> Res<()> {
     quote(&time_text(time.value), out)
 }
 
-/// An integer without a detour over a string on Rust's heap. It is so short that the charge for a value pays for it.
+/// An integer without a detour over a string on Rust's heap.
 fn show_int(i: i64, out: &mut TextBuf<'_>) -> Res<()> {
-    out.push_paid(itoa::Buffer::new().format(i))
+    out.push_str(itoa::Buffer::new().format(i))
 }
 
 /// Adds a string in quotes. Only what the reader understands after a backslash is written with one; all other
 /// characters stand for themselves.
 pub(crate) fn quote(text: &str, out: &mut TextBuf<'_>) -> Res<()> {
     let is_special = |byte: u8| matches!(byte, b'"' | b'\\' | b'\n' | b'\t' | b'\r');
-    out.charge_scan(text)?;
-    if is_plain(text.as_bytes()) {
-        return out.push_quoted(None, text, None, text.len());
+    if out.push_quoted(None, text, None, is_plain)? {
+        return Ok(());
     }
+    out.charge_scan(text)?;
     out.push('"')?;
     let mut rest = text;
     while let Some(at) = rest.bytes().position(is_special) {

@@ -35,6 +35,12 @@ impl<'h> State<'h> {
                                 value => Control::Value(value?),
                             }
                         }
+                        Imp::Test(test) => {
+                            h.charge(1)?;
+                            Control::Value(Value::Bool(
+                                self.stack[call.args()].first().is_some_and(|value| test(*value)),
+                            ))
+                        }
                         Imp::Calling(start) => match start(h, self, call) {
                             Err(Fault::NeedsFrame) => natives::start_with_frame(h, self, call, row.name)?,
                             control => control?,

@@ -9,7 +9,7 @@ use crate::builtins::streams::reduced;
 use crate::builtins::{Imp, exceptions, maps, numbers};
 use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Instr, Rare};
 use crate::context::Ctx;
-use crate::cost::{self, INSTRUCTION};
+use crate::cost::INSTRUCTION;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, FrameRegs, Heap, Map, Res, Value};
 use crate::meter::{Fuel, METERED};
@@ -295,10 +295,13 @@ impl<'h> State<'h> {
                         w.set(dst, found.unwrap_or(Value::Unset));
                     }
                     Instr::CallBuiltin { argc, dst, base: row, id } => {
-                        if METERED && w.is_over() {
-                            slow_path!(|next| self.slice_over(h, next));
-                        }
-                        match id.row().imp {
+                        match id.imp() {
+                            // Nothing of the run is needed for it, so neither fuel nor the slice is looked at.
+                            Imp::Test(test) => {
+                                let holds = w.row(row, argc as usize).first().is_some_and(|value| test(*value));
+                                w.set(dst, Value::Bool(holds));
+                            }
+                            _ if METERED && w.is_over() => slow_path!(|next| self.slice_over(h, next)),
                             Imp::Direct(f) => {
                                 let value = fallible!(f(h, w.row(row, argc as usize)));
                                 w.set(dst, value);
@@ -605,7 +608,7 @@ impl<'h> State<'h> {
     ) -> Res<Option<Effect>> {
         let Some(&Frame { code: Code::Lisp { proto, .. }, .. }) = self.frames.last() else { return Ok(None) };
         let (first, at) = (base + row as usize, base + proto.code.registers());
-        if let Imp::Either(calls, _, f) = id.row().imp
+        if let Imp::Either(calls, _, f) = id.imp()
             && !calls(&self.stack[first..first + argc])
         {
             let value = f(h, &self.stack[first..first + argc]).map_err(|fault| self.stopped(h, fault, next))?;
@@ -766,9 +769,9 @@ fn frame_regs<'w, 'h>(
     unsafe { FrameRegs::open(stack, base, code, pc, fuel) }
 }
 
-/// A map of the shape of another. It costs what it would with its keys laid out and put in order.
+/// A map of the shape of another. The instructions that laid out its values pay for it.
+#[inline(always)]
 fn record<'h>(h: &'h Ctx, model: &'h Map<'h>, values: &[Value<'h>]) -> Res<Value<'h>> {
-    h.charge(cost::placed(values.len()))?;
     match model.shape() {
         Some((keys, _)) => h.map_of_shape(keys, values.iter().copied()).map(Value::Map),
         None => Ok(Value::Nil),

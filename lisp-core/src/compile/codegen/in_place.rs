@@ -128,7 +128,8 @@ impl<'p> Function<'_, 'p> {
             Kind::Const(key @ Constant::Keyword(_)) if round != Round::Reduce => Some(Step::Key(key)),
             Kind::Builtin(id) => {
                 let row = self.generator.rows.row(*id);
-                (matches!(row.imp, Imp::Direct(_)) && row.takes(round.params())).then_some(Step::Builtin(*id))
+                (matches!(row.imp, Imp::Direct(_) | Imp::Test(_)) && row.takes(round.params()))
+                    .then_some(Step::Builtin(*id))
             }
             Kind::Local(_) | Kind::Global(_) => Some(Step::Call),
             _ => None,
