@@ -245,6 +245,13 @@ const BYTES_PER_UNIT: i64 = INSTR_BYTES as i64 / INSTRUCTION.cast_signed();
 const _: () = assert!(BYTES_PER_UNIT * INSTRUCTION.cast_signed() == INSTR_BYTES as i64);
 const _: () = assert!(size_of::<usize>() == size_of::<u64>(), "fuel of 64 bits is counted in an address");
 
+/// Bytes of code that these units pay for, at most as many as there can be.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "an address has 64 bits")]
+const fn bytes_for(units: u64) -> usize {
+    (units as usize).saturating_mul(BYTES_PER_UNIT.cast_unsigned() as usize)
+}
+
 impl Fuel {
     /// What one instruction costs.
     pub(crate) const ONE: Fuel = Fuel::of(INSTRUCTION.cast_signed());
@@ -287,17 +294,18 @@ impl Fuel {
 
     /// The fuel left after spending `units`, negative when that is more than there was.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "an address has 64 bits")]
     pub(crate) fn spend(self, units: u64) -> Fuel {
-        const BYTES: usize = BYTES_PER_UNIT.cast_unsigned() as usize;
-        const SMALL: u64 = 1 << 32;
+        const SMALL: u64 = 1 << 30;
+        if units < SMALL { Fuel(self.0.wrapping_sub_unsigned(bytes_for(units))) } else { self.spend_much(units) }
+    }
+
+    /// As [`Fuel::spend`], for any number of units.
+    #[cold]
+    #[inline(never)]
+    fn spend_much(self, units: u64) -> Fuel {
         // What is above it stays so far above the least number that small ones, each of which is looked at, never get there.
         const LEAST: isize = isize::MIN + (1 << 60);
-        if units < SMALL {
-            return Fuel(self.0.wrapping_sub_unsigned(units as usize * BYTES));
-        }
-        let bytes = (units as usize).saturating_mul(BYTES);
-        Fuel(self.0.saturating_sub_unsigned(bytes).max(LEAST))
+        Fuel(self.0.saturating_sub_unsigned(bytes_for(units)).max(LEAST))
     }
 
     /// Is it negative: was more spent than there was?

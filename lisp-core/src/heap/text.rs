@@ -3,8 +3,8 @@
 use super::{Heap, Res, Value};
 use crate::cost;
 
-/// A string under construction. Its bytes count against the budget and are paid for with fuel when its buffer grows, so
-/// that what is added only has to look whether there is room.
+/// A string under construction. Its bytes count against the budget and are paid for with fuel when its buffer grows, the copy
+/// into the arena with them: what is added only has to look whether there is room.
 pub struct TextBuf<'h> {
     heap: &'h Heap,
     text: String,
@@ -124,7 +124,6 @@ impl<'h> TextBuf<'h> {
     /// The finished string, in the arena. Most are short, and then the call takes as long as the work.
     #[inline(always)]
     pub fn finish(self) -> Res<Value<'h>> {
-        self.heap.charge_copy(self.text.len())?;
         self.heap.str(&self.text)
     }
 
