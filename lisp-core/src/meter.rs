@@ -119,6 +119,19 @@ impl Meter {
         if !METERED {
             return Ok(());
         }
+        match self.left.get().spend_small(fuel) {
+            Some(left) => {
+                self.left.set(left);
+                Ok(())
+            }
+            None => self.charge_and_poll(fuel),
+        }
+    }
+
+    /// As [`Meter::charge`], for any sum and when a poll may be due.
+    #[cold]
+    #[inline(never)]
+    fn charge_and_poll(&self, fuel: u64) -> Res<()> {
         let left = self.left.get().spend(fuel);
         self.left.set(left);
         if left.is_over() { self.slow_poll() } else { Ok(()) }
@@ -245,12 +258,8 @@ const BYTES_PER_UNIT: i64 = INSTR_BYTES as i64 / INSTRUCTION.cast_signed();
 const _: () = assert!(BYTES_PER_UNIT * INSTRUCTION.cast_signed() == INSTR_BYTES as i64);
 const _: () = assert!(size_of::<usize>() == size_of::<u64>(), "fuel of 64 bits is counted in an address");
 
-/// Bytes of code that these units pay for, at most as many as there can be.
-#[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "an address has 64 bits")]
-const fn bytes_for(units: u64) -> usize {
-    (units as usize).saturating_mul(BYTES_PER_UNIT.cast_unsigned() as usize)
-}
+const BYTES: usize = BYTES_PER_UNIT.cast_unsigned() as usize;
 
 impl Fuel {
     /// What one instruction costs.
@@ -292,20 +301,25 @@ impl Fuel {
         Fuel(self.0.saturating_add(more.0))
     }
 
-    /// The fuel left after spending `units`, negative when that is more than there was.
+    /// The fuel left after spending `units`; `None` when that is more than there was, or the sum is a large one.
     #[inline(always)]
-    pub(crate) fn spend(self, units: u64) -> Fuel {
+    #[expect(clippy::cast_possible_truncation, reason = "an address has 64 bits")]
+    pub(crate) fn spend_small(self, units: u64) -> Option<Fuel> {
         const SMALL: u64 = 1 << 30;
-        if units < SMALL { Fuel(self.0.wrapping_sub_unsigned(bytes_for(units))) } else { self.spend_much(units) }
+        if units >= SMALL {
+            return None;
+        }
+        let left = self.0.wrapping_sub_unsigned(units as usize * BYTES);
+        (left >= 0).then_some(Fuel(left))
     }
 
-    /// As [`Fuel::spend`], for any number of units.
-    #[cold]
-    #[inline(never)]
-    fn spend_much(self, units: u64) -> Fuel {
-        // What is above it stays so far above the least number that small ones, each of which is looked at, never get there.
+    /// The fuel left after spending `units`, negative when that is more than there was.
+    #[expect(clippy::cast_possible_truncation, reason = "an address has 64 bits")]
+    pub(crate) fn spend(self, units: u64) -> Fuel {
+        // So far above the least number that sums of code, which are looked at, never get there.
         const LEAST: isize = isize::MIN + (1 << 60);
-        Fuel(self.0.saturating_sub_unsigned(bytes_for(units)).max(LEAST))
+        let bytes = (units as usize).saturating_mul(BYTES);
+        Fuel(self.0.saturating_sub_unsigned(bytes).max(LEAST))
     }
 
     /// Is it negative: was more spent than there was?

@@ -30,7 +30,7 @@ impl Bytes {
     const NONE: Bytes = Bytes { ends: [0; 2], len: 0 };
 
     /// `None` for a string that is not short.
-    #[inline]
+    #[inline(always)]
     fn of(bytes: &[u8]) -> Option<Bytes> {
         let ends = match (bytes.first_chunk::<8>(), bytes.first_chunk::<4>()) {
             _ if bytes.len() > LONGEST => return None,
@@ -69,7 +69,7 @@ impl<'h> RecentTexts<'h> {
     }
 
     /// The string object that came lately with this text, if there is one; else a new one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn text(&mut self, h: &'h Heap, text: &str) -> Res<&'h Str<'h>> {
         let Some(bytes) = Bytes::of(text.as_bytes()) else { return h.text(text) };
         let Some(slot) = self.0.get_mut(bytes.slot()) else { return h.text(text) };

@@ -40,28 +40,12 @@ enum Open<'h> {
 /// Writes a value.
 pub fn write<'h>(h: &'h Heap, value: Value<'h>, style: Style, out: &mut TextBuf<'h>) -> Res<()> {
     let mut writer = Writer { h, style, open: Vec::new() };
-    writer.begin(value, out)?;
+    if !is_written(h, value, style, out)? {
+        writer.begin(value, out)?;
+    }
     while let Some(open) = writer.open.last_mut() {
-        let next = match open {
-            Open::Array(items, at) => items.get(*at).map(|&item| (*at, None, item)),
-            Open::Set(members, at) => (*at < members.len()).then(|| (*at, None, members.entry(*at).0)),
-            Open::Object(entries, at) => (*at < entries.len()).then(|| {
-                let (key, value) = entries.entry(*at);
-                (*at, Some(key), value)
-            }),
-        };
-        let (Open::Array(_, at) | Open::Set(_, at) | Open::Object(_, at)) = open;
-        *at += 1;
-        match next {
-            Some((place, key, item)) => {
-                let comma = (place > 0).then_some(',');
-                match (key, comma) {
-                    (Some(Value::Str(key) | Value::Keyword(_, key)), _) => quoted(comma, key.text(), Some(':'), out)?,
-                    (_, Some(comma)) => out.push(comma)?,
-                    (_, None) => {}
-                }
-                writer.begin(item, out)?;
-            }
+        match rest_of(open, h, style, out)? {
+            Some(inner) => writer.begin(inner, out)?,
             None => {
                 out.push(if matches!(open, Open::Object(..)) { '}' } else { ']' })?;
                 writer.open.pop();
@@ -71,6 +55,68 @@ pub fn write<'h>(h: &'h Heap, value: Value<'h>, style: Style, out: &mut TextBuf<
     Ok(())
 }
 
+/// Writes the values of an array or object up to the first that is not a simple one, and returns that.
+fn rest_of<'h>(open: &mut Open<'h>, h: &'h Heap, style: Style, out: &mut TextBuf<'h>) -> Res<Option<Value<'h>>> {
+    match open {
+        Open::Array(items, at) => {
+            while let Some(&item) = items.get(*at) {
+                separate(*at, out)?;
+                *at += 1;
+                if !is_written(h, item, style, out)? {
+                    return Ok(Some(item));
+                }
+            }
+        }
+        Open::Set(members, at) => {
+            while *at < members.len() {
+                separate(*at, out)?;
+                let (member, _) = members.entry(*at);
+                *at += 1;
+                if !is_written(h, member, style, out)? {
+                    return Ok(Some(member));
+                }
+            }
+        }
+        Open::Object(entries, at) => {
+            while *at < entries.len() {
+                let (key, value) = entries.entry(*at);
+                if let Value::Str(key) | Value::Keyword(_, key) = key {
+                    quoted(*at > 0, key.text(), true, out)?;
+                }
+                *at += 1;
+                if !is_written(h, value, style, out)? {
+                    return Ok(Some(value));
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// A comma in front of every value but the first.
+fn separate(at: usize, out: &mut TextBuf<'_>) -> Res<()> {
+    if at > 0 { out.push(',') } else { Ok(()) }
+}
+
+/// Writes a simple value, most often one that JSON has; returns false, with nothing written, for another.
+#[inline(always)]
+fn is_written<'h>(h: &'h Heap, value: Value<'h>, style: Style, out: &mut TextBuf<'h>) -> Res<bool> {
+    h.charge(1)?;
+    match value {
+        Value::Nil => out.push_str("null")?,
+        Value::Bool(b) => out.push_str(if b { "true" } else { "false" })?,
+        Value::Int(i) => int_text(i, out)?,
+        Value::Str(s) => quoted(false, s.text(), false, out)?,
+        Value::Float(f) if f.is_finite() => {
+            h.charge(cost::FLOAT_WRITTEN)?;
+            float_text(f, style, out)?;
+        }
+        Value::Keyword(_, name) if style == Style::Project => quoted(false, name.text(), false, out)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
 struct Writer<'h> {
     h: &'h Heap,
     style: Style,
@@ -78,20 +124,11 @@ struct Writer<'h> {
 }
 
 impl<'h> Writer<'h> {
-    /// Writes a value that holds no others, or the beginning of one that does.
+    /// Writes the beginning of a value that holds others, or one that JSON has no form for.
     fn begin(&mut self, value: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
         let h = self.h;
-        h.charge(1)?;
         match value {
-            Value::Nil => out.push_str("null"),
-            Value::Bool(b) => out.push_str(if b { "true" } else { "false" }),
-            Value::Int(i) => int_text(i, out),
-            Value::Big(_) => integer_text(h, value, out),
-            Value::Str(s) => quoted(None, s.text(), None, out),
-            Value::Float(f) if f.is_finite() => {
-                h.charge(cost::FLOAT_WRITTEN)?;
-                float_text(f, self.style, out)
-            }
+            Value::Big(big) => decimal(h, big, out),
             Value::Vector(v) => {
                 out.push('[')?;
                 push(h, &mut self.open, Open::Array(v.items(), 0))
@@ -102,7 +139,6 @@ impl<'h> Writer<'h> {
                 push(h, &mut self.open, Open::Object(entries, 0))
             }
             _ if self.style == Style::Strict => Err(self.refuse(value)),
-            Value::Keyword(_, name) => quoted(None, name.text(), None, out),
             Value::Set(members) => {
                 out.push('[')?;
                 push(h, &mut self.open, Open::Set(members.entries(h)?, 0))
@@ -110,7 +146,7 @@ impl<'h> Writer<'h> {
             other => {
                 let mut text = TextBuf::new(h);
                 printed(h, other, &mut text)?;
-                quoted(None, text.as_str(), None, out)
+                quoted(false, text.as_str(), false, out)
             }
         }
     }
@@ -234,15 +270,7 @@ fn shown_key(key: Value<'_>) -> String {
     }
 }
 
-/// A big integer in decimal. Conversion takes steps in the square of the length.
-fn integer_text<'h>(h: &'h Heap, value: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
-    match value {
-        Value::Big(big) => decimal(h, big, out),
-        Value::Int(i) => int_text(i, out),
-        _ => Ok(()),
-    }
-}
-
+/// An integer without a detour over a string on Rust's heap.
 fn int_text(i: i64, out: &mut TextBuf<'_>) -> Res<()> {
     out.push_str(itoa::Buffer::new().format(i))
 }
@@ -269,17 +297,18 @@ fn float_text(f: f64, style: Style, out: &mut TextBuf<'_>) -> Res<()> {
     out.push_str(if plain.len() <= scientific.len() { plain } else { &scientific })
 }
 
-/// A text in quotation marks, escaped where JSON wants it, with something in front and behind.
-#[inline]
-fn quoted(before: Option<char>, text: &str, behind: Option<char>, out: &mut TextBuf<'_>) -> Res<()> {
-    if out.push_quoted(before, text, behind, is_plain)? { Ok(()) } else { escaped(before, text, behind, out) }
+/// A text in quotation marks, escaped where JSON wants it, with a comma in front and a colon behind where they are wanted.
+#[inline(always)]
+fn quoted(comma: bool, text: &str, colon: bool, out: &mut TextBuf<'_>) -> Res<()> {
+    if out.push_quoted(comma, text, colon, is_plain)? { Ok(()) } else { escaped(comma, text, colon, out) }
 }
 
-/// A text in quotation marks, of which some is escaped. What stands behind it is a colon.
-fn escaped(before: Option<char>, text: &str, behind: Option<char>, out: &mut TextBuf<'_>) -> Res<()> {
+/// As [`quoted`], of a text of which some is escaped.
+#[cold]
+fn escaped(comma: bool, text: &str, colon: bool, out: &mut TextBuf<'_>) -> Res<()> {
     out.look_at_each(text)?;
-    if let Some(before) = before {
-        out.push(before)?;
+    if comma {
+        out.push(',')?;
     }
     out.push('"')?;
     let mut from = 0;
@@ -290,7 +319,7 @@ fn escaped(before: Option<char>, text: &str, behind: Option<char>, out: &mut Tex
             escape(byte, out)?;
         }
     }
-    let end = if behind.is_some() { "\":" } else { "\"" };
+    let end = if colon { "\":" } else { "\"" };
     out.push_all(&[&text[from..], end])
 }
 

@@ -221,7 +221,7 @@ fn show_int(i: i64, out: &mut TextBuf<'_>) -> Res<()> {
 /// characters stand for themselves.
 pub(crate) fn quote(text: &str, out: &mut TextBuf<'_>) -> Res<()> {
     let is_special = |byte: u8| matches!(byte, b'"' | b'\\' | b'\n' | b'\t' | b'\r');
-    if out.push_quoted(None, text, None, is_plain)? {
+    if out.push_quoted(false, text, false, is_plain)? {
         return Ok(());
     }
     out.charge_scan(text)?;

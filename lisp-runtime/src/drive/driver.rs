@@ -24,6 +24,8 @@ use std::time::{Duration, Instant};
 
 /// Units of fuel between two looks at the clock: well under a millisecond.
 const SLICE: u64 = 20_000;
+/// Units of fuel of the first slice. A built-in that is at work when it ends begins anew, for nobody watches the run yet.
+const FIRST_SLICE: u64 = 8_000;
 
 /// Why the driver ended a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,7 +210,7 @@ impl MachineDriver {
                 self.watch();
             }
             let step = match &mut self.sampler {
-                None => self.machine.resume(SLICE),
+                None => self.machine.resume(if self.watched { SLICE } else { FIRST_SLICE }),
                 Some(sampler) => sampler.resume(&mut self.machine, SLICE),
             };
             match step {
