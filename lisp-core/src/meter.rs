@@ -128,6 +128,21 @@ impl Meter {
         }
     }
 
+    /// Spends fuel for parts of work, `each` for each of them. If they are few, that it was too much is seen at the next poll:
+    /// as for instructions, which are paid for in the same way.
+    #[inline]
+    pub(crate) fn charge_few(&self, parts: usize, each: u64) -> Res<()> {
+        const FEW: usize = 8;
+        if !METERED {
+            return Ok(());
+        }
+        if parts > FEW {
+            return self.charge_and_poll((parts as u64).saturating_mul(each));
+        }
+        self.left.set(self.left.get().less_few(parts, each));
+        Ok(())
+    }
+
     /// As [`Meter::charge`], for any sum and when a poll may be due.
     #[cold]
     #[inline(never)]
@@ -294,6 +309,13 @@ impl Fuel {
     #[inline(always)]
     pub(crate) fn less(self, cost: Fuel) -> Option<Fuel> {
         (!METERED || self.0 >= cost.0).then(|| Fuel(self.0 - cost.0))
+    }
+
+    /// The fuel left after spending `each` for each of a few parts.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "an address has 64 bits")]
+    fn less_few(self, parts: usize, each: u64) -> Fuel {
+        Fuel(self.0.wrapping_sub_unsigned(parts.wrapping_mul(each as usize * BYTES)))
     }
 
     /// The sum.

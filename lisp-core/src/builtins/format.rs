@@ -201,10 +201,10 @@ fn show<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut
     match (letter, value) {
         ('s', _) => {
             if field.width == 0 && field.precision.is_none() {
-                return to_str(h, value, out);
+                return to_str(h, &value, out);
             }
             let mut text = TextBuf::new(h);
-            to_str(h, value, &mut text)?;
+            to_str(h, &value, &mut text)?;
             let text = text.as_str();
             h.charge(cost::parsed(text.len()))?;
             let shown = match field.precision {

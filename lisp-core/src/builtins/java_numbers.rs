@@ -145,7 +145,7 @@ fn hex_64<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn float_text<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let number = double("Double/toString", args[0])?;
     let mut out = TextBuf::new(h);
-    to_str(h, Value::Float(number), &mut out)?;
+    to_str(h, &Value::Float(number), &mut out)?;
     out.finish()
 }
 

@@ -331,7 +331,7 @@ fn value_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         other => {
             h.charge(cost::TEXT_PART)?;
             let mut out = TextBuf::new(h);
-            to_str(h, other, &mut out)?;
+            to_str(h, &other, &mut out)?;
             out.finish()
         }
     }

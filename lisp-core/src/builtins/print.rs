@@ -65,9 +65,9 @@ fn str_native<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if let &[only @ Value::Str(_)] = args {
         return Ok(only);
     }
-    h.charge(args.len() as u64 * cost::TEXT_PART)?;
+    h.charge_few(args.len(), cost::TEXT_PART)?;
     let mut out = TextBuf::new(h);
-    for &v in args {
+    for v in args {
         to_str(h, v, &mut out)?;
     }
     out.finish()

@@ -292,7 +292,7 @@ fn join<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let items = args::seq(h, "join", coll)?;
     h.charge(items.len() as u64 * cost::TEXT_PART)?;
     let mut out = TextBuf::new(h);
-    for (i, &item) in items.iter().enumerate() {
+    for (i, item) in items.iter().enumerate() {
         if i > 0 {
             out.push_str(separator)?;
         }

@@ -225,6 +225,12 @@ impl Heap {
         self.meter.charge(fuel)
     }
 
+    /// Spends fuel for parts of work of which there are most often few.
+    #[inline]
+    pub(crate) fn charge_few(&self, parts: usize, each: u64) -> Res<()> {
+        self.meter.charge_few(parts, each)
+    }
+
     /// Spends fuel for text about to be copied: for a short one it is nothing, as what it is a part of was charged for.
     #[inline]
     pub(crate) fn charge_copy(&self, bytes: usize) -> Res<()> {

@@ -20,7 +20,7 @@ impl<'h> TextBuf<'h> {
     pub fn new(heap: &'h Heap) -> Self {
         let mut text = heap.take_scratch();
         if text.capacity() < Self::FREE {
-            text.reserve_exact(Self::FREE);
+            text = String::with_capacity(Self::FREE);
         }
         TextBuf { heap, text, granted: Self::FREE }
     }
@@ -48,8 +48,25 @@ impl<'h> TextBuf<'h> {
     #[inline]
     pub fn push_str(&mut self, text: &str) -> Res<()> {
         self.reserve(text.len())?;
-        self.text.push_str(text);
+        // SAFETY: there is room for it.
+        unsafe { self.append(text) };
         Ok(())
+    }
+
+    /// Adds a text without another look whether there is room.
+    ///
+    /// # Safety
+    /// Its bytes were granted.
+    #[inline(always)]
+    unsafe fn append(&mut self, text: &str) {
+        let len = self.text.len();
+        // SAFETY: the buffer is never smaller than what was granted. A whole text is added, so what is in it stays UTF-8.
+        unsafe {
+            let buffer = self.text.as_mut_vec();
+            buffer.as_mut_ptr().add(len).copy_from_nonoverlapping(text.as_ptr(), text.len());
+            // It is not more than was granted.
+            buffer.set_len(len.wrapping_add(text.len()));
+        }
     }
 
     /// Adds several texts, one behind the other. Where the lengths of some are known, it is worth having in place.
@@ -57,7 +74,8 @@ impl<'h> TextBuf<'h> {
     pub fn push_all(&mut self, parts: &[&str]) -> Res<()> {
         self.reserve(parts.iter().map(|part| part.len()).sum())?;
         for part in parts {
-            self.text.push_str(part);
+            // SAFETY: there is room for all of them.
+            unsafe { self.append(part) };
         }
         Ok(())
     }
@@ -92,10 +110,12 @@ impl<'h> TextBuf<'h> {
             end.copy_from_nonoverlapping(text.as_ptr(), text.len());
             end = end.add(text.len());
             end.write(b'"');
+            end = end.add(1);
             if colon {
-                end.add(1).write(b':');
+                end.write(b':');
+                end = end.add(1);
             }
-            buffer.set_len(len + text.len() + 2 + usize::from(comma) + usize::from(colon));
+            buffer.set_len(end.offset_from_unsigned(buffer.as_ptr()));
         }
         Ok(true)
     }

@@ -38,15 +38,16 @@ pub fn pr_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
 /// Adds what `str` makes of one value: nil is empty, a string is itself, a string inside a collection is quoted. The
 /// caller has charged [`cost::TEXT_PART`] for it.
 #[inline]
-pub(crate) fn to_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
+pub(crate) fn to_str<'h>(h: &'h Heap, v: &Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     match v {
-        Value::Int(i) => show_int(i, out),
+        Value::Int(i) => show_int(*i, out),
         Value::Str(s) => out.push_str(s.text()),
-        other => other_to_str(h, other, out),
+        other => other_to_str(h, *other, out),
     }
 }
 
 /// [`to_str`] of what is neither an integer nor a string.
+#[inline(never)]
 fn other_to_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     match v {
         Value::Nil => Ok(()),
