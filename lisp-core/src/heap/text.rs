@@ -90,13 +90,13 @@ impl<'h> TextBuf<'h> {
         colon: bool,
         is_plain: impl FnOnce(&[u8]) -> bool,
     ) -> Res<bool> {
-        const MARKS: usize = 4;
-        self.reserve(text.len().wrapping_add(MARKS))?;
+        let marks = 2 + usize::from(comma) + usize::from(colon);
+        self.reserve(text.len().wrapping_add(marks))?;
         if !is_plain(text.as_bytes()) {
             return Ok(false);
         }
         let len = self.text.len();
-        // SAFETY: there is room for the text and four characters, as was just seen to: the buffer is never smaller than what
+        // SAFETY: there is room for the text and the marks, as was just seen to: the buffer is never smaller than what
         // was granted. What is written is UTF-8: a whole text, and ASCII in front of it and behind it.
         unsafe {
             let buffer = self.text.as_mut_vec();
