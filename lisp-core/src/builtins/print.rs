@@ -4,7 +4,7 @@ use super::{Builtin, MANY, format};
 use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{Res, TextBuf, Value};
-use crate::text::{pr_str, println_text, separate, to_str};
+use crate::text::{pr_str, println_text, separate, short_str, to_str};
 use std::borrow::Cow;
 
 /// The rows of this area.
@@ -66,6 +66,9 @@ fn str_native<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         return Ok(only);
     }
     h.charge_few(args.len(), cost::TEXT_PART)?;
+    if let Some(text) = short_str(args) {
+        return h.str(text.as_str());
+    }
     let mut out = TextBuf::new(h);
     for v in args {
         to_str(h, v, &mut out)?;

@@ -33,6 +33,7 @@ pub(crate) use sort::merge_sort;
 pub(crate) use store::{ExportedValue, Frozen, Store, SuspendedHeap, Trace};
 pub use string::Str;
 pub(crate) use string::hash_bytes;
+pub(crate) use text::ShortText;
 pub use text::TextBuf;
 pub(crate) use value::{Closure, Compose, Composed, Source, Step};
 pub use value::{Time, TimeValue, Value};

@@ -89,3 +89,35 @@ impl Space {
         start
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever is asked for in whatever order, by either way: what was given is aligned, and no part of it twice.
+        #[test]
+        fn no_memory_is_given_twice(asked in proptest::collection::vec((0usize..3_000, 0usize..6_000), 1..100)) {
+            let space = Space::new(Bump::new());
+            let mut given: Vec<(usize, usize)> = Vec::new();
+            for &(bytes, fast) in &asked {
+                let bytes = rounded(bytes);
+                space.end_fast(fast);
+                let start = match space.place(bytes) {
+                    Some(start) => {
+                        prop_assert!(bytes <= fast, "beyond the fast end");
+                        start
+                    }
+                    None => space.place_anywhere(bytes).expect("memory"),
+                };
+                let from = start.addr().get();
+                prop_assert_eq!(from % ALIGN, 0);
+                // SAFETY: it was given for these bytes.
+                unsafe { start.write_bytes(0xA5, bytes) };
+                prop_assert!(given.iter().all(|&(a, b)| from + bytes <= a || b <= from), "given twice");
+                given.push((from, from + bytes));
+            }
+        }
+    }
+}

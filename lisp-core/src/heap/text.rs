@@ -12,6 +12,38 @@ pub struct TextBuf<'h> {
     granted: usize,
 }
 
+/// A text so short that a [`TextBuf`] would neither ask nor pay for it, without a buffer on Rust's heap.
+pub(crate) struct ShortText {
+    bytes: [u8; TextBuf::FREE],
+    len: usize,
+}
+
+impl ShortText {
+    /// An empty text.
+    #[inline(always)]
+    pub(crate) fn new() -> Self {
+        ShortText { bytes: [0; TextBuf::FREE], len: 0 }
+    }
+
+    /// Adds a text, if there is room for all of it; returns whether there was.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, text: &str) -> bool {
+        let Some(room) = self.bytes.get_mut(self.len..).and_then(|free| free.get_mut(..text.len())) else {
+            return false;
+        };
+        room.copy_from_slice(text.as_bytes());
+        self.len = self.len.wrapping_add(text.len());
+        true
+    }
+
+    /// The text so far.
+    #[inline(always)]
+    pub(crate) fn as_str(&self) -> &str {
+        // SAFETY: whole texts were written to the first `len` bytes, of which there are no more than fit.
+        unsafe { std::str::from_utf8_unchecked(self.bytes.get_unchecked(..self.len)) }
+    }
+}
+
 impl<'h> TextBuf<'h> {
     /// Bytes that are neither asked nor paid for: an idle heap keeps a larger buffer, and the finished text is asked for.
     const FREE: usize = 64;
@@ -36,9 +68,9 @@ impl<'h> TextBuf<'h> {
     #[cold]
     fn grow(&mut self, need: usize) -> Res<()> {
         let room = need.max(self.granted * 2);
-        self.heap.charge(cost::copied(room - self.granted))?;
         // The finished string is copied into the arena, so both must fit.
         self.heap.check_available(room.saturating_add(need))?;
+        self.heap.charge(cost::copied(room - self.granted))?;
         self.text.reserve_exact(room - self.text.len());
         self.granted = room;
         Ok(())
@@ -166,5 +198,37 @@ impl<'h> TextBuf<'h> {
 impl Drop for TextBuf<'_> {
     fn drop(&mut self) {
         self.heap.give_scratch(std::mem::take(&mut self.text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn texts_hold_what_was_added(parts in proptest::collection::vec("[a-z\"é]{0,40}", 0..12)) {
+            let h = Heap::new(1, 1 << 20);
+            let (mut out, mut wanted) = (TextBuf::new(&h), String::new());
+            let (mut short, mut fits) = (ShortText::new(), true);
+            for (i, part) in parts.iter().enumerate() {
+                out.push_str(part).expect("room");
+                let plain = out.push_quoted(i % 2 == 0, part, i % 3 == 0, |text| !text.contains(&b'"')).expect("room");
+                prop_assert_eq!(plain, !part.contains('"'));
+                wanted.push_str(part);
+                if plain {
+                    let (comma, colon) = (if i % 2 == 0 { "," } else { "" }, if i % 3 == 0 { ":" } else { "" });
+                    wanted.push_str(&format!("{comma}\"{part}\"{colon}"));
+                }
+                prop_assert_eq!(out.as_str(), &wanted);
+                fits &= short.push(part);
+            }
+            let all: String = parts.concat();
+            prop_assert_eq!(fits, all.len() <= TextBuf::FREE);
+            if fits {
+                prop_assert_eq!(short.as_str(), &all);
+            }
+        }
     }
 }

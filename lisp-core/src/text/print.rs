@@ -6,7 +6,7 @@ use super::number::{decimal, float_text, plain_float_text};
 use super::plain::is_plain;
 use crate::cost;
 use crate::error::Error;
-use crate::heap::{Entries, Heap, Res, Str, TextBuf, Time, Value, Work};
+use crate::heap::{Entries, Heap, Res, ShortText, Str, TextBuf, Time, Value, Work};
 
 /// What differs between the ways to print.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,18 @@ pub(crate) fn to_str<'h>(h: &'h Heap, v: &Value<'h>, out: &mut TextBuf<'h>) -> R
         Value::Str(s) => out.push_str(s.text()),
         other => other_to_str(h, *other, out),
     }
+}
+
+/// What `str` makes of integers and strings, where that is short; `None` for anything else.
+#[inline(always)]
+pub(crate) fn short_str(values: &[Value<'_>]) -> Option<ShortText> {
+    let mut text = ShortText::new();
+    let fits = values.iter().all(|value| match value {
+        Value::Int(i) => text.push(itoa::Buffer::new().format(*i)),
+        Value::Str(s) => text.push(s.text()),
+        _ => false,
+    });
+    fits.then_some(text)
 }
 
 /// [`to_str`] of what is neither an integer nor a string.

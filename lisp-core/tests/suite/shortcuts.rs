@@ -161,3 +161,20 @@ proptest! {
         prop_assert_eq!(reason(&short), reason(&long), "{}", program);
     }
 }
+
+/// `str` has a buffer of its own for short texts; and what it costs does not tell which way was taken.
+#[test]
+fn str_is_the_same_on_either_side_of_a_short_text() {
+    for len in 55..75 {
+        let text = "x".repeat(len);
+        for (source, wanted) in [
+            (format!("(str \"{text}\" 12)"), format!("\"{text}12\"")),
+            (format!("(str -7 \"{text}\")"), format!("\"-7{text}\"")),
+            (format!("(str \"{text}\" nil :k)"), format!("\"{text}:k\"")),
+            (format!("(str \"{text}\" \"\" -9223372036854775808)"), format!("\"{text}-9223372036854775808\"")),
+        ] {
+            let came = outcome(&source);
+            assert_eq!(came.text, wanted, "{source}: {}", came.ending);
+        }
+    }
+}
