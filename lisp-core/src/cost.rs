@@ -36,6 +36,14 @@ pub const COMPARED: u64 = 2;
 pub const COMPARED_PER_UNIT: u64 = 2;
 /// Keys of a small map that another key is compared with for one unit.
 pub const KEYS_PER_UNIT: u64 = 4;
+/// Words of eight bytes of names compared for one unit, where a keyword is looked for among the keys of a small map.
+pub const NAME_WORDS_PER_UNIT: usize = 12;
+/// Keys that a small map is made anew with for one unit.
+pub const KEYS_COPIED_PER_UNIT: u64 = 8;
+/// Units for the text of a date or time, beside its characters.
+pub const TIME_WRITTEN: u64 = 8;
+/// Units for an exception that is made, with its map.
+pub const EXCEPTION: u64 = 16;
 /// Units for an entry that is described: its name, its type, its place.
 pub const DESCRIBED: u64 = 4;
 /// Units for a value written as a part of a text.
@@ -156,6 +164,24 @@ pub const fn placed(elements: usize) -> u64 {
 #[inline]
 pub const fn compared_with(keys: usize) -> u64 {
     keys as u64 / KEYS_PER_UNIT
+}
+
+/// Names compared with a keyword, by their words of eight bytes: up to 32 names of up to 64 bytes.
+#[inline]
+pub fn names_compared(words: usize) -> u8 {
+    u8::try_from(words / NAME_WORDS_PER_UNIT).unwrap_or(u8::MAX)
+}
+
+/// A short text compared with the keys of a small map, by their number and its bytes.
+#[inline]
+pub const fn texts_compared(keys: usize, bytes: usize) -> u64 {
+    (keys * (bytes / 8) / NAME_WORDS_PER_UNIT / 2) as u64
+}
+
+/// A small map made anew with one more key, by the number of the others.
+#[inline]
+pub const fn keys_copied(keys: usize) -> u64 {
+    keys as u64 / KEYS_COPIED_PER_UNIT
 }
 
 /// Entries described, by their number.

@@ -4,6 +4,7 @@
 use super::preview::preview;
 use super::{Builtin, DirectImp, args, java};
 use crate::context::Ctx;
+use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Map, Res, Value};
 
@@ -238,6 +239,7 @@ pub(crate) fn shown<'h>(h: &'h Ctx, exception: Value<'h>) -> Res<Option<(Reason,
 }
 
 fn message_arg<'h>(h: &'h Ctx, name: &str, value: Value<'h>) -> Res<Value<'h>> {
+    h.charge(cost::EXCEPTION)?;
     match value {
         Value::Str(_) => Ok(value),
         Value::Nil => h.str(""),

@@ -295,7 +295,8 @@ impl Heap {
 
     /// Takes bytes that were held outside the arena off the account.
     pub(crate) fn release_external(&self, bytes: usize) {
-        // What was allocated stays allocated.
+        // What was allocated stays allocated, and what was held was held.
+        self.peak.set(self.peak.get().max(self.used()));
         self.allocated_before.set(self.allocated());
         self.set_used(self.used() - bytes);
         self.used_before.set(self.used());

@@ -211,6 +211,11 @@ impl<'h> Map<'h> {
         }
     }
 
+    /// The values in the order of their keys, when this is an array map: up to 32 entries.
+    pub fn few_values(&self) -> Option<&'h [Value<'h>]> {
+        self.shape().map(|(_, values)| values)
+    }
+
     /// The keys in order, when this is an array map.
     pub(crate) fn shape(&self) -> Option<(&'h Keys<'h>, &'h [Value<'h>])> {
         match self.rep() {
@@ -258,7 +263,11 @@ fn find_small<'h>(h: &'h Heap, keys: &'h [Value<'h>], key: Value<'h>) -> Res<Opt
             Ok(None)
         }
         Value::Str(s) => {
-            h.charge(text_cost(s.text()).saturating_mul(keys.len() as u64))?;
+            let len = s.text().len();
+            h.charge(match len <= SHORT_TEXT {
+                true => cost::texts_compared(keys.len(), len),
+                false => text_cost(s.text()).saturating_mul(keys.len() as u64),
+            })?;
             for (i, &k) in keys.iter().enumerate() {
                 if let Value::Str(other) = k
                     && (std::ptr::eq(s, other) || s.text() == other.text())
@@ -423,7 +432,17 @@ impl Heap {
 
     fn assoc_grown<'h>(&'h self, step: Grown<'h>, value: Value<'h>) -> Res<&'h Map<'h>> {
         let Grown { keys, values, at } = step;
+        self.charge_copied(values.len())?;
         self.map_of_shape(keys, inserted(values, at, value))
+    }
+
+    /// Pays for a small map made anew with one more key.
+    #[inline]
+    fn charge_copied(&self, keys: usize) -> Res<()> {
+        match cost::keys_copied(keys) {
+            0 => Ok(()),
+            units => self.charge(units),
+        }
     }
 
     fn assoc_any<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>, value: Value<'h>) -> Res<&'h Map<'h>> {
@@ -443,15 +462,19 @@ impl Heap {
                     builder.insert(self, key, value)?;
                     return builder.finish(self);
                 }
+                // Only steps that cost nothing else: taking one from memory must cost the same.
+                let is_free = self.spent() == before;
+                self.charge_copied(n)?;
+                let before = self.spent();
                 let mut at = n;
                 while at > 0 && self.order(keys.keys()[at - 1], key)? == Ordering::Greater {
                     at -= 1;
                 }
                 let map = self.small_map(n + 1, inserted(keys.keys(), at, key), inserted(values, at, value))?;
-                // Only steps that cost nothing: taking one from memory must cost the same.
                 if let (Value::Keyword(_, name), Rep::Small(grown, _)) = (key, map.rep())
+                    && is_free
                     && self.spent() == before
-                    && keys.place_of_twin(name.text()).is_none()
+                    && matches!(keys.place_of_twin(name.text()), (None, words) if cost::names_compared(words) == 0)
                 {
                     self.shapes.note_grown(address(keys), address(name), address(grown), at);
                 }

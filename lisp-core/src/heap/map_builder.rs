@@ -12,9 +12,9 @@ use std::cmp::Ordering;
 const COMPARED: usize = 16;
 
 impl Heap {
-    /// A map under construction, with room for `room` entries.
+    /// A map under construction, with room for `room` entries; for some where that is 0.
     pub(crate) fn map_builder<'h>(&'h self, room: usize) -> Res<&'h MapBuilder<'h>> {
-        let room = room.max(COMPARED);
+        let room = if room == 0 { COMPARED } else { room };
         let head = self.header();
         let builder = |cells| MapBuilder { head, cells: Cell::new(cells), len: Cell::new(0), index: Cell::new(&[]) };
         self.alloc_with_cells(room.saturating_mul(2), std::iter::empty(), builder)
@@ -33,10 +33,10 @@ impl Heap {
         let builder = self.map_builder(len)?;
         for entry in entries {
             let (key, value) = entry?;
-            if builder.place(self, key)?.is_some() {
+            let known = builder.len();
+            if builder.insert(self, key, value)? < known {
                 return Err(repeated(key));
             }
-            builder.insert(self, key, value)?;
         }
         Ok(Value::Map(builder.finish(self)?))
     }

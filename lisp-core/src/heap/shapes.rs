@@ -26,11 +26,13 @@ type Address = *const ();
 struct Known {
     keys: Address,
     name: Address,
+    /// Below [`Shapes::COSTS`] where it is free to read, from there on where it costs `units`.
     place: u8,
+    units: u8,
 }
 
 impl Known {
-    const NONE: Known = Known { keys: std::ptr::null(), name: std::ptr::null(), place: 0 };
+    const NONE: Known = Known { keys: std::ptr::null(), name: std::ptr::null(), place: 0, units: 0 };
 }
 
 /// The key array `keys` with the name as one more key, at `place`, is `to`.
@@ -51,6 +53,8 @@ impl Shapes {
     const SETS: usize = 32;
     /// So many pairs of addresses may fall together.
     const WAYS: usize = 2;
+    /// What is added to a place that is not free to read: no key array has so many keys.
+    const COSTS: u8 = 1 << 7;
     const ABSENT: u8 = u8::MAX;
 
     pub(super) fn new() -> Self {
@@ -63,31 +67,45 @@ impl Shapes {
         ((keys as usize >> 4) ^ (name as usize >> 3)) % Self::SETS
     }
 
-    /// Where the name stands in the key array, if it is there and that is remembered; else some place behind its end, or none.
+    /// Where the name stands in the key array, if it is there, and that is remembered and free to read; else some place behind its
+    /// end, or none.
     #[inline(always)]
     pub(super) fn known(&self, keys: Address, name: Address) -> Option<usize> {
-        let set = &self.known.get()?[Self::set(keys, name)];
-        let known = set.iter().map(Cell::get).find(|known| known.keys == keys && known.name == name)?;
-        Some(known.place as usize)
+        Some(self.entry(keys, name)?.place.into())
     }
 
-    /// Where the name stands in the key array, by `search` the first time.
+    #[inline(always)]
+    fn entry(&self, keys: Address, name: Address) -> Option<Known> {
+        let set = &self.known.get()?[Self::set(keys, name)];
+        set.iter().map(Cell::get).find(|known| known.keys == keys && known.name == name)
+    }
+
+    /// Where the name stands in the key array, and the units that finding it costs: by `search` the first time.
     #[inline]
-    pub(super) fn find(&self, keys: Address, name: Address, search: impl FnOnce() -> Option<usize>) -> Option<usize> {
-        let place = match self.known(keys, name) {
-            Some(place) => place,
+    pub(super) fn find(
+        &self,
+        keys: Address,
+        name: Address,
+        search: impl FnOnce() -> (Option<usize>, u8),
+    ) -> (Option<usize>, u8) {
+        let Known { place, units, .. } = match self.entry(keys, name) {
+            Some(known) => known,
             None => self.remember(keys, name, search()),
         };
-        (place != Self::ABSENT.into()).then_some(place)
+        ((place != Self::ABSENT).then_some((place % Self::COSTS).into()), units)
     }
 
     /// Remembers a place in front of the others of its set, the last of which goes.
     #[cold]
-    fn remember(&self, keys: Address, name: Address, found: Option<usize>) -> usize {
-        let place = found.and_then(|i| u8::try_from(i).ok()).unwrap_or(Self::ABSENT);
+    fn remember(&self, keys: Address, name: Address, (found, units): (Option<usize>, u8)) -> Known {
+        let mut place = found.and_then(|i| u8::try_from(i).ok()).unwrap_or(Self::ABSENT);
+        if units > 0 {
+            place |= Self::COSTS;
+        }
+        let known = Known { keys, name, place, units };
         let [first, second] = &self.known.get_or_init(Self::none_known)[Self::set(keys, name)];
-        second.set(first.replace(Known { keys, name, place }));
-        place.into()
+        second.set(first.replace(known));
+        known
     }
 
     /// The key array that came of adding this name to these keys, as [`Shapes::note_grown`] was told, and the name's place in

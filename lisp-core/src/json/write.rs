@@ -4,11 +4,10 @@ use super::push;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Entries, Fault, Heap, Map, Res, TextBuf, Value};
-use crate::text::dates::time_text;
 use crate::text::describe;
 use crate::text::number::decimal;
 use crate::text::plain::{is_plain, is_stop};
-use crate::text::pr_str;
+use crate::text::{pr_str, timed};
 use std::fmt::Write as _;
 
 /// What happens to values that JSON does not have.
@@ -345,7 +344,7 @@ fn escape(byte: u8, out: &mut TextBuf<'_>) -> Res<()> {
 fn printed<'h>(h: &'h Heap, value: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     match value {
         Value::Str(s) | Value::Keyword(_, s) | Value::Symbol(s) => out.push_str(s.text()),
-        Value::Time(t) => out.push_str(&time_text(t.value)),
+        Value::Time(t) => out.push_str(&timed(h, t)?),
         other => pr_str(h, other, out),
     }
 }

@@ -13,4 +13,4 @@ pub use dates::is_instant_text;
 pub(crate) use describe::{beginning, describe};
 pub use near::near_names;
 pub use print::pr_str;
-pub(crate) use print::{println_text, separate, short_str, to_str};
+pub(crate) use print::{println_text, separate, short_str, timed, to_str};

@@ -66,7 +66,7 @@ fn other_to_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()>
         Value::Symbol(s) | Value::Regex(s) => out.push_str(s.text()),
         Value::Float(f) if f.is_nan() => out.push_str("NaN"),
         Value::Float(f) if f.is_infinite() => out.push_str(if f > 0.0 { "Infinity" } else { "-Infinity" }),
-        Value::Time(t) => out.push_str(&time_text(t.value)),
+        Value::Time(t) => out.push_str(&timed(h, t)?),
         Value::Builtin(id) => out.push_str(&h.builtin_text(id)),
         other => show(h, other, out, Style::Readable),
     }
@@ -82,7 +82,7 @@ pub(crate) fn println_text<'h>(h: &'h Heap, values: &[Value<'h>], out: &mut Text
         }
         match v {
             Value::Str(s) => out.push_str(s.text())?,
-            Value::Time(t) => out.push_str(&time_text(t.value))?,
+            Value::Time(t) => out.push_str(&timed(h, t)?)?,
             Value::Builtin(id) => out.push_str(&h.builtin_text(id))?,
             Value::Vector(items) if is_word(h, items.items())? => {
                 for &item in items.items() {
@@ -199,7 +199,7 @@ fn show_leaf<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>, style: Style)
         }
         Value::Str(s) => quote(s.text(), out),
         Value::Regex(s) => show_regex(s.text(), out),
-        Value::Time(t) => show_time(t, out),
+        Value::Time(t) => quote(&timed(h, t)?, out),
         Value::Closure(closure) => {
             out.push_str("#fn[")?;
             out.push_str(&closure.proto.params)?;
@@ -221,8 +221,10 @@ fn show_after(mark: &str, s: &Str<'_>, out: &mut TextBuf<'_>) -> Res<()> {
     out.push_str(s.text())
 }
 
-fn show_time(time: &Time, out: &mut TextBuf<'_>) -> Res<()> {
-    quote(&time_text(time.value), out)
+/// The text of a date or time, which is charged for.
+pub(crate) fn timed(h: &Heap, time: &Time) -> Res<String> {
+    h.charge(cost::TIME_WRITTEN)?;
+    Ok(time_text(time.value))
 }
 
 /// An integer without a detour over a string on Rust's heap.

@@ -611,10 +611,16 @@ impl<'h> State<'h> {
         if let Imp::Either(calls, _, f) = id.imp()
             && !calls(&self.stack[first..first + argc])
         {
-            let value = f(h, &self.stack[first..first + argc]).map_err(|fault| self.stopped(h, fault, next))?;
-            self.stack[base + dst as usize] = value;
-            self.save_pc(next);
-            return Ok(None);
+            let before = h.spent();
+            match f(h, &self.stack[first..first + argc]) {
+                // The call below makes it again, in a frame.
+                Err(Fault::NeedsFrame) => h.meter.set_spent(before),
+                done => {
+                    self.stack[base + dst as usize] = done.map_err(|fault| self.stopped(h, fault, next))?;
+                    self.save_pc(next);
+                    return Ok(None);
+                }
+            }
         }
         self.ensure(h, at + 1 + argc).map_err(|fault| self.stopped(h, fault, next))?;
         self.stack[at] = Value::Builtin(id);
