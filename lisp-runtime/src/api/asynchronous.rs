@@ -193,7 +193,7 @@ impl RunFuture {
             return Next::Wait;
         }
         match run.advance_by(1) {
-            RunEvent::Call(tool, call) => self.call(&tool, call),
+            RunEvent::Call(tool, call) => self.call(&tool, *call),
             RunEvent::Printed(_) | RunEvent::Beat | RunEvent::Turn => {}
             RunEvent::Workers => {
                 if let Some(first) = run.send_workers(Executor::Local(inline.clone())) {

@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 #[allow(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub(crate) enum RunEvent {
     /// It waits for a tool.
-    Call(Arc<Tool>, ToolCall),
+    Call(Arc<Tool>, Box<ToolCall>),
     /// It has printed these lines and goes on.
     Printed(Vec<String>),
     /// It has been at work for a while, and goes on.

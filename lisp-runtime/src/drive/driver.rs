@@ -48,7 +48,7 @@ pub(crate) enum Cause {
 #[allow(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub(crate) enum DriverEvent {
     /// The machine waits for the reply of a tool.
-    Call(Arc<Tool>, ToolCall),
+    Call(Arc<Tool>, Box<ToolCall>),
     /// The machine waits for an equal call of another worker to end.
     SameCall(CallKey),
     /// These lines were printed; the machine can be resumed.
@@ -405,11 +405,14 @@ impl MachineDriver {
     fn call(&mut self) -> Option<DriverEvent> {
         self.fault_point(Stage::Call);
         let setting = &self.shared.setting;
-        let name = self.machine.with_call(|_, name, _| name.to_owned()).unwrap_or_default();
-        let Some(tool) = setting.tool(&name).cloned() else {
-            let error = setting.unknown_tool(&name);
-            self.machine.reply_error(error);
-            return None;
+        let of_name = |name: &str| setting.tool(name).cloned().ok_or_else(|| setting.unknown_tool(name));
+        let found = self.machine.with_call(|_, name, _| of_name(name));
+        let tool = match found.unwrap_or_else(|| of_name("")) {
+            Ok(tool) => tool,
+            Err(error) => {
+                self.machine.reply_error(error);
+                return None;
+            }
         };
         let limit = bytes(setting.limits.result_bytes);
         // A watched run goes on until the flag ends it.
@@ -423,7 +426,7 @@ impl MachineDriver {
                     return Err(Error::new(Reason::InvalidToolArgs, text).into());
                 }
             }
-            convert::text_of_arguments(h, Value::Map(map), &format!("tool/{name}: its arguments"), limit)
+            convert::text_of_arguments(h, Value::Map(map), name, limit)
         });
         match taken {
             Ok(arguments) => {

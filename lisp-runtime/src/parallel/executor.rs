@@ -31,14 +31,14 @@ impl Executor {
     }
 
     /// Makes a worker's tool call. Gives the worker back when it can go on at once.
-    pub(super) fn call(&self, tool: Arc<Tool>, call: ToolCall, task: Task) -> Option<Task> {
+    pub(super) fn call(&self, tool: Arc<Tool>, call: Box<ToolCall>, task: Task) -> Option<Task> {
         match self {
             Executor::Pool(on) if tool.may_block() && on.tools.most() > 0 => on.call(tool, call, task),
             Executor::Pool(on) => Some(task.with(tool.call(call, &on.tools))),
             Executor::Local(inline) => match &inline.tools {
                 Some(tools) => Some(task.with(tool.call(call, tools))),
                 None => {
-                    inline.park(tool, call, task);
+                    inline.park(tool, *call, task);
                     None
                 }
             },
@@ -87,7 +87,7 @@ impl PoolExecutor {
     }
 
     /// Has a call made on a thread for tools. Gives the worker back when it can go on at once.
-    fn call(self: &Arc<Self>, tool: Arc<Tool>, call: ToolCall, task: Task) -> Option<Task> {
+    fn call(self: &Arc<Self>, tool: Arc<Tool>, call: Box<ToolCall>, task: Task) -> Option<Task> {
         let (number, detached) = (call.number, tool.detached);
         // The lock is held until the call has its place: a thread may begin it before this one is through.
         let mut parked = self.parked();

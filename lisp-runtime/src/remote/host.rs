@@ -97,7 +97,7 @@ pub enum CallStarted {
 /// A call in the ledger that is to be made, on any thread.
 pub struct HostCall {
     tool: Arc<Tool>,
-    call: ToolCall,
+    call: Box<ToolCall>,
     /// The other half's number of it.
     number: u64,
     pending: PendingCall,

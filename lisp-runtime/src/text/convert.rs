@@ -7,6 +7,7 @@ use lisp_core::json::{Duplicate, ReadError, ReadLimits, Reader, Style, write};
 use lisp_core::syntax::LineIndex;
 use lisp_core::text::pr_str;
 use lisp_core::{Error, Reason, cost};
+use std::fmt;
 
 /// Room beyond the texts themselves, for the work lists of walks.
 const SLACK: usize = 1 << 20;
@@ -81,7 +82,7 @@ pub(crate) fn with_room_for_session(
 }
 
 /// The error for something that leaves the run and is too large for it.
-fn too_large(what: &str, bytes: usize, limit: usize) -> Error {
+fn too_large(what: impl fmt::Display, bytes: usize, limit: usize) -> Error {
     let message = format!("{what} as JSON: {bytes} bytes, where the limit result_bytes is {limit}");
     Error::new(Reason::ResultLimitExceeded, message)
         .hint("hand over a summary or the first rows, or raise the limit result_bytes")
@@ -102,19 +103,21 @@ fn no_room(limit: usize) -> Error {
 }
 
 /// A value as JSON text of at most `limit` bytes. `what` names it in the error.
-pub(crate) fn json<'h>(h: &'h Heap, value: Value<'h>, what: &str, limit: usize) -> Res<String> {
+pub(crate) fn json<'h>(h: &'h Heap, value: Value<'h>, what: impl fmt::Display, limit: usize) -> Res<String> {
     let mut out = TextBuf::new(h);
     write(h, value, Style::Project, &mut out)?;
     let text = out.into_string();
     if text.len() > limit { Err(too_large(what, text.len(), limit).into()) } else { Ok(text) }
 }
 
-/// The arguments of a tool call as JSON text of at most `limit` bytes, whatever room is left in the heap.
-pub(crate) fn text_of_arguments<'h>(h: &'h Heap, value: Value<'h>, what: &str, limit: usize) -> Res<String> {
+/// The arguments of a call of a tool as JSON text of at most `limit` bytes, whatever room is left in the heap.
+pub(crate) fn text_of_arguments<'h>(h: &'h Heap, value: Value<'h>, tool: &str, limit: usize) -> Res<String> {
     let room = limit.saturating_mul(3).saturating_add(SLACK);
-    h.beyond_the_budget(room, || json(h, value, what, limit)).map_err(|fault| match fault {
-        Fault::Collect(_) => no_room(limit).into(),
-        fault => fault,
+    h.beyond_the_budget(room, || json(h, value, format_args!("tool/{tool}: its arguments"), limit)).map_err(|fault| {
+        match fault {
+            Fault::Collect(_) => no_room(limit).into(),
+            fault => fault,
+        }
     })
 }
 
@@ -214,8 +217,19 @@ enum Task<'h> {
     Map(&'h Map<'h>),
 }
 
+/// Values that tools get as they are.
+fn is_leaf(value: Value<'_>) -> bool {
+    !matches!(value, Value::Keyword(..) | Value::Vector(_) | Value::Set(_) | Value::Map(_))
+}
+
 /// Arguments as tools get them: keywords are strings, but for keys when these are to be keywords.
 fn stringify<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>, keys: Keys) -> Res<Value<'h>> {
+    if let Value::Map(map) = value
+        && let Some(values) = map.few_values()
+        && values.iter().all(|&value| is_leaf(value))
+    {
+        return renamed(h, map, values.iter().copied(), Names { tool, named: true, keys });
+    }
     let (mut tasks, mut done) = (Work::new(h), Work::new(h));
     tasks.push(Task::Visit(value))?;
     while let Some(task) = tasks.pop() {
@@ -258,7 +272,7 @@ fn stringify<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>, keys: Keys) -> Res<
                 // Only the keys of the whole are names of arguments, and nothing is left to do when they come.
                 let named = tasks.is_empty();
                 let names = Names { tool, named, keys };
-                done.push(renamed(h, map, &values, names)?)?;
+                done.push(renamed(h, map, values.into_iter(), names)?)?;
             }
         }
     }
@@ -284,7 +298,12 @@ struct Names<'a> {
 }
 
 /// A map of texts and values.
-fn renamed<'h>(h: &'h Heap, map: &'h Map<'h>, values: &[Value<'h>], names: Names<'_>) -> Res<Value<'h>> {
+fn renamed<'h>(
+    h: &'h Heap,
+    map: &'h Map<'h>,
+    values: impl Iterator<Item = Value<'h>>,
+    names: Names<'_>,
+) -> Res<Value<'h>> {
     let Names { tool, named, keys } = names;
     /// Units for a map made anew, and for each of its keys.
     const MAP: u64 = 16;
@@ -310,6 +329,6 @@ fn renamed<'h>(h: &'h Heap, map: &'h Map<'h>, values: &[Value<'h>], names: Names
         (name, _) => Ok(name),
     };
     let old = map.entries(h)?;
-    let entries = old.iter().zip(values).map(|((key, _), &value)| Ok((key_of(key)?, value)));
+    let entries = old.iter().zip(values).map(|((key, _), value)| Ok((key_of(key)?, value)));
     h.distinct_map(map.len(), entries, |name| ambiguous(&tool.name, key_text(name)))
 }

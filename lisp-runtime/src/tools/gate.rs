@@ -324,10 +324,10 @@ impl<W> ToolGate<W> {
         tool: &Tool,
         asked: AllowedCall,
         (deadline, cancel): (Option<Instant>, Cancel),
-    ) -> ToolCall {
+    ) -> Box<ToolCall> {
         #[cfg(feature = "async")]
         let desk = self.desk(&asked);
-        ToolCall {
+        Box::new(ToolCall {
             number,
             key: self.setting.journal.as_ref().map(|journal| format!("{}/{place}", journal.run_id())),
             place,
@@ -345,7 +345,7 @@ impl<W> ToolGate<W> {
             cancel,
             traceparent: self.view.traceparent(),
             span: pending.seen.as_ref().map(CallView::span).unwrap_or_default(),
-        }
+        })
     }
 
     /// Counts one more call of a tool; returns its number in the run.

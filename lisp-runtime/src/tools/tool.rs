@@ -490,7 +490,7 @@ impl Tool {
     }
 
     /// Calls the tool: on this thread, or on one of `threads` when it is detached.
-    pub(crate) fn call(self: &Arc<Self>, call: ToolCall, threads: &ToolThreads) -> Reply {
+    pub(crate) fn call(self: &Arc<Self>, call: Box<ToolCall>, threads: &ToolThreads) -> Reply {
         if self.detached && matches!(self.body, Body::Function(_)) {
             return self.call_detached(call, threads);
         }
@@ -530,7 +530,7 @@ impl Tool {
     }
 
     /// Calls the tool on another thread, and waits no longer than the caller's time.
-    fn call_detached(self: &Arc<Self>, call: ToolCall, threads: &ToolThreads) -> Reply {
+    fn call_detached(self: &Arc<Self>, call: Box<ToolCall>, threads: &ToolThreads) -> Reply {
         /// How often the cancellation is looked at.
         const STEP: Duration = Duration::from_millis(5);
         if threads.most() == 0 {
