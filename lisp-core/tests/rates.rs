@@ -1,7 +1,7 @@
 //! What a unit of fuel takes: no call of a built-in takes much more time for a unit than a loop does, whatever it is given.
 //!
 //! Each call is made over and over for a moment, so that a cheap one that is charged for too little shows as well as a
-//! long one. `RATES_ONLY=name` measures one built-in, `RATES_TIMES=1` prints the slowest.
+//! long one. `RATES_ONLY=name` measures one built-in, `RATES_ONLY=programs` the programs, `RATES_TIMES=1` prints the slowest.
 
 #[path = "suite/extremes.rs"]
 mod extremes;
@@ -64,6 +64,8 @@ const KINDS: &[&str] = &[
     "colliding_keys",
     "wide_keys",
     "wide_keywords",
+    "wide",
+    "names",
     "mixed",
     "spellings",
     "path",
@@ -101,6 +103,20 @@ const WRITTEN: &[&str] = &[
     "[]",
     "{}",
     "(cycle [1 2])",
+];
+/// What the calls of one built-in with such arguments do not do.
+const PROGRAMS: &[&str] = &[
+    "(map data/wide data/names)",
+    "(map (fn [k] (k data/wide)) data/names)",
+    "(map (fn [k] (assoc data/wide k 1)) data/names)",
+    "(reduce (fn [m k] (dissoc m k)) data/wide data/names)",
+    "(map (fn [m] (:a-key m)) [data/wide data/wide_keys data/wide_keywords])",
+    "(map (fn [k] (get data/wide k)) data/texts)",
+    "(map (fn [i] (str (java.util.Date. i))) data/numbers)",
+    "(map (fn [i] (pr-str (java.util.Date. i))) data/numbers)",
+    "(map (fn [i] (ex-info \"a\" {:i i})) data/numbers)",
+    "(map (fn [i] (try (throw (ex-info \"a\" {:i i})) (catch Exception e (ex-data e)))) data/numbers)",
+    "(map (fn [i] (try (inc :a) (catch Exception e (ex-message e)))) data/numbers)",
 ];
 /// Values for the other places.
 const USUAL: &[&str] = &["2", "identity", "\"a\"", "[1 2]"];
@@ -152,6 +168,7 @@ fn vectors_of<'h>(h: &'h Heap, kind: &str) -> Option<Res<Value<'h>>> {
         "rows" => many(2_000, &id),
         "vectors" => many(4_000, &|i| h.vector(&[h.str("a-b")?, Value::Int((i % 2) as i64), Value::Nil])),
         "colliding_keys" => many(500, &|i| h.str(&colliding().nth(i).unwrap_or_default())),
+        "names" => many(100, &|i| h.keyword(&format!("{}{i:02}", "a-name-".repeat(8)))),
         "path" => many(1_000, &|i| h.keyword(&format!("p{}", i % 10))),
         "deep" => nested(h, 5_000, |h, v| h.vector(&[v])),
         "shared" => nested(h, 30, |h, v| h.vector(&[v, v])),
@@ -171,6 +188,12 @@ fn maps_of<'h>(h: &'h Heap, kind: &str) -> Res<Value<'h>> {
         "wide_keys" => {
             let key = |i: usize| h.str(&format!("{}{i:02}", "long-key_".repeat(20_000)));
             let keys = (0..16).map(|i| Ok((key(i)?, Value::Int(1)))).collect::<Res<Vec<_>>>()?;
+            h.map(keys.into_iter())
+        }
+        // All of one length: each is compared with a name that is looked for.
+        "wide" => {
+            let key = |i: usize| h.str(&format!("{}{i:02}", "a_name_".repeat(8)));
+            let keys = (0..31).map(|i| Ok((key(i)?, Value::Int(1)))).collect::<Res<Vec<_>>>()?;
             h.map(keys.into_iter())
         }
         // Each of these names is found by reading all others to their ends.
@@ -341,23 +364,26 @@ fn a_unit_of_fuel_takes_no_longer_in_any_built_in() {
     };
     let told = std::env::var_os("RATES_TIMES").is_some();
     let only = std::env::var("RATES_ONLY").unwrap_or_default();
-    let rows: Vec<_> = all().iter().filter(|row| only.is_empty() || row.name == only).collect();
+    let rows = all().iter().map(|row| (row.name, calls(row)));
+    let programs = ("programs", PROGRAMS.iter().map(|&call| call.to_owned()).collect());
+    let rows: Vec<(&str, Vec<String>)> =
+        rows.chain([programs]).filter(|&(name, _)| only.is_empty() || name == only).collect();
     let next = AtomicUsize::new(0);
     let work = || {
         let (mut failures, mut slow, mut counted) = (Vec::new(), Vec::new(), 0);
-        while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some((_, calls)) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
             let before = failures.len();
-            for call in calls(row) {
+            for call in calls {
                 if failures.len() >= before + TOLD {
                     break;
                 }
-                let Some(run) = measure(&call, &grant) else { continue };
+                let Some(run) = measure(call, &grant) else { continue };
                 if run.took < SHORT {
                     continue;
                 }
                 counted += 1;
                 if run.rate() > base * MOST
-                    && let Some(times) = excess(&call, &grant)
+                    && let Some(times) = excess(call, &grant)
                 {
                     if told {
                         eprintln!("{times:>8.0} {:>12.2?} {:>9} {call}", run.took, run.fuel);

@@ -156,3 +156,12 @@
 [(into [] (comp (partition-by odd?) (take-while #(odd? (first %)))) [1 2 3 3]) (transduce (partition-by odd?) (fn ([a] a) ([a x] (reduced x))) nil [1 2 3])
  (into [] (comp (take 3) (partition-by odd?)) [1 3 2 4]) (into [] (comp (partition-all 2) (take 1)) [1 2 3])]
 ;=> [[[1]] [1] [[1 3] [2]] [[1 2]]]
+
+; What has no end is refused where it can be caught, by a built-in that calls functions in some cases only, too.
+[(try (replace (range) [1 2]) (catch Exception e :caught)) (try (replace-first "a" #"a" (range)) (catch Exception e :caught))]
+;=> [:caught :caught]
+
+(try (replace (range) [1 2]) (catch Exception e (println "caught")) (finally (println "closed")))
+;> caught
+;> closed
+;=> nil

@@ -120,6 +120,20 @@ fn garbage_without_end_is_no_matter() {
 }
 
 #[test]
+fn the_peak_has_what_the_frames_took() {
+    let (depth, held) = (20_000, "(vec (range 100000))");
+    let peak_of = |body: &str| {
+        let source = format!("(defn f [n] (if (zero? n) {body} (+ 0 (f (dec n))))) (f {depth})");
+        let (came, usage) = crate::corpus::run(&Case::new("", source), &Settings::default(), WHOLE);
+        assert!(came.succeeded(), "{}", came.ending);
+        usage.heap_peak_bytes
+    };
+    let (frames, both) = (peak_of("0"), peak_of(&format!("(do (def big {held}) 0)")));
+    assert!(frames > depth * 40, "{frames}");
+    assert!(both >= frames + 1_600_000, "{frames} {both}");
+}
+
+#[test]
 fn memory_that_a_tool_hands_over_is_charged() {
     let case = Case::new(
         "",

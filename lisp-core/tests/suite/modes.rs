@@ -120,6 +120,34 @@ fn the_clock_is_asked_once() {
     }
 }
 
+/// What is remembered of key arrays goes with a compaction: looking a key up costs the same with it as without.
+#[test]
+fn keys_that_are_looked_at_in_full() {
+    let wide = |text: &str| format!("(zipmap (map (fn [i] {text}) (range 31)) (range))");
+    let names = "(map (fn [i] (keyword (str \"a-name-of-some-length-that-is-not-there-\" (+ 10 i)))) (range 40))";
+    let strings = wide("(str \"a_name_of_some_length_that_is_not_there_\" (+ 30 i))");
+    let keywords = wide("(keyword (str \"k\" (+ 10 i)))");
+    let cases = [
+        Case::new("look-ups", format!("(let [m {strings}] [(map m {names}) (map m {names})])")),
+        Case::new("select-keys", format!("(let [m {strings}] [(select-keys m {names}) (select-keys m {names})])")),
+        Case::new("dissoc", format!("(let [m {strings}] [(apply dissoc m {names}) (apply dissoc m {names})])")),
+        Case::new(
+            "one key",
+            format!(
+                "(let [m {strings}] (map (fn [_] [(:a-name-of-some-length-that-is-not-there-35 m) (:a-name m)]) (range 9)))"
+            ),
+        ),
+        Case::new("assoc", format!("(let [m {keywords}] (map (fn [_] (assoc m :k99 1)) (range 9)))")),
+        Case::new("assoc to strings", format!("(let [m {strings}] (map (fn [_] (assoc m :k99 1)) (range 9)))")),
+        Case::new("conj", format!("(let [m {keywords}] (reduce (fn [m i] (conj m [:k99 i])) m (range 9)))")),
+    ];
+    for case in &cases {
+        let (came, _) = crate::corpus::run(case, &settings(), WHOLE);
+        assert!(came.succeeded(), "{}: {}", case.name, came.ending);
+    }
+    check(&cases);
+}
+
 #[test]
 fn whole_programs() {
     let mut cases = crate::corpus::example_programs();
