@@ -37,9 +37,9 @@ pub const COMPARED_PER_UNIT: u64 = 2;
 /// Keys of a small map that another key is compared with for one unit.
 pub const KEYS_PER_UNIT: u64 = 4;
 /// Words of eight bytes of names compared for one unit, where a keyword is looked for among the keys of a small map.
-pub const NAME_WORDS_PER_UNIT: usize = 12;
+pub const NAME_WORDS_PER_UNIT: usize = 8;
 /// Keys that a small map is made anew with for one unit.
-pub const KEYS_COPIED_PER_UNIT: u64 = 8;
+pub const KEYS_COPIED_PER_UNIT: u64 = 4;
 /// Units for the text of a date or time, beside its characters.
 pub const TIME_WRITTEN: u64 = 8;
 /// Units for an exception that is made, with its map.
