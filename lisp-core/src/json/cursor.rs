@@ -1,11 +1,12 @@
 //! Where a reader of JSON stands in its text. What it does not take it leaves to be named by `fault.rs`: it knows only that
 //! the text goes on in no way that JSON has.
 
+use super::extent::end_of_brackets;
 use crate::text::plain::end_of_plain;
 
 /// The text is no JSON from here on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unexpected;
+pub struct Unexpected;
 
 /// A number, as far as it is known without its text.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -186,6 +187,24 @@ impl<'t> Cursor<'t> {
             }
             _ => Number::Exact,
         })
+    }
+
+    /// Goes over a value and returns its text. Only brackets and strings are looked at: whether it is JSON is for its reader to say.
+    pub(super) fn value(&mut self) -> Result<&'t str, Unexpected> {
+        let first = self.next_part();
+        let from = self.at;
+        match first {
+            Some(b'"') => {
+                self.string()?;
+            }
+            Some(b'[' | b'{') => self.at = end_of_brackets(self.text.as_bytes(), from).ok_or(Unexpected)?,
+            _ => {
+                while self.peek().is_some_and(|byte| byte > b' ' && !matches!(byte, b',' | b':' | b'"' | b']' | b'}')) {
+                    self.at += 1;
+                }
+            }
+        }
+        if self.at == from { Err(Unexpected) } else { Ok(self.since(from)) }
     }
 
     /// The text from a place to here.

@@ -1,12 +1,16 @@
 //! JSON text to values and back, straight from and into the arena: no tree in between, no recursion.
 
 mod cursor;
+mod extent;
 mod fault;
+mod fields;
 mod read;
 mod recent;
 mod write;
 
+pub use cursor::Unexpected;
 pub use fault::ReadError;
+pub use fields::Fields;
 pub use read::{Duplicate, ReadLimits, Reader, read};
 pub use write::{Style, write};
 

@@ -3,6 +3,7 @@
 use crate::api::engine::Engine;
 use crate::api::input::Input;
 use crate::api::program::Program;
+use crate::api::request_fields::{self, json_text};
 use crate::terms::deadline::{deadline, expired};
 use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, LimitsRequest};
@@ -118,15 +119,15 @@ pub struct Request<'a> {
     /// Programs evaluated first, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setup: Vec<String>,
-    /// What `data/name` reads: an object.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<&'a RawValue>,
-    /// Definitions of earlier turns: an object.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub memory: Option<&'a RawValue>,
-    /// Earlier results, oldest first: an array.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub history: Option<&'a RawValue>,
+    /// What `data/name` reads: an object, as JSON text, which is read when the request is run.
+    #[serde(borrow, default, with = "json_text", skip_serializing_if = "Option::is_none")]
+    pub data: Option<&'a str>,
+    /// Definitions of earlier turns: an object, as JSON text, which is read when the request is run.
+    #[serde(borrow, default, with = "json_text", skip_serializing_if = "Option::is_none")]
+    pub memory: Option<&'a str>,
+    /// Earlier results, oldest first: an array, as JSON text, which is read when the request is run.
+    #[serde(borrow, default, with = "json_text", skip_serializing_if = "Option::is_none")]
+    pub history: Option<&'a str>,
     /// Scripted tools by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, ScriptedTool>,
@@ -157,7 +158,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads a request from JSON text. What is large in it is borrowed.
+    /// Reads a request from JSON text. What is large in it is borrowed, and may be no JSON: that shows when the request is run.
     ///
     /// # Errors
     /// What serde says: unknown fields by name, missing ones, wrong types.
@@ -166,7 +167,9 @@ impl<'a> Request<'a> {
         if json.trim_start().starts_with('[') {
             return Err(serde::de::Error::invalid_type(serde::de::Unexpected::Seq, &"a JSON object"));
         }
-        serde_json::from_str(json)
+        // What is wrong with a text serde says best, and where.
+        let Ok((request, large)) = request_fields::read::<Self>(json) else { return serde_json::from_str(json) };
+        Ok(Request { data: large.data, memory: large.memory, history: large.history, ..request })
     }
 
     /// Runs it on this thread.
@@ -268,13 +271,13 @@ impl<'a> Request<'a> {
         }
         input = self.traced(input);
         if let Some(data) = self.data {
-            input = input.json_object(data.get());
+            input = input.json_object(data);
         }
         if let Some(memory) = self.memory {
-            input = input.memory(memory.get());
+            input = input.memory(memory);
         }
         if let Some(history) = self.history {
-            input = input.history(history.get());
+            input = input.history(history);
         }
         if let Some(signature) = &self.signature {
             input = input.signature(signature.clone());

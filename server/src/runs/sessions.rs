@@ -35,7 +35,8 @@ pub struct Opening<'a> {
 impl<'a> Opening<'a> {
     fn request(self) -> Request<'a> {
         let mut request = Request::default();
-        (request.data, request.memory, request.history) = (self.data, self.memory, self.history);
+        let text = |json: Option<&'a RawValue>| json.map(RawValue::get);
+        (request.data, request.memory, request.history) = (text(self.data), text(self.memory), text(self.history));
         (request.setup, request.tools, request.limits) = (self.setup, self.tools, self.limits);
         (request.strict_data, request.json_keys) = (self.strict_data, self.json_keys);
         request
