@@ -55,6 +55,11 @@ impl Program {
         self.0.source()
     }
 
+    /// About how many bytes the compiled program takes, its source included.
+    pub fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
     /// The names of the tools it may call.
     pub fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.0.tool_names()

@@ -2,16 +2,20 @@
 
 use super::program::{Program, read_limits};
 use crate::terms::limits::Limits;
+use lisp_core::syntax::ReadLimits;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many programs are kept unless the host says otherwise.
 pub(crate) const PROGRAMS: usize = 64;
-/// The most that are kept, whatever the host says: the oldest is looked for among all.
+/// The most that are kept, whatever the host says: 256 MiB of programs.
 const MOST: usize = 4_096;
-/// A larger program is not kept, in bytes as [`lisp_core::compile::Program::bytes`] counts them. So this bounds what a cache holds.
+/// A larger program is not kept, in bytes as [`lisp_core::compile::Program::bytes`] counts them: about four for each byte of the source. So
+/// this bounds what a cache holds. One whose source is larger is not looked for.
 const LARGEST: usize = 64 * 1024;
+/// The part of the programs that goes when there are too many. To find those that were asked for longest ago all are looked at.
+const PART: usize = 8;
 
 /// What a cache of compiled programs holds, and how often it had what was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,11 +27,12 @@ pub struct ProgramCacheUsage {
     pub bytes: usize,
     /// How often a program was there.
     pub hits: u64,
-    /// How often one was not there and was compiled. What is never kept is not counted.
+    /// How often one was looked for and was not there. That counts programs that do not compile or turn out too large to be kept as well; with
+    /// no room for any, or for a source of more than 64 KiB, none is looked for.
     pub misses: u64,
 }
 
-/// Compiled programs; of too many the one that was asked for longest ago goes. Programs that do not compile are not kept.
+/// Compiled programs; of too many those that were asked for longest ago go. Programs that do not compile are not kept.
 #[derive(Debug)]
 pub(crate) struct ProgramCache {
     most: usize,
@@ -37,7 +42,7 @@ pub(crate) struct ProgramCache {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// By the hash of the source: of two with one hash the later one is kept.
+    /// By the hash of the source and the limits: of two with one hash the later one is kept.
     programs: HashMap<u64, Entry>,
     usage: ProgramCacheUsage,
     /// Counts what is asked for.
@@ -66,7 +71,8 @@ impl ProgramCache {
         if self.most == 0 || source.len() > LARGEST {
             return compile();
         }
-        let hash = self.hasher.hash_one(source);
+        let ReadLimits { source_bytes, names, .. } = read_limits(limits);
+        let hash = self.hasher.hash_one((source, source_bytes, names));
         if let Some(program) = self.lock().find(hash, source, limits) {
             return Ok(program);
         }
@@ -105,24 +111,32 @@ impl Kept {
         }
     }
 
-    /// Keeps a program. Returns the one that goes for it.
-    fn keep(&mut self, hash: u64, program: &Program, most: usize) -> Option<Entry> {
+    /// Keeps a program. Returns those that go for it.
+    fn keep(&mut self, hash: u64, program: &Program, most: usize) -> Vec<Entry> {
         if program.core().bytes() > LARGEST {
-            return None;
+            return Vec::new();
+        }
+        let mut gone = Vec::new();
+        if self.programs.len() >= most && !self.programs.contains_key(&hash) {
+            gone = self.take_oldest();
         }
         let entry = Entry { program: program.clone(), asked: self.now };
         self.usage.bytes += program.core().bytes();
-        let oldest =
-            |programs: &HashMap<u64, Entry>| programs.iter().min_by_key(|(_, e)| e.asked).map(|(hash, _)| *hash);
-        let mut gone = self.programs.insert(hash, entry);
-        if self.programs.len() > most
-            && let Some(hash) = oldest(&self.programs)
-        {
-            gone = self.programs.remove(&hash);
-        }
-        self.usage.bytes -= gone.as_ref().map_or(0, |entry| entry.program.core().bytes());
+        gone.extend(self.programs.insert(hash, entry));
+        self.usage.bytes -= gone.iter().map(|entry| entry.program.core().bytes()).sum::<usize>();
         self.usage.programs = self.programs.len();
         gone
+    }
+
+    /// Takes out the part that was asked for longest ago, one at least.
+    fn take_oldest(&mut self) -> Vec<Entry> {
+        let mut times: Vec<u64> = self.programs.values().map(|entry| entry.asked).collect();
+        if times.is_empty() {
+            return Vec::new();
+        }
+        let last = times.len().div_ceil(PART) - 1;
+        let until = *times.select_nth_unstable(last).1;
+        self.programs.extract_if(|_, entry| entry.asked <= until).map(|(_, entry)| entry).collect()
     }
 }
 
@@ -175,6 +189,36 @@ mod tests {
         let source = "(let [a 1 b 2] (+ a b))";
         let problem = cache.get(source, &narrow, || Program::compile(source, &narrow)).err();
         assert_eq!(problem.map(|problem| problem.reason()), Some(lisp_core::Reason::SymbolLimitExceeded));
+    }
+
+    #[test]
+    fn programs_of_other_limits_are_kept_beside_each_other() {
+        let cache = ProgramCache::new(2);
+        let narrow = Limits::default().with_symbols(20);
+        for _ in 0..3 {
+            get(&cache, "(+ 1 2)");
+            cache.get("(+ 1 2)", &narrow, || Program::compile("(+ 1 2)", &narrow)).expect("a program");
+        }
+        assert_eq!((cache.usage().programs, cache.usage().hits, cache.usage().misses), (2, 4, 2));
+    }
+
+    #[test]
+    fn an_eighth_goes_when_there_are_too_many() {
+        let cache = ProgramCache::new(64);
+        for number in 0..64 {
+            get(&cache, &number.to_string());
+        }
+        get(&cache, "0");
+        assert_eq!(cache.usage().programs, 64);
+        get(&cache, "64");
+        assert_eq!(cache.usage().programs, 57);
+        assert!(is_kept(&cache, "0") && is_kept(&cache, "9") && !is_kept(&cache, "1"));
+        for number in 0..1_000 {
+            get(&cache, &number.to_string());
+            assert!(cache.usage().programs <= 64);
+        }
+        let bytes: usize = cache.lock().programs.values().map(|entry| entry.program.core().bytes()).sum();
+        assert_eq!(cache.usage().bytes, bytes);
     }
 
     #[test]
