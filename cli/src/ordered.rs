@@ -48,7 +48,7 @@ pub(crate) fn in_order<T: Send>(
 ) -> io::Result<()> {
     let shared = Shared {
         source: Mutex::new(Source { next, is_over: Ok(false) }),
-        results: Mutex::new(Results { first: 0, waiting: VecDeque::new(), take, taken: Ok(()) }),
+        results: Mutex::new(Results { first: 0, waiting: VecDeque::new(), take, taken: Ok(()), wants_room: false }),
         room: Condvar::new(),
         most: workers * AHEAD,
         to_begin: AtomicUsize::new(workers),
@@ -64,7 +64,7 @@ pub(crate) fn in_order<T: Send>(
 struct Shared<N, T, F> {
     source: Mutex<Source<N>>,
     results: Mutex<Results<T, F>>,
-    /// Told of when there is room for a result, or nobody takes any more.
+    /// Told of when there is room for a result that somebody wants, or nobody takes any more.
     room: Condvar,
     /// How many results may wait or be at work.
     most: usize,
@@ -114,6 +114,7 @@ where
     fn place(&self) -> Option<usize> {
         let mut results = locked(&self.results);
         while results.taken.is_ok() && results.waiting.len() >= self.most {
+            results.wants_room = true;
             results = self.room.wait(results).unwrap_or_else(PoisonError::into_inner);
         }
         results.taken.is_ok().then(|| {
@@ -153,6 +154,8 @@ struct Results<T, F> {
     take: F,
     /// What came of the last one that was taken.
     taken: io::Result<()>,
+    /// A worker waits for room: only one can, which has the source. To tell nobody would be a call of the system all the same.
+    wants_room: bool,
 }
 
 impl<T, F: FnMut(Next<T>) -> io::Result<()>> Results<T, F> {
@@ -165,7 +168,9 @@ impl<T, F: FnMut(Next<T>) -> io::Result<()>> Results<T, F> {
             if let Some(Some(result)) = self.waiting.pop_front() {
                 self.first += 1;
                 self.taken = (self.take)(result);
-                room.notify_one();
+                if std::mem::take(&mut self.wants_room) {
+                    room.notify_one();
+                }
             }
         }
         if self.taken.is_ok() {

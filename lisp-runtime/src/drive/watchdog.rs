@@ -27,6 +27,8 @@ pub(super) struct Watchdog {
 #[derive(Default)]
 pub(super) struct State {
     runs: Vec<Watched>,
+    /// The thread looks again within [`INTERVAL`], whether it is woken or not.
+    looks_soon: bool,
     #[cfg(feature = "async")]
     pub(super) alarms: Alarms,
 }
@@ -80,6 +82,7 @@ impl Watchdog {
                 }
                 [next, state.alarms.next(now)].into_iter().flatten().min()
             };
+            state.looks_soon = next.is_some_and(|next| next <= INTERVAL);
             state = match next {
                 None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(next) => self.arrived.wait_timeout(state, next).unwrap_or_else(PoisonError::into_inner).0,
@@ -94,8 +97,14 @@ pub(crate) fn flag(deadline: Option<Instant>, cancel: &Cancel) -> Option<Arc<Ato
     let watchdog = WATCHDOG.as_ref()?;
     let flag = Arc::new(AtomicBool::new(false));
     let watched = Watched { deadline, cancel: cancel.clone(), flag: Arc::downgrade(&flag) };
-    watchdog.state().runs.push(watched);
-    watchdog.rouse();
+    let mut state = watchdog.state();
+    state.runs.push(watched);
+    let looks_soon = state.looks_soon;
+    drop(state);
+    // To wake it takes longer than many a run.
+    if !looks_soon {
+        watchdog.rouse();
+    }
     Some(flag)
 }
 
@@ -121,5 +130,11 @@ mod tests {
         assert!(!cancelled.load(Ordering::Relaxed));
         cancel.cancel();
         assert!(until_set(&cancelled));
+        // The thread looks after this one when another comes, with and without a pause in between.
+        let _other = flag(None, &Cancel::new()).unwrap();
+        for pause in [0, 1, 5] {
+            thread::sleep(Duration::from_millis(pause));
+            assert!(until_set(&flag(Some(Instant::now()), &Cancel::new()).unwrap()), "after {pause} ms");
+        }
     }
 }
