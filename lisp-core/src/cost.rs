@@ -37,8 +37,8 @@ pub const COMPARED_PER_UNIT: u64 = 2;
 /// Keys of a small map that another key is compared with for one unit.
 pub const KEYS_PER_UNIT: u64 = 4;
 /// Words of eight bytes of names compared for one unit, where a keyword is looked for among the keys of a small map.
-pub const NAME_WORDS_PER_UNIT: usize = 8;
-/// Keys that a small map is made anew with for one unit.
+pub const NAME_WORDS_PER_UNIT: usize = 6;
+/// Keys or values that a small map is made anew with for one unit.
 pub const KEYS_COPIED_PER_UNIT: u64 = 4;
 /// Units for the text of a date or time, beside its characters.
 pub const TIME_WRITTEN: u64 = 8;
@@ -175,10 +175,10 @@ pub fn names_compared(words: usize) -> u8 {
 /// A short text compared with the keys of a small map, by their number and its bytes.
 #[inline]
 pub const fn texts_compared(keys: usize, bytes: usize) -> u64 {
-    (keys * (bytes / 8) / NAME_WORDS_PER_UNIT / 2) as u64
+    (keys * (2 + bytes / 4) / (4 * NAME_WORDS_PER_UNIT)) as u64
 }
 
-/// A small map made anew with one more key, by the number of the others.
+/// A small map made anew with other keys, by their number; or with half as many values.
 #[inline]
 pub const fn keys_copied(keys: usize) -> u64 {
     keys as u64 / KEYS_COPIED_PER_UNIT

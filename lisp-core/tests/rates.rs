@@ -65,6 +65,7 @@ const KINDS: &[&str] = &[
     "wide_keys",
     "wide_keywords",
     "wide",
+    "short",
     "names",
     "mixed",
     "spellings",
@@ -112,6 +113,14 @@ const PROGRAMS: &[&str] = &[
     "(reduce (fn [m k] (dissoc m k)) data/wide data/names)",
     "(map (fn [m] (:a-key m)) [data/wide data/wide_keys data/wide_keywords])",
     "(map (fn [k] (get data/wide k)) data/texts)",
+    "(let [m data/short l \"a40\"] (map (fn [i] (update m l identity)) data/numbers))",
+    "(let [m data/short l \"a40\"] (map (fn [i] (update-in m [l] inc)) data/numbers))",
+    "(let [m data/short l \"a40\"] (map (fn [i] (assoc m l i)) data/numbers))",
+    "(let [m data/short l \"a40\"] (map (fn [i] (dissoc m l \"z\" \"z\" \"z\" \"z\" \"z\")) data/numbers))",
+    "(let [m data/short l \"a40\"] (map (fn [i] (contains? m \"z\")) data/numbers))",
+    "(let [s (set (keys data/short))] (map (fn [i] (do (disj s \"a40\") (s \"z\"))) data/numbers))",
+    "(let [ks (map (fn [i] (keyword (str \"b-\" i))) (range 10 100))] (map (fn [i] (map (fn [k] (merge data/short {k 1})) ks)) (range 99)))",
+    "(let [m (update-keys data/short keyword)] (map (fn [i] (update m :a40 inc)) data/numbers))",
     "(map (fn [i] (str (java.util.Date. i))) data/numbers)",
     "(map (fn [i] (pr-str (java.util.Date. i))) data/numbers)",
     "(map (fn [i] (ex-info \"a\" {:i i})) data/numbers)",
@@ -194,6 +203,10 @@ fn maps_of<'h>(h: &'h Heap, kind: &str) -> Res<Value<'h>> {
         "wide" => {
             let key = |i: usize| h.str(&format!("{}{i:02}", "a_name_".repeat(8)));
             let keys = (0..31).map(|i| Ok((key(i)?, Value::Int(1)))).collect::<Res<Vec<_>>>()?;
+            h.map(keys.into_iter())
+        }
+        "short" => {
+            let keys = (10..41).map(|i| Ok((h.str(&format!("a{i}"))?, Value::Int(1)))).collect::<Res<Vec<_>>>()?;
             h.map(keys.into_iter())
         }
         // Each of these names is found by reading all others to their ends.

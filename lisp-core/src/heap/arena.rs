@@ -37,6 +37,8 @@ pub struct Heap {
     /// What is used less the address of the cursor, so that an allocation only moves that: see [`Heap::used`].
     used_less_address: Cell<usize>,
     peak: Cell<usize>,
+    /// What is used by work of the host that was beyond the budget, until the next compaction. No peak has it.
+    used_by_host: Cell<usize>,
     /// Allocated in all, but for what `used` has grown by since it was `used_before`.
     allocated_before: Cell<u64>,
     used_before: Cell<usize>,
@@ -71,6 +73,7 @@ impl Heap {
             region,
             used_less_address: Cell::new(0),
             peak: Cell::new(0),
+            used_by_host: Cell::new(0),
             allocated_before: Cell::new(0),
             used_before: Cell::new(0),
             limit: Cell::new(limit),
@@ -127,16 +130,22 @@ impl Heap {
     pub fn account(&self) -> Account {
         Account {
             used: self.used(),
-            peak: self.peak.get().max(self.used()),
+            peak: self.peak_now(),
             allocated: self.allocated(),
             limit: self.budget,
             compactions: self.compactions.get(),
         }
     }
 
+    /// The most that the program has held up to now.
+    fn peak_now(&self) -> usize {
+        self.peak.get().max(self.used().saturating_sub(self.used_by_host.get()))
+    }
+
     /// Puts a compacted arena in the place of the old one. The next compaction is due when the budget is full again.
     pub(super) fn replace_arena(&mut self, bump: Bump, bytes: usize) {
-        self.peak.set(self.peak.get().max(self.used()));
+        self.peak.set(self.peak_now());
+        self.used_by_host.set(0);
         self.allocated_before.set(self.allocated());
         self.space = Space::new(bump);
         self.adopted = Vec::new();
@@ -192,8 +201,11 @@ impl Heap {
     /// Runs work that may allocate `bytes`, whatever the budget, such as a text that leaves the run.
     pub fn beyond_the_budget<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> T {
         let (limit, trap_in) = (self.limit.get(), self.trap_in.replace(0));
-        self.set_limit(self.used().saturating_add(bytes));
+        let (peak, used) = (self.peak_now(), self.used());
+        self.set_limit(used.saturating_add(bytes));
         let done = work();
+        self.peak.set(peak);
+        self.used_by_host.set(self.used_by_host.get() + self.used().saturating_sub(used));
         self.trap_in.set(trap_in);
         self.set_limit(limit);
         done
@@ -289,14 +301,14 @@ impl Heap {
         self.check_available(bytes)?;
         self.set_used(self.used() + bytes);
         self.held.set(self.held.get() + bytes);
-        self.peak.set(self.peak.get().max(self.used()));
+        self.peak.set(self.peak_now());
         Ok(())
     }
 
     /// Takes bytes that were held outside the arena off the account.
     pub(crate) fn release_external(&self, bytes: usize) {
         // What was allocated stays allocated, and what was held was held.
-        self.peak.set(self.peak.get().max(self.used()));
+        self.peak.set(self.peak_now());
         self.allocated_before.set(self.allocated());
         self.set_used(self.used() - bytes);
         self.used_before.set(self.used());

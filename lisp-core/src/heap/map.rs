@@ -436,7 +436,7 @@ impl Heap {
         self.map_of_shape(keys, inserted(values, at, value))
     }
 
-    /// Pays for a small map made anew with one more key.
+    /// Pays for a small map made anew with other keys.
     #[inline]
     fn charge_copied(&self, keys: usize) -> Res<()> {
         match cost::keys_copied(keys) {
@@ -445,11 +445,25 @@ impl Heap {
         }
     }
 
+    /// Where a key that is not among keys in order belongs, by halves.
+    fn place_among<'h>(&'h self, keys: &[Value<'h>], key: Value<'h>) -> Res<usize> {
+        let (mut from, mut to) = (0, keys.len());
+        while from < to {
+            let middle = from + (to - from) / 2;
+            match self.order(keys[middle], key)? {
+                Ordering::Greater => to = middle,
+                _ => from = middle + 1,
+            }
+        }
+        Ok(from)
+    }
+
     fn assoc_any<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>, value: Value<'h>) -> Res<&'h Map<'h>> {
         match map.rep() {
             Rep::Small(keys, values) => {
                 let before = self.spent();
                 if let Some(i) = find_small(self, keys.keys(), key)? {
+                    self.charge_copied(values.len() / 2)?;
                     let others = values[..i].iter().copied().chain([value]).chain(values[i + 1..].iter().copied());
                     return self.map_of_shape(keys, others);
                 }
@@ -466,10 +480,7 @@ impl Heap {
                 let is_free = self.spent() == before;
                 self.charge_copied(n)?;
                 let before = self.spent();
-                let mut at = n;
-                while at > 0 && self.order(keys.keys()[at - 1], key)? == Ordering::Greater {
-                    at -= 1;
-                }
+                let at = self.place_among(keys.keys(), key)?;
                 let map = self.small_map(n + 1, inserted(keys.keys(), at, key), inserted(values, at, value))?;
                 if let (Value::Keyword(_, name), Rep::Small(grown, _)) = (key, map.rep())
                     && is_free
@@ -643,6 +654,7 @@ impl Heap {
             Rep::Small(keys, values) => {
                 let Some(at) = find_small(self, keys.keys(), key)? else { return Ok(map) };
                 let n = keys.keys().len() - 1;
+                self.charge_copied(n)?;
                 self.small_map(n, removed(keys.keys(), at), removed(values, at))
             }
             Rep::Tree(size, root) => {

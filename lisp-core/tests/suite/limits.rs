@@ -133,6 +133,20 @@ fn the_peak_has_what_the_frames_took() {
     assert!(both >= frames + 1_600_000, "{frames} {both}");
 }
 
+/// What an error's local values take to be shown is the host's.
+#[test]
+fn the_peak_of_an_error_is_that_of_the_program() {
+    let source = "(reduce (fn [a i] (assoc a (str \"k\" i) i)) {} (range))";
+    let peak_of = |shows_locals| {
+        let settings = Settings { heap_bytes: 32_768, shows_locals, ..Settings::default() };
+        let (came, usage) = crate::corpus::run(&Case::new("", source), &settings, WHOLE);
+        assert!(came.failed_with("memory_exceeded"), "{}", came.ending);
+        usage.heap_peak_bytes
+    };
+    assert_eq!(peak_of(true), peak_of(false));
+    assert!(peak_of(true) <= 32_768, "{}", peak_of(true));
+}
+
 #[test]
 fn memory_that_a_tool_hands_over_is_charged() {
     let case = Case::new(

@@ -620,7 +620,7 @@ impl EngineBuilder {
 
     /// How many compiled programs the engine keeps, 64 unless this says otherwise, at most 4,096; 0 keeps none. A program that is compiled or
     /// evaluated again under the same limits `program_bytes` and `symbols` is not read again then. Programs of more than 64 KiB, by
-    /// [`Program::bytes`], are not kept, so that 64 take 4 MiB at most. When there are too many, the eighth goes that was used longest ago.
+    /// [`Program::bytes`], are not kept, so that 64 take 4 MiB at most, and with what the allocator needs for small blocks up to two thirds more. When there are too many, the eighth goes that was used longest ago.
     /// [`Engine::program_cache`] says what they take.
     ///
     /// ```

@@ -55,7 +55,7 @@ impl Program {
         self.0.source()
     }
 
-    /// About how many bytes the compiled program takes, its source included.
+    /// About how many bytes the compiled program takes, its source included, and without what the allocator adds to each block.
     pub fn bytes(&self) -> usize {
         self.0.bytes()
     }

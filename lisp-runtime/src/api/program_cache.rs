@@ -9,9 +9,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many programs are kept unless the host says otherwise.
 pub(crate) const PROGRAMS: usize = 64;
-/// The most that are kept, whatever the host says: 256 MiB of programs.
+/// The most that are kept, whatever the host says: 256 MiB of programs, as they are counted.
 const MOST: usize = 4_096;
-/// A larger program is not kept, in bytes as [`lisp_core::compile::Program::bytes`] counts them: about four for each byte of the source. So
+/// A larger program is not kept, in bytes as [`lisp_core::compile::Program::bytes`] counts them: four to ten for each byte of most sources. So
 /// this bounds what a cache holds. One whose source is larger is not looked for.
 const LARGEST: usize = 64 * 1024;
 /// The part of the programs that goes when there are too many. To find those that were asked for longest ago all are looked at.
