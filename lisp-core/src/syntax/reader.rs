@@ -195,8 +195,7 @@ impl<'a> Reader<'a> {
             interrupt,
             names: Names::new(),
             shapes: Shapes::default(),
-            // An eighth of the bytes is more than most texts have forms open at once.
-            forms: Vec::with_capacity((text.len() / 8).clamp(8, 64)),
+            forms: Vec::with_capacity(16),
             open: Vec::with_capacity(8),
             marks: Marks::default(),
             surplus: None,
