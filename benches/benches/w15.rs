@@ -1,7 +1,7 @@
 //! W15: whole programs over data sets, from JSON text to the answer as text, beside hand-written Rust over
 //! `serde_json::Value`, Node, CPython and jaq, by turns. Rows are medians over the rounds of medians within a round, in
-//! microseconds: this thread's processor time here and of CPython, the clock's of Node, which has no other. Compiling the
-//! program counts here; the others have theirs compiled before.
+//! microseconds: this thread's processor time here and of CPython, the clock's of Node, which has no other. Here the
+//! engine has the program from the first time on, as the others have theirs compiled before.
 //!
 //! `cargo bench -p ptc-lisp-benches --features jaq --bench w15 -- [--rounds N] [--split]`
 
@@ -150,7 +150,7 @@ impl Process {
         }
         let version = String::from_utf8_lossy(&version.stdout);
         let version = version.trim().trim_start_matches(|c: char| !c.is_ascii_digit());
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(script);
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("drivers").join(script);
         let mut child = Command::new(command).arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (requests, answers) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
         Ok(Process { name: format!("{language} {version}"), child, requests, answers: BufReader::new(answers) })
