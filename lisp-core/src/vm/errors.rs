@@ -5,7 +5,8 @@ use super::ways::{Start, Way};
 use crate::code::Called;
 use crate::error::{CallSite, Error, Reason, Trace};
 use crate::heap::Fault;
-use crate::stack::{Code, State};
+use crate::stack::{Code, State, Unit};
+use crate::text::beginning;
 
 /// With more calls than this inside each other it is they that take the memory.
 const DEEP: usize = 10_000;
@@ -201,4 +202,21 @@ pub(super) fn is_limit(reason: Reason) -> bool {
             | Reason::BudgetExceeded
             | Reason::HostFault
     )
+}
+
+#[cold]
+pub(super) fn unbound(unit: &Unit, g: u32) -> Fault {
+    let name = unit.code.globals.get(g as usize).map_or("", |n| n);
+    Error::new(Reason::UnboundVar, format!("{} is not defined yet", beginning(name)))
+        .hint("define it before it is used")
+        .into()
+}
+
+#[cold]
+pub(super) fn loop_limit(limit: u64) -> Fault {
+    Error::new(Reason::LoopLimitExceeded, format!("the loop went round more than {limit} times"))
+        .hint("use map, filter or reduce over the collection, or raise the limit loop_iterations")
+        .detail("limit", limit)
+        .detail("reached", limit + 1)
+        .into()
 }

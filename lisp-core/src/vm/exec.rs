@@ -1,7 +1,7 @@
 //! The dispatch loop. An instruction that fails has changed nothing: it can be run again.
 
 use super::destructuring::{destructure, keyword_args, taken_apart};
-use super::errors::not_in_a_worker;
+use super::errors::{loop_limit, not_in_a_worker, unbound};
 use super::machine::Ending;
 use super::quick::{compare, fast_arithmetic, fast_compare};
 use super::walks::{builder_of, elements_left, is_range, next_element, walk};
@@ -10,11 +10,10 @@ use crate::builtins::{Imp, exceptions, maps, numbers};
 use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Instr, Rare};
 use crate::context::Ctx;
 use crate::cost::INSTRUCTION;
-use crate::error::{Error, Reason};
+use crate::error::Error;
 use crate::heap::{Fault, FrameRegs, Heap, Map, Res, Value};
 use crate::meter::{Fuel, METERED};
 use crate::stack::{Call, Code, Control, Effect, Frame, State, Unit, slot_on_stack};
-use crate::text::beginning;
 
 /// Why the dispatch loop was left.
 pub(super) enum Exit {
@@ -782,21 +781,4 @@ fn record<'h>(h: &'h Ctx, model: &'h Map<'h>, values: &[Value<'h>]) -> Res<Value
         Some((keys, _)) => h.map_of_shape(keys, values.iter().copied()).map(Value::Map),
         None => Ok(Value::Nil),
     }
-}
-
-#[cold]
-fn unbound(unit: &Unit, g: u32) -> crate::heap::Fault {
-    let name = unit.code.globals.get(g as usize).map_or("", |n| n);
-    Error::new(Reason::UnboundVar, format!("{} is not defined yet", beginning(name)))
-        .hint("define it before it is used")
-        .into()
-}
-
-#[cold]
-fn loop_limit(limit: u64) -> crate::heap::Fault {
-    Error::new(Reason::LoopLimitExceeded, format!("the loop went round more than {limit} times"))
-        .hint("use map, filter or reduce over the collection, or raise the limit loop_iterations")
-        .detail("limit", limit)
-        .detail("reached", limit + 1)
-        .into()
 }

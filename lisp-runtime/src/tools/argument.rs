@@ -2,12 +2,10 @@
 
 use super::tool_error::ToolError;
 use crate::terms::outcome::plain;
+use lisp_core::json::{Fields, Unexpected};
 use lisp_core::text::near_names;
-use serde::Deserializer;
-use serde::de::{DeserializeOwned, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// The arguments, JSON text, as a type. With redacted ones among them an error does not tell what came.
 pub(super) fn arguments<T: DeserializeOwned>(json: &str, redacted: &[String]) -> Result<T, ToolError> {
@@ -22,12 +20,21 @@ pub(super) fn arguments<T: DeserializeOwned>(json: &str, redacted: &[String]) ->
 /// One of the arguments, JSON text, as a type; one that is missing is null. Of one that is missing the type may make something,
 /// as `Option` does.
 pub(super) fn argument<T: DeserializeOwned>(json: &str, key: &str, redacted: &[String]) -> Result<T, ToolError> {
-    let value = match OneOf(key).deserialize(&mut serde_json::Deserializer::from_str(json)) {
-        Ok(value) => value,
-        // The arguments are no object: any type of one says so.
-        Err(_) => arguments::<BTreeMap<String, IgnoredAny>>(json, redacted).map(|_| None)?,
-    };
-    serde_json::from_str(value.map_or("null", RawValue::get)).map_err(|error| {
+    let (mut fields, mut value) = (Fields::of(json), None);
+    loop {
+        match fields.next_field() {
+            // The last of equal ones counts.
+            Ok(Some((name, text))) if is_key(name, key) => value = Some(text),
+            Ok(Some(_)) => {}
+            Ok(None) => break,
+            // They are no object: any type of one says so.
+            Err(Unexpected) => {
+                arguments::<BTreeMap<String, IgnoredAny>>(json, redacted)?;
+                break;
+            }
+        }
+    }
+    serde_json::from_str(value.unwrap_or("null")).map_err(|error| {
         ToolError::invalid_arguments(match value {
             Some(_) if redacted.iter().any(|name| name == key) => {
                 format!("argument {key} does not fit; its value is not shown")
@@ -47,58 +54,11 @@ fn missing(json: &str, key: &str) -> String {
     }
 }
 
-/// Reads the value of one key of an object, the last of equal ones, and nothing else.
-#[derive(Clone, Copy)]
-struct OneOf<'k>(&'k str);
-
-impl<'de> DeserializeSeed<'de> for OneOf<'_> {
-    type Value = Option<&'de RawValue>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for OneOf<'_> {
-    type Value = Option<&'de RawValue>;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("a map")
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
-        let mut value = None;
-        while let Some(is_it) = map.next_key_seed(IsKey(self.0))? {
-            if is_it {
-                value = Some(map.next_value()?);
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(value)
-    }
-}
-
-/// Is a key this one?
-struct IsKey<'k>(&'k str);
-
-impl<'de> DeserializeSeed<'de> for IsKey<'_> {
-    type Value = bool;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for IsKey<'_> {
-    type Value = bool;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("a string")
-    }
-
-    fn visit_str<E>(self, key: &str) -> Result<bool, E> {
-        Ok(key == self.0)
+/// Is the text of a name this key?
+fn is_key(name: &str, key: &str) -> bool {
+    match name.contains('\\') {
+        true => serde_json::from_str::<String>(name).is_ok_and(|name| name == key),
+        false => name.strip_prefix('"').and_then(|name| name.strip_suffix('"')) == Some(key),
     }
 }
 
