@@ -23,6 +23,14 @@ type Reg = u16;
 /// Registers that a frame can have; calls need a few above.
 const MAX_REGISTERS: usize = 60_000;
 
+/// The error for a program with more of something than its instructions can name.
+fn too_many(what: &str, span: Span) -> Error {
+    Error::new(Reason::ProgramTooLarge, format!("the program has more than 65,535 {what}"))
+        .at(span)
+        .hint("pass large data as data, and run the program in parts; this limit cannot be raised")
+        .detail("limit", usize::from(u16::MAX))
+}
+
 /// The error for a function that does not fit its instructions.
 fn too_large(message: impl Into<String>, span: Span) -> Error {
     Error::new(Reason::ProgramTooLarge, message).at(span).hint("split the form into several definitions")
@@ -160,8 +168,7 @@ impl Buffers {
 impl<'p> Generator<'p> {
     /// A number for a function that is to come.
     fn reserve(&mut self, span: Span) -> Res<u16> {
-        let number = u16::try_from(self.protos.len())
-            .map_err(|_| Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 functions").at(span))?;
+        let number = u16::try_from(self.protos.len()).map_err(|_| too_many("functions", span))?;
         self.protos.push(None);
         Ok(number)
     }
@@ -543,8 +550,7 @@ impl<'u, 'p> Function<'u, 'p> {
     }
 
     fn short_place(&self, place: u32, span: Span) -> Res<u16> {
-        u16::try_from(place)
-            .map_err(|_| Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 constants").at(span))
+        u16::try_from(place).map_err(|_| too_many("constants", span))
     }
 
     fn first(&mut self, args: &'p [Node]) -> Res<Reg> {
@@ -691,9 +697,7 @@ impl<'u, 'p> Function<'u, 'p> {
     }
 
     fn def_once(&mut self, g: u32, value: &'p Node, span: Span, dst: Reg) -> Res<()> {
-        let Ok(short) = u16::try_from(g) else {
-            return Err(Error::new(Reason::ProgramTooLarge, "the program has more than 65,535 definitions").at(span));
-        };
+        let short = u16::try_from(g).map_err(|_| too_many("definitions", span))?;
         let end = self.emit(Instr::JumpDefined { g: short, off: 0 }, span);
         let src = self.any(value)?;
         self.emit(Instr::Define { src, g }, span);

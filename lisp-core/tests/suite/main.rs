@@ -11,6 +11,7 @@ mod common;
 mod corpus;
 mod documents;
 mod examples;
+mod extreme_sources;
 mod extremes;
 mod hints;
 mod limits;

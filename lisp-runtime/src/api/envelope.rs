@@ -9,7 +9,7 @@ use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::outcome::{
     Call, CallStatus, FurtherError, LedgerEntry, Local, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage,
-    Verdict,
+    Verdict, own_bug,
 };
 use crate::tools::tool::{Tool, ToolError, Tools};
 use lisp_core::cost::COST_SCHEDULE_VERSION;
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 /// The name of the format.
@@ -310,21 +311,29 @@ pub fn answer_line(engine: &Engine, line: &str) -> Answer {
     answer_line_by(engine, line, |request| request.outcome(engine))
 }
 
-/// [`answer_line`] with requests run by `door`.
+/// [`answer_line`] with requests run by `door`. When that panics, or the interpreter does, the answer says `host_fault`, and has
+/// the request's id as every other.
 pub fn answer_line_by(engine: &Engine, line: &str, door: impl FnOnce(&Request<'_>) -> Outcome) -> Answer {
-    match Request::parse(line) {
+    let answer = || match Request::parse(line) {
         Ok(request) => request.answer(&door(&request)),
-        Err(error) => {
-            #[derive(Deserialize)]
-            struct Id {
-                id: Option<Box<RawValue>>,
-            }
-            // An array is no request, though its elements could be taken for the fields.
-            let fields = line.trim_start().starts_with('{').then(|| serde_json::from_str::<Id>(line).ok()).flatten();
-            let id = fields.and_then(|request| request.id);
-            no_request(engine, id, &error.to_string())
-        }
+        Err(error) => no_request(engine, id_of(line), &error.to_string()),
+    };
+    catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|_| {
+        let (started, problem) = (Instant::now(), Box::new(Problem::new(own_bug(), Phase::Eval)));
+        let view = engine.view(&Input::new(), started);
+        Answer::new(id_of(line), &engine.ended(&view, started, problem, *engine.limits()))
+    })
+}
+
+/// The id of a line that may be no request.
+fn id_of(line: &str) -> Option<Box<RawValue>> {
+    #[derive(Deserialize)]
+    struct Id {
+        id: Option<Box<RawValue>>,
     }
+    // An array is no request, though its elements could be taken for the fields.
+    let fields = line.trim_start().starts_with('{').then(|| serde_json::from_str::<Id>(line).ok()).flatten();
+    fields.and_then(|request| request.id)
 }
 
 /// [`answer_line`] for bytes that may be no text.

@@ -3,10 +3,11 @@
 use crate::terms::cancel::Cancel;
 use crate::terms::deadline::{deadline, expired, run_timeout, stop_of_compiling};
 use crate::terms::limits::{Limits, bytes};
-use crate::terms::outcome::{Phase, Problem};
+use crate::terms::outcome::{Phase, Problem, own_bug};
 use lisp_core::error::{Error, Reason};
 use lisp_core::syntax::{Completeness, ReadLimits};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -20,7 +21,7 @@ impl Program {
     /// # Errors
     /// The first fault of reading or analysis, with its place.
     pub fn compile(source: &str, limits: &Limits) -> Result<Program, Box<Problem>> {
-        Self::of(source, lisp_core::compile::Program::compile(source, &read_limits(limits)))
+        Self::of(source, contained(|| lisp_core::compile::Program::compile(source, &read_limits(limits))))
     }
 
     /// Compiles as a part of a run that began at `started`: until its deadline, or until it is cancelled.
@@ -33,7 +34,8 @@ impl Program {
         let until = deadline(started, limits.timeout_ms);
         let end = || expired(limits, cancel, until);
         let stop = stop_of_compiling(limits, cancel, until);
-        let program = lisp_core::compile::Program::compile_unless(source, &read_limits(limits), &stop);
+        let compile = || lisp_core::compile::Program::compile_unless(source, &read_limits(limits), &stop);
+        let program = contained(compile);
         match program {
             Err(error) if error.reason == Reason::Timeout => {
                 let error = end().or_else(|| until.map(|_| run_timeout(limits))).unwrap_or(error);
@@ -81,6 +83,13 @@ impl fmt::Debug for Program {
     }
 }
 
+/// Compiles; a panic of the compiler is an error like others.
+fn contained(
+    compile: impl FnOnce() -> Result<lisp_core::compile::Program, Error>,
+) -> Result<lisp_core::compile::Program, Error> {
+    catch_unwind(AssertUnwindSafe(compile)).unwrap_or_else(|_| Err(own_bug()))
+}
+
 /// Could more text finish this one? For a prompt that reads several lines.
 pub fn is_incomplete(source: &str) -> bool {
     matches!(lisp_core::syntax::completeness(source), Completeness::Incomplete)
@@ -96,5 +105,16 @@ pub(crate) fn read_limits(limits: &Limits) -> ReadLimits {
         source_bytes: if limits.program_bytes == 0 { 0 } else { bytes(limits.program_bytes) },
         names: if limits.symbols == 0 { 0 } else { bytes(limits.symbols) },
         ..ReadLimits::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_of_the_compiler_is_contained() {
+        let error = contained(|| std::panic::panic_any("a bug of a test")).expect_err("no program");
+        assert_eq!(error.reason, Reason::HostFault);
     }
 }

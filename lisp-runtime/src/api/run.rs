@@ -14,6 +14,7 @@ use crate::terms::deadline::{deadline, expired, micros, run_timeout, stop_of_com
 use crate::terms::limits::{Limits, bytes};
 use crate::terms::outcome::{
     Answer, Call, Element, Figures, FurtherError, Outcome, OutcomeKind, Phase, Position, Problem, Usage, Verdict,
+    own_bug,
 };
 use crate::terms::profile::Profile;
 use crate::terms::run_view::RunView;
@@ -226,8 +227,7 @@ impl Run {
             Ok(next) => next,
             Err(_) => {
                 self.shared.set_broken();
-                let error = Error::new(Reason::HostFault, "the interpreter met a bug of its own and stopped the run");
-                RunEvent::Done(Box::new(self.outcome(Err(Box::new(Problem::new(error, Phase::Eval))))))
+                RunEvent::Done(Box::new(self.outcome(Err(Box::new(Problem::new(own_bug(), Phase::Eval))))))
             }
         }
     }

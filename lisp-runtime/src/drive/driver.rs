@@ -7,6 +7,7 @@ use super::tagged;
 use crate::terms::cancel::Cancel;
 use crate::terms::keys::Keys;
 use crate::terms::limits::bytes;
+use crate::terms::outcome::own_bug;
 use crate::terms::place::Place;
 use crate::terms::scope::WorkerPath;
 use crate::text::convert;
@@ -161,8 +162,7 @@ impl MachineDriver {
             Err(_) => {
                 self.cause = Some(Cause::Bug);
                 self.shared.set_broken();
-                let error = Error::new(Reason::HostFault, "the interpreter met a bug of its own and stopped the run");
-                DriverEvent::Done(Ending::Error(Box::new(error)))
+                DriverEvent::Done(Ending::Error(Box::new(own_bug())))
             }
         }
     }

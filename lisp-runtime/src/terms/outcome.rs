@@ -100,6 +100,11 @@ impl Phase {
     }
 }
 
+/// The error for a panic of the interpreter that was caught.
+pub(crate) fn own_bug() -> Error {
+    Error::new(Reason::HostFault, "the interpreter met a bug of its own and stopped the run")
+}
+
 /// A range of the source text for people: lines and columns count from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {

@@ -1,6 +1,6 @@
 //! Requests and answers.
 
-use lisp_runtime::{Answer, Engine, Limits, Request, Verdict, answer_bytes, answer_line};
+use lisp_runtime::{Answer, Engine, Limits, Request, Verdict, answer_bytes, answer_bytes_by, answer_line};
 use serde_json::{Value, json};
 
 fn ask(request: &Value) -> Value {
@@ -155,4 +155,18 @@ fn parts_that_are_omitted_are_not_there() {
     assert_eq!(least.get("truncated"), Some(&json!({})));
     let error = Request::parse(r#"{"program": "1", "omit": ["prints"]}"#).unwrap_err().to_string();
     assert!(error.contains("`prints`") && error.contains("`ledger`"), "{error}");
+}
+
+/// A bug of whatever runs the request is contained, and its answer can be told from others.
+#[test]
+fn the_answer_to_a_bug_has_the_id_of_its_request() {
+    let engine = Engine::default();
+    for id in ["7", r#""a""#, r#"{"n": [1, null]}"#] {
+        let line = format!(r#"{{"program": "(+ 1 2)", "limits": {{"fuel": 9}}, "id": {id}}}"#);
+        let answer = answer_bytes_by(&engine, line.as_bytes(), |_| std::panic::panic_any("a bug of a test"));
+        let answer: Value = serde_json::from_str(&answer.to_json()).expect("an answer is JSON");
+        assert_eq!(answer["id"], serde_json::from_str::<Value>(id).expect("an id is JSON"));
+        assert_eq!((&answer["verdict"], &answer["error"]["reason"]), (&json!("host_fault"), &json!("host_fault")));
+        assert_eq!(answer["schema"], "ptc-lisp/1");
+    }
 }

@@ -92,7 +92,9 @@ impl Analyzer<'_> {
             },
         };
         let Ok(count) = u16::try_from(leading.len()) else {
-            return Err(invalid(span, "the pattern has more than 65,535 elements"));
+            return Err(
+                invalid(span, "the pattern has more than 65,535 elements").hint("take the value apart in steps")
+            );
         };
         let init = match whole_name {
             Some((name, at)) => {
@@ -334,7 +336,8 @@ impl Analyzer<'_> {
                 Reason::ArityMismatch,
                 format!("recur gives {} values, its loop or function takes {target}", args.len()),
             )
-            .at(span));
+            .at(span)
+            .hint("give recur one value for each name of the loop, or for each parameter of the function"));
         }
         let args = self.nodes(args)?;
         self.note_recur();

@@ -3,7 +3,7 @@
 use super::{Analyzer, Res, arity, invalid, prim};
 use crate::Table;
 use crate::compile::core::{Bind, FnGroup, FnNode, Kind, Node, Prim, Var};
-use crate::error::Span;
+use crate::error::{Error, Reason, Span};
 use crate::syntax::{Form, FormKind, NameId};
 use std::fmt::Write;
 
@@ -59,13 +59,34 @@ fn check_arities(nodes: &[FnNode], span: Span) -> Res<()> {
     Ok(())
 }
 
-/// The name of a placeholder: `%1` to `%20`, and `%&` as 0.
-fn placeholder(n: u32) -> NameId {
-    NameId(0xE000_0000 + n)
+/// The highest placeholder.
+const MAX_PLACEHOLDER: u8 = 20;
+
+/// The name under which a placeholder is visible: `%1` to `%20`, and `%&` as 0. No source text has so many names.
+fn placeholder(n: u8) -> NameId {
+    NameId(0xE000_0000 | u32::from(n))
 }
 
-/// The highest placeholder.
-const MAX_PLACEHOLDER: u32 = 20;
+/// What a name that begins with `%` stands for: the number of a parameter, or 0 for the rest; `None` for any other name.
+fn placeholder_number(text: &str) -> Option<u8> {
+    match text.strip_prefix('%')? {
+        "" => Some(1),
+        "&" => Some(0),
+        digits => digits.parse().ok().filter(|n| (1..=MAX_PLACEHOLDER).contains(n)),
+    }
+}
+
+/// The error for a name that begins with `%` and is no placeholder.
+pub(super) fn not_a_placeholder(text: &str, span: Span) -> Error {
+    let is_number = text.len() > 1 && text.bytes().skip(1).all(|b| b.is_ascii_digit());
+    let message = match is_number {
+        true => format!("placeholders are numbered from %1 to %{MAX_PLACEHOLDER}, got {text}"),
+        false => format!("{text} is not a placeholder"),
+    };
+    Error::new(Reason::InvalidPlaceholder, message).at(span).hint(format!(
+        "use %, %1 to %{MAX_PLACEHOLDER}, or %& for the rest; for more parameters write (fn [a b ...] ...)"
+    ))
+}
 
 impl Analyzer<'_> {
     pub(super) fn recur_target(&self) -> Option<usize> {
@@ -333,7 +354,7 @@ impl Analyzer<'_> {
         out
     }
 
-    fn short_fn_body(&mut self, items: &[Form], span: Span, highest: u32, rest: bool) -> Res<Node> {
+    fn short_fn_body(&mut self, items: &[Form], span: Span, highest: u8, rest: bool) -> Res<Node> {
         self.begin_function();
         let visible = self.scope.len();
         let mut params = Vec::new();
@@ -385,23 +406,15 @@ impl Analyzer<'_> {
         matches!(form.kind, FormKind::Symbol(n) if self.text(n).starts_with('%'))
     }
 
-    fn find_placeholders(&self, form: &Form, highest: &mut u32, rest: &mut bool) -> Res<()> {
+    fn find_placeholders(&self, form: &Form, highest: &mut u8, rest: &mut bool) -> Res<()> {
         match &form.kind {
-            FormKind::Symbol(name) => match self.text(*name) {
-                "%" => *highest = (*highest).max(1),
-                "%&" => *rest = true,
-                text => {
-                    if let Some(digits) = text.strip_prefix('%') {
-                        match digits.parse::<u32>() {
-                            Ok(n) if (1..=MAX_PLACEHOLDER).contains(&n) => *highest = (*highest).max(n),
-                            _ => {
-                                return Err(invalid(form.span, format!("{text} is not a placeholder"))
-                                    .hint(format!("use %, %1 to %{MAX_PLACEHOLDER}, or %&")));
-                            }
-                        }
-                    }
+            FormKind::Symbol(name) if self.text(*name).starts_with('%') => {
+                let text = self.text(*name);
+                match placeholder_number(text).ok_or_else(|| not_a_placeholder(text, form.span))? {
+                    0 => *rest = true,
+                    n => *highest = (*highest).max(n),
                 }
-            },
+            }
             FormKind::List(items)
             | FormKind::Vector(items)
             | FormKind::Map(items)
@@ -418,11 +431,7 @@ impl Analyzer<'_> {
 
     /// The name under which a placeholder is visible.
     pub(super) fn placeholder_name(&self, text: &str) -> Option<NameId> {
-        match text.strip_prefix('%')? {
-            "" => Some(placeholder(1)),
-            "&" => Some(placeholder(0)),
-            digits => digits.parse().ok().map(placeholder),
-        }
+        placeholder_number(text).map(placeholder)
     }
 
     /// The name and value of a definition; a doc string between them is skipped.

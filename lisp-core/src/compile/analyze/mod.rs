@@ -172,9 +172,14 @@ impl<'a> Analyzer<'a> {
     }
 
     /// A name that no source text can have.
-    fn synthetic_name(&mut self) -> NameId {
+    fn synthetic_name(&mut self, span: Span) -> Res<NameId> {
         self.synthetic += 1;
-        NameId(SYNTHETIC + self.synthetic)
+        let name = SYNTHETIC.checked_add(self.synthetic).map(NameId);
+        name.ok_or_else(|| {
+            Error::new(Reason::ProgramTooLarge, "the program has more than 268,435,455 threading forms with tests")
+                .at(span)
+                .hint("split the program")
+        })
     }
 
     /// Runs `f` with the names bound inside it forgotten afterwards.

@@ -1,6 +1,6 @@
 //! What a name means: a local, a definition, a built-in, data, a tool.
 
-use super::function::FnScope;
+use super::function::{FnScope, not_a_placeholder};
 use super::{Analyzer, Free, Res, SYNTHETIC, invalid};
 use crate::builtins::java::{self, JavaConstant};
 use crate::builtins::{Absent, namespace_of};
@@ -101,9 +101,12 @@ impl Analyzer<'_> {
             return Ok(Some(Node::new(Kind::Data(global), span)));
         }
         if text.starts_with('%') {
-            return Err(Error::new(Reason::InvalidPlaceholder, format!("{text} stands outside #( )"))
-                .at(span)
-                .hint("name a parameter with fn: (fn [x] ...)"));
+            return Err(match self.placeholder_name(text) {
+                Some(_) => Error::new(Reason::InvalidPlaceholder, format!("{text} stands outside #( )"))
+                    .at(span)
+                    .hint("name a parameter with fn: (fn [x] ...)"),
+                None => not_a_placeholder(text, span),
+            });
         }
         if let Some(constant) = java::constant(text) {
             let constant = match constant {

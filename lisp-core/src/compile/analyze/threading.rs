@@ -152,7 +152,7 @@ impl Analyzer<'_> {
             return Err(wrong(span, &format!("{name} takes tests and steps in pairs"), &hint));
         }
         self.scoped(|a| {
-            let hidden = a.synthetic_name();
+            let hidden = a.synthetic_name(span)?;
             let mut binds = Vec::new();
             let init = a.node(first, false)?;
             let mut value = a.hidden(init, first.span, &mut binds, hidden);
@@ -178,7 +178,7 @@ impl Analyzer<'_> {
             ));
         };
         self.scoped(|a| {
-            let hidden = a.synthetic_name();
+            let hidden = a.synthetic_name(span)?;
             let mut binds = Vec::new();
             let init = a.node(first, false)?;
             let mut value = a.hidden(init, first.span, &mut binds, hidden);
