@@ -458,11 +458,8 @@ fn figures(usage: &Usage) -> String {
 
 fn limits_text(limits: &Limits) -> String {
     let values = serde_json::to_value(limits).unwrap_or_default();
-    let line = |name: &&str| match values.get(name).map_or_else(String::new, Value::to_string) {
-        value if *name == "parallel_window" && value == "0" => format!("  {name:<24} 0: two for each core\n"),
-        value => format!("  {name:<24} {value}\n"),
-    };
-    Limits::NAMES.iter().map(line).collect()
+    let value = |name: &str| values.get(name).map_or_else(String::new, Value::to_string);
+    Limits::NAMES.iter().map(|name| format!("  {name:<24} {}\n", value(name))).collect()
 }
 
 /// What has been typed, turn by turn, and the set-up programs.

@@ -154,6 +154,8 @@ pub struct Builtin {
     pub(crate) is_pure: bool,
     /// It shows as `#fn[...]`, as what is composed of functions does.
     pub(crate) shows_as_fn: bool,
+    /// Its calls are made by workers.
+    pub(crate) has_workers: bool,
 }
 
 /// No upper limit to the number of arguments.
@@ -176,6 +178,7 @@ impl Builtin {
             lowering: Lowering::Call,
             is_pure: false,
             shows_as_fn: false,
+            has_workers: false,
         }
     }
 
@@ -231,6 +234,13 @@ impl Builtin {
     #[must_use]
     pub(crate) const fn shown_as_fn(mut self) -> Self {
         self.shows_as_fn = true;
+        self
+    }
+
+    /// Its calls are made by workers.
+    #[must_use]
+    pub(crate) const fn by_workers(mut self) -> Self {
+        self.has_workers = true;
         self
     }
 

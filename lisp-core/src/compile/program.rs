@@ -19,6 +19,7 @@ pub struct Program {
     free: Vec<Free>,
     tools: Vec<Box<str>>,
     patterns: Vec<Box<str>>,
+    may_have_workers: bool,
 }
 
 impl Program {
@@ -47,6 +48,7 @@ impl Program {
             free: analysis.free,
             tools: analysis.tools,
             patterns: analysis.patterns,
+            may_have_workers: analysis.may_have_workers,
         })
     }
 
@@ -73,6 +75,12 @@ impl Program {
     /// The data that the program names as `data/name`, without the prefix.
     pub fn data_names(&self) -> impl Iterator<Item = &str> {
         self.code.globals.iter().filter_map(|g| g.strip_prefix("data/"))
+    }
+
+    /// Does its code name a function whose calls are made by workers, `pmap` or `pcalls`? A program that does not has workers only
+    /// where a definition of an earlier program does.
+    pub fn may_have_workers(&self) -> bool {
+        self.may_have_workers
     }
 
     /// Where the data of a number among the definitions is read first.

@@ -141,6 +141,28 @@ impl Machine {
         Branch { shared, patterns, baseline: self.baseline, fuel }
     }
 
+    /// Half of what the machine may hold, for workers that are alive while it is at rest and hold it in its place; 0 is no limit.
+    ///
+    /// # Errors
+    /// It holds more than the other half itself.
+    pub fn half_budget(&mut self) -> Result<usize, Error> {
+        let limit = self.store.heap().account().limit;
+        if limit == usize::MAX {
+            return Ok(0);
+        }
+        // A machine that is stopped meanwhile has workers that are stopped at once.
+        let is_stopped = self.store.heap().account().used > limit / 2 && self.collect_watched().is_err();
+        let held = self.store.heap().account().used;
+        if is_stopped || held <= limit / 2 {
+            return Ok(limit / 2);
+        }
+        let what =
+            format!("holds {held} bytes and calls workers inside its own slot; it may hold half of its budget then");
+        Err(self.over_budget(what).hint(
+            "keep less data around the inner call, use map in its place, or raise the limits worker_heap_bytes or parallel_workers",
+        ))
+    }
+
     /// Wakes the machine that was put to rest.
     ///
     /// # Errors

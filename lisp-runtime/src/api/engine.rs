@@ -7,7 +7,7 @@ use super::run::{Run, RunEvent};
 use super::waiting::Progress;
 use crate::drive::setting::Setting;
 use crate::parallel::executor::{Executor, LocalExecutor, PoolExecutor};
-use crate::parallel::pool::{Pool, cores};
+use crate::parallel::pool::Pool;
 use crate::parallel::task::run_task;
 use crate::terms::budget::Taken;
 use crate::terms::cancel::Cancel;
@@ -49,7 +49,6 @@ struct Inner {
     pool: Threads,
     tool_threads: ToolThreads,
     clock: Clock,
-    cores: Option<usize>,
     far_pages: bool,
     keys: Keys,
     observed: Observed,
@@ -88,7 +87,6 @@ impl Default for Engine {
             pool: Threads::default(),
             tool_threads: ToolThreads::shared(),
             clock: Clock::default(),
-            cores: None,
             far_pages: false,
             keys: Keys::default(),
             observed: Observed::default(),
@@ -111,11 +109,6 @@ impl Engine {
 
     pub(crate) fn observed(&self) -> &Observed {
         &self.0.observed
-    }
-
-    /// How many cores the other half of a run is to count.
-    pub(crate) fn cores(&self) -> usize {
-        self.0.cores.unwrap_or_else(cores)
     }
 
     /// Compiles a program, or returns the one that was compiled of this source before, if it is still kept
@@ -150,6 +143,24 @@ impl Engine {
         let compiled = self.0.programs.get(source, limits, compile);
         span.end(reason_of(&compiled));
         compiled
+    }
+
+    /// Does the code of a source name a function that has workers? It is asked of programs that another process is to run: larger
+    /// ones than most are not compiled here for that, and count as if they had none.
+    pub(crate) fn may_have_workers(
+        &self,
+        started: Instant,
+        source: &str,
+        limits: &Limits,
+        cancel: Option<&Cancel>,
+    ) -> bool {
+        /// The bytes of such a program.
+        const LARGE: usize = 64 << 10;
+        if source.len() > LARGE || !["pmap", "pcalls"].iter().any(|name| source.contains(name)) {
+            return false;
+        }
+        let compile = || Program::compile_since(started, source, limits, cancel);
+        self.0.programs.get(source, limits, compile).is_ok_and(|program| program.core().may_have_workers())
     }
 
     /// A run with an input begins: those who look at the engine's runs are told.
@@ -331,7 +342,6 @@ impl Engine {
             alarm: None,
             watched: !matches!(self.0.pool, Threads::None),
             clock: self.0.clock.clone(),
-            cores: self.0.cores,
             clock_replay: input.clock.clone(),
             makes: input.makes,
             on_print: input.on_print.clone(),
@@ -468,8 +478,6 @@ pub struct EngineBuilder {
     pub(crate) clock: Clock,
     observed: Observed,
     policy: Policy,
-    /// As the other half of a run counts them, in the half that is sent off.
-    pub(crate) cores: Option<usize>,
     /// What there is to say of tools is with the other half.
     pub(crate) far_pages: bool,
     keys: Keys,
@@ -662,7 +670,6 @@ impl EngineBuilder {
             pool: self.pool,
             tool_threads,
             clock: self.clock,
-            cores: self.cores,
             far_pages: self.far_pages,
             keys: self.keys,
             observed: self.observed,

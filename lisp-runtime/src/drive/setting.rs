@@ -57,8 +57,6 @@ pub(crate) struct Setting {
     /// A thread may look after it: else a built-in at work is ended by cancellation only.
     pub(crate) watched: bool,
     pub(crate) clock: Clock,
-    /// How many cores count for parallel calls, when it is not this process that says so.
-    pub(crate) cores: Option<usize>,
     /// What the clock told in the run that is replayed.
     pub(crate) clock_replay: Vec<Reading>,
     pub(crate) on_print: Option<PrintHook>,

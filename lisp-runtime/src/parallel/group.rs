@@ -1,11 +1,11 @@
 //! One parallel call under way.
 
 use super::executor::Executor;
-use super::pool::cores;
 use super::task::Task;
-use crate::drive::budget::Slot;
+use crate::drive::budget::{ParallelBudget, Slot};
 use crate::drive::driver::{Cause, MachineDriver};
 use crate::drive::shared::RunShared;
+use crate::terms::limits::Limits;
 use crate::terms::scope::{CancelScope, WorkerPath};
 use crate::terms::spans::GroupSpan;
 use crate::tools::ledger::Ledger;
@@ -78,8 +78,7 @@ pub(crate) struct Group {
     up: Option<Arc<WorkerPath>>,
     /// How many calls there are.
     count: usize,
-    /// How many workers may be alive at once.
-    window: usize,
+    room: Room,
     /// What each worker is limited to.
     settings: Settings,
     state: Mutex<State>,
@@ -96,6 +95,8 @@ struct State {
     /// The next call to begin.
     next: usize,
     alive: usize,
+    /// How many seats there are so far.
+    seats: usize,
     /// The results of the calls from `joined` on.
     ends: Vec<Option<WorkerResult>>,
     bytes: usize,
@@ -110,12 +111,11 @@ impl Group {
         &self.executor
     }
 
-    pub(super) fn scope(&self) -> &Arc<CancelScope> {
-        &self.scope
-    }
-
-    pub(super) fn up(&self) -> Option<&Arc<WorkerPath>> {
-        self.up.as_ref()
+    /// The path of a worker on a seat.
+    pub(super) fn path(&self, index: usize, seat: &Seat) -> WorkerPath {
+        let depth = self.up.as_ref().map_or(0, |up| up.depth) + 1;
+        let (slots, spare) = (self.room.slots_inside, seat.spare);
+        WorkerPath { scope: self.scope.clone(), index, up: self.up.clone(), depth, slots, spare }
     }
 
     pub(super) fn settings(&self) -> &Settings {
@@ -131,14 +131,25 @@ impl Group {
         let up = driver.path.clone();
         // The time of calls inside a call is that of the outermost.
         let begun = up.as_ref().map_or_else(Instant::now, |place| place.scope.begun);
-        let window = match limits.parallel_window {
-            0 => shared.setting.cores.unwrap_or_else(cores).saturating_mul(2),
-            window => usize::try_from(window).unwrap_or(usize::MAX),
+        let Some(room) = Room::of(up.as_deref(), call.count, limits) else {
+            driver.machine.fail_parallel(no_slot(up.as_deref(), shared.budget.capacity()), true);
+            return owner.go_on();
+        };
+        let worker_heap = match room.inside_slot {
+            true => driver.machine.half_budget(),
+            false => Ok(shared.worker.heap_bytes),
+        };
+        let heap_bytes = match worker_heap {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                driver.machine.fail_parallel(error, true);
+                return owner.go_on();
+            }
         };
         let effect = driver.next_effect();
         let span = GroupSpan::begin(shared.setting.view.span(), effect, call.count);
         let branch = driver.machine.branch();
-        let settings = Settings { fuel: branch.fuel(), ..shared.worker.clone() };
+        let settings = Settings { fuel: branch.fuel(), heap_bytes, ..shared.worker.clone() };
         let state = State {
             owner: Some(owner),
             branch: Some(branch),
@@ -146,6 +157,7 @@ impl Group {
             joined: call.joined,
             next: call.joined,
             alive: 0,
+            seats: 0,
             ends: Vec::new(),
             bytes: 0,
         };
@@ -155,7 +167,7 @@ impl Group {
             scope: Arc::new(CancelScope::new(effect, begun)),
             up,
             count: call.count,
-            window,
+            room,
             settings,
             state: Mutex::new(state),
             _span: span,
@@ -164,7 +176,7 @@ impl Group {
     }
 
     /// Takes the result of a worker that has ended. Returns the task that this thread is to run.
-    pub(super) fn ended(self: Arc<Self>, index: usize, ended: WorkerResult, slot: Option<Slot>) -> Option<Task> {
+    pub(super) fn ended(self: Arc<Self>, index: usize, ended: WorkerResult, seat: Option<Seat>) -> Option<Task> {
         if ended.failed() {
             self.scope.fail(index);
         }
@@ -175,44 +187,45 @@ impl Group {
         if let Some(end) = state.ends.get_mut(place) {
             *end = Some(ended);
         }
-        self.clone().go_on(state, slot)
+        self.clone().go_on(state, seat)
     }
 
-    /// Starts what workers can be started, or, when none is left, joins their results. `slot` is that of a worker
-    /// that has just ended: the next one takes it over, so that a call which has begun is not refused in the middle.
-    fn go_on(self: Arc<Self>, mut state: std::sync::MutexGuard<'_, State>, slot: Option<Slot>) -> Option<Task> {
-        let mut slot = slot;
+    /// Starts what workers can be started, or, when none is left, joins their results. `seat` is that of a worker
+    /// that has just ended: the next one takes it over.
+    fn go_on(self: Arc<Self>, mut state: std::sync::MutexGuard<'_, State>, seat: Option<Seat>) -> Option<Task> {
+        let mut seat = seat;
         loop {
-            let mut tasks = self.start_workers(&mut state, &mut slot).into_iter();
+            let mut tasks = self.start_workers(&mut state, &mut seat).into_iter();
             if let Some(first) = tasks.next() {
+                drop(seat);
                 drop(state);
-                drop(slot);
                 tasks.for_each(Task::go_on);
                 return Some(first);
             }
+            // Slots are free before anybody else can see that their workers have ended.
+            drop(seat.take());
             if state.alive > 0 {
                 return None;
             }
             if let Some(owner) = self.join_results(&mut state) {
                 drop(state);
-                drop(slot);
                 return owner.go_on();
             }
         }
     }
 
     /// The workers that may begin now.
-    fn start_workers(self: &Arc<Self>, state: &mut State, slot: &mut Option<Slot>) -> Vec<Task> {
+    fn start_workers(self: &Arc<Self>, state: &mut State, seat: &mut Option<Seat>) -> Vec<Task> {
         let mut tasks = Vec::new();
         let Some(branch) = state.branch.clone() else { return tasks };
         while state.next < self.count
-            && state.alive < self.window
+            && state.alive < self.room.window
             && state.bytes < WAITING_BYTES
             && state.ends.len() < WAITING
             && !self.scope.has_failed()
         {
-            let Some(slot) = slot.take().or_else(|| self.shared.budget.try_acquire()) else { break };
-            tasks.push(Task::new(self, state.next, branch.clone(), slot));
+            let Some(seat) = seat.take().or_else(|| self.room.seat(state, &self.shared.budget)) else { break };
+            tasks.push(Task::new(self, state.next, branch.clone(), seat));
             state.ends.push(None);
             state.next += 1;
             state.alive += 1;
@@ -258,7 +271,7 @@ impl Group {
                 true
             }
             None if !begun => {
-                driver.machine.fail_parallel(self.no_slot(), true);
+                driver.lose("a parallel call found no slot");
                 true
             }
             // What does not fit ends the program: its next step says so.
@@ -269,7 +282,7 @@ impl Group {
             driver.skip_workers_lines();
             return Some(owner);
         }
-        state.joined = state.next;
+        (state.joined, state.seats) = (state.next, 0);
         state.branch = Some(driver.machine.branch());
         state.owner = Some(owner);
         None
@@ -289,16 +302,76 @@ impl Group {
         };
         Some(Failure { index: first + at, error: with_index(error, first + at), cause })
     }
+}
 
-    fn no_slot(&self) -> Error {
-        let capacity = self.shared.budget.capacity();
-        Error::new(
-            Reason::ParallelCapacityExceeded,
-            format!("no worker can begin: of the {capacity} that a run may have at once none is free"),
-        )
-        .hint("use map instead of pmap inside pmap, or raise the limit parallel_workers")
-        .detail("limit", capacity)
+/// Where the workers of a parallel call find room. It follows from the limits and from the calls around it, not from what other
+/// workers are at.
+struct Room {
+    /// How many workers may be alive at once.
+    window: usize,
+    /// The slots that a call inside each worker may take.
+    slots_inside: usize,
+    /// Slots that are left when each has its own.
+    spare: usize,
+    /// There is no slot but that of the worker that calls.
+    inside_slot: bool,
+}
+
+/// The place of a worker among those that are alive at once. It passes to the next worker of the same call.
+pub(super) struct Seat {
+    /// None where the worker is alive in the slot of the one that called.
+    _slot: Option<Slot>,
+    /// Slots that calls inside the worker may take besides those that all may take.
+    spare: usize,
+}
+
+impl Room {
+    /// `None` when calls inside calls are more than there are slots.
+    fn of(up: Option<&WorkerPath>, count: usize, limits: &Limits) -> Option<Room> {
+        let all = usize::try_from(RunShared::slots(limits)).unwrap_or(usize::MAX);
+        let (slots, spare, depth) = up.map_or((all, 0, 0), |up| (up.slots, up.spare, up.depth));
+        if depth >= all {
+            return None;
+        }
+        let most = match limits.parallel_window {
+            0 => usize::MAX,
+            window => usize::try_from(window).unwrap_or(usize::MAX),
+        };
+        let most = most.min(count).max(1);
+        if slots == 0 {
+            return Some(Room { window: 1, slots_inside: 0, spare: 0, inside_slot: true });
+        }
+        let window = most.min(slots);
+        let slots_inside = (slots - window) / window;
+        let all = slots + spare;
+        let window = most.min(all / (1 + slots_inside));
+        Some(Room { window, slots_inside, spare: all - window * (1 + slots_inside), inside_slot: false })
     }
+
+    /// One more seat; `None` when there is no slot, which is a bug.
+    fn seat(&self, state: &mut State, slots: &Arc<ParallelBudget>) -> Option<Seat> {
+        let number = state.seats;
+        state.seats += 1;
+        if self.inside_slot {
+            return Some(Seat { _slot: None, spare: 0 });
+        }
+        let slot = slots.try_acquire();
+        debug_assert!(slot.is_some(), "calls took more slots than they may");
+        let spare = self.spare / self.window + usize::from(number < self.spare % self.window);
+        Some(Seat { _slot: Some(slot?), spare })
+    }
+}
+
+fn no_slot(up: Option<&WorkerPath>, capacity: usize) -> Error {
+    let depth = up.map_or(0, |up| up.depth);
+    Error::new(
+        Reason::ParallelCapacityExceeded,
+        format!(
+            "no worker can begin: {depth} parallel calls are around this one, and a run may have {capacity} workers at once"
+        ),
+    )
+    .hint("use map instead of pmap inside pmap, or raise the limit parallel_workers")
+    .detail("limit", capacity)
 }
 
 /// The error with the index of the call that failed; of calls inside calls, the outermost.

@@ -1,10 +1,8 @@
 //! A worker that can go on.
 
-use super::group::{Group, Owner, WorkerResult};
-use crate::drive::budget::Slot;
+use super::group::{Group, Owner, Seat, WorkerResult};
 use crate::drive::driver::{Cause, DriverEvent, MachineDriver};
 use crate::drive::shared::{Stage, Waiter};
-use crate::terms::scope::WorkerPath;
 use crate::tools::ledger::Ledger;
 use crate::tools::tool::Reply;
 use lisp_core::vm::{Branch, Ending, WorkerEnd};
@@ -32,11 +30,12 @@ enum Work {
     GoOn(Box<MachineDriver>),
 }
 
-/// Guards a worker's place in its group: however the worker is lost, the group is told and the slot is free again.
+/// Guards a worker's place in its group: however the worker is lost, the group is told and its slot is free again.
 struct WorkerGuard {
     /// `None` when the group has heard.
     group: Option<Arc<Group>>,
-    slot: Option<Slot>,
+    /// `None` when the group has it.
+    seat: Option<Seat>,
     index: usize,
 }
 
@@ -46,7 +45,7 @@ impl Drop for WorkerGuard {
         group.shared().set_broken();
         let error = Error::new(Reason::HostFault, "a worker was lost by a bug of the interpreter");
         let ended = WorkerResult { end: WorkerEnd::failed(error), ledger: Ledger::default(), cause: Some(Cause::Bug) };
-        if let Some(next) = group.ended(self.index, ended, self.slot.take()) {
+        if let Some(next) = group.ended(self.index, ended, self.seat.take()) {
             next.go_on();
         }
     }
@@ -59,8 +58,9 @@ impl From<Task> for Waiter {
 }
 
 impl Task {
-    pub(super) fn new(group: &Arc<Group>, index: usize, branch: Branch, slot: Slot) -> Self {
-        let guard = WorkerGuard { group: Some(group.clone()), slot: Some(slot), index };
+    /// A worker that is to begin.
+    pub(super) fn new(group: &Arc<Group>, index: usize, branch: Branch, seat: Seat) -> Self {
+        let guard = WorkerGuard { group: Some(group.clone()), seat: Some(seat), index };
         Task { work: Work::Begin(branch), reply: None, guard }
     }
 
@@ -92,12 +92,11 @@ impl Task {
 
     /// The machine at work; the first time it is made.
     fn begin(&mut self) -> Result<&mut MachineDriver, Error> {
-        if let (Work::Begin(branch), Some(group)) = (&self.work, &self.guard.group) {
+        if let (Work::Begin(branch), Some(group), Some(seat)) = (&self.work, &self.guard.group, &self.guard.seat) {
             group.shared().fault_point(Stage::Begin, self.guard.index);
             let machine = branch.worker(self.guard.index, group.settings())?;
-            let place =
-                Arc::new(WorkerPath { scope: group.scope().clone(), index: self.guard.index, up: group.up().cloned() });
-            self.work = Work::GoOn(Box::new(MachineDriver::new(machine, group.shared().clone(), Some(place))));
+            let path = Arc::new(group.path(self.guard.index, seat));
+            self.work = Work::GoOn(Box::new(MachineDriver::new(machine, group.shared().clone(), Some(path))));
         }
         match &mut self.work {
             Work::GoOn(driver) => Ok(driver),
@@ -141,8 +140,8 @@ impl Task {
                 WorkerResult { end: WorkerEnd::failed(error), ledger: Ledger::default(), cause: None }
             }
         };
-        let (group, slot) = (self.guard.group.take(), self.guard.slot.take());
-        group.and_then(|group| group.ended(self.guard.index, ended, slot))
+        let (group, seat) = (self.guard.group.take(), self.guard.seat.take());
+        group.and_then(|group| group.ended(self.guard.index, ended, seat))
     }
 }
 

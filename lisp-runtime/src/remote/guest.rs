@@ -182,7 +182,7 @@ fn accept(
     let limits = Limits { tool_calls: 0, ..job.limits };
     let mut builder = Engine::builder().limits(limits);
     builder.clock = clock;
-    (builder.cores, builder.far_pages) = (Some(job.cores), true);
+    builder.far_pages = true;
     for spec in job.tools {
         let mut tool = Tool::external(spec.name).redact(spec.redacted.into_owned());
         tool.tagged = spec.tagged;

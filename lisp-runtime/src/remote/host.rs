@@ -1,5 +1,6 @@
 //! The host half of a run: tools, ledger, prints and clock, which outlive the guest half.
 
+use super::figures::MostFigures;
 use super::report::{CallReply, GuestCall, RefusedCall, Report};
 use crate::api::engine::Engine;
 use crate::api::input::Input;
@@ -64,7 +65,7 @@ pub struct HostHalf {
     hooked: usize,
     /// Turns of the session before the first one that the other half has seen.
     turns_before: u64,
-    /// The program may have workers, by its text.
+    /// The program may have workers, by its code.
     pub(super) may_have_workers: bool,
 }
 
@@ -551,6 +552,8 @@ impl HostHalf {
         if profile.as_ref().is_some_and(|profile| !profile.is_sound()) {
             return self.fail(Error::new(Reason::HostFault, "the run's process sent a profile that is none"), None);
         }
+        let most = self.most_figures();
+        profile.iter_mut().for_each(|profile| most.profile(profile));
         let turns = profile.iter_mut().flat_map(|profile| &mut profile.nodes).filter_map(|node| node.turn.as_mut());
         turns.for_each(|turn| *turn = turn.saturating_add(self.turns_before));
         self.ledger.sort_by_numbers(&report.calls);
@@ -568,8 +571,13 @@ impl HostHalf {
                 self.ledger.move_last(usize::try_from(place).unwrap_or(usize::MAX));
             }
         }
-        self.ledger.count(report.more_refused);
+        self.ledger.count(most.count(report.more_refused));
         let (mut answer, [prints_dropped, prints_cut], usage) = report.into_answer();
+        let (prints_dropped, prints_cut) = (most.count(prints_dropped), most.count(prints_cut));
+        let usage = most.usage(usage);
+        if let Ok(answer) = &mut answer {
+            answer.text_bytes = answer.text_bytes.min(usize::try_from(most.count(u64::MAX)).unwrap_or(usize::MAX));
+        }
         if let Err(problem) = &mut answer {
             let turns = problem.calls.iter_mut().map(|call| &mut call.turn).chain([&mut problem.turn]);
             turns.flatten().for_each(|turn| *turn = turn.saturating_add(self.turns_before));
@@ -603,7 +611,16 @@ impl HostHalf {
 
     /// Takes the figures that the guest half tells.
     pub fn figures(&mut self, figures: Figures) {
-        self.figures = Some((figures, Instant::now()));
+        self.figures = Some((self.most_figures().figures(figures), Instant::now()));
+    }
+
+    /// The most that the other half can honestly say of the run by now.
+    fn most_figures(&self) -> MostFigures {
+        let limits = Limits {
+            fuel: self.taken.as_ref().and_then(|taken| taken.fuel).unwrap_or(self.limits.fuel),
+            ..self.limits
+        };
+        MostFigures::of(&limits, micros(self.started.elapsed()))
     }
 
     /// The outcome of a run whose guest half broke or was killed: with the prints and the ledger up to then, and the figures that it

@@ -6,6 +6,7 @@ use crate::api::engine::Engine;
 use crate::api::envelope::Request;
 use crate::api::input::{DataSet, Input, Source};
 use crate::drive::setting::Makes;
+use crate::parallel::pool::cores;
 use crate::terms::budget::Taken;
 use crate::terms::clock::Reading;
 use crate::terms::deadline::RunTime;
@@ -38,7 +39,7 @@ pub struct Job<'a> {
     pub(super) clock: Cow<'a, [Reading]>,
     /// The time is asked of the host.
     pub(super) host_clock: bool,
-    /// How many cores there are for parallel calls.
+    /// How many threads may be at work for the run, where it may start any.
     pub(super) cores: usize,
     pub(super) tools: Vec<ToolSpec<'a>>,
     pub(super) session: bool,
@@ -105,6 +106,9 @@ impl Engine {
         };
         let setup = input.setup.iter().map(|program| Cow::Borrowed(program.source())).collect();
         let (mut job, mut host) = self.halves(started, source, setup, input, session, view);
+        host.may_have_workers = Engine::takes_threads(&job)
+            && (input.setup.iter().any(|program| program.core().may_have_workers())
+                || self.may_have_workers(started, source, &job.limits, input.cancel.as_ref()));
         job.sets = sets;
         if let Some(fuel) = taken.as_ref().and_then(|taken| taken.fuel) {
             job.limits.fuel = fuel;
@@ -126,7 +130,16 @@ impl Engine {
         *input = request.grant(self, started).map_err(|problem| Box::new(request.not_begun(self, started, problem)))?;
         let setup = request.setup.iter().map(|source| Cow::Borrowed(source.as_str())).collect();
         let view = self.view(input, started);
-        Ok(self.halves(started, &request.program, setup, input, false, view))
+        let (job, mut host) = self.halves(started, &request.program, setup, input, false, view);
+        let texts = || job.setup.iter().chain([&job.program]);
+        host.may_have_workers = Engine::takes_threads(&job)
+            && texts().any(|text| self.may_have_workers(started, text, &job.limits, input.cancel.as_ref()));
+        Ok((job, host))
+    }
+
+    /// Can threads help with the workers of a job? None do where the workers ask this half for the time.
+    fn takes_threads(job: &Job<'_>) -> bool {
+        !job.host_clock && job.cores > 1
     }
 
     fn halves<'a>(
@@ -139,11 +152,8 @@ impl Engine {
         view: RunView,
     ) -> (Job<'a>, HostHalf) {
         let limits = self.limits_for(input);
-        let mut host = HostHalf::new(started, self, input, limits, view);
+        let host = HostHalf::new(started, self, input, limits, view);
         let host_clock = self.clock().is_of_host() || input.journal.is_some();
-        let has_workers = |text: &str| text.contains("pmap") || text.contains("pcalls");
-        host.may_have_workers =
-            !host_clock && self.cores() > 1 && (has_workers(source) || setup.iter().any(|text| has_workers(text)));
         let job = Job {
             program: Cow::Borrowed(source),
             setup,
@@ -156,7 +166,7 @@ impl Engine {
             now_ms: input.now_ms,
             clock: Cow::Borrowed(&input.clock),
             host_clock,
-            cores: self.cores(),
+            cores: cores(),
             tools: host.tools.values().map(|tool| spec(tool)).collect(),
             session,
             resume: None,

@@ -7,6 +7,7 @@
 #[cfg(feature = "async")]
 mod async_call;
 pub(crate) mod committed;
+mod figures;
 pub(crate) mod footprint;
 pub(crate) mod guest;
 pub(crate) mod host;

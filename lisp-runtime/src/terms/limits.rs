@@ -147,8 +147,8 @@ limits! {
     worker_heap_bytes, with_worker_heap_bytes = 10_000_000, Zero::Off;
     /// Parallel workers alive at once in the whole run, at every depth of nesting; at most 1,024.
     parallel_workers, with_parallel_workers = 8, Zero::Nothing;
-    /// Workers one `pmap` or `pcalls` keeps going at once. 0 is twice the number of cores, the default.
-    parallel_window, with_parallel_window = 0, Zero::Off;
+    /// Workers one `pmap` or `pcalls` keeps going at once. 0 is off: as many as there are slots.
+    parallel_window, with_parallel_window = 4, Zero::Off;
     /// Wall time of one outermost `pmap` or `pcalls` in milliseconds.
     parallel_timeout_ms, with_parallel_timeout_ms = 5_000, Zero::Nothing;
     /// Passes of one `loop`. 0 is off.
@@ -267,8 +267,7 @@ mod tests {
     fn every_limit_is_on_by_default() {
         let limits = serde_json::to_value(Limits::default()).unwrap();
         for (name, value) in limits.as_object().unwrap() {
-            // For the window 0 is a number of workers.
-            assert_eq!(value == 0, name == "parallel_window", "{name}");
+            assert_ne!(value, 0, "{name}");
         }
         let (readme, limits_md) = (include_str!("../../../README.md"), include_str!("../../../docs/limits.md"));
         for text in [readme, limits_md] {

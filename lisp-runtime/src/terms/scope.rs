@@ -53,6 +53,12 @@ pub(crate) struct WorkerPath {
     pub(crate) scope: Arc<CancelScope>,
     pub(crate) index: usize,
     pub(crate) up: Option<Arc<WorkerPath>>,
+    /// How many calls are around the worker, its own included.
+    pub(crate) depth: usize,
+    /// How many slots a parallel call of the worker may take.
+    pub(crate) slots: usize,
+    /// How many it may take besides, to be sooner done: nothing that the program can see may depend on them.
+    pub(crate) spare: usize,
 }
 
 impl WorkerPath {
@@ -65,7 +71,7 @@ impl WorkerPath {
     pub(crate) fn ends_at(&self) -> Option<Instant> {
         let mut place = Some(self);
         let mut first = None;
-        while let Some(WorkerPath { scope, index, up }) = place {
+        while let Some(WorkerPath { scope, index, up, .. }) = place {
             first = [first, scope.ends_at(*index)].into_iter().flatten().min();
             place = up.as_deref();
         }
@@ -77,7 +83,7 @@ impl WorkerPath {
     pub(crate) fn way(&self) -> Vec<(u32, u32)> {
         let mut way = Vec::new();
         let mut place = Some(self);
-        while let Some(WorkerPath { scope, index, up }) = place {
+        while let Some(WorkerPath { scope, index, up, .. }) = place {
             way.push((scope.effect, u32::try_from(*index).unwrap_or(u32::MAX)));
             place = up.as_deref();
         }
@@ -98,9 +104,9 @@ mod tests {
     #[test]
     fn a_failure_ends_those_behind_it_at_once_and_those_before_it_soon() {
         let scope = Arc::new(CancelScope::new(1, Instant::now()));
-        let at = |index, up| Arc::new(WorkerPath { scope: scope.clone(), index, up });
+        let at = |index, up| Arc::new(WorkerPath { scope: scope.clone(), index, up, depth: 1, slots: 1, spare: 0 });
         let other = Arc::new(CancelScope::new(2, Instant::now()));
-        let inner = WorkerPath { scope: other, index: 0, up: Some(at(5, None)) };
+        let inner = WorkerPath { scope: other, index: 0, up: Some(at(5, None)), depth: 2, slots: 0, spare: 0 };
         assert!(!scope.has_failed() && !inner.is_over());
         scope.fail(3);
         assert!(inner.is_over() && at(4, None).is_over() && scope.has_failed());

@@ -130,12 +130,80 @@ fn a_call_with_no_slot_and_no_worker_is_refused() {
     // A collection longer than the window goes through windows.
     let long = run(limits().with_parallel_workers(1), "(reduce + (pmap inc (range 1000)))");
     assert_eq!(long.value::<i64>().unwrap(), 500_500);
-    let hostile = "(pmap (fn [_] (pmap (fn [_] (pmap inc (range 100))) (range 100))) (range 100))";
-    for pool in [1, 2, 8] {
-        let engine = Engine::builder().pool(Pool::new(pool).unwrap()).build().unwrap();
-        let outcome = engine.eval(hostile, Input::new());
-        assert_eq!(failure(&outcome).0, Reason::ParallelCapacityExceeded);
+}
+
+/// Calls inside calls come to the same whatever the number of threads, of slots and the width, as long as they are not more, one inside
+/// the other, than there are slots.
+#[test]
+fn calls_inside_calls_do_not_depend_on_the_machine() {
+    let deep = "(defn deep [n] (if (zero? n) [n] (pmap (fn [i] [i (deep (dec n))]) (range 3)))) ";
+    let programs = [
+        "(pmap (fn [i] (pmap (fn [j] (println i j) (* i j)) (range 2))) (range 8))".to_owned(),
+        "(pmap (fn [i] (pmap (fn [j] (tool/echo {:i i :j j})) (range 20))) (range 20))".to_owned(),
+        "(pcalls #(pmap inc (range 9)) #(pcalls (fn [] (pmap dec (range 9))) (fn [] 1)) #(pmap (fn [i] (try (pmap / [1 i]) (catch Exception e (:reason e)))) [0 1]))".to_owned(),
+        format!("{deep} (deep 4)"),
+    ];
+    let engine = |threads: Option<usize>| {
+        let builder = match threads {
+            Some(threads) => Engine::builder().pool(Pool::new(threads).unwrap()),
+            None => Engine::builder().without_threads(),
+        };
+        builder.limits(limits()).grant(Tool::echo("echo")).build().unwrap()
+    };
+    let engines: Vec<Engine> = [None, Some(1), Some(2), Some(8), Some(64)].into_iter().map(engine).collect();
+    for source in &programs {
+        let plain = engines[0].eval(source, Input::new());
+        assert!(plain.is_success(), "{source}: {:?}", plain.problem());
+        for engine in &engines {
+            for (workers, window) in [(8, 4), (8, 1), (8, 8), (8, 0), (4, 3), (64, 8)] {
+                let mut asked = lisp_runtime::LimitsRequest::default();
+                asked.set("parallel_window", window).unwrap();
+                asked.set("parallel_workers", workers).unwrap();
+                let other = engine.eval(source, Input::new().limits_over(&asked));
+                assert_eq!(came_to(&other), came_to(&plain), "{source}, {workers} workers, window {window}");
+                assert!(other.usage.workers_peak <= workers);
+            }
+        }
     }
+    // More of them, one inside the other, than there are slots.
+    for engine in &engines {
+        for (workers, deepest) in [(1, 1), (2, 2), (8, 4)] {
+            let eval = |depth: u64| {
+                let mut asked = lisp_runtime::LimitsRequest::default();
+                asked.set("parallel_workers", workers).unwrap();
+                engine.eval(&format!("{deep} (deep {depth})"), Input::new().limits_over(&asked))
+            };
+            assert!(eval(deepest).is_success());
+            if workers < 8 {
+                let outcome = eval(deepest + 1);
+                failed_at(&outcome, Reason::ParallelCapacityExceeded, 0);
+            }
+        }
+    }
+}
+
+/// Without a slot of their own the workers of a call are alive, one after the other, in the slot and in the budget of the worker that
+/// called: what is alive at once is never more than the slots allow.
+#[test]
+fn workers_without_a_slot_share_the_budget_of_the_one_that_called() {
+    let limits = limits().with_parallel_workers(2).with_parallel_window(2).with_worker_heap_bytes(1_000_000);
+    let inner = |n: u32| format!("(pmap (fn [i] (pmap (fn [j] (count (vec (range {n})))) [1 2])) [1 2])");
+    assert_eq!(run(limits, &inner(20_000)).text(), Some("[[20000 20000] [20000 20000]]"));
+    let outcome = run(limits, &inner(40_000));
+    failed_at(&outcome, Reason::MemoryExceeded, 0);
+    let details = &outcome.problem().unwrap().error.details;
+    assert!(details.contains(&("budget_bytes".into(), lisp_runtime::Detail::Int(500_000))), "{details:?}");
+    // With slots of their own they have budgets of their own.
+    assert!(run(limits.with_parallel_workers(8), &inner(40_000)).is_success());
+    // What the one that called holds itself is the other half at most; its garbage does not count.
+    let outer = |hold: &str, uses: &str| {
+        format!("(defn make [] (vec (range 40000))) (pmap (fn [i] (let [v {hold}] (pmap inc [1 2]) {uses})) [1 2])")
+    };
+    let held = run(limits, &outer("(make)", "(count v)"));
+    failed_at(&held, Reason::MemoryExceeded, 0);
+    assert!(held.problem().unwrap().error.message.contains("inside its own slot"), "{:?}", held.problem());
+    let garbage = run(limits, &outer("((fn [] (count (make))))", "v"));
+    assert!(garbage.is_success(), "{:?}", garbage.problem());
 }
 
 #[test]

@@ -4,7 +4,9 @@ use crate::described::{PROGRAMS, came, server};
 use lisp_runtime::remote::{
     CallReply, CallStarted, Figures, GuestCall, GuestHalf, HostHalf, Job, Report, RunHost, SentSet,
 };
-use lisp_runtime::{Answer, Cancel, DataSet, Engine, Input, Limits, Outcome, Place, Request, Tool, ToolError};
+use lisp_runtime::{
+    Amounts, Answer, Budget, Cancel, DataSet, Engine, Input, Limits, Outcome, Place, Request, Tool, ToolError,
+};
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -229,6 +231,109 @@ fn readings_in_a_report_are_bounded() {
     assert!(outcome.problem().is_some_and(|p| p.error.message.contains("asked for the time more than it may")));
     assert!(outcome.clock.is_empty());
     assert!(finished(100_001, &[(1, 1); 100_001]).is_success());
+}
+
+/// A process that lies about its figures is believed up to what it was allowed, and no further: sums over many runs do not wrap.
+#[test]
+fn figures_of_a_process_that_lies_are_held_to_what_it_was_allowed() {
+    let limits = Limits::default().with_fuel(1_000).with_heap_bytes(100_000).with_parallel_workers(3);
+    let budget = Budget::new(Amounts::new().with_fuel(10_000).with_bytes(u64::MAX));
+    let engine = Engine::builder().limits(limits).build().unwrap();
+    let input = Input::new().budget(&budget).profile();
+    let (job, home) = engine.split("1", &input, &[], false).unwrap();
+    let mut far = GuestHalf::new(job, &[], Arc::default(), Cancel::new(), |_| 0);
+    let mut near = Near { home, replies: Vec::new(), lines: Vec::new(), told: Vec::new() };
+    let mut report = serde_json::to_value(far.run(Instant::now(), None, &mut near)).unwrap();
+    // Every number of it that is a figure.
+    let most = || Value::from(u64::MAX);
+    for figure in report["usage"].as_object_mut().unwrap().values_mut() {
+        *figure = most();
+    }
+    for name in ["prints_dropped", "prints_cut", "more_refused"] {
+        report[name] = most();
+    }
+    for figure in ["fuel", "bytes", "nanos"] {
+        report["profile"]["nodes"][0]["cost"][figure] = most();
+    }
+    report["end"]["Ok"]["text_bytes"] = most();
+    let outcome = near.home.finish(serde_json::from_value(report).unwrap());
+    let usage = outcome.usage;
+    assert_eq!((usage.fuel, usage.workers_peak, usage.tool_calls), (1_000, 3, 0));
+    assert_eq!((usage.heap_peak_bytes, usage.heap_live_bytes), (400_000, Some(400_000)));
+    assert_eq!((usage.baseline_bytes, usage.cpu_us, usage.rss_peak_bytes), (Some(400_000), None, None));
+    // What has no limit is held to what a machine can do in the time.
+    let work = (usage.duration_us + 1) * 1_000_000;
+    let cost = outcome.profile.as_ref().unwrap().nodes[0].cost;
+    for figure in [usage.allocated_bytes, usage.compactions, outcome.prints_dropped, outcome.ledger_dropped, cost.bytes]
+    {
+        assert!(figure <= work, "{figure} in {} us", usage.duration_us);
+    }
+    assert!(usage.compute_us <= usage.duration_us * 4 && cost.fuel == 1_000 && cost.nanos <= usage.duration_us * 4_000);
+    assert!(outcome.text_cut().is_some_and(|bytes| bytes as u64 <= work));
+    let left = budget.left();
+    assert!(left.fuel == Some(9_000) && left.bytes.is_some_and(|bytes| bytes >= u64::MAX - work), "{left:?}");
+    // So are those that it tells on the way, of a run that is killed.
+    let (_, mut home) = engine.split("1", &Input::new(), &[], false).unwrap();
+    let most = u64::MAX;
+    home.figures(Figures {
+        fuel: most,
+        baseline_bytes: most,
+        heap_peak_bytes: most,
+        allocated_bytes: most,
+        compactions: most,
+    });
+    let killed = home.fail(lisp_runtime::Error::new(lisp_runtime::Reason::Timeout, "killed"), None).usage;
+    assert_eq!((killed.fuel, killed.heap_peak_bytes, killed.baseline_bytes), (1_000, 400_000, Some(400_000)));
+}
+
+/// Whether a run may have workers is known from its code, not from its text.
+#[test]
+fn only_code_that_names_a_parallel_function_may_have_workers() {
+    let engine = Engine::default();
+    // With one core there is nobody to help.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from) > 1;
+    let set_up = |source: &str| Input::new().setup(&engine.compile(source).unwrap());
+    let may = |source: &str, input: &Input<'_>| engine.split(source, input, &[], false).unwrap().1.may_have_workers();
+    for source in [
+        "(pmap inc [1])",
+        "(apply pcalls [])",
+        "(map pmap [inc] [[1]])",
+        "(let [p clojure.core/pmap] (p inc [1]))",
+        "(->> [1] (pmap inc))",
+        "(if false (pmap inc [1]) 1)",
+        "(defn f [x] (pcalls (fn [] x)))",
+        "(require '[clojure.core :as c]) (c/pmap inc [1])",
+    ] {
+        assert_eq!(may(source, &Input::new()), cores, "{source}");
+    }
+    for source in [
+        "; pmap\n(+ 1 2)",
+        "(count \"pmap pcalls\")",
+        ":pmap",
+        "'pmap",
+        "(let [pmap 1] pmap)",
+        "(defn pcalls [x] x) (pcalls 1)",
+        "(comment (pmap inc [1])) 1",
+        "#_(pmap inc [1]) 1",
+        "{:pmap data/pmap}",
+        "(pmap inc [1]",
+    ] {
+        assert!(!may(source, &Input::new()), "{source}");
+    }
+    // What a set-up program defines, the program may call.
+    assert_eq!(may("(f 1)", &set_up("(defn f [x] (pmap inc [x]))")), cores);
+    assert!(!may("(f 1)", &set_up("(defn f [x] (map inc [x])) ; pmap")));
+    // Memory is data.
+    assert!(!may("(count a)", &Input::new().memory("{\"a\": \"pmap\"}")));
+    let request = |json: &str| {
+        let request = Request::parse(json).unwrap();
+        let mut input = Input::new();
+        engine.split_request(&request, &mut input).unwrap().1.may_have_workers()
+    };
+    assert_eq!(request(r#"{"program": "(f 1)", "setup": ["(defn f [x] (pcalls (fn [] x)))"]}"#), cores);
+    assert!(!request(r#"{"program": "(f 1) ; pmap", "setup": ["(defn f [x] \"pcalls\")"]}"#));
+    // A program that is larger than most is not compiled here.
+    assert!(!may(&format!("(pmap inc [1]) {}", " ".repeat(70_000)), &Input::new()));
 }
 
 #[test]

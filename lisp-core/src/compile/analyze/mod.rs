@@ -18,6 +18,7 @@ mod threading;
 use super::core::{Bind, Constant, Kind, Node, Prim, Var};
 use crate::Table;
 use crate::builtins::{Lowering, Rows};
+use crate::code::BuiltinId;
 use crate::error::{Error, Reason, Span};
 use crate::regex::Regexes;
 use crate::syntax::{Form, FormKind, Interrupt, NameId, Names};
@@ -47,6 +48,8 @@ pub(crate) struct Analysis {
     pub(crate) tools: Vec<Box<str>>,
     /// The regular expressions that are written in the program.
     pub(crate) patterns: Vec<Box<str>>,
+    /// The program names a function whose calls are made by workers.
+    pub(crate) may_have_workers: bool,
     /// For each variable, where its name stands first among its uses.
     pub(crate) vars: Vec<Option<Span>>,
 }
@@ -99,6 +102,8 @@ pub(crate) struct Analyzer<'a> {
     patterns: Vec<Box<str>>,
     /// The effort of those that were compiled to check them.
     regex_effort: u64,
+    /// A function is named whose calls are made by workers.
+    may_have_workers: bool,
 }
 
 /// Analyzes all forms of a program.
@@ -134,6 +139,7 @@ pub(crate) fn analyze(
         in_short_fn: false,
         patterns: Vec::new(),
         regex_effort: 0,
+        may_have_workers: false,
         prelude,
     };
     let span = match (forms.first(), forms.last()) {
@@ -142,7 +148,15 @@ pub(crate) fn analyze(
     };
     let body = a.program_body(&forms, span)?;
     let vars = a.vars.iter().map(|var| var.name).collect();
-    Ok(Analysis { body, globals: a.globals, free: a.free, tools: a.tools, patterns: a.patterns, vars })
+    Ok(Analysis {
+        body,
+        globals: a.globals,
+        free: a.free,
+        tools: a.tools,
+        patterns: a.patterns,
+        may_have_workers: a.may_have_workers,
+        vars,
+    })
 }
 
 /// An error of form.
@@ -498,8 +512,13 @@ impl<'a> Analyzer<'a> {
     }
 
     /// A name as a value.
-    fn builtin(&self, name: &str, span: Span) -> Option<Node> {
-        self.rows.by_name(name).map(|id| Node::new(Kind::Builtin(id), span))
+    fn builtin(&mut self, name: &str, span: Span) -> Option<Node> {
+        self.rows.by_name(name).map(|id| self.builtin_of(id, span))
+    }
+
+    fn builtin_of(&mut self, id: BuiltinId, span: Span) -> Node {
+        self.may_have_workers |= self.rows.row(id).has_workers;
+        Node::new(Kind::Builtin(id), span)
     }
 }
 

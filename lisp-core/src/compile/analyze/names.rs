@@ -142,7 +142,7 @@ impl Analyzer<'_> {
             _ => {}
         }
         if let Some(id) = self.rows.in_namespace(namespace, name) {
-            return Ok(Node::new(Kind::Builtin(id), span));
+            return Ok(self.builtin_of(id, span));
         }
         if namespace_of(namespace).is_none() {
             let known = "data, tool, clojure.core, clojure.string (str), clojure.set (set), clojure.walk, json";
