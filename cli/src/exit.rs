@@ -103,6 +103,7 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Isolation(String),
     /// The service cannot begin, or breaks off.
+    #[cfg(feature = "serve")]
     #[error("{0}")]
     Service(String),
     /// A bug of this program that did no harm.
@@ -117,7 +118,9 @@ impl Failure {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Failure::Usage(_) => Exit::Usage,
-            Failure::File { .. } | Failure::Stream(_) | Failure::Prompt(_) | Failure::Service(_) => Exit::InputOutput,
+            Failure::File { .. } | Failure::Stream(_) | Failure::Prompt(_) => Exit::InputOutput,
+            #[cfg(feature = "serve")]
+            Failure::Service(_) => Exit::InputOutput,
             Failure::Isolation(_) | Failure::Bug(_) => Exit::HostFault,
         }
     }

@@ -5,7 +5,8 @@
 //! 45
 //! ```
 //!
-//! It has no features: what a system lacks (the service and MCP outside Unix, the process layer outside Linux) is left out there.
+//! Features, all on by default: `serve` builds `ptcl serve`, `mcp` builds `ptcl mcp` (and `serve`), `json-schema` lets `ptcl prompt`
+//! read tools with JSON Schemas. Outside Unix `serve` and `mcp` are left out, outside Linux the process layer too.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
@@ -26,7 +27,7 @@ mod isolation;
 mod layout;
 mod lines;
 mod man;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "mcp"))]
 mod mcp;
 mod options;
 mod ordered;
@@ -39,9 +40,9 @@ mod replay;
 mod run;
 #[cfg(target_os = "linux")]
 mod sandbox;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "serve"))]
 mod serve;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "serve"))]
 mod service;
 #[cfg(target_os = "linux")]
 mod slate;
@@ -89,10 +90,10 @@ enum Command {
     /// Run a recorded program again, without its tools, and compare the answers
     Replay(replay::Arguments),
     /// Serve programs over HTTP: runs, durable runs, sessions
-    #[cfg(unix)]
+    #[cfg(all(unix, feature = "serve"))]
     Serve(serve::Arguments),
     /// Serve MCP clients: programs as a tool of theirs, with tools of its own
-    #[cfg(unix)]
+    #[cfg(all(unix, feature = "mcp"))]
     Mcp(mcp::Arguments),
     /// Watch a program through named pipes, or say what the process layer can do here
     #[cfg(target_os = "linux")]
@@ -115,6 +116,10 @@ fn main() -> ExitCode {
         Err(error) => {
             // Help and version are no errors.
             let code = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
+            if let Some(feature) = left_out(&error) {
+                tell_line!("ptcl: this build has no `ptcl {feature}`: build ptcl with `--features {feature}`");
+                return code.into();
+            }
             return if error.print().is_ok() { code.into() } else { Exit::InputOutput.into() };
         }
     };
@@ -130,9 +135,9 @@ fn main() -> ExitCode {
         Command::Prompt(arguments) => prompt::run(&arguments),
         Command::Repl(arguments) => repl::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
-        #[cfg(unix)]
+        #[cfg(all(unix, feature = "serve"))]
         Command::Serve(arguments) => serve::run(&arguments),
-        #[cfg(unix)]
+        #[cfg(all(unix, feature = "mcp"))]
         Command::Mcp(arguments) => mcp::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Sandbox(arguments) => sandbox::run(&arguments),
@@ -145,6 +150,13 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(failure) => report_failure(&failure).into(),
     }
+}
+
+/// The command that was asked for and that this build leaves out, if that is what the error is about.
+fn left_out(error: &clap::Error) -> Option<&'static str> {
+    use clap::error::{ContextKind, ContextValue};
+    let Some(ContextValue::String(asked)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    ["serve", "mcp"].into_iter().find(|command| command == asked)
 }
 
 fn report_failure(failure: &Failure) -> Exit {

@@ -68,10 +68,12 @@ fn listed(text: &str) -> Option<Vec<Function<'_>>> {
 #[derive(Deserialize)]
 struct Function<'a> {
     name: Option<String>,
+    #[cfg_attr(not(feature = "json-schema"), expect(dead_code, reason = "only a tool with schemas has it"))]
     #[serde(default)]
     description: String,
     #[serde(borrow, alias = "inputSchema", alias = "input_schema")]
     parameters: Option<&'a RawValue>,
+    #[cfg_attr(not(feature = "json-schema"), expect(dead_code, reason = "only a tool with schemas has it"))]
     #[serde(borrow, rename = "outputSchema")]
     results: Option<&'a RawValue>,
     /// Where there is an envelope around it.
@@ -86,8 +88,18 @@ impl Function<'_> {
         }
         let name = self.name.as_deref().ok_or("a tool of the list has no name")?;
         let input = self.parameters.map_or("{}", RawValue::get);
+        self.with_schemas(name, input).map_err(|error| format!("{name}: {error}"))
+    }
+
+    #[cfg(feature = "json-schema")]
+    fn with_schemas(&self, name: &str, input: &str) -> Result<Tool, String> {
         let tool = Tool::from_json_schema(name, &self.description, input, self.results.map(RawValue::get));
-        tool.map_err(|error| format!("{name}: {error}"))
+        tool.map_err(|error| error.to_string())
+    }
+
+    #[cfg(not(feature = "json-schema"))]
+    fn with_schemas(&self, _: &str, _: &str) -> Result<Tool, String> {
+        Err("it has a JSON Schema: build ptcl with the feature json-schema, or give its signature".to_owned())
     }
 }
 

@@ -27,6 +27,8 @@
 //! | feature | on by default | what it does |
 //! |---|---|---|
 //! | `async` | no | `Engine::run_async` and `eval_async`, `Tool::new_async` and `served_by_async`, `Input::approvals`: futures for any executor |
+//! | `json-schema` | no | `Tool::from_json_schema`, `Tools::from_mcp_list` and `from_openapi`: tools described by JSON Schema, checked against it |
+//! | `seal` | no | `Record::seal` and `unseal`, and records of runs over a [`DataSet`] |
 //! | `schemars` | no | `Tool::typed`: a tool by the Rust types of its arguments and its result |
 //! | `tracing` | no | spans of the crate `tracing` for runs, compiling, set-up, parallel calls and tool calls |
 
@@ -80,10 +82,11 @@ pub use terms::profile::{Cost, Profile, ProfileNode};
 pub use text::reference::{describe_name, functions_markdown};
 #[cfg(feature = "async")]
 pub use tools::approval::Approval;
-pub use tools::document::SchemaError;
+#[cfg(feature = "json-schema")]
 pub use tools::import::Imported;
 pub use tools::operation::{Operation, OperationParameter};
 pub use tools::policy::{AskedCall, PolicyDecision, ToolPolicy};
+pub use tools::schema_error::SchemaError;
 pub use tools::search::FoundTool;
 pub use tools::signature::{Signature, SignatureError};
 #[cfg(feature = "async")]

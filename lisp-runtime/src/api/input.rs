@@ -15,7 +15,6 @@ use crate::tools::tool::Tools;
 use lisp_core::vm::Grant;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -58,7 +57,7 @@ pub struct DataSet {
     pub(crate) source: Option<Arc<Source<'static>>>,
     /// What the keys of its objects became.
     pub(crate) keys: Keys,
-    /// That of its text, when somebody has asked for it.
+    /// The digest of its text, once it was asked for.
     pub(crate) digest: Arc<OnceLock<String>>,
 }
 
@@ -68,8 +67,16 @@ impl DataSet {
         self.grant.bytes()
     }
 
-    /// A name for its content: SHA-256 of its text, hexadecimal.
-    pub(crate) fn digest(&self) -> String {
+    /// Returns a name for its content: SHA-256 of its text, hexadecimal. `None` without the feature `seal`.
+    #[cfg(not(feature = "seal"))]
+    pub(crate) fn digest(&self) -> Option<String> {
+        self.digest.get().cloned()
+    }
+
+    /// Returns a name for its content: SHA-256 of its text, hexadecimal.
+    #[cfg(feature = "seal")]
+    pub(crate) fn digest(&self) -> Option<String> {
+        use sha2::{Digest, Sha256};
         let text = || {
             let mut hash = Sha256::new();
             match self.source.as_deref() {
@@ -83,7 +90,7 @@ impl DataSet {
             }
             hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
         };
-        self.digest.get_or_init(text).clone()
+        Some(self.digest.get_or_init(text).clone())
     }
 
     /// Is it this very set?

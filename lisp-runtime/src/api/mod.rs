@@ -14,6 +14,7 @@ mod recorded_tools;
 mod request_fields;
 pub(crate) mod run;
 pub(crate) mod saved;
+#[cfg(feature = "seal")]
 mod seal;
 pub(crate) mod session;
 pub(crate) mod turns;

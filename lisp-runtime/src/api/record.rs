@@ -219,6 +219,9 @@ impl<'a> Given<'a> {
     }
 }
 
+/// In the place of the digest of a data set, in a build that makes none. No data set has it.
+const NO_DIGEST: &str = "(none: the record was made without the feature seal of ptc-lisp-runtime)";
+
 /// What a run goes by, besides its program and input.
 struct Terms<'a> {
     keys: Keys,
@@ -236,7 +239,7 @@ fn header(run_id: String, source: &str, setup: &[String], input: &Input<'_>, ter
         program: Cow::Borrowed(source),
         setup: setup.iter().map(|source| Cow::Borrowed(&**source)).collect(),
         given: input.sources.iter().map(Given::of).collect(),
-        data_sets: input.sets.iter().map(|set| Cow::Owned(set.digest())).collect(),
+        data_sets: input.sets.iter().map(|set| Cow::Owned(set.digest().unwrap_or_else(|| NO_DIGEST.to_owned()))).collect(),
         strict_data: input.strict_data,
         json_keys: terms.keys,
         signature: input.signature.as_deref().map(Cow::Borrowed),
@@ -713,7 +716,7 @@ impl Engine {
             input = input.setup(&compile(source)?);
         }
         for digest in &header.data_sets {
-            let set = given.sets.iter().find(|set| set.digest() == *digest);
+            let set = given.sets.iter().find(|set| set.digest().is_some_and(|its| its == *digest));
             input = input.data_set(set.ok_or_else(|| RecordError::DataSet(digest.to_string()))?);
         }
         input.sources = header.given.iter().map(Given::source).collect();

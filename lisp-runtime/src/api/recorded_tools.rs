@@ -157,7 +157,7 @@ impl<'a> RecordedTools<'a> {
         for (name, signature) in &self.signatures {
             let mut tool = match self.schemas.get(name) {
                 Some(Schemas { input, output }) => {
-                    Tool::from_json_schema(&naming::name(name), "", input.get(), output.map(RawValue::get))
+                    Tool::of_schemas(&naming::name(name), input.get(), output.map(RawValue::get))
                         .map_err(|error| RecordError::Line { line: 1, why: format!("tool/{name}: {error}") })?
                 }
                 None => Tool::external(&**name),

@@ -3,8 +3,7 @@
 
 use crate::terms::keys::Keys;
 use crate::terms::limits::Limits;
-use crate::tools::json_contract::one_line;
-use crate::tools::schema::cut;
+use crate::tools::words::{cut, one_line};
 use crate::tools::tool::{Tool, Tools};
 use lisp_core::library::BuiltinId;
 use std::fmt::Write;

@@ -1,6 +1,8 @@
 //! JSON Schema documents: read within limits, written in one dialect, and walked. What is checked and shown of them is in
 //! [`super::schema`] and [`super::line`].
 
+use super::naming::percent_decoded;
+use super::schema_error::SchemaError;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 
@@ -15,30 +17,6 @@ const CHAIN: usize = 32;
 /// The most bytes of a pattern, and the most patterns of a schema.
 const PATTERN_BYTES: usize = 2_000;
 const PATTERNS: usize = 300;
-
-/// Why a schema, or a list of tools, cannot be used.
-///
-/// ```
-/// use lisp_runtime::Tool;
-/// let error = Tool::from_json_schema("f", "", r##"{"$ref": "http://example.com/x"}"##, None).unwrap_err();
-/// assert!(error.to_string().contains("http://example.com/x"));
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct SchemaError {
-    message: String,
-}
-
-impl SchemaError {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        SchemaError { message: message.into() }
-    }
-
-    /// The same, with the place in front.
-    pub(crate) fn at(self, place: &str) -> Self {
-        SchemaError { message: format!("{place}: {}", self.message) }
-    }
-}
 
 /// Reads JSON text of at most `most` bytes, nested at most 127 deep.
 pub(crate) fn read(text: &str, most: usize, what: &str) -> Result<Value, SchemaError> {
@@ -427,24 +405,4 @@ fn is_standard(document: &str) -> bool {
     ["http://json-schema.org/draft-", "https://json-schema.org/draft/", "https://json-schema.org/draft-"]
         .iter()
         .any(|prefix| document.starts_with(prefix))
-}
-
-/// A text with its `%XX` read; what is no UTF-8 then stays as it is.
-pub(crate) fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let digits = tail.get(..2).filter(|_| *first == b'%').and_then(|two| std::str::from_utf8(two).ok());
-        match digits.filter(|two| two.bytes().all(|c| c.is_ascii_hexdigit())).map(|two| u8::from_str_radix(two, 16)) {
-            Some(Ok(byte)) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }

@@ -1,12 +1,13 @@
 //! Tools as they come: from JSON Schema, from the list of an MCP server, from the description of an HTTP API.
 
-use super::document::{LIST_BYTES, SchemaError, read};
+use super::document::{LIST_BYTES, read};
 use super::json_contract::JsonContract;
 use super::naming::symbol;
 use super::operation::{Operation, OperationParameter};
-use super::schema::{Of, Schema, cut};
-use super::tool::{Effect, Tool, ToolCall, ToolError, Tools};
-use serde::Serialize;
+use super::schema::{Of, Schema};
+use super::schema_error::SchemaError;
+use super::tool::{Effect, Tool, Tools};
+use super::words::cut;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -72,6 +73,11 @@ impl Tool {
         Tool::of_contract(name, description, JsonContract::read(input, output)?)
     }
 
+    /// Returns the tool of a record, by the texts of its schemas.
+    pub(crate) fn of_schemas(name: &str, input: &str, output: Option<&str>) -> Result<Self, SchemaError> {
+        Tool::from_json_schema(name, "", input, output)
+    }
+
     fn of_contract(name: &str, description: &str, contract: JsonContract) -> Result<Self, SchemaError> {
         if name.is_empty() || name.len() > NAME_BYTES {
             return Err(SchemaError::new(format!(
@@ -98,62 +104,6 @@ impl Tool {
             .transpose()
             .map_err(|error| error.at("the schema of its results"))?;
         Tool::of_contract(name, about, JsonContract::new(input, output))
-    }
-
-    /// The tool under another name, such as one that begins with where it is from. As with [`Tool::from_json_schema`] any text will
-    /// do; one that no program can write is written with `%XX` for its bytes.
-    ///
-    /// ```
-    /// use lisp_runtime::Tools;
-    /// let imported = Tools::from_mcp_list(r#"[{"name": "read/file", "inputSchema": {"type": "object"}}]"#)?;
-    /// let tool = imported.tools.all().next().unwrap();
-    /// let tool = tool.as_ref().clone().renamed("files__read/file");
-    /// assert_eq!((tool.name(), tool.given_name()), ("files__read%2Ffile", "files__read/file"));
-    /// # Ok::<(), lisp_runtime::SchemaError>(())
-    /// ```
-    #[must_use]
-    pub fn renamed(mut self, name: &str) -> Self {
-        self.name = symbol(name);
-        self.given_name = (self.name != name).then(|| name.to_owned());
-        self
-    }
-
-    /// What models see of it: the signature as it is written, or the line made of its schemas.
-    pub fn shown(&self) -> &str {
-        self.signature.as_deref().unwrap_or_default()
-    }
-
-    /// What the line does not say of the tool's schemas though calls are checked for it; `None` when it says all.
-    pub fn remark(&self) -> Option<&str> {
-        self.json_contract.as_ref()?.line.remark.as_deref()
-    }
-
-    /// The tool in full: its line, whether it is tagged, the remark, the description, and what is said of each parameter.
-    ///
-    /// ```
-    /// use lisp_runtime::Tool;
-    /// let schema = r#"{"properties": {"q": {"type": "string", "description": "What to look for."}}}"#;
-    /// let tool = Tool::from_json_schema("find", "Finds things.", schema, None)?;
-    /// assert_eq!(tool.describe(), "tool/find (q? :string, ...) -> :any\nFinds things.\n  q: What to look for.\n");
-    /// # Ok::<(), lisp_runtime::SchemaError>(())
-    /// ```
-    pub fn describe(&self) -> String {
-        let mut out = format!("tool/{} {}", self.name, self.shown()).trim_end().to_owned();
-        out.push('\n');
-        let tagged = self.tagged.then_some("It is tagged: it returns {:ok result}, or {:error {:message ..}}.");
-        for text in [tagged, self.remark(), self.description.as_deref()].into_iter().flatten() {
-            out.push_str(text.trim());
-            out.push('\n');
-        }
-        if let Some(contract) = &self.json_contract {
-            out.push_str(&contract.notes());
-        }
-        out
-    }
-
-    /// The request that it stands for, when it is of [`Tools::from_openapi`].
-    pub fn operation(&self) -> Option<&Operation> {
-        self.operation.as_deref()
     }
 }
 
@@ -263,30 +213,6 @@ impl Tools {
         }
         Ok(imported)
     }
-
-    /// All these tools, served by one function, which finds the name of the tool in [`ToolCall::name`].
-    ///
-    /// ```
-    /// use lisp_runtime::{Engine, Input, Tools};
-    /// let imported = Tools::from_mcp_list(r#"[{"name": "a/b", "inputSchema": {"type": "object"}}]"#)?;
-    /// let tools = imported.tools.served_by(|call| Ok(format!("{} called", call.name())));
-    /// let engine = Engine::builder().grant_all(tools).build()?;
-    /// assert_eq!(engine.eval("(tool/a%2Fb)", Input::new()).value::<String>()?, "a/b called");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn served_by<R: Serialize>(
-        self,
-        function: impl Fn(&ToolCall) -> Result<R, ToolError> + Send + Sync + 'static,
-    ) -> Self {
-        let function = Arc::new(function);
-        let mut tools = Tools::new();
-        for tool in self.into_all() {
-            let function = function.clone();
-            tools.insert(tool.served_by(move |call| function(call)));
-        }
-        tools
-    }
 }
 
 /// Reads the description of an API.
@@ -393,7 +319,7 @@ impl<'a> ApiReader<'a> {
         while let Some(reference) = left.pop() {
             let Some(name) = reference.strip_prefix("#/components/schemas/") else { continue };
             let name = name.split('/').next().unwrap_or_default();
-            let name = super::document::percent_decoded(name).replace("~1", "/").replace("~0", "~");
+            let name = super::naming::percent_decoded(name).replace("~1", "/").replace("~0", "~");
             if kept.contains_key(&name) {
                 continue;
             }

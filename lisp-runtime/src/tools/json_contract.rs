@@ -1,8 +1,9 @@
 //! A tool's JSON Schemas: what its arguments and results are checked against, and the line that models read.
 
-use super::document::SchemaError;
 use super::line::{Line, line, parameters};
 use super::schema::{Of, Schema};
+use super::schema_error::SchemaError;
+use super::words::{cut, one_line};
 use super::signature::{sentence, sentence_of_arguments};
 use lisp_core::{Error, Reason};
 use serde_json::Value;
@@ -42,6 +43,11 @@ impl JsonContract {
         let text = |schema: &Schema| to_raw_value(&schema.document).unwrap_or_else(|_| RawValue::NULL.to_owned());
         let (input, output) = self.texts.get_or_init(|| (text(&self.input), self.output.as_ref().map(text)));
         (input, output.as_deref())
+    }
+
+    /// What its line does not say of the schemas; `None` when it says all.
+    pub(crate) fn remark(&self) -> Option<&str> {
+        self.line.remark.as_deref()
     }
 
     /// Are these its schemas?
@@ -91,17 +97,12 @@ impl JsonContract {
         for (name, field) in fields.into_iter().flatten().take(NOTES) {
             let Some(text) = field.get("description").and_then(Value::as_str) else { continue };
             // Writing to a string cannot fail.
-            let _ = writeln!(out, "  {name}: {}", super::schema::cut(&one_line(text), NOTE));
+            let _ = writeln!(out, "  {name}: {}", cut(&one_line(text), NOTE));
         }
         out
     }
 }
 
 fn told(mismatches: &str) -> String {
-    super::schema::cut(mismatches, 2_000)
-}
-
-/// A text without line breaks.
-pub(crate) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    cut(mismatches, 2_000)
 }

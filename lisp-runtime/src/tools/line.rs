@@ -1,7 +1,8 @@
 //! A schema in one line, for models: the notation of signatures, and what it lacks. `docs/tools.md` has it in full.
 
 use super::document::{Document, Link, Spot, Target, each_part};
-use super::schema::{Schema, cut};
+use super::schema::Schema;
+use super::words::cut;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fmt::Write;

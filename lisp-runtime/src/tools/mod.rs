@@ -7,16 +7,26 @@ mod argument;
 pub(crate) mod async_tool;
 pub(crate) mod bounded;
 pub(crate) mod cache;
-pub(crate) mod document;
+#[cfg(feature = "json-schema")]
+mod document;
 pub(crate) mod gate;
+#[cfg(feature = "json-schema")]
 pub(crate) mod import;
+#[cfg(feature = "json-schema")]
 pub(crate) mod json_contract;
 pub(crate) mod ledger;
-pub(crate) mod line;
+#[cfg(feature = "json-schema")]
+mod line;
 pub(crate) mod naming;
+#[cfg(not(feature = "json-schema"))]
+#[path = "no_json_contract.rs"]
+pub(crate) mod json_contract;
 pub(crate) mod operation;
 pub(crate) mod policy;
-pub(crate) mod schema;
+mod presented;
+#[cfg(feature = "json-schema")]
+mod schema;
+pub(crate) mod schema_error;
 pub(crate) mod search;
 pub(crate) mod signature;
 mod sync;
@@ -26,3 +36,4 @@ mod tool_error;
 mod turns;
 #[cfg(feature = "schemars")]
 mod typed;
+pub(crate) mod words;

@@ -1,7 +1,6 @@
 //! Names of tools that no program can write, as symbols: what a symbol cannot have is written as in addresses, `%2F` for a
 //! slash, and so is a `%` itself. Nothing is lost: the name as it was given can be read from the symbol.
 
-use super::document::percent_decoded;
 use std::fmt::Write;
 
 /// The name as programs write it behind `tool/`.
@@ -49,4 +48,24 @@ mod tests {
             assert!(lisp_core::syntax::is_name_part(wanted));
         }
     }
+}
+
+/// A text with its `%XX` read; what is no UTF-8 then stays as it is.
+pub(crate) fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let digits = tail.get(..2).filter(|_| *first == b'%').and_then(|two| std::str::from_utf8(two).ok());
+        match digits.filter(|two| two.bytes().all(|c| c.is_ascii_hexdigit())).map(|two| u8::from_str_radix(two, 16)) {
+            Some(Ok(byte)) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }

@@ -1,7 +1,9 @@
 //! What a JSON Schema takes: a validator that is made once a tool, and mismatches in words.
 
-use super::document::{self, Document, Link, SCHEMA_BYTES, SchemaError, Spot, each_part};
+use super::document::{self, Document, Link, SCHEMA_BYTES, Spot, each_part};
+use super::schema_error::SchemaError;
 use super::signature::{ERRORS, Mismatch};
+use super::words::cut;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::paths::LocationSegment;
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
@@ -391,15 +393,6 @@ fn joined(path: &str, name: &str) -> String {
         (_, true) => format!("{path}.{name}"),
         (_, false) => format!("{path}[{}]", quoted(name)),
     }
-}
-
-/// The first characters of a text.
-pub(crate) fn cut(text: &str, most: usize) -> String {
-    let mut end = most.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    if end < text.len() { format!("{}...", &text[..end]) } else { text.to_owned() }
 }
 
 fn quoted(text: &str) -> String {

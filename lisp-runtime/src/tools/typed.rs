@@ -1,6 +1,6 @@
 //! Tools by the Rust types of their arguments and results.
 
-use super::document::SchemaError;
+use super::schema_error::SchemaError;
 use super::tool::{Tool, ToolCall, ToolError};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};

@@ -1,0 +1,43 @@
+//! What stands for a tool's JSON Schemas where the feature `json-schema` is off: no tool has any.
+
+use super::schema_error::SchemaError;
+use super::tool::Tool;
+use lisp_core::Error;
+use serde_json::value::RawValue;
+
+/// The schemas of a tool, of which there are none.
+#[derive(Debug)]
+pub(crate) enum JsonContract {}
+
+impl JsonContract {
+    pub(crate) fn texts(&self) -> (&RawValue, Option<&RawValue>) {
+        match *self {}
+    }
+
+    pub(crate) fn is_of(&self, _: &RawValue, _: Option<&RawValue>) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn remark(&self) -> Option<&str> {
+        match *self {}
+    }
+
+    pub(crate) fn refused(&self, _: &str, _: &str, _: &[String]) -> Option<Error> {
+        match *self {}
+    }
+
+    pub(crate) fn unfit(&self, _: &str, _: &str) -> Option<Error> {
+        match *self {}
+    }
+
+    pub(crate) fn notes(&self) -> String {
+        match *self {}
+    }
+}
+
+impl Tool {
+    /// Fails: a record that has the schemas of a tool can be read where the feature is on.
+    pub(crate) fn of_schemas(_: &str, _: &str, _: Option<&str>) -> Result<Self, SchemaError> {
+        Err(SchemaError::new("it has a JSON Schema: build ptc-lisp-runtime with the feature json-schema"))
+    }
+}

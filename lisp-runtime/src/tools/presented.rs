@@ -1,0 +1,88 @@
+//! A tool as hosts and models see it: its name, its line, its description, the request that it stands for.
+
+use super::naming::symbol;
+use super::operation::Operation;
+use super::tool::{Tool, ToolCall, ToolError, Tools};
+use serde::Serialize;
+use std::sync::Arc;
+
+impl Tool {
+    /// The tool under another name, such as one that begins with where it is from. As with [`Tool::from_json_schema`] any text will
+    /// do; one that no program can write is written with `%XX` for its bytes.
+    ///
+    /// ```
+    /// use lisp_runtime::Tool;
+    /// let tool = Tool::external("read").renamed("files__read/file");
+    /// assert_eq!((tool.name(), tool.given_name()), ("files__read%2Ffile", Some("files__read/file")));
+    /// ```
+    #[must_use]
+    pub fn renamed(mut self, name: &str) -> Self {
+        self.name = symbol(name);
+        self.given_name = (self.name != name).then(|| name.to_owned());
+        self
+    }
+
+    /// What models see of it: the signature as it is written, or the line made of its schemas.
+    pub fn shown(&self) -> &str {
+        self.signature.as_deref().unwrap_or_default()
+    }
+
+    /// What the line does not say of the tool's schemas though calls are checked for it; `None` when it says all.
+    pub fn remark(&self) -> Option<&str> {
+        self.json_contract.as_ref()?.remark()
+    }
+
+    /// The tool in full: its line, whether it is tagged, the remark, the description, and what is said of each parameter.
+    ///
+    /// ```
+    /// use lisp_runtime::Tool;
+    /// let schema = r#"{"properties": {"q": {"type": "string", "description": "What to look for."}}}"#;
+    /// let tool = Tool::from_json_schema("find", "Finds things.", schema, None)?;
+    /// assert_eq!(tool.describe(), "tool/find (q? :string, ...) -> :any\nFinds things.\n  q: What to look for.\n");
+    /// # Ok::<(), lisp_runtime::SchemaError>(())
+    /// ```
+    pub fn describe(&self) -> String {
+        let mut out = format!("tool/{} {}", self.name, self.shown()).trim_end().to_owned();
+        out.push('\n');
+        let tagged = self.tagged.then_some("It is tagged: it returns {:ok result}, or {:error {:message ..}}.");
+        for text in [tagged, self.remark(), self.description.as_deref()].into_iter().flatten() {
+            out.push_str(text.trim());
+            out.push('\n');
+        }
+        if let Some(contract) = &self.json_contract {
+            out.push_str(&contract.notes());
+        }
+        out
+    }
+
+    /// The request that it stands for, when it is of [`Tools::from_openapi`].
+    pub fn operation(&self) -> Option<&Operation> {
+        self.operation.as_deref()
+    }
+}
+
+impl Tools {
+    /// All these tools, served by one function, which finds the name of the tool in [`ToolCall::name`].
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Tools};
+    /// let imported = Tools::from_mcp_list(r#"[{"name": "a/b", "inputSchema": {"type": "object"}}]"#)?;
+    /// let tools = imported.tools.served_by(|call| Ok(format!("{} called", call.name())));
+    /// let engine = Engine::builder().grant_all(tools).build()?;
+    /// assert_eq!(engine.eval("(tool/a%2Fb)", Input::new()).value::<String>()?, "a/b called");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn served_by<R: Serialize>(
+        self,
+        function: impl Fn(&ToolCall) -> Result<R, ToolError> + Send + Sync + 'static,
+    ) -> Self {
+        let function = Arc::new(function);
+        let mut tools = Tools::new();
+        for tool in self.into_all() {
+            let function = function.clone();
+            tools.insert(tool.served_by(move |call| function(call)));
+        }
+        tools
+    }
+}
