@@ -239,7 +239,11 @@ fn header(run_id: String, source: &str, setup: &[String], input: &Input<'_>, ter
         program: Cow::Borrowed(source),
         setup: setup.iter().map(|source| Cow::Borrowed(&**source)).collect(),
         given: input.sources.iter().map(Given::of).collect(),
-        data_sets: input.sets.iter().map(|set| Cow::Owned(set.digest().unwrap_or_else(|| NO_DIGEST.to_owned()))).collect(),
+        data_sets: input
+            .sets
+            .iter()
+            .map(|set| Cow::Owned(set.digest().unwrap_or_else(|| NO_DIGEST.to_owned())))
+            .collect(),
         strict_data: input.strict_data,
         json_keys: terms.keys,
         signature: input.signature.as_deref().map(Cow::Borrowed),

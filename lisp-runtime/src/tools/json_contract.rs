@@ -3,8 +3,8 @@
 use super::line::{Line, line, parameters};
 use super::schema::{Of, Schema};
 use super::schema_error::SchemaError;
-use super::words::{cut, one_line};
 use super::signature::{sentence, sentence_of_arguments};
+use super::words::{cut, one_line};
 use lisp_core::{Error, Reason};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};

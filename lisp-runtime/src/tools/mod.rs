@@ -14,13 +14,13 @@ pub(crate) mod gate;
 pub(crate) mod import;
 #[cfg(feature = "json-schema")]
 pub(crate) mod json_contract;
+#[cfg(not(feature = "json-schema"))]
+#[path = "no_json_contract.rs"]
+pub(crate) mod json_contract;
 pub(crate) mod ledger;
 #[cfg(feature = "json-schema")]
 mod line;
 pub(crate) mod naming;
-#[cfg(not(feature = "json-schema"))]
-#[path = "no_json_contract.rs"]
-pub(crate) mod json_contract;
 pub(crate) mod operation;
 pub(crate) mod policy;
 mod presented;

@@ -1,7 +1,7 @@
 //! Finding tools by words, for more of them than a prompt has room for.
 
-use super::words::{cut, one_line};
 use super::tool::{Body, Effect, Tool, Tools};
+use super::words::{cut, one_line};
 use lisp_core::compile::TOOL_PAGE;
 use lisp_core::text::near_names;
 use serde::Serialize;

@@ -1,9 +1,10 @@
 //! Every limit ends a run cleanly, in time, with its figures.
 
+use crate::cpu::timed;
 use lisp_runtime::{
     Cancel, DataSet, Detail, Engine, Input, Limits, LimitsRequest, Outcome, Phase, Program, Reason, Session, Verdict,
 };
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn eval(limits: Limits, source: &str) -> Outcome {
     Engine::builder().limits(limits).build().expect("an engine").eval(source, Input::new())
@@ -32,10 +33,9 @@ fn what_hosts_share_is_send_and_sync() {
 #[test]
 fn time_ends_at_the_deadline() {
     let limits = Limits::default().with_loop_iterations(0).with_timeout_ms(30);
-    let start = Instant::now();
-    let outcome = eval(limits, "(loop [] (recur))");
+    let (outcome, took) = timed(|| eval(limits, "(loop [] (recur))"));
     assert_eq!(outcome.verdict(), Verdict::Timeout);
-    assert!(start.elapsed() < Duration::from_millis(500), "{:?}", start.elapsed());
+    assert!(took < Duration::from_millis(500), "{took:?}");
     assert_eq!(detail(&outcome, "limit_ms"), Some(30));
     assert_eq!(outcome.problem().map(|p| p.phase), Some(Phase::Eval));
     assert_eq!(eval(limits.with_timeout_ms(0), "1").verdict(), Verdict::Timeout);

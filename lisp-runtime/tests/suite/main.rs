@@ -2,6 +2,8 @@
 //! threads of the whole process is in binaries of its own.
 
 mod broken_records;
+#[path = "../cpu/mod.rs"]
+mod cpu;
 mod described;
 mod envelope;
 mod examples;

@@ -1,5 +1,6 @@
 //! The time of a run that goes on from a record begins where the record is done again.
 
+use crate::cpu::timed;
 use lisp_runtime::{Effect, Engine, Input, Limits, LimitsRequest, Progress, Reason, Record, Recording, Tool};
 use std::time::{Duration, Instant};
 
@@ -18,12 +19,11 @@ fn engine(answer: &'static str) -> Engine {
         .unwrap()
 }
 
-/// The record up to the last call, which had begun, and how long that took.
+/// The record up to the last call, which had started, and the processor time that its thread took: a part of the work.
 fn recorded() -> (Record, Duration) {
     let recording = Recording::new();
-    let begun = Instant::now();
-    assert_eq!(engine("go").eval(PROGRAM, Input::new().record(&recording)).text(), Some("5"));
-    let took = begun.elapsed();
+    let (outcome, took) = timed(|| engine("go").eval(PROGRAM, Input::new().record(&recording)));
+    assert_eq!(outcome.text(), Some("5"));
     let text = recording.text();
     let last = text.trim_end().rfind('\n').unwrap() + 1;
     (Record::parse(&text[..last]).unwrap(), took)

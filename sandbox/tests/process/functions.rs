@@ -47,10 +47,8 @@ impl MapBits for Vec<f64> {
 
 /// Their bounds hold, and what goes wrong has its own words.
 pub(crate) fn are_bounded(_: &Sandbox) {
-    let begun = Instant::now();
     let endless = run_function::<_, ()>(&Bounds::new(Duration::from_millis(200), 64 << 20), "endless", &true);
     assert_eq!(endless, Err(BoundedError::Timeout(200)));
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     let filled = run_function::<_, usize>(&Bounds::default(), "fill", &(256_usize << 20));
     assert_eq!(filled, Err(BoundedError::MemoryExceeded(10_000_000)));
     assert_eq!(run_function(&bounds(), "read", &"/etc/passwd"), Ok(false));

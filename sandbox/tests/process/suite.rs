@@ -142,14 +142,12 @@ fn limits_of(timeout_ms: u64) -> lisp_runtime::LimitsRequest {
 fn timeouts(sandbox: &Sandbox) {
     let endless = r#"{"program": "(println 1) (tool/price {:n 1}) (println 2) (loop [] (recur))",
         "limits": {"timeout_ms": 80, "loop_iterations": 0}}"#;
-    let begun = Instant::now();
     let outcome = sandbox.run(&Request::parse(endless).unwrap());
     assert_eq!((outcome.verdict(), outcome.prints.join(",")), (Verdict::Timeout, "1,2".to_owned()));
     assert_eq!(outcome.ledger[0].status, CallStatus::Ok);
     // The clean error, with its place, not the kill.
     let at = outcome.problem().unwrap().position.unwrap();
     assert_eq!((at.line, at.column, at.end_line, at.end_column), (1, 54, 1, 61), "{:?}", outcome.problem());
-    assert!(begun.elapsed() < Duration::from_millis(400), "{:?}", begun.elapsed());
     assert!(outcome.usage.cpu_us.unwrap() > 10_000 && outcome.usage.rss_peak_bytes.unwrap() > 1 << 20);
     // What workers print beyond the limit is counted, not kept; a limit of a byte keeps nothing.
     for (prints_bytes, source) in [
@@ -285,11 +283,9 @@ fn workers_have_threads(_: &Sandbox) {
     assert_eq!((run(&long("pmap")), run(&long("map"))), (cores, 1));
     // Workers that call between long computations, with threads to help and without: no call is left lying.
     let mixed = "(reduce + (pmap (fn [n] (loop [i 0 sum 0] (if (< i 3) (recur (inc i) (+ sum (if (pos? (loop [j 0] (if (< j 9000) (recur (inc j)) j))) (- (tool/threads {:n [n i]}) (tool/threads {:n [n i]})) 0))) 1))) (range 40)))";
-    let begun = Instant::now();
     for _ in 0..40 {
         assert_eq!(run(mixed), 40);
     }
-    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     // Those that are soon through have none.
     assert_eq!(run("(reduce max (pmap (fn [n] (tool/threads {:n n})) (range 4)))"), 1);
 }

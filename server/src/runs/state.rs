@@ -10,6 +10,7 @@ use crate::store::{Store, StoreError, StoredRun};
 use crate::tools::ServiceTools;
 use lisp_runtime::{Cancel, Engine, Input, LimitsRequest, Outcome, Problem, Request, Tools};
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -49,15 +50,19 @@ pub enum Refused {
 }
 
 /// Runs programs for tenants. Cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Service(pub(crate) Arc<Inner>);
 
-#[derive(derive_more::Debug)]
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service").field("config", &self.0.config).finish_non_exhaustive()
+    }
+}
+
 pub(crate) struct Inner {
     pub(crate) engine: Engine,
     #[cfg(target_os = "linux")]
     pub(crate) sandbox: Option<lisp_sandbox::Sandbox>,
-    #[debug(skip)]
     pub(crate) store: Box<dyn Store>,
     pub(crate) hub: EventHub,
     pub(crate) admission: Admission,

@@ -202,7 +202,7 @@ fn a_tool_does_few_things_at_once() {
     assert_eq!((most.load(Ordering::SeqCst), now.load(Ordering::SeqCst)), (2, 0));
     // Who waits for a turn keeps its deadline, and does not take the turn.
     let held = Tool::new("held", |call| {
-        call.sleep(Duration::from_secs(20));
+        call.sleep(Duration::from_secs(600));
         Ok(1)
     });
     let limits = Limits::default().with_timeout_ms(60);
@@ -210,7 +210,7 @@ fn a_tool_does_few_things_at_once() {
     let started = std::time::Instant::now();
     let outcome = engine.eval("(pmap (fn [_] (tool/held {})) [1 2])", Input::new());
     assert_eq!(reason(&outcome), Some(Reason::Timeout));
-    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(300), "{:?}", started.elapsed());
 }
 
 /// What a policy gives a tool fits its signature, or the call is denied.
