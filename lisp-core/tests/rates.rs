@@ -3,11 +3,13 @@
 //! Each call is made over and over for a moment, so that a cheap one that is charged for too little shows as well as a
 //! long one. `RATES_ONLY=name` measures one built-in, `RATES_ONLY=programs` the programs, `RATES_TIMES=1` prints the slowest.
 
+mod cpu;
 #[path = "suite/extremes.rs"]
 mod extremes;
 #[path = "suite/workers/mod.rs"]
 mod workers;
 
+use cpu::thread_time;
 use extremes::{colliding, nested};
 use lisp_core::builtins::{Builtin, MANY};
 use lisp_core::compile::Program;
@@ -287,21 +289,6 @@ fn calls(row: &Builtin) -> Vec<String> {
     calls
 }
 
-/// A clock of this thread's work, so that others at work on the machine count for less.
-#[cfg(unix)]
-fn now() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
-#[cfg(not(unix))]
-fn now() -> Duration {
-    use std::sync::LazyLock;
-    use std::time::Instant;
-    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    START.elapsed()
-}
-
 struct Measured {
     took: Duration,
     fuel: u64,
@@ -327,10 +314,10 @@ fn run(source: &str, grant: &Arc<Grant>) -> Option<Measured> {
     };
     let mut machine = Machine::new(vec![grant.clone()], settings.clone());
     machine.load(Arc::new(program)).ok()?;
-    let start = now();
+    let start = thread_time();
     let reply = |machine: &mut Machine| drop(machine.reply(|_| Ok(Value::Nil)));
     let ending = workers::to_end(&mut machine, &settings, u64::MAX / 2, &reply);
-    let took = now() - start;
+    let took = thread_time() - start;
     match ending {
         // What the failing instruction spent is not counted.
         Ending::Error(error) if error.reason == Reason::MemoryExceeded => None,

@@ -1,5 +1,6 @@
 //! Runs as futures, on one thread.
 
+#[path = "../../lisp-core/tests/cpu/mod.rs"]
 mod cpu;
 
 use cpu::thread_time;

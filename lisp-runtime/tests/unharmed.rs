@@ -1,5 +1,6 @@
 //! Hostile source text, and honest programs beside hostile ones.
 
+#[path = "../../lisp-core/tests/cpu/mod.rs"]
 mod cpu;
 
 use cpu::timed;

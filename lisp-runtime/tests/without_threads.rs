@@ -1,5 +1,6 @@
 //! An engine that starts no threads: none, whatever its programs do.
 
+#[path = "../../lisp-core/tests/cpu/mod.rs"]
 mod cpu;
 
 use cpu::timed;

@@ -236,7 +236,7 @@ async fn a_request_that_is_cancelled_ends_its_run() {
             assert_eq!(runs.len(), 1);
             break;
         }
-        assert!(began.elapsed() < Duration::from_secs(20), "{runs:?}");
+        assert!(began.elapsed() < Duration::from_secs(200), "{runs:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -73,7 +73,7 @@ async fn answer(State(seen): State<Seen>, request: Request) -> Response {
                 .into_response()
         }
         "/slow" => {
-            tokio::time::sleep(Duration::from_secs(30)).await;
+            tokio::time::sleep(Duration::from_secs(600)).await;
             "late".into_response()
         }
         "/trickle" => Body::from_stream(chunks(b"x", 20)).into_response(),
@@ -322,7 +322,7 @@ async fn slow_servers_are_not_waited_for() {
         let begun = Instant::now();
         let (_, message) = failure(&tools, &format!("(tool/get {{:path {path:?}}})")).await;
         assert!(message.contains("it took longer than 200 ms (timeout_ms of tools.get)"), "{message}");
-        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(100), "{:?}", begun.elapsed());
     }
     let engine = Engine::builder()
         .limits(Limits::default().with_timeout_ms(200))
@@ -332,7 +332,7 @@ async fn slow_servers_are_not_waited_for() {
     let begun = Instant::now();
     let outcome = engine.run_async(&engine.compile("(tool/patient {})").unwrap(), Input::new()).await;
     assert_eq!(outcome.problem().unwrap().reason(), Reason::Timeout);
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(100), "{:?}", begun.elapsed());
 }
 
 #[tokio::test]

@@ -99,7 +99,7 @@ impl Server {
             if is_so(&state) {
                 return state;
             }
-            assert!(begun.elapsed() < Duration::from_secs(20), "waited 20 s for {run}: {state}");
+            assert!(begun.elapsed() < Duration::from_secs(200), "waited 200 s for {run}: {state}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }

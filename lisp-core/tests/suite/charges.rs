@@ -1,6 +1,7 @@
 //! What built-ins charge: for all of their work, before they do it, and the same whatever memory is left.
 
 use crate::calls::{ATTEMPTS, LARGE, USUAL, calls, no_time, report, settings, values};
+use crate::cpu::timed;
 use lisp_core::compile::Program;
 use lisp_core::heap::Value;
 use lisp_core::library::all;
@@ -8,7 +9,7 @@ use lisp_core::syntax::ReadLimits;
 use lisp_core::vm::{Ending, Grant, Machine, Settings, Step, Usage};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const WHOLE: u64 = u64::MAX / 2;
 /// Enough for the instructions of a call, and for hardly any work.
@@ -36,10 +37,8 @@ fn run(source: &str, grant: &Arc<Grant>, settings: &Settings) -> Option<Run> {
     let program = Program::compile(source, &ReadLimits::default()).ok()?;
     let mut machine = Machine::new(vec![grant.clone()], settings.clone());
     machine.load(Arc::new(program)).ok()?;
-    let start = Instant::now();
-    let ending =
-        crate::workers::to_end(&mut machine, settings, WHOLE, &|machine| drop(machine.reply(|_| Ok(Value::Nil))));
-    let took = start.elapsed();
+    let reply = |machine: &mut Machine| drop(machine.reply(|_| Ok(Value::Nil)));
+    let (ending, took) = timed(|| crate::workers::to_end(&mut machine, settings, WHOLE, &reply));
     let ending = match ending {
         Ending::Error(error) => error.reason.name().to_owned(),
         _ => String::new(),
@@ -186,10 +185,9 @@ fn errors_and_captures_are_charged_for() {
             let program = Program::compile(source, &ReadLimits::default());
             let program = program.unwrap_or_else(|error| panic!("{:.200}", error.message));
             machine.load(Arc::new(program)).unwrap();
-            let begun = Instant::now();
-            let step = machine.resume(u64::MAX / 2);
+            let (step, took) = timed(|| machine.resume(u64::MAX / 2));
             assert!(matches!(step, Step::Done(Ending::Value)), "{source:.100}");
-            least = least.min(begun.elapsed().as_secs_f64() / machine.usage().fuel as f64);
+            least = least.min(took.as_secs_f64() / machine.usage().fuel as f64);
         }
         least
     };

@@ -9,6 +9,8 @@ mod chains;
 mod charges;
 mod common;
 mod corpus;
+#[path = "../cpu/mod.rs"]
+mod cpu;
 mod documents;
 mod examples;
 mod extreme_sources;

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const FUEL: u64 = 2_000_000;
 const HEAP: usize = 2_000_000;
@@ -130,30 +130,6 @@ fn calls(row: &Builtin) -> Vec<String> {
     calls
 }
 
-/// When a call began: by the clock, and by the time that its thread had been at work, where the system tells that.
-struct Begun {
-    clock: Instant,
-    at_work: Option<Duration>,
-}
-
-impl Begun {
-    fn now() -> Begun {
-        Begun { clock: Instant::now(), at_work: Begun::at_work() }
-    }
-
-    /// How long this thread has been on a processor. Others that want it do not count.
-    fn at_work() -> Option<Duration> {
-        let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-        let nanos = text.split_whitespace().next()?.parse().ok().filter(|&nanos| nanos > 0)?;
-        Some(Duration::from_nanos(nanos))
-    }
-
-    fn took(&self) -> Duration {
-        let at_work = self.at_work.zip(Begun::at_work()).map(|(before, now)| now.saturating_sub(before));
-        at_work.unwrap_or(self.clock.elapsed())
-    }
-}
-
 /// How long the call took and its fuel.
 fn call(source: &str, grant: &Arc<Grant>) -> Result<(Duration, u64), String> {
     let Ok(program) = Program::compile(source, &ReadLimits::default()) else { return Ok((Duration::ZERO, 0)) };
@@ -163,7 +139,7 @@ fn call(source: &str, grant: &Arc<Grant>) -> Result<(Duration, u64), String> {
     if machine.load(Arc::new(program)).is_err() {
         return Ok((Duration::ZERO, 0));
     }
-    let start = Begun::now();
+    let start = crate::cpu::thread_time();
     let ended = catch_unwind(AssertUnwindSafe(|| {
         let reply = |machine: &mut Machine| drop(machine.reply(|_| Ok(Value::Nil)));
         match crate::workers::to_end(&mut machine, &settings, u64::MAX / 2, &reply) {
@@ -174,7 +150,7 @@ fn call(source: &str, grant: &Arc<Grant>) -> Result<(Duration, u64), String> {
             _ => Ok(0),
         }
     }));
-    let took = start.took();
+    let took = crate::cpu::thread_time() - start;
     match ended {
         Ok(Ok(fuel)) => Ok((took, machine.usage().fuel.max(fuel))),
         Ok(Err(error)) => Err(format!("{source}: {error}")),

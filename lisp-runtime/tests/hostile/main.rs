@@ -1,6 +1,6 @@
 //! Hostile programs: each ends with its verdict, within its limits, in time. `beside.rs` has honest ones beside them.
 
-#[path = "../cpu/mod.rs"]
+#[path = "../../../lisp-core/tests/cpu/mod.rs"]
 mod cpu;
 mod rows;
 

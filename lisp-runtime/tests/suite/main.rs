@@ -2,7 +2,7 @@
 //! threads of the whole process is in binaries of its own.
 
 mod broken_records;
-#[path = "../cpu/mod.rs"]
+#[path = "../../../lisp-core/tests/cpu/mod.rs"]
 mod cpu;
 mod described;
 mod envelope;

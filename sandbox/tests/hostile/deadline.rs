@@ -1,7 +1,7 @@
 //! Time and threads: what ends close to its deadline, closures beside threads, closures with threads of their own.
 
 use crate::payloads::{raw, spin};
-use crate::{Tally, bounds, by_closure, by_template, in_time, short};
+use crate::{Tally, bounds, by_closure, by_template, paced, short};
 use lisp_runtime::{Engine, Limits};
 use lisp_sandbox::{
     BoundedError, Bounds, Sandbox, run_bounded, run_bounded_despite_threads, run_bounded_measured, testing,
@@ -33,9 +33,9 @@ fn long() -> bool {
 /// 5: the time of all threads is on the bill.
 fn spinning_threads(tally: &mut Tally) {
     for threads in [8, 64] {
-        let most = Duration::from_millis(400);
+        let most = paced(400);
         let spin_all = || {
-            let bounds = Bounds::new(Duration::from_millis(150), 512 << 20).with_threads();
+            let bounds = Bounds::new(paced(150), 512 << 20).with_threads();
             run_bounded_measured(&bounds, || {
                 for _ in 0..threads {
                     let spin = || loop {
@@ -47,18 +47,14 @@ fn spinning_threads(tally: &mut Tally) {
                 spin(&testing::bounded_channel())
             })
         };
-        let mut used = Default::default();
-        let seen = in_time(most, || {
-            let (result, measured) = spin_all();
-            used = measured;
-            (crate::short_bounded(result), used.wall)
-        });
+        let (result, used) = spin_all();
+        let seen = (crate::short_bounded(result), used.wall);
         tally.row(&format!("5 {threads} threads spinning (closure)"), &["T"], most, seen);
         let cpu = Duration::from_micros(used.cpu_us);
         println!("{threads} threads spinning: {cpu:?} of processor time in {:?}", used.wall);
         // How many processors they have had is the machine's matter; how long each has worked is not.
         const EACH: Duration = Duration::from_millis(10);
-        let bounds = Bounds::new(Duration::from_secs(20), 512 << 20).with_threads();
+        let bounds = Bounds::new(paced(20_000), 512 << 20).with_threads();
         let (result, used) = run_bounded_measured(&bounds, || {
             let work = || while own_time() < EACH {};
             let all: Vec<_> = (0..threads).map(|_| std::thread::spawn(work)).collect();
@@ -80,19 +76,25 @@ fn own_time() -> Duration {
 fn as_many_threads_as_there_are(tally: &mut Tally) {
     let seen = by_closure(&bounds().with_threads(), |_| {
         let started = (0..10_000).take_while(|_| {
-            std::thread::Builder::new().stack_size(1 << 16).spawn(|| std::thread::sleep(Duration::from_secs(9))).is_ok()
+            std::thread::Builder::new()
+                .stack_size(1 << 16)
+                .spawn(|| std::thread::sleep(Duration::from_secs(900)))
+                .is_ok()
         });
         if started.count() < 10_000 { 10 } else { 42 }
     });
-    tally.row("24 as many threads as there are (closure)", &["C10", "T", "M", "A"], Duration::from_millis(400), seen);
+    tally.row("24 as many threads as there are (closure)", &["C10", "T", "M", "A"], paced(400), seen);
     // 17: their stacks are on the bill.
     let seen = by_closure(&bounds().with_threads(), |_| {
         let started = (0..100).take_while(|_| {
-            std::thread::Builder::new().stack_size(8 << 20).spawn(|| std::thread::sleep(Duration::from_secs(9))).is_ok()
+            std::thread::Builder::new()
+                .stack_size(8 << 20)
+                .spawn(|| std::thread::sleep(Duration::from_secs(900)))
+                .is_ok()
         });
         if started.count() <= 8 { 10 } else { 42 }
     });
-    tally.row("17 stacks of threads (closure)", &["C10", "M"], Duration::from_millis(400), seen);
+    tally.row("17 stacks of threads (closure)", &["C10", "M"], paced(400), seen);
 }
 
 /// 58: a pool of threads in a closure, within its budget and beyond; afterwards nothing of it is there.
@@ -111,7 +113,7 @@ fn rayon_in_a_closure(tally: &mut Tally) {
     };
     let expected = (held as u64 / 8) * (held as u64 / 8 - 1);
     let within = |budget: u64| {
-        let bounds = Bounds::new(Duration::from_secs(5), budget).with_threads();
+        let bounds = Bounds::new(paced(5_000), budget).with_threads();
         run_bounded(&bounds, sum)
     };
     // The least that is enough, to a megabyte.
@@ -124,7 +126,7 @@ fn rayon_in_a_closure(tally: &mut Tally) {
     let over = within(held as u64 - (2 << 20));
     let good = matches!(over, Err(BoundedError::MemoryExceeded(_)));
     tally.check("58 rayon over the budget", good, format_args!("{over:?}"));
-    let in_a_thread = run_bounded(&Bounds::new(Duration::from_secs(2), 64 << 20).with_threads(), || {
+    let in_a_thread = run_bounded(&Bounds::new(paced(2_000), 64 << 20).with_threads(), || {
         pool().map_or(0, |pool| {
             pool.install(|| (0..4_u32).into_par_iter().map(|_| std::hint::black_box(vec![1_u8; 512 << 20]).len()).sum())
         })
@@ -137,13 +139,18 @@ fn rayon_in_a_closure(tally: &mut Tally) {
 
 /// 42: a frame from another thread of the process besides its own.
 fn two_senders(tally: &mut Tally) {
-    let result = run_bounded(&Bounds::new(Duration::from_secs(2), 64 << 20).with_threads(), || {
+    let result = run_bounded(&Bounds::new(paced(2_000), 64 << 20).with_threads(), || {
         let send = || testing::send_frame(&std::mem::ManuallyDrop::new(testing::bounded_channel()), b'R', 0, "7");
         let sent = std::thread::spawn(send).join();
         i32::from(sent.is_ok_and(|sent| sent))
     });
     let saw = crate::short_bounded(result);
     tally.check("42 a frame of another thread", saw == "V", saw);
+}
+
+/// Did both happen? Where the machine is too busy for that, one is enough.
+fn both(values: usize, timeouts: usize) -> bool {
+    crate::is_slow() || values > 0 && timeouts > 0
 }
 
 /// 6: a value or a timeout, never both, neither, or for ever; a value is whole.
@@ -159,7 +166,7 @@ fn runs_at_the_deadline(tally: &mut Tally) {
                 while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok() {
                     let (outcome, took) = by_template(&sandbox, "near_the_deadline");
                     match short(&outcome).as_str() {
-                        _ if took > Duration::from_secs(2) => others.lock().expect("a list").push(format!("{took:?}")),
+                        _ if took > paced(2_000) => others.lock().expect("a list").push(format!("{took:?}")),
                         "K" if outcome.text() == Some("1") => drop(values.fetch_add(1, Ordering::Relaxed)),
                         "T" if outcome.text().is_none() => drop(timeouts.fetch_add(1, Ordering::Relaxed)),
                         other => others.lock().expect("a list").push(other.to_owned()),
@@ -171,7 +178,7 @@ fn runs_at_the_deadline(tally: &mut Tally) {
     let (values, timeouts) = (values.into_inner(), timeouts.into_inner());
     let others = others.into_inner().expect("a list");
     println!("{RUNS} runs at their deadline: {values} values, {timeouts} timeouts");
-    let good = others.is_empty() && values + timeouts == RUNS && values > 0 && timeouts > 0;
+    let good = others.is_empty() && values + timeouts == RUNS && both(values, timeouts);
     tally.check("6 runs at their deadline", good, format_args!("{values}, {timeouts}, {others:?}"));
 }
 
@@ -202,7 +209,7 @@ fn closures_at_the_deadline(tally: &mut Tally) {
     let (values, timeouts) = (values.into_inner(), timeouts.into_inner());
     let others = others.into_inner().expect("a list");
     println!("{} closures at their deadline: {values} values, {timeouts} timeouts", 8 * EACH);
-    let good = others.is_empty() && values + timeouts == 8 * EACH && values > 0 && timeouts > 0;
+    let good = others.is_empty() && values + timeouts == 8 * EACH && both(values, timeouts);
     tally.check("6 closures at their deadline", good, format_args!("{values}, {timeouts}, {others:?}"));
 }
 
@@ -234,7 +241,7 @@ fn beside_threads(tally: &mut Tally) {
         let refused = run_bounded(&bounds(), || 1);
         let said = matches!(&refused, Err(BoundedError::ExecutionError(text)) if text.contains("threads"));
         tally.check("57 refused with threads", said, format_args!("{refused:?}"));
-        let patient = Bounds::new(Duration::from_secs(10), 64 << 20);
+        let patient = Bounds::new(paced(10_000), 64 << 20);
         let wrong = |n: &usize| {
             let n = *n;
             let work = || (0..n % 50 + 1).map(|n| vec![n; 100].len()).sum::<usize>();

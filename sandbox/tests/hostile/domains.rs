@@ -127,23 +127,23 @@ pub(crate) fn speaks_for_the_next(run: &OwnedFd) -> i32 {
 pub(crate) fn all(tally: &mut Tally) {
     let sandbox = builder().build().expect("a sandbox");
     // A run of a process that was gone or said too much is a fault of the host; the next one has another process.
-    let rows: &[(&str, [&[&str]; 3], Duration)] = &[
-        ("domain_serves", [&["K"]; 3], Duration::from_millis(200)),
+    let rows: &[(&str, [&[&str]; 3], u64)] = &[
+        ("domain_serves", [&["K"]; 3], 200),
         // What comes between two runs ends the process, or comes just behind the second job: then it is what that process says
         // of the second run, or a violation.
-        ("domain_reports_twice", [&["K"], &["K", "V"], &["K", "V"]], Duration::from_millis(200)),
-        ("domain_reports_first", [&["K"], &["K", "V"], &["K", "V"]], Duration::from_millis(200)),
-        ("domain_talks_on", [&["K"], &["K", "V"], &["K", "V"]], Duration::from_millis(200)),
-        ("domain_calls_on", [&["K"], &["K", "V"], &["K", "V"]], Duration::from_millis(200)),
-        ("domain_ends", [&["K"], &["K", "C0"], &["K", "C0"]], Duration::from_millis(400)),
-        ("domain_ends_at_once", [&["C0"]; 3], Duration::from_millis(200)),
-        ("domain_is_silent", [&["T"]; 3], Duration::from_millis(1_200)),
-        ("domain_sends_half", [&["K"], &["K", "V"], &["K", "V"]], Duration::from_millis(200)),
-        ("domain_spins_on", [&["K"], &["T"], &["K"]], Duration::from_millis(600)),
-        ("domain_grows", [&["K"]; 3], Duration::from_millis(200)),
-        ("domain_waits_to_report", [&["K"], &["T"], &["K"]], Duration::from_millis(600)),
-        ("domain_fails_and_serves", [&["K"], &["K", "X"], &["K", "X"]], Duration::from_millis(200)),
-        ("domain_speaks_for_the_next", [&["K"], &["A"], &["K"]], Duration::from_millis(400)),
+        ("domain_reports_twice", [&["K"], &["K", "V"], &["K", "V"]], 200),
+        ("domain_reports_first", [&["K"], &["K", "V"], &["K", "V"]], 200),
+        ("domain_talks_on", [&["K"], &["K", "V"], &["K", "V"]], 200),
+        ("domain_calls_on", [&["K"], &["K", "V"], &["K", "V"]], 200),
+        ("domain_ends", [&["K"], &["K", "C0"], &["K", "C0"]], 400),
+        ("domain_ends_at_once", [&["C0"]; 3], 200),
+        ("domain_is_silent", [&["T"]; 3], 1_200),
+        ("domain_sends_half", [&["K"], &["K", "V"], &["K", "V"]], 200),
+        ("domain_spins_on", [&["K"], &["T"], &["K"]], 600),
+        ("domain_grows", [&["K"]; 3], 200),
+        ("domain_waits_to_report", [&["K"], &["T"], &["K"]], 600),
+        ("domain_fails_and_serves", [&["K"], &["K", "X"], &["K", "X"]], 200),
+        ("domain_speaks_for_the_next", [&["K"], &["A"], &["K"]], 400),
     ];
     for (payload, expected, most) in rows {
         let domain = sandbox.domain(payload).expect("a domain");
@@ -152,7 +152,7 @@ pub(crate) fn all(tally: &mut Tally) {
         let took = begun.elapsed();
         let good = seen.iter().zip(expected).all(|(seen, expected)| expected.contains(&short(seen).as_str()));
         let shown: Vec<String> = seen.iter().map(short).collect();
-        tally.check(&format!("60 {payload}"), good && took < *most, format_args!("{shown:?} after {took:?}"));
+        tally.check(&format!("60 {payload}"), good && took < paced(*most), format_args!("{shown:?} after {took:?}"));
         let printed: Vec<&String> = seen.iter().flat_map(|seen| &seen.prints).collect();
         let called: usize = seen.iter().map(|seen| seen.ledger.len()).sum();
         let few = domain.processes() <= 1;
@@ -167,11 +167,11 @@ pub(crate) fn all(tally: &mut Tally) {
     let gone = domain.processes() == 0;
     tally.check("60 a job that is not taken", short(&seen) == "K" && gone, format_args!("{} {gone}", short(&seen)));
     // The template ends what the host does not.
-    let late = builder().late(Duration::from_secs(20)).build().expect("a sandbox");
+    let late = builder().late(paced(20_000)).build().expect("a sandbox");
     let domain = late.domain("late").expect("a domain");
     let begun = Instant::now();
     let seen = domain.eval_payload("domain_is_silent", "1", &Input::new());
     let took = begun.elapsed();
-    let good = short(&seen) == "T" && took < Duration::from_millis(1_500);
+    let good = short(&seen) == "T" && took < paced(1_500);
     tally.check("60 a host that is late", good, format_args!("{} after {took:?}", short(&seen)));
 }

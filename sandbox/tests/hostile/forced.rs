@@ -100,7 +100,7 @@ pub(crate) fn all(tally: &mut Tally) {
         let said = output.as_ref().map_or_else(ToString::to_string, |output| {
             String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
         });
-        let good = output.is_ok_and(|output| output.status.success()) && took < Duration::from_secs(20);
+        let good = output.is_ok_and(|output| output.status.success()) && took < crate::paced(20_000);
         tally.check(&format!("51, 53 {name}"), good, format_args!("after {took:?}: {said}"));
     }
     descriptors_run_out(tally);

@@ -218,7 +218,7 @@ fn one_behind(tally: &mut Tally, row: &Behind, besides: &[Layer]) {
     }
     let off = row.without.iter().chain(besides);
     // Where the kill at the deadline is away, it must not be what ends the run.
-    let late = if row.without.contains(&Layer::WallKill) { Duration::from_secs(30) } else { Duration::ZERO };
+    let late = if row.without.contains(&Layer::WallKill) { crate::paced(30_000) } else { Duration::ZERO };
     let sandbox = off.fold(builder(), |builder, &layer| builder.without(layer)).late(late).requiring_none().build();
     let sandbox = match sandbox {
         Ok(sandbox) => sandbox,
@@ -229,7 +229,7 @@ fn one_behind(tally: &mut Tally, row: &Behind, besides: &[Layer]) {
     }
     let (outcome, took) = by_template(&sandbox, row.payload);
     let saw = short(&outcome);
-    let good = row.expected.contains(&saw.as_str()) && took.as_millis() <= row.most_ms.into();
+    let good = row.expected.contains(&saw.as_str()) && took <= crate::paced(row.most_ms);
     let what = format!("{} alone against {}", row.layer, row.payload);
     tally.check(&what, good, format_args!("{saw} after {took:?}, expected {:?}", row.expected));
 }

@@ -1,7 +1,7 @@
 //! What takes more than a row: several runs, several threads, a system that gives less.
 
 use crate::payloads::{ALL_PAYLOADS, raw};
-use crate::{Tally, bounds, builder, by_closure, by_template, short, short_bounded};
+use crate::{Tally, bounds, builder, by_closure, by_template, paced, short, short_bounded};
 use lisp_runtime::{CallStatus, Engine, Input, Limits, Request};
 use lisp_sandbox::{BoundedError, Bounds, Layer, Sandbox, run_bounded};
 use std::sync::Arc;
@@ -115,7 +115,7 @@ fn every_call_by_number(tally: &mut Tally) {
 
 /// 10, 59.
 fn edges_of_bounds(tally: &mut Tally) {
-    let second = Duration::from_secs(1);
+    let second = paced(1_000);
     let none = run_bounded(&Bounds::new(Duration::ZERO, 1 << 24), || 1);
     tally.check("10 no time", none == Err(BoundedError::Timeout(0)), format_args!("{none:?}"));
     let ever = run_bounded(&Bounds::new(Duration::MAX, u64::MAX), || 1);
@@ -151,14 +151,24 @@ fn how_late(tally: &mut Tally) {
     let engine = Engine::builder().limits(Limits::default().with_timeout_ms(10)).build().expect("an engine");
     let sandbox = Sandbox::builder().engine(engine).grace(Duration::ZERO).build().expect("a sandbox");
     let late = |runs: usize| {
-        let late = (0..runs).map(|_| sandbox.run_payload("spin", &Input::new(), 0).1);
-        let mut late: Vec<Duration> = late.map(|late| late.unwrap_or(Duration::MAX)).collect();
+        // A run that ends before the host kills it has no such time: the template was first.
+        let late = (0..runs).filter_map(|_| sandbox.run_payload("spin", &Input::new(), 0).1);
+        let mut late: Vec<Duration> = late.collect();
         late.sort_unstable();
-        (late[runs / 2], late[runs * 99 / 100], late[runs - 1])
+        late
     };
-    let (half, most, worst) = late(200);
-    println!("deadline to SIGKILL: median {half:?}, 99th percentile {most:?}, worst {worst:?}");
-    tally.check("8 the signal comes", worst < Duration::from_secs(1), format_args!("{worst:?}"));
+    let shown = |late: &[Duration]| match late {
+        [] => "none was killed by the host".to_owned(),
+        [.., worst] => format!(
+            "median {:?}, 99th percentile {:?}, worst {worst:?}",
+            late[late.len() / 2],
+            late[late.len() * 99 / 100]
+        ),
+    };
+    let good = |late: &[Duration]| late.last().is_some_and(|worst| *worst < paced(1_000));
+    let idle = late(200);
+    println!("deadline to SIGKILL: {}", shown(&idle));
+    tally.check("8 the signal comes", good(&idle), shown(&idle));
     let busy = std::thread::scope(|scope| {
         let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
         for _ in 0..10 {
@@ -169,8 +179,8 @@ fn how_late(tally: &mut Tally) {
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         busy
     });
-    println!("with ten threads spinning besides: median {:?}, worst {:?}", busy.0, busy.2);
-    tally.check("8 under load", busy.2 < Duration::from_secs(1), format_args!("{:?}", busy.2));
+    println!("with ten threads spinning besides: {}", shown(&busy));
+    tally.check("8 under load", good(&busy), shown(&busy));
 }
 
 /// 33, with descriptors that would be inherited.
@@ -239,13 +249,13 @@ fn what_a_run_makes_the_host_hold(tally: &mut Tally) {
     let counted = calls.clone();
     let engine = Engine::builder().limits(Limits::default().with_timeout_ms(100)).tool("slow", move |_| {
         counted.fetch_add(1, Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(40));
+        std::thread::sleep(paced(40));
         Ok(1)
     });
     let sandbox = Sandbox::builder().engine(engine.build().expect("an engine")).build().expect("a sandbox");
     let (outcome, took) = by_template(&sandbox, "calls_at_once");
     let calls = calls.load(Ordering::SeqCst);
-    let good = short(&outcome) == "T" && calls <= 4 && took < Duration::from_millis(600);
+    let good = short(&outcome) == "T" && calls <= 4 && took < paced(600);
     tally.check("6 nothing is called after the deadline", good, format_args!("{calls} calls, {took:?}"));
 }
 
@@ -274,7 +284,10 @@ fn works(sandbox: &Sandbox) -> bool {
 }
 
 fn patient() -> Engine {
-    Engine::builder().limits(Limits::default().with_timeout_ms(20_000).with_fuel(0)).build().expect("an engine")
+    Engine::builder()
+        .limits(Limits::default().with_timeout_ms(crate::paced_ms(20_000)).with_fuel(0))
+        .build()
+        .expect("an engine")
 }
 
 fn signal(pid: u32, signal: i32) {
@@ -292,7 +305,7 @@ fn a_template_that_dies(tally: &mut Tally) {
         tally.check("29 killed while idle", works(&sandbox), "the next run fails");
         let outcome = std::thread::scope(|scope| {
             let run = scope.spawn(|| by_template(&sandbox, "sleep").0);
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(paced(50));
             signal(sandbox.template_pids()[0], libc::SIGKILL);
             run.join().expect("a run")
         });
@@ -303,17 +316,17 @@ fn a_template_that_dies(tally: &mut Tally) {
     let sandbox = builder().without_namespaces().build().expect("a sandbox");
     signal(sandbox.template_pids()[0], libc::SIGSTOP);
     let (outcome, took) = by_template(&sandbox, "report");
-    let good = short(&outcome) == "T" && took < Duration::from_millis(600);
+    let good = short(&outcome) == "T" && took < paced(600);
     tally.check("29 stopped", good, format_args!("{} {took:?}", short(&outcome)));
     tally.check("29 and the next run", works(&sandbox), "fails");
     // One that is stopped while a run is under way does not hold its end up: the host has killed the process itself.
     let (outcome, took) = std::thread::scope(|scope| {
         let run = scope.spawn(|| by_template(&sandbox, "spin"));
-        std::thread::sleep(Duration::from_millis(60));
+        std::thread::sleep(paced(60));
         signal(sandbox.template_pids()[0], libc::SIGSTOP);
         run.join().expect("a run")
     });
-    let good = short(&outcome) == "T" && took < Duration::from_millis(2_500);
+    let good = short(&outcome) == "T" && took < paced(2_500);
     tally.check("29 stopped while busy", good, format_args!("{} {took:?}", short(&outcome)));
     // A new template takes its time on a busy machine.
     tally.check("29 and the next run", soon(|| works(&sandbox)), "fails");
@@ -364,7 +377,7 @@ const TEMPLATE: &[u8] = b"--ptc-lisp-template";
 
 pub(crate) fn soon(mut good: impl FnMut() -> bool) -> bool {
     let begun = Instant::now();
-    while begun.elapsed() < Duration::from_secs(2) {
+    while begun.elapsed() < Duration::from_secs(60) {
         if good() {
             return true;
         }
@@ -378,7 +391,7 @@ pub(crate) fn children_die_with_the_template(tally: &mut Tally, off: &[Layer]) {
     // A host that finds its template gone kills what it has a descriptor of: that is not what is asked here.
     let builder = builder().without_namespaces().without(Layer::WallKill).requiring_none();
     let builder = off.iter().fold(builder, |builder, &layer| builder.without(layer));
-    let sandbox = builder.grace(Duration::from_secs(4)).build().expect("a sandbox");
+    let sandbox = builder.grace(paced(4_000)).build().expect("a sandbox");
     let children: Vec<u32> = std::thread::scope(|scope| {
         scope.spawn(|| by_template(&sandbox, "sleep"));
         let template = sandbox.template_pids()[0];
@@ -413,7 +426,7 @@ fn few_descriptors(tally: &mut Tally) {
     raw(libc::SYS_prlimit64, [0, libc::RLIMIT_NOFILE as usize, old.as_ptr() as usize, 0, 0, 0]);
     let said = outcome.problem().is_some_and(|problem| problem.error.message.contains("set-up"));
     tally.check("53 no descriptors left", said, format_args!("{:?}", outcome.problem()));
-    let ended = short(&endless.0) == "T" && endless.1 < Duration::from_millis(300);
+    let ended = short(&endless.0) == "T" && endless.1 < paced(300);
     tally.check("53 a run that has no end then", ended, format_args!("{endless:?}"));
     tally.check("53 and the next run", works(&new) && works(&used), "fails");
 }

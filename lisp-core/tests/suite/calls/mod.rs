@@ -1,11 +1,12 @@
 //! Calls of every built-in with a small or large argument of every kind, among usual ones.
 
+use crate::cpu::timed;
 use lisp_core::builtins::{Builtin, MANY};
 use lisp_core::heap::{Heap, Res, Value};
 use lisp_core::vm::{Grant, Settings};
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The size of large arguments. A build that is not optimized takes as long for fewer.
 pub(crate) const LARGE: usize = if cfg!(debug_assertions) { 24_000 } else { 60_000 };
@@ -83,9 +84,9 @@ pub(crate) fn no_time() -> Duration {
     let reserve = || {
         let mut took = Duration::ZERO;
         let built = Grant::build(usize::MAX / 2, |heap, _| {
-            let start = Instant::now();
-            std::hint::black_box(heap.vector_from(LARGE, std::iter::repeat(Value::Nil))?);
-            took = start.elapsed();
+            let (room, work) = timed(|| heap.vector_from(LARGE, std::iter::repeat(Value::Nil)));
+            std::hint::black_box(room?);
+            took = work;
             Ok(())
         });
         assert!(built.is_ok(), "room");
