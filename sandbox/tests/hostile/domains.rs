@@ -2,7 +2,7 @@
 
 use crate::channel::REPORT;
 use crate::payloads::{for_ever, spin};
-use crate::{Tally, builder, short};
+use crate::{Tally, builder, paced, short};
 use lisp_runtime::{Input, Outcome};
 use lisp_sandbox::testing::{receive, send_frame, send_raw};
 use std::os::fd::OwnedFd;

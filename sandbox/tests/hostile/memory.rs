@@ -5,7 +5,7 @@ use crate::{Tally, by_closure, by_template, paced, short};
 use lisp_runtime::{Engine, Input, Limits};
 use lisp_sandbox::{BoundedError, Bounds, Layer, Sandbox, run_bounded_measured, testing};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const MOST_MS: u64 = 4_000;
 const BUDGET: u64 = 48 << 20;
