@@ -8,7 +8,7 @@ use crate::{Tally, bounds, builder};
 use lisp_runtime::Input;
 use lisp_sandbox::{Layer, Sandbox, State, capabilities, run_bounded, testing};
 use std::process::{Command, ExitCode};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// With a name: the case that this process is to be.
 pub(crate) const ARGUMENT: &str = "--forced";

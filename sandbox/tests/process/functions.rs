@@ -1,7 +1,7 @@
 //! Named functions in processes of their own.
 
 use lisp_sandbox::{BoundedError, Bounds, Function, Sandbox, run_function, run_function_measured};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub(crate) fn all() -> Vec<Function> {
     vec![

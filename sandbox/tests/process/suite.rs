@@ -19,7 +19,7 @@ fn engine() -> Engine {
         .grant(Tool::echo("echo"))
         .grant(
             Tool::new("stuck", |_| {
-                std::thread::sleep(Duration::from_secs(2));
+                std::thread::sleep(Duration::from_secs(600));
                 Ok(1)
             })
             .detached(),
@@ -171,18 +171,18 @@ fn timeouts(sandbox: &Sandbox) {
     let begun = Instant::now();
     let outcome = sandbox.eval("(pmap (fn [i] (tool/stuck {:i i})) (range 4))", &Input::new().limits(limits));
     assert!(outcome.problem().is_some_and(|problem| problem.error.message.contains("100 ms")), "{outcome:?}");
-    assert!(begun.elapsed() < Duration::from_millis(1_500), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(300), "{:?}", begun.elapsed());
     // Each line is shown as it is printed, once, also those of a run that is ended.
     let (lines, shown) = std::sync::mpsc::channel();
     let hook = move |line: &str| lines.send((line.to_owned(), Instant::now())).unwrap_or_default();
     let source = "(println 1) (pmap println (range 2 5)) (println 5) (tool/stuck {})";
     let begun = Instant::now();
-    let outcome = sandbox.eval(source, &Input::new().on_print(hook).limits(limits_of(300)));
+    let outcome = sandbox.eval(source, &Input::new().on_print(hook).limits(limits_of(3_000)));
     let shown: Vec<(String, Instant)> = shown.try_iter().collect();
     let mut texts: Vec<&str> = shown.iter().map(|line| line.0.as_str()).collect();
     texts.sort_unstable();
     assert_eq!((texts, outcome.verdict()), (vec!["1", "2", "3", "4", "5"], Verdict::Timeout));
-    assert!(shown.iter().all(|line| line.1 < begun + Duration::from_millis(290)), "{shown:?} since {begun:?}");
+    assert!(shown.iter().all(|line| line.1 < begun + Duration::from_millis(2_900)), "{shown:?} since {begun:?}");
     let stuck = r#"{"program": "(println 1) (tool/stuck {})", "limits": {"timeout_ms": 250}}"#;
     let outcome = sandbox.run(&Request::parse(stuck).unwrap());
     assert_eq!((outcome.verdict(), outcome.ledger[0].status), (Verdict::Timeout, CallStatus::Unknown));
@@ -372,7 +372,7 @@ fn slates(sandbox: &Sandbox) {
     let lost = Sandbox::builder().engine(engine()).without_namespaces().build().unwrap();
     let run = std::thread::scope(|scope| {
         let run = scope.spawn(|| CleanSlate::new(&lost).run("(println 1) (tool/stuck {})"));
-        std::thread::sleep(Duration::from_millis(400));
+        std::thread::sleep(Duration::from_millis(3_000));
         let template = rustix::process::Pid::from_raw(i32::try_from(lost.template_pids()[0]).unwrap()).unwrap();
         rustix::process::kill_process(template, rustix::process::Signal::KILL).unwrap();
         run.join().unwrap()
