@@ -6,7 +6,7 @@
 //! the memory that is left, compactions, or the slices in which a driver lets it run.
 
 /// Changes whenever the same program may come to another sum than before.
-pub const COST_SCHEDULE_VERSION: u32 = 11;
+pub const COST_SCHEDULE_VERSION: u32 = 12;
 
 /// One instruction.
 pub const INSTRUCTION: u64 = 1;
@@ -30,7 +30,7 @@ pub const NODE_PARTS_PER_UNIT: u64 = 4;
 pub const ENTRY_BUILT: u64 = 4;
 /// Units for an element that is looked up or put among others: its hash and its place.
 pub const PLACED: u64 = 4;
-/// Elements of two vectors compared for their order.
+/// Elements of two vectors compared for their order, or entries of two maps.
 pub const COMPARED: u64 = 2;
 /// Keys of a small map that is made, compared with another for one unit.
 pub const COMPARED_PER_UNIT: u64 = 2;
@@ -158,6 +158,12 @@ pub const fn backtracked(steps: u64) -> u64 {
 #[inline]
 pub const fn placed(elements: usize) -> u64 {
     (elements as u64).saturating_mul(PLACED)
+}
+
+/// Entries compared with others at the same places, by their number.
+#[inline]
+pub const fn compared(entries: usize) -> u64 {
+    (entries as u64).saturating_mul(COMPARED)
 }
 
 /// A key compared with those of a small map, by their number.

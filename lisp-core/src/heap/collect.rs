@@ -13,8 +13,9 @@
 
 use super::big::Big;
 use super::header::{CONSTANTS, Header};
-use super::map::{Entry, Keys, Map, Node, Rep};
+use super::map::{Entry, Keys, Map, Rep};
 use super::map_builder::MapBuilder;
+use super::node::Node;
 use super::string::Str;
 use super::value::{Closure, Composed, Time};
 use super::vector::{Buffer, VecBuilder, Vector};

@@ -1,141 +1,273 @@
-//! Equality, hashing and the total order of values. Nothing here recurses: a vector nested a million deep is compared
-//! with a work list, whose memory is metered.
+//! Equality, hashing and the total order of values of any shape, by the rules of `scalars.rs` for what holds no others.
+//! Nothing here recurses: values nested a million deep, as elements, values or keys, are compared with a list of tasks, whose
+//! memory is metered.
+//!
+//! Maps are compared place by place, without looking anything up: equal maps have equal keys at equal places, as array maps
+//! and nodes of collisions are in order, and the hashes of their keys shape trees. Only functions of the program have no order
+//! among them. Where a key with one of them in it differs from the key at its place, it is looked for at the other places.
 
-use super::big::{Big, compare_big_float};
-use super::map::Map;
-use super::string::{SHORT_TEXT, Str, folded, hash_bytes, hash_text, mix, text_cost};
-use super::value::TimeValue;
+use super::map::{Entries, Map, Rep, holds_others};
+use super::node::Node;
+use super::scalars::{Numbers, equal_leaf, hash_cost, hash_leaf, order_leaf};
+use super::string::{SHORT_TEXT, folded, hash_text, mix};
 use super::{Heap, Res, Value, Work};
 use crate::cost;
 use crate::error::Error;
 use std::cmp::Ordering;
 
-/// Which numbers are the same.
+/// A part of a comparison.
+enum Task<'h> {
+    /// Are two values equal?
+    Values(Value<'h>, Value<'h>, Numbers),
+    /// Have two nodes of trees the same entries?
+    Nodes(&'h Node<'h>, &'h Node<'h>, Numbers),
+    /// The tasks above this one compare two keys: what to do when they are one, and what when they are not.
+    Key(KeyTask<'h>),
+    /// Nothing: a difference in the tasks above this one says nothing of the place in the order.
+    Unordered,
+}
+
+/// Entries that may be compared by their places.
+#[derive(Clone, Copy)]
+enum Placed<'h> {
+    /// of an array map
+    Map(&'h Map<'h>),
+    /// of a node of collisions
+    Node(&'h Node<'h>),
+}
+
+impl<'h> Placed<'h> {
+    fn entries(self) -> Entries<'h> {
+        match self {
+            Placed::Map(map) => match map.shape() {
+                Some((keys, values)) => Entries::Small(keys.keys(), values),
+                None => Entries::Small(&[], &[]),
+            },
+            Placed::Node(node) => Entries::Sorted(node.entries()),
+        }
+    }
+}
+
+/// A key that is compared with another one.
+struct KeyTask<'h> {
+    ours: Placed<'h>,
+    theirs: Placed<'h>,
+    numbers: Numbers,
+    /// Where the key stands,
+    place: u32,
+    /// and the other one.
+    other: u32,
+}
+
+/// What a comparison has come to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Numbers {
-    /// `(= 1 1.0)`
-    ByValue,
-    /// as map keys and set members 1 and 1.0 differ
-    ByKind,
+enum Found {
+    /// No difference so far.
+    Same,
+    /// The two differ, and their order says so.
+    Apart,
+    /// The two differ, and may have one place in the order.
+    Tied,
 }
 
-/// Integers of up to this number of 32-bit limbs are hashed and compared within the cost of the instruction.
-const SHORT_BIG: usize = SHORT_TEXT / 4;
-
-/// Are two texts the same? `None` when that is not to be said for nothing.
-#[inline]
-fn equal_texts<'h>(a: &'h Str<'h>, b: &'h Str<'h>) -> Option<bool> {
-    if std::ptr::eq(a, b) {
-        return Some(true);
-    }
-    if a.text().len() > SHORT_TEXT && a.text().len() == b.text().len() { None } else { Some(a.text() == b.text()) }
+/// How two values differ that hold no others.
+fn difference<'h>(a: Value<'h>, b: Value<'h>) -> Found {
+    if order_leaf(a, b) == Some(Ordering::Equal) { Found::Tied } else { Found::Apart }
 }
 
-/// Are two integers the same? `None` when that is not to be said for nothing.
-#[inline]
-fn equal_bigs(a: &Big<'_>, b: &Big<'_>) -> Option<bool> {
-    if std::ptr::eq(a, b) {
-        return Some(true);
-    }
-    if a.negative != b.negative || a.limbs.len() != b.limbs.len() {
-        return Some(false);
-    }
-    if a.limbs.len() > SHORT_BIG { None } else { Some(a.limbs == b.limbs) }
+/// A comparison under way.
+struct Comparison<'h> {
+    heap: &'h Heap,
+    tasks: Work<'h, Task<'h>>,
 }
 
-/// The text of a value that is one.
-fn text_of<'h>(v: Value<'h>) -> Option<&'h str> {
-    match v {
-        Value::Str(s) | Value::Keyword(_, s) | Value::Symbol(s) | Value::Var(s) | Value::Regex(s) | Value::Tool(s) => {
-            Some(s.text())
+impl<'h> Comparison<'h> {
+    /// Compares two values, or puts that off.
+    #[inline]
+    fn pair(&mut self, a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Res<Found> {
+        match equal_leaf(a, b, numbers) {
+            Some(true) => {}
+            Some(false) => return Ok(difference(a, b)),
+            None => self.tasks.push(Task::Values(a, b, numbers))?,
         }
-        _ => None,
+        Ok(Found::Same)
     }
-}
 
-/// Fuel for the hash of a value that holds no others.
-#[inline]
-fn hash_cost(v: Value<'_>) -> u64 {
-    match v {
-        Value::Str(s) | Value::Symbol(s) | Value::Var(s) | Value::Regex(s) | Value::Tool(s) => text_cost(s.text()),
-        Value::Big(b) => b.limbs.len() as u64 / 4,
-        _ => 0,
-    }
-}
-
-/// Compares two values that hold no others; `None` for two collections of the same kind, and for long texts.
-#[inline]
-fn equal_leaf<'h>(a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Option<bool> {
-    Some(match (a, b) {
-        (Value::Keyword(ha, _), Value::Keyword(hb, _)) if ha != hb => false,
-        (Value::Keyword(_, a), Value::Keyword(_, b)) | (Value::Str(a), Value::Str(b)) => return equal_texts(a, b),
-        (Value::Int(a), Value::Int(b)) => a == b,
-        (Value::Nil, Value::Nil) => true,
-        (Value::Bool(a), Value::Bool(b)) => a == b,
-        (Value::Float(a), Value::Float(b)) => match numbers {
-            Numbers::ByValue => a == b,
-            Numbers::ByKind => a == b || (a.is_nan() && b.is_nan()),
-        },
-        (Value::Vector(a), Value::Vector(b)) if std::ptr::eq(a, b) => true,
-        (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) if std::ptr::eq(a, b) => true,
-        (Value::Vector(a), Value::Vector(b)) if a.len() != b.len() => false,
-        (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) if a.len() != b.len() => false,
-        (Value::Vector(_), Value::Vector(_)) | (Value::Map(_), Value::Map(_)) | (Value::Set(_), Value::Set(_)) => {
-            return None;
+    /// The same for values that the order leaves out where their keys are tied.
+    fn unordered_pair(&mut self, a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Res<Found> {
+        match equal_leaf(a, b, numbers) {
+            Some(true) => Ok(Found::Same),
+            Some(false) => Ok(Found::Tied),
+            None => {
+                self.tasks.push(Task::Unordered)?;
+                self.pair(a, b, numbers)
+            }
         }
-        (Value::Big(a), Value::Big(b)) => return equal_bigs(a, b),
-        (Value::Closure(a), Value::Closure(b)) => std::ptr::eq(a, b),
-        (Value::Builtin(a), Value::Builtin(b)) => a == b,
-        (Value::Composed(a), Value::Composed(b)) => std::ptr::eq(a, b),
-        (Value::Endless(a), Value::Endless(b)) if std::ptr::eq(a, b) => true,
-        (Value::Endless(_), Value::Endless(_) | Value::Vector(_)) | (Value::Vector(_), Value::Endless(_)) => {
-            return None;
+    }
+
+    fn task(&mut self, task: Task<'h>) -> Res<Found> {
+        self.heap.charge(1)?;
+        match task {
+            Task::Unordered => Ok(Found::Same),
+            Task::Values(a, b, numbers) => self.values(a, b, numbers),
+            Task::Nodes(a, b, numbers) => self.nodes(a, b, numbers),
+            Task::Key(key) => self.go_on_behind(&key),
         }
-        (Value::Tool(a), Value::Tool(b))
-        | (Value::Regex(a), Value::Regex(b))
-        | (Value::Symbol(a), Value::Symbol(b))
-        | (Value::Var(a), Value::Var(b)) => return equal_texts(a, b),
-        (Value::Time(a), Value::Time(b)) => a.value == b.value,
-        (Value::Int(_) | Value::Big(_), Value::Float(_)) | (Value::Float(_), Value::Int(_) | Value::Big(_)) => {
-            numbers == Numbers::ByValue && compare_numbers(a, b) == Some(Ordering::Equal)
+    }
+
+    fn values(&mut self, a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Res<Found> {
+        if let Some(same) = equal_leaf(a, b, numbers) {
+            return Ok(if same { Found::Same } else { difference(a, b) });
         }
-        _ => false,
-    })
+        match (a, b) {
+            (Value::Vector(a), Value::Vector(b)) => {
+                self.heap.charge(a.len() as u64)?;
+                for (&x, &y) in a.items().iter().zip(b.items()).rev() {
+                    self.heap.poll_every(1)?;
+                    match self.pair(x, y, numbers)? {
+                        Found::Same => {}
+                        different => return Ok(different),
+                    }
+                }
+                Ok(Found::Same)
+            }
+            (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) => match (a.rep(), b.rep()) {
+                (Rep::Small(..), Rep::Small(..)) => self.entries(Placed::Map(a), Placed::Map(b), numbers),
+                (Rep::Tree(_, a), Rep::Tree(_, b)) => {
+                    self.tasks.push(Task::Unordered)?;
+                    self.nodes(a, b, numbers)
+                }
+                (Rep::Small(..), Rep::Tree(..)) | (Rep::Tree(..), Rep::Small(..)) => Ok(Found::Apart),
+            },
+            (Value::Endless(_), _) | (_, Value::Endless(_)) => Err(Error::endless("=").into()),
+            _ => Ok(if self.heap.equal_long(a, b)? { Found::Same } else { Found::Apart }),
+        }
+    }
+
+    /// Compares two nodes at one place of two trees: each key has one place in a tree, whatever its place in the order.
+    fn nodes(&mut self, a: &'h Node<'h>, b: &'h Node<'h>, numbers: Numbers) -> Res<Found> {
+        let parts = |node: &Node<'h>| (node.entry_bits, node.child_bits, node.entries().len());
+        if parts(a) != parts(b) {
+            return Ok(Found::Tied);
+        }
+        if a.is_of_collisions() {
+            return self.entries(Placed::Node(a), Placed::Node(b), numbers);
+        }
+        self.heap.charge(cost::compared(a.entries().len()) + a.children().len() as u64)?;
+        self.heap.poll_every(a.entries().len() + a.children().len())?;
+        for (&(ours, x), &(theirs, y)) in a.entries().iter().zip(b.entries()) {
+            for found in [self.pair(ours, theirs, Numbers::ByKind)?, self.pair(x, y, numbers)?] {
+                if found != Found::Same {
+                    return Ok(found);
+                }
+            }
+        }
+        for (&x, &y) in a.children().iter().zip(b.children()) {
+            self.tasks.push(Task::Nodes(x, y, numbers))?;
+        }
+        Ok(Found::Same)
+    }
+
+    /// Compares entries by their places. Keys that hold others are put off, and are compared one after the other.
+    fn entries(&mut self, ours: Placed<'h>, theirs: Placed<'h>, numbers: Numbers) -> Res<Found> {
+        let (a, b) = (ours.entries(), theirs.entries());
+        if a.len() != b.len() {
+            return Ok(Found::Apart);
+        }
+        self.heap.charge(cost::compared(a.len()))?;
+        let mut first = None;
+        for place in 0..a.len() {
+            self.heap.poll_every(1)?;
+            let ((key, value), (other, mut y)) = (a.entry(place), b.entry(place));
+            let is_function = matches!(key, Value::Closure(_) | Value::Composed(_));
+            match equal_leaf(key, other, Numbers::ByKind) {
+                Some(true) => {}
+                None => {
+                    first.get_or_insert(place);
+                    continue;
+                }
+                Some(false) if difference(key, other) == Found::Tied => {
+                    self.heap.charge(b.len() as u64)?;
+                    let same = |entry: &(Value<'h>, _)| equal_leaf(key, entry.0, Numbers::ByKind) == Some(true);
+                    match b.iter().find(same) {
+                        Some(entry) => y = entry.1,
+                        None => return Ok(Found::Tied),
+                    }
+                }
+                Some(false) => return Ok(Found::Apart),
+            }
+            let found =
+                if is_function { self.unordered_pair(value, y, numbers)? } else { self.pair(value, y, numbers)? };
+            if found != Found::Same {
+                return Ok(found);
+            }
+        }
+        match first {
+            Some(place) => {
+                self.compare_keys(KeyTask { ours, theirs, numbers, place: count(place), other: count(place) })
+            }
+            None => Ok(Found::Same),
+        }
+    }
+
+    fn compare_keys(&mut self, key: KeyTask<'h>) -> Res<Found> {
+        let (a, _) = key.ours.entries().entry(key.place as usize);
+        let (b, _) = key.theirs.entries().entry(key.other as usize);
+        self.tasks.push(Task::Key(key))?;
+        self.tasks.push(Task::Values(a, b, Numbers::ByKind))?;
+        Ok(Found::Same)
+    }
+
+    /// Two keys are one: their values follow, and the next key that holds others.
+    fn go_on_behind(&mut self, key: &KeyTask<'h>) -> Res<Found> {
+        let KeyTask { ours, theirs, numbers, place, other } = *key;
+        let (a, b) = (ours.entries(), theirs.entries());
+        let found = self.unordered_pair(a.entry(place as usize).1, b.entry(other as usize).1, numbers)?;
+        if found != Found::Same {
+            return Ok(found);
+        }
+        for next in place as usize + 1..a.len() {
+            self.heap.poll_every(1)?;
+            if equal_leaf(a.entry(next).0, b.entry(next).0, Numbers::ByKind).is_none() {
+                let (place, other) = (count(next), count(next));
+                return self.compare_keys(KeyTask { ours, theirs, numbers, place, other });
+            }
+        }
+        Ok(Found::Same)
+    }
+
+    /// Two values differ: so do those that they are parts of, up to a key that may be equal to another one. Is there one?
+    fn go_back(&mut self, mut found: Found) -> Res<bool> {
+        while let Some(task) = self.tasks.pop() {
+            self.heap.poll_every(1)?;
+            let key = match task {
+                Task::Key(key) => key,
+                Task::Unordered => {
+                    found = Found::Tied;
+                    continue;
+                }
+                Task::Values(..) | Task::Nodes(..) => continue,
+            };
+            // In its place stands a key that has another place in the order: there is none like it.
+            if found == Found::Apart && key.place == key.other {
+                continue;
+            }
+            let next = if key.place == key.other { 0 } else { key.other + 1 };
+            let next = if next == key.place { next + 1 } else { next };
+            if (next as usize) < key.theirs.entries().len() {
+                self.heap.charge(1)?;
+                self.compare_keys(KeyTask { other: next, ..key })?;
+                return Ok(true);
+            }
+            found = Found::Tied;
+        }
+        Ok(false)
+    }
 }
 
-/// Compares two numbers by value, exactly; `None` with NaN or what is no number.
-pub(crate) fn compare_numbers(a: Value<'_>, b: Value<'_>) -> Option<Ordering> {
-    match (a, b) {
-        (Value::Int(a), Value::Int(b)) => Some(a.cmp(&b)),
-        (Value::Float(a), Value::Float(b)) => a.partial_cmp(&b),
-        (Value::Int(a), Value::Float(b)) => compare_int_float(a, b),
-        (Value::Float(a), Value::Int(b)) => compare_int_float(b, a).map(Ordering::reverse),
-        (Value::Big(a), Value::Float(b)) => compare_big_float(a, b),
-        (Value::Float(a), Value::Big(b)) => compare_big_float(b, a).map(Ordering::reverse),
-        (Value::Big(a), Value::Big(b)) => Some(a.order(b)),
-        (Value::Big(a), Value::Int(_)) => Some(if a.negative { Ordering::Less } else { Ordering::Greater }),
-        (Value::Int(_), Value::Big(b)) => Some(if b.negative { Ordering::Greater } else { Ordering::Less }),
-        _ => None,
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the float has no fraction and is within 64 bits")]
-fn compare_int_float(a: i64, b: f64) -> Option<Ordering> {
-    const EXACT: i64 = 1 << 53;
-    if b.is_nan() {
-        return None;
-    }
-    if (-EXACT..=EXACT).contains(&a) {
-        return (a as f64).partial_cmp(&b);
-    }
-    if b >= 9_223_372_036_854_775_808.0 {
-        return Some(Ordering::Less);
-    }
-    if b < -9_223_372_036_854_775_808.0 {
-        return Some(Ordering::Greater);
-    }
-    let whole = b.trunc() as i64;
-    Some(a.cmp(&whole).then_with(|| 0.0.partial_cmp(&b.fract()).unwrap_or(Ordering::Equal)))
+/// A place among entries, of which there are fewer than 2^32.
+fn count(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
 }
 
 impl Heap {
@@ -158,53 +290,12 @@ impl Heap {
     }
 
     fn equal_deep<'h>(&'h self, a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Res<bool> {
-        let mut work = Work::new(self);
-        work.push((a, b))?;
-        while let Some((a, b)) = work.pop() {
-            self.charge(1)?;
-            if let Some(same) = equal_leaf(a, b, numbers) {
-                if !same {
-                    return Ok(false);
-                }
-                continue;
-            }
-            match (a, b) {
-                (Value::Vector(a), Value::Vector(b)) => {
-                    self.charge(a.len() as u64)?;
-                    for (&x, &y) in a.items().iter().zip(b.items()).rev() {
-                        self.poll_every(1)?;
-                        match equal_leaf(x, y, numbers) {
-                            Some(true) => {}
-                            Some(false) => return Ok(false),
-                            None => work.push((x, y))?,
-                        }
-                    }
-                }
-                (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) => {
-                    self.charge(cost::placed(a.len()))?;
-                    for (key, x) in a.entries(self)?.iter() {
-                        match b.get(self, key)? {
-                            Some(y) => work.push((x, y))?,
-                            None => return Ok(false),
-                        }
-                    }
-                }
-                (Value::Big(a), Value::Big(b)) => {
-                    self.charge(cost::limbs_compared(a.limbs.len()))?;
-                    if a.limbs != b.limbs {
-                        return Ok(false);
-                    }
-                }
-                (Value::Endless(_), _) | (_, Value::Endless(_)) => return Err(Error::endless("=").into()),
-                _ => match (text_of(a), text_of(b)) {
-                    (Some(a), Some(b)) => {
-                        self.charge(text_cost(a))?;
-                        if a != b {
-                            return Ok(false);
-                        }
-                    }
-                    _ => return Ok(false),
-                },
+        let mut comparison = Comparison { heap: self, tasks: Work::new(self) };
+        comparison.tasks.push(Task::Values(a, b, numbers))?;
+        while let Some(task) = comparison.tasks.pop() {
+            let found = comparison.task(task)?;
+            if found != Found::Same && !comparison.go_back(found)? {
+                return Ok(false);
             }
         }
         Ok(true)
@@ -250,13 +341,13 @@ impl Heap {
                 }
                 Value::Map(map) | Value::Set(map) => {
                     sum = sum.wrapping_add(mix(seed ^ (map.len() as u64) << 9));
-                    for (key, value) in map.entries(self)?.iter() {
+                    map.each(self, |(key, value)| {
                         // The value's seed depends on its key only where that is cheap to know.
                         self.charge(hash_cost(key))?;
                         let place = hash_leaf(key).map_or(seed, |h| mix(seed ^ u64::from(h)));
                         work.push((key, mix(seed ^ 7)))?;
-                        work.push((value, place))?;
-                    }
+                        work.push((value, place))
+                    })?;
                 }
                 Value::Endless(_) => return Err(Error::without_end("an endless sequence is no key").into()),
                 _ => {}
@@ -270,150 +361,160 @@ impl Heap {
         if let (Value::Int(a), Value::Int(b)) = (a, b) {
             return Ok(a.cmp(&b));
         }
-        if let Some(order) = order_leaf(a, b) {
-            return Ok(order);
+        match order_leaf(a, b) {
+            Some(order) => Ok(order),
+            None => order_deep(self, a, b),
         }
-        let mut work = Work::new(self);
-        work.push((a, b))?;
-        while let Some((a, b)) = work.pop() {
-            self.charge(1)?;
+    }
+
+    /// The order of what is no collection; of two collections none.
+    pub(super) fn order_single<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
+        match order_leaf(a, b) {
+            Some(order) => Ok(order),
+            None => self.order_long(a, b),
+        }
+    }
+}
+
+/// A part of a comparison of two values for their order.
+enum Ordered<'h> {
+    /// Items at the same places, one after the other.
+    Items(&'h [Value<'h>], &'h [Value<'h>]),
+    /// The values of two maps whose keys have the same places in the order.
+    Values(MapValues<'h>),
+    /// The tasks above this one compare the first key with the next: the two are tied unless they differ.
+    Tied(MapValues<'h>),
+}
+
+/// The values of two maps from some place on.
+#[derive(Clone, Copy)]
+struct MapValues<'h> {
+    /// The keys of one of them,
+    keys: &'h [Value<'h>],
+    /// its values,
+    ours: &'h [Value<'h>],
+    /// and the other's.
+    theirs: &'h [Value<'h>],
+    /// Is the first key tied with the one before?
+    tied: bool,
+}
+
+/// An order under way.
+struct Order<'h> {
+    heap: &'h Heap,
+    tasks: Work<'h, Ordered<'h>>,
+}
+
+impl<'h> Order<'h> {
+    fn task(&mut self, task: Ordered<'h>) -> Res<Ordering> {
+        self.heap.charge(1)?;
+        match task {
+            Ordered::Items(ours, theirs) => self.items(ours, theirs),
+            Ordered::Values(values) => self.values(values),
+            Ordered::Tied(values) => self.values_from(values, true),
+        }
+    }
+
+    /// The order of items by the first that differ. Those that hold others are put off, with all behind them.
+    fn items(&mut self, ours: &'h [Value<'h>], theirs: &'h [Value<'h>]) -> Res<Ordering> {
+        for (i, (&a, &b)) in ours.iter().zip(theirs).enumerate() {
+            self.heap.poll_every(1)?;
             match order_leaf(a, b) {
                 Some(Ordering::Equal) => {}
                 Some(order) => return Ok(order),
-                None => match (a, b) {
-                    (Value::Vector(a), Value::Vector(b)) => {
-                        self.charge(a.len() as u64)?;
-                        for (&x, &y) in a.items().iter().zip(b.items()).rev() {
-                            self.poll_every(1)?;
-                            work.push((x, y))?;
-                        }
+                None => {
+                    if i + 1 < ours.len() {
+                        self.tasks.push(Ordered::Items(&ours[i + 1..], &theirs[i + 1..]))?;
                     }
-                    (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) => {
-                        let (a, b) = (a.entries(self)?, b.entries(self)?);
-                        self.charge(a.len() as u64)?;
-                        for (x, y) in a.iter().zip(b.iter()).rev() {
-                            self.poll_every(1)?;
-                            work.push((x.1, y.1))?;
-                        }
-                        for (x, y) in a.iter().zip(b.iter()).rev() {
-                            self.poll_every(1)?;
-                            work.push((x.0, y.0))?;
-                        }
-                    }
-                    (Value::Big(a), Value::Big(b)) => {
-                        self.charge(cost::limbs_compared(a.limbs.len()))?;
-                        let order = a.order(b);
-                        if order != Ordering::Equal {
-                            return Ok(order);
-                        }
-                    }
-                    _ => {
-                        if let (Some(a), Some(b)) = (text_of(a), text_of(b)) {
-                            self.charge(text_cost(a).min(text_cost(b)))?;
-                            let order = a.cmp(b);
-                            if order != Ordering::Equal {
-                                return Ok(order);
-                            }
-                        }
-                    }
-                },
+                    return self.open(a, b);
+                }
             }
         }
         Ok(Ordering::Equal)
     }
-}
 
-fn hash_leaf(v: Value<'_>) -> Option<u32> {
-    let word = |tag: u64, w: u64| folded(mix(w ^ tag << 56));
-    Some(match v {
-        Value::Keyword(hash, _) => hash,
-        Value::Str(s) => hash_text(s.text(), false),
-        Value::Int(i) => word(1, i.cast_unsigned()),
-        Value::Nil => word(2, 0),
-        Value::Bool(b) => word(3, u64::from(b)),
-        // One key are the zeros of both signs, and all that is no number.
-        Value::Float(0.0) => word(4, 0),
-        Value::Float(f) => word(4, if f.is_nan() { f64::NAN } else { f }.to_bits()),
-        Value::Big(b) => word(5, b.limbs.iter().fold(u64::from(b.negative), |h, &limb| mix(h ^ u64::from(limb)))),
-        Value::Symbol(s) | Value::Var(s) | Value::Regex(s) | Value::Tool(s) => hash_bytes(s.text().as_bytes()) ^ 0x77,
-        Value::Builtin(id) => word(6, u64::from(id.0)),
-        Value::Time(t) => match t.value {
-            TimeValue::LocalDate(d) => word(7, d.cast_unsigned()),
-            TimeValue::Instant(s, n) => word(8, s.cast_unsigned() ^ u64::from(n) << 32),
-            TimeValue::Duration(s, n) => word(9, s.cast_unsigned() ^ u64::from(n) << 32),
-            TimeValue::Date(ms) => word(10, ms.cast_unsigned()),
-        },
-        // Functions move with the heap, so their address is no hash.
-        Value::Closure(_) | Value::Composed(_) => 11,
-        Value::VecBuilder(_) | Value::MapBuilder(_) | Value::Unset => 12,
-        Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Endless(_) => return None,
-    })
-}
+    /// Takes apart two values of one kind and length; compares long texts.
+    fn open(&mut self, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
+        match (a, b) {
+            (Value::Vector(a), Value::Vector(b)) => {
+                self.heap.charge(a.len() as u64)?;
+                self.tasks.push(Ordered::Items(a.items(), b.items()))?;
+                Ok(Ordering::Equal)
+            }
+            (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) => {
+                let ((keys, ours), (others, theirs)) = (a.comparable(self.heap)?, b.comparable(self.heap)?);
+                self.heap.charge(cost::compared(keys.len()))?;
+                self.tasks.push(Ordered::Values(MapValues { keys, ours, theirs, tied: false }))?;
+                self.tasks.push(Ordered::Items(keys, others))?;
+                Ok(Ordering::Equal)
+            }
+            _ => self.heap.order_long(a, b),
+        }
+    }
 
-/// The place of a value's kind in the total order.
-fn rank(v: Value<'_>) -> u8 {
-    match v {
-        Value::Int(_) | Value::Float(_) | Value::Big(_) => 0,
-        Value::Nil => 1,
-        Value::Bool(_) => 2,
-        Value::Keyword(..) => 3,
-        Value::Symbol(_) | Value::Var(_) => 4,
-        Value::Closure(_) | Value::Builtin(_) | Value::Composed(_) | Value::Tool(_) => 5,
-        Value::Regex(_) | Value::Time(_) => 6,
-        Value::Map(_) => 7,
-        Value::Set(_) => 8,
-        Value::Vector(_) => 9,
-        Value::Str(_) => 10,
-        Value::Endless(_) | Value::VecBuilder(_) | Value::MapBuilder(_) | Value::Unset => 11,
+    /// The order of the values of two maps. Keys of a map that have one place have no order among them: nor have their values,
+    /// which are left out.
+    fn values(&mut self, values: MapValues<'h>) -> Res<Ordering> {
+        let [key, others @ ..] = values.keys else { return Ok(Ordering::Equal) };
+        let tied = match others.first() {
+            None => false,
+            Some(&next) => match order_leaf(*key, next) {
+                Some(order) => order == Ordering::Equal,
+                None if holds_others(*key) => {
+                    self.tasks.push(Ordered::Tied(values))?;
+                    return self.open(*key, next);
+                }
+                None => false,
+            },
+        };
+        self.values_from(values, tied)
+    }
+
+    /// The same, where it is known whether the first key and the next are tied.
+    fn values_from(&mut self, values: MapValues<'h>, tied: bool) -> Res<Ordering> {
+        let MapValues { keys: [_, keys @ ..], ours: [a, ours @ ..], theirs: [b, theirs @ ..], tied: before } = values
+        else {
+            return Ok(Ordering::Equal);
+        };
+        self.tasks.push(Ordered::Values(MapValues { keys, ours, theirs, tied }))?;
+        if before || tied {
+            return Ok(Ordering::Equal);
+        }
+        match order_leaf(*a, *b) {
+            Some(order) => Ok(order),
+            None => self.open(*a, *b),
+        }
+    }
+
+    /// Two parts differ: so do two keys that were compared with each other, whose values follow then, or else the whole.
+    fn go_back(&mut self, mut order: Ordering) -> Res<Option<Ordering>> {
+        while let Some(task) = self.tasks.pop() {
+            self.heap.poll_every(1)?;
+            if let Ordered::Tied(values) = task {
+                order = self.values_from(values, false)?;
+                if order == Ordering::Equal {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(order))
     }
 }
 
-fn order_leaf<'h>(a: Value<'h>, b: Value<'h>) -> Option<Ordering> {
-    let ranks = rank(a).cmp(&rank(b));
-    if ranks != Ordering::Equal {
-        return Some(ranks);
-    }
-    let size = |m: &Map<'_>, n: &Map<'_>| match m.len().cmp(&n.len()) {
-        Ordering::Equal if m.is_empty() => Some(Ordering::Equal),
-        Ordering::Equal => None,
-        order => Some(order),
-    };
-    match (a, b) {
-        (Value::Str(a), Value::Str(b))
-        | (Value::Keyword(_, a), Value::Keyword(_, b))
-        | (Value::Symbol(a) | Value::Var(a), Value::Symbol(b) | Value::Var(b))
-        | (Value::Regex(a), Value::Regex(b)) => {
-            let long = a.text().len().min(b.text().len()) > SHORT_TEXT && !std::ptr::eq(a, b);
-            if long { None } else { Some(a.text().cmp(b.text())) }
+fn order_deep<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
+    let mut under_way = Order { heap: h, tasks: Work::new(h) };
+    let mut order = under_way.open(a, b)?;
+    loop {
+        if order != Ordering::Equal
+            && let Some(order) = under_way.go_back(order)?
+        {
+            return Ok(order);
         }
-        (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(&b)),
-        (Value::Time(a), Value::Time(b)) => {
-            let key = |t: TimeValue| match t {
-                TimeValue::LocalDate(d) => (0, d, 0),
-                TimeValue::Instant(s, n) => (1, s, n),
-                TimeValue::Duration(s, n) => (2, s, n),
-                TimeValue::Date(ms) => (3, ms, 0),
-            };
-            Some(key(a.value).cmp(&key(b.value)))
-        }
-        (Value::Vector(a), Value::Vector(b)) => {
-            // Shorter vectors first among those with an equal beginning would need both; length decides, as in the
-            // reference's order of tuples.
-            let order = a.len().cmp(&b.len());
-            if order == Ordering::Equal && !a.is_empty() { None } else { Some(order) }
-        }
-        (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) => size(a, b),
-        (Value::Big(a), Value::Big(b)) if a.is_as_long_as(b) && !std::ptr::eq(a, b) && a.limbs.len() > SHORT_BIG => {
-            None
-        }
-        _ if rank(a) == 0 => Some(order_numbers(a, b)),
-        _ => Some(Ordering::Equal),
+        let Some(task) = under_way.tasks.pop() else { return Ok(Ordering::Equal) };
+        order = under_way.task(task)?;
     }
 }
 
-/// Numbers by value, NaN last; of equal ones the integer first, so that distinct keys never tie.
-fn order_numbers(a: Value<'_>, b: Value<'_>) -> Ordering {
-    let nan = |v: Value<'_>| matches!(v, Value::Float(f) if f.is_nan());
-    let float = |v: Value<'_>| matches!(v, Value::Float(_));
-    compare_numbers(a, b).unwrap_or_else(|| nan(a).cmp(&nan(b))).then_with(|| float(a).cmp(&float(b)))
-}
+#[cfg(test)]
+#[path = "compare_tests.rs"]
+mod tests;

@@ -2,6 +2,7 @@
 //! beyond that a compressed hash-array-mapped prefix tree (CHAMP). Walks are in key order.
 
 use super::header::Header;
+use super::node::{BITS, Node, Step, WAY, find_tree};
 use super::string::{SHORT_TEXT, Str, text_cost};
 use super::{Heap, Res, Value};
 use crate::cost;
@@ -10,10 +11,6 @@ use std::cmp::Ordering;
 
 /// The most entries of an array map.
 pub(crate) const SMALL: usize = 32;
-/// Bits of the hash that one level of the tree uses. In the tests of this crate one, so that small maps are deep.
-pub(super) const BITS: u32 = if cfg!(test) { 1 } else { 5 };
-/// The bits of a hash that choose the way at one level.
-pub(super) const WAY: u32 = (1 << BITS) - 1;
 
 /// One entry.
 pub type Entry<'h> = (Value<'h>, Value<'h>);
@@ -100,28 +97,6 @@ impl<'h> Keys<'h> {
     }
 }
 
-/// A node of the tree: entries and children, each in the order of their bits. Below the last bits of the hash a node
-/// holds entries whose hashes collide, and both maps of bits are 0.
-pub(super) struct Node<'h> {
-    pub(super) head: Header,
-    pub(super) entry_bits: u32,
-    pub(super) child_bits: u32,
-    pub(super) entries: Cell<&'h [Entry<'h>]>,
-    pub(super) children: Cell<&'h [&'h Node<'h>]>,
-}
-
-impl<'h> Node<'h> {
-    #[inline(always)]
-    pub(super) fn entries(&self) -> &'h [Entry<'h>] {
-        self.entries.get()
-    }
-
-    #[inline(always)]
-    pub(super) fn children(&self) -> &'h [&'h Node<'h>] {
-        self.children.get()
-    }
-}
-
 /// The entries of a map in key order.
 pub enum Entries<'h> {
     /// of an array map
@@ -204,10 +179,48 @@ impl<'h> Map<'h> {
                 h.charge(cost::sorted(len) + 2 * cost::placed(len))?;
                 h.check_available(len * 64)?;
                 let mut all = Vec::with_capacity(len);
-                root.collect(h, &mut all)?;
+                root.each(h, |entry| {
+                    all.push(entry);
+                    Ok(())
+                })?;
                 super::merge_sort(h, &mut all, |a, b| h.order(a.0, b.0))?;
                 Ok(Entries::Sorted(h.alloc_slice(len, all.into_iter())?))
             }
+        }
+    }
+
+    /// Keys and values in an order that depends on nothing but them, which is found without comparing keys that hold others: those
+    /// of a tree stand behind all other keys, in the order of their hashes.
+    pub(super) fn comparable(&self, h: &'h Heap) -> Res<(&'h [Value<'h>], &'h [Value<'h>])> {
+        let (size, root) = match self.rep() {
+            Rep::Small(keys, values) => return Ok((keys.keys(), values)),
+            Rep::Tree(size, root) => (size, root),
+        };
+        let len = size.len();
+        h.charge(cost::sorted(len) + 2 * cost::placed(len))?;
+        h.check_available(len * 64)?;
+        let (mut all, mut deep) = (Vec::with_capacity(len), Vec::new());
+        root.each(h, |entry| {
+            if holds_others(entry.0) {
+                deep.push(entry);
+            } else {
+                all.push(entry);
+            }
+            Ok(())
+        })?;
+        super::merge_sort(h, &mut all, |a, b| h.order_single(a.0, b.0))?;
+        let keys = h.alloc_slice(len, all.iter().chain(&deep).map(|entry| entry.0))?;
+        Ok((keys, h.alloc_slice(len, all.iter().chain(&deep).map(|entry| entry.1))?))
+    }
+
+    /// Goes through the entries in an order of no meaning.
+    pub(super) fn each(&self, h: &Heap, mut f: impl FnMut(Entry<'h>) -> Res<()>) -> Res<()> {
+        match self.rep() {
+            Rep::Small(keys, values) => keys.keys().iter().zip(values).try_for_each(|(&key, &value)| {
+                h.poll_every(1)?;
+                f((key, value))
+            }),
+            Rep::Tree(_, root) => root.each(h, f),
         }
     }
 
@@ -223,6 +236,11 @@ impl<'h> Map<'h> {
             Rep::Tree(..) => None,
         }
     }
+}
+
+/// May a value hold others?
+pub(super) fn holds_others(value: Value<'_>) -> bool {
+    matches!(value, Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Endless(_))
 }
 
 /// Does a text contain a character, or is it too long to be searched for nothing?
@@ -285,62 +303,6 @@ fn find_small<'h>(h: &'h Heap, keys: &'h [Value<'h>], key: Value<'h>) -> Res<Opt
                 }
             }
             Ok(None)
-        }
-    }
-}
-
-/// Where a hash leads in a node.
-pub(super) enum Step {
-    Entry(usize),
-    Child(usize),
-    Nothing,
-    Collisions,
-}
-
-impl<'h> Node<'h> {
-    #[inline]
-    pub(super) fn step(&self, hash: u32, shift: u32) -> Step {
-        if shift >= u32::BITS {
-            return Step::Collisions;
-        }
-        let bit = 1u32 << (hash >> shift & WAY);
-        if self.entry_bits & bit != 0 {
-            Step::Entry((self.entry_bits & (bit - 1)).count_ones() as usize)
-        } else if self.child_bits & bit != 0 {
-            Step::Child((self.child_bits & (bit - 1)).count_ones() as usize)
-        } else {
-            Step::Nothing
-        }
-    }
-
-    /// All entries below. The tree is at most eight levels deep, so the recursion is bounded.
-    fn collect(&self, h: &Heap, out: &mut Vec<Entry<'h>>) -> Res<()> {
-        h.poll_every(1 + self.entries().len())?;
-        out.extend_from_slice(self.entries());
-        self.children().iter().try_for_each(|child| child.collect(h, out))
-    }
-}
-
-fn find_tree<'h>(h: &'h Heap, root: &'h Node<'h>, key: Value<'h>, hash: u32) -> Res<Option<Value<'h>>> {
-    h.charge(cost::LOOK_UP)?;
-    let (mut node, mut shift) = (root, 0);
-    loop {
-        match node.step(hash, shift) {
-            Step::Entry(i) => {
-                let (k, v) = node.entries()[i];
-                return Ok(h.same_key(k, key)?.then_some(v));
-            }
-            Step::Child(i) => (node, shift) = (node.children()[i], shift + BITS),
-            Step::Nothing => return Ok(None),
-            Step::Collisions => {
-                h.charge(node.entries().len() as u64)?;
-                for &(k, v) in node.entries() {
-                    if h.same_key(k, key)? {
-                        return Ok(Some(v));
-                    }
-                }
-                return Ok(None);
-            }
         }
     }
 }
@@ -445,12 +407,17 @@ impl Heap {
         }
     }
 
-    /// Where a key that is not among keys in order belongs, by halves.
-    fn place_among<'h>(&'h self, keys: &[Value<'h>], key: Value<'h>) -> Res<usize> {
-        let (mut from, mut to) = (0, keys.len());
+    /// Where a key that is not among keys in order belongs, by halves: of `len` keys `nth` is one.
+    pub(super) fn place_among<'h>(
+        &'h self,
+        len: usize,
+        nth: impl Fn(usize) -> Value<'h>,
+        key: Value<'h>,
+    ) -> Res<usize> {
+        let (mut from, mut to) = (0, len);
         while from < to {
-            let middle = from + (to - from) / 2;
-            match self.order(keys[middle], key)? {
+            let middle = from.midpoint(to);
+            match self.order(nth(middle), key)? {
                 Ordering::Greater => to = middle,
                 _ => from = middle + 1,
             }
@@ -480,7 +447,7 @@ impl Heap {
                 let is_free = self.spent() == before;
                 self.charge_copied(n)?;
                 let before = self.spent();
-                let at = self.place_among(keys.keys(), key)?;
+                let at = self.place_among(n, |i| keys.keys()[i], key)?;
                 let map = self.small_map(n + 1, inserted(keys.keys(), at, key), inserted(values, at, value))?;
                 if let (Value::Keyword(_, name), Rep::Small(grown, _)) = (key, map.rep())
                     && is_free
@@ -553,7 +520,8 @@ impl Heap {
                         return Ok((self.replace_entry(node, i, (k, value))?, false));
                     }
                 }
-                Ok((self.with_entry((0, 0), node, node.entries().len(), (key, value))?, true))
+                let at = self.place_among(node.entries().len(), |i| node.entries()[i].0, key)?;
+                Ok((self.with_entry((0, 0), node, at, (key, value))?, true))
             }
         }
     }
@@ -634,6 +602,7 @@ impl Heap {
         shift: u32,
     ) -> Res<&'h Node<'h>> {
         if shift >= u32::BITS {
+            let (a, b) = if self.order(a.0, b.0)? == Ordering::Greater { (b, a) } else { (a, b) };
             let entries = self.alloc_slice(2, [(a.0, a.1), (b.0, b.1)].into_iter())?;
             return self.node(0, 0, entries, &[]);
         }
@@ -665,7 +634,10 @@ impl Heap {
                     return self.alloc(Map { head: self.header(), rep: Cell::new(Rep::Tree(size, root)) });
                 }
                 let mut left = Vec::with_capacity(SMALL);
-                root.collect(self, &mut left)?;
+                root.each(self, |entry| {
+                    left.push(entry);
+                    Ok(())
+                })?;
                 let builder = self.map_builder(left.len())?;
                 for (k, v) in left {
                     builder.insert(self, k, v)?;

@@ -1,7 +1,8 @@
 //! Maps under construction, and the tree that comes of them in one pass.
 
 use super::header::Header;
-use super::map::{BITS, Entry, Map, Node, Rep, SMALL, TreeSize, WAY};
+use super::map::{Entry, Map, Rep, SMALL, TreeSize};
+use super::node::{BITS, Node, WAY};
 use super::{Fault, Heap, Res, Value};
 use crate::cost;
 use crate::error::{Error, Reason};
@@ -187,7 +188,7 @@ impl<'h> MapBuilder<'h> {
             let mut at = i;
             // Many come in order.
             if i > 0 && h.order(sorted[i - 1].0, entry.0)? == Ordering::Greater {
-                at = place_among(h, &sorted[..i - 1], entry.0)?;
+                at = h.place_among(i - 1, |i| sorted[i].0, entry.0)?;
                 sorted.copy_within(at..i, at + 1);
             }
             sorted[at] = entry;
@@ -217,6 +218,10 @@ impl<'h> MapBuilder<'h> {
         h.poll_every(order.len().min(1 << BITS))?;
         let entry = |e: &(u32, u32)| self.entry(e.1 as usize - 1);
         if shift >= u32::BITS {
+            h.check_available(std::mem::size_of_val(order))?;
+            let mut order = order.to_vec();
+            h.charge(cost::sorted(order.len()))?;
+            super::merge_sort(h, &mut order, |a, b| h.order(entry(&a).0, entry(&b).0))?;
             let entries = h.alloc_slice(order.len(), order.iter().map(entry))?;
             return h.node(0, 0, entries, &[]);
         }
@@ -240,19 +245,6 @@ impl<'h> MapBuilder<'h> {
         let children = h.alloc_slice(child_count, children[..child_count].iter().filter_map(|c| *c))?;
         h.node(entry_bits, child_bits, entries, children)
     }
-}
-
-/// Where a key belongs among others, which are in order.
-fn place_among<'h>(h: &'h Heap, sorted: &[Entry<'h>], key: Value<'h>) -> Res<usize> {
-    let (mut from, mut to) = (0, sorted.len());
-    while from < to {
-        let middle = from.midpoint(to);
-        match h.order(sorted[middle].0, key)? {
-            Ordering::Greater => to = middle,
-            _ => from = middle + 1,
-        }
-    }
-    Ok(from)
 }
 
 /// Sorts hashes and places in the order of the tree's walk, in which entries of one node stand together: by the lowest

@@ -1,7 +1,8 @@
 //! Twins: the keyword and the string of one name. A key that a map does not have means the entry of its twin, where that is
 //! there: reading and writing find it by the rule in this file. What is constructed has its keys as they are written.
 
-use super::map::{BITS, Entry, Keys, Map, Rep, Step, TreeSize, address, may_contain};
+use super::map::{Entry, Keys, Map, Rep, TreeSize, address, may_contain};
+use super::node::{BITS, Step};
 use super::string::{SHORT_TEXT, hash_text, text_cost};
 use super::{Heap, Res, Value};
 use crate::cost;

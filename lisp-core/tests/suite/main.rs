@@ -11,6 +11,7 @@ mod common;
 mod corpus;
 #[path = "../cpu/mod.rs"]
 mod cpu;
+mod depth;
 mod documents;
 mod examples;
 mod extreme_sources;

@@ -1,0 +1,114 @@
+//! The nodes of trees: a compressed hash-array-mapped prefix tree (CHAMP).
+
+use super::header::Header;
+use super::map::Entry;
+use super::{Heap, Res, Value};
+use crate::cost;
+use std::cell::Cell;
+
+/// Bits of the hash that one level of the tree uses. In the tests of this crate one, so that small maps are deep.
+pub(super) const BITS: u32 = if cfg!(test) { 1 } else { 5 };
+/// The levels of a tree, with that of the nodes of collisions.
+const LEVELS: usize = u32::BITS.div_ceil(BITS) as usize + 1;
+/// The bits of a hash that choose the way at one level.
+pub(super) const WAY: u32 = (1 << BITS) - 1;
+
+/// Where a hash leads in a node.
+pub(super) enum Step {
+    Entry(usize),
+    Child(usize),
+    Nothing,
+    Collisions,
+}
+
+/// A node of the tree: entries and children, each in the order of their bits. Below the last bits of the hash a node
+/// holds entries whose hashes collide, in the order of their keys, and both maps of bits are 0.
+pub(super) struct Node<'h> {
+    pub(super) head: Header,
+    pub(super) entry_bits: u32,
+    pub(super) child_bits: u32,
+    pub(super) entries: Cell<&'h [Entry<'h>]>,
+    pub(super) children: Cell<&'h [&'h Node<'h>]>,
+}
+
+impl<'h> Node<'h> {
+    #[inline(always)]
+    pub(super) fn entries(&self) -> &'h [Entry<'h>] {
+        self.entries.get()
+    }
+
+    #[inline(always)]
+    pub(super) fn children(&self) -> &'h [&'h Node<'h>] {
+        self.children.get()
+    }
+
+    #[inline]
+    pub(super) fn step(&self, hash: u32, shift: u32) -> Step {
+        if shift >= u32::BITS {
+            return Step::Collisions;
+        }
+        let bit = 1u32 << (hash >> shift & WAY);
+        if self.entry_bits & bit != 0 {
+            Step::Entry((self.entry_bits & (bit - 1)).count_ones() as usize)
+        } else if self.child_bits & bit != 0 {
+            Step::Child((self.child_bits & (bit - 1)).count_ones() as usize)
+        } else {
+            Step::Nothing
+        }
+    }
+
+    /// Is it a node of entries whose hashes collide?
+    pub(super) fn is_of_collisions(&self) -> bool {
+        self.entry_bits | self.child_bits == 0
+    }
+
+    /// Goes through all entries below, by their hashes.
+    pub(super) fn each(&self, h: &Heap, mut f: impl FnMut(Entry<'h>) -> Res<()>) -> Res<()> {
+        // For each level the nodes that are still to be gone through.
+        let mut open: [&[&'h Node<'h>]; LEVELS] = [&[]; LEVELS];
+        let (mut depth, mut entries, mut children) = (0, self.entries(), self.children());
+        loop {
+            h.poll_every(1 + entries.len())?;
+            entries.iter().try_for_each(|&entry| f(entry))?;
+            if let Some((&first, others)) = children.split_first() {
+                open[depth] = others;
+                depth += 1;
+                (entries, children) = (first.entries(), first.children());
+                continue;
+            }
+            while depth > 0 && open[depth - 1].is_empty() {
+                depth -= 1;
+            }
+            let Some((&next, others)) = depth.checked_sub(1).and_then(|level| open[level].split_first()) else {
+                return Ok(());
+            };
+            open[depth - 1] = others;
+            (entries, children) = (next.entries(), next.children());
+        }
+    }
+}
+
+/// The value at a key in a tree.
+pub(super) fn find_tree<'h>(h: &'h Heap, root: &'h Node<'h>, key: Value<'h>, hash: u32) -> Res<Option<Value<'h>>> {
+    h.charge(cost::LOOK_UP)?;
+    let (mut node, mut shift) = (root, 0);
+    loop {
+        match node.step(hash, shift) {
+            Step::Entry(i) => {
+                let (k, v) = node.entries()[i];
+                return Ok(h.same_key(k, key)?.then_some(v));
+            }
+            Step::Child(i) => (node, shift) = (node.children()[i], shift + BITS),
+            Step::Nothing => return Ok(None),
+            Step::Collisions => {
+                h.charge(node.entries().len() as u64)?;
+                for &(k, v) in node.entries() {
+                    if h.same_key(k, key)? {
+                        return Ok(Some(v));
+                    }
+                }
+                return Ok(None);
+            }
+        }
+    }
+}

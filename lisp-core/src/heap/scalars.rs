@@ -1,0 +1,270 @@
+//! Equality, hash and order of values that hold no others: the one home of each. What [`equal_leaf`] takes for one key has
+//! one hash by [`hash_leaf`] and one place by [`order_leaf`]; what has one place is one key, but for functions of the program.
+//! `compare.rs` takes collections apart by these rules.
+
+use super::big::{Big, compare_big_float};
+use super::map::Map;
+use super::string::{SHORT_TEXT, Str, folded, hash_bytes, hash_text, mix, text_cost};
+use super::value::TimeValue;
+use super::{Heap, Res, Value};
+use crate::cost;
+use std::cmp::Ordering;
+
+/// Which numbers are the same.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Numbers {
+    /// `(= 1 1.0)`
+    ByValue,
+    /// as map keys and set members 1 and 1.0 differ
+    ByKind,
+}
+
+/// Integers of up to this number of 32-bit limbs are hashed and compared within the cost of the instruction.
+const SHORT_BIG: usize = SHORT_TEXT / 4;
+
+/// Are two texts the same? `None` when that is not to be said for nothing.
+#[inline]
+fn equal_texts<'h>(a: &'h Str<'h>, b: &'h Str<'h>) -> Option<bool> {
+    if std::ptr::eq(a, b) {
+        return Some(true);
+    }
+    if a.text().len() > SHORT_TEXT && a.text().len() == b.text().len() { None } else { Some(a.text() == b.text()) }
+}
+
+/// Are two integers the same? `None` when that is not to be said for nothing.
+#[inline]
+fn equal_bigs(a: &Big<'_>, b: &Big<'_>) -> Option<bool> {
+    if std::ptr::eq(a, b) {
+        return Some(true);
+    }
+    if a.negative != b.negative || a.limbs.len() != b.limbs.len() {
+        return Some(false);
+    }
+    if a.limbs.len() > SHORT_BIG { None } else { Some(a.limbs == b.limbs) }
+}
+
+/// The text of a value that is one.
+fn text_of<'h>(v: Value<'h>) -> Option<&'h str> {
+    match v {
+        Value::Str(s) | Value::Keyword(_, s) | Value::Symbol(s) | Value::Var(s) | Value::Regex(s) | Value::Tool(s) => {
+            Some(s.text())
+        }
+        _ => None,
+    }
+}
+
+/// Fuel for the hash of a value that holds no others.
+#[inline]
+pub(super) fn hash_cost(v: Value<'_>) -> u64 {
+    match v {
+        Value::Str(s) | Value::Symbol(s) | Value::Var(s) | Value::Regex(s) | Value::Tool(s) => text_cost(s.text()),
+        Value::Big(b) => b.limbs.len() as u64 / 4,
+        _ => 0,
+    }
+}
+
+/// Compares two values that hold no others; `None` for two collections of the same kind, and for long texts.
+#[inline]
+pub(super) fn equal_leaf<'h>(a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Option<bool> {
+    Some(match (a, b) {
+        (Value::Keyword(ha, _), Value::Keyword(hb, _)) if ha != hb => false,
+        (Value::Keyword(_, a), Value::Keyword(_, b)) | (Value::Str(a), Value::Str(b)) => return equal_texts(a, b),
+        (Value::Int(a), Value::Int(b)) => a == b,
+        (Value::Nil, Value::Nil) => true,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::Float(a), Value::Float(b)) => match numbers {
+            Numbers::ByValue => a == b,
+            Numbers::ByKind => a == b || (a.is_nan() && b.is_nan()),
+        },
+        (Value::Vector(a), Value::Vector(b)) if std::ptr::eq(a, b) => true,
+        (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) if std::ptr::eq(a, b) => true,
+        (Value::Vector(a), Value::Vector(b)) if a.len() != b.len() => false,
+        (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) if a.len() != b.len() => false,
+        (Value::Vector(_), Value::Vector(_)) | (Value::Map(_), Value::Map(_)) | (Value::Set(_), Value::Set(_)) => {
+            return None;
+        }
+        (Value::Big(a), Value::Big(b)) => return equal_bigs(a, b),
+        (Value::Closure(a), Value::Closure(b)) => std::ptr::eq(a, b),
+        (Value::Builtin(a), Value::Builtin(b)) => a == b,
+        (Value::Composed(a), Value::Composed(b)) => std::ptr::eq(a, b),
+        (Value::Endless(a), Value::Endless(b)) if std::ptr::eq(a, b) => true,
+        (Value::Endless(_), Value::Endless(_) | Value::Vector(_)) | (Value::Vector(_), Value::Endless(_)) => {
+            return None;
+        }
+        (Value::Tool(a), Value::Tool(b))
+        | (Value::Regex(a), Value::Regex(b))
+        | (Value::Symbol(a), Value::Symbol(b))
+        | (Value::Var(a), Value::Var(b)) => return equal_texts(a, b),
+        (Value::Time(a), Value::Time(b)) => a.value == b.value,
+        (Value::Int(_) | Value::Big(_), Value::Float(_)) | (Value::Float(_), Value::Int(_) | Value::Big(_)) => {
+            numbers == Numbers::ByValue && compare_numbers(a, b) == Some(Ordering::Equal)
+        }
+        _ => false,
+    })
+}
+
+/// Compares two numbers by value, exactly; `None` with NaN or what is no number.
+pub(crate) fn compare_numbers(a: Value<'_>, b: Value<'_>) -> Option<Ordering> {
+    match (a, b) {
+        (Value::Int(a), Value::Int(b)) => Some(a.cmp(&b)),
+        (Value::Float(a), Value::Float(b)) => a.partial_cmp(&b),
+        (Value::Int(a), Value::Float(b)) => compare_int_float(a, b),
+        (Value::Float(a), Value::Int(b)) => compare_int_float(b, a).map(Ordering::reverse),
+        (Value::Big(a), Value::Float(b)) => compare_big_float(a, b),
+        (Value::Float(a), Value::Big(b)) => compare_big_float(b, a).map(Ordering::reverse),
+        (Value::Big(a), Value::Big(b)) => Some(a.order(b)),
+        (Value::Big(a), Value::Int(_)) => Some(if a.negative { Ordering::Less } else { Ordering::Greater }),
+        (Value::Int(_), Value::Big(b)) => Some(if b.negative { Ordering::Greater } else { Ordering::Less }),
+        _ => None,
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the float has no fraction and is within 64 bits")]
+fn compare_int_float(a: i64, b: f64) -> Option<Ordering> {
+    const EXACT: i64 = 1 << 53;
+    if b.is_nan() {
+        return None;
+    }
+    if (-EXACT..=EXACT).contains(&a) {
+        return (a as f64).partial_cmp(&b);
+    }
+    if b >= 9_223_372_036_854_775_808.0 {
+        return Some(Ordering::Less);
+    }
+    if b < -9_223_372_036_854_775_808.0 {
+        return Some(Ordering::Greater);
+    }
+    let whole = b.trunc() as i64;
+    Some(a.cmp(&whole).then_with(|| 0.0.partial_cmp(&b.fract()).unwrap_or(Ordering::Equal)))
+}
+
+impl Heap {
+    /// Compares long texts, and long integers.
+    pub(super) fn equal_long<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<bool> {
+        if let (Value::Big(a), Value::Big(b)) = (a, b) {
+            self.charge(cost::limbs_compared(a.limbs.len()))?;
+            return Ok(a.limbs == b.limbs);
+        }
+        let (Some(a), Some(b)) = (text_of(a), text_of(b)) else { return Ok(false) };
+        self.charge(text_cost(a))?;
+        Ok(a == b)
+    }
+
+    /// The order of long texts, and of long integers.
+    pub(super) fn order_long<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
+        if let (Value::Big(a), Value::Big(b)) = (a, b) {
+            self.charge(cost::limbs_compared(a.limbs.len()))?;
+            return Ok(a.order(b));
+        }
+        let (Some(a), Some(b)) = (text_of(a), text_of(b)) else { return Ok(Ordering::Equal) };
+        self.charge(text_cost(a).min(text_cost(b)))?;
+        Ok(a.cmp(b))
+    }
+}
+
+/// The hash of a value that holds no others; `None` for collections.
+pub(super) fn hash_leaf(v: Value<'_>) -> Option<u32> {
+    let word = |tag: u64, w: u64| folded(mix(w ^ tag << 56));
+    Some(match v {
+        Value::Keyword(hash, _) => hash,
+        Value::Str(s) => hash_text(s.text(), false),
+        Value::Int(i) => word(1, i.cast_unsigned()),
+        Value::Nil => word(2, 0),
+        Value::Bool(b) => word(3, u64::from(b)),
+        // One key are the zeros of both signs, and all that is no number.
+        Value::Float(0.0) => word(4, 0),
+        Value::Float(f) => word(4, if f.is_nan() { f64::NAN } else { f }.to_bits()),
+        Value::Big(b) => word(5, b.limbs.iter().fold(u64::from(b.negative), |h, &limb| mix(h ^ u64::from(limb)))),
+        Value::Symbol(s) | Value::Var(s) | Value::Regex(s) | Value::Tool(s) => hash_bytes(s.text().as_bytes()) ^ 0x77,
+        Value::Builtin(id) => word(6, u64::from(id.0)),
+        Value::Time(t) => match t.value {
+            TimeValue::LocalDate(d) => word(7, d.cast_unsigned()),
+            TimeValue::Instant(s, n) => word(8, s.cast_unsigned() ^ u64::from(n) << 32),
+            TimeValue::Duration(s, n) => word(9, s.cast_unsigned() ^ u64::from(n) << 32),
+            TimeValue::Date(ms) => word(10, ms.cast_unsigned()),
+        },
+        // Functions move with the heap, so their address is no hash.
+        Value::Closure(_) | Value::Composed(_) => 11,
+        Value::VecBuilder(_) | Value::MapBuilder(_) | Value::Unset => 12,
+        Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Endless(_) => return None,
+    })
+}
+
+/// The place of a value's kind in the total order.
+fn rank(v: Value<'_>) -> u8 {
+    match v {
+        Value::Int(_) | Value::Float(_) | Value::Big(_) => 0,
+        Value::Nil => 1,
+        Value::Bool(_) => 2,
+        Value::Keyword(..) => 3,
+        Value::Symbol(_) => 4,
+        Value::Var(_) => 5,
+        // Functions of the program have no order among them: they are the same, or have one place.
+        Value::Closure(_) | Value::Composed(_) => 6,
+        Value::Builtin(_) => 7,
+        Value::Tool(_) => 8,
+        Value::Regex(_) => 9,
+        Value::Time(_) => 10,
+        Value::Map(_) => 11,
+        Value::Set(_) => 12,
+        Value::Vector(_) => 13,
+        Value::Str(_) => 14,
+        Value::Endless(_) | Value::VecBuilder(_) | Value::MapBuilder(_) | Value::Unset => 15,
+    }
+}
+
+/// The order of two values that hold no others; `None` for two collections of the same kind and length, and for long texts.
+pub(super) fn order_leaf<'h>(a: Value<'h>, b: Value<'h>) -> Option<Ordering> {
+    let ranks = rank(a).cmp(&rank(b));
+    if ranks != Ordering::Equal {
+        return Some(ranks);
+    }
+    let size = |m: &Map<'_>, n: &Map<'_>| match m.len().cmp(&n.len()) {
+        Ordering::Equal if m.is_empty() => Some(Ordering::Equal),
+        Ordering::Equal => None,
+        order => Some(order),
+    };
+    match (a, b) {
+        (Value::Str(a), Value::Str(b))
+        | (Value::Keyword(_, a), Value::Keyword(_, b))
+        | (Value::Symbol(a), Value::Symbol(b))
+        | (Value::Var(a), Value::Var(b))
+        | (Value::Tool(a), Value::Tool(b))
+        | (Value::Regex(a), Value::Regex(b)) => {
+            let long = a.text().len().min(b.text().len()) > SHORT_TEXT && !std::ptr::eq(a, b);
+            if long { None } else { Some(a.text().cmp(b.text())) }
+        }
+        (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(&b)),
+        (Value::Builtin(a), Value::Builtin(b)) => Some(a.0.cmp(&b.0)),
+        (Value::Time(a), Value::Time(b)) => {
+            let key = |t: TimeValue| match t {
+                TimeValue::LocalDate(d) => (0, d, 0),
+                TimeValue::Instant(s, n) => (1, s, n),
+                TimeValue::Duration(s, n) => (2, s, n),
+                TimeValue::Date(ms) => (3, ms, 0),
+            };
+            Some(key(a.value).cmp(&key(b.value)))
+        }
+        (Value::Vector(a), Value::Vector(b)) if std::ptr::eq(a, b) => Some(Ordering::Equal),
+        (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) if std::ptr::eq(a, b) => Some(Ordering::Equal),
+        (Value::Vector(a), Value::Vector(b)) => {
+            // Shorter vectors first among those with an equal beginning would need both; length decides, as in the
+            // reference's order of tuples.
+            let order = a.len().cmp(&b.len());
+            if order == Ordering::Equal && !a.is_empty() { None } else { Some(order) }
+        }
+        (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) => size(a, b),
+        (Value::Big(a), Value::Big(b)) if a.is_as_long_as(b) && !std::ptr::eq(a, b) && a.limbs.len() > SHORT_BIG => {
+            None
+        }
+        _ if rank(a) == 0 => Some(order_numbers(a, b)),
+        _ => Some(Ordering::Equal),
+    }
+}
+
+/// Numbers by value, NaN last; of equal ones the integer first, so that distinct keys never tie.
+fn order_numbers(a: Value<'_>, b: Value<'_>) -> Ordering {
+    let nan = |v: Value<'_>| matches!(v, Value::Float(f) if f.is_nan());
+    let float = |v: Value<'_>| matches!(v, Value::Float(_));
+    compare_numbers(a, b).unwrap_or_else(|| nan(a).cmp(&nan(b))).then_with(|| float(a).cmp(&float(b)))
+}
