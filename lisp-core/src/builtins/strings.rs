@@ -230,13 +230,7 @@ fn index(name: &str, v: Value<'_>) -> Res<usize> {
     Ok(usize::try_from(int(name, v)?.max(0)).unwrap_or(usize::MAX))
 }
 
-fn at<'h>(h: &'h Heap, text: &str, byte: Option<usize>) -> Res<Value<'h>> {
-    Ok(match byte.and_then(|byte| text.get(..byte)) {
-        Some(before) => Value::count(characters::count(h, before)?),
-        None => Value::Nil,
-    })
-}
-
+/// Where a part first begins with a character of the text: one that begins inside a character has no index.
 fn index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (s, part) = two_strings(h, "index-of", args)?;
     charge_characters(h, s)?;
@@ -247,11 +241,24 @@ fn index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if part.is_empty() {
         return Ok(Value::count(from.min(characters::count(h, s)?)));
     }
-    let start = characters::bytes_of_first(h, s, from)?;
-    let found = scan::find(h, s.get(start..).unwrap_or_default(), part)?;
-    at(h, s, found.map(|found| start + found))
+    let rest = s.get(characters::bytes_of_first(h, s, from)?..).unwrap_or_default();
+    if part.len() > rest.len() {
+        return Ok(Value::Nil);
+    }
+    let (search, mut walk) = (scan::Search::new(h, part)?, Characters::new(h, rest));
+    let mut at = 0;
+    while let Some(found) = search.find(h, rest.get(at..).unwrap_or_default())? {
+        let found = at + found;
+        let (_, place) = walk.go_to(found)?;
+        if place.byte == found {
+            return Ok(Value::count(from + place.index));
+        }
+        at = place.byte;
+    }
+    Ok(Value::Nil)
 }
 
+/// Where a part last begins with a character of the text.
 fn last_index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (s, part) = two_strings(h, "last-index-of", args)?;
     charge_characters(h, s)?;
@@ -262,9 +269,18 @@ fn last_index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if part.is_empty() {
         return Ok(Value::count(from.min(characters::count(h, s)?)));
     }
-    // What begins at the index or before it ends before this byte.
-    let end = scan::floor(s, characters::bytes_of_first(h, s, from)?.saturating_add(part.len()));
-    at(h, s, scan::rfind(h, s.get(..end).unwrap_or_default(), part)?)
+    let mut last = characters::bytes_of_first(h, s, from)?;
+    loop {
+        // What begins at the last byte or before it ends before this one.
+        let end = scan::floor(s, last.saturating_add(part.len()));
+        let Some(found) = scan::rfind(h, s.get(..end).unwrap_or_default(), part)? else { return Ok(Value::Nil) };
+        let (before, place) = Characters::new(h, s).go_to(found)?;
+        if place.byte == found {
+            return Ok(Value::count(place.index));
+        }
+        last = before.byte;
+        charge_characters(h, s)?;
+    }
 }
 
 fn subs<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

@@ -1,5 +1,6 @@
-//! The characters of a text as a person counts them: extended grapheme clusters. One of them may be as long as the text
-//! (a letter with a million accents), so long ones are charged, and looked at, piece by piece.
+//! The characters of a text as a person counts them: extended grapheme clusters, but that a carriage return and the newline
+//! behind it are two, so that in ASCII every byte is a character. One of them may be as long as the text (a letter with a
+//! million accents), so long ones are charged, and looked at, piece by piece.
 
 use super::scan::floor;
 use crate::cost;
@@ -14,7 +15,7 @@ const PIECE: usize = if cfg!(test) { 16 } else { 1_024 };
 /// Does one byte make one character all through the text?
 #[inline]
 pub(crate) fn are_bytes(text: &str) -> bool {
-    text.is_ascii() && !text.contains('\r')
+    text.is_ascii()
 }
 
 /// How many characters a text has. The caller has charged for its length.
@@ -50,7 +51,10 @@ pub(crate) fn is_one(h: &Heap, text: &str) -> Res<bool> {
 
 /// The characters of a text that is so short that nobody waits for them.
 pub(crate) fn of_short(text: &str) -> impl Iterator<Item = &str> {
-    text.graphemes(true)
+    text.graphemes(true).flat_map(|cluster| {
+        let (first, second) = if cluster == "\r\n" { cluster.split_at(1) } else { (cluster, "") };
+        std::iter::once(first).chain((!second.is_empty()).then_some(second))
+    })
 }
 
 /// How many characters a short text has.
@@ -58,15 +62,21 @@ pub(crate) fn count_short(text: &str) -> usize {
     if are_bytes(text) { text.len() } else { of_short(text).count() }
 }
 
-/// Is the first byte a character, whatever stands before it? Of two bytes of ASCII only a line's end is one.
+/// Is the first byte a character, whatever stands before it?
 #[inline]
 fn stands_alone(bytes: &[u8]) -> bool {
     match *bytes {
-        [b'\r', b'\n', ..] => false,
         [first, second, ..] => first.is_ascii() && second.is_ascii(),
         [only] => only.is_ascii(),
         [] => false,
     }
+}
+
+/// The index of the first character that begins at a byte or behind it, and the byte at which it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) index: usize,
+    pub(crate) byte: usize,
 }
 
 /// The characters of a text, one after the other.
@@ -86,6 +96,21 @@ impl<'h, 't> Characters<'h, 't> {
     /// not of one byte are charged for besides.
     pub(crate) fn new(heap: &'h Heap, text: &'t str) -> Self {
         Characters { heap, text, cursor: GraphemeCursor::new(0, text.len(), true), base: 0, place: 0, seen: 0 }
+    }
+
+    /// Goes on to the first character that begins at a byte or behind it; returns the place of that and of the one before.
+    pub(crate) fn go_to(&mut self, byte: usize) -> Res<(Place, Place)> {
+        let here = |walk: &Self| Place { index: walk.seen, byte: walk.place };
+        // The last byte before may begin a longer character.
+        let plain = self.text.get(self.place..byte).filter(|text| are_bytes(text)).map_or(0, str::len);
+        self.seen += plain.saturating_sub(1);
+        self.place += plain.saturating_sub(1);
+        let mut before = here(self);
+        while self.place < byte {
+            before = here(self);
+            self.step()?;
+        }
+        Ok((before, here(self)))
     }
 
     /// The next character.
@@ -190,12 +215,20 @@ mod tests {
             runs in prop::collection::vec((prop::sample::select(CODE_POINTS), prop_oneof![5 => 1_usize..3, 1 => 1_usize..40]), 0..24),
         ) {
             let text: String = runs.iter().map(|&(c, times)| c.to_string().repeat(times)).collect();
-            let expected: Vec<&str> = text.graphemes(true).collect();
+            let expected: Vec<&str> = of_short(&text).collect();
+            prop_assert_eq!(expected.join("|"), text.graphemes(true).collect::<Vec<_>>().join("|").replace("\r\n", "\r|\n"));
             let heap = Heap::new(1, usize::MAX / 2);
             let found: Vec<&str> = Characters::new(&heap, &text).collect::<Res<_>>().expect("no limit is reached");
             prop_assert_eq!(&found, &expected);
             prop_assert_eq!(count(&heap, &text).expect("no limit is reached"), expected.len());
             prop_assert_eq!(is_one(&heap, &text).expect("no limit is reached"), expected.len() == 1);
+            let starts = expected.iter().scan(0, |end, c| { let start = *end; *end += c.len(); Some(start) });
+            let places: Vec<Place> = starts.chain([text.len()]).enumerate().map(|(index, byte)| Place { index, byte }).collect();
+            for byte in 1..=text.len() {
+                let found = Characters::new(&heap, &text).go_to(byte).expect("no limit is reached");
+                let after = places.iter().position(|place| place.byte >= byte).expect("the end is behind all");
+                prop_assert_eq!(found, (places[after - 1], places[after]));
+            }
             let some = expected.len() / 2;
             prop_assert_eq!(first(&heap, &text, some).expect("no limit is reached"), expected[..some].concat());
         }

@@ -96,3 +96,17 @@
 
 [(get "abc" 1) (get "abc" 9 :none) (get "abc" -1) (get-in ["ab" "cd"] [1 0]) (get-in "abc" [2]) (get "e\u0301x" 1) (.indexOf [:a :b] :b) (.indexOf [1] 2)]
 ;=> ["b" :none nil "c" "c" "x" 1 -1]
+
+;; A line's end of two characters is two, for every function; other characters are what a reader takes for one.
+
+(let [s "a\r\nb"] [(map str s) (count s) (subs s 2) (get s 2) (nth s 1) (index-of s "\n") (last-index-of s "b") (char? "\r\n")])
+;=> [["a" "\r" "\n" "b"] 4 "\nb" "\n" "\r" 2 3 false]
+
+(let [s "a\r\nb"] [(.length s) (.charAt s 2) (.indexOf s "b") (.substring s 1 3) (count (re-seq #"(?s)." s)) (split s "\n") (split s "")])
+;=> [4 "\n" 3 "\r\n" 4 ["a\r" "b"] ["a" "\r" "\n" "b"]]
+
+[(replace "a\r\nb" "" "|") (reverse "\r\n") (subs "é\r\n\r\n" 2 4) (format "%6s|%.2s|" "\r\n" "\r\nb")]
+;=> ["|a|\r|\n|b|" ["\n" "\r"] "\n\r" "    \r\n|\r\n|"]
+
+(let [s "🇩🇪🇩e\u0301\u0301"] [(index-of s "🇪") (index-of s "\u0301") (last-index-of s "🇩") (includes? s "🇪") (index-of s "e")])
+;=> [nil nil 1 true 2]

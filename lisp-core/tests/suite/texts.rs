@@ -1,5 +1,5 @@
-//! Functions of strings against plain ones over the characters that unicode-segmentation finds: random texts of combining
-//! marks, joined emoji, flags, line ends of two characters, syllables of several, and parts of all these.
+//! Functions of strings against plain ones over the characters that unicode-segmentation finds (a line's end of two bytes is
+//! two): random texts of combining marks, joined emoji, flags, line ends, syllables of several letters, and parts of all these.
 
 use lisp_core::compile::Program;
 use lisp_core::heap::{Heap, Res, Value};
@@ -58,8 +58,9 @@ fn or_nil(items: &[&str]) -> Plain {
     if items.is_empty() { Nil } else { texts(items) }
 }
 
-fn characters(s: &str) -> Vec<&str> {
-    s.graphemes(true).collect()
+fn characters<'s>(s: &'s str) -> Vec<&'s str> {
+    let halves = |c: &'s str| if c == "\r\n" { vec![&c[..1], &c[1..]] } else { vec![c] };
+    s.graphemes(true).flat_map(halves).collect()
 }
 
 /// The texts a program reads as `data/s`, `data/t` and `data/r`.
@@ -210,6 +211,7 @@ fn parts_by_index(s: &str, n: i64, m: i64) -> Vec<(String, Plain)> {
         (format!("(split-at {n} data/s)"), List(vec![texts(&g[..last]), texts(&g[last..])])),
         (format!("(nthrest data/s {n})"), texts(&g[last..])),
         (format!("(nthnext data/s {n})"), or_nil(&g[last..])),
+        (format!("[(get data/s {n}) (get (vec data/s) {n})]"), List(vec![at(n).unwrap_or(Nil); 2])),
         (format!("(= data/s (str (subs data/s 0 {last}) (subs data/s {last})))"), truth(true)),
     ]
 }
@@ -227,6 +229,9 @@ fn whole(s: &str) -> Vec<(String, Plain)> {
     let times = |c: &str| g.iter().filter(|other| **other == c).count();
     [
         ("(count data/s)", count(g.len())),
+        ("(count (seq data/s))", count(g.len())),
+        ("(= data/s (apply str (seq data/s)))", truth(true)),
+        ("(= (.length data/s) (count (re-seq #\"(?s).\" data/s)))", truth(s.chars().all(|c| c.len_utf16() == 1))),
         ("(empty? data/s)", truth(g.is_empty())),
         ("(char? data/s)", truth(g.len() == 1)),
         ("(first data/s)", first(0)),
@@ -274,8 +279,10 @@ fn search(Given { s, t, r }: &Given, from: i64) -> Vec<(String, Plain)> {
     let g = characters(s);
     let start: usize = g.iter().take(usize::try_from(from.max(0)).unwrap_or(0)).map(|c| c.len()).sum();
     let found = places(s, t);
-    // An index is the number of characters before.
-    let index = |at: Option<&usize>| at.map_or(Nil, |&at| count(characters(&s[..at]).len()));
+    // An index is the number of characters before; what begins inside a character has none.
+    let bytes: Vec<usize> = (0..=g.len()).map(|i| g[..i].concat().len()).collect();
+    let of_characters: Vec<usize> = found.iter().copied().filter(|at| bytes.contains(at)).collect();
+    let index = |at: Option<&usize>| at.map_or(Nil, |at| count(bytes.iter().position(|byte| byte == at).unwrap()));
     let of_nothing = |from: i64| Int(from.max(0).min(g.len() as i64));
     let nothing = t.is_empty();
     let units = |at: Option<&usize>| at.map_or(Int(-1), |&at| count(s[..at].encode_utf16().count()));
@@ -296,15 +303,19 @@ fn search(Given { s, t, r }: &Given, from: i64) -> Vec<(String, Plain)> {
     };
     vec![
         split,
-        ("(index-of data/s data/t)".to_owned(), if nothing { Int(0) } else { index(found.first()) }),
+        ("(index-of data/s data/t)".to_owned(), if nothing { Int(0) } else { index(of_characters.first()) }),
         (
             format!("(index-of data/s data/t {from})"),
-            if nothing { of_nothing(from) } else { index(found.iter().find(|at| **at >= start)) },
+            if nothing { of_nothing(from) } else { index(of_characters.iter().find(|at| **at >= start)) },
         ),
-        ("(last-index-of data/s data/t)".to_owned(), if nothing { count(g.len()) } else { index(found.last()) }),
+        ("(last-index-of data/s data/t)".to_owned(), if nothing { count(g.len()) } else { index(of_characters.last()) }),
         (
             format!("(last-index-of data/s data/t {from})"),
-            if nothing { of_nothing(from) } else { index(found.iter().rfind(|at| **at <= start)) },
+            if nothing { of_nothing(from) } else { index(of_characters.iter().rfind(|at| **at <= start)) },
+        ),
+        (
+            "(every? (fn [i] (or (nil? i) (starts-with? (subs data/s i) data/t))) [(index-of data/s data/t) (last-index-of data/s data/t)])".to_owned(),
+            truth(true),
         ),
         ("(includes? data/s data/t)".to_owned(), truth(!found.is_empty())),
         ("(starts-with? data/s data/t)".to_owned(), truth(found.first() == Some(&0))),
