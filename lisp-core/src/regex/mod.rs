@@ -185,9 +185,12 @@ impl Regexes {
         self.bytes
     }
 
-    /// Compiles a pattern to see whether it is one; returns an estimate of the effort.
+    /// Compiles the pattern of a literal to see whether it is one; returns an estimate of the effort.
     pub(crate) fn check(pattern: &str) -> Result<u64, Error> {
-        compile(pattern, Extent::Part)?;
+        compile(pattern, Extent::Part).map_err(|error| match written_once(pattern) {
+            Some(once) => error.hint(format!("in #\"...\" each backslash is written once: #\"{once}\"")),
+            None => error,
+        })?;
         Ok(effort::CHECK + effort::effort(&translate_for_effort(pattern)).any)
     }
 }
@@ -195,6 +198,12 @@ impl Regexes {
 fn quick(text: &str, bytes: usize) -> Result<meta::Regex, Box<meta::BuildError>> {
     let config = meta::Config::new().nfa_size_limit(Some(bytes)).hybrid_cache_capacity(SEARCH_BYTES);
     meta::Builder::new().configure(config).build(text).map_err(Box::new)
+}
+
+/// The pattern with each doubled backslash written once, when that is a pattern: in a literal nothing has to be doubled.
+fn written_once(pattern: &str) -> Option<String> {
+    let once = pattern.replace(r"\\", r"\");
+    (once.len() < pattern.len() && compile(&once, Extent::Part).is_ok()).then_some(once)
 }
 
 /// Compiles a pattern: linear if it can be, with backtracking if it must.

@@ -276,8 +276,8 @@ impl<'a> Reader<'a> {
             Token::True => FormKind::Bool(true),
             Token::False => FormKind::Bool(false),
             Token::Integer | Token::Float | Token::Symbolic => self.number(token, span)?,
-            Token::String => FormKind::Str(literals::unescape_string(self.slice(span, 1, 1))),
-            Token::Regex => FormKind::Regex(literals::unescape(self.slice(span, 2, 1))),
+            Token::String => FormKind::Str(literals::unescape(self.slice(span, 1, 1))),
+            Token::Regex => FormKind::Regex(self.slice(span, 2, 1).into()),
             Token::Character => match literals::character(self.slice(span, 0, 0)) {
                 Some(text) => FormKind::Str(text),
                 None => return Err(diagnostics::hidden_character(self.text, span)),

@@ -258,25 +258,37 @@ pub(crate) fn quote(text: &str, out: &mut TextBuf<'_>) -> Res<()> {
     out.push('"')
 }
 
-/// A pattern keeps its backslashes; a bare quote gets one so that the literal can be read back.
+/// A pattern as the literal from which it is read back: it stands there as it is, but for what would end the literal (a
+/// bare quote, a backslash at the end) or stop the reader (a line break after a backslash). Between `\Q` and `\E`, where a
+/// backslash means itself, the quotation is interrupted.
 fn show_regex(pattern: &str, out: &mut TextBuf<'_>) -> Res<()> {
     out.charge_scan(pattern)?;
     out.push_str("#\"")?;
-    let mut escaped = false;
-    for part in pattern.split_inclusive(['"', '\\']) {
-        let (before, last) = match part.char_indices().next_back() {
-            Some((at, last @ ('"' | '\\'))) => (part.split_at(at).0, Some(last)),
-            _ => (part, None),
+    let (mut escaped, mut quoted, mut from) = (false, false, 0);
+    for (at, byte) in pattern.bytes().enumerate() {
+        let changed = match (byte, escaped) {
+            (b'"', false) => Some((at, r#"\""#)),
+            (b'\n', true) => Some((at - 1, r"\n")),
+            (b'\r', true) => Some((at - 1, r"\r")),
+            _ => None,
         };
-        out.push_str(before)?;
-        escaped &= before.is_empty();
-        match last {
-            Some('"') if !escaped => out.push_str("\\\"")?,
-            Some(last) => out.push(last)?,
-            None => {}
+        if let Some((start, instead)) = changed {
+            out.push_str(pattern.get(from..start).unwrap_or_default())?;
+            let kept = if quoted && start < at { r"\E\\" } else { r"\E" };
+            let parts = if quoted { [kept, instead, r"\Q"] } else { ["", instead, ""] };
+            parts.iter().try_for_each(|part| out.push_str(part))?;
+            from = at + 1;
         }
-        escaped = last == Some('\\') && !escaped;
+        quoted = match pattern.as_bytes().get(at.wrapping_sub(1)..=at) {
+            Some(br"\Q") if escaped => true,
+            Some(br"\E") => false,
+            _ => quoted,
+        };
+        escaped = byte == b'\\' && !escaped;
     }
+    let end = pattern.len() - usize::from(escaped);
+    out.push_str(pattern.get(from..end).unwrap_or_default())?;
+    out.push_str(if escaped { r"\E\\" } else { "" })?;
     out.push('"')
 }
 
@@ -307,6 +319,23 @@ mod tests {
         let text = r##"[{:a "x\n\"\\" :b nil} #{-9223372036854775808 1.5 2} [] #"\"\d\"" true]"##;
         assert_eq!(readable(&h, all), text);
         assert_eq!(line(&h, &[a, x, Value::Nil]), ":a x\n\"\\ nil");
+        Ok(())
+    }
+
+    #[test]
+    fn patterns_are_readable() -> Res<()> {
+        let h = Heap::new(1, usize::MAX / 2);
+        for (pattern, text) in [
+            (r#"a"b\"c\d"#, r#"#"a\"b\"c\d""#),
+            (r#"\\"\\"#, r##"#"\\\"\\""##),
+            ("a\nb\\\n\\\r", "#\"a\nb\\n\\r\""),
+            (r#"\Qa"b\"c\E""#, r##"#"\Qa\E\"\Qb\"c\E\"""##),
+            ("\\Qa\\\nb\\E", r##"#"\Qa\E\\\n\Qb\E""##),
+            (r"\Qa\", r##"#"\Qa\E\\""##),
+            (r#"\\Q""#, r##"#"\\Q\"""##),
+        ] {
+            assert_eq!(readable(&h, Value::Regex(h.text(pattern)?)), text, "{pattern:?}");
+        }
         Ok(())
     }
 

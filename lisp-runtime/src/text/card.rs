@@ -69,8 +69,8 @@ const LINES: &[Line] = &[
         ],
     },
     Line {
-        text: "clojure.string and clojure.set need no require: {}, str/join too. {}; a character is a string: {}. Patterns: \
-               #\"\\d+\" with re-find, re-seq, re-matches. Of Java: Math/, Character/, LocalDate, Instant, Duration, \
+        text: "clojure.string and clojure.set need no require: {}, str/join too. {}; a character is a string: {}. Patterns \
+               are raw: #\"\\d+\"; re-find, re-seq, re-matches. Of Java: Math/, Character/, LocalDate, Instant, Duration, \
                methods such as (.indexOf s t).",
         shown: &[("(join \", \" [1 2])", "\"1, 2\""), ("(get \"abc\" 1)", "\"b\""), ("(= \\b \"b\")", "true")],
         also: &[
@@ -85,6 +85,7 @@ const LINES: &[Line] = &[
                 "(.toMinutes (Duration/between (Instant/parse \"2024-01-01T00:00:00Z\") (Instant/parse \"2024-01-01T01:00:00Z\")))",
                 "60",
             ),
+            ("(re-find #\"\\\\\" \"a\\\\b\")", "\"\\\\\""),
             ("[(re-find #\"\\d+\" \"a12b3\") (re-seq #\"\\d+\" \"a12b3\")]", "[\"12\" [\"12\" \"3\"]]"),
         ],
     },
