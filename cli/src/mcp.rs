@@ -2,12 +2,12 @@
 
 use crate::exit::{Exit, Failure};
 use crate::service::{ServiceOptions, at_signal, log_to_standard_error, runtime, store_in_file, sweep};
-use lisp_mcp::{Mcp, OpenError};
+use lisp_mcp::{Mcp, OpenError, add_approver};
 use lisp_server::config::Config;
-use lisp_server::http::Server;
+use lisp_server::http::{Server, approvals};
 use lisp_server::runs::Service;
 use lisp_server::store::SqliteStore;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 /// What the command takes.
@@ -22,6 +22,10 @@ pub(crate) struct Arguments {
     /// The tenant whose programs those of standard input are, when the configuration has tenants
     #[arg(long, value_name = "NAME", conflicts_with = "listen")]
     tenant: Option<String>,
+    /// Where approvers decide on calls of tools with policy = "ask", without --listen; port 0 is any that is free, and so it is
+    /// without this option
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "listen")]
+    approvals: Option<SocketAddr>,
     #[command(flatten)]
     options: ServiceOptions,
 }
@@ -41,27 +45,42 @@ fn failed(error: &dyn std::fmt::Display) -> Failure {
     Failure::Service(error.to_string())
 }
 
-async fn serve(config: Config, arguments: &Arguments) -> Result<Exit, Failure> {
-    if let Some(listen) = arguments.listen {
-        config.check_exposure(listen).map_err(|error| Failure::Usage(error.to_string()))?;
+async fn serve(mut config: Config, arguments: &Arguments) -> Result<Exit, Failure> {
+    for address in arguments.listen.iter().chain(&arguments.approvals) {
+        config.check_exposure(*address).map_err(|error| Failure::Usage(error.to_string()))?;
     }
+    let token = add_approver(&mut config, arguments.tenant.as_deref()).map_err(|error| failed(&error))?;
     let store = if config.names_store { store_in_file(&config) } else { SqliteStore::in_memory() };
     let store = store.map_err(|error| failed(&error))?;
     let service = Service::open(config, Box::new(store)).await.map_err(|error| failed(&error))?;
     let mcp = Mcp::new(service.clone()).map_err(|error| failed(&error))?;
     let sweeper = tokio::spawn(sweep(service.clone()));
     let served = match arguments.listen {
-        Some(listen) => serve_http(&mcp, listen).await,
-        None => serve_stdio(&mcp, arguments.tenant.as_deref()).await,
+        Some(listen) => serve_http(&mcp, listen, token.as_deref()).await,
+        None => serve_stdio(&mcp, arguments, token.as_deref()).await,
     };
     sweeper.abort();
     served.map(|()| Exit::Ok)
 }
 
-async fn serve_http(mcp: &Mcp, listen: SocketAddr) -> Result<(), Failure> {
+/// Tells the person who starts the server, and not the model, how to decide on calls.
+fn tell_approvers(mcp: &Mcp, server: &Server, token: Option<&str>) {
+    let scheme = if mcp.service().config().tls.is_some() { "https" } else { "http" };
+    let address = format!("{scheme}://{}/", server.address());
+    mcp.approvals_at(&address);
+    match token {
+        Some(token) => tell_line!("approvals at {address}#token={token}"),
+        None => tell_line!("approvals at {address}"),
+    }
+}
+
+async fn serve_http(mcp: &Mcp, listen: SocketAddr, token: Option<&str>) -> Result<(), Failure> {
     let server = Server::bind_router(mcp.service().clone(), listen, mcp.router()).map_err(|error| failed(&error))?;
     let scheme = if mcp.service().config().tls.is_some() { "https" } else { "http" };
     tell_line!("listening on {scheme}://{}/mcp", server.address());
+    if mcp.service().config().asks() {
+        tell_approvers(mcp, &server, token);
+    }
     let (stop, mcp, runtime) = (server.stop_handle(), mcp.clone(), tokio::runtime::Handle::current());
     at_signal(move || {
         stop();
@@ -71,12 +90,26 @@ async fn serve_http(mcp: &Mcp, listen: SocketAddr) -> Result<(), Failure> {
     server.serve().await.map_err(|error| failed(&error))
 }
 
-async fn serve_stdio(mcp: &Mcp, tenant: Option<&str>) -> Result<(), Failure> {
+async fn serve_stdio(mcp: &Mcp, arguments: &Arguments, token: Option<&str>) -> Result<(), Failure> {
+    let approvals = match (arguments.approvals, mcp.service().config().asks()) {
+        (None, false) => None,
+        (given, _) => {
+            let address = given.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
+            let service = mcp.service().clone();
+            let server = Server::bind_router(service.clone(), address, approvals(service));
+            let server = server.map_err(|error| failed(&error))?;
+            tell_approvers(mcp, &server, token);
+            Some(tokio::spawn(server.serve()))
+        }
+    };
     let (its, runtime) = (mcp.clone(), tokio::runtime::Handle::current());
     at_signal(move || runtime.block_on(its.end()))?;
-    let served = mcp.serve_stdio(tenant, tokio::io::stdin(), tokio::io::stdout()).await;
+    let served = mcp.serve_stdio(arguments.tenant.as_deref(), tokio::io::stdin(), tokio::io::stdout()).await;
     mcp.service().drain();
     mcp.service().ended().await;
+    if let Some(approvals) = approvals {
+        approvals.abort();
+    }
     served.map_err(|error| match error {
         OpenError::NoTenant | OpenError::UnknownTenant(_) => Failure::Usage(error.to_string()),
         error => failed(&error),

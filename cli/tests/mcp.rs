@@ -72,6 +72,76 @@ fn a_signal_ends_it() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
+/// What comes back for a request of HTTP/1.0.
+fn send(address: &str, head: &str, body: &str) -> String {
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let length = body.len();
+    write!(stream, "{head} HTTP/1.0\r\nHost: {address}\r\nContent-Length: {length}\r\n").unwrap();
+    write!(stream, "\r\n{body}").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_person_is_told_where_to_approve_and_the_model_is_not() {
+    let config = std::env::temp_dir().join(format!("ptc-mcp-ask-{}.toml", std::process::id()));
+    std::fs::write(&config, "[tools.pay]\nurl = \"https://pay.example.com/\"\npolicy = \"ask\"\n").unwrap();
+    let config = config.display().to_string();
+    let mut child = start(&["--isolation", "in-process", "--config", &config]);
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    errors.read_line(&mut line).unwrap();
+    let (url, token) = line.trim().strip_prefix("approvals at ").unwrap().split_once("#token=").unwrap();
+    let address = url.strip_prefix("http://").unwrap().strip_suffix('/').unwrap();
+    assert!(address.starts_with("127.0.0.1:") && token.len() == 32, "{line}");
+
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut result = move |id: u32, name: &str, arguments: Value| -> Value {
+        let params = json!({ "name": name, "arguments": arguments });
+        if id == 2 {
+            writeln!(input, "{}", initialize()).unwrap();
+            lines.next().unwrap().unwrap();
+        }
+        writeln!(input, "{}", json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })).unwrap();
+        let answer: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        answer["result"].clone()
+    };
+    let paused = result(2, "run", json!({ "program": "(tool/pay {})" }));
+    let says = paused["content"][0]["text"].as_str().unwrap();
+    assert!(says.contains(url) && !paused.to_string().contains(token), "{paused}");
+    let state = &paused["structuredContent"];
+    let approved = result(3, "resume", json!({ "token": state["token"], "approve": true }));
+    assert!(
+        approved["isError"] == true && approved["content"][0]["text"].as_str().unwrap().contains(url),
+        "{approved}"
+    );
+    let call = format!(
+        "POST /v1/runs/{}/calls/{}",
+        state["run_id"].as_str().unwrap(),
+        state["calls"][0]["call"].as_str().unwrap()
+    );
+    assert!(send(address, &call, "{\"reject\": \"no\"}").contains(" 401 "));
+    assert!(send(address, "GET /", "").contains("class=\"approvals\""));
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let body = "{\"reject\": \"not today\"}";
+    let head = format!(
+        "{call} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nContent-Length: {}",
+        body.len()
+    );
+    write!(stream, "{head}\r\n\r\n{body}").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains(" 200 "), "{answer}");
+    let ended = result(4, "resume", json!({ "token": state["token"], "wait_seconds": 50 }));
+    assert!(ended["content"][0]["text"].as_str().unwrap().contains("not today"), "{ended}");
+    // The pipe to it ends with the closure.
+    drop(result);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    std::fs::remove_file(config).unwrap();
+}
+
 #[test]
 fn wrong_options_say_what_to_do() {
     let tenants = std::env::temp_dir().join(format!("ptc-mcp-tenants-{}.toml", std::process::id()));
@@ -87,6 +157,8 @@ fn wrong_options_say_what_to_do() {
         (&["--config", &tenants, "--tenant", "b"], 2, "no tenant b"),
         (&["--tenant", "b"], 2, "no tenant b"),
         (&["--listen", "127.0.0.1:0", "--tenant", "b"], 2, "cannot be used with"),
+        (&["--listen", "127.0.0.1:0", "--approvals", "127.0.0.1:0"], 2, "cannot be used with"),
+        (&["--approvals", "0.0.0.0:0"], 2, "add [[tenants]]"),
         (&["--store", "/no/such/folder/x.db"], 74, "/no/such/folder/x.db"),
     ] {
         let output = start(&[&["--isolation", "in-process"], options].concat()).wait_with_output().unwrap();

@@ -480,6 +480,42 @@ fn somebody_approves_what_the_configuration_asks_about() {
 }
 
 #[test]
+fn where_there_are_approvers_nobody_else_approves() {
+    let tool = ToolServer::start();
+    let dir = Dir::new("approvers");
+    let (own, approver) = (service::sha256_hex("own"), service::sha256_hex("approver"));
+    let tenant =
+        format!("[[tenants]]\nname = \"a\"\ntoken_sha256 = \"{own}\"\napprover_token_sha256 = \"{approver}\"\n");
+    let config = tool.config("ask").replace("[network]", &format!("{tenant}\n[network]"));
+    let server = Server::start(&["--config", &dir.write("service.toml", &config)]);
+    let ask = |token: &str, method: &str, path: &str, body: &Value| {
+        let bearer = format!("Bearer {token}");
+        let (status, _, answer) = server.send(method, path, &[("Authorization", &bearer)], body.to_string().as_bytes());
+        (status, answer)
+    };
+    let program = json!({ "program": "(get (tool/pay {:k 0 :n 1}) \"n\")" });
+    for path in ["/v1/run", "/v1/runs", "/v1/sessions"] {
+        assert_eq!(ask("approver", "POST", path, &program).0, 403, "{path}");
+    }
+    let (status, state) = ask("own", "POST", "/v1/run", &program);
+    assert_eq!(status, 202, "{state}");
+    let run = format!("/v1/runs/{}", state["run_id"].as_str().unwrap());
+    let call = format!("{run}/calls/{}", state["calls"][0]["call"].as_str().unwrap());
+    for decision in [json!({ "approve": true }), json!({ "reject": "no" })] {
+        assert_eq!(ask("nobody", "POST", &call, &decision).0, 401);
+        let (status, refused) = ask("own", "POST", &call, &decision);
+        assert!(status == 403 && refused["detail"].as_str().unwrap().contains("an approver"), "{refused}");
+    }
+    assert_eq!(tool.count(0, 1), 0);
+    for token in ["own", "approver"] {
+        assert_eq!(ask(token, "GET", &run, &Value::Null).1["calls"][0]["question"], "Pay 1?");
+    }
+    assert_eq!(ask("approver", "POST", &call, &json!({ "approve": true })).0, 200);
+    server.until(Duration::from_secs(20), "the answer", || ask("own", "GET", &run, &Value::Null).1["status"] == "done");
+    assert_eq!(tool.count(0, 1), 1);
+}
+
+#[test]
 fn tenants_have_tokens_limits_and_tools_of_their_own() {
     let tool = ToolServer::start();
     let dir = Dir::new("tenants");

@@ -1,12 +1,17 @@
 //! What a client of one tenant gets at.
 
+use crate::accept::JsonOnly;
 use crate::ticket::Tickets;
+use crate::under_way::{Entered, UnderWay};
+use axum::http::request::Parts;
+use lisp_runtime::Tool;
 use lisp_server::config::Tenant;
 use lisp_server::runs::{Service, TenantState};
 use rmcp::RoleServer;
 use rmcp::model::{ClientCapabilities, ProgressToken, RequestMetaObject};
 use rmcp::service::{Peer, RequestContext};
-use std::sync::Arc;
+use rmcp::transport::common::http_header::HEADER_SESSION_ID;
+use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
 
 /// The service, as one tenant sees it.
@@ -17,12 +22,34 @@ pub(crate) struct Door {
     pub(crate) tickets: Tickets,
     /// The client has gone.
     pub(crate) gone: CancellationToken,
+    /// Where approvers decide.
+    pub(crate) approvals: Arc<OnceLock<String>>,
+    pub(crate) under_way: UnderWay,
 }
 
 impl Door {
     /// The tenant's name.
     pub(crate) fn name(&self) -> &str {
         &self.tenant.name
+    }
+
+    /// Who decides on a call that the user of the client was not asked about, or did not decide on.
+    pub(crate) fn approver(&self) -> String {
+        let has_approvers = self.settings().is_some_and(Tenant::has_approvers);
+        match (has_approvers, self.approvals.get()) {
+            (true, Some(address)) => format!("An approver decides at {address} (not a model, and not by resume)"),
+            (true, None) => "An approver decides (not a model, and not by resume)".to_owned(),
+            (false, _) => {
+                "Nobody can decide yet: the operator of this server adds approver_token_sha256 to its configuration \
+                           and starts it again, or the user takes a client that shows forms (elicitation)"
+                    .to_owned()
+            }
+        }
+    }
+
+    /// Returns whether the tenant's programs have this tool of the service.
+    pub(crate) fn sees(&self, tool: &Tool) -> bool {
+        self.settings().is_none_or(|tenant| tenant.sees(tool.given_name()))
     }
 
     /// The tenant's settings.
@@ -38,7 +65,7 @@ pub(crate) enum Asking {
     Elicit,
     /// In the result of its request, which it sends again with the answers.
     Rounds,
-    /// Not at all: the model goes on with the tool `resume`.
+    /// Not at all: an approver decides.
     Nobody,
 }
 
@@ -48,21 +75,28 @@ pub(crate) struct Client {
     pub(crate) asking: Asking,
     pub(crate) progress: Option<ProgressToken>,
     pub(crate) meta: RequestMetaObject,
-    /// The request is cancelled.
+    /// The request is cancelled, or its session has ended.
     pub(crate) cancelled: CancellationToken,
     pub(crate) is_stateless: bool,
+    _entered: Option<Entered>,
 }
 
 impl Client {
-    pub(crate) fn of(context: RequestContext<RoleServer>, is_stateless: bool) -> Self {
-        let forms = context.client_capabilities().is_some_and(|declared| has_forms(&declared));
+    pub(crate) fn of(context: RequestContext<RoleServer>, is_stateless: bool, under_way: &UnderWay) -> Self {
+        let parts = context.extensions.get::<Parts>();
+        let takes_requests = parts.is_none_or(|parts| parts.extensions.get::<JsonOnly>().is_none());
+        let forms = takes_requests && context.client_capabilities().is_some_and(|declared| has_forms(&declared));
         let asking = match (forms, is_stateless) {
             (true, true) => Asking::Rounds,
             (true, false) => Asking::Elicit,
             (false, _) => Asking::Nobody,
         };
         let progress = context.meta.get_progress_token();
-        Client { peer: context.peer, asking, progress, meta: context.meta, cancelled: context.ct, is_stateless }
+        let cancelled = context.ct.child_token();
+        let session = parts.and_then(|parts| parts.headers.get(HEADER_SESSION_ID)?.to_str().ok());
+        let entered = session.map(|session| under_way.enter(session, cancelled.clone()));
+        let (peer, meta) = (context.peer, context.meta);
+        Client { peer, asking, progress, meta, cancelled, is_stateless, _entered: entered }
     }
 }
 

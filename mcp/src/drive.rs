@@ -4,12 +4,15 @@ use crate::ask;
 use crate::door::{Asking, Client, Door};
 use crate::notes::{Notes, Watch};
 use crate::show;
-use crate::ticket::{BadTicket, Purpose};
+use crate::ticket::Purpose;
 use lisp_runtime::Request;
-use lisp_server::runs::{Done, Refused, Reply, RunState};
+use lisp_server::runs::{Done, Refused, Reply, RunState, Said, WaitingCall};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResponse, ElicitResult, ErrorCode, InputRequests, InputRequiredResult, InputResponses};
 use std::time::Duration;
+
+/// How soon a run is told again what it has not heard.
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// What a request comes to.
 pub(crate) type Responded = Result<CallToolResponse, ErrorData>;
@@ -23,7 +26,7 @@ pub(crate) struct Drive<'a> {
     pub(crate) contents: &'a [u8; 32],
 }
 
-fn cancelled() -> ErrorData {
+pub(crate) fn cancelled() -> ErrorData {
     ErrorData::new(ErrorCode::INVALID_REQUEST, "the request was cancelled", None)
 }
 
@@ -55,13 +58,24 @@ impl Drive<'_> {
 
     /// Waits for a durable run, and asks what it asks.
     pub(crate) async fn go_on(&self, run_id: &str) -> Responded {
+        self.go_on_with(run_id, Decided::default(), Ends::Run).await
+    }
+
+    /// As [`Drive::go_on`], for a request that only collects: when it is cancelled the run goes on.
+    pub(crate) async fn collect(&self, run_id: &str) -> Responded {
+        self.go_on_with(run_id, Decided::default(), Ends::Request).await
+    }
+
+    async fn go_on_with(&self, run_id: &str, mut decided: Decided, ends: Ends) -> Responded {
         let (service, tenant) = (&self.door.service, self.door.name());
         let mut watch = Watch::new(service, run_id);
         loop {
             let waited = tokio::select! {
                 biased;
                 () = self.client.cancelled.cancelled() => {
-                    if let Err(error) = service.cancel(tenant, run_id) {
+                    if ends == Ends::Run
+                        && let Err(error) = service.cancel(tenant, run_id)
+                    {
                         tracing::warn!(run_id, %error, "a run cannot be cancelled");
                     }
                     return Err(cancelled());
@@ -77,14 +91,29 @@ impl Drive<'_> {
                 let why = state.trouble.as_deref().unwrap_or("the server is going down");
                 return Ok(show::failed(format!("the run {run_id} cannot go on: {why}")).into());
             }
-            match self.client.asking {
-                Asking::Nobody => return Ok(self.paused(&state)),
-                Asking::Rounds => return Ok(self.next_input(&state)),
-                Asking::Elicit => {
-                    if let Some(paused) = self.elicit(&state).await? {
-                        return Ok(paused);
-                    }
+            let open: Vec<&WaitingCall> = state.calls.iter().filter(|call| !decided.has(call)).collect();
+            if open.is_empty() {
+                // The run has not come to hear what the user has said.
+                if !self.pass_on(&state, &decided).await {
+                    return Ok(self.paused(&state));
                 }
+                continue;
+            }
+            // The user decides on calls; the results of others are the model's.
+            match (self.client.asking, open.iter().find(|call| call.question.is_some())) {
+                (Asking::Nobody, _) | (_, None) => return Ok(self.paused(&state)),
+                (Asking::Rounds, Some(_)) => return Ok(self.next_input(&state, &open)),
+                (Asking::Elicit, Some(call)) => match self.elicit(run_id, call, &watch).await {
+                    Asked::Said(reply) => {
+                        let is_taken = self.tell(run_id, &call.call, &reply).await;
+                        decided.add(call, *reply);
+                        if !is_taken {
+                            return Ok(self.now(run_id));
+                        }
+                    }
+                    Asked::Nothing => return Ok(self.now(run_id)),
+                    Asked::Moved => {}
+                },
             }
         }
     }
@@ -103,45 +132,61 @@ impl Drive<'_> {
         })
     }
 
-    /// Asks about each call, one after the other. Returns a result when something stays open.
-    async fn elicit(&self, state: &RunState) -> Result<Option<CallToolResponse>, ErrorData> {
-        for call in &state.calls {
-            let Some(form) = ask::form(call) else { return Ok(Some(self.paused(state))) };
-            let said = tokio::select! {
-                biased;
-                // It is told so in the loop.
-                () = self.client.cancelled.cancelled() => return Ok(None),
-                () = self.door.gone.cancelled() => return Ok(Some(self.paused(state))),
-                said = self.client.peer.create_elicitation(form) => said,
-            };
-            if self.client.cancelled.is_cancelled() {
-                // An answer that comes at the same time decides nothing any more.
-                return Ok(None);
+    /// Asks the user about a call.
+    async fn elicit(&self, run_id: &str, call: &WaitingCall, watch: &Watch) -> Asked {
+        let Some(form) = ask::form(call) else { return Asked::Nothing };
+        let said = tokio::select! {
+            biased;
+            // It is seen to in the loop.
+            () = self.client.cancelled.cancelled() => return Asked::Moved,
+            () = self.door.gone.cancelled() => return Asked::Nothing,
+            () = self.answered_elsewhere(run_id, call, watch) => return Asked::Moved,
+            said = self.client.peer.create_elicitation(form) => said,
+        };
+        if self.client.cancelled.is_cancelled() {
+            // An answer that comes at the same time decides nothing any more.
+            return Asked::Moved;
+        }
+        let reply = match said {
+            Ok(said) => ask::reply(&said),
+            Err(error) => {
+                tracing::info!(%error, "the client does not answer a question");
+                None
             }
-            let reply = match said {
-                Ok(said) => ask::reply(&said),
-                Err(error) => {
-                    tracing::info!(%error, "the client does not answer a question");
-                    None
-                }
-            };
-            let Some(reply) = reply else { return Ok(Some(self.paused_now(&state.run_id))) };
-            if !self.tell(&state.run_id, &call.call, &reply).await {
-                return Ok(Some(self.paused_now(&state.run_id)));
+        };
+        reply.map_or(Asked::Nothing, |reply| Asked::Said(Box::new(reply)))
+    }
+
+    /// Returns when an approver has decided on a call, or the run has ended.
+    async fn answered_elsewhere(&self, run_id: &str, call: &WaitingCall, watch: &Watch) {
+        let Some(mut changes) = watch.changes() else { return std::future::pending().await };
+        while changes.changed().await.is_ok() {
+            let state = self.door.service.state(self.door.name(), run_id);
+            if !state.is_ok_and(|state| state.calls.iter().any(|open| open.call == call.call)) {
+                return;
             }
         }
-        Ok(None)
+        std::future::pending().await
+    }
+
+    /// Passes decisions on once more, after a moment. False when one does not fit its call.
+    async fn pass_on(&self, state: &RunState, decided: &Decided) -> bool {
+        tokio::time::sleep(AGAIN).await;
+        for call in &state.calls {
+            if let Some(reply) = decided.of(call)
+                && !self.tell(&state.run_id, &call.call, reply).await
+            {
+                return false;
+            }
+        }
+        true
     }
 
     /// Passes a decision on. False when it does not fit the call.
     async fn tell(&self, run_id: &str, call: &str, reply: &Reply) -> bool {
         match self.door.service.reply(self.door.name(), run_id, call, reply) {
-            Ok(_) => true,
-            // Somebody else was faster; what is open then is looked at again.
-            Err(Refused::Conflict(_) | Refused::NotFound(_)) => {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-                true
-            }
+            // An approver was faster, or the run has to come to the call again: what is open then is looked at again.
+            Ok(_) | Err(Refused::Conflict(_) | Refused::NotFound(_)) => true,
             Err(error) => {
                 tracing::warn!(run_id, %error, "a decision does not fit");
                 false
@@ -152,11 +197,11 @@ impl Drive<'_> {
     pub(crate) fn paused(&self, state: &RunState) -> CallToolResponse {
         let tickets = &self.door.tickets;
         let token = tickets.make(self.door.name(), Purpose::Resume, &state.run_id, &state.calls);
-        show::paused(&state.run_id, &token, &state.calls).into()
+        show::paused(&state.run_id, &token, &state.calls, &self.door.approver()).into()
     }
 
     /// As far as the run is by now.
-    pub(crate) fn paused_now(&self, run_id: &str) -> CallToolResponse {
+    pub(crate) fn now(&self, run_id: &str) -> CallToolResponse {
         match self.door.service.state(self.door.name(), run_id) {
             Ok(state) => match &state.answer {
                 Some(answer) => show::answer(answer.get()).into(),
@@ -167,9 +212,9 @@ impl Drive<'_> {
     }
 
     /// The questions, for a client that sends its request again with the answers.
-    fn next_input(&self, state: &RunState) -> CallToolResponse {
-        let questions: InputRequests =
-            state.calls.iter().filter_map(|call| Some((call.call.clone(), ask::input(call)?))).collect();
+    fn next_input(&self, state: &RunState, open: &[&WaitingCall]) -> CallToolResponse {
+        let asked = open.iter().filter(|call| call.question.is_some());
+        let questions: InputRequests = asked.filter_map(|call| Some((call.call.clone(), ask::input(call)?))).collect();
         let purpose = Purpose::Round(self.contents);
         let token = self.door.tickets.make(self.door.name(), purpose, &state.run_id, &state.calls);
         InputRequiredResult::new(Some(questions), Some(token)).into()
@@ -177,30 +222,79 @@ impl Drive<'_> {
 
     /// A request that comes again with answers.
     pub(crate) async fn next_round(&self, token: &str, answers: Option<&InputResponses>) -> Responded {
-        let name = self.door.name();
-        let ticket = match self.door.tickets.take(&self.door.service, name, Purpose::Round(self.contents), token) {
+        let (service, tenant) = (&self.door.service, self.door.name());
+        let invalid = |why: String| Err(ErrorData::invalid_params(format!("requestState: {why}"), None));
+        let ticket = match self.door.tickets.open(tenant, Purpose::Round(self.contents), token) {
             Ok(ticket) => ticket,
-            Err(BadTicket::Refused(refused)) => return Ok(show::refused(&refused).into()),
-            Err(error) => return Err(ErrorData::invalid_params(format!("requestState: {error}"), None)),
+            Err(error) => return invalid(error.to_string()),
         };
-        let state = match self.waiting(&ticket.run_id).await? {
+        let state = match service.state(tenant, &ticket.run_id) {
             Ok(state) => state,
-            Err(response) => return Ok(response),
+            Err(refused) => return Ok(show::refused(&refused).into()),
         };
-        let mut is_undecided = false;
-        // Answers to other questions than those that were asked decide nothing.
-        for call in state.calls.iter().filter(|_| ticket.fits(&state.calls)) {
-            let said = answers.and_then(|answers| answers.get(&call.call));
-            let said = said.and_then(|said| serde_json::from_value::<ElicitResult>(said.clone()).ok());
-            match said.as_ref().and_then(ask::reply) {
-                Some(reply) if self.tell(&ticket.run_id, &call.call, &reply).await => {}
-                _ => is_undecided |= said.is_some(),
+        let (mut is_undecided, mut decided) = (false, Decided::default());
+        for (name, said) in answers.into_iter().flatten() {
+            let said = serde_json::from_value::<ElicitResult>(said.clone()).ok();
+            let reply = said.as_ref().and_then(ask::reply);
+            // Answers to other questions than those that were asked decide nothing.
+            let open = state.calls.iter().find(|call| call.call == *name && ticket.names(call));
+            match (open, reply) {
+                (Some(call), Some(reply)) => {
+                    is_undecided |= !self.tell(&ticket.run_id, &call.call, &reply).await;
+                    decided.add(call, reply);
+                }
+                (Some(_), None) => is_undecided = true,
+                // The same request may come twice.
+                (None, Some(reply)) => match service.said(tenant, &ticket.run_id, Some(name), &reply) {
+                    Ok(Said::Other) => return invalid(format!("the call {name} was decided on before, and otherwise")),
+                    Ok(Said::Same | Said::Nothing) => {}
+                    Err(refused) => return Ok(show::refused(&refused).into()),
+                },
+                (None, None) => {}
             }
         }
-        // Whoever was asked and does not decide is not asked again at once.
+        // A user who was asked and does not decide is not asked again at once.
         if is_undecided {
-            return Ok(self.paused_now(&ticket.run_id));
+            return Ok(self.now(&ticket.run_id));
         }
-        self.go_on(&ticket.run_id).await
+        self.go_on_with(&ticket.run_id, decided, Ends::Run).await
+    }
+}
+
+/// What ends with a request that is cancelled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    /// The run.
+    Run,
+    /// The request alone.
+    Request,
+}
+
+/// What became of a question.
+enum Asked {
+    /// The user has decided.
+    Said(Box<Reply>),
+    /// The user has decided nothing.
+    Nothing,
+    /// It is not open any more, or nobody waits for it.
+    Moved,
+}
+
+/// What the user has said in this request, for a run that has not come to hear it: nobody is asked twice.
+#[derive(Default)]
+struct Decided(Vec<(String, String, Reply)>);
+
+impl Decided {
+    fn add(&mut self, call: &WaitingCall, reply: Reply) {
+        self.0.push((call.call.clone(), call.asked(), reply));
+    }
+
+    fn of(&self, call: &WaitingCall) -> Option<&Reply> {
+        let found = self.0.iter().find(|(name, asked, _)| *name == call.call && *asked == call.asked());
+        found.map(|(.., reply)| reply)
+    }
+
+    fn has(&self, call: &WaitingCall) -> bool {
+        self.of(call).is_some()
     }
 }

@@ -6,6 +6,7 @@ use crate::door::{Client, Door};
 use crate::drive::Drive;
 use crate::notes::{Notes, has_prints};
 use crate::ticket::Tickets;
+use crate::under_way::UnderWay;
 use crate::{lookup, resume, run, schema};
 use lisp_server::runs::{Service, TenantState};
 use lisp_server::store::StoreError;
@@ -17,8 +18,8 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -58,6 +59,7 @@ pub struct Mcp {
     /// Calls of tools under way.
     calls: TaskTracker,
     pub(crate) ended: CancellationToken,
+    approvals: Arc<OnceLock<String>>,
 }
 
 impl std::fmt::Debug for Mcp {
@@ -73,7 +75,19 @@ impl Mcp {
     /// The store does not keep the key that tokens of paused runs are sealed with.
     pub fn new(service: Service) -> Result<Mcp, OpenError> {
         let tickets = Tickets::new(&service)?;
-        Ok(Mcp { service, tickets, calls: TaskTracker::new(), ended: CancellationToken::new() })
+        Ok(Mcp {
+            service,
+            tickets,
+            calls: TaskTracker::new(),
+            ended: CancellationToken::new(),
+            approvals: Arc::default(),
+        })
+    }
+
+    /// Sets the address that results of paused runs name: where approvers decide, such as that of
+    /// [`lisp_server::http::approvals`]. The first one stays.
+    pub fn approvals_at(&self, address: &str) {
+        let _ = self.approvals.set(address.to_owned());
     }
 
     /// The service.
@@ -105,7 +119,14 @@ impl Mcp {
     /// The server of clients of a tenant.
     pub(crate) fn handler(&self, tenant: Arc<TenantState>, gone: CancellationToken) -> Handler {
         let tools = schema::tools(&self.service.prompt(&tenant)).into();
-        let door = Door { service: self.service.clone(), tenant, tickets: self.tickets.clone(), gone };
+        let door = Door {
+            service: self.service.clone(),
+            tenant,
+            tickets: self.tickets.clone(),
+            gone,
+            approvals: self.approvals.clone(),
+            under_way: UnderWay::default(),
+        };
         Handler { door, tools, logs: Arc::default(), calls: self.calls.clone() }
     }
 }
@@ -121,6 +142,11 @@ pub(crate) struct Handler {
 }
 
 impl Handler {
+    /// The calls that its clients have under way.
+    pub(crate) fn under_way(&self) -> UnderWay {
+        self.door.under_way.clone()
+    }
+
     /// This handler, for another client.
     pub(crate) fn for_another(&self) -> Self {
         Handler { logs: Arc::default(), ..self.clone() }
@@ -144,7 +170,7 @@ impl ServerHandler for Handler {
         ServerConfig::new(capabilities).with_server_info(about).with_instructions(
             "Runs programs in PTC-Lisp, a small Clojure for working on data. Use run for filtering, grouping, counting and \
              joining data, and for calling several tools at once; search and describe say what functions and tools there are. \
-             A result \"paused\" waits for the user: ask, then call resume.",
+             A result \"paused\" waits for an approver: tell the user, and call resume for the outcome.",
         )
     }
 
@@ -199,7 +225,7 @@ impl ServerHandler for Handler {
         let _under_way = self.calls.token();
         let contents = contents(&request);
         let is_stateless = is_stateless(&context);
-        let client = Client::of(context, is_stateless);
+        let client = Client::of(context, is_stateless, &self.door.under_way);
         let notes = Notes::new(&client, self.logs.load(Ordering::Relaxed));
         let drive = Drive { door: &self.door, client: &client, notes: &notes, contents: &contents };
         let arguments = request.arguments.unwrap_or_default();

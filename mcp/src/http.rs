@@ -1,17 +1,21 @@
 //! Streamable HTTP at `/mcp`.
 
+use crate::accept::{Accepts, JsonOnly};
 use crate::handler::{Handler, Mcp};
 use crate::message::read_message;
+use crate::under_way::UnderWay;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use lisp_server::http::{Asking, Text, own_origin};
+use lisp_server::http::{Asking, Text, approvals, own_origin};
 use lisp_server::runs::Service;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage};
+use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use std::collections::HashMap;
@@ -32,10 +36,11 @@ struct Doors {
 struct Endpoint {
     serves: StreamableHttpService<Handler, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
+    under_way: UnderWay,
 }
 
 impl Mcp {
-    /// The routes for HTTP clients: `/mcp`, `/healthz` and `/readyz`. Who may ask is decided as the service's own routes do: by
+    /// The routes for HTTP clients: `/mcp`, `/healthz` and `/readyz`, and those of [`lisp_server::http::approvals`]. Who may ask is decided as the service's own routes do: by
     /// bearer tokens when there are tenants, and by `Host` and `Origin`.
     pub fn router(&self) -> Router {
         let doors = Doors { mcp: self.clone(), by_tenant: Arc::default() };
@@ -44,9 +49,9 @@ impl Mcp {
             .route("/mcp", any(endpoint))
             .with_state(doors)
             .route_layer(from_fn_with_state(service.clone(), own_origin))
-            .merge(Router::new().route("/readyz", any(ready)).with_state(service))
+            .merge(Router::new().route("/readyz", any(ready)).with_state(service.clone()))
             .route("/healthz", any(|| async { "ok\n" }))
-            .fallback(|| async { (StatusCode::NOT_FOUND, "the MCP endpoint is at /mcp\n") })
+            .fallback_service(approvals(service))
     }
 }
 
@@ -64,6 +69,7 @@ impl Doors {
         let made = || {
             // Whoever leaves cancels its requests; there is no other sign of it here.
             let handler = self.mcp.handler(asking.0.clone(), CancellationToken::new());
+            let under_way = handler.under_way();
             let sessions = Arc::<LocalSessionManager>::default();
             // Hosts and origins were looked at before.
             let config = StreamableHttpServerConfig::default()
@@ -71,7 +77,7 @@ impl Doors {
                 .with_max_request_body_bytes(usize::MAX)
                 .with_cancellation_token(self.mcp.ended.clone());
             let serves = StreamableHttpService::new(move || Ok(handler.for_another()), sessions.clone(), config);
-            Endpoint { serves, sessions }
+            Endpoint { serves, sessions, under_way }
         };
         all.entry(asking.0.name.clone()).or_insert_with(made).clone()
     }
@@ -82,37 +88,104 @@ fn opens_session(message: &ClientJsonRpcMessage) -> bool {
     matches!(message, JsonRpcMessage::Request(asked) if matches!(asked.request, ClientRequest::InitializeRequest(_)))
 }
 
+/// A response without more to say.
+fn refused(status: StatusCode, why: &'static str) -> Response {
+    let mut response = (status, why).into_response();
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST, DELETE"));
+    }
+    response
+}
+
 async fn endpoint(State(doors): State<Doors>, request: Request) -> Response {
-    let service = &doors.mcp.service;
     let (mut parts, body) = request.into_parts();
-    let asking = match Asking::from_request_parts(&mut parts, service).await {
+    let asking = match Asking::from_request_parts(&mut parts, &doors.mcp.service).await {
         Ok(asking) => asking,
         Err(refused) => return refused.into_response(),
     };
-    let body = match parts.method {
-        Method::POST => match Text::from_request(Request::from_parts(parts.clone(), body), service).await {
+    let endpoint = doors.of(&asking);
+    let mut response = match parts.method {
+        Method::POST => endpoint.post(&doors.mcp.service, parts, body).await,
+        Method::GET => endpoint.get(parts).await,
+        Method::DELETE => endpoint.delete(parts).await,
+        _ => endpoint.pass(parts, Body::empty()).await,
+    };
+    response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+impl Endpoint {
+    async fn pass(&self, parts: Parts, body: Body) -> Response {
+        self.serves.handle(Request::from_parts(parts, body)).await.map(Body::new)
+    }
+
+    async fn post(&self, service: &Service, mut parts: Parts, body: Body) -> Response {
+        let accepts = Accepts::of(&parts.headers);
+        if !accepts.json && !accepts.events {
+            let why = "the response is application/json or text/event-stream, and Accept takes neither\n";
+            return refused(StatusCode::NOT_ACCEPTABLE, why);
+        }
+        let body = match Text::from_request(Request::from_parts(parts.clone(), body), service).await {
             Ok(Text(text)) => text,
             Err(refused) => return refused.into_response(),
-        },
-        _ => String::new(),
-    };
-    let message = match parts.method {
-        Method::POST => match read_message(body.as_bytes()) {
-            Ok(message) => Some(message),
+        };
+        let message = match read_message(body.as_bytes()) {
+            Ok(message) => message,
             Err(answer) => return (StatusCode::BAD_REQUEST, axum::Json(answer)).into_response(),
-        },
-        _ => None,
-    };
-    let endpoint = doors.of(&asking);
-    if message.is_some_and(|message| opens_session(&message))
-        && endpoint.sessions.sessions.read().await.len() >= SESSIONS
-    {
-        let why = format!("{SESSIONS} sessions are open, the most there may be; close some, or try again later\n");
-        return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, HeaderValue::from_static("60"))], why)
-            .into_response();
+        };
+        if opens_session(&message) && self.sessions.sessions.read().await.len() >= SESSIONS {
+            let why = format!("{SESSIONS} sessions are open, the most there may be; close some, or try again later\n");
+            return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, HeaderValue::from_static("60"))], why)
+                .into_response();
+        }
+        parts.headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        if !accepts.events {
+            parts.extensions.insert(JsonOnly);
+        }
+        let response = self.pass(parts, Body::from(body)).await;
+        if accepts.events { response } else { as_json(response).await }
     }
-    let response = endpoint.serves.handle(Request::from_parts(parts, Body::from(body))).await;
+
+    /// The stream of a session. Without a session, and for a client that takes no stream, there is none.
+    async fn get(&self, mut parts: Parts) -> Response {
+        if !Accepts::of(&parts.headers).events || !parts.headers.contains_key(HEADER_SESSION_ID) {
+            return refused(StatusCode::METHOD_NOT_ALLOWED, "there is no stream here: send messages with POST\n");
+        }
+        parts.headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
+        self.pass(parts, Body::empty()).await
+    }
+
+    /// Ends a session, and with it the calls that it has under way.
+    async fn delete(&self, parts: Parts) -> Response {
+        let session = parts.headers.get(HEADER_SESSION_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
+        let is_known = match &session {
+            Some(session) => self.sessions.sessions.read().await.contains_key(&**session),
+            None => true,
+        };
+        if !is_known {
+            return refused(StatusCode::NOT_FOUND, "there is no such session\n");
+        }
+        let response = self.pass(parts, Body::empty()).await;
+        let Some(session) = session.filter(|_| response.status().is_success()) else { return response };
+        self.under_way.end(&session);
+        StatusCode::NO_CONTENT.into_response()
+    }
+}
+
+/// The last message of a stream of events, as JSON: what the request is answered with.
+async fn as_json(response: Response) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
+        return response;
+    }
     let (mut parts, body) = response.into_parts();
-    parts.headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    Response::from_parts(parts, Body::new(body))
+    let Ok(events) = axum::body::to_bytes(body, usize::MAX).await else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    let answer = events.split(|byte| *byte == b'\n').filter_map(|line| line.strip_prefix(b"data:")).rev();
+    let Some(answer) = answer.map(<[u8]>::trim_ascii).find(|data| !data.is_empty()) else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Response::from_parts(parts, Body::from(answer.to_vec()))
 }

@@ -25,6 +25,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+mod accept;
+mod approver;
 mod ask;
 mod door;
 mod drive;
@@ -39,5 +41,7 @@ mod schema;
 mod show;
 mod stdio;
 mod ticket;
+mod under_way;
 
+pub use approver::add_approver;
 pub use handler::{Mcp, OpenError};

@@ -24,10 +24,6 @@ fn text(arguments: &JsonObject, name: &str, of: &str) -> Result<String, CallTool
     }
 }
 
-fn sees(door: &Door, tool: &Tool) -> bool {
-    door.settings().is_none_or(|tenant| tenant.sees(tool.given_name()))
-}
-
 /// A function that a search found.
 struct Found {
     rank: (usize, usize),
@@ -65,7 +61,7 @@ pub(crate) fn search(door: &Door, arguments: &JsonObject) -> CallToolResult {
     let words: Vec<String> = given.to_lowercase().split_whitespace().take(WORDS).map(str::to_owned).collect();
     let functions = functions(&words);
     let tools = door.service.engine().tools();
-    let seen = |name: &str| tools.all().find(|tool| tool.name() == name).is_some_and(|tool| sees(door, tool));
+    let seen = |name: &str| tools.all().find(|tool| tool.name() == name).is_some_and(|tool| door.sees(tool));
     let found: Vec<_> = tools.search(&given, usize::MAX).into_iter().filter(|tool| seen(&tool.name)).collect();
     let mut lines = String::new();
     for tool in found.iter().take(SHOWN) {
@@ -99,7 +95,7 @@ pub(crate) fn describe(door: &Door, arguments: &JsonObject) -> CallToolResult {
     };
     let tools = door.service.engine().tools();
     let tool_of = |name: &str| -> Option<&Arc<Tool>> {
-        tools.all().find(|tool| (tool.name() == name || tool.given_name() == name) && sees(door, tool))
+        tools.all().find(|tool| (tool.name() == name || tool.given_name() == name) && door.sees(tool))
     };
     let page = match name.strip_prefix("tool/") {
         Some(tool) => tool_of(tool)

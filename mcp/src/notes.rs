@@ -30,6 +30,11 @@ impl Watch {
         let changes = Some(log.changes());
         Watch { service: service.clone(), run_id: run_id.to_owned(), log, changes, next: 0 }
     }
+
+    /// Tells of each event from now on.
+    pub(crate) fn changes(&self) -> Option<Receiver<usize>> {
+        self.changes.clone()
+    }
 }
 
 impl Drop for Watch {

@@ -1,24 +1,33 @@
-//! The tool `resume`.
+//! The tool `resume`: the outcome of a paused run, and results that it waits for. It decides on no approval.
 
 use crate::ask;
+use crate::door::Asking;
 use crate::drive::{Drive, Responded};
 use crate::show;
-use crate::ticket::{BadTicket, Purpose};
-use lisp_server::runs::{Reply, WaitingCall};
-use rmcp::model::JsonObject;
+use crate::ticket::{Purpose, Ticket};
+use lisp_server::runs::{Refused, Reply, RunState, Said, WaitingCall};
+use rmcp::model::{CallToolResponse, ContentBlock, JsonObject};
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 /// What the tool takes.
-pub(crate) const ARGUMENTS: [&str; 7] = ["token", "call", "approve", "arguments", "reject", "result", "error"];
+pub(crate) const ARGUMENTS: [&str; 5] = ["token", "wait_seconds", "call", "result", "error"];
+/// What it took once, and what models may try.
+const DECISIONS: [&str; 3] = ["approve", "reject", "arguments"];
+/// The longest time that it waits.
+pub(crate) const WAIT_SECONDS: u64 = 50;
+/// How often it looks at a run meanwhile.
+const LOOK: Duration = Duration::from_millis(200);
 
-/// A decision, as it was sent.
-struct Decision {
+/// What is asked, as it was sent.
+struct Asked {
     token: String,
+    wait: Duration,
     call: Option<String>,
-    reply: Reply,
+    reply: Option<Reply>,
 }
 
-impl Decision {
+impl Asked {
     fn read(mut given: JsonObject) -> Result<Self, String> {
         if let Some(unknown) = given.keys().find(|name| !ARGUMENTS.contains(&name.as_str())) {
             return Err(format!("there is no argument {unknown:?}; resume takes {}", ARGUMENTS.join(", ")));
@@ -26,11 +35,23 @@ impl Decision {
         let Some(Value::String(token)) = given.remove("token") else {
             return Err("token: the text that the paused run has; give it as it is".to_owned());
         };
+        let wait = match given.remove("wait_seconds") {
+            None | Some(Value::Null) => 0,
+            Some(seconds) => seconds
+                .as_u64()
+                .filter(|seconds| *seconds <= WAIT_SECONDS)
+                .ok_or_else(|| format!("wait_seconds: a whole number from 0 to {WAIT_SECONDS}"))?,
+        };
         let call = match given.remove("call") {
             None | Some(Value::Null) => None,
             Some(Value::String(call)) => Some(call),
             Some(_) => return Err("call: the name of one of the calls that wait, as text".to_owned()),
         };
+        Ok(Asked { token, wait: Duration::from_secs(wait), call, reply: Asked::reply(given)? })
+    }
+
+    /// What is said of a call, when something is.
+    fn reply(given: JsonObject) -> Result<Option<Reply>, String> {
         let said: Map<String, Value> = given
             .into_iter()
             .filter(|(name, value)| name == "result" || !value.is_null())
@@ -39,56 +60,109 @@ impl Decision {
                 (_, value) => (name, value),
             })
             .collect();
-        let is_one =
-            ["approve", "reject", "result", "error"].iter().filter(|name| said.contains_key(**name)).count() == 1;
-        let reply = ask::decision(&Value::Object(said)).filter(|_| is_one);
-        let reply = reply.ok_or(
-            "say one of \"approve\": true (with \"arguments\": {..} to change them), \"reject\": \"why\", \"result\": .. and \
-             \"error\": \"message\"",
-        )?;
-        Ok(Decision { token, call, reply })
+        if said.is_empty() {
+            return Ok(None);
+        }
+        let reply = ask::decision(&Value::Object(said)).filter(|reply| reply.result.is_some() != reply.error.is_some());
+        let why = "say one of \"result\": .. and \"error\": \"message\", or neither for the outcome of the run";
+        reply.map(Some).ok_or_else(|| why.to_owned())
     }
 }
 
 /// Goes on with a paused run.
 pub(crate) async fn call(drive: &Drive<'_>, arguments: JsonObject) -> Responded {
     let failed = |why: String| Ok(show::failed(why).into());
-    let decision = match Decision::read(arguments) {
-        Ok(decision) => decision,
-        Err(why) => return failed(why),
-    };
-    let (service, tenant) = (&drive.door.service, drive.door.name());
-    let ticket = match drive.door.tickets.take(service, tenant, Purpose::Resume, &decision.token) {
-        Ok(ticket) => ticket,
-        Err(BadTicket::Refused(refused)) => return Ok(show::refused(&refused).into()),
-        Err(error) => return failed(error.to_string()),
-    };
-    let state = match drive.waiting(&ticket.run_id).await? {
-        Ok(state) => state,
-        Err(response) => return Ok(response),
-    };
-    let again = |why: String| {
-        // The token is used up: here is the next one.
-        let rmcp::model::CallToolResponse::Complete(mut paused) = drive.paused(&state) else { return failed(why) };
-        paused.content.insert(0, rmcp::model::ContentBlock::text(why));
-        paused.is_error = Some(true);
-        Ok(paused.into())
-    };
-    if !ticket.fits(&state.calls) {
-        return match state.calls.is_empty() {
-            true => drive.go_on(&ticket.run_id).await,
-            false => again("nothing was decided: the run waits for something else by now".to_owned()),
+    let open = |token: &str| drive.door.tickets.open(drive.door.name(), Purpose::Resume, token);
+    if let Some(name) = DECISIONS.iter().find(|name| arguments.get(**name).is_some_and(|value| !value.is_null())) {
+        let why = format!(
+            "resume takes no {name}: a model does not decide on its own calls. {}. The run stays as it is; call resume with the \
+             token alone for its outcome",
+            drive.door.approver()
+        );
+        let token = arguments.get("token").and_then(Value::as_str);
+        return match token.and_then(|token| open(token).ok()) {
+            Some(ticket) => Ok(with_reason(drive.now(&ticket.run_id), why)),
+            None => failed(why),
         };
     }
-    let names = || state.calls.iter().map(|call| call.call.as_str()).collect::<Vec<_>>().join(", ");
-    let call: Option<&WaitingCall> = match &decision.call {
-        Some(name) => state.calls.iter().find(|call| call.call == *name),
-        None if state.calls.len() == 1 => state.calls.first(),
-        None => return again(format!("several calls wait: say which with \"call\", one of {}", names())),
+    let asked = match Asked::read(arguments) {
+        Ok(asked) => asked,
+        Err(why) => return failed(why),
     };
-    let Some(call) = call else { return again(format!("no such call waits; there are {}", names())) };
-    match service.reply(tenant, &ticket.run_id, &call.call, &decision.reply) {
-        Ok(_) => drive.go_on(&ticket.run_id).await,
-        Err(refused) => again(format!("nothing was decided: {refused}")),
+    let ticket = match open(&asked.token) {
+        Ok(ticket) => ticket,
+        Err(error) => return failed(error.to_string()),
+    };
+    match &asked.reply {
+        None => outcome(drive, &ticket.run_id, asked.wait).await,
+        Some(reply) => said(drive, &ticket, asked.call.as_deref(), reply).await,
+    }
+}
+
+/// A result with something in front of it, as an error.
+fn with_reason(result: CallToolResponse, why: String) -> CallToolResponse {
+    let CallToolResponse::Complete(mut result) = result else { return show::failed(why).into() };
+    result.content.insert(0, ContentBlock::text(why));
+    result.is_error = Some(true);
+    result.into()
+}
+
+/// The outcome of a run, or what it still waits for when the time is over.
+async fn outcome(drive: &Drive<'_>, run_id: &str, wait: Duration) -> Responded {
+    if drive.client.asking == Asking::Nobody && !wait.is_zero() {
+        let state = match drive.waiting(run_id).await? {
+            Ok(state) => state,
+            Err(response) => return Ok(response),
+        };
+        let (service, tenant) = (&drive.door.service, drive.door.name());
+        let has_moved = async {
+            let calls = |state: &RunState| state.calls.iter().map(|call| call.call.clone()).collect::<Vec<_>>();
+            while service.state(tenant, run_id).is_ok_and(|now| now.answer.is_none() && calls(&now) == calls(&state)) {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            // The request ends, and the run does not: nobody has asked for that.
+            () = drive.client.cancelled.cancelled() => return Err(crate::drive::cancelled()),
+            () = has_moved => {}
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+    drive.collect(run_id).await
+}
+
+/// Passes on what came of a call.
+async fn said(drive: &Drive<'_>, ticket: &Ticket, name: Option<&str>, reply: &Reply) -> Responded {
+    let (service, tenant, run_id) = (&drive.door.service, drive.door.name(), &*ticket.run_id);
+    let state = match service.state(tenant, run_id) {
+        Ok(state) => state,
+        Err(refused) => return Ok(show::refused(&refused).into()),
+    };
+    let again = |why: String| Ok(with_reason(drive.now(run_id), why));
+    let open: Option<&WaitingCall> = match name {
+        Some(name) => state.calls.iter().find(|call| call.call == name),
+        None => match &*state.calls {
+            [call] => Some(call).filter(|call| ticket.names_only(call)),
+            calls if calls.iter().any(|call| ticket.names(call)) => {
+                let names = calls.iter().map(|call| call.call.as_str()).collect::<Vec<_>>().join(", ");
+                return again(format!("several calls wait: say which with \"call\", one of {names}"));
+            }
+            _ => None,
+        },
+    };
+    if let Some(call) = open {
+        match service.reply(tenant, run_id, &call.call, reply) {
+            Ok(_) => return drive.collect(run_id).await,
+            // It was answered in this moment.
+            Err(Refused::Conflict(_)) => {}
+            Err(refused) => return again(format!("nothing was said: {refused}")),
+        }
+    }
+    match service.said(tenant, run_id, name, reply) {
+        Ok(Said::Same) => drive.collect(run_id).await,
+        Ok(Said::Other) => again("conflict: another result was given before, and it stays".to_owned()),
+        Ok(Said::Nothing) => again("nothing was said: no such call waits".to_owned()),
+        Err(refused) => Ok(show::refused(&refused).into()),
     }
 }

@@ -7,13 +7,31 @@ use rmcp::model::JsonObject;
 use serde_json::Value;
 
 /// What the tool takes.
-pub(crate) const ARGUMENTS: [&str; 5] = ["program", "data", "signature", "limits", "json_keys"];
+pub(crate) const ARGUMENTS: [&str; 6] = ["program", "data", "signature", "tools", "limits", "json_keys"];
+
+/// What is wrong with the tools that a model answers itself.
+fn check_tools(drive: &Drive<'_>, arguments: &JsonObject) -> Result<(), String> {
+    let Some(Value::Object(tools)) = arguments.get("tools") else { return Ok(()) };
+    for (name, tool) in tools {
+        if tool["client"] != true {
+            return Err(format!("tools.{name}: write {{\"client\": true}}: you answer its calls with the tool resume"));
+        }
+        let mut all = drive.door.service.engine().tools().all();
+        if all.any(|tool| tool.given_name() == name && drive.door.sees(tool)) {
+            return Err(format!("tools.{name}: there is a tool of this name; take another name"));
+        }
+    }
+    Ok(())
+}
 
 /// Runs a program.
 pub(crate) async fn call(drive: &Drive<'_>, mut arguments: JsonObject) -> Responded {
     if let Some(unknown) = arguments.keys().find(|name| !ARGUMENTS.contains(&name.as_str())) {
         let known = ARGUMENTS.join(", ");
         return Ok(show::failed(format!("there is no argument {unknown:?}; run takes {known}")).into());
+    }
+    if let Err(why) = check_tools(drive, &arguments) {
+        return Ok(show::failed(why).into());
     }
     if let Some(traceparent) = drive.client.meta.get_traceparent() {
         arguments.insert("traceparent".to_owned(), traceparent.into());

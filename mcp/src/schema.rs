@@ -1,5 +1,6 @@
 //! The tools as clients list them.
 
+use crate::resume::WAIT_SECONDS;
 use lisp_runtime::Limits;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
@@ -56,8 +57,8 @@ fn answer() -> Value {
             "truncated": { "type": "object", "description": "What was cut." },
             "usage": { "type": "object" },
             "ledger": { "type": "array", "description": "Each call of a tool.", "items": { "type": "object" } },
-            "status": { "type": "string", "const": "paused", "description": "The run waits for a decision: see token and calls." },
-            "token": { "type": "string", "description": "For the tool resume; it can be used once." },
+            "status": { "type": "string", "const": "paused", "description": "The run waits for an approver: see token and calls." },
+            "token": { "type": "string", "description": "For the tool resume." },
             "calls": { "type": "array", "items": { "type": "object" } },
         },
         "required": ["run_id"],
@@ -86,6 +87,19 @@ fn run(card: &str) -> Tool {
             "signature": {
                 "type": "string",
                 "description": "Checked against the result, such as `() -> {total :float, rows [:map]}`.",
+            },
+            "tools": {
+                "type": "object",
+                "description": "Tools whose calls you answer yourself, by name: the run is paused at each, and resume takes the result.",
+                "additionalProperties": {
+                    "type": "object",
+                    "properties": {
+                        "client": { "type": "boolean", "const": true },
+                        "signature": { "type": "string", "description": "Such as `(text :string) -> :string`." },
+                    },
+                    "required": ["client"],
+                    "additionalProperties": false,
+                },
             },
             "limits": {
                 "type": "object",
@@ -166,22 +180,25 @@ fn resume() -> Tool {
     let input = json!({
         "type": "object",
         "properties": {
-            "token": { "type": "string", "description": "The token of the paused result, whole. It can be used once." },
-            "call": { "type": "string", "description": "Which call, when several wait." },
-            "approve": { "type": "boolean", "const": true, "description": "The user approves the call." },
-            "arguments": { "type": "object", "description": "With approve: other arguments to make the call with." },
-            "reject": { "type": "string", "description": "The user does not approve: why. The program ends, or catches it." },
-            "result": { "type": ANY, "description": "For a call that nobody knows the end of: what it returned." },
-            "error": { "type": "string", "description": "For such a call: how it failed." },
+            "token": { "type": "string", "description": "The token of the paused result, whole." },
+            "wait_seconds": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": WAIT_SECONDS,
+                "description": "How long to wait for a decision; 0 when it is left out.",
+            },
+            "call": { "type": "string", "description": "With result or error, when several calls wait: which." },
+            "result": { "type": ANY, "description": "The result of a call of a tool that you answer, or of one whose end nobody knows." },
+            "error": { "type": "string", "description": "How such a call failed." },
         },
         "required": ["token"],
         "additionalProperties": false,
     });
-    let annotations = ToolAnnotations::with_title("Decide on a paused run").read_only(false).destructive(true);
-    let about = "Goes on with a run that answered \"paused\", as a call of a tool in it has to be approved. Ask the user \
-                 first; then say approve, or reject with the reason. Answers as run does.";
+    let annotations = ToolAnnotations::with_title("Collect a paused run").read_only(false).destructive(false);
+    let about = "The outcome of a run that answered \"paused\", as a call of a tool in it has to be approved. An approver decides, \
+                 who is a person: resume cannot approve. Answers as run does, or \"paused\" while nobody has decided.";
     Tool::new("resume", about, object(input))
-        .with_title("Decide on a paused run")
+        .with_title("Collect a paused run")
         .with_raw_output_schema(object(answer()))
-        .with_annotations(annotations.idempotent(false).open_world(true))
+        .with_annotations(annotations.idempotent(true).open_world(true))
 }

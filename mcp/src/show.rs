@@ -125,18 +125,23 @@ pub(crate) fn call(call: &WaitingCall) -> String {
     format!("tool/{} {}{cut}", call.name, &arguments[..end])
 }
 
-/// The result for a run that waits for a decision that the client cannot be asked for.
-pub(crate) fn paused(run_id: &str, token: &str, calls: &[WaitingCall]) -> CallToolResult {
-    let mut text = "paused: the run waits for a decision of the user.\n".to_owned();
+/// The result for a run that waits for what its client cannot be asked for here. `approver` says who decides.
+pub(crate) fn paused(run_id: &str, token: &str, calls: &[WaitingCall], approver: &str) -> CallToolResult {
+    let mut text = "paused: the run is suspended, and nothing of what follows has been done.\n".to_owned();
     for waiting in calls {
         let question = waiting.question.as_deref().unwrap_or("what is its result?");
         let _ = writeln!(text, "- call {}, {}: {question}", waiting.call, call(waiting));
     }
-    let which = if calls.len() > 1 { ", \"call\": \"..\"" } else { "" };
+    if calls.iter().any(|call| call.question.is_some()) {
+        let _ = writeln!(text, "{approver}. Tell the user.");
+    }
+    let result = match calls.iter().all(|call| call.asked() == "gate") {
+        true => "",
+        false => " A result goes with \"call\" and \"result\", or \"error\".",
+    };
     let _ = write!(
         text,
-        "Ask the user. Then call the tool resume with {{\"token\": \"{token}\"{which}, \"approve\": true}}, or with \"reject\": \
-         \"why\" in the place of approve. The token can be used once."
+        "For the outcome call the tool resume with {{\"token\": \"{token}\"}}; \"wait_seconds\" waits for it.{result}"
     );
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = Some(json!({ "status": "paused", "run_id": run_id, "token": token, "calls": calls }));

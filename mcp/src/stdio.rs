@@ -2,10 +2,12 @@
 
 use crate::handler::{Mcp, OpenError};
 use crate::message::{id_of, read_message};
-use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta, JsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage,
+};
 use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use rmcp::transport::Transport;
+use rmcp::{RoleServer, ServerHandler};
 use std::io::{self, ErrorKind};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -28,12 +30,27 @@ impl Mcp {
     {
         let gone = CancellationToken::new();
         let handler = self.handler(self.tenant(tenant)?, gone.clone());
-        let lines = Lines::new(read, write, self.service.config().service.max_body_bytes, gone);
+        let versions = handler.supported_protocol_versions().into_owned();
+        let lines = Lines::new(read, write, self.service.config().service.max_body_bytes, versions, gone);
         match serve_server_with_ct(handler, lines, self.ended.child_token()).await {
             Ok(running) => running.waiting().await.map(drop).map_err(|error| OpenError::Connection(error.to_string())),
             // Gone before it began.
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
             Err(error) => Err(OpenError::Connection(error.to_string())),
+        }
+    }
+}
+
+/// Returns whether a client begins with this request: by `initialize`, or by a request of a revision without it. Questions that may
+/// come before (`ping`, `server/discover`), and requests that say too little of themselves, begin nothing.
+fn begins(request: &ClientRequest, versions: &[ProtocolVersion]) -> bool {
+    let meta = request.get_meta();
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        _ => {
+            let is_whole = meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty();
+            is_whole && meta.protocol_version().is_some_and(|version| versions.contains(&version))
         }
     }
 }
@@ -48,6 +65,7 @@ struct Lines<R> {
     /// What is said to a line that is no message.
     reply: Option<Vec<u8>>,
     has_begun: bool,
+    versions: Vec<ProtocolVersion>,
     queue: Option<Sender<Vec<u8>>>,
     writer: Option<JoinHandle<io::Result<()>>>,
     gone: CancellationToken,
@@ -61,7 +79,10 @@ enum Read {
 }
 
 impl<R: AsyncRead + Send + Unpin> Lines<R> {
-    fn new<W: AsyncWrite + Send + Unpin + 'static>(read: R, write: W, most: usize, gone: CancellationToken) -> Self {
+    fn new<W>(read: R, write: W, most: usize, versions: Vec<ProtocolVersion>, gone: CancellationToken) -> Self
+    where
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
         let (queue, queued) = channel(QUEUE);
         Lines {
             read: BufReader::new(read),
@@ -70,6 +91,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             is_passing: false,
             reply: None,
             has_begun: false,
+            versions,
             queue: Some(queue),
             writer: Some(tokio::spawn(write_all(write, queued))),
             gone,
@@ -166,10 +188,14 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
                     return None;
                 }
             };
-            // What comes before the first request belongs to nothing.
-            self.has_begun |= matches!(message, Some(JsonRpcMessage::Request(_)));
-            if self.has_begun && message.is_some() {
-                return message;
+            match message {
+                Some(JsonRpcMessage::Request(asked)) => {
+                    self.has_begun |= begins(&asked.request, &self.versions);
+                    return Some(JsonRpcMessage::Request(asked));
+                }
+                // What is no request belongs to nothing before the client has begun.
+                Some(message) if self.has_begun => return Some(message),
+                _ => {}
             }
         }
     }

@@ -1,11 +1,11 @@
-//! Calls that somebody has to approve: asked by elicitation, in rounds, or by the tool `resume`.
+//! Calls that have to be approved: by the user, in a form of the client's or in rounds, or by an approver. Never by the model.
 
 mod support;
 
 use lisp_server::config::Durability;
 use lisp_server::store::SqliteStore;
 use serde_json::{Value, json};
-use support::{Bench, Client, text};
+use support::{APPROVER, Bench, Client, text};
 
 const PAY: &str = "(println \"before\") (:paid (tool/pay {:amount 7}))";
 
@@ -73,9 +73,15 @@ async fn a_user_who_decides_nothing_leaves_the_run_paused() {
     }
     let (_, asked) = question(&mut client, PAY).await;
     client.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "error": { "code": -32603, "message": "no" } })).await;
-    let paused = client.message().await["result"]["structuredContent"].clone();
-    let resumed = client.call("resume", json!({ "token": paused["token"], "approve": true })).await;
-    assert_eq!((text(&resumed), bench.paid()), ("7", 1));
+    let paused = client.message().await["result"].clone();
+    // The user may be asked once more, and an approver may be faster.
+    let token = &paused["structuredContent"]["token"];
+    let id = client.ask("tools/call", json!({ "name": "resume", "arguments": { "token": token } })).await;
+    let asked = client.message().await;
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    bench.decide(&paused, None, json!({ "approve": true })).await;
+    let resumed = client.message().await;
+    assert_eq!((resumed["id"].as_u64(), text(&resumed["result"]), bench.paid()), (Some(id), "7", 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,12 +89,40 @@ async fn several_calls_are_asked_about_one_after_the_other() {
     let bench = Bench::open().await;
     let mut client = bench.client();
     client.initialize(json!({ "elicitation": { "form": {} } })).await;
-    let (_, mut next) = question(&mut client, "(pmap (fn [n] (:paid (tool/pay {:amount n}))) [1 2 3])").await;
-    for _ in 0..3 {
-        assert_eq!(next["method"], "elicitation/create", "{next}");
-        next = say(&mut client, &next, json!({ "action": "accept", "content": { "approve": true } })).await;
+    let approve = json!({ "action": "accept", "content": { "approve": true } });
+    for is_parked in [false, true] {
+        let before = bench.paid();
+        let (_, mut next) = question(&mut client, "(pmap (fn [n] (:paid (tool/pay {:amount n}))) [1 2 3])").await;
+        for _ in 0..3 {
+            assert_eq!(next["method"], "elicitation/create", "{next}");
+            if is_parked {
+                bench.parked().await;
+            }
+            next = say(&mut client, &next, approve.clone()).await;
+        }
+        assert_eq!((text(&next["result"]), bench.paid() - before), ("[1 2 3]", 3));
     }
-    assert_eq!((text(&next["result"]), bench.paid()), ("[1 2 3]", 3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_calls_of_a_request_in_rounds_are_asked_about_once() {
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    client.modern(forms());
+    let program = "(pmap (fn [n] (:paid (tool/pay {:amount n}))) [1 2 3])";
+    let mut params = json!({ "name": "run", "arguments": { "program": program } });
+    let (mut asked, mut result) = (Vec::new(), client.request("tools/call", params.clone()).await["result"].clone());
+    while result["resultType"] == "input_required" {
+        bench.parked().await;
+        let questions = result["inputRequests"].as_object().unwrap();
+        let said = |name: &String| (name.clone(), json!({ "action": "accept", "content": { "approve": true } }));
+        params["inputResponses"] = questions.keys().map(said).collect();
+        params["requestState"] = result["requestState"].clone();
+        asked.extend(questions.values().map(|form| form["params"]["message"].as_str().unwrap()[..6].to_owned()));
+        result = client.request("tools/call", params.clone()).await["result"].clone();
+    }
+    asked.sort();
+    assert_eq!((text(&result), bench.paid(), asked.join(" ").as_str()), ("[1 2 3]", 3, "Pay 1? Pay 2? Pay 3?"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -113,8 +147,9 @@ async fn a_cancelled_question_cancels_its_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_forms_the_model_goes_on_with_a_token() {
+async fn without_forms_an_approver_decides_and_the_model_cannot() {
     let bench = Bench::open().await;
+    bench.mcp.approvals_at("http://127.0.0.1:7/");
     for capabilities in [json!({}), json!({ "elicitation": { "url": {} } })] {
         let mut client = bench.client();
         client.initialize(capabilities).await;
@@ -126,20 +161,51 @@ async fn without_forms_the_model_goes_on_with_a_token() {
         assert_eq!((&state["status"], &state["calls"][0]["question"]), (&json!("paused"), &json!("Pay 7?")));
         assert!(state["run_id"].is_string() && token.len() < 80);
         let says = text(&paused);
-        assert!(says.contains("Pay 7?") && says.contains(token) && says.contains("the tool resume"), "{says}");
-        let resumed = client.call("resume", json!({ "token": token, "approve": true })).await;
-        assert_eq!((text(&resumed), bench.paid()), ("7", before + 1));
-        assert_eq!(resumed["structuredContent"]["run_id"], state["run_id"]);
-        // Once, and once only.
-        for decision in
-            [json!({ "token": token, "approve": true }), json!({ "token": format!(" {token}\n"), "reject": "no" })]
-        {
-            let again = client.call("resume", decision).await;
-            assert!(text(&again).contains("was used before") && again["isError"] == true, "{again}");
-            assert!(again.get("structuredContent").is_none());
+        for part in ["Pay 7?", token, "the tool resume", "An approver decides at http://127.0.0.1:7/"] {
+            assert!(says.contains(part), "{says}");
         }
-        assert_eq!(bench.paid(), before + 1);
+        assert!(!says.contains(APPROVER) && !says.contains("approve\""), "{says}");
+        for decision in [
+            json!({ "token": token, "approve": true }),
+            json!({ "token": token, "approve": true, "arguments": { "amount": 1 } }),
+            json!({ "token": token, "reject": "no" }),
+            json!({ "token": "nonsense", "approve": true }),
+        ] {
+            let refused = client.call("resume", decision.clone()).await;
+            assert!(refused["isError"] == true && text(&refused).contains("An approver decides at"), "{refused}");
+        }
+        // It fits no approval.
+        for said in [json!({ "token": token, "result": { "paid": 7 } }), json!({ "token": token, "error": "no" })] {
+            let refused = client.call("resume", said).await;
+            assert!(text(&refused).starts_with("nothing was said: the call waits to be approved"), "{refused}");
+            assert_eq!(refused["structuredContent"]["status"], "paused");
+        }
+        let still = client.call("resume", json!({ "token": token })).await;
+        assert_eq!((&still["structuredContent"]["status"], bench.paid()), (&json!("paused"), before));
+        bench.decide(&paused, None, json!({ "approve": true })).await;
+        // The answer can be had again.
+        for _ in 0..2 {
+            let resumed = client.call("resume", json!({ "token": format!(" {token}\n") })).await;
+            assert_eq!((text(&resumed), bench.paid()), ("7", before + 1));
+            assert_eq!(resumed["structuredContent"]["run_id"], state["run_id"]);
+        }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn resume_waits_for_a_decision() {
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    client.initialize(json!({})).await;
+    let paused = client.run(PAY).await;
+    let token = &paused["structuredContent"]["token"];
+    let id = client
+        .ask("tools/call", json!({ "name": "resume", "arguments": { "token": token, "wait_seconds": 50 } }))
+        .await;
+    client.request_while_waiting("ping").await;
+    bench.decide(&paused, None, json!({ "approve": true, "arguments": { "amount": 3 } })).await;
+    let resumed = client.message().await;
+    assert_eq!((resumed["id"].as_u64(), text(&resumed["result"]), bench.paid()), (Some(id), "3", 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,53 +213,80 @@ async fn tokens_open_what_they_were_made_for_only() {
     let bench = Bench::open().await;
     let mut client = bench.client();
     client.initialize(json!({})).await;
-    let token =
-        async |client: &mut Client| client.run(PAY).await["structuredContent"]["token"].as_str().unwrap().to_owned();
-    let first = token(&mut client).await;
+    let paused = client.run(PAY).await;
+    let token = paused["structuredContent"]["token"].as_str().unwrap();
     // Every character counts.
-    for at in 0..first.len() {
-        let mut forged: Vec<char> = first.chars().collect();
+    for at in 0..token.len() {
+        let mut forged: Vec<char> = token.chars().collect();
         forged[at] = if forged[at] == 'A' { 'B' } else { 'A' };
         let forged: String = forged.into_iter().collect();
-        let result = client.call("resume", json!({ "token": forged, "approve": true })).await;
+        let result = client.call("resume", json!({ "token": forged })).await;
         assert!(text(&result).contains("no token of this server"), "{at}: {result}");
     }
-    for forged in ["", "é", &first[1..], &first.repeat(1000)] {
-        let result = client.call("resume", json!({ "token": forged, "approve": true })).await;
+    for forged in ["", "é", &token[1..], &token.repeat(1000)] {
+        let result = client.call("resume", json!({ "token": forged })).await;
         assert_eq!(result["isError"], true, "{result}");
     }
-    // A decision that does not fit uses the token up, and says the next one.
-    let wrong = client.call("resume", json!({ "token": first, "result": 7 })).await;
-    assert!(text(&wrong).starts_with("nothing was decided: the call waits to be approved"), "{wrong}");
-    let next = wrong["structuredContent"]["token"].as_str().unwrap();
-    let refused = client.call("resume", json!({ "token": next, "reject": "not today" })).await;
+    bench.decide(&paused, None, json!({ "reject": "not today" })).await;
+    let refused = client.call("resume", json!({ "token": token })).await;
     assert!(refused["isError"] == true && text(&refused).contains("not today"), "{refused}");
-    // Other arguments than those of the program.
-    let other = token(&mut client).await;
-    let resumed = client.call("resume", json!({ "token": other, "approve": true, "arguments": { "amount": 3 } })).await;
-    assert_eq!((text(&resumed), bench.paid()), ("3", 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_of_several_calls_is_named() {
+async fn several_calls_are_decided_one_by_one() {
     let bench = Bench::open().await;
     let mut client = bench.client();
     client.initialize(json!({})).await;
     let mut paused = client.run("(pmap (fn [n] (:paid (tool/pay {:amount n}))) [1 2])").await;
-    // The second call may have come to wait a little later.
-    let without =
-        client.call("resume", json!({ "token": paused["structuredContent"]["token"], "approve": true })).await;
-    assert_eq!(without["isError"], true, "{without}");
-    paused = without;
-    let unknown = json!({ "token": paused["structuredContent"]["token"], "call": "99", "approve": true });
-    paused = client.call("resume", unknown).await;
-    assert!(text(&paused).contains("no such call waits"), "{paused}");
-    for _ in 0..2 {
-        let state = &paused["structuredContent"];
-        let decision = json!({ "token": state["token"], "call": state["calls"][0]["call"], "approve": true });
-        paused = client.call("resume", decision).await;
+    bench.parked().await;
+    for left in [2, 1] {
+        paused = client.call("resume", json!({ "token": paused["structuredContent"]["token"] })).await;
+        assert_eq!(paused["structuredContent"]["calls"].as_array().unwrap().len(), left, "{paused}");
+        bench.decide(&paused, None, json!({ "approve": true })).await;
+        bench.parked().await;
     }
-    assert_eq!((text(&paused), bench.paid()), ("[1 2]", 2));
+    let answer = client.call("resume", json!({ "token": paused["structuredContent"]["token"] })).await;
+    assert_eq!((text(&answer), bench.paid()), ("[1 2]", 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_answers_the_calls_of_its_own_tools() {
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    // Nobody is asked about them.
+    client.initialize(forms()).await;
+    let tools = json!({ "ask": { "client": true, "signature": "(n :int) -> :int" } });
+    let arguments = json!({ "program": "(pmap (fn [n] (tool/ask {:n n})) [1 2])", "tools": tools });
+    let first = client.call("run", arguments).await;
+    bench.parked().await;
+    let token = &first["structuredContent"]["token"];
+    let paused = client.call("resume", json!({ "token": token })).await;
+    let calls = &paused["structuredContent"]["calls"];
+    assert!(text(&paused).contains("what is its result?") && !text(&paused).contains("pprover"), "{paused}");
+    let token = &paused["structuredContent"]["token"];
+    let which = client.call("resume", json!({ "token": token, "result": 1 })).await;
+    assert!(text(&which).starts_with("several calls wait: say which with \"call\""), "{which}");
+    let unknown = client.call("resume", json!({ "token": token, "call": "99", "result": 1 })).await;
+    assert!(text(&unknown).starts_with("nothing was said: no such call waits"), "{unknown}");
+    let one = json!({ "token": token, "call": calls[0]["call"], "result": 10 });
+    client.call("resume", one.clone()).await;
+    let two = json!({ "token": token, "call": calls[1]["call"], "error": "I do not know" });
+    // The same once more has the same answer, and something else is a conflict.
+    for _ in 0..2 {
+        let failed = client.call("resume", two.clone()).await;
+        assert!(failed["isError"] == true && text(&failed).contains("I do not know"), "{failed}");
+    }
+    let again = client.call("resume", one).await;
+    assert!(text(&again).contains("I do not know"), "{again}");
+    let other = client.call("resume", json!({ "token": token, "call": calls[1]["call"], "result": 5 })).await;
+    assert!(other["isError"] == true && text(&other).starts_with("conflict: "), "{other}");
+    for (tools, wanted) in [
+        (json!({ "pay": { "client": true } }), "there is a tool of this name"),
+        (json!({ "x": { "returns": 1 } }), "write {\"client\": true}"),
+    ] {
+        let refused = client.call("run", json!({ "program": "1", "tools": tools })).await;
+        assert!(refused["isError"] == true && text(&refused).contains(wanted), "{refused}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -215,9 +308,16 @@ async fn in_rounds_the_client_sends_its_request_again() {
     }
     let result = client.request("tools/call", params.clone()).await["result"].clone();
     assert_eq!((text(&result), bench.paid()), ("3", 2));
-    // The state is used up, is nobody else's, and belongs to its request.
-    let again = client.request("tools/call", params.clone()).await;
-    assert!(again["error"]["message"].as_str().unwrap().contains("used before"), "{again}");
+    // The same request has the same answer, and another decision is none.
+    let again = client.request("tools/call", params.clone()).await["result"].clone();
+    assert_eq!((text(&again), bench.paid()), ("3", 2));
+    let mut otherwise = params.clone();
+    for answer in otherwise["inputResponses"].as_object_mut().unwrap().values_mut() {
+        *answer = json!({ "action": "decline" });
+    }
+    let otherwise = client.request("tools/call", otherwise).await;
+    assert!(otherwise["error"]["message"].as_str().unwrap().contains("decided on before"), "{otherwise}");
+    // The state belongs to its request.
     params["requestState"] = json!("AAAA");
     let forged = client.request("tools/call", params.clone()).await;
     assert_eq!(forged["error"]["code"], -32602);
@@ -225,7 +325,7 @@ async fn in_rounds_the_client_sends_its_request_again() {
     let asked = client.request("tools/call", params).await["result"].clone();
     let other = json!({ "name": "run", "arguments": { "program": "1" }, "requestState": asked["requestState"] });
     assert_eq!(client.request("tools/call", other).await["error"]["code"], -32602);
-    let resume = client.call("resume", json!({ "token": asked["requestState"], "approve": true })).await;
+    let resume = client.call("resume", json!({ "token": asked["requestState"] })).await;
     assert!(text(&resume).contains("no token of this server"), "{resume}");
     assert_eq!(bench.paid(), 2);
 }
@@ -270,7 +370,8 @@ async fn a_paused_run_outlives_the_server_that_paused_it() {
     let bench = Bench::with("", store()).await;
     let mut client = bench.client();
     client.initialize(json!({})).await;
-    let resumed = client.call("resume", json!({ "token": token, "approve": true })).await;
+    bench.decide(&paused, None, json!({ "approve": true })).await;
+    let resumed = client.call("resume", json!({ "token": token })).await;
     for suffix in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(format!("{}{suffix}", file.display()));
     }
@@ -289,15 +390,18 @@ async fn tokens_are_those_of_a_tenant() {
     assert!(nobody.served.await.unwrap().unwrap_err().to_string().contains("--tenant NAME"));
     let mut a = bench.client_of(Some("a"));
     a.initialize(json!({})).await;
-    let token = a.run(PAY).await["structuredContent"]["token"].clone();
+    let paused = a.run(PAY).await;
+    assert!(text(&paused).contains("adds approver_token_sha256 to its configuration"), "{paused}");
+    let token = &paused["structuredContent"]["token"];
     let mut b = bench.client_of(Some("b"));
     b.initialize(json!({})).await;
-    let refused = b.call("resume", json!({ "token": token, "approve": true })).await;
+    let refused = b.call("resume", json!({ "token": token })).await;
     assert!(text(&refused).contains("no token of this server"), "{refused}");
     // Tools that it does not see are nowhere.
     assert_eq!(b.call("search", json!({ "words": "pay customer" })).await["structuredContent"]["tools"], json!([]));
     assert_eq!(b.call("describe", json!({ "name": "tool/pay" })).await["isError"], true);
     assert!(!text(&b.run(PAY).await).contains("Pay 7?"));
-    let resumed = a.call("resume", json!({ "token": token, "approve": true })).await;
+    bench.decide(&paused, None, json!({ "approve": true })).await;
+    let resumed = a.call("resume", json!({ "token": token })).await;
     assert_eq!((text(&resumed), bench.paid()), ("7", 1));
 }

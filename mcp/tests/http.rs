@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
-use support::{Bench, text};
+use support::{APPROVER, Bench, text};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
@@ -56,10 +56,15 @@ impl Response {
     }
 }
 
-/// Sends a request of HTTP/1.0, whose response ends with the connection.
+/// Sends a request to the endpoint.
 async fn send(address: SocketAddr, method: &str, headers: &[(&str, &str)], body: &str) -> Response {
+    send_to(address, method, "/mcp", headers, body).await
+}
+
+/// Sends a request of HTTP/1.0, whose response ends with the connection. A header without a value is left out.
+async fn send_to(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let mut head = format!("{method} /mcp HTTP/1.0\r\ncontent-length: {}\r\n", body.len());
+    let mut head = format!("{method} {path} HTTP/1.0\r\ncontent-length: {}\r\n", body.len());
     let usual = [
         ("host", address.to_string()),
         ("content-type", "application/json".to_owned()),
@@ -70,7 +75,7 @@ async fn send(address: SocketAddr, method: &str, headers: &[(&str, &str)], body:
             write!(head, "{name}: {value}\r\n").unwrap();
         }
     }
-    for (name, value) in headers {
+    for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
         write!(head, "{name}: {value}\r\n").unwrap();
     }
     stream.write_all(format!("{head}\r\n").as_bytes()).await.unwrap();
@@ -113,8 +118,122 @@ async fn a_session_runs_programs_and_asks() {
     let said = json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "accept", "content": { "approve": true } } });
     assert_eq!(send(address, "POST", &headers, &said.to_string()).await.status, 202);
     assert_eq!(text(&asks.message().await["result"]), "7");
-    assert_eq!(send(address, "DELETE", &headers, "").await.status / 100, 2);
+    assert_eq!(send(address, "DELETE", &headers, "").await.status, 204);
     assert_eq!(send(address, "POST", &headers, &run("1")).await.status, 404);
+    assert_eq!(send(address, "DELETE", &headers, "").await.status, 404);
+}
+
+/// Begins a session without forms; returns its headers.
+async fn open(address: SocketAddr) -> [(&'static str, String); 2] {
+    let mut opened = send(address, "POST", &[], &initialize(json!({}))).await;
+    opened.message().await;
+    let session = opened.header("mcp-session-id").unwrap().to_owned();
+    [("mcp-session-id", session), ("mcp-protocol-version", "2025-11-25".to_owned())]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_deleted_ends_its_runs() {
+    let bench = Bench::open().await;
+    let address = listen(&bench).await;
+    let session = open(address).await;
+    let headers = [(session[0].0, session[0].1.as_str()), (session[1].0, session[1].1.as_str())];
+    let other = open(address).await;
+    let others = [(other[0].0, other[0].1.as_str()), (other[1].0, other[1].1.as_str())];
+    let mut waits = send(address, "POST", &others, &run("(tool/slow {})")).await;
+    let _slow = send(address, "POST", &headers, &run("(tool/slow {})")).await;
+    let service = bench.mcp.service();
+    let runs = || service.runs("anonymous", None, 9).unwrap();
+    let done = || runs().iter().filter(|run| run.status.name() == "done").count();
+    while runs().len() < 2 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(send(address, "DELETE", &headers, "").await.status, 204);
+    while service.living() > 1 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!((done(), runs().len()), (1, 2));
+    // That of the other session goes on.
+    assert_eq!(send(address, "DELETE", &others, "").await.status, 204);
+    let mut rest = Vec::new();
+    waits.rest.read_to_end(&mut rest).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_response_is_of_the_kind_that_the_client_takes() {
+    let bench = Bench::open().await;
+    let address = listen(&bench).await;
+    for (accept, status, kind) in [
+        ("", 200, Some("text/event-stream")),
+        ("*/*", 200, Some("text/event-stream")),
+        ("text/event-stream", 200, Some("text/event-stream")),
+        ("application/json", 200, Some("application/json")),
+        ("application/*;q=0.2", 200, Some("application/json")),
+        ("text/html", 406, None),
+    ] {
+        let mut response =
+            send(address, "POST", &[("accept", accept)], &initialize(json!({ "elicitation": {} }))).await;
+        assert_eq!(response.status, status, "{accept}: {}", response.head);
+        let Some(kind) = kind else { continue };
+        assert_eq!(response.header("content-type"), Some(kind), "{accept}");
+        let session = response.header("mcp-session-id").unwrap().to_owned();
+        assert_eq!(response.message().await["result"]["protocolVersion"], "2025-11-25");
+        let headers = [("accept", accept), ("mcp-session-id", session.as_str())];
+        let mut ran = send(address, "POST", &headers, &run("(println 1) (+ 1 2)")).await;
+        assert_eq!(ran.header("content-type"), Some(kind));
+        assert_eq!(text(&ran.message().await["result"]), "3");
+        if kind == "application/json" {
+            // It cannot be asked on the way.
+            let mut paused = send(address, "POST", &headers, &run("(tool/pay {:amount 7})")).await;
+            assert_eq!(paused.message().await["result"]["structuredContent"]["status"], "paused");
+        }
+    }
+    for headers in [vec![("accept", "")], vec![], vec![("accept", "*/*")], vec![("accept", "text/event-stream")]] {
+        let response = send(address, "GET", &headers, "").await;
+        assert_eq!((response.status, response.header("allow")), (405, Some("POST, DELETE")), "{headers:?}");
+    }
+    let session = open(address).await;
+    for (accept, status) in [("", 200), ("*/*", 200), ("text/event-stream", 200), ("application/json", 405)] {
+        let headers = [("accept", accept), (session[0].0, session[0].1.as_str())];
+        assert_eq!(send(address, "GET", &headers, "").await.status, status, "{accept}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn approvers_decide_over_http() {
+    let bench = Bench::open().await;
+    let address = listen(&bench).await;
+    let token = format!("Bearer {APPROVER}");
+    let own = [("authorization", token.as_str())];
+    let session = open(address).await;
+    let headers = [(session[0].0, session[0].1.as_str()), (session[1].0, session[1].1.as_str())];
+    let paused = send(address, "POST", &headers, &run("(:paid (tool/pay {:amount 7}))")).await.message().await;
+    let paused = &paused["result"]["structuredContent"];
+    let one = format!("/v1/runs/{}", paused["run_id"].as_str().unwrap());
+    let call = format!("{one}/calls/{}", paused["calls"][0]["call"].as_str().unwrap());
+    let yes = r#"{"approve": true}"#;
+    bench.parked().await;
+    // Nobody without a token learns of runs, or decides.
+    for (method, path) in [("GET", "/v1/runs"), ("GET", &*one), ("DELETE", &*one), ("POST", &*call)] {
+        for headers in [vec![], vec![("authorization", "Bearer guess")]] {
+            assert_eq!(send_to(address, method, path, &headers, yes).await.status, 401, "{method} {path}");
+        }
+    }
+    let page = send_to(address, "GET", "/", &[], "").await;
+    assert!(page.status == 200 && page.body().await.contains("<body class=\"approvals\">"));
+    let foreign = [own[0], ("origin", "http://evil.example")];
+    assert_eq!(send_to(address, "POST", &call, &foreign, yes).await.status, 403);
+    // Programs go another way.
+    for path in ["/v1/run", "/v1/sessions", "/v1/prompt", "/nope"] {
+        assert_eq!(send_to(address, "POST", path, &own, r#"{"program": "1"}"#).await.status, 404, "{path}");
+    }
+    let waiting = send_to(address, "GET", "/v1/runs?status=waiting", &own, "").await.body().await;
+    assert!(waiting.contains("Pay 7?"), "{waiting}");
+    assert_eq!(bench.paid(), 0);
+    assert_eq!(send_to(address, "POST", &call, &own, yes).await.status, 200);
+    let params = json!({ "name": "resume", "arguments": { "token": paused["token"], "wait_seconds": 50 } });
+    let resume = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params }).to_string();
+    let answer = send(address, "POST", &headers, &resume).await.message().await;
+    assert_eq!((text(&answer["result"]), bench.paid()), ("7", 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,7 +277,7 @@ async fn pages_of_others_are_refused_and_so_is_what_is_too_large() {
         (vec![("origin", "http://evil.example")], 403),
         (vec![("origin", "null")], 403),
         (vec![("origin", own.as_str())], 200),
-        (vec![("accept", "application/json")], 406),
+        (vec![("accept", "text/html")], 406),
         (vec![("content-type", "text/plain")], 415),
         (vec![("content-encoding", "gzip")], 415),
         (vec![("mcp-session-id", "nope")], 404),

@@ -94,9 +94,10 @@ async fn bad_arguments_are_results_that_a_model_can_read() {
         ("describe", json!({ "name": "grop-by" }), "did you mean group-by?"),
         ("describe", json!({ "name": "tool/nope" }), "there is no tool/nope"),
         ("resume", json!({}), "token: "),
-        ("resume", json!({ "token": "x" }), "say one of"),
-        ("resume", json!({ "token": "x", "approve": true, "reject": "no" }), "say one of"),
-        ("resume", json!({ "token": "x", "approve": true }), "no token of this server"),
+        ("resume", json!({ "token": "x" }), "no token of this server"),
+        ("resume", json!({ "token": "x", "wait_seconds": 51 }), "wait_seconds: a whole number from 0 to 50"),
+        ("resume", json!({ "token": "x", "result": 1, "error": "no" }), "say one of"),
+        ("resume", json!({ "token": "x", "approve": true }), "a model does not decide on its own calls"),
         ("resume", json!({ "token": "x", "aprove": true }), "there is no argument \"aprove\""),
     ] {
         let result = client.call(tool, arguments.clone()).await;
@@ -152,11 +153,29 @@ async fn requests_that_are_none_are_errors() {
 async fn lines_that_are_no_messages_are_answered_and_passed_over() {
     let bench = Bench::open().await;
     let mut client = bench.client();
-    // Before the first request nothing belongs to anything.
-    client.line(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}").await;
-    client.line(b"{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{}}").await;
-    client.line(b"garbage").await;
-    assert_eq!(client.read().await["error"]["code"], -32700);
+    // Before the client begins nothing belongs to anything, whatever it has asked until then.
+    let whole = json!({ "io.modelcontextprotocol/clientCapabilities": {}, "io.modelcontextprotocol/protocolVersion": "2026-07-28" });
+    let future = json!({ "io.modelcontextprotocol/clientCapabilities": {}, "io.modelcontextprotocol/protocolVersion": "2099-01-01" });
+    for (method, params) in [
+        ("", json!({})),
+        ("ping", json!({})),
+        ("server/discover", json!({ "_meta": whole })),
+        ("tools/list", json!({})),
+        ("tools/list", json!({ "_meta": future })),
+        ("nope/nope", json!({})),
+        ("initialize", json!({})),
+        ("initialize", json!({ "protocolVersion": 7 })),
+    ] {
+        if !method.is_empty() {
+            client.request(method, params).await;
+        }
+        client.line(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}").await;
+        client.line(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}").await;
+        client.line(b"{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{}}").await;
+        client.line(b"{\"jsonrpc\":\"2.0\",\"id\":5,\"error\":{\"code\":1,\"message\":\"no\"}}").await;
+        client.line(b"garbage").await;
+        assert_eq!(client.read().await["error"]["code"], -32700, "{method}");
+    }
     client.initialize(json!({})).await;
     let deep = [vec![b'['; 100_000 - 1], b"]".to_vec()].concat();
     let nested = format!(

@@ -141,7 +141,7 @@ impl Tools {
             return Err(SchemaError::new(format!("the list has {} tools, and may have {TOOLS}", list.len())));
         }
         let mut imported = Imported::default();
-        for mut tool in list {
+        for (index, mut tool) in list.into_iter().enumerate() {
             let text = |keyword: &str| tool.get(keyword).and_then(Value::as_str).unwrap_or_default().to_owned();
             let (name, description) = (text("name"), text("description"));
             let hint = |keyword: &str| tool.get("annotations")?.get(keyword)?.as_bool();
@@ -151,11 +151,15 @@ impl Tools {
                 _ => Effect::Unknown,
             };
             let idempotent = hint("idempotentHint") == Some(true);
-            let mut schema = |keyword: &str| tool.get_mut(keyword).map(Value::take).filter(|schema| !schema.is_null());
-            let (input, output) = (schema("inputSchema").unwrap_or_else(|| json!({})), schema("outputSchema"));
-            let tool = Tool::of_values(&name, &description, input, output);
+            let input = match tool.get_mut("inputSchema").map(Value::take) {
+                Some(Value::Null) => Err(SchemaError::new("inputSchema: it is null, and has to be a JSON Schema")),
+                input => Ok(input.unwrap_or_else(|| json!({}))),
+            };
+            let output = tool.get_mut("outputSchema").map(Value::take).filter(|schema| !schema.is_null());
+            let tool = input.and_then(|input| Tool::of_values(&name, &description, input, output));
+            let label = if name.is_empty() { format!("(entry {index} of the list)") } else { name };
             imported.take(
-                &name,
+                &label,
                 tool.map(|tool| if idempotent { tool.effect(effect).idempotent() } else { tool.effect(effect) }),
             );
         }

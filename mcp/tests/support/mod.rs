@@ -19,6 +19,9 @@ use tokio::task::JoinHandle;
 /// No step of a test takes as long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The token of the approver of a service without tenants.
+pub const APPROVER: &str = "the-approver";
+
 /// A service of a test.
 pub struct Bench {
     pub mcp: Mcp,
@@ -58,13 +61,35 @@ impl Bench {
              input = {{type = \"object\", properties = {{amount = {{type = \"integer\"}}}}, required = [\"amount\"]}}\n\n\
              [tools.slow]\nurl = \"http://{address}/slow\"\neffect = \"read\"\n\n{more}"
         );
-        let config = Config::parse(&text, "service.toml").unwrap();
+        let mut config = Config::parse(&text, "service.toml").unwrap();
+        config.add_approver("anonymous", APPROVER);
         let service = Service::open(config, store).await.unwrap();
         Bench { mcp: Mcp::new(service).unwrap(), paid }
     }
 
     pub fn paid(&self) -> usize {
         self.paid.load(Ordering::SeqCst)
+    }
+
+    /// An approver says something of a call of a paused run: of the first, unless it is named. Returns when the run has heard it.
+    pub async fn decide(&self, paused: &Value, call: Option<&str>, said: Value) {
+        let state = &paused["structuredContent"];
+        let (run, first) = (state["run_id"].as_str().unwrap(), state["calls"][0]["call"].as_str().unwrap());
+        let service = self.mcp.service();
+        let reply = serde_json::from_value(said).unwrap();
+        let tenant = service.config().anonymous().map_or("a", |tenant| &tenant.name);
+        service.reply(tenant, run, call.unwrap_or(first), &reply).unwrap();
+    }
+
+    /// Returns when no durable run holds a place any more.
+    pub async fn parked(&self) {
+        for _ in 0..3000 {
+            if self.mcp.service().living() == 0 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("a run is still under way");
     }
 
     /// A client on a pair of streams.
@@ -148,6 +173,13 @@ impl Client {
                 false => return message,
             }
         }
+    }
+
+    /// Sends a request while another waits, and takes its response.
+    pub async fn request_while_waiting(&mut self, method: &str) {
+        let id = self.ask(method, json!({})).await;
+        let response = self.message().await;
+        assert_eq!(response["id"], id, "{response}");
     }
 
     /// The response to a request.

@@ -52,6 +52,9 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) service: super::service::ServiceFile,
     pub(super) tls: Option<Tls>,
+    pub(super) approver_token_sha256: Option<String>,
+    #[serde(default)]
+    pub(super) approver_tokens_sha256: Vec<String>,
     #[serde(default)]
     pub(super) tenants: Vec<Tenant>,
     #[serde(default)]
@@ -78,6 +81,9 @@ pub(super) struct Tenant {
     pub(super) token_sha256: Option<String>,
     #[serde(default)]
     pub(super) tokens_sha256: Vec<String>,
+    pub(super) approver_token_sha256: Option<String>,
+    #[serde(default)]
+    pub(super) approver_tokens_sha256: Vec<String>,
     pub(super) concurrency: Option<u64>,
     pub(super) queue: Option<u64>,
     pub(super) runs_per_second: Option<f64>,

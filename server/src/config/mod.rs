@@ -191,6 +191,8 @@ impl Config {
         }
         let tls = file.tls.as_ref().map(|tls| Tls::read(tls, &document)).transpose()?;
         let all = tools::read(&file, &document, &network)?;
+        let mut anonymous = usual.anonymous;
+        anonymous.read_approvers(&file, &document)?;
         Ok(Config {
             listen,
             store: document.path(file.store.as_deref().unwrap_or("ptc.db")),
@@ -209,7 +211,7 @@ impl Config {
             openapi: all.openapi,
             mcp: all.mcp,
             network,
-            anonymous: usual.anonymous,
+            anonymous,
         })
     }
 
@@ -238,6 +240,37 @@ impl Config {
     /// ```
     pub fn tenant_of(&self, token: &str) -> Option<&Tenant> {
         tenants::find(&self.tenants, token)
+    }
+
+    /// Returns the tenant on whose runs the owner of this token decides. It takes as long as [`Config::tenant_of`].
+    ///
+    /// ```
+    /// use lisp_server::config::Config;
+    /// let mut config = Config::default();
+    /// config.add_approver("anonymous", "s3cret");
+    /// assert_eq!(config.approver_of("s3cret").map(|tenant| tenant.name.as_str()), Some("anonymous"));
+    /// assert_eq!(config.approver_of("guess"), None);
+    /// ```
+    pub fn approver_of(&self, token: &str) -> Option<&Tenant> {
+        tenants::find_approver(self.tenants.iter().chain(self.anonymous()), token)
+    }
+
+    /// Adds a token of an approver to a tenant, or to the only user of a service without tenants. A name that no tenant has
+    /// adds nothing.
+    pub fn add_approver(&mut self, tenant: &str, token: &str) {
+        let is_anonymous = self.tenants.is_empty().then_some(&mut self.anonymous);
+        let all = self.tenants.iter_mut().chain(is_anonymous);
+        all.filter(|known| known.name == tenant).for_each(|known| known.add_approver(token));
+    }
+
+    /// Returns whether there is a tool whose calls an approver decides on.
+    pub fn asks(&self) -> bool {
+        let of_apis = self.openapi.values().map(|api| (api.policy, &api.policies));
+        let of_servers = self.mcp.values().map(|server| (server.policy, &server.policies));
+        self.tools.values().any(|tool| tool.policy == Decision::Ask)
+            || of_apis
+                .chain(of_servers)
+                .any(|(usual, single)| usual == Decision::Ask || single.values().any(|one| *one == Decision::Ask))
     }
 
     /// The tenant of a name, such as that of a run in the store.

@@ -40,6 +40,8 @@ pub struct Tenant {
     pub budget: Option<TenantBudget>,
     /// SHA-256 of its tokens.
     tokens: Vec<[u8; 32]>,
+    /// SHA-256 of the tokens of its approvers.
+    approvers: Vec<[u8; 32]>,
 }
 
 /// What the runs of a tenant may use together.
@@ -66,6 +68,35 @@ impl Tenant {
             domain: false,
             budget: None,
             tokens: Vec::new(),
+            approvers: Vec::new(),
+        }
+    }
+
+    /// Returns whether there are tokens of approvers. Then only a request with such a token approves or rejects a call.
+    pub fn has_approvers(&self) -> bool {
+        !self.approvers.is_empty()
+    }
+
+    /// Adds a token of an approver.
+    pub(super) fn add_approver(&mut self, token: &str) {
+        self.approvers.push(Sha256::digest(token.as_bytes()).into());
+    }
+
+    /// Adds the approvers of a service without tenants.
+    pub(super) fn read_approvers(&mut self, file: &file::File, document: &Document<'_>) -> Result<(), ConfigError> {
+        let (one, more) = (&file.approver_token_sha256, &file.approver_tokens_sha256);
+        self.approvers = digests(one.as_ref(), more, &[], APPROVER_FIELDS, document)?;
+        match self.has_approvers() && !file.tenants.is_empty() {
+            true => {
+                let field = if one.is_some() { APPROVER_FIELDS[0] } else { APPROVER_FIELDS[1] };
+                let message = "it is for a service without tenants, and there are some";
+                Err(document.error(
+                    &[field],
+                    message,
+                    "move it into the [[tenants]] whose runs the approver decides on",
+                ))
+            }
+            false => Ok(()),
         }
     }
 
@@ -112,6 +143,13 @@ impl Tenant {
             domain: file.domain,
             budget: file.budget.as_ref().map(|budget| TenantBudget::read(budget, index, document)).transpose()?,
             tokens: tokens(file, index, document)?,
+            approvers: digests(
+                file.approver_token_sha256.as_ref(),
+                &file.approver_tokens_sha256,
+                &["tenants", index],
+                APPROVER_FIELDS,
+                document,
+            )?,
         })
     }
 }
@@ -145,27 +183,43 @@ fn patterns(given: &[String], index: &str, document: &Document<'_>) -> Result<Ve
     given.iter().map(read).collect()
 }
 
+/// The fields that have the tokens of approvers.
+const APPROVER_FIELDS: [&str; 2] = ["approver_token_sha256", "approver_tokens_sha256"];
+/// What a field of tokens has.
+const TOKEN_NEXT: &str = "write what `printf %s \"$TOKEN\" | sha256sum` prints: 64 hex digits";
+
 fn tokens(file: &file::Tenant, index: &str, document: &Document<'_>) -> Result<Vec<[u8; 32]>, ConfigError> {
-    let next = "write what `printf %s \"$TOKEN\" | sha256sum` prints: 64 hex digits";
-    let mut tokens = Vec::new();
-    let one = file.token_sha256.iter().map(|text| ("token_sha256", text));
-    for (field, text) in one.chain(file.tokens_sha256.iter().map(|text| ("tokens_sha256", text))) {
-        let digest = digest_of(text)
-            .ok_or_else(|| document.error(&["tenants", index, field], "it is no SHA-256 in hex digits", next))?;
-        tokens.push(digest);
-    }
-    match tokens.len() {
-        0 => Err(document.error(
+    let fields = ["token_sha256", "tokens_sha256"];
+    let tokens = digests(file.token_sha256.as_ref(), &file.tokens_sha256, &["tenants", index], fields, document)?;
+    match tokens.is_empty() {
+        true => Err(document.error(
             &["tenants", index, "name"],
             "the tenant has no token",
-            format!("add token_sha256: {next}"),
+            format!("add token_sha256: {TOKEN_NEXT}"),
         )),
-        1..=TOKENS => Ok(tokens),
-        n => {
-            let message = format!("there are {n} tokens, and there may be {TOKENS}");
-            Err(document.error(&["tenants", index, "tokens_sha256"], message, "take old ones out"))
-        }
+        false => Ok(tokens),
     }
+}
+
+/// Reads the digests of tokens from a field with one and a field with several.
+fn digests(
+    one: Option<&String>,
+    more: &[String],
+    table: &[&str],
+    [field_of_one, field_of_more]: [&'static str; 2],
+    document: &Document<'_>,
+) -> Result<Vec<[u8; 32]>, ConfigError> {
+    let path = |field| [table, &[field]].concat();
+    let given = one.map(|text| (field_of_one, text)).into_iter().chain(more.iter().map(|text| (field_of_more, text)));
+    let read = |(field, text): (&'static str, &String)| {
+        digest_of(text).ok_or_else(|| document.error(&path(field), "it is no SHA-256 in hex digits", TOKEN_NEXT))
+    };
+    let tokens = given.map(read).collect::<Result<Vec<_>, _>>()?;
+    if tokens.len() > TOKENS {
+        let message = format!("there are {} tokens, and there may be {TOKENS}", tokens.len());
+        return Err(document.error(&path(field_of_more), message, "take old ones out"));
+    }
+    Ok(tokens)
 }
 
 fn digest_of(text: &str) -> Option<[u8; 32]> {
@@ -194,23 +248,40 @@ pub(super) fn read(files: &[file::Tenant], document: &Document<'_>) -> Result<Ve
             let message = format!("there is a tenant {:?} already", tenant.name);
             return Err(document.error(&["tenants", &index, "name"], message, "write another name"));
         }
-        if !tenant.tokens.iter().all(|token| tokens.insert(*token)) {
+        if !tenant.tokens.iter().chain(&tenant.approvers).all(|token| tokens.insert(*token)) {
             let field = if file.token_sha256.is_some() { "token_sha256" } else { "tokens_sha256" };
             let message = "a token of it is there already";
-            return Err(document.error(&["tenants", &index, field], message, "give each tenant a token of its own"));
+            return Err(document.error(
+                &["tenants", &index, field],
+                message,
+                "give each tenant, and its approvers, tokens of their own",
+            ));
         }
         tenants.push(tenant);
     }
     Ok(tenants)
 }
 
-/// Whose token it is. All tokens of all tenants are compared in the same time, whichever it is.
-pub(super) fn find<'a>(tenants: &'a [Tenant], token: &str) -> Option<&'a Tenant> {
+/// Returns the tenant whose token it is. All tokens of all tenants are compared in the same time, whichever it is.
+pub(super) fn find<'a>(tenants: impl IntoIterator<Item = &'a Tenant>, token: &str) -> Option<&'a Tenant> {
+    find_by(tenants, token, |tenant| &tenant.tokens)
+}
+
+/// Returns the tenant whose approver's token it is, in the same time as [`find`].
+pub(super) fn find_approver<'a>(tenants: impl IntoIterator<Item = &'a Tenant>, token: &str) -> Option<&'a Tenant> {
+    find_by(tenants, token, |tenant| &tenant.approvers)
+}
+
+fn find_by<'a>(
+    tenants: impl IntoIterator<Item = &'a Tenant>,
+    token: &str,
+    tokens_of: impl Fn(&'a Tenant) -> &'a [[u8; 32]],
+) -> Option<&'a Tenant> {
     let digest = Sha256::digest(token.as_bytes());
     let mut found = None;
     for tenant in tenants {
         let mut fits = Choice::from(0);
-        for known in &tenant.tokens {
+        for known in tokens_of(tenant) {
             fits |= known.as_slice().ct_eq(digest.as_slice());
         }
         if bool::from(fits) {

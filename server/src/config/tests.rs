@@ -44,7 +44,9 @@ fn the_example_of_the_documentation_is_read() {
     );
     let amounts = Amounts::new().with_runs(100_000).with_fuel(1_000_000_000_000);
     assert_eq!(shop.budget.map(|budget| (budget.amounts, budget.refill_seconds)), Some((amounts, Some(86_400))));
+    assert_eq!(config.approver_of("carol").map(|tenant| tenant.name.as_str()), Some("shop"));
     let office = config.tenant_named("back-office").unwrap();
+    assert_eq!((shop.has_approvers(), office.has_approvers(), config.asks()), (true, false, true));
     let ceilings = [shop, office].map(|tenant| config.ceiling_of(tenant));
     assert_eq!(ceilings.map(|ceiling| ceiling.timeout_ms), [120_000, 60_000]);
     assert_eq!(ceilings.map(|ceiling| ceiling.tool_calls), [200, 200]);
@@ -108,6 +110,8 @@ const WRONG: &[(&str, (usize, usize), &str, &str)] = &[
     ("[[tenants]]\nname = \"anonymous\"", (2, 8), "tenants[0].name", "other than anonymous"),
     ("[[tenants]]\nname = \"a\"", (2, 8), "tenants[0].name", "sha256sum"),
     ("[[tenants]]\nname = \"a\"\ntoken_sha256 = \"abc\"", (3, 16), "tenants[0].token_sha256", "64 hex digits"),
+    ("approver_token_sha256 = \"abc\"", (1, 25), "approver_token_sha256", "64 hex digits"),
+    ("[[tenants]]\nname = \"a\"\napprover_tokens_sha256 = [\"abc\"]", (1, 1), "tenants[0]", "no token"),
     ("[[tenants]]\nname = \"a\"\ntokens_sha256 = [\"abc\"]", (3, 17), "tenants[0].tokens_sha256", "64 hex digits"),
     ("[[tenants]]\nname = \"a\"\nconcurrency = 0", (3, 15), "tenants[0].concurrency", "1 to 100000"),
     ("[[tenants]]\nname = \"a\"\nqueue = 1000001", (3, 9), "tenants[0].queue", "0 to 1000000"),
@@ -288,6 +292,36 @@ fn a_token_is_one_tenants() {
     let tokens: Vec<String> = (0..101).map(|n| n.to_string()).collect();
     let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
     assert!(parse(&tenant("a", &tokens)).unwrap_err().message.contains("100"));
+}
+
+#[test]
+fn approvers_have_tokens_of_their_own() {
+    let tenant = |name: &str, token: &str, approver: &str| {
+        let (token, approver) = (hex(token), hex(approver));
+        format!("[[tenants]]\nname = \"{name}\"\ntoken_sha256 = \"{token}\"\napprover_token_sha256 = \"{approver}\"\n")
+    };
+    let config = parse(&(tenant("a", "1", "2") + &tenant("b", "3", "4"))).unwrap();
+    for (token, tenant, approver) in
+        [("1", Some("a"), None), ("2", None, Some("a")), ("4", None, Some("b")), ("", None, None)]
+    {
+        let name = |tenant: Option<&Tenant>| tenant.map(|tenant| tenant.name.clone());
+        assert_eq!(name(config.tenant_of(token)).as_deref(), tenant, "{token}");
+        assert_eq!(name(config.approver_of(token)).as_deref(), approver, "{token}");
+    }
+    let alone = parse(&format!("approver_token_sha256 = \"{}\"", hex("x"))).unwrap();
+    assert!(alone.anonymous().unwrap().has_approvers() && alone.approver_of("x").is_some());
+    for (text, field, wanted) in [
+        (tenant("a", "1", "1"), "tenants[0].token_sha256", "already"),
+        (tenant("a", "1", "2") + &tenant("b", "2", "3"), "tenants[1].token_sha256", "already"),
+        (
+            format!("approver_token_sha256 = \"{}\"\n{}", hex("x"), tenant("a", "1", "2")),
+            "approver_token_sha256",
+            "without tenants",
+        ),
+    ] {
+        let error = parse(&text).unwrap_err();
+        assert!(error.field == field && error.message.contains(wanted), "{error}");
+    }
 }
 
 fn hex(token: &str) -> String {

@@ -126,6 +126,12 @@ pub(crate) async fn page() -> Response {
     (page_headers(), Html(include_str!("../page/index.html"))).into_response()
 }
 
+/// `GET /` of the routes for approvers: the calls that wait, and no program
+pub(crate) async fn page_of_approvals() -> Response {
+    let page = include_str!("../page/index.html").replacen("<body>", "<body class=\"approvals\">", 1);
+    (page_headers(), Html(page)).into_response()
+}
+
 /// `GET /page.js`
 pub(crate) async fn script() -> Response {
     let kind = [(header::CONTENT_TYPE, "text/javascript; charset=utf-8")];

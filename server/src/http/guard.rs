@@ -1,7 +1,8 @@
 //! Who may ask: tokens, and pages of other origins.
 
 use super::problem::ProblemDetails;
-use crate::runs::{Service, TenantState};
+use crate::config::Tenant;
+use crate::runs::{Reply, Service, TenantState};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
@@ -28,7 +29,55 @@ impl FromRequestParts<Service> for Asking {
         let token =
             bearer(&parts.headers).ok_or_else(|| unauthorized("send the header Authorization: Bearer TOKEN"))?;
         let tenant = config.tenant_of(token).and_then(|tenant| service.tenant(&tenant.name));
-        tenant.map(Asking).ok_or_else(|| unauthorized("no tenant has this token"))
+        tenant.map(Asking).ok_or_else(|| match config.approver_of(token) {
+            None => unauthorized("no tenant has this token"),
+            Some(_) => ProblemDetails::new(
+                StatusCode::FORBIDDEN,
+                "this is the token of an approver, which is for runs and their calls; send the tenant's own",
+            ),
+        })
+    }
+}
+
+/// Somebody who looks at a tenant's runs and answers their calls: the tenant itself, or an approver.
+#[derive(Debug)]
+pub(crate) struct Looking {
+    pub(crate) tenant: Arc<TenantState>,
+    is_approver: bool,
+}
+
+impl FromRequestParts<Service> for Looking {
+    type Rejection = ProblemDetails;
+
+    async fn from_request_parts(parts: &mut Parts, service: &Service) -> Result<Self, ProblemDetails> {
+        let approver = bearer(&parts.headers).and_then(|token| service.config().approver_of(token));
+        if let Some(tenant) = approver.and_then(|tenant| service.tenant(&tenant.name)) {
+            return Ok(Looking { tenant, is_approver: true });
+        }
+        let Asking(tenant) = Asking::from_request_parts(parts, service).await?;
+        Ok(Looking { tenant, is_approver: false })
+    }
+}
+
+impl Looking {
+    /// Refuses a decision on a call from someone else than an approver, where the tenant has approvers.
+    pub(crate) fn check_may_decide(&self, service: &Service, reply: &Reply) -> Result<(), ProblemDetails> {
+        let tenant = service.config().tenant_named(&self.tenant.name);
+        if self.is_approver || !reply.is_decision() || !tenant.is_some_and(Tenant::has_approvers) {
+            return Ok(());
+        }
+        let why = "an approver approves or rejects calls: send the header Authorization: Bearer TOKEN with an approver's token";
+        Err(ProblemDetails::new(StatusCode::FORBIDDEN, why))
+    }
+}
+
+/// Lets approvers through and nobody else.
+pub(super) async fn approvers_only(State(service): State<Service>, request: Request, next: Next) -> Response {
+    match bearer(request.headers()).and_then(|token| service.config().approver_of(token)) {
+        Some(_) => next.run(request).await,
+        None => {
+            unauthorized("send the header Authorization: Bearer TOKEN with the token of an approver").into_response()
+        }
     }
 }
 

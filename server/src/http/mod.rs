@@ -53,17 +53,43 @@ pub fn router(service: Service) -> Router {
         .routes(routes!(about::ready))
         .split_for_parts();
     let api: Arc<str> = openapi::text(api).into();
-    router
+    let router = router
         .route("/openapi.json", get(move || async move { body::json(StatusCode::OK, api.to_string()) }))
         .route("/", get(about::page))
-        .route("/page.js", get(about::script))
-        .route("/page.css", get(about::style))
+        .merge(page_files());
+    finished(router, service, "/openapi.json has all")
+}
+
+/// The routes for approvers: the tenant's runs, what their calls ask, and the answers, at the same addresses as those of
+/// [`router`]; and a page at `/`. Every request needs the token of an approver, but for the page.
+///
+/// `ptcl mcp` serves them to people, while a model talks to the same service over MCP.
+pub fn approvals(service: Service) -> Router {
+    let runs = OpenApiRouter::new()
+        .routes(routes!(runs::list))
+        .routes(routes!(runs::state, runs::cancel))
+        .routes(routes!(runs::events))
+        .routes(routes!(runs::reply))
+        .route_layer(from_fn_with_state(service.clone(), guard::approvers_only))
+        .route_layer(from_fn_with_state(service.clone(), guard::own_origin));
+    let (router, _) = runs.split_for_parts();
+    let router = router.route("/", get(about::page_of_approvals)).merge(page_files());
+    finished(router, service, "approvers ask at / and /v1/runs, MCP clients at /mcp")
+}
+
+fn page_files() -> Router<Service> {
+    Router::new().route("/page.js", get(about::script)).route("/page.css", get(about::style))
+}
+
+/// What all routes have in common.
+fn finished(router: Router<Service>, service: Service, more: &'static str) -> Router {
+    router
         .route_layer(from_fn_with_state(service.clone(), count))
-        .fallback(|| async {
-            ProblemDetails::new(StatusCode::NOT_FOUND, "there is no such route; /openapi.json has all")
+        .fallback(move || async move {
+            ProblemDetails::new(StatusCode::NOT_FOUND, format!("there is no such route; {more}"))
         })
-        .method_not_allowed_fallback(|| async {
-            ProblemDetails::new(StatusCode::METHOD_NOT_ALLOWED, "the route has other methods; /openapi.json has all")
+        .method_not_allowed_fallback(move || async move {
+            ProblemDetails::new(StatusCode::METHOD_NOT_ALLOWED, format!("the route has other methods; {more}"))
         })
         .layer(CatchPanicLayer::custom(|_| {
             ProblemDetails::new(StatusCode::INTERNAL_SERVER_ERROR, "a fault of the service; its log says more")

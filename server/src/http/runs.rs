@@ -1,7 +1,7 @@
 //! The routes of runs.
 
 use super::body::{Asked, Text, json, read};
-use super::guard::Asking;
+use super::guard::{Asking, Looking};
 use super::openapi::{OfBody, OfName, OfQuery, OfTenant, OfWork};
 use super::problem::ProblemDetails;
 use super::sse;
@@ -184,10 +184,10 @@ pub(crate) struct Which {
 )]
 pub(crate) async fn list(
     State(service): State<Service>,
-    Asking(tenant): Asking,
+    looking: Looking,
     Asked(which): Asked<Which>,
 ) -> Result<Response, ProblemDetails> {
-    let runs = service.runs(&tenant.name, which.status, which.limit.unwrap_or(100).min(LIST))?;
+    let runs = service.runs(&looking.tenant.name, which.status, which.limit.unwrap_or(100).min(LIST))?;
     Ok(state_of(StatusCode::OK, &RunList { runs }))
 }
 
@@ -201,10 +201,10 @@ pub(crate) async fn list(
 )]
 pub(crate) async fn state(
     State(service): State<Service>,
-    Asking(tenant): Asking,
+    looking: Looking,
     Path(run_id): Path<String>,
 ) -> Result<Response, ProblemDetails> {
-    Ok(state_of(StatusCode::OK, &service.state(&tenant.name, &run_id)?))
+    Ok(state_of(StatusCode::OK, &service.state(&looking.tenant.name, &run_id)?))
 }
 
 /// The events of a run, as server-sent events: started, print, call, waiting, answer
@@ -220,13 +220,13 @@ pub(crate) async fn state(
 )]
 pub(crate) async fn events(
     State(service): State<Service>,
-    Asking(tenant): Asking,
+    looking: Looking,
     Path(run_id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, ProblemDetails> {
-    let state = service.state(&tenant.name, &run_id)?;
+    let state = service.state(&looking.tenant.name, &run_id)?;
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
-    Ok(sse::of_run(&service, &tenant.name, &state.run_id, last))
+    Ok(sse::of_run(&service, &looking.tenant.name, &state.run_id, last))
 }
 
 /// Cancels a run; one that is done stays as it is
@@ -239,10 +239,10 @@ pub(crate) async fn events(
 )]
 pub(crate) async fn cancel(
     State(service): State<Service>,
-    Asking(tenant): Asking,
+    looking: Looking,
     Path(run_id): Path<String>,
 ) -> Result<Response, ProblemDetails> {
-    Ok(state_of(StatusCode::OK, &service.cancel(&tenant.name, &run_id)?))
+    Ok(state_of(StatusCode::OK, &service.cancel(&looking.tenant.name, &run_id)?))
 }
 
 /// Says what came of a call that waits, or whether it may be made
@@ -257,17 +257,19 @@ pub(crate) async fn cancel(
     request_body(content = Reply, content_type = "application/json"),
     responses(
         (status = 200, description = "how far the run is", body = RunState),
+        (status = 403, description = "only an approver decides on calls", body = ProblemDetails, content_type = "application/problem+json"),
         (status = 409, description = "it was answered before", body = ProblemDetails, content_type = "application/problem+json"),
         OfTenant, OfName, OfBody,
     )
 )]
 pub(crate) async fn reply(
     State(service): State<Service>,
-    Asking(tenant): Asking,
+    looking: Looking,
     Path((run_id, call)): Path<(String, String)>,
     Text(text): Text,
 ) -> Result<Response, ProblemDetails> {
     let reply: Reply = read(&text)?;
-    let state = service.reply(&tenant.name, &run_id, &call, &reply)?;
+    looking.check_may_decide(&service, &reply)?;
+    let state = service.reply(&looking.tenant.name, &run_id, &call, &reply)?;
     Ok(state_of(StatusCode::OK, &state).into_response())
 }

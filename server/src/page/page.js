@@ -237,6 +237,12 @@ $("examples").onchange = () => choose($("examples").value);
 choose($("examples").value);
 $("run").onclick = run;
 $("stop").onclick = () => running?.abort();
+// The address that `ptcl mcp` prints has the token in its fragment, which no server sees.
+const given = new URLSearchParams(location.hash.slice(1)).get("token");
+if (given) {
+  sessionStorage.setItem("token", given);
+  history.replaceState(null, "", location.pathname);
+}
 $("token").value = sessionStorage.getItem("token") ?? "";
 $("token").onchange = () => { sessionStorage.setItem("token", $("token").value); look(); };
 document.addEventListener("keydown", (event) => {

@@ -48,6 +48,14 @@ pub struct WaitingCall {
     pub(crate) phase: Phase,
 }
 
+impl WaitingCall {
+    /// Returns what is asked, in one word: `gate` for an approval, `result` for the result of a client's tool, and `unknown1`,
+    /// `unknown2` and so on for how a call ended that had begun when the service stopped.
+    pub fn asked(&self) -> String {
+        self.phase.name()
+    }
+}
+
 /// What somebody says of a call that waits.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
@@ -116,6 +124,11 @@ impl Reply {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Returns whether it approves or rejects a call, rather than says how the call ended.
+    pub fn is_decision(&self) -> bool {
+        self.approve.is_some() || self.reject.is_some()
     }
 
     /// What the tool's call comes to.

@@ -4,7 +4,10 @@
 mod clients;
 mod endpoint;
 mod error;
+mod lenient;
+mod lenient_http;
 mod policy;
+mod process;
 mod request;
 mod upstream;
 

@@ -3,7 +3,10 @@
 use super::clients::innermost;
 use super::endpoint::Deadline;
 use super::error::ToolsError;
-use crate::config::{McpConnection, McpServer, Secret};
+use super::lenient::raw_of;
+use super::lenient_http::Lenient;
+use super::process::Process;
+use crate::config::{McpConnection, McpServer};
 use lisp_runtime::{ToolCall, ToolError};
 use reqwest::Client;
 use rmcp::model::{
@@ -17,9 +20,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use rmcp::{RoleClient, ServiceError};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::process::Stdio;
 use std::time::Duration;
-use tokio::process::{Child, Command};
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -35,6 +36,8 @@ const FRAME_BYTES: usize = 65_536;
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long a server may take to end after its input has ended.
 const ENDING: Duration = Duration::from_secs(2);
+/// How long a process that has ended takes to be seen to have.
+const LAST_LOOK: Duration = Duration::from_millis(200);
 /// The most characters of an error of a server that a program sees.
 const ERROR_CHARS: usize = 2_000;
 
@@ -57,8 +60,7 @@ struct State {
 
 struct Connection {
     service: RunningService<RoleClient, ClientConfig>,
-    /// Killed when it is dropped.
-    child: Option<Child>,
+    process: Option<Process>,
 }
 
 impl Upstream {
@@ -79,7 +81,14 @@ impl Upstream {
     /// The tools of the server.
     pub(super) async fn list(&self) -> Result<Listed, ToolsError> {
         let within = Duration::from_millis(self.server.start_timeout_ms);
-        let listed = timeout(within, async { list(&self.peer().await?).await }).await;
+        let listed = timeout(within, async {
+            let listed = list(&self.peer().await?).await;
+            match listed {
+                Ok(listed) => Ok(listed),
+                Err(error) => Err(self.end().await.unwrap_or(error)),
+            }
+        })
+        .await;
         let listed = listed.unwrap_or_else(|_| {
             Err(format!("it did not list its tools within {} ms (start_timeout_ms)", self.server.start_timeout_ms))
         });
@@ -139,7 +148,9 @@ impl Upstream {
             Ok(_) => Err(ToolError::new("the server makes a task of the call, which the service does not wait for")),
             Err(ServiceError::McpError(error)) => Err(ToolError::new(cut(&error.message))),
             Err(ServiceError::TransportClosed) => {
-                Err(ToolError::new("the server ended while the call was under way: it may have been made or not"))
+                let how = self.end().await.map(|how| format!("; {how}")).unwrap_or_default();
+                let what = "the server ended while the call was under way: it may have been made or not";
+                Err(ToolError::new(format!("{what}{how}")))
             }
             Err(error) => Err(ToolError::new(cut(&innermost(&error)))),
         }
@@ -192,6 +203,13 @@ impl Upstream {
         Ok(peer)
     }
 
+    /// How the server's process has ended, when it has.
+    async fn end(&self) -> Option<String> {
+        let mut state = self.state.lock().await;
+        let process = state.running.as_mut()?.process.as_mut()?;
+        timeout(LAST_LOOK, process.ended()).await.ok()
+    }
+
     /// Connects: as most servers want it, or as those do that know the newest revision only.
     async fn connect(&self) -> Result<Connection, String> {
         match self.connect_by(ClientLifecycleMode::Initialize).await {
@@ -211,14 +229,22 @@ impl Upstream {
         let greeted = |error: ClientInitializeError| Failure::Greeted(cut(&error.to_string()));
         match (&self.server.connection, &self.client) {
             (McpConnection::Command { program, arguments, env }, _) => {
-                let mut child = spawn(program, arguments, env)
+                let (mut process, (output, input)) = Process::start(program, arguments, env, most)
                     .map_err(|error| Failure::Started(format!("{program} cannot be started: {error}")))?;
-                let (Some(output), Some(input)) = (child.stdout.take(), child.stdin.take()) else {
-                    return Err(Failure::Started(format!("{program} has no pipes")));
-                };
                 let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(most);
-                let service = serve_client_with_lifecycle(about, transport, mode).await.map_err(greeted)?;
-                Ok(Connection { service, child: Some(child) })
+                let served = tokio::select! {
+                    biased;
+                    served = serve_client_with_lifecycle(about, transport, mode) => served,
+                    how = process.ended() => return Err(Failure::Started(how)),
+                };
+                match served {
+                    Ok(service) => Ok(Connection { service, process: Some(process) }),
+                    // When the process has ended that says more than what came of it.
+                    Err(error) => match timeout(LAST_LOOK, process.ended()).await {
+                        Ok(how) => Err(Failure::Started(how)),
+                        Err(_) => Err(greeted(error)),
+                    },
+                }
             }
             (McpConnection::Http { url, headers }, Some(client)) => {
                 let headers = headers.iter().map(|header| {
@@ -232,9 +258,9 @@ impl Upstream {
                     .max_concurrent_requests(self.server.calls.concurrency)
                     .max_sse_event_size(most)
                     .max_json_response_size(most);
-                let transport = StreamableHttpClientTransport::with_client(client.clone(), config);
+                let transport = StreamableHttpClientTransport::with_client(Lenient(client.clone()), config);
                 let service = serve_client_with_lifecycle(about, transport, mode).await.map_err(greeted)?;
-                Ok(Connection { service, child: None })
+                Ok(Connection { service, process: None })
             }
             (McpConnection::Http { .. }, None) => Err(Failure::Started("it has no client".to_owned())),
         }
@@ -244,8 +270,8 @@ impl Upstream {
     pub(super) async fn close(&self) {
         let Some(mut connection) = self.state.lock().await.running.take() else { return };
         let _ = connection.service.close_with_timeout(ENDING).await;
-        if let Some(mut child) = connection.child.take() {
-            let _ = timeout(ENDING, child.wait()).await;
+        if let Some(process) = connection.process.take() {
+            process.close(ENDING).await;
         }
     }
 
@@ -266,20 +292,6 @@ enum Failure {
     Greeted(String),
 }
 
-/// Starts a server: with `PATH` and what the configuration says in its environment, and nothing else of the service's; in a
-/// process group of its own, so that a signal of the terminal ends the service first.
-fn spawn(program: &str, arguments: &[String], env: &[(String, Secret)]) -> std::io::Result<Child> {
-    let mut command = Command::new(program);
-    command.args(arguments).env_clear();
-    if let Some(path) = std::env::var_os("PATH") {
-        command.env("PATH", path);
-    }
-    command.envs(env.iter().map(|(name, value)| (name, value.expose())));
-    #[cfg(unix)]
-    command.process_group(0);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).kill_on_drop(true).spawn()
-}
-
 /// The tools of a server.
 pub(super) struct Listed {
     /// The list of `tools/list`, all pages of it, as JSON text.
@@ -297,7 +309,9 @@ async fn list(peer: &Peer<RoleClient>) -> Result<Listed, String> {
         params.cursor = cursor;
         let page = peer.list_tools(Some(params)).await.map_err(|error| cut(&innermost(&error)))?;
         for tool in page.tools {
-            let text = serde_json::to_string(&tool).map_err(|error| error.to_string())?;
+            // What is wrong with one that cannot be read is said where all tools are looked at.
+            let text = raw_of(&tool).map_or_else(|| serde_json::to_string(&tool), serde_json::to_string);
+            let text = text.map_err(|error| error.to_string())?;
             bytes += text.len();
             tools.push(text);
             if tool.output_schema.is_some() {

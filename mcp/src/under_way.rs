@@ -1,0 +1,55 @@
+//! The calls of sessions that are under way: they end with their session.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// What cancels the calls of each session.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UnderWay(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    next: u64,
+    calls: HashMap<String, BTreeMap<u64, CancellationToken>>,
+}
+
+/// A call that is under way until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Entered {
+    all: UnderWay,
+    session: String,
+    number: u64,
+}
+
+impl UnderWay {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a call of a session, and what cancels it.
+    pub(crate) fn enter(&self, session: &str, cancel: CancellationToken) -> Entered {
+        let mut state = self.lock();
+        state.next += 1;
+        let number = state.next;
+        state.calls.entry(session.to_owned()).or_default().insert(number, cancel);
+        Entered { all: self.clone(), session: session.to_owned(), number }
+    }
+
+    /// Cancels the calls of a session.
+    pub(crate) fn end(&self, session: &str) {
+        let calls = self.lock().calls.remove(session).unwrap_or_default();
+        calls.into_values().for_each(|cancel| cancel.cancel());
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        let mut state = self.all.lock();
+        let Some(calls) = state.calls.get_mut(&self.session) else { return };
+        calls.remove(&self.number);
+        if calls.is_empty() {
+            state.calls.remove(&self.session);
+        }
+    }
+}

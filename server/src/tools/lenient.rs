@@ -1,0 +1,184 @@
+//! What MCP servers send that is not quite a message: a part that cannot be read takes nothing else with it.
+
+use rmcp::model::{ContentBlock, Tool};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+
+/// Where a tool that the protocol's types do not hold is kept: in the `_meta` of one that they do.
+const RAW: &str = "ptc-lisp/raw";
+
+/// A message with its lists of tools and contents so that each entry can be read: what cannot is replaced by a text that names it,
+/// or by a tool that [`raw_of`] knows again. A byte order mark is left out.
+pub(super) fn lenient(message: &str) -> Cow<'_, str> {
+    let message = message.strip_prefix('\u{feff}').unwrap_or(message);
+    // Most messages have neither, or nothing wrong.
+    let may_have = |name: &str| message.contains(name);
+    if !may_have("\"content\"") && !may_have("\"tools\"") {
+        return Cow::Borrowed(message);
+    }
+    let Ok(mut value) = serde_json::from_str::<Value>(message) else { return Cow::Borrowed(message) };
+    let Some(Value::Object(result)) = value.get_mut("result") else { return Cow::Borrowed(message) };
+    let has_changed = mend_tools(result) | mend_content(result);
+    if has_changed { Cow::Owned(value.to_string()) } else { Cow::Borrowed(message) }
+}
+
+/// The tool as the server wrote it.
+pub(super) fn raw_of(tool: &Tool) -> Option<&Value> {
+    tool.meta.as_ref()?.get(RAW)
+}
+
+fn mend_tools(result: &mut Map<String, Value>) -> bool {
+    let Some(Value::Array(tools)) = result.get_mut("tools") else { return false };
+    let mut has_changed = false;
+    for tool in tools.iter_mut().filter(|tool| Tool::deserialize(&**tool).is_err()) {
+        *tool = json!({ "name": "", "inputSchema": {}, "_meta": { RAW: tool.take() } });
+        has_changed = true;
+    }
+    has_changed
+}
+
+fn mend_content(result: &mut Map<String, Value>) -> bool {
+    let mut has_changed = false;
+    match result.get_mut("content") {
+        Some(Value::Array(content)) => {
+            for block in content.iter_mut().filter(|block| ContentBlock::deserialize(&**block).is_err()) {
+                *block = mended(block);
+                has_changed = true;
+            }
+        }
+        Some(Value::Null) => {
+            result.insert("content".to_owned(), json!([]));
+            has_changed = true;
+        }
+        Some(other) => {
+            let block = mended(other);
+            result.insert("content".to_owned(), json!([block]));
+            has_changed = true;
+        }
+        None => return false,
+    }
+    if result.get("_meta").is_some_and(|meta| !meta.is_object()) {
+        result.remove("_meta");
+        has_changed = true;
+    }
+    if let Some(Value::String(text)) = result.get("isError") {
+        let is_error = text == "true";
+        result.insert("isError".to_owned(), is_error.into());
+        has_changed = true;
+    }
+    has_changed
+}
+
+/// A block of content that can be read in the place of one that cannot: without what is not needed, or a text that names it.
+fn mended(block: &Value) -> Value {
+    let text = |text: String| json!({ "type": "text", "text": text });
+    if let Value::String(given) = block {
+        return text(given.clone());
+    }
+    let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
+    let needed: &[&str] = match kind {
+        "text" => &["text"],
+        "image" | "audio" => &["data", "mimeType"],
+        "resource" => &["resource"],
+        "resource_link" => &["uri", "name"],
+        "" => return text("[left out: content without a type]".to_owned()),
+        kind => return text(format!("[left out: content of the unknown type {}]", short(kind))),
+    };
+    let mut bare = json!({ "type": kind });
+    for name in needed {
+        bare[*name] = block.get(*name).cloned().unwrap_or_default();
+    }
+    match ContentBlock::deserialize(&bare) {
+        Ok(_) => bare,
+        Err(error) => text(format!("[left out: content of the type {kind} that cannot be read: {error}]")),
+    }
+}
+
+fn short(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(100) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{}...", &text[..end])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::{CallToolResult, ServerJsonRpcMessage, ServerResult};
+
+    fn result_of(result: &Value) -> ServerResult {
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "result": result }).to_string();
+        match serde_json::from_str(&lenient(&message)).unwrap() {
+            ServerJsonRpcMessage::Response(response) => response.result,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_and_the_rest_stays() {
+        let good = json!({ "type": "text", "text": "good" });
+        for (content, wanted) in [
+            (json!([good]), "good"),
+            (json!([good, { "type": "hologram", "data": 1 }]), "good|[left out: content of the unknown type hologram]"),
+            (json!([{ "data": 1 }, good]), "[left out: content without a type]|good"),
+            (json!([7, good]), "[left out: content without a type]|good"),
+            (json!(["plain", null, good]), "plain|[left out: content without a type]|good"),
+            (json!([{ "type": "text", "text": "a", "annotations": { "audience": "user" } }, good]), "a|good"),
+            (
+                json!([{ "type": "image", "mimeType": "image/png" }, good]),
+                "[left out: content of the type image that cannot be read: invalid type: null, expected a string]|good",
+            ),
+            (json!(null), ""),
+            (json!("alone"), "alone"),
+            (json!({ "type": "text", "text": "alone" }), "alone"),
+        ] {
+            for more in [json!({}), json!({ "resultType": "complete" }), json!({ "_meta": 7, "isError": "false" })] {
+                let mut result = more.clone();
+                result["content"] = content.clone();
+                let read = result_of(&result);
+                let ServerResult::CallToolResult(CallToolResult { content, is_error, .. }) = read else {
+                    panic!("{result}: {read:?}")
+                };
+                let texts: Vec<_> = content.iter().map(|block| block.as_text().unwrap().text.as_str()).collect();
+                assert_eq!((texts.join("|").as_str(), is_error == Some(true)), (wanted, false), "{result}");
+            }
+        }
+    }
+
+    #[test]
+    fn tools_are_kept_as_they_came() {
+        let good = json!({ "name": "good", "inputSchema": { "type": "object" } });
+        for bad in [
+            json!({ "name": "x", "inputSchema": null }),
+            json!({ "name": "x" }),
+            json!({ "inputSchema": {} }),
+            json!({ "name": 7, "inputSchema": {} }),
+            json!({ "name": "x", "inputSchema": {}, "annotations": 5 }),
+            json!(null),
+            json!("x"),
+        ] {
+            for more in [json!({}), json!({ "resultType": "complete" })] {
+                let mut result = more.clone();
+                result["tools"] = json!([bad, good]);
+                let read = result_of(&result);
+                let ServerResult::ListToolsResult(list) = read else { panic!("{result}: {read:?}") };
+                assert_eq!(raw_of(&list.tools[0]), Some(&bad), "{result}");
+                assert_eq!((list.tools[1].name.as_ref(), raw_of(&list.tools[1])), ("good", None));
+            }
+        }
+    }
+
+    #[test]
+    fn messages_without_faults_stay_as_they_are() {
+        for message in [
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a"}],"structuredContent":{"n":123456789012345678901}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","inputSchema":{}}]}}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"content":7,"tools":8}}"#,
+            "no message with \"content\"",
+        ] {
+            assert!(matches!(lenient(message), Cow::Borrowed(same) if same == message), "{message}");
+        }
+        assert_eq!(lenient("\u{feff}{}"), "{}");
+    }
+}
