@@ -3,6 +3,7 @@
 use crate::ask;
 use crate::door::Asking;
 use crate::drive::{Drive, Responded};
+use crate::schema::WAIT_SECONDS;
 use crate::show;
 use crate::ticket::{Purpose, Ticket};
 use lisp_server::runs::{Refused, Reply, RunState, Said, WaitingCall};
@@ -14,8 +15,6 @@ use std::time::Duration;
 pub(crate) const ARGUMENTS: [&str; 5] = ["token", "wait_seconds", "call", "result", "error"];
 /// What it took once, and what models may try.
 const DECISIONS: [&str; 3] = ["approve", "reject", "arguments"];
-/// The longest time that it waits.
-pub(crate) const WAIT_SECONDS: u64 = 50;
 /// How often it looks at a run meanwhile.
 const LOOK: Duration = Duration::from_millis(200);
 

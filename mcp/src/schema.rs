@@ -1,6 +1,5 @@
 //! The tools as clients list them.
 
-use crate::resume::WAIT_SECONDS;
 use lisp_runtime::Limits;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
@@ -8,6 +7,9 @@ use std::sync::Arc;
 
 /// The most bytes of the card of the language in the description of `run`.
 const CARD_BYTES: usize = 8_000;
+
+/// The longest time that `resume` waits.
+pub(crate) const WAIT_SECONDS: u64 = 50;
 
 /// Any value. Some clients take a schema without a type for a mistake.
 const ANY: [&str; 6] = ["object", "array", "string", "number", "boolean", "null"];
