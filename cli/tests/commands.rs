@@ -662,7 +662,7 @@ fn the_prompt_has_its_error_tools_of_its_own_and_a_record() {
         assert!(err.contains("tool/f is not made: what a tool returns is JSON"), "{err}");
         assert!(err.contains("\"a/b\" is no name for a tool") && err.contains(":mock takes NAME FORM"), "{err}");
         let kept = std::fs::read_to_string(&record).unwrap();
-        assert_eq!(kept, "(inc x)\n; => 6\n(inc nil)\n; => error: arithmetic_error\n");
+        assert_eq!(kept, "(inc x)\n; => 6\n(inc nil)\n; => error: type_error\n");
     }
 }
 

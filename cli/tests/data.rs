@@ -212,7 +212,7 @@ fn a_watched_program_runs_again_when_it_changes() {
     assert_eq!(out.next().unwrap().unwrap(), "2");
     assert!(err.next().unwrap().unwrap().contains("waits for a change"));
     std::fs::write(&program, "(inc nil)").unwrap();
-    assert_eq!(err.next().unwrap().unwrap(), "arithmetic_error");
+    assert_eq!(err.next().unwrap().unwrap(), "type_error");
     let mut rest = err.by_ref().map_while(Result::ok);
     assert!(rest.any(|line| line.contains("waits for a change")));
     std::fs::write(&program, "(+ 1 100)").unwrap();

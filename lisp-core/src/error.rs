@@ -273,6 +273,8 @@ pub struct Error {
     pub trace: Option<Box<Trace>>,
     /// Of an error of compiling: what else is wrong in the same text, at most [`Error::MORE`] further errors.
     pub more: Box<[Error]>,
+    /// The class of Java by which a program catches it, where the reason does not say it.
+    pub class: Option<&'static str>,
 }
 
 impl Error {
@@ -300,7 +302,16 @@ impl Error {
             message.truncate(end);
             message.push_str(" ...");
         }
-        Error { reason, message, span: None, hint: None, details: Vec::new(), trace: None, more: Box::default() }
+        Error {
+            reason,
+            message,
+            span: None,
+            hint: None,
+            details: Vec::new(),
+            trace: None,
+            more: Box::default(),
+            class: None,
+        }
     }
 
     /// Can a program catch it? What workers could not catch, their caller cannot either.
@@ -333,6 +344,13 @@ impl Error {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds the class by which it is caught.
+    #[must_use]
+    pub(crate) fn class(mut self, class: &'static str) -> Self {
+        self.class = Some(class);
         self
     }
 

@@ -1,5 +1,6 @@
 //! What built-ins say of their arguments.
 
+use super::exception_classes::of_wrong;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Compose, Fault, Heap, Map, Res, Step, Value, Vector};
@@ -12,7 +13,22 @@ pub(crate) fn type_error(name: &str, expects: &str, got: Value<'_>) -> Fault {
     match got {
         // There may be another way to do it.
         Value::Endless(_) => Fault::NeedsFrame,
-        got => fault(Reason::TypeError, format!("{name} expects {expects}, got {}", describe(got))),
+        got => wrong(name, expects, got).into(),
+    }
+}
+
+/// [`type_error`] for a value that is no endless sequence.
+#[cold]
+fn wrong(name: &str, expects: &str, got: Value<'_>) -> Error {
+    Error::new(Reason::TypeError, format!("{name} expects {expects}, got {}", describe(got))).class(of_wrong(got))
+}
+
+/// The error for an argument that cannot be walked.
+#[cold]
+pub(crate) fn not_a_collection(name: &str, got: Value<'_>) -> Fault {
+    match got {
+        Value::Endless(_) => Fault::NeedsFrame,
+        got => wrong(name, "a collection", got).class("IllegalArgumentException").into(),
     }
 }
 
@@ -54,7 +70,10 @@ pub(crate) fn positive(name: &str, what: &str, v: Value<'_>) -> Res<usize> {
     match v {
         Value::Int(_) | Value::Big(_) => match usize::try_from(amount(name, v)?) {
             Ok(n) if n > 0 => Ok(n),
-            _ => Err(fault(Reason::TypeError, format!("{name}: the {what} must be at least 1, got {}", describe(v)))),
+            _ => {
+                let message = format!("{name}: the {what} must be at least 1, got {}", describe(v));
+                Err(Error::new(Reason::TypeError, message).class("IllegalArgumentException").into())
+            }
         },
         other => Err(type_error(name, &format!("a positive integer as its {what}"), other)),
     }
@@ -124,7 +143,7 @@ fn seq_slow<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h [Value<'h>]> {
             }
             Ok(out.items())
         }
-        other => Err(type_error(name, "a collection", other)),
+        other => Err(not_a_collection(name, other)),
     }
 }
 
@@ -139,5 +158,5 @@ pub(crate) fn function<'h>(name: &str, f: Value<'h>) -> Res<Value<'h>> {
 
 #[cold]
 pub(crate) fn not_function(name: &str, f: Value<'_>, hint: &str) -> Fault {
-    Error::new(Reason::TypeError, format!("{name} expects a function, got {}", describe(f))).hint(hint).into()
+    wrong(name, "a function", f).hint(hint).into()
 }

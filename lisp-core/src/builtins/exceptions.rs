@@ -1,6 +1,7 @@
 //! Exceptions: what programs throw and catch. One is a map with the keys `:reason` (a keyword) and `:message` (a string) and, where
 //! there is any, `:data`, `:cause`, `:tool` and `:class`.
 
+use super::exception_classes::{is_a, of_reason};
 use super::preview::preview;
 use super::{Builtin, DirectImp, args, java};
 use crate::context::Ctx;
@@ -71,73 +72,18 @@ const MADE: [&str; 7] = [
     "Error",
 ];
 
-/// Which exceptions a class stands for in `catch`, besides those that were made as one of it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Covers {
-    /// All
-    All,
-    /// What was thrown and is of no class
-    Thrown,
-    /// Nothing: what the class is for in Clojure is not there
-    Nothing,
-    /// Errors of arithmetic
-    Arithmetic,
-    /// Errors of the program, but for what it has thrown and what tools answered
-    Program,
-}
-
-/// The classes that `catch` knows, without `java.lang.` and `clojure.lang.`.
-const CLASSES: &[(&str, Covers)] = &[
-    ("Exception", Covers::All),
-    ("Throwable", Covers::All),
-    ("RuntimeException", Covers::All),
-    ("Error", Covers::All),
-    ("Object", Covers::All),
-    ("ExceptionInfo", Covers::Thrown),
-    ("IExceptionInfo", Covers::Thrown),
-    ("ArithmeticException", Covers::Arithmetic),
-    ("ClassCastException", Covers::Program),
-    ("IllegalArgumentException", Covers::Program),
-    ("IllegalStateException", Covers::Program),
-    ("NullPointerException", Covers::Program),
-    ("NumberFormatException", Covers::Program),
-    ("IndexOutOfBoundsException", Covers::Program),
-    ("StringIndexOutOfBoundsException", Covers::Program),
-    ("UnsupportedOperationException", Covers::Program),
-    ("ArityException", Covers::Program),
-    ("AssertionError", Covers::Nothing),
-];
-
-/// The number of a class that `catch` knows by this name.
-pub(crate) fn class_number(name: &str) -> Option<u16> {
-    let short = ["java.lang.", "clojure.lang."].iter().find_map(|package| name.strip_prefix(package)).unwrap_or(name);
-    u16::try_from(CLASSES.iter().position(|class| class.0 == short)?).ok()
-}
-
-/// Does a class stand for all exceptions?
-pub(crate) fn covers_all(class: u16) -> bool {
-    CLASSES.get(class as usize).is_none_or(|class| class.1 == Covers::All)
-}
-
 /// Is the value an exception of the class?
 pub(crate) fn is_caught<'h>(h: &'h Ctx, class: u16, exception: Value<'h>) -> Res<bool> {
-    let (Value::Map(map), Some(&(name, covers))) = (exception, CLASSES.get(class as usize)) else { return Ok(true) };
-    if covers == Covers::All {
-        return Ok(true);
+    let Value::Map(map) = exception else { return Ok(true) };
+    if let Some(Value::Str(name)) = map.get_text(h, "class", true)? {
+        return Ok(is_a(name.text(), class));
     }
-    if let Some(Value::Str(made_as)) = map.get_text(h, "class", true)? {
-        let also = name == "IllegalArgumentException" && made_as.text() == "NumberFormatException";
-        return Ok(made_as.text() == name || also);
-    }
-    let Some(Value::Keyword(_, reason)) = map.get_text(h, "reason", true)? else { return Ok(false) };
-    let reason = reason.text();
-    Ok(match covers {
-        Covers::All => true,
-        Covers::Thrown => reason == THROWN,
-        Covers::Nothing => false,
-        Covers::Arithmetic => reason == Reason::ArithmeticError.name(),
-        Covers::Program => ![THROWN, FAILED, Reason::ToolError.name()].contains(&reason),
-    })
+    let reason = match map.get_text(h, "reason", true)? {
+        Some(Value::Keyword(_, reason)) if reason.text() == THROWN => Some(Reason::UncaughtException),
+        Some(Value::Keyword(_, reason)) => Reason::from_name(reason.text()),
+        _ => None,
+    };
+    Ok(is_a(reason.map_or("RuntimeException", of_reason), class))
 }
 
 /// The parts that every exception has.
@@ -160,6 +106,9 @@ impl<'h> Exception<'h> {
 pub(crate) fn of_error<'h>(h: &'h Ctx, error: &Error, tool: Option<&'h str>) -> Res<Value<'h>> {
     let mut entries =
         vec![(h.keyword("reason")?, h.keyword(error.reason.name())?), (h.keyword("message")?, h.str(&error.message)?)];
+    if let Some(class) = error.class {
+        entries.push((h.keyword("class")?, h.str(class)?));
+    }
     if let Some(tool) = tool {
         entries.push((h.keyword("tool")?, h.str(tool)?));
     }

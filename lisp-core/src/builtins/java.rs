@@ -1,6 +1,7 @@
 //! What the Java-named built-ins share: which classes there are, the constants, the errors for names that Java has and
 //! this language has not, and how arguments are taken.
 
+use super::exception_classes::of_wrong;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Res, Value};
 use crate::text::describe;
@@ -246,19 +247,47 @@ fn names(wanted: impl Fn(&str) -> bool) -> String {
 /// The error for an argument of the wrong type.
 #[cold]
 pub(super) fn wrong_type(name: &str, expects: &str, got: Value<'_>) -> Fault {
-    Error::new(Reason::JavaTypeError, format!("{name} expects {expects}, got {}", describe(got))).into()
+    let error = Error::new(Reason::JavaTypeError, format!("{name} expects {expects}, got {}", describe(got)));
+    error.class(of_wrong(got)).into()
 }
 
 /// The error for a value outside what the method takes.
 #[cold]
 pub(super) fn out_of_domain(name: &str, message: &str) -> Fault {
-    Error::new(Reason::JavaDomainError, format!("{name}: {message}")).into()
+    Error::new(Reason::JavaDomainError, format!("{name}: {message}")).class(domain_class(name)).into()
+}
+
+/// What Java throws where a value is outside what a method takes.
+fn domain_class(name: &str) -> &'static str {
+    const PARSED: [&str; 7] = ["Integer", "Long", "Short", "Byte", "Double", "Float", "BigInteger"];
+    match name.split_once('/') {
+        Some(("Math" | "StrictMath", _)) => "ArithmeticException",
+        Some((class, method)) if PARSED.contains(&class) => match method.starts_with("to") {
+            true => "IllegalArgumentException",
+            false => "NumberFormatException",
+        },
+        Some(("Character" | "String", _)) => "IllegalArgumentException",
+        Some(_) => "DateTimeException",
+        None if matches!(name, ".charAt" | ".substring" | ".codePointAt" | ".subSequence") => {
+            "StringIndexOutOfBoundsException"
+        }
+        None if name.starts_with(".to") || name.starts_with(".get") => "ArithmeticException",
+        None if [".plus", ".minus", ".with", ".at"].iter().any(|prefix| name.starts_with(prefix)) => {
+            "DateTimeException"
+        }
+        None => "IllegalArgumentException",
+    }
 }
 
 /// The error for nil where Java has an object.
 #[cold]
 pub(super) fn null(name: &str) -> Fault {
     Error::new(Reason::JavaDomainError, format!("{name} got nil where it needs an object"))
+        .class(match name.split_once('/') {
+            // As Java has it, which does not take nothing for a number.
+            Some(("Integer" | "Long" | "Short" | "Byte", _)) => "NumberFormatException",
+            _ => "NullPointerException",
+        })
         .hint("test with nil? or give a default with (or x ...) first")
         .into()
 }

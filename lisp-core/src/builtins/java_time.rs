@@ -157,6 +157,7 @@ fn date_parse<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn unreadable(name: &str, text: &str, expects: &str) -> crate::heap::Fault {
     let shown: String = text.chars().take(60).collect();
     let error = Error::new(Reason::JavaDomainError, format!("{name} cannot read {shown:?}: it is not {expects}"));
+    let error = error.class("DateTimeParseException");
     match name {
         "LocalDate/parse" if shown.contains('T') => error.hint("write (subs text 0 10) for the date of a longer text"),
         _ => error,

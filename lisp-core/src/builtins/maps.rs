@@ -111,6 +111,7 @@ fn dead_end(name: &str, key: Value<'_>, found: Value<'_>) -> Fault {
         Reason::RuntimeError,
         format!("{name}: the path goes on below {}, but there is {}", describe(key), describe(found)),
     )
+    .class("ClassCastException")
     .hint("put a map there first, or end the path at that key")
     .into()
 }
@@ -128,6 +129,7 @@ fn index_of(name: &str, v: &Vector<'_>, key: Value<'_>, grow: bool) -> Res<usize
             Reason::RuntimeError,
             format!("{name}: {} is no place in a vector of {} elements", describe(other), v.len()),
         )
+        .class(if matches!(other, Value::Int(_)) { "IndexOutOfBoundsException" } else { "IllegalArgumentException" })
         .hint(if grow { "use an index from 0 up to the length, or conj" } else { "use an index below the length" })
         .into()),
     }

@@ -15,6 +15,7 @@ mod characters;
 pub(crate) mod comparison;
 mod composed;
 mod describe;
+pub(crate) mod exception_classes;
 pub(crate) mod exceptions;
 mod format;
 pub mod java;

@@ -2,6 +2,7 @@
 //! done inline, everything else out of line. Integers grow without bound up to [`MAX_LIMBS`].
 
 use super::args::{fault, type_error};
+use super::exception_classes::of_wrong;
 use super::{Builtin, Lowering, MANY, long_division};
 use crate::context::Ctx;
 use crate::cost;
@@ -174,21 +175,24 @@ pub(super) fn charge_comparison<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> 
 /// The next step where a number is wanted, and a text comes.
 const FROM_TEXT: &str = "turn text into a number with parse-long or parse-double";
 
-/// The type error of arithmetic, with the usual cause as its hint.
+/// The error of arithmetic on what is no number, with the usual cause as its hint.
 #[cold]
-fn not_a_number(name: &str, got: Value<'_>) -> Fault {
-    let error = Error::new(Reason::TypeError, format!("{name} expects numbers, got {}", describe(got)));
-    match got {
-        Value::Nil => error.hint("give a default for what may be missing, as in (or x 0)").into(),
-        Value::Str(_) => error.hint(FROM_TEXT).into(),
-        _ => error.into(),
+pub(super) fn not_a_number(name: &str, got: Value<'_>) -> Fault {
+    let expects = match name {
+        "+" | "-" | "*" | "/" => "numbers",
+        _ => "a number",
+    };
+    let message = format!("{name} expects {expects}, got {}", describe(got));
+    let error = Error::new(Reason::TypeError, message).class(of_wrong(got));
+    match (got, name) {
+        (Value::Nil, "inc" | "dec") => {
+            error.hint(format!("give a default for what may be missing, as in (fnil {name} 0)"))
+        }
+        (Value::Nil, _) => error.hint("give a default for what may be missing, as in (or x 0)"),
+        (Value::Str(_), _) => error.hint(FROM_TEXT),
+        _ => error,
     }
-}
-
-/// The error for what is no number where the reason is arithmetic.
-#[cold]
-pub(super) fn arithmetic(name: &str, got: Value<'_>) -> Fault {
-    fault(Reason::ArithmeticError, format!("{name} expects a number, got {}", describe(got)))
+    .into()
 }
 
 #[cold]
@@ -292,15 +296,7 @@ fn step<'h>(h: &'h Heap, name: &str, op: Op, a: Value<'h>) -> Res<Value<'h>> {
     match a {
         Value::Float(x) => Ok(Value::Float(if op == Op::Add { x + 1.0 } else { x - 1.0 })),
         Value::Int(_) | Value::Big(_) => slow(h, op, a, Value::Int(1)),
-        other => {
-            let error =
-                Error::new(Reason::ArithmeticError, format!("{name} expects a number, got {}", describe(other)));
-            Err(match other {
-                Value::Nil => error.hint("give a default for what may be missing, as in (fnil inc 0)").into(),
-                Value::Str(_) => error.hint(FROM_TEXT).into(),
-                _ => error.into(),
-            })
-        }
+        other => Err(not_a_number(name, other)),
     }
 }
 
@@ -353,8 +349,8 @@ fn divide<'h>(h: &'h Heap, part: Part, args: &[Value<'h>]) -> Res<Value<'h>> {
             Part::Mod => rem,
         }));
     }
-    let Some(x) = to_float(h, a)? else { return Err(arithmetic(name, a)) };
-    let Some(y) = to_float(h, b)? else { return Err(arithmetic(name, b)) };
+    let Some(x) = to_float(h, a)? else { return Err(not_a_number(name, a)) };
+    let Some(y) = to_float(h, b)? else { return Err(not_a_number(name, b)) };
     if is_integer(a) && is_integer(b) {
         return divide_integers(h, name, part, a, b);
     }
@@ -510,6 +506,7 @@ fn min<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn int<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let beyond = |text: &dyn std::fmt::Display| {
         Error::new(Reason::ArithmeticError, format!("int: {text} does not fit in 32 bits"))
+            .class("IllegalArgumentException")
             .hint("use trunc, floor or round for large numbers")
     };
     let small = match args[0] {
@@ -606,11 +603,11 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::pure("inc", 1, 1, "(inc x)", inc_of)
         .lowered(Lowering::Inc)
         .aliases(&["inc'"])
-        .doc("The number plus one.", &[("(inc 5)", "6"), ("(inc nil)", "!arithmetic_error")]),
+        .doc("The number plus one.", &[("(inc 5)", "6"), ("(inc nil)", "!type_error")]),
     Builtin::pure("dec", 1, 1, "(dec x)", dec_of)
         .lowered(Lowering::Dec)
         .aliases(&["dec'"])
-        .doc("The number less one.", &[("(dec 5)", "4"), ("(dec \"5\")", "!arithmetic_error")]),
+        .doc("The number less one.", &[("(dec 5)", "4"), ("(dec \"5\")", "!type_error")]),
     Builtin::pure("quot", 2, 2, "(quot x y)", quot).doc(
         "The integer quotient, rounded towards zero.",
         &[("(quot 7 2)", "3"), ("(quot -7 2)", "-3"), ("(quot 7.5 2)", "3"), ("(quot 7 0)", "!arithmetic_error")],

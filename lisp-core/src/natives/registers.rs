@@ -28,6 +28,7 @@ pub(super) fn items<'h>(h: &'h Ctx, name: &str, v: Value<'h>) -> Res<Value<'h>> 
 #[cold]
 fn function_last(name: &str, f: Value<'_>) -> Fault {
     Error::new(Reason::TypeError, format!("{name} expects a collection, got {}", describe(f)))
+        .class("IllegalArgumentException")
         .hint(format!("the collection comes last: write ({name} f coll)"))
         .into()
 }

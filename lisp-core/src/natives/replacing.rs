@@ -114,7 +114,7 @@ impl PerElement for ReplaceFirst {
         &[
             ("(replace-first \"hello\" \"l\" \"L\")", "\"heLlo\""),
             ("(replace-first \"a1b2\" #\"\\d\" {\"1\" \"one\"})", "\"aoneb2\""),
-            ("(replace-first \"a1\" #\"\\d\" inc)", "!runtime_error"),
+            ("(replace-first \"a1\" #\"\\d\" inc)", "!type_error"),
         ],
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;

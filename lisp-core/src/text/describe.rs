@@ -31,6 +31,7 @@ pub(crate) fn beginning(text: &str) -> &str {
 
 /// A noun with the article that goes before it.
 fn with_article(noun: &str) -> String {
-    let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    let is_vowel = |c: char| matches!(c.to_ascii_lowercase(), 'a' | 'e' | 'i' | 'o' | 'u');
+    let article = if noun.starts_with(is_vowel) { "an" } else { "a" };
     format!("{article} {noun}")
 }

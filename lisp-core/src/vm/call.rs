@@ -1,6 +1,7 @@
 //! Calling any value that can be called.
 
 use super::prelude;
+use crate::builtins::exception_classes::of_wrong;
 use crate::builtins::{Imp, maps};
 use crate::code::Proto;
 use crate::context::Ctx;
@@ -148,6 +149,7 @@ fn look_up<'h>(h: &'h Ctx, data: Value<'h>, args: &[Value<'h>]) -> Res<Value<'h>
                 Reason::NotCallable,
                 format!("a vector of {} elements, called as a function, has no element {i}", v.len()),
             )
+            .class("IndexOutOfBoundsException")
             .hint("write (get v i) for nil where there is none")
             .into()),
         },
@@ -170,6 +172,7 @@ fn not_callable(data: Value<'_>, argc: usize) -> Fault {
         Value::Map(_) => arity("a map called as a function takes a key and a default".to_owned()),
         Value::Set(_) => arity("a set called as a function takes one value".to_owned()),
         other => Error::new(Reason::NotCallable, format!("{} is not a function", describe(other)))
+            .class(of_wrong(other))
             .hint("call a function, a keyword, a map or a set, or a vector with an index")
             .into(),
     }

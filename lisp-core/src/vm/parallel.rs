@@ -276,6 +276,7 @@ impl Machine {
                 error = error.detail("cause", cause);
             }
             error.reason = reason;
+            error.class = None;
         }
         self.raise(error)
     }

@@ -1,12 +1,24 @@
 //! Forms that are there for what they do: `try` and `throw`, `dotimes`, `while`, `declare`.
 
 use super::{Analyzer, Res, arity, invalid, prim};
-use crate::builtins::exceptions;
+use crate::builtins::exception_classes;
 use crate::compile::core::{Kind, Node, Prim};
-use crate::error::Span;
+use crate::error::{Error, Span};
 use crate::syntax::{Form, FormKind};
+use crate::text::near_names;
 
 const TRY: &str = "(try body ... (catch Exception e body ...) (finally body ...))";
+
+/// The error for a class that `catch` does not know.
+fn unknown_class(class: &str, span: Span) -> Error {
+    let short = class.rsplit_once('.').map_or(class, |(_, short)| short);
+    let near = near_names(short, exception_classes::class_names(), 2);
+    let hint = match &near[..] {
+        [] => "catch all errors with (catch Exception e ...), and look at (:reason e)".to_owned(),
+        near => format!("did you mean {}? Exception stands for all errors of a program", near.join(" or ")),
+    };
+    invalid(span, format!("catch does not know the class {class}")).hint(hint)
+}
 
 /// A part of `try`.
 enum Part<'f> {
@@ -67,11 +79,11 @@ impl Analyzer<'_> {
             };
             let class = match class.kind {
                 FormKind::Symbol(class) => self.text(class),
-                FormKind::Keyword(keyword) if self.text(keyword) == "default" => "Exception",
+                FormKind::Keyword(keyword) if self.text(keyword) == "default" => "Throwable",
                 _ => return wrong("catch takes the name of a class first"),
             };
-            let Some(number) = exceptions::class_number(class) else {
-                return wrong(&format!("catch does not know the class {class}; all errors are of the class Exception"));
+            let Some(number) = exception_classes::class_number(class) else {
+                return Err(unknown_class(class, at));
             };
             self.check_name(*name, *name_span)?;
             let body = self.scoped(|a| {
@@ -80,7 +92,7 @@ impl Analyzer<'_> {
             })?;
             if rest.is_some() {
                 // An earlier clause takes all.
-            } else if exceptions::covers_all(number) {
+            } else if exception_classes::covers_all(number) {
                 rest = Some(body);
             } else {
                 clauses.push((prim(Prim::IsCaught(number), vec![Node::local(error, at)], at), body));

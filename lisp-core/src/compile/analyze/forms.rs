@@ -436,7 +436,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
         "Does the body; after an error the first catch whose class fits gives the value; finally is done at the end in any case.",
         &[
             ("(try (/ 1 0) (catch Exception e :none))", ":none"),
-            ("(try (inc nil) (catch Exception e (:reason e)))", ":arithmetic_error"),
+            ("(try (inc nil) (catch Exception e (:reason e)))", ":type_error"),
             ("(try (throw (ex-info \"no\" {:id 7})) (catch ExceptionInfo e (ex-data e)))", "{:id 7}"),
             ("(try (/ 1 0) (finally 2))", "!arithmetic_error"),
             ("(try (loop [] (recur)) (catch Exception e 1))", "!loop_limit_exceeded"),

@@ -165,7 +165,7 @@ pub(crate) fn call(run: &mut Run, name: &'static str, args: Vec<Value>) -> Res {
 fn arithmetic(name: &str, args: &[Value]) -> Res {
     let of_numbers = args.iter().all(|v| matches!(v, Value::Int(_)));
     if matches!(name, "inc" | "dec" | "quot" | "rem" | "mod") && !of_numbers {
-        return fail("arithmetic_error");
+        return fail("type_error");
     }
     if matches!((name, args), ("max" | "min", [_])) {
         return Ok(args[0].clone());

@@ -1,0 +1,135 @@
+//! The classes by which `catch` tells exceptions apart: Java's, with the classes above them.
+
+use crate::error::Reason;
+use crate::heap::Value;
+
+/// A class, its package, and the class above it.
+type Class = (&'static str, &'static str, &'static str);
+
+/// All that `catch` knows; a class stands below the one above it. `Object` is no class of exceptions, but programs name it.
+const CLASSES: &[Class] = &[
+    ("Object", "java.lang", ""),
+    ("Throwable", "java.lang", "Object"),
+    ("Exception", "java.lang", "Throwable"),
+    ("Error", "java.lang", "Throwable"),
+    ("AssertionError", "java.lang", "Error"),
+    ("VirtualMachineError", "java.lang", "Error"),
+    ("OutOfMemoryError", "java.lang", "VirtualMachineError"),
+    ("StackOverflowError", "java.lang", "VirtualMachineError"),
+    ("RuntimeException", "java.lang", "Exception"),
+    ("ArithmeticException", "java.lang", "RuntimeException"),
+    ("ClassCastException", "java.lang", "RuntimeException"),
+    ("NullPointerException", "java.lang", "RuntimeException"),
+    ("IllegalStateException", "java.lang", "RuntimeException"),
+    ("UnsupportedOperationException", "java.lang", "RuntimeException"),
+    ("IndexOutOfBoundsException", "java.lang", "RuntimeException"),
+    ("ArrayIndexOutOfBoundsException", "java.lang", "IndexOutOfBoundsException"),
+    ("StringIndexOutOfBoundsException", "java.lang", "IndexOutOfBoundsException"),
+    ("IllegalArgumentException", "java.lang", "RuntimeException"),
+    ("NumberFormatException", "java.lang", "IllegalArgumentException"),
+    ("PatternSyntaxException", "java.util.regex", "IllegalArgumentException"),
+    ("ArityException", "clojure.lang", "IllegalArgumentException"),
+    // The interface of the class below it.
+    ("IExceptionInfo", "clojure.lang", "RuntimeException"),
+    ("ExceptionInfo", "clojure.lang", "IExceptionInfo"),
+    ("NoSuchElementException", "java.util", "RuntimeException"),
+    ("DateTimeException", "java.time", "RuntimeException"),
+    ("DateTimeParseException", "java.time.format", "DateTimeException"),
+    ("UncheckedIOException", "java.io", "RuntimeException"),
+    ("IOException", "java.io", "Exception"),
+    ("FileNotFoundException", "java.io", "IOException"),
+    ("InterruptedException", "java.lang", "Exception"),
+    ("CloneNotSupportedException", "java.lang", "Exception"),
+    ("ClassNotFoundException", "java.lang", "Exception"),
+    ("ExecutionException", "java.util.concurrent", "Exception"),
+    ("TimeoutException", "java.util.concurrent", "Exception"),
+];
+
+/// What was thrown and is of no other class.
+pub(super) const THROWN: &str = "ExceptionInfo";
+
+/// The number of a class that `catch` knows by this name, with its package or without.
+pub(crate) fn class_number(name: &str) -> Option<u16> {
+    let number = CLASSES.iter().position(|&(class, package, _)| {
+        let rest = name.strip_suffix(class);
+        rest.is_some_and(|rest| rest.is_empty() || rest.strip_suffix('.') == Some(package))
+    })?;
+    u16::try_from(number).ok()
+}
+
+/// The names of the classes.
+pub(crate) fn class_names() -> impl Iterator<Item = &'static str> {
+    CLASSES.iter().map(|class| class.0)
+}
+
+/// Does a class stand for all exceptions?
+pub(crate) fn covers_all(class: u16) -> bool {
+    class < 2
+}
+
+/// Is an exception of the class `name` one of the class with this number, too? One of no class that is known is an exception of the
+/// program.
+pub(super) fn is_a(name: &str, class: u16) -> bool {
+    let Some(&(wanted, ..)) = CLASSES.get(usize::from(class)) else { return true };
+    let above = |name: &str| CLASSES.iter().find(|class| class.0 == name).map(|class| class.2);
+    let mut at = if above(name).is_some() { name } else { "RuntimeException" };
+    while at != wanted {
+        match above(at) {
+            Some(next) if !next.is_empty() => at = next,
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// The class of an error of a reason, where what made the error does not say it.
+pub(super) fn of_reason(reason: Reason) -> &'static str {
+    match reason {
+        Reason::TypeError | Reason::NotCallable | Reason::JavaTypeError => "ClassCastException",
+        Reason::ArithmeticError => "ArithmeticException",
+        Reason::ArityError | Reason::ArityMismatch | Reason::JavaArityError | Reason::InvalidKeywordCall => {
+            "ArityException"
+        }
+        Reason::DestructureError => "UnsupportedOperationException",
+        Reason::RuntimeError | Reason::JavaDomainError | Reason::InvalidJavaString | Reason::InvalidToolArgs => {
+            "IllegalArgumentException"
+        }
+        Reason::PmapError | Reason::PcallsError => "ExecutionException",
+        Reason::UncaughtException => THROWN,
+        _ => "RuntimeException",
+    }
+}
+
+/// The class of the error for a value that is of the wrong kind.
+pub(crate) fn of_wrong(value: Value<'_>) -> &'static str {
+    if matches!(value, Value::Nil) { "NullPointerException" } else { "ClassCastException" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_class_is_below_the_one_above_it() {
+        for (at, (name, _, above)) in CLASSES.iter().enumerate() {
+            assert!(at == 0 || CLASSES[..at].iter().any(|class| class.0 == *above), "{name}");
+            assert!(is_a(name, 0) && is_a(name, class_number(name).expect("its number")), "{name}");
+        }
+        for reason in Reason::ALL {
+            assert!(class_number(of_reason(*reason)).is_some(), "{reason}");
+        }
+    }
+
+    #[test]
+    fn classes_have_their_packages() {
+        assert_eq!(class_number("java.lang.Exception"), class_number("Exception"));
+        assert!(class_number("java.time.format.DateTimeParseException").is_some());
+        for name in ["java.util.Exception", "MyException", ".Exception", "java.lang.", ""] {
+            assert_eq!(class_number(name), None, "{name}");
+        }
+        let is = |name, class| is_a(name, class_number(class).expect("a class"));
+        assert!(is("NumberFormatException", "IllegalArgumentException") && is("Mine", "RuntimeException"));
+        assert!(is("ExceptionInfo", "IExceptionInfo") && !is("ArithmeticException", "IExceptionInfo"));
+        assert!(!is("AssertionError", "Exception") && !is("IllegalArgumentException", "NumberFormatException"));
+    }
+}
