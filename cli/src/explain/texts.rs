@@ -139,9 +139,9 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     ),
     explain(
         Reason::ArithmeticError,
-        "A number that the operation cannot take, or no number at all.",
-        "A divisor is zero, or an operand is nil or a text.",
-        "Test the divisor first, give missing numbers a default, and make numbers of texts with parse-long or parse-double.",
+        "A number that the operation cannot take.",
+        "A divisor is zero, or an integer would have too many digits.",
+        "Test the divisor first, and use floats for magnitudes.",
         program("(/ 1 0)", "(let [n 0] (if (zero? n) 0 (/ 1 n)))"),
     ),
     explain(

@@ -10,7 +10,7 @@ fn forms(text: &str) -> Vec<String> {
         match &form.kind {
             FormKind::Keyword(id) => format!("Keyword({})", names.text(*id)),
             FormKind::Symbol(id) => format!("Symbol({})", names.text(*id)),
-            FormKind::Quote(id) => format!("Quote({})", names.text(*id)),
+            FormKind::Quote(form) => format!("Quote({})", show(form, names)),
             FormKind::Var(id) => format!("Var({})", names.text(*id)),
             FormKind::List(forms) => format!("List({})", all(forms)),
             FormKind::Vector(forms) => format!("Vector({})", all(forms)),

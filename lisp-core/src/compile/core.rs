@@ -33,6 +33,13 @@ pub(crate) enum Constant {
     Set(Vec<Constant>),
 }
 
+impl Constant {
+    /// Is it no collection?
+    pub(crate) fn is_scalar(&self) -> bool {
+        !matches!(self, Constant::Vector(_) | Constant::Map(_) | Constant::Set(_))
+    }
+}
+
 /// Operations that only the analyzer asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Prim {

@@ -185,6 +185,8 @@ mod tests {
             let ways = ["", "[", "{\"a\":", "[{\"a\":1,\"b\":2},{\"a\":"];
             let closes = ["", "]", "}", "}]"];
             for text in [pieces.concat(), format!("{}{}{}", ways[open], pieces.join(","), closes[open])] {
+                // The reader skips a mark in front, the library does not.
+                let text = text.trim_start_matches('\u{feff}').to_owned();
                 let heap = Heap::new(1, 1 << 24);
                 let walked = walk(&heap, &text);
                 match read(&heap, &text, &ReadLimits::default(), Duplicate::First) {

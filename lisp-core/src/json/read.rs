@@ -182,8 +182,9 @@ impl<'h> Reader<'h> {
         Reader { keys, ..self }
     }
 
-    /// Reads one text, which holds one value and white space around it.
+    /// Reads one text, which holds one value and white space around it; a byte order mark may stand in front.
     pub fn read(&mut self, text: &str) -> Result<Value<'h>, ReadError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         self.h.charge(cost::parsed(text.len()) + 1)?;
         if text.contains('\\') {
             // Strings with escapes are decoded in a scratch buffer.

@@ -1,8 +1,8 @@
 //! What the reader says when it refuses a text: one constructor for each complaint.
 
 use super::hidden::{is_bidirectional, is_hidden, is_invisible};
-use super::lexer::{Closer, Delimiter};
-use super::literals::DIGITS;
+use super::lexer::{CHARACTER_NAMES, Closer, Delimiter};
+use super::literals::{CharacterFault, DIGITS};
 use super::position::LineIndex;
 use crate::error::{Error, Reason, Span};
 
@@ -67,10 +67,49 @@ pub(super) fn float_out_of_range(text: &str, span: Span) -> Error {
     parse_error(message, span).hint("write ##Inf or ##-Inf for infinity")
 }
 
-/// Digits that make no number.
+/// A token that begins as a number does and goes on as none.
 pub(super) fn malformed_number(text: &str, span: Span) -> Error {
-    parse_error(format!("expected a number, got `{}`", excerpt(text)), span)
-        .hint("write it like 42, -42, 1.5 or 1.5e10")
+    let hint = match text.split_once(['*', '/', '<', '>', '=']).or_else(|| split_at_sign(text)) {
+        Some((left, right)) if !right.is_empty() => {
+            let operator = text.get(left.len()..text.len() - right.len()).unwrap_or("-");
+            format!("operators come first: write ({operator} {} {})", excerpt(left), excerpt(right))
+        }
+        _ if text.contains(['_', '\u{2019}']) => "write the digits without separators, such as 1000000".to_owned(),
+        _ => "write a number such as 42, -1.5 or 1e3, and leave a space behind it; a name cannot begin with a digit"
+            .to_owned(),
+    };
+    parse_error(format!("invalid number `{}`", excerpt(text)), span).hint(hint)
+}
+
+/// The parts of `10-3` around its sign, which is neither at the front nor behind an exponent's letter.
+fn split_at_sign(text: &str) -> Option<(&str, &str)> {
+    let is_operator = |(at, _): &(usize, &str)| *at > 0 && !text[..*at].ends_with(['e', 'E']);
+    let (at, sign) = text.match_indices(['+', '-']).find(is_operator)?;
+    Some((&text[..at], &text[at + sign.len()..]))
+}
+
+/// An integer such as `010`.
+pub(super) fn leading_zero(text: &str, span: Span) -> Error {
+    let unsigned = text.trim_start_matches(['-', '+']).trim_end_matches('N');
+    let sign = if text.starts_with('-') { "-" } else { "" };
+    let digits = unsigned.trim_start_matches('0');
+    let plain = format!("write {sign}{}", excerpt(digits));
+    let (meaning, hint) = match digits.contains(['8', '9']) {
+        true => ("digits after a zero are octal, and go up to 7", plain),
+        false => {
+            ("it may be decimal or, as in Clojure, octal", format!("{plain}, or {sign}8r{} for octal", excerpt(digits)))
+        }
+    };
+    parse_error(format!("the number `{}` begins with a zero: {meaning}", excerpt(text)), span).hint(hint)
+}
+
+/// A number such as `37r1` or `2r3`.
+pub(super) fn wrong_radix(text: &str, span: Span) -> Error {
+    parse_error(
+        format!("invalid number `{}`: the radix before `r` is 2 to 36, and its digits are below it", excerpt(text)),
+        span,
+    )
+    .hint("write it like 2r101, 16rFF or 36rZZ")
 }
 
 /// A number such as `1/2`.
@@ -84,10 +123,10 @@ pub(super) fn ratio(text: &str, span: Span) -> Error {
 }
 
 /// A number such as `1.5M`.
-pub(super) fn exact_decimal(number: &str, span: Span) -> Error {
-    Error::new(Reason::UnboundVar, format!("there are no exact decimals such as `{}M`", excerpt(number)))
+pub(super) fn exact_decimal(text: &str, span: Span) -> Error {
+    Error::new(Reason::UnboundVar, format!("there are no exact decimals such as `{}`", excerpt(text)))
         .at(span)
-        .hint(format!("write {}", excerpt(number)))
+        .hint(format!("write {}", excerpt(text.trim_end_matches('M'))))
 }
 
 /// A mark such as `#_` with no form behind it.
@@ -156,17 +195,12 @@ pub(super) fn surplus(closer: Closer, count: usize, span: Span) -> Error {
 }
 
 /// A map with a key that has no value.
-pub(super) fn odd_map(text: &str, forms: usize, key: Span, qualified: Option<Span>) -> Error {
+pub(super) fn odd_map(text: &str, forms: usize, key: Span) -> Error {
     let key_text = excerpt(slice(text, key));
     let message = format!(
         "expected a value after the last key `{key_text}`: a map literal has an even number of forms, got {forms}"
     );
-    let error = parse_error(message, key);
-    match qualified {
-        None => error.hint("give each key a value, and delete what is neither"),
-        Some(keyword) => error
-            .hint(format!("`{}` is read as two forms: a keyword has one slash at most", excerpt(slice(text, keyword)))),
-    }
+    parse_error(message, key).hint("give each key a value, and delete what is neither")
 }
 
 /// A literal map or set with the same key twice; `again` is the second place.
@@ -203,11 +237,61 @@ pub(super) fn empty_character(span: Span) -> Error {
         .hint("write a character such as \\a or \\newline, or delete the backslash")
 }
 
-/// A character literal of a character that does not show.
-pub(super) fn hidden_character(text: &str, span: Span) -> Error {
-    let name = slice(text, span).chars().nth(1).map_or(String::new(), describe);
-    parse_error(format!("expected a visible character after `\\`, got {name}"), span)
-        .hint("write the character inside a string instead")
+/// A backslash before what is no character.
+pub(super) fn no_character(text: &str, span: Span, fault: CharacterFault) -> Error {
+    let literal = excerpt(slice(text, span));
+    match fault {
+        CharacterFault::Hidden => {
+            let name = slice(text, span).chars().nth(1).map_or(String::new(), describe);
+            parse_error(format!("expected a visible character after `\\`, got {name}"), span)
+                .hint("write the character inside a string instead")
+        }
+        CharacterFault::Unicode => parse_error(
+            format!("`{literal}` is no character: expected four hexadecimal digits of one after `\\u`"),
+            span,
+        )
+        .hint("write it like \\u00e9; write a character of two units in a string"),
+        CharacterFault::Octal => {
+            parse_error(format!("`{literal}` is no character: expected octal digits up to 377 after `\\o`"), span)
+                .hint("write it like \\o101, or \\u0041")
+        }
+        CharacterFault::Unknown if literal.starts_with("\\\"") => {
+            parse_error(format!("`{literal}` is no character: expected one character after `\\`"), span)
+                .hint("write a string with plain quotes, and no backslash before them")
+        }
+        CharacterFault::Unknown => {
+            let names: Vec<_> = CHARACTER_NAMES.iter().map(|(name, _)| format!("\\{name}")).collect();
+            parse_error(format!("`{literal}` is no character: expected one character after `\\`, or its name"), span)
+                .hint(format!("write one such as \\a with a space behind it, {}, or a string", names.join(", ")))
+        }
+    }
+}
+
+/// A name such as `/a` or `a/`.
+pub(super) fn beside_slash(name: &str, span: Span) -> Error {
+    parse_error(
+        format!("invalid name `{}`: a namespace stands before a slash, and a name after it", excerpt(name)),
+        span,
+    )
+    .hint("write it like str/join, or as one word without a slash")
+}
+
+/// A name such as `a:` or `a::b`.
+pub(super) fn colon_in_name(name: &str, span: Span) -> Error {
+    let keyword = name.trim_matches(':');
+    parse_error(format!("invalid name `{}`: a colon is neither its end nor doubled", excerpt(name)), span).hint(
+        match keyword.contains(':') {
+            true => "write a keyword such as :name, with the colon in front".to_owned(),
+            false => format!("write :{} for a keyword: its colon is in front", excerpt(keyword)),
+        },
+    )
+}
+
+/// An error of a text in which a Markdown fence does not enclose all.
+pub(super) fn beside_fence(error: Error) -> Error {
+    const ALONE: &str = "send the program alone, without the text around its Markdown fence";
+    let hint = error.hint.as_ref().map_or(ALONE.to_owned(), |hint| format!("{ALONE}; or {hint}"));
+    if error.reason == Reason::ParseError { error.hint(hint) } else { error }
 }
 
 /// A quote mark before a collection; `at` is the mark.
@@ -232,9 +316,13 @@ pub(super) fn unexpected(text: &str, at: u32) -> Error {
                 .hint("write :name")
         }
         ':' => parse_error("expected a name right after `:`", here)
-            .hint("write a keyword such as :name, of letters, digits and + - * < > = ? ! _"),
+            .hint("write a keyword such as :name, with no space after the colon"),
         '@' => parse_error("`@` is not supported: there are no atoms or refs to dereference", here)
             .hint("write the name without `@`; keep state in loop, reduce or def"),
+        '`' | '~' if rest.starts_with("```") || rest.starts_with("~~~") => {
+            parse_error("a line of a Markdown fence stands inside the program", mark(at, 3))
+                .hint("delete the line; a fence may enclose the whole program only")
+        }
         '`' | '~' => parse_error(format!("`{first}` is not supported: there are no macros to define"), here)
             .hint("write a function with fn or defn"),
         _ => unexpected_character(first, here),
@@ -279,9 +367,9 @@ fn unexpected_character(character: char, span: Span) -> Error {
         '\u{2018}' | '\u{2019}' => error.hint("write a straight quote: 'name, or \"text\" for a string"),
         '\u{2013}' | '\u{2014}' | '\u{2212}' => error.hint("write an ordinary minus: -"),
         _ if character.is_ascii() => {
-            error.hint("delete it; names are of letters, digits and + - * / < > = ? ! _ % . & $ '")
+            error.hint("delete it; names are of letters, digits and * + ! - _ ' ? < > = . & % $ | # : /")
         }
-        _ => error.hint("names are of ASCII letters; put other text into a string: \"...\""),
+        _ => error.hint("names are of letters and digits; put other text into a string: \"...\""),
     }
 }
 

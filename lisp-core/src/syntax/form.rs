@@ -37,8 +37,8 @@ pub enum FormKind {
     Keyword(NameId),
     /// `name`
     Symbol(NameId),
-    /// `'name`
-    Quote(NameId),
+    /// `'form`
+    Quote(Box<Form>),
     /// `#'name`
     Var(NameId),
     /// `( ... )`

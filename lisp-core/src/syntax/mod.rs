@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod diagnostics;
+mod fence;
 mod form;
 mod hidden;
 mod interrupt;
@@ -23,11 +24,13 @@ mod names;
 mod position;
 pub mod reader;
 mod shapes;
+mod spelling;
 
+pub use fence::fence_of;
 pub use form::{Form, FormKind, NameId};
 pub(crate) use interrupt::Interrupt;
-pub use lexer::is_name_part;
 pub use names::Names;
 pub use position::LineIndex;
 pub(crate) use reader::read_at;
 pub use reader::{Completeness, ReadLimits, Source, completeness, read};
+pub use spelling::is_name_part;

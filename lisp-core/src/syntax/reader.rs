@@ -2,11 +2,13 @@
 
 use super::Interrupt;
 use super::diagnostics;
+use super::fence::{has_fence_line, program_of};
 use super::form::{Form, FormKind, NameId};
 use super::lexer::{self, Closer, Delimiter, LexError, Token};
-use super::literals;
+use super::literals::{self, NumberFault};
 use super::names::Names;
 use super::shapes::{Shape, Shapes, first_repeated};
+use super::spelling::{NameFault, name_fault};
 use crate::error::{Error, Span};
 
 /// How much the reader takes.
@@ -63,7 +65,10 @@ pub fn read(text: &str, limits: &ReadLimits) -> Result<Source, Error> {
 
 /// Reads a text as [`read`] does, unless it is interrupted.
 pub(crate) fn read_at(text: &str, limits: &ReadLimits, interrupt: &Interrupt<'_>) -> Result<Source, Error> {
-    Reader::new(text, limits, interrupt).run().map_err(|stop| stop.error)
+    Reader::new(text, limits, interrupt).run().map_err(|stop| match has_fence_line(&text[program_of(text)]) {
+        true => diagnostics::beside_fence(stop.error),
+        false => stop.error,
+    })
 }
 
 /// Whether a text, read with the default limits, is a program, could become one by more text, or cannot.
@@ -99,44 +104,27 @@ struct Open {
     /// It stands in a map's key or in a set, so all that it contains is compared.
     compared: bool,
     in_short_fn: bool,
-    /// It is data: its names are symbols, its lists vectors.
-    quoted: bool,
-    marks: Marks,
+    /// What was said of the next form in it.
+    marks: Vec<Mark>,
 }
 
-/// What was said of the next form of a collection, or of the text.
-#[derive(Default)]
-struct Marks {
-    /// How many forms are left out.
-    left_out: usize,
-    /// It is data, when this many forms are left out before it.
-    quoted: Option<usize>,
-    /// The last mark.
-    last: Span,
+/// Something that is said of the next form.
+#[derive(Clone, Copy)]
+struct Mark {
+    what: Said,
+    span: Span,
 }
 
-impl Marks {
-    fn is_quoted(&self) -> bool {
-        self.quoted == Some(self.left_out)
-    }
-
-    /// Takes note of a form. Returns whether it is left out.
-    fn pass(&mut self) -> bool {
-        if self.open().is_none() {
-            return false;
-        }
-        if self.is_quoted() {
-            self.quoted = None;
-        }
-        let left_out = self.left_out > 0;
-        self.left_out = self.left_out.saturating_sub(1);
-        left_out
-    }
-
-    /// The mark behind which no form stands.
-    fn open(&self) -> Option<Span> {
-        (self.left_out > 0 || self.quoted.is_some()).then_some(self.last)
-    }
+#[derive(Clone, Copy, PartialEq)]
+enum Said {
+    /// It is left out.
+    LeftOut,
+    /// It is left out, and says something of the one behind it.
+    Meta,
+    /// Something is said of it that means nothing here.
+    Described,
+    /// It is data.
+    Quoted,
 }
 
 impl Open {
@@ -179,8 +167,10 @@ struct Reader<'a> {
     forms: Vec<Form>,
     /// The collections around the place where the reader is, the innermost last.
     open: Vec<Open>,
-    /// The marks at the top level.
-    marks: Marks,
+    /// What was said of the next form at the top level.
+    marks: Vec<Mark>,
+    /// The quotes among all marks: each is a level of nesting.
+    quotes: usize,
     // The next two are told only if nothing else is wrong with the text: an error of the delimiters is more likely
     // to be the cause of such a fault than its consequence.
     surplus: Option<Surplus>,
@@ -197,7 +187,8 @@ impl<'a> Reader<'a> {
             shapes: Shapes::default(),
             forms: Vec::with_capacity(16),
             open: Vec::with_capacity(8),
-            marks: Marks::default(),
+            marks: Vec::new(),
+            quotes: 0,
             surplus: None,
             duplicate: None,
         }
@@ -226,8 +217,8 @@ impl<'a> Reader<'a> {
             let missing: String = self.open.iter().rev().map(|open| open.delimiter.closer().character()).collect();
             return Err(self.ended(diagnostics::unclosed(open.delimiter, open.span, &missing)));
         }
-        if let Some(mark) = self.marks.open() {
-            return Err(self.ended(diagnostics::mark_of_nothing(self.text, mark)));
+        if let Some(mark) = self.marks.last() {
+            return Err(self.ended(diagnostics::mark_of_nothing(self.text, mark.span)));
         }
         match self.pending() {
             Some(error) => Err(error.into()),
@@ -251,6 +242,7 @@ impl<'a> Reader<'a> {
     fn lexical(&self, error: LexError, span: Span) -> Stop {
         match error {
             LexError::Unexpected => diagnostics::unexpected(self.text, span.start).into(),
+            LexError::UnexpectedAt(at) => diagnostics::unexpected(self.text, span.start.saturating_add(at)).into(),
             LexError::UnclosedString => self.ended(diagnostics::unclosed_string(self.text, span.start)),
             LexError::EscapedLineBreak(at) => diagnostics::escaped_line_break(self.text, span.start, at).into(),
             LexError::EmptyCharacter => diagnostics::empty_character(span).into(),
@@ -262,58 +254,84 @@ impl<'a> Reader<'a> {
             Token::Space | Token::Comment => return Ok(()),
             Token::Open(delimiter) => return self.open(delimiter, span),
             Token::Close(closer) => return self.close(closer, span),
-            Token::Discard | Token::Meta => {
-                let marks = self.marks();
-                (marks.left_out, marks.last) = (marks.left_out + 1, span);
-                return Ok(());
+            Token::Discard => return self.mark(Said::LeftOut, span),
+            Token::Meta => return self.mark(Said::Meta, span),
+            Token::QuoteNext => return self.mark(Said::Quoted, span),
+            Token::Number => self.number(span)?,
+            Token::Symbolic => {
+                let text = self.slice(span, 0, 0);
+                let value = literals::symbolic(text).map(FormKind::Float);
+                value.ok_or_else(|| diagnostics::unknown_symbolic(text, span))?
             }
-            Token::QuoteNext => {
-                let marks = self.marks();
-                (marks.quoted, marks.last) = (Some(marks.left_out), span);
-                return Ok(());
-            }
-            Token::Nil => FormKind::Nil,
-            Token::True => FormKind::Bool(true),
-            Token::False => FormKind::Bool(false),
-            Token::Integer | Token::Float | Token::Symbolic => self.number(token, span)?,
             Token::String => FormKind::Str(literals::unescape(self.slice(span, 1, 1))),
             Token::Regex => FormKind::Regex(self.slice(span, 2, 1).into()),
-            Token::Character => match literals::character(self.slice(span, 0, 0)) {
-                Some(text) => FormKind::Str(text),
-                None => return Err(diagnostics::hidden_character(self.text, span)),
+            Token::Character => FormKind::Str(
+                literals::character(self.slice(span, 0, 0))
+                    .map_err(|fault| diagnostics::no_character(self.text, span, fault))?,
+            ),
+            Token::Keyword => FormKind::Keyword(self.keyword(span)?),
+            Token::Symbol => match self.slice(span, 0, 0) {
+                "nil" => FormKind::Nil,
+                "true" => FormKind::Bool(true),
+                "false" => FormKind::Bool(false),
+                _ => FormKind::Symbol(self.name(span, 0)?),
             },
-            Token::Keyword => FormKind::Keyword(self.name(span, 1)?),
-            Token::Symbol if self.is_quoted() => FormKind::Quote(self.name(span, 0)?),
-            Token::Symbol => FormKind::Symbol(self.name(span, 0)?),
-            Token::Quote => FormKind::Quote(self.name(span, 1)?),
+            Token::Quote => return self.quoted_name(span),
             Token::Var => FormKind::Var(self.name(span, 2)?),
         };
+        self.atom(kind, span);
+        Ok(())
+    }
+
+    fn atom(&mut self, kind: FormKind, span: Span) {
         let shape = self.compares_next().then(|| self.atom_shape(&kind));
         self.push(Form { kind, span }, shape);
+    }
+
+    /// `'name`: the symbol, whatever the name means otherwise.
+    fn quoted_name(&mut self, span: Span) -> Result<(), Error> {
+        let mark = Span::new(span.start, span.start.saturating_add(1));
+        let name = Span::new(mark.end, span.end);
+        let text = self.slice(name, 0, 0);
+        self.mark(Said::Quoted, mark)?;
+        if text.bytes().find(|b| !matches!(b, b'+' | b'-')).is_some_and(|b| b.is_ascii_digit()) {
+            self.number(name)?;
+        }
+        let kind = FormKind::Symbol(self.name(name, 0)?);
+        self.atom(kind, name);
         Ok(())
     }
 
     fn open(&mut self, delimiter: Delimiter, span: Span) -> Result<(), Error> {
-        let limit = self.limits.nesting.min(ReadLimits::NESTING_CEILING);
-        if self.open.len() >= limit {
-            return Err(diagnostics::too_deep(limit, ReadLimits::NESTING_CEILING, span));
-        }
+        self.deeper(span)?;
         let compared = self.compares_next();
         let in_short_fn = delimiter == Delimiter::ShortFn || self.open.last().is_some_and(|outer| outer.in_short_fn);
-        let quoted = delimiter != Delimiter::ShortFn && self.is_quoted();
-        let (base, shapes, marks) = (self.forms.len(), Vec::new(), Marks::default());
-        self.open.push(Open { delimiter, span, base, shapes, compared, in_short_fn, quoted, marks });
+        let (base, shapes, marks) = (self.forms.len(), Vec::new(), Vec::new());
+        self.open.push(Open { delimiter, span, base, shapes, compared, in_short_fn, marks });
         Ok(())
     }
 
-    /// The marks of the next form.
-    fn marks(&mut self) -> &mut Marks {
+    /// Can there be one more level of nesting?
+    fn deeper(&self, span: Span) -> Result<(), Error> {
+        let limit = self.limits.nesting.min(ReadLimits::NESTING_CEILING);
+        match self.open.len() + self.quotes < limit {
+            true => Ok(()),
+            false => Err(diagnostics::too_deep(limit, ReadLimits::NESTING_CEILING, span)),
+        }
+    }
+
+    /// What was said of the next form.
+    fn marks(&mut self) -> &mut Vec<Mark> {
         self.open.last_mut().map_or(&mut self.marks, |open| &mut open.marks)
     }
 
-    /// Is the next form data?
-    fn is_quoted(&self) -> bool {
-        self.open.last().map_or(self.marks.is_quoted(), |open| open.quoted || open.marks.is_quoted())
+    fn mark(&mut self, what: Said, span: Span) -> Result<(), Error> {
+        if what == Said::Quoted {
+            self.deeper(span)?;
+            self.quotes += 1;
+        }
+        self.marks().push(Mark { what, span });
+        Ok(())
     }
 
     fn close(&mut self, closer: Closer, span: Span) -> Result<(), Error> {
@@ -326,13 +344,13 @@ impl<'a> Reader<'a> {
             let fits = self.open.iter().any(|outer| outer.delimiter.closer() == closer);
             return Err(diagnostics::mismatched(self.text, (delimiter, open.span), (closer, span), fits));
         }
-        if let Some(mark) = open.marks.open() {
-            return Err(diagnostics::mark_of_nothing(self.text, mark));
+        if let Some(mark) = open.marks.last() {
+            return Err(diagnostics::mark_of_nothing(self.text, mark.span));
         }
         let forms = self.forms.split_off(open.base);
         if delimiter == Delimiter::Map && !forms.len().is_multiple_of(2) {
             let last = forms.last().map_or(open.span, |form| form.span);
-            return Err(diagnostics::odd_map(self.text, forms.len(), last, qualified_keyword(&forms)));
+            return Err(diagnostics::odd_map(self.text, forms.len(), last));
         }
         if self.duplicate.is_none() {
             self.duplicate =
@@ -340,7 +358,6 @@ impl<'a> Reader<'a> {
         }
         let shape = open.compared.then(|| self.shapes.collection(delimiter, open.shapes));
         let kind = match delimiter {
-            Delimiter::List if open.quoted => FormKind::Vector(forms),
             Delimiter::List => FormKind::List(forms),
             Delimiter::Vector => FormKind::Vector(forms),
             Delimiter::Map => FormKind::Map(forms),
@@ -351,9 +368,23 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn push(&mut self, form: Form, shape: Option<Shape>) {
-        if self.marks().pass() {
-            return;
+    /// Takes a form that is whole, as its marks say.
+    fn push(&mut self, mut form: Form, mut shape: Option<Shape>) {
+        while let Some(mark) = self.marks().pop() {
+            match mark.what {
+                Said::LeftOut => return,
+                Said::Meta => {
+                    self.marks().push(Mark { what: Said::Described, ..mark });
+                    return;
+                }
+                Said::Described => {}
+                Said::Quoted => {
+                    self.quotes -= 1;
+                    let span = mark.span.to(form.span);
+                    form = Form { kind: FormKind::Quote(Box::new(form)), span };
+                    shape = shape.map(|shape| self.shapes.quoted(shape));
+                }
+            }
         }
         self.forms.push(form);
         if let (Some(shape), Some(open)) = (shape, self.open.last_mut()) {
@@ -377,33 +408,39 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn number(&self, token: Token, span: Span) -> Result<FormKind, Error> {
+    fn number(&self, span: Span) -> Result<FormKind, Error> {
         let text = self.slice(span, 0, 0);
-        if token == Token::Symbolic {
-            let value = literals::symbolic(text).map(FormKind::Float);
-            return value.ok_or_else(|| diagnostics::unknown_symbolic(text, span));
-        }
-        if text.contains('/') {
-            return Err(diagnostics::ratio(text, span));
-        }
-        if let Some(number) = text.strip_suffix('M') {
-            return Err(diagnostics::exact_decimal(number, span));
-        }
-        let digits = literals::digits(text);
-        if digits > literals::DIGITS {
-            return Err(diagnostics::too_many_digits(digits, span));
-        }
-        match token {
-            Token::Float => {
-                literals::float(text).map(FormKind::Float).ok_or_else(|| diagnostics::float_out_of_range(text, span))
-            }
-            _ => literals::integer(text).ok_or_else(|| diagnostics::malformed_number(text, span)),
+        literals::number(text).map_err(|fault| match fault {
+            NumberFault::Malformed => diagnostics::malformed_number(text, span),
+            NumberFault::LeadingZero => diagnostics::leading_zero(text, span),
+            NumberFault::Radix => diagnostics::wrong_radix(text, span),
+            NumberFault::Ratio => diagnostics::ratio(text, span),
+            NumberFault::ExactDecimal => diagnostics::exact_decimal(text, span),
+            NumberFault::Digits(digits) => diagnostics::too_many_digits(digits, span),
+            NumberFault::OutOfRange => diagnostics::float_out_of_range(text, span),
+        })
+    }
+
+    /// The name of a keyword.
+    fn keyword(&mut self, span: Span) -> Result<NameId, Error> {
+        match self.slice(span, 1, 0) {
+            name if name.is_empty() || name.starts_with(':') => Err(diagnostics::unexpected(self.text, span.start)),
+            _ => self.name(span, 1),
         }
     }
 
     /// The name that a token consists of after its prefix.
     fn name(&mut self, span: Span, prefix: usize) -> Result<NameId, Error> {
         let text = self.slice(span, prefix, 0);
+        match name_fault(text) {
+            None => {}
+            Some(NameFault::Character(at)) => {
+                let at = u32::try_from(prefix + at).unwrap_or(u32::MAX);
+                return Err(diagnostics::unexpected(self.text, span.start.saturating_add(at)));
+            }
+            Some(NameFault::BesideSlash) => return Err(diagnostics::beside_slash(self.slice(span, 0, 0), span)),
+            Some(NameFault::Colon) => return Err(diagnostics::colon_in_name(self.slice(span, 0, 0), span)),
+        }
         // `inc'[1]` could be meant as the name inc' or as a quoted vector.
         if text.ends_with('\'') && matches!(self.text.as_bytes().get(span.end as usize), Some(b'(' | b'[' | b'{')) {
             return Err(diagnostics::quoted_collection(span.end - 1));
@@ -420,17 +457,6 @@ impl<'a> Reader<'a> {
     fn slice(&self, span: Span, front: usize, back: usize) -> &'a str {
         self.text.get(span.start as usize + front..(span.end as usize).saturating_sub(back)).unwrap_or("")
     }
-}
-
-/// The first keyword with a symbol such as `/b` or `.b` right behind it, where one namespaced keyword was meant.
-fn qualified_keyword(forms: &[Form]) -> Option<Span> {
-    let mut pairs = forms.iter().zip(forms.iter().skip(1));
-    pairs.find_map(|(one, other)| match (&one.kind, &other.kind) {
-        (FormKind::Keyword(_), FormKind::Symbol(_)) if one.span.end == other.span.start => {
-            Some(one.span.to(other.span))
-        }
-        _ => None,
-    })
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ enum Content {
     Text(Box<str>),
     Keyword(NameId),
     Symbol(NameId),
-    Quote(NameId),
+    Quote(Shape),
     Var(NameId),
     /// `%` is another way to write `%1`, in a short function only.
     FirstArgument,
@@ -60,13 +60,15 @@ impl Shapes {
             FormKind::Str(text) => Content::Text(text.clone()),
             FormKind::Keyword(name) => Content::Keyword(*name),
             FormKind::Symbol(name) => Content::Symbol(*name),
-            FormKind::Quote(name) => Content::Quote(*name),
             FormKind::Var(name) => Content::Var(*name),
             // Each regex literal makes a pattern of its own.
             FormKind::Regex(_) => return self.fresh(),
-            FormKind::List(_) | FormKind::Vector(_) | FormKind::Map(_) | FormKind::Set(_) | FormKind::ShortFn(_) => {
-                return self.fresh();
-            }
+            FormKind::List(_)
+            | FormKind::Vector(_)
+            | FormKind::Map(_)
+            | FormKind::Set(_)
+            | FormKind::ShortFn(_)
+            | FormKind::Quote(_) => return self.fresh(),
         };
         self.of(content)
     }
@@ -88,6 +90,11 @@ impl Shapes {
             Delimiter::ShortFn => return self.fresh(),
         };
         self.of(content)
+    }
+
+    /// The shape of a form that is quoted.
+    pub(super) fn quoted(&mut self, shape: Shape) -> Shape {
+        self.of(Content::Quote(shape))
     }
 
     fn of(&mut self, content: Content) -> Shape {

@@ -85,3 +85,45 @@
 
 [(let [{hit true miss false} (group-by odd? [1 2 3])] [hit miss]) (let [{a 0 b 1} [10 20]] [a b]) (let [{a 0 :or {a 7}} []] a) (let [{a 0} "xy"] a) (let [{a 1} {1 :one}] a)]
 ;=> [[[1 3] [2]] [10 20] 7 "x" :one]
+
+;; The key of a map pattern is an expression: a name stands for its value.
+
+(let [k :foo {v k} {:foo 42}] v)
+;=> 42
+
+(let [{v nope} {:a 1}] v)
+;! unbound_var
+
+(let [k "b" f (fn [{a :a b k}] [a b])] (f {:a 1 "b" 2}))
+;=> [1 2]
+
+(defn pick [k {v k}] v)
+[(pick :a {:a 1}) (pick :b {:a 1}) (pick 1 [5 6 7])]
+;=> [1 nil 6]
+
+(let [k :a] [(for [{v k} [{:a 1} {:a 2}]] v) (map (fn [{v k}] v) [{:a 3}]) (mapv #(let [{v k} %] v) [{:a 4}])])
+;=> [[1 2] [3] [4]]
+
+(def key :a)
+(doseq [{v key} [{:a 1}]] (println v))
+(loop [{v key} {:a 3} acc []] (if (and v (pos? v)) (recur {:a (dec v)} (conj acc v)) acc))
+;> 1
+;=> [3 2 1]
+
+(let [k :a [{v k} {w (keyword (str "b" 1))}] [{:a 1} {:b1 2}] {{deep k} k} {:a {:a 3}}] [v w deep])
+;=> [1 2 3]
+
+(let [k :a d 7] [(let [{v k :or {v d}} {}] v) (if-let [{v k} {:a 1}] v :none) (when-some [{v k} {:a 2}] v) (if-let [{v k} nil] v :none)])
+;=> [7 1 2 :none]
+
+(let [{a :a b a} {:a :x :x 5}] [a b])
+;=> [:x 5]
+
+(let [{a (quote k) b 'k c [1 2]} {'k 1 [1 2] 3}] [a b c])
+;=> [1 1 3]
+
+(let [{[a b] :p} {:p [1 2]} {x inc} {inc 4}] [a b x])
+;=> [1 2 4]
+
+(loop [{v (keyword "a")} {:a 1}] v)
+;! invalid_form

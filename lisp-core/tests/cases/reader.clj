@@ -134,3 +134,92 @@ n
 (defn more [] true)
 (while (more) nil)
 ;! loop_limit_exceeded
+
+;; What follows a token ends it, or belongs to it.
+
+(* 10 3-1)
+;! parse_error
+
+(let [x 2] (* 3x))
+;! parse_error
+
+[\o101 (= \o7 \u0007) \space\newline "a""b" 0x1F +5 -5 2r101 36rZz 1. 007 1N 1'a]
+;=> ["A" true " " "\n" "a" "b" 31 5 -5 5 1295 1.0 7 1 1 'a]
+
+[:a/b/c :a:b (name :a:b) 'a|b 'a:b {:a# 1}]
+;=> [:a/b/c :a:b "a:b" 'a|b 'a:b {:a# 1}]
+
+(map count [[nil1] [true?]])
+;! unbound_var
+
+\u12
+;! parse_error
+
+\ab
+;! parse_error
+
+010
+;! parse_error
+
+::k
+;! parse_error
+
+##Inf5
+;! parse_error
+
+foo/
+;! parse_error
+
+{a: 1}
+;! parse_error
+
+;; Letters are letters.
+
+(def größe 5)
+(defn λ [日本 & {:keys [straße]}] [日本 straße])
+[größe (:größe {:größe 1}) (let [{:keys [naïve] :syms [ö]} {:naïve 2 'ö 3}] [naïve ö]) (λ 1 :straße 2) 'größe #'größe (pr-str :größe 'größe) (= größe #'größe)]
+;=> [5 1 [2 3] [1 2] 'größe 5 ":größe 'größe" true]
+
+[(= :ö :ö) (name :x²)]
+;=> [false "x²"]
+
+(def a​b 1)
+;! parse_error
+
+(def a‮b 1)
+;! parse_error
+
+;; A quote inside what is quoted is data.
+
+[(= ''a 'a) (= ''a '(quote a)) (first ''a) (count ''a) '(a 'b) '['c] ''() (= ''a (quote (quote a))) '#'x '(1 '2) (type ''a)]
+;=> [false true 'quote 2 ['a ['quote 'b]] [['quote 'c]] ['quote []] true ['var 'x] [1 ['quote 2]] :vector]
+
+(map (fn [q] (= q 'a)) ['a ''a '''a])
+;=> [true false false]
+
+[(fn? #'inc) (fn? inc) (ifn? #'inc) (#'inc 1) (map #'inc [1])]
+;=> [false true true 2 [2]]
+
+(fn? #'nothing-at-all)
+;! unbound_var
+
+'(a #(b %))
+;! invalid_form
+
+;; A fence around the whole program is no part of it.
+
+```clojure
+(+ 1 2)
+```
+;=> 3
+
+~~~
+(+ 1 2)
+~~~
+;=> 3
+
+Here it is:
+```clojure
+(+ 1 2)
+```
+;! parse_error

@@ -7,6 +7,7 @@ mod cases;
 mod caught;
 mod chains;
 mod charges;
+mod clojure;
 mod common;
 mod corpus;
 #[path = "../cpu/mod.rs"]

@@ -164,6 +164,7 @@ impl<'a> Request<'a> {
     /// # Errors
     /// What serde says: unknown fields by name, missing ones, wrong types.
     pub fn parse(json: &'a str) -> Result<Self, serde_json::Error> {
+        let json = json.strip_prefix('\u{feff}').unwrap_or(json);
         // Values in the order of the fields would be taken for them.
         if json.trim_start().starts_with('[') {
             return Err(serde::de::Error::invalid_type(serde::de::Unexpected::Seq, &"a JSON object"));

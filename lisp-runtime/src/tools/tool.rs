@@ -744,7 +744,7 @@ impl Tools {
 pub enum BuildError {
     /// A tool's name is empty or has characters that a program cannot write.
     #[error(
-        "{0:?} is no name for a tool: no program can write it; letters and digits of ASCII and _ - . ? ! * + < > = & % ' can"
+        "{0:?} is no name for a tool: no program can write it; letters and digits and _ - . ? ! * + < > = & % ' can"
     )]
     Name(String),
     /// Two tools have one name.

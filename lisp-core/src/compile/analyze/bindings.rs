@@ -156,8 +156,8 @@ impl Analyzer<'_> {
             }
         }
         let whole = self.fresh();
-        // What is read by numbers alone may be a vector or a string.
-        let by_place = |(_, source): &(&Form, &Form)| matches!(source.kind, FormKind::Int(_));
+        // What is read by numbers alone may be a vector or a string, and a name may stand for one.
+        let by_place = |(_, source): &(&Form, &Form)| matches!(source.kind, FormKind::Int(_) | FormKind::Symbol(_));
         let is_sequence = named.is_empty() && !renames.is_empty() && renames.iter().all(by_place);
         let init = if is_sequence { init } else { prim(Prim::MapArg, vec![init], span) };
         out.push(Bind { var: Some(whole), init });
@@ -179,21 +179,29 @@ impl Analyzer<'_> {
             }
         }
         for (pattern, source) in renames {
-            let source = match &source.kind {
-                FormKind::Symbol(n) => Constant::Keyword(self.text(*n).into()),
-                FormKind::Quote(n) => Constant::Symbol(self.text(*n).into()),
-                _ => self.scalar(source).ok_or_else(|| {
-                    let message =
-                        "the key of a pattern is a keyword, a string, a number, a truth value or a quoted symbol";
-                    invalid(source.span, message)
-                        .hint("write {name :key} or {name \"key\"}; for another key write (let [name (get m key)] ...)")
-                })?,
-            };
             let name = match pattern.kind {
                 FormKind::Symbol(name) => Some(name),
                 _ => None,
             };
-            let init = self.at_key(whole, source, name, &mut defaults, pattern.span)?;
+            if self.in_loop_pattern
+                && matches!(
+                    source.kind,
+                    FormKind::List(_)
+                        | FormKind::Vector(_)
+                        | FormKind::Map(_)
+                        | FormKind::Set(_)
+                        | FormKind::ShortFn(_)
+                )
+            {
+                // The pattern of a loop is compiled twice: so would be each loop inside.
+                return Err(invalid(source.span, "the key of a loop's pattern is a name or a plain value")
+                    .hint("name it before the loop: (let [k (f x)] (loop [{v k} m] ...))"));
+            }
+            let key = self.node(source, false)?;
+            let init = match key.kind {
+                Kind::Const(key) if key.is_scalar() => self.at_key(whole, key, name, &mut defaults, pattern.span)?,
+                _ => self.at_computed_key(whole, key, name, &mut defaults, pattern.span)?,
+            };
             self.pattern(pattern, init, out)?;
         }
         if let Some(form) = whole_name {
@@ -215,19 +223,43 @@ impl Analyzer<'_> {
         defaults: &mut Table<NameId, Option<&Form>>,
         span: Span,
     ) -> Res<Node> {
-        let default = match name.and_then(|name| defaults.get_mut(&name)) {
-            None => None,
-            Some(slot) => {
-                let plain = slot.and_then(|form| self.scalar(form));
-                // What is more than a plain value would be compiled once more for a name that stands twice.
-                let once = || invalid(span, "a name with a computed default stands twice in the pattern");
-                Some(Box::new(match plain {
-                    Some(constant) => Node::new(Kind::Const(constant), span),
-                    None => self.node(slot.take().ok_or_else(once)?, false)?,
-                }))
-            }
-        };
+        let default = self.default_of(name, defaults, span)?.map(Box::new);
         Ok(Node::new(Kind::Key(Box::new(Node::local(map, span)), key, default), span))
+    }
+
+    /// As [`Analyzer::at_key`], for a key that an expression gives. As in Clojure, the default is evaluated in any case.
+    fn at_computed_key(
+        &mut self,
+        map: Var,
+        key: Node,
+        name: Option<NameId>,
+        defaults: &mut Table<NameId, Option<&Form>>,
+        span: Span,
+    ) -> Res<Node> {
+        let mut args = vec![Node::local(map, span), key];
+        args.extend(self.default_of(name, defaults, span)?);
+        let get = self.rows.by_name("get").ok_or_else(|| Error::new(Reason::HostFault, "there is no function get"))?;
+        Ok(Node::new(Kind::CallBuiltin(get, args), span))
+    }
+
+    /// The default for a name of a pattern.
+    fn default_of(
+        &mut self,
+        name: Option<NameId>,
+        defaults: &mut Table<NameId, Option<&Form>>,
+        span: Span,
+    ) -> Res<Option<Node>> {
+        let Some(slot) = name.and_then(|name| defaults.get_mut(&name)) else { return Ok(None) };
+        if let Some(constant) = slot.and_then(|form| self.scalar(form)) {
+            return Ok(Some(Node::new(Kind::Const(constant), span)));
+        }
+        // What is more than a plain value would be compiled once more for a name that stands twice.
+        let once = || invalid(span, "a name with a computed default stands twice in the pattern").hint("name it once");
+        let form = slot.take().ok_or_else(once)?;
+        let in_loop_pattern = std::mem::take(&mut self.in_loop_pattern);
+        let default = self.node(form, false);
+        self.in_loop_pattern = in_loop_pattern;
+        default.map(Some)
     }
 
     fn key_names(&self, form: &Form, what: &str) -> Res<Vec<NameId>> {
@@ -305,14 +337,14 @@ impl Analyzer<'_> {
                     let (first, var) = (a.fresh(), a.fresh());
                     outside.push(Bind { var: Some(first), init });
                     vars.push((var, Node::local(first, pair[0].span)));
-                    a.pattern(&pair[0], Node::local(first, pair[0].span), &mut outside)?;
+                    a.loop_pattern(&pair[0], first, &mut outside)?;
                     patterns.push((&pair[0], var));
                 }
             }
             for (pattern, var) in patterns {
                 match pattern.kind {
                     FormKind::Symbol(name) => a.scope.push(name, var),
-                    _ => a.pattern(pattern, Node::local(var, pattern.span), &mut prologue)?,
+                    _ => a.loop_pattern(pattern, var, &mut prologue)?,
                 }
             }
             let targets = vars.len();
@@ -320,6 +352,13 @@ impl Analyzer<'_> {
             let body = let_node(prologue, body, span);
             Ok(let_node(outside, Node::new(Kind::Loop(vars, Box::new(body)), span), span))
         })
+    }
+
+    fn loop_pattern(&mut self, pattern: &Form, value: Var, out: &mut Vec<Bind>) -> Res<()> {
+        let around = std::mem::replace(&mut self.in_loop_pattern, true);
+        let taken = self.pattern(pattern, Node::local(value, pattern.span), out);
+        self.in_loop_pattern = around;
+        taken
     }
 
     pub(super) fn recur_form(&mut self, args: &[Form], span: Span, tail: bool) -> Res<Node> {

@@ -78,7 +78,8 @@ impl Analyzer<'_> {
     fn case_test(&self, form: &Form) -> Res<Constant> {
         let all = |items: &[Form]| items.iter().map(|item| self.case_test(item)).collect::<Res<Vec<Constant>>>();
         Ok(match &form.kind {
-            FormKind::Symbol(name) | FormKind::Quote(name) => Constant::Symbol(self.text(*name).into()),
+            FormKind::Symbol(name) => Constant::Symbol(self.text(*name).into()),
+            FormKind::Quote(form) => self.case_test(form)?,
             FormKind::Vector(items) | FormKind::List(items) => Constant::Vector(all(items)?),
             FormKind::Map(items) => Constant::Map(all(items)?),
             FormKind::Set(items) => Constant::Set(all(items)?),

@@ -96,6 +96,8 @@ pub(crate) struct Analyzer<'a> {
     groups: usize,
     synthetic: u32,
     in_short_fn: bool,
+    /// A pattern of `loop` is taken apart, outside the values for what is missing.
+    in_loop_pattern: bool,
     /// The text is the prelude: its definitions are built-ins, and calls of them go by their rows.
     prelude: bool,
     /// The regular expressions of the program.
@@ -137,6 +139,7 @@ pub(crate) fn analyze(
         groups: 0,
         synthetic: 0,
         in_short_fn: false,
+        in_loop_pattern: false,
         patterns: Vec::new(),
         regex_effort: 0,
         may_have_workers: false,
@@ -237,7 +240,7 @@ impl<'a> Analyzer<'a> {
         self.scope.truncate(0);
         self.fns.truncate(1);
         self.fns.iter_mut().for_each(|function| *function = FnScope::default());
-        (self.depth, self.in_short_fn) = (0, false);
+        (self.depth, self.in_short_fn, self.in_loop_pattern) = (0, false, false);
         if let FormKind::List(items) = &form.kind
             && let [Form { kind: FormKind::Symbol(what), .. }, Form { kind: FormKind::Symbol(name), .. }, ..] =
                 &items[..]
@@ -319,23 +322,9 @@ impl<'a> Analyzer<'a> {
             FormKind::Big(b) => constant(Constant::Big(b.clone())),
             FormKind::Float(f) => constant(Constant::Float(*f)),
             FormKind::Str(s) => constant(Constant::Str(s.clone())),
-            FormKind::Regex(s) => {
-                // Beyond the limit a pattern is checked when it is used, where it costs fuel.
-                if self.regex_effort < Regexes::CHECKED {
-                    self.interrupt.check()?;
-                    match Regexes::check(s) {
-                        Ok(effort) => self.regex_effort += effort,
-                        Err(mut error) => {
-                            error.reason = Reason::InvalidForm;
-                            return Err(error.at(span));
-                        }
-                    }
-                }
-                self.patterns.push(s.clone());
-                constant(Constant::Regex(s.clone()))
-            }
+            FormKind::Regex(s) => constant(self.regex(s, span)?),
             FormKind::Keyword(name) => constant(Constant::Keyword(self.text(*name).into())),
-            FormKind::Quote(name) => constant(Constant::Symbol(self.text(*name).into())),
+            FormKind::Quote(quoted) => constant(self.quoted(quoted)?),
             FormKind::Symbol(name) => self.symbol(*name, span),
             FormKind::Var(name) => self.symbol(*name, span),
             FormKind::Vector(items) => {
@@ -402,6 +391,13 @@ impl<'a> Analyzer<'a> {
             }
         }
         let head = self.node(head, false)?;
+        if let (Kind::Builtin(id), [Form { kind: FormKind::Var(_), .. }], None) = (&head.kind, args, value)
+            && self.rows.row(*id).name == "fn?"
+        {
+            // A var has its definition's value here, but it is no function.
+            self.node(&args[0], false)?;
+            return Ok(Node::new(Kind::Const(Constant::Bool(false)), span));
+        }
         let lowering = match head.kind {
             Kind::Builtin(id) => self.rows.row(id).lowering,
             _ => Lowering::Call,
@@ -464,27 +460,45 @@ impl<'a> Analyzer<'a> {
 
     fn quote_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
         match args {
-            [Form { kind: FormKind::Symbol(name), .. }] if !matches!(self.text(*name), "*1" | "*2" | "*3") => {
-                Ok(Node::new(Kind::Const(Constant::Symbol(self.text(*name).into())), span))
-            }
             [form] => Ok(Node::new(Kind::Const(self.quoted(form)?), span)),
             _ => Err(invalid(span, "quote takes one form").hint("write (quote name) or 'name")),
         }
     }
 
-    /// A form as data: names are symbols, lists vectors.
-    fn quoted(&self, form: &Form) -> Res<Constant> {
-        let all = |items: &[Form]| items.iter().map(|item| self.quoted(item)).collect::<Res<Vec<Constant>>>();
+    /// A form as data: names are symbols, lists vectors, and a quote inside is the vector that it is short for.
+    fn quoted(&mut self, form: &Form) -> Res<Constant> {
+        self.interrupt.tick()?;
+        let mut all = |items: &[Form]| items.iter().map(|item| self.quoted(item)).collect::<Res<Vec<Constant>>>();
+        let symbol = |name: &str| Constant::Symbol(name.into());
         Ok(match &form.kind {
-            FormKind::Symbol(name) | FormKind::Quote(name) => Constant::Symbol(self.text(*name).into()),
             FormKind::Vector(items) | FormKind::List(items) => Constant::Vector(all(items)?),
             FormKind::Map(items) => Constant::Map(all(items)?),
             FormKind::Set(items) => Constant::Set(all(items)?),
+            FormKind::Symbol(name) => symbol(self.text(*name)),
+            FormKind::Quote(inner) => Constant::Vector(vec![symbol("quote"), self.quoted(inner)?]),
+            FormKind::Var(name) => Constant::Vector(vec![symbol("var"), symbol(self.text(*name))]),
+            FormKind::Regex(pattern) => self.regex(pattern, form.span)?,
             _ => self.scalar(form).ok_or_else(|| {
-                invalid(form.span, "quote takes names and plain values")
-                    .hint("leave functions and patterns outside the quote")
+                invalid(form.span, "quote takes names and plain values").hint("leave functions outside the quote")
             })?,
         })
+    }
+
+    /// A regular expression of the program, checked.
+    fn regex(&mut self, pattern: &str, span: Span) -> Res<Constant> {
+        // Beyond the limit a pattern is checked when it is used, where it costs fuel.
+        if self.regex_effort < Regexes::CHECKED {
+            self.interrupt.check()?;
+            match Regexes::check(pattern) {
+                Ok(effort) => self.regex_effort += effort,
+                Err(mut error) => {
+                    error.reason = Reason::InvalidForm;
+                    return Err(error.at(span));
+                }
+            }
+        }
+        self.patterns.push(pattern.into());
+        Ok(Constant::Regex(pattern.into()))
     }
 
     fn tool_call(&mut self, tool: &str, args: &[Form], span: Span) -> Res<Node> {

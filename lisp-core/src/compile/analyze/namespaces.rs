@@ -12,8 +12,9 @@ const REQUIRE: &str = "(require '[clojure.string :as str])";
 impl Analyzer<'_> {
     /// The text of a name, quoted or not.
     fn plain_name(&self, form: &Form) -> Option<(NameId, &str)> {
-        match form.kind {
-            FormKind::Symbol(name) | FormKind::Quote(name) => Some((name, self.text(name))),
+        match &form.kind {
+            FormKind::Symbol(name) => Some((*name, self.text(*name))),
+            FormKind::Quote(form) => self.plain_name(form),
             _ => None,
         }
     }
@@ -77,6 +78,7 @@ impl Analyzer<'_> {
             {
                 return self.requirement(&items[1]);
             }
+            FormKind::Quote(spec) => return self.requirement(spec),
             FormKind::Vector(items) | FormKind::List(items) => items.split_first().ok_or_else(wrong)?,
             // `:reload` and its like
             FormKind::Keyword(_) => return Ok(()),
@@ -134,6 +136,7 @@ impl Analyzer<'_> {
                     .iter()
                     .try_for_each(|class| check(package, self.plain_name(class).ok_or_else(wrong)?.1, class.span))
             }
+            FormKind::Quote(spec) => self.imported(spec),
             _ => check("", self.plain_name(spec).ok_or_else(wrong)?.1, spec.span),
         }
     }
