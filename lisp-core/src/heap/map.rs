@@ -179,8 +179,8 @@ impl<'h> Map<'h> {
                 h.charge(cost::sorted(len) + 2 * cost::placed(len))?;
                 h.check_available(len * 64)?;
                 let mut all = Vec::with_capacity(len);
-                root.each(h, |entry| {
-                    all.push(entry);
+                root.each(h, |entries| {
+                    all.extend_from_slice(entries);
                     Ok(())
                 })?;
                 super::merge_sort(h, &mut all, |a, b| h.order(a.0, b.0))?;
@@ -200,11 +200,9 @@ impl<'h> Map<'h> {
         h.charge(cost::sorted(len) + 2 * cost::placed(len))?;
         h.check_available(len * 64)?;
         let (mut all, mut deep) = (Vec::with_capacity(len), Vec::new());
-        root.each(h, |entry| {
-            if holds_others(entry.0) {
-                deep.push(entry);
-            } else {
-                all.push(entry);
+        root.each(h, |entries| {
+            for &entry in entries {
+                if holds_others(entry.0) { deep.push(entry) } else { all.push(entry) }
             }
             Ok(())
         })?;
@@ -220,7 +218,7 @@ impl<'h> Map<'h> {
                 h.poll_every(1)?;
                 f((key, value))
             }),
-            Rep::Tree(_, root) => root.each(h, f),
+            Rep::Tree(_, root) => root.each(h, |entries| entries.iter().try_for_each(|&entry| f(entry))),
         }
     }
 
@@ -634,8 +632,8 @@ impl Heap {
                     return self.alloc(Map { head: self.header(), rep: Cell::new(Rep::Tree(size, root)) });
                 }
                 let mut left = Vec::with_capacity(SMALL);
-                root.each(self, |entry| {
-                    left.push(entry);
+                root.each(self, |entries| {
+                    left.extend_from_slice(entries);
                     Ok(())
                 })?;
                 let builder = self.map_builder(left.len())?;

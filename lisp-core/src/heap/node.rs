@@ -62,14 +62,14 @@ impl<'h> Node<'h> {
         self.entry_bits | self.child_bits == 0
     }
 
-    /// Goes through all entries below, by their hashes.
-    pub(super) fn each(&self, h: &Heap, mut f: impl FnMut(Entry<'h>) -> Res<()>) -> Res<()> {
+    /// Goes through the entries of all nodes from here on down, by their hashes.
+    pub(super) fn each(&self, h: &Heap, mut f: impl FnMut(&'h [Entry<'h>]) -> Res<()>) -> Res<()> {
         // For each level the nodes that are still to be gone through.
         let mut open: [&[&'h Node<'h>]; LEVELS] = [&[]; LEVELS];
         let (mut depth, mut entries, mut children) = (0, self.entries(), self.children());
         loop {
             h.poll_every(1 + entries.len())?;
-            entries.iter().try_for_each(|&entry| f(entry))?;
+            f(entries)?;
             if let Some((&first, others)) = children.split_first() {
                 open[depth] = others;
                 depth += 1;
