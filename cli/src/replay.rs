@@ -117,7 +117,7 @@ fn parts(answer: &str, without_fuel: bool) -> Option<BTreeMap<String, String>> {
     for (name, text) in parts {
         let text = text.get();
         match &*name {
-            "id" | "run_id" | "limits" => {}
+            "id" | "run_id" | "limits" | "given_up" => {}
             "usage" => {
                 let usage: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
                 if !without_fuel {

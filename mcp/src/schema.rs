@@ -59,6 +59,7 @@ fn answer() -> Value {
             "truncated": { "type": "object", "description": "What was cut." },
             "usage": { "type": "object" },
             "ledger": { "type": "array", "description": "Each call of a tool.", "items": { "type": "object" } },
+            "given_up": { "type": "array", "description": "Calls that workers made for nothing.", "items": { "type": "object" } },
             "status": { "type": "string", "const": "paused", "description": "The run waits for an approver: see token and calls." },
             "token": { "type": "string", "description": "For the tool resume." },
             "calls": { "type": "array", "items": { "type": "object" } },

@@ -256,9 +256,9 @@ impl<R: Trace> Store<R> {
         if collector.is_over() {
             return None;
         }
-        let bump = collector.finish().0;
+        let (bump, live) = collector.finish();
         let bump = (bump.allocated_bytes() > 0).then_some(bump);
-        Some(ExportedValue { bump, value, epoch: to.epoch.clone() })
+        Some(ExportedValue { bump, value, live, epoch: to.epoch.clone() })
     }
 
     /// Takes values in that were exported from stores over this one: their memory becomes this store's. `place` gets
@@ -327,6 +327,7 @@ unsafe impl<R: Trace> Sync for SuspendedHeap<R> {}
 pub(crate) struct ExportedValue {
     bump: Option<Bump>,
     value: Value<'static>,
+    live: usize,
     epoch: Arc<()>,
 }
 
@@ -334,6 +335,11 @@ impl ExportedValue {
     /// Bytes that the value's arena takes.
     pub(crate) fn bytes(&self) -> usize {
         self.bump.as_ref().map_or(0, Bump::allocated_bytes)
+    }
+
+    /// Bytes that the value holds, when the heap that took it in has been compacted.
+    pub(crate) fn live_bytes(&self) -> usize {
+        self.live
     }
 }
 

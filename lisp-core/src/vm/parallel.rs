@@ -56,6 +56,11 @@ impl WorkerEnd {
         self.result.as_ref().err().map(|error| &**error)
     }
 
+    /// What the worker printed.
+    pub fn lines(&self) -> &[String] {
+        self.prints.lines()
+    }
+
     /// The bytes that it holds until it is joined.
     pub fn bytes(&self) -> usize {
         self.result.as_ref().map_or(0, ExportedValue::bytes) + self.prints.bytes() + std::mem::size_of::<WorkerEnd>()
@@ -65,6 +70,13 @@ impl WorkerEnd {
     pub fn usage(&self) -> Usage {
         self.usage
     }
+}
+
+/// Why the results of workers end a run.
+enum TooMuch {
+    /// They do not fit the budget.
+    Held,
+    Stopped(Box<Error>),
 }
 
 impl Branch {
@@ -205,18 +217,49 @@ impl Machine {
     /// have one. After the last result the machine can be resumed.
     ///
     /// # Errors
-    /// The error that ended the run: the results do not fit the budget, or the workers used up its fuel.
-    pub fn join(&mut self, ends: Vec<WorkerEnd>) -> Result<(), Error> {
+    /// The run has ended: the results do not fit the budget, or the workers used up its fuel. Of these workers so many were joined: with
+    /// the last of them it was too much.
+    pub fn join(&mut self, ends: Vec<WorkerEnd>) -> Result<(), usize> {
         let mut arrived = Vec::with_capacity(ends.len());
-        let heap = self.store.context();
-        for end in ends {
-            heap.meter.add_spent(end.usage.fuel);
-            heap.add_work(end.usage.allocated_bytes, end.usage.compactions);
-            heap.prints.borrow_mut().absorb(end.prints);
-            if let Ok(sent) = end.result {
-                arrived.push(sent);
-            }
+        let mut joined = Vec::with_capacity(ends.len());
+        for WorkerEnd { result, usage, prints } in ends {
+            joined.push((usage, prints, result.as_ref().map_or(0, ExportedValue::live_bytes)));
+            arrived.extend(result);
         }
+        let ended = self.take_results(arrived).err();
+        let (kept, held) = match &ended {
+            Some(TooMuch::Held) => self.first_beyond(&joined),
+            _ => (joined.len(), 0),
+        };
+        let heap = self.store.context();
+        for (usage, prints, _) in joined.into_iter().take(kept) {
+            heap.meter.add_spent(usage.fuel);
+            heap.add_work(usage.allocated_bytes, usage.compactions);
+            heap.prints.borrow_mut().absorb(prints);
+        }
+        let ceiling = self.fuel_ceiling();
+        let error = if self.store.heap().spent() > ceiling {
+            self.store.heap().meter.set_spent(ceiling);
+            self.fuel_error()
+        } else {
+            match ended {
+                None => {
+                    if self.parallel_call().is_some_and(|call| call.joined == call.count) {
+                        self.status = Status::Ready;
+                    }
+                    return Ok(());
+                }
+                Some(TooMuch::Held) => self.over_budget(format!("holds {held} bytes with what its workers answered")),
+                Some(TooMuch::Stopped(error)) => *error,
+            }
+        };
+        let error = self.place_error(error);
+        self.end(Ending::Error(Box::new(error)));
+        Err(kept)
+    }
+
+    /// Takes the results of workers in.
+    fn take_results(&mut self, arrived: Vec<ExportedValue>) -> Result<(), TooMuch> {
         let taken = self.store.import(arrived, |h, state, value| {
             if let Some((_, results)) = natives::waiting(state) {
                 // There is room for every result since the call began.
@@ -225,35 +268,32 @@ impl Machine {
             }
         });
         if !taken {
-            return self.end_with(Error::new(Reason::HostFault, "results of another machine's workers"));
-        }
-        let ceiling = self.fuel_ceiling();
-        if self.store.heap().spent() > ceiling {
-            self.store.heap().meter.set_spent(ceiling);
-            let error = self.fuel_error();
-            return self.end_with(error);
+            let error = Error::new(Reason::HostFault, "results of another machine's workers");
+            return Err(TooMuch::Stopped(Box::new(error)));
         }
         if self.store.heap().is_over() {
             if let Err(stopped) = self.collect_watched() {
-                let error = self.error_of(stopped);
-                return self.end_with(error);
+                return Err(TooMuch::Stopped(Box::new(self.error_of(stopped))));
             }
             if !self.store.heap().fits(0) {
-                let held = self.store.heap().account().used;
-                let error = self.over_budget(format!("holds {held} bytes with what its workers answered"));
-                return self.end_with(error);
+                return Err(TooMuch::Held);
             }
-        }
-        if self.parallel_call().is_some_and(|call| call.joined == call.count) {
-            self.status = Status::Ready;
         }
         Ok(())
     }
 
-    fn end_with(&mut self, error: Error) -> Result<(), Error> {
-        let error = self.place_error(error);
-        self.end(Ending::Error(Box::new(error.clone())));
-        Err(error)
+    /// Of workers whose results do not fit, after a compaction: how many there are up to the first with which it is too much, and what
+    /// is held with it.
+    fn first_beyond(&self, joined: &[(Usage, Prints, usize)]) -> (usize, usize) {
+        let account = self.store.heap().account();
+        let (mut kept, mut held) = (joined.len(), account.used);
+        while let Some((_, _, live)) = kept.checked_sub(1).and_then(|last| joined.get(last))
+            && held.saturating_sub(*live) > account.limit
+        {
+            held -= live;
+            kept -= 1;
+        }
+        (kept, held)
     }
 
     /// Keeps the prints of workers whose results are not needed any more.

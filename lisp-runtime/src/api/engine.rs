@@ -355,7 +355,8 @@ impl Engine {
     /// What every call of a run with an input passes.
     pub(crate) fn gate_setting(&self, input: &Input<'_>) -> GateSetting {
         GateSetting {
-            limit: self.limits_for(input).tool_calls,
+            // The other half of a run counts its calls.
+            limit: if self.0.far_pages { 0 } else { self.limits_for(input).tool_calls },
             policy: self.0.policy.clone(),
             tenant: input.tenant.clone(),
             budget: input.budget.clone(),

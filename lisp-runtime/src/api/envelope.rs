@@ -626,6 +626,9 @@ pub struct Answer {
     /// Every tool call, in program order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<Vec<LedgerLine>>,
+    /// Calls that workers made for nothing, as a call before theirs failed: [`Outcome::given_up`]. They go with the ledger.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given_up: Vec<LedgerLine>,
     /// The limits that were in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
@@ -664,6 +667,10 @@ impl Answer {
             memory: outcome.memory().filter(|_| has(AnswerPart::Memory)).map(|json| raw(json.to_owned())),
             usage: outcome.usage,
             ledger: has(AnswerPart::Ledger).then(|| outcome.ledger.iter().map(LedgerLine::from).collect()),
+            given_up: match has(AnswerPart::Ledger) {
+                true => outcome.given_up.iter().map(LedgerLine::from).collect(),
+                false => Vec::new(),
+            },
             limits: has(AnswerPart::Limits).then_some(outcome.limits),
             cost_schedule: COST_SCHEDULE_VERSION,
         }

@@ -442,9 +442,9 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// Shows each printed line to a closure as it is printed, at both doors; set-up programs print nothing. Lines of the
-    /// program itself come in order; lines of parallel workers come as they happen, from several threads, while
-    /// [`Outcome::prints`](crate::Outcome::prints) has all lines in the program's order. The run waits for the closure, and
+    /// Shows each printed line to a closure as it is printed, at both doors and in the program's order; set-up programs print nothing. Lines of
+    /// a worker of a parallel call are shown when it has ended and those before it have, so that no line is shown that a failure before it
+    /// gives up. They come from several threads, one after the other. The run waits for the closure, and
     /// a line beyond the limit `prints_bytes` is not shown.
     ///
     /// ```

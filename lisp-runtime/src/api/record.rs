@@ -310,10 +310,16 @@ struct OpenCalls {
     calls: BTreeMap<Place, OpenCall>,
     /// Those that are denied, and those that somebody is asked about.
     gates: BTreeMap<Place, Gated>,
+    /// The last effect of each worker, and of the program.
+    last: BTreeMap<Vec<(u32, u32)>, u32>,
 }
 
 impl OpenCalls {
     fn learn(&mut self, told: Told<'_>) {
+        if let Some(place) = told.place() {
+            let last = self.last.entry(place.way().to_vec()).or_default();
+            *last = place.effect().max(*last);
+        }
         match told {
             Told::Call { place, tool, arguments, state } => {
                 let call = OpenCall {
@@ -341,7 +347,8 @@ impl OpenCalls {
     }
 
     fn all(&self) -> impl Iterator<Item = OpenCall> {
-        self.calls.iter().filter_map(|(place, call)| match self.gates.get(place) {
+        let counts = |(place, _): &(&Place, &OpenCall)| !place.is_behind(|way| self.last.get(way).copied());
+        self.calls.iter().filter(counts).filter_map(|(place, call)| match self.gates.get(place) {
             Some(Gated::Deny { .. }) => None,
             Some(Gated::Ask { question }) => Some(OpenCall { question: Some(question.clone()), ..call.clone() }),
             _ => Some(call.clone()),

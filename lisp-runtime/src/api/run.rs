@@ -531,6 +531,8 @@ impl Run {
         let workers = self.shared.worker_nanos.load(Ordering::Relaxed) / 1_000;
         let output = prints.iter().map(String::len).sum::<usize>()
             + answer.as_ref().map_or(0, |a| a.json.as_ref().map_or(0, String::len));
+        let (calls, given_up_calls) = (self.driver.ledger.numbers(), self.driver.ledger.numbers_given_up());
+        let ledger = self.driver.ledger.take();
         let usage = Usage {
             fuel: figures.fuel,
             compute_us: micros(duration.saturating_sub(self.driver.away)).saturating_add(workers),
@@ -540,7 +542,7 @@ impl Run {
             heap_live_bytes,
             allocated_bytes: figures.allocated_bytes,
             compactions: figures.compactions,
-            tool_calls: self.shared.gate.calls(),
+            tool_calls: ledger.made,
             workers_peak: self.shared.budget.peak() as u64,
             output_bytes: output as u64,
             ..Usage::default()
@@ -548,8 +550,6 @@ impl Run {
         if let Some(taken) = self.taken.take() {
             taken.settle(&usage, true);
         }
-        let calls = self.driver.ledger.numbers();
-        let (ledger, ledger_dropped) = self.driver.ledger.take();
         debug_assert!(answer.as_ref().err().is_none_or(|problem| Verdict::of(problem.error.reason) != Verdict::Ok));
         let view = &self.shared.setting.view;
         view.ended(Outcome {
@@ -559,8 +559,10 @@ impl Run {
             prints_dropped,
             prints_cut,
             usage,
-            ledger,
-            ledger_dropped,
+            ledger: ledger.lines,
+            ledger_dropped: ledger.dropped,
+            given_up: ledger.given_up,
+            given_up_calls,
             clock: self.shared.clock.take(),
             calls,
             profile: self.profile(),

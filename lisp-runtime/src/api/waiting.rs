@@ -213,8 +213,7 @@ impl Waiting {
     }
 
     /// When to call [`Waiting::poll`] at the latest should no reply have come: at the run's deadline, at that of the
-    /// parallel call, or, when a worker has failed, at the moment at which the others end that wait beside it (those behind
-    /// it at once, those before it within 10 ms). `None` is never. A handle that cancels the run wakes nobody: whoever uses it
+    /// parallel call, or, when a worker has failed, at once: those behind it end. `None` is never. A handle that cancels the run wakes nobody: whoever uses it
     /// calls `poll`.
     pub fn wake_at(&self) -> Option<Instant> {
         let workers = self.run.by_hand.as_ref().and_then(|inline| inline.wake_at());

@@ -45,6 +45,13 @@ pub(crate) enum Cause {
     Bug,
 }
 
+impl Cause {
+    /// Does it depend on the moment?
+    pub(crate) fn is_of_time(self) -> bool {
+        matches!(self, Cause::Cancelled | Cause::Deadline | Cause::ParallelDeadline)
+    }
+}
+
 /// Why [`MachineDriver::advance`] returned.
 #[allow(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub(crate) enum DriverEvent {
@@ -104,10 +111,10 @@ pub(crate) struct MachineDriver {
     watched_until: Option<Instant>,
     /// Lines that [`DriverEvent::Printed`] has shown.
     pub(crate) shown: usize,
-    /// Workers have shown lines, perhaps in another order than the program's.
+    /// Lines of workers were shown that are not kept.
     pub(crate) mixed: bool,
     /// A set-up program runs: its prints are not shown.
-    silent: bool,
+    pub(crate) silent: bool,
     /// When [`DriverEvent::Beat`] was returned last.
     told_at: Option<Instant>,
     /// Looks at where the program stands, when there is to be a profile.
@@ -267,11 +274,19 @@ impl MachineDriver {
         Place::new(way, self.next_effect())
     }
 
-    /// Marks the lines that workers printed as shown: workers show their lines themselves.
-    pub(crate) fn skip_workers_lines(&mut self) {
-        let lines = self.machine.lines_printed();
-        self.mixed |= lines > self.shown;
-        self.shown = lines;
+    /// So many lines of workers were shown, those that are kept first.
+    pub(crate) fn skip_workers_lines(&mut self, shown: usize) {
+        self.shown = self.shown.saturating_add(shown);
+        self.mixed |= self.shown > self.machine.lines_printed();
+    }
+
+    /// The number of the worker of the program that it is, or works for.
+    pub(crate) fn outermost(&self) -> Option<u32> {
+        let mut path = self.path.as_ref()?;
+        while let Some(up) = &path.up {
+            path = up;
+        }
+        Some(u32::try_from(path.index).unwrap_or(u32::MAX))
     }
 
     /// Does the watchdog watch the loaded program?
@@ -314,7 +329,9 @@ impl MachineDriver {
     /// hook gets them, and `None` is returned.
     pub(crate) fn take_new_lines(&mut self) -> Option<Vec<String>> {
         let setting = &self.shared.setting;
-        if !setting.streams_prints() || self.silent {
+        // Lines of workers are shown when it is known that they count; a process that may be killed tells them before.
+        let is_ahead = self.path.is_some();
+        if !setting.streams_prints() || self.silent || is_ahead && setting.alarm.is_none() {
             return None;
         }
         let lines = self.machine.prints_from(self.shown);
@@ -357,7 +374,7 @@ impl MachineDriver {
 
     /// The moment at which the time of the machine is over, if nothing changes until then.
     pub(crate) fn ends_at(&self) -> Option<Instant> {
-        [self.deadline(), self.path.as_ref().and_then(|path| path.ends_at())].into_iter().flatten().min()
+        self.deadline()
     }
 
     /// The deadline of the run, or that of the parallel call.
@@ -390,7 +407,7 @@ impl MachineDriver {
         }
         let path = self.path.as_ref()?;
         if path.is_over() {
-            return Some((Cause::Sibling, Error::new(Reason::Cancelled, "a worker beside it failed")));
+            return Some((Cause::Sibling, Error::new(Reason::Cancelled, "a worker before it failed")));
         }
         late(self.deadline_of_call()).then(|| {
             let limit = setting.limits.parallel_timeout_ms;

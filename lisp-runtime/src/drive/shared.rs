@@ -10,8 +10,8 @@ use crate::terms::place::Place;
 use crate::tools::gate::ToolGate;
 use lisp_core::vm::Settings;
 use lisp_core::{Error, Reason};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// A worker that waits for a tool call of another worker; called when that call has ended.
@@ -39,8 +39,11 @@ pub(crate) struct RunShared {
     pub(crate) worker: Settings,
     /// Nanoseconds that workers computed.
     pub(crate) worker_nanos: AtomicU64,
-    /// The fuel of workers whose work was for nothing, as a call before theirs failed.
+    /// The fuel and the tool calls of workers whose work was for nothing, as a call before theirs failed.
     given_up: AtomicU64,
+    calls_given_up: AtomicU64,
+    /// The numbers of calls that were given up, for the half of the run that counts them.
+    pub(crate) numbers_given_up: Mutex<Vec<u64>>,
     /// What the profile of the run is made of.
     pub(crate) profiled: Profiled,
     /// A bug of the interpreter was caught: no machine of the run is used again.
@@ -61,24 +64,27 @@ pub(crate) enum Stage {
 }
 
 impl RunShared {
-    /// Notes work that was for nothing, as a parallel call failed, and the program goes on. How much that is depends on the machine, so
-    /// it is no part of the fuel; but it is bounded: a program that catches such errors again and again would work for nothing without
-    /// end. A single call is not ended by it, however much its workers did.
-    ///
-    /// # Errors
-    /// Calls before this one have given up more than the fuel of a run.
-    pub(crate) fn give_up(&self, fuel: u64) -> Result<(), Error> {
-        let most = self.setting.fuel.unwrap_or(self.setting.limits.fuel);
-        let given_up = self.given_up.fetch_add(fuel, Ordering::Relaxed);
-        if most == 0 || given_up <= most {
-            return Ok(());
-        }
-        let message = format!(
-            "parallel calls that failed gave up {given_up} units of the work of calls behind them; a run may give up as many as it has fuel, {most}"
-        );
-        Err(Error::new(Reason::FuelExhausted, message)
-            .hint("see that parallel calls do not fail again and again, or raise the limit fuel")
-            .detail("limit", most))
+    /// Notes what workers did for nothing, as a call before theirs failed: it is no part of what the run has used, for how much it is
+    /// depends on the machine.
+    pub(crate) fn give_up(&self, fuel: u64, calls: u64) {
+        self.given_up.fetch_add(fuel, Ordering::Relaxed);
+        self.calls_given_up.fetch_add(calls, Ordering::Relaxed);
+    }
+
+    /// Do workers begin one after the other from now on? They do when so much has been done for nothing that a run could go on with that
+    /// without end: then none begins that a failure before it makes superfluous. And they do when few tool calls are left: which call
+    /// meets the limit would depend on who came first. It takes longer, and comes to the same.
+    pub(crate) fn goes_one_by_one(&self) -> bool {
+        /// The part of its tool calls that a run may make for nothing.
+        const PART: u64 = 10;
+        /// So many calls are few.
+        const FEW: u64 = 32;
+        let fuel = self.setting.fuel.unwrap_or(self.setting.limits.fuel);
+        let calls = self.setting.limits.tool_calls;
+        let few = FEW.max(calls / PART);
+        (fuel > 0 && self.given_up.load(Ordering::Relaxed) > fuel)
+            || (calls > 0 && self.calls_given_up.load(Ordering::Relaxed) > calls / PART)
+            || (calls > 0 && self.gate.calls().saturating_add(few) > calls)
     }
 
     /// More workers than this are not of use, and calls in calls nest no deeper.
@@ -94,6 +100,8 @@ impl RunShared {
             clock: RunClock::new(setting.clock.clone(), &setting.clock_replay),
             worker_nanos: AtomicU64::new(0),
             given_up: AtomicU64::new(0),
+            calls_given_up: AtomicU64::new(0),
+            numbers_given_up: Mutex::default(),
             profiled: Profiled::default(),
             broken: AtomicBool::new(false),
             #[cfg(test)]

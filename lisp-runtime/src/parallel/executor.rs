@@ -2,6 +2,7 @@
 
 use super::pool::Pool;
 use super::task::{Task, run_task};
+use crate::terms::print_hook::PrintedBy;
 use crate::tools::bounded::JobTicket;
 use crate::tools::threads::ToolThreads;
 use crate::tools::tool::{Reply, Tool, ToolCall};
@@ -46,9 +47,9 @@ impl Executor {
     }
 
     /// Lines of a worker, in a run whose prints go out as they happen.
-    pub(super) fn printed(&self, lines: Vec<String>) {
+    pub(super) fn printed(&self, by: PrintedBy, lines: Vec<String>) {
         if let Executor::Local(inline) = self {
-            inline.lock().printed.extend(lines);
+            inline.lock().printed.push((by, lines));
         }
     }
 
@@ -172,7 +173,7 @@ struct State {
     ready: VecDeque<Task>,
     /// Workers that wait for the host's reply, by the number of their call.
     parked: BTreeMap<u64, (Arc<Tool>, ToolCall, Task)>,
-    printed: Vec<String>,
+    printed: Vec<(PrintedBy, Vec<String>)>,
     /// Workers that helpers run now.
     helping: usize,
 }
@@ -200,22 +201,24 @@ impl LocalExecutor {
     }
 
     /// Runs workers until all wait for the host or none is left; `show` gets the lines that they print, as they happen.
-    pub(crate) fn run_showing(&self, show: &mut dyn FnMut(Vec<String>)) {
+    fn run_showing(&self, show: &mut dyn FnMut((PrintedBy, Vec<String>))) {
         while self.run_one(show) {}
     }
 
     /// Gives one worker a turn. Returns false when all wait for the host or are with helpers, or none is left.
-    pub(crate) fn run_one(&self, show: &mut dyn FnMut(Vec<String>)) -> bool {
+    pub(crate) fn run_one(&self, show: &mut dyn FnMut((PrintedBy, Vec<String>))) -> bool {
         let next = self.lock().ready.pop_front();
         let ran = next.is_some();
         if let Some(task) = next {
             run_task(task);
         }
-        let printed = std::mem::take(&mut self.lock().printed);
-        if !printed.is_empty() {
-            show(printed);
-        }
+        self.take_printed().into_iter().for_each(show);
         ran || self.end_those_that_are_over()
+    }
+
+    /// The lines of workers that nobody has been shown, in order.
+    pub(crate) fn take_printed(&self) -> Vec<(PrintedBy, Vec<String>)> {
+        std::mem::take(&mut self.lock().printed)
     }
 
     /// Has the threads of a pool run workers, too.

@@ -6,6 +6,7 @@ use crate::drive::budget::{ParallelBudget, Slot};
 use crate::drive::driver::{Cause, MachineDriver};
 use crate::drive::shared::RunShared;
 use crate::terms::limits::Limits;
+use crate::terms::print_hook::PrintedBy;
 use crate::terms::scope::{CancelScope, WorkerPath};
 use crate::terms::spans::GroupSpan;
 use crate::tools::ledger::Ledger;
@@ -79,6 +80,8 @@ pub(crate) struct Group {
     /// How many calls there are.
     count: usize,
     room: Room,
+    /// Lines that workers print are shown to nobody.
+    silent: bool,
     /// What each worker is limited to.
     settings: Settings,
     state: Mutex<State>,
@@ -100,6 +103,17 @@ struct State {
     /// The results of the calls from `joined` on.
     ends: Vec<Option<WorkerResult>>,
     bytes: usize,
+    /// The first call that has not ended, of those before which none failed.
+    checked: usize,
+    /// There is nothing to check any more: nothing behind that call counts.
+    is_checked: bool,
+    /// What the calls before that one have spent, and what those have that are joined.
+    spent: u64,
+    spent_before: u64,
+    /// How many lines of workers were shown.
+    shown: usize,
+    /// What all that have ended have spent.
+    spent_by_all: u64,
 }
 
 impl Group {
@@ -116,6 +130,10 @@ impl Group {
         let depth = self.up.as_ref().map_or(0, |up| up.depth) + 1;
         let (slots, spare) = (self.room.slots_inside, seat.spare);
         WorkerPath { scope: self.scope.clone(), index, up: self.up.clone(), depth, slots, spare }
+    }
+
+    pub(super) fn is_silent(&self) -> bool {
+        self.silent
     }
 
     pub(super) fn settings(&self) -> &Settings {
@@ -148,6 +166,7 @@ impl Group {
         };
         let effect = driver.next_effect();
         let span = GroupSpan::begin(shared.setting.view.span(), effect, call.count);
+        let silent = driver.silent;
         let branch = driver.machine.branch();
         let settings = Settings { fuel: branch.fuel(), heap_bytes, ..shared.worker.clone() };
         let state = State {
@@ -160,6 +179,12 @@ impl Group {
             seats: 0,
             ends: Vec::new(),
             bytes: 0,
+            checked: call.joined,
+            is_checked: false,
+            spent: 0,
+            spent_before: 0,
+            shown: 0,
+            spent_by_all: 0,
         };
         let group = Arc::new(Group {
             shared,
@@ -168,6 +193,7 @@ impl Group {
             up,
             count: call.count,
             room,
+            silent,
             settings,
             state: Mutex::new(state),
             _span: span,
@@ -184,10 +210,49 @@ impl Group {
         state.alive -= 1;
         state.bytes = state.bytes.saturating_add(ended.end.bytes()).saturating_add(ended.ledger.bytes());
         let place = index - state.joined;
+        state.spent_by_all = state.spent_by_all.saturating_add(ended.end.usage().fuel);
         if let Some(end) = state.ends.get_mut(place) {
             *end = Some(ended);
         }
+        self.check(&mut state);
         self.clone().go_on(state, seat)
+    }
+
+    /// Have the calls up to the first that has not ended used up the fuel? Then those behind end: which call it is does not depend
+    /// on which came first.
+    fn check(&self, state: &mut State) {
+        while !state.is_checked
+            && let Some(Some(ended)) = state.ends.get(state.checked - state.joined)
+        {
+            state.spent = state.spent.saturating_add(ended.end.usage().fuel);
+            state.shown += self.show(state.checked, ended.end.lines());
+            state.checked += 1;
+            if self.is_too_much(state.spent) {
+                self.scope.fail(state.checked - 1);
+            }
+            if ended.end.error().is_some() || self.is_too_much(state.spent) {
+                state.is_checked = true;
+                return;
+            }
+        }
+    }
+
+    /// Shows the lines of a worker of the program, which count. Returns how many were shown.
+    fn show(&self, index: usize, lines: &[String]) -> usize {
+        let setting = &self.shared.setting;
+        if self.up.is_some() || self.silent || lines.is_empty() || !setting.streams_prints() {
+            return 0;
+        }
+        if !setting.show(lines) {
+            let by = PrintedBy::Worker(u32::try_from(index).unwrap_or(u32::MAX));
+            self.executor.printed(by, lines.to_vec());
+        }
+        lines.len()
+    }
+
+    /// Is this more fuel than the workers together may spend?
+    fn is_too_much(&self, spent: u64) -> bool {
+        self.settings.fuel.is_some_and(|most| spent > most)
     }
 
     /// Starts what workers can be started, or, when none is left, joins their results. `seat` is that of a worker
@@ -218,11 +283,13 @@ impl Group {
     fn start_workers(self: &Arc<Self>, state: &mut State, seat: &mut Option<Seat>) -> Vec<Task> {
         let mut tasks = Vec::new();
         let Some(branch) = state.branch.clone() else { return tasks };
+        let window = if self.shared.goes_one_by_one() { 1 } else { self.room.window };
         while state.next < self.count
-            && state.alive < self.room.window
+            && state.alive < window
             && state.bytes < WAITING_BYTES
             && state.ends.len() < WAITING
             && !self.scope.has_failed()
+            && !self.is_too_much(state.spent_by_all)
         {
             let Some(seat) = seat.take().or_else(|| self.room.seat(state, &self.shared.budget)) else { break };
             tasks.push(Task::new(self, state.next, branch.clone(), seat));
@@ -247,45 +314,87 @@ impl Group {
             return Some(owner);
         }
         state.bytes = 0;
-        let (first, failure) = (state.joined, self.failure(state.joined, &ends));
-        let mut joined = Vec::with_capacity(ends.len());
-        for WorkerResult { end, ledger, .. } in ends {
-            driver.ledger.absorb(ledger);
-            joined.push(end);
+        if !begun {
+            driver.lose("a parallel call found no slot");
         }
+        if !begun || self.join_ends(driver, state, ends) {
+            driver.away += state.since.elapsed();
+            match self.up {
+                None => driver.skip_workers_lines(std::mem::take(&mut state.shown)),
+                // Its workers have told them ahead.
+                Some(_) => driver.shown = driver.machine.lines_printed(),
+            }
+            return Some(owner);
+        }
+        state.joined = state.next;
+        (state.checked, state.seats, state.spent_before) = (state.next, 0, state.spent_by_all);
+        state.branch = Some(driver.machine.branch());
+        state.owner = Some(owner);
+        None
+    }
+
+    /// Joins what the workers that have ended leave, in the order of their calls. Nothing counts that calls behind the first failed one
+    /// did, for in sequence they would not have begun. Returns whether the parallel call is over.
+    fn join_ends(&self, driver: &mut MachineDriver, state: &State, mut ends: Vec<WorkerResult>) -> bool {
+        let first = state.joined;
+        let failure = self.failure(first, &ends);
+        // When the time is over, or somebody cancels the run, what has happened is kept: it is not the same each time anyway.
+        let keeps_all = failure.as_ref().is_some_and(|failure| failure.cause.is_some_and(Cause::is_of_time));
+        let mut kept = failure.as_ref().map_or(ends.len(), |failure| (failure.index + 1 - first).min(ends.len()));
+        kept = kept.min(self.within_fuel(state, &ends));
+        let rest = ends.split_off(kept);
+        let (joined, mut ledgers): (Vec<WorkerEnd>, Vec<Ledger>) =
+            ends.into_iter().map(|WorkerResult { end, ledger, .. }| (end, ledger)).unzip();
+        let outcome = driver.machine.join(joined);
+        let too_many = ledgers.split_off(outcome.err().unwrap_or(ledgers.len()).min(ledgers.len()));
+        ledgers.into_iter().for_each(|ledger| driver.ledger.absorb(ledger));
         let over = match failure {
-            Some(Failure { index, error, cause }) => {
-                // The calls behind the failed one are not charged: in sequence they would not have begun. What they printed
-                // is kept when the run ends with the error only: what a program goes on with is the same each time.
-                let rest = joined.split_off((index + 1 - first).min(joined.len()));
-                let undone = rest.iter().map(|end| end.usage().fuel).sum();
-                let caught = driver.machine.join(joined).is_ok()
-                    && driver.machine.fail_parallel(error, cause == Some(Cause::ToolPanic));
-                if !caught {
-                    driver.machine.keep_prints(rest);
-                } else if let Err(too_much) = self.shared.give_up(undone) {
-                    driver.machine.stop(too_much);
-                }
+            _ if outcome.is_err() => true,
+            Some(Failure { error, cause, .. }) => {
+                let caught = driver.machine.fail_parallel(error, cause == Some(Cause::ToolPanic));
                 // The machine that called is whole; what ended its workers ends it, unless the program catches that.
                 driver.cause = cause.filter(|&cause| cause != Cause::Bug && !caught);
                 true
             }
-            None if !begun => {
-                driver.lose("a parallel call found no slot");
-                true
-            }
-            // What does not fit ends the program: its next step says so.
-            None => driver.machine.join(joined).is_err() || state.next == self.count,
+            None => state.next == self.count,
         };
-        if over {
-            driver.away += state.since.elapsed();
-            driver.skip_workers_lines();
-            return Some(owner);
+        let (fuel, prints, ledgers) = rest.into_iter().fold(
+            (0_u64, Vec::new(), too_many),
+            |(fuel, mut prints, mut ledgers), WorkerResult { end, ledger, .. }| {
+                let fuel = fuel.saturating_add(end.usage().fuel);
+                prints.push(end);
+                ledgers.push(ledger);
+                (fuel, prints, ledgers)
+            },
+        );
+        if keeps_all {
+            driver.machine.keep_prints(prints);
+            ledgers.into_iter().for_each(|ledger| driver.ledger.absorb(ledger));
+        } else {
+            self.give_up(driver, fuel, ledgers);
         }
-        (state.joined, state.seats) = (state.next, 0);
-        state.branch = Some(driver.machine.branch());
-        state.owner = Some(owner);
-        None
+        over
+    }
+
+    /// How many of these workers, in order, the fuel is enough for, and one more with which it is not.
+    fn within_fuel(&self, state: &State, ends: &[WorkerResult]) -> usize {
+        let mut spent = state.spent_before;
+        let is_beyond = |end: &WorkerResult| {
+            spent = spent.saturating_add(end.end.usage().fuel);
+            self.is_too_much(spent)
+        };
+        ends.iter().position(is_beyond).map_or(ends.len(), |at| at + 1)
+    }
+
+    /// What workers did for nothing counts nowhere, but the host is told of the calls that they made.
+    fn give_up(&self, driver: &mut MachineDriver, fuel: u64, ledgers: Vec<Ledger>) {
+        let calls: Vec<(String, u64)> = ledgers.into_iter().flat_map(|ledger| driver.ledger.give_up(ledger)).collect();
+        self.shared.give_up(fuel, calls.len() as u64);
+        self.shared.gate.give_up(calls.iter().map(|(tool, _)| &**tool));
+        if self.shared.setting.alarm.is_some() {
+            let mut numbers = self.shared.numbers_given_up.lock().unwrap_or_else(PoisonError::into_inner);
+            numbers.extend(calls.iter().map(|(_, number)| number));
+        }
     }
 
     /// The failure to report. A call whose workers ended only because of a failure further out has that for its own.
@@ -295,11 +404,6 @@ impl Group {
             .or_else(|| position(&WorkerResult::failed))
             .or_else(|| position(&|end| end.end.error().is_some()))?;
         let (cause, error) = (ends[at].cause, ends[at].end.error()?.clone());
-        let at = match cause {
-            // The first that has not finished.
-            Some(Cause::Deadline | Cause::ParallelDeadline) => position(&|end| end.end.error().is_some()).unwrap_or(at),
-            _ => at,
-        };
         Some(Failure { index: first + at, error: with_index(error, first + at), cause })
     }
 }

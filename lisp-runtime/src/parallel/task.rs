@@ -3,6 +3,7 @@
 use super::group::{Group, Owner, Seat, WorkerResult};
 use crate::drive::driver::{Cause, DriverEvent, MachineDriver};
 use crate::drive::shared::{Stage, Waiter};
+use crate::terms::print_hook::PrintedBy;
 use crate::tools::ledger::Ledger;
 use crate::tools::tool::Reply;
 use lisp_core::vm::{Branch, Ending, WorkerEnd};
@@ -96,7 +97,9 @@ impl Task {
             group.shared().fault_point(Stage::Begin, self.guard.index);
             let machine = branch.worker(self.guard.index, group.settings())?;
             let path = Arc::new(group.path(self.guard.index, seat));
-            self.work = Work::GoOn(Box::new(MachineDriver::new(machine, group.shared().clone(), Some(path))));
+            let mut driver = MachineDriver::new(machine, group.shared().clone(), Some(path));
+            driver.silent = group.is_silent();
+            self.work = Work::GoOn(Box::new(driver));
         }
         match &mut self.work {
             Work::GoOn(driver) => Ok(driver),
@@ -121,7 +124,7 @@ impl Task {
         let ended = match (self.work, ending) {
             (Work::GoOn(mut driver), ending) => {
                 if let (Some(group), Some(lines)) = (&self.guard.group, driver.take_new_lines()) {
-                    group.executor().printed(lines);
+                    group.executor().printed(PrintedBy::Ahead(driver.outermost().unwrap_or_default()), lines);
                 }
                 let MachineDriver { machine, ledger, cause, .. } = *driver;
                 let end = match (cause, ending) {
@@ -165,7 +168,8 @@ fn run_turns(task: Task) {
             DriverEvent::Call(tool, call) => group.executor().call(tool, call, task),
             DriverEvent::SameCall(key) => group.shared().gate.wait(&key, task),
             DriverEvent::Printed(lines) => {
-                group.executor().printed(lines);
+                let outermost = task.driver().and_then(|driver| driver.outermost()).unwrap_or_default();
+                group.executor().printed(PrintedBy::Ahead(outermost), lines);
                 return task.go_on();
             }
             DriverEvent::Workers => Group::begin(group.executor().clone(), Owner::Worker(Box::new(task))),

@@ -219,6 +219,10 @@ impl Journal {
         let Some(replay) = &self.replay else { return };
         if let Some(known) = known {
             state.unmet.remove(known);
+            // What workers did of parallel calls that are over, and is not done again, was given up.
+            while let Some(given_up) = state.unmet.range(known.calls_before()).next().cloned() {
+                state.unmet.remove(&given_up);
+            }
         }
         if known.is_none() || state.unmet.is_empty() {
             replay.reach(Instant::now());
@@ -685,9 +689,7 @@ impl State {
             return Recalled::Refused(error);
         }
         // Workers of a parallel call that was over: one of them had failed, or they would be in the record.
-        let way = place.way();
-        let was_over = |depth: usize| self.last.get(&way[..depth]).is_some_and(|&last| last > way[depth].0);
-        if (0..way.len()).any(was_over) || (self.is_over && !way.is_empty()) {
+        if place.is_behind(|way| self.last.get(way).copied()) || (self.is_over && !place.is_of_program()) {
             return Recalled::LeftOut(diverged(place, "nothing", &got()));
         }
         match self.is_over {

@@ -126,6 +126,17 @@ pub(crate) enum Told<'a> {
     Answer(&'a str),
 }
 
+impl Told<'_> {
+    /// The name of the effect that it tells of.
+    pub(crate) fn place(&self) -> Option<&Place> {
+        match self {
+            Told::Call { place, .. } | Told::Gate { place, .. } => Some(place),
+            Told::State(place, _) | Told::Ends(place, _) | Told::Clock(place, _) => Some(place),
+            Told::Answer(_) => None,
+        }
+    }
+}
+
 impl<'a> Line<'a> {
     /// The line that tells of a decision on a call; the tool and the arguments belong to the first one only.
     pub(crate) fn of_gate(place: &Place, asked: Option<(&'a str, &'a str)>, gated: &'a Gated) -> Line<'a> {

@@ -111,6 +111,7 @@ pub struct CallFootprint<'a> {
     arguments: &'a str,
     #[serde(rename = "figures")]
     _figures: Option<Figures>,
+    given_up: Walked<u64>,
 }
 
 /// The size of a [`Place`](crate::Place).
@@ -131,6 +132,7 @@ pub struct ReportFootprint<'a> {
     #[serde(rename = "whole")]
     _whole: bool,
     calls: Walked<u64>,
+    given_up: Walked<u64>,
     #[serde(rename = "prints_dropped")]
     _prints_dropped: u64,
     #[serde(rename = "usage", with = "EveryFigure")]
@@ -317,7 +319,9 @@ impl LinesFootprint<'_> {
 impl CallFootprint<'_> {
     /// Bytes that the call takes once it is decoded.
     pub fn bytes(&self) -> usize {
-        self.place.workers.bytes.saturating_add(self.name.len()).saturating_add(self.arguments.len())
+        [self.place.workers.bytes, self.name.len(), self.arguments.len(), self.given_up.bytes]
+            .into_iter()
+            .fold(0, usize::saturating_add)
     }
 }
 
@@ -343,6 +347,7 @@ impl ReportFootprint<'_> {
         let sequences = [
             self.prints.bytes,
             self.calls.bytes,
+            self.given_up.bytes,
             self.names.bytes,
             self.clock.bytes,
             self.refused.bytes,

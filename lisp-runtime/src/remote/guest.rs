@@ -17,18 +17,25 @@ use crate::terms::deadline::ReplayEnd;
 use crate::terms::limits::{Limits, bytes};
 use crate::terms::outcome::{Figures, Outcome, Phase, Problem};
 use crate::terms::place::Place;
+use crate::terms::print_hook::PrintedBy;
 use crate::terms::run_view::RunView;
 use crate::tools::tool::Tool;
 use lisp_core::{Error, Reason};
 use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The host as the guest half sees it.
 pub trait RunHost {
     /// The program has printed these lines.
     fn printed(&mut self, lines: Vec<String>);
+    /// A worker has printed these lines, or they count now.
+    fn printed_by(&mut self, by: PrintedBy, lines: Vec<String>) {
+        if !matches!(by, PrintedBy::Ahead(_)) {
+            self.printed(lines);
+        }
+    }
     /// The program stands here: told with what it prints, before it has workers, and now and then while it computes.
     fn figures(&mut self, figures: Figures);
     /// The program, or a worker of it, calls a tool. Several calls may be under way at once. A call of the program brings its figures.
@@ -178,8 +185,7 @@ fn accept(
     cancel: &Cancel,
     clock: Clock,
 ) -> Result<GuestJob, Box<Problem>> {
-    // The other half counts the calls.
-    let limits = Limits { tool_calls: 0, ..job.limits };
+    let limits = job.limits;
     let mut builder = Engine::builder().limits(limits);
     builder.clock = clock;
     builder.far_pages = true;
@@ -245,18 +251,23 @@ const ALONE: Duration = Duration::from_millis(2);
 /// How long the thread that drives the run waits while others help it, before it looks what they have for the host.
 const HELPED: Duration = Duration::from_millis(1);
 
+/// The numbers of calls that count no more, for the other half.
+fn given_up(run: &Run) -> Vec<u64> {
+    /// The most that go with one call.
+    const MOST: usize = 64;
+    let mut numbers = run.shared.numbers_given_up.lock().unwrap_or_else(PoisonError::into_inner);
+    let rest = numbers.len().saturating_sub(MOST);
+    numbers.split_off(rest)
+}
+
 fn drive(run: &mut Run, host: &mut dyn RunHost, helpers: usize) -> Outcome {
     let mut begun = Instant::now();
     let inline = run.by_hand.get_or_insert_with(|| Arc::new(LocalExecutor::by_hand())).clone();
     // Calls up to this number are with the host.
     let mut sent = 0;
-    let mut workers_printed = false;
     loop {
         if !run.is_back(Duration::ZERO) {
-            let mut show = |lines| {
-                workers_printed = true;
-                host.printed(lines);
-            };
+            let mut show = |(by, lines)| host.printed_by(by, lines);
             while inline.run_one(&mut show) {
                 if helpers > 0
                     && begun.elapsed() >= ALONE
@@ -277,7 +288,7 @@ fn drive(run: &mut Run, host: &mut dyn RunHost, helpers: usize) -> Outcome {
                 continue;
             }
             for call in calls.iter().filter(|call| call.number > sent) {
-                host.call(GuestCall::of(call, None));
+                host.call(GuestCall::of(call, None, given_up(run)));
             }
             sent = calls.last().map_or(sent, |call| sent.max(call.number));
             // Workers whose time is over do not wait for the host.
@@ -287,6 +298,8 @@ fn drive(run: &mut Run, host: &mut dyn RunHost, helpers: usize) -> Outcome {
             }
             continue;
         }
+        // What the last workers printed.
+        inline.take_printed().into_iter().for_each(|(by, lines)| host.printed_by(by, lines));
         match run.advance() {
             RunEvent::Printed(lines) => {
                 host.printed(lines);
@@ -295,7 +308,7 @@ fn drive(run: &mut Run, host: &mut dyn RunHost, helpers: usize) -> Outcome {
             RunEvent::Turn => {}
             RunEvent::Beat => host.figures(run.figures()),
             RunEvent::Call(_, call) => {
-                host.call(GuestCall::of(&call, Some(run.figures())));
+                host.call(GuestCall::of(&call, Some(run.figures()), given_up(run)));
                 sent = call.number;
                 while run.driver.waits_for(call.number) {
                     if let Some((number, reply)) = host.next_reply(None) {
@@ -310,11 +323,7 @@ fn drive(run: &mut Run, host: &mut dyn RunHost, helpers: usize) -> Outcome {
                     run_task(first);
                 }
             }
-            RunEvent::Done(outcome) => {
-                // What they printed may have come in another order, or not be kept: the report has all lines.
-                run.driver.mixed |= workers_printed;
-                return *outcome;
-            }
+            RunEvent::Done(outcome) => return *outcome,
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::terms::limits::Limits;
 use crate::terms::observer::Observed;
 use crate::terms::outcome::{Answer, Figures, Outcome, Phase, Preview, Problem, Usage};
 use crate::terms::place::Place;
-use crate::terms::print_hook::PrintHook;
+use crate::terms::print_hook::{PrintHook, PrintedBy};
 use crate::terms::run_view::RunView;
 use crate::tools::bounded::JobTicket;
 use crate::tools::cache::CachedResult;
@@ -48,6 +48,8 @@ pub struct HostHalf {
     /// The figures that were told last, and when.
     figures: Option<(Figures, Instant)>,
     prints: Vec<String>,
+    /// Lines of workers of which it is not known yet whether they count, by the worker of the program.
+    ahead: BTreeMap<u32, Vec<String>>,
     print_bytes: u64,
     /// Lines beyond the limit, until a report says what is kept.
     prints_dropped: u64,
@@ -65,6 +67,8 @@ pub struct HostHalf {
     hooked: usize,
     /// Turns of the session before the first one that the other half has seen.
     turns_before: u64,
+    /// How many calls were made for nothing, as the other half says.
+    calls_given_up: u64,
     /// The program may have workers, by its code.
     pub(super) may_have_workers: bool,
 }
@@ -256,6 +260,7 @@ impl HostHalf {
             in_tools: Duration::ZERO,
             figures: None,
             prints: Vec::new(),
+            ahead: BTreeMap::new(),
             print_bytes: 0,
             prints_dropped: 0,
             clock: engine.clock().clone(),
@@ -267,6 +272,7 @@ impl HostHalf {
             traceparent: input.traceparent.clone(),
             hooked: 0,
             turns_before: 0,
+            calls_given_up: 0,
             may_have_workers: false,
         }
     }
@@ -302,8 +308,10 @@ impl HostHalf {
         self.in_tools = Duration::ZERO;
         self.figures = None;
         self.prints = Vec::new();
+        self.ahead.clear();
         self.print_bytes = 0;
         self.prints_dropped = 0;
+        self.calls_given_up = 0;
         self.hooked = 0;
     }
 
@@ -402,6 +410,25 @@ impl HostHalf {
         self.show_prints();
     }
 
+    /// Takes lines that the program printed, or a worker of it. Those of workers that are not yet known to count are shown to nobody; a
+    /// process that is killed before that is known leaves them behind.
+    pub fn printed_by(&mut self, by: PrintedBy, lines: Vec<String>) {
+        let (PrintedBy::Worker(worker) | PrintedBy::Ahead(worker)) = by else {
+            self.ahead.clear();
+            return self.printed(lines);
+        };
+        if by == PrintedBy::Worker(worker) {
+            self.ahead = self.ahead.split_off(&worker.saturating_add(1));
+            return self.printed(lines);
+        }
+        let bytes =
+            |lines: &Vec<String>| lines.iter().map(|line| line.len() + Prints::LINE_BYTES).sum::<usize>() as u64;
+        let held = self.ahead.values().map(bytes).fold(bytes(&lines), u64::saturating_add);
+        if self.limits.prints_bytes == 0 || held <= self.limits.prints_bytes {
+            self.ahead.entry(worker).or_default().extend(lines);
+        }
+    }
+
     /// Takes the lines of a report: those that are left, or all of them in the program's order. False when they are more
     /// than the limits allow: then the other half does not keep to them.
     #[must_use]
@@ -438,7 +465,8 @@ impl HostHalf {
             let error = Error::new(Reason::UnknownTool, format!("there is no tool/{}", call.name));
             return CallStarted::Ready(CallReply::Refused((&error).into()));
         };
-        let GuestCall { number, place, name, arguments, figures: _ } = call;
+        let GuestCall { number, place, name, arguments, given_up, figures: _ } = call;
+        self.give_up(&given_up);
         drop(name);
         let decided = match tool.refused(&arguments) {
             Some(error) => {
@@ -452,6 +480,21 @@ impl HostHalf {
             Err(error) => {
                 self.ledger.number_last(number);
                 CallStarted::Ready(CallReply::Refused((&error).into()))
+            }
+        }
+    }
+
+    /// Does not count calls any more that were made for nothing, as a call before theirs failed. The other half says so, and is believed up
+    /// to as many as there may be.
+    fn give_up(&mut self, numbers: &[u64]) {
+        for number in numbers {
+            let most = self.limits.tool_calls;
+            if most > 0 && self.calls_given_up >= most {
+                return;
+            }
+            if let Some(tool) = self.ledger.tool_of(*number) {
+                self.gate.give_up(std::iter::once(tool));
+                self.calls_given_up += 1;
             }
         }
     }
@@ -556,6 +599,7 @@ impl HostHalf {
         profile.iter_mut().for_each(|profile| most.profile(profile));
         let turns = profile.iter_mut().flat_map(|profile| &mut profile.nodes).filter_map(|node| node.turn.as_mut());
         turns.for_each(|turn| *turn = turn.saturating_add(self.turns_before));
+        self.ledger.part(&report.given_up);
         self.ledger.sort_by_numbers(&report.calls);
         for RefusedCall { place, worker, name, arguments, error, too_long } in std::mem::take(&mut report.refused) {
             let before = self.ledger.len();
@@ -644,6 +688,9 @@ impl HostHalf {
         if let Some(taken) = self.taken.take() {
             taken.settle(&usage, false);
         }
+        for (_, lines) in std::mem::take(&mut self.ahead) {
+            self.printed(lines);
+        }
         let dropped = std::mem::take(&mut self.prints_dropped);
         if dropped > 0 {
             self.prints.push(Prints::mark(dropped, self.limits.prints_bytes));
@@ -654,12 +701,12 @@ impl HostHalf {
 
     fn outcome(&mut self, answer: Result<Answer, Box<Problem>>, prints_dropped: u64, mut usage: Usage) -> Outcome {
         usage.duration_us = micros(self.started.elapsed());
-        usage.tool_calls = self.gate.calls();
         let prints = std::mem::take(&mut self.prints);
         let value = answer.as_ref().map_or(0, |a| a.json.as_ref().map_or(0, String::len));
         usage.output_bytes = (prints.iter().map(String::len).sum::<usize>() + value) as u64;
         let calls = self.ledger.numbers();
-        let (ledger, ledger_dropped) = self.ledger.take();
+        let ledger = self.ledger.take();
+        usage.tool_calls = ledger.made;
         self.view.ended(Outcome {
             run_id: self.view.run_id().clone(),
             answer,
@@ -667,8 +714,10 @@ impl HostHalf {
             prints_dropped,
             prints_cut: 0,
             usage,
-            ledger,
-            ledger_dropped,
+            ledger: ledger.lines,
+            ledger_dropped: ledger.dropped,
+            given_up: ledger.given_up,
+            given_up_calls: Vec::new(),
             clock: Vec::new(),
             calls,
             profile: None,

@@ -22,6 +22,7 @@ pub use crate::drive::alarm::Alarm;
 pub use crate::drive::wake::{CallFutures, RunWaker};
 pub use crate::terms::deadline::ReplayEnd;
 pub use crate::terms::outcome::Figures;
+pub use crate::terms::print_hook::PrintedBy;
 #[cfg(feature = "async")]
 pub use async_call::AsyncCall;
 pub use committed::CommittedSession;

@@ -27,16 +27,20 @@ pub struct GuestCall<'a> {
     /// Where the program stands that makes it: a message of its own would wake the other half twice for each call. A call of a
     /// worker has none.
     pub figures: Option<Figures>,
+    /// The numbers of calls that count no more since the call before: workers made them for nothing, as a call before theirs failed.
+    #[serde(default)]
+    pub given_up: Vec<u64>,
 }
 
 impl<'a> GuestCall<'a> {
-    pub(super) fn of(call: &'a ToolCall, figures: Option<Figures>) -> Self {
+    pub(super) fn of(call: &'a ToolCall, figures: Option<Figures>, given_up: Vec<u64>) -> Self {
         GuestCall {
             number: call.number,
             place: Cow::Borrowed(&call.place),
             name: Cow::Borrowed(&call.name),
             arguments: Cow::Borrowed(&call.arguments),
             figures,
+            given_up,
         }
     }
 }
@@ -163,6 +167,9 @@ pub struct Report {
     pub(super) whole: bool,
     /// The numbers of the tool calls in the program's order.
     pub(super) calls: Vec<u64>,
+    /// The numbers of those that workers made for nothing.
+    #[serde(default)]
+    pub(super) given_up: Vec<u64>,
     prints_dropped: u64,
     #[serde(with = "EveryFigure")]
     usage: Usage,
@@ -266,7 +273,7 @@ pub(super) struct PrintsSent {
 
 impl Report {
     pub(super) fn of(outcome: Outcome, shown: PrintsSent, names: Vec<String>) -> Self {
-        let calls = outcome.calls;
+        let (calls, given_up) = (outcome.calls, outcome.given_up_calls);
         let end = match outcome.answer {
             Ok(answer) => Ok(ReportedValue {
                 kind: answer.kind,
@@ -294,6 +301,7 @@ impl Report {
             prints,
             whole: shown.mixed,
             calls,
+            given_up,
             prints_dropped,
             usage,
             names,

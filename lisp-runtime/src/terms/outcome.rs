@@ -414,6 +414,11 @@ pub struct Outcome {
     /// What the clock told the program, in the order in which it asked: [`Input::clock`](crate::Input::clock) tells it
     /// again. Empty when it never asked, or its clock stood still, or the run was in a process that was killed.
     pub clock: Vec<Reading>,
+    /// Calls of tools that workers of `pmap` and `pcalls` made for nothing: a call before theirs failed, and nothing of what they did counts.
+    /// How many they are depends on the moment; what the program did else does not. At most 10,000, the first.
+    pub given_up: Vec<LedgerEntry>,
+    /// Their numbers.
+    pub(crate) given_up_calls: Vec<u64>,
     /// The numbers of the calls in the ledger; [`LedgerEntry::REFUSED`] is that of a call which was not made.
     pub(crate) calls: Vec<u64>,
     /// Where the work was done, when [`Input::profile`](crate::Input::profile) asked for it.
@@ -435,6 +440,8 @@ impl Outcome {
             ledger: Vec::new(),
             ledger_dropped: 0,
             clock: Vec::new(),
+            given_up: Vec::new(),
+            given_up_calls: Vec::new(),
             calls: Vec::new(),
             profile: None,
             limits,

@@ -34,6 +34,19 @@ impl Place {
         self.effect
     }
 
+    /// Is it of a worker of a parallel call that was over when one of those around it did something else? `last` is the last effect of a
+    /// worker. What did not end there was given up, as a call before it had failed.
+    pub(crate) fn is_behind(&self, last: impl Fn(&[(u32, u32)]) -> Option<u32>) -> bool {
+        (0..self.workers.len())
+            .any(|depth| last(&self.workers[..depth]).is_some_and(|last| last > self.workers[depth].0))
+    }
+
+    /// The places of all workers of the parallel calls that its worker made before.
+    pub(crate) fn calls_before(&self) -> std::ops::Range<Place> {
+        let with = |effect: u32| Place { workers: [&self.workers[..], &[(effect, 0)]].concat(), effect: 0 };
+        with(0)..with(self.effect)
+    }
+
     /// The way to its worker.
     pub(crate) fn way(&self) -> &[(u32, u32)] {
         &self.workers

@@ -1,14 +1,11 @@
 //! The path of a worker, from the program down, and the scope in which a failure cancels its siblings.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// How long the workers before a failed one may go on: of several failures the first in the order of the calls is to
-/// be the one that is reported, but an endless worker must not keep the others' failure back.
-const GRACE: Duration = Duration::from_millis(10);
-
-/// The workers of one parallel call: the failure of a worker cancels its siblings.
+/// The workers of one parallel call: the failure of a worker cancels those behind it. Those before it go on to their end, for of several
+/// failures the first in the order of the calls is the one that counts.
 #[derive(Debug)]
 pub(crate) struct CancelScope {
     /// The number of the call among the effects of its caller.
@@ -17,17 +14,15 @@ pub(crate) struct CancelScope {
     pub(crate) begun: Instant,
     /// The lowest index of a worker that failed.
     failed: AtomicUsize,
-    failed_at: OnceLock<Instant>,
 }
 
 impl CancelScope {
     pub(crate) fn new(effect: u32, begun: Instant) -> Self {
-        CancelScope { effect, begun, failed: AtomicUsize::new(usize::MAX), failed_at: OnceLock::new() }
+        CancelScope { effect, begun, failed: AtomicUsize::new(usize::MAX) }
     }
 
-    /// A worker failed: its siblings are to end.
+    /// A worker failed: those behind it are to end.
     pub(crate) fn fail(&self, index: usize) {
-        self.failed_at.get_or_init(Instant::now);
         self.failed.fetch_min(index, Ordering::AcqRel);
     }
 
@@ -36,14 +31,9 @@ impl CancelScope {
         self.failed.load(Ordering::Acquire) != usize::MAX
     }
 
-    /// When a worker is to end because a sibling failed.
-    fn ends_at(&self, index: usize) -> Option<Instant> {
-        let at = *self.failed_at.get()?;
-        match self.failed.load(Ordering::Acquire) {
-            usize::MAX => None,
-            failed if failed < index => Some(at),
-            _ => Some(at + GRACE),
-        }
+    /// Has a worker before this one failed?
+    fn is_over(&self, index: usize) -> bool {
+        self.failed.load(Ordering::Acquire) < index
     }
 }
 
@@ -62,20 +52,16 @@ pub(crate) struct WorkerPath {
 }
 
 impl WorkerPath {
-    /// Is the worker to end because a worker beside it, or beside one it works for, failed?
+    /// Is the worker to end because a worker before it, or before one it works for, failed?
     pub(crate) fn is_over(&self) -> bool {
-        self.ends_at().is_some_and(|at| Instant::now() >= at)
-    }
-
-    /// When the worker is to end because a worker beside it, or beside one it works for, failed.
-    pub(crate) fn ends_at(&self) -> Option<Instant> {
         let mut place = Some(self);
-        let mut first = None;
         while let Some(WorkerPath { scope, index, up, .. }) = place {
-            first = [first, scope.ends_at(*index)].into_iter().flatten().min();
+            if scope.is_over(*index) {
+                return true;
+            }
             place = up.as_deref();
         }
-        first
+        false
     }
 
     /// For each parallel call on the way from the main program to this worker, its number among the effects of its caller, and
@@ -102,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_ends_those_behind_it_at_once_and_those_before_it_soon() {
+    fn a_failure_ends_those_behind_it_and_no_others() {
         let scope = Arc::new(CancelScope::new(1, Instant::now()));
         let at = |index, up| Arc::new(WorkerPath { scope: scope.clone(), index, up, depth: 1, slots: 1, spare: 0 });
         let other = Arc::new(CancelScope::new(2, Instant::now()));
@@ -112,8 +98,7 @@ mod tests {
         assert!(inner.is_over() && at(4, None).is_over() && scope.has_failed());
         scope.fail(9);
         assert!(at(4, None).is_over(), "the lowest index counts");
-        std::thread::sleep(GRACE);
-        assert!(at(1, None).is_over());
+        assert!(!at(3, None).is_over() && !at(1, None).is_over());
         assert_eq!((inner.indexes(), inner.way()), (vec![5, 0], vec![(1, 5), (2, 0)]));
     }
 }

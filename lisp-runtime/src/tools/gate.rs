@@ -115,6 +115,8 @@ pub(crate) type GivenArguments = Arc<OnceLock<String>>;
 /// made a second time: an equal call becomes a waiter (`W`).
 pub(crate) struct ToolGate<W> {
     calls: AtomicU64,
+    /// The number of the last call: calls that are given up are not counted, but no other gets their numbers.
+    last_number: AtomicU64,
     /// The calls of each tool, where somebody asks for them.
     by_tool: Mutex<HashMap<String, u64>>,
     cache: ResultCache<W>,
@@ -124,7 +126,14 @@ pub(crate) struct ToolGate<W> {
 
 impl<W> ToolGate<W> {
     pub(crate) fn new(setting: GateSetting, view: RunView) -> Self {
-        ToolGate { calls: AtomicU64::new(0), by_tool: Mutex::default(), cache: ResultCache::default(), setting, view }
+        ToolGate {
+            calls: AtomicU64::new(0),
+            last_number: AtomicU64::new(0),
+            by_tool: Mutex::default(),
+            cache: ResultCache::default(),
+            setting,
+            view,
+        }
     }
 
     /// Has the policy decide on a call whose arguments fit the tool. Decisions of an earlier life of the run stand.
@@ -245,7 +254,15 @@ impl<W> ToolGate<W> {
         let recalled = self.setting.journal.as_ref().map_or(Recalled::Nothing, |journal| journal.recall(&asking));
         let mut earlier = None;
         match &recalled {
-            Recalled::LeftOut(error) => return Decision::LeftOut(error.clone()),
+            Recalled::LeftOut(error) => {
+                // A call that the limits refuse has no line in the record.
+                let Err(limit) = self.count(tool) else {
+                    self.give_up(std::iter::once(name));
+                    return Decision::LeftOut(error.clone());
+                };
+                self.refuse(ledger, tool, arguments, &limit, worker);
+                return Decision::Refused(limit, Vec::new());
+            }
             Recalled::Equal(Ended::Json(json)) => earlier = Some(CachedResult::Json(json.as_str().into())),
             Recalled::Equal(Ended::Echo | Ended::Failed(_)) => earlier = Some(CachedResult::Arguments),
             Recalled::Nothing => {}
@@ -366,7 +383,20 @@ impl<W> ToolGate<W> {
         let limit = self.setting.limit;
         let more = |calls: u64| (limit == 0 || calls < limit).then_some(calls + 1);
         let before = self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        before.map(|before| before + 1).map_err(|_| over("tools", limit, "the limit tool_calls"))
+        before.map_err(|_| over("tools", limit, "the limit tool_calls"))?;
+        Ok(self.last_number.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Does not count calls any more that workers made for nothing, as a call before theirs failed: what the program may do later does
+    /// not depend on how far they came.
+    pub(crate) fn give_up<'a>(&self, tools: impl Iterator<Item = &'a str>) {
+        let mut by_tool = self.by_tool.lock().unwrap_or_else(PoisonError::into_inner);
+        for tool in tools {
+            if let Some(calls) = by_tool.get_mut(tool) {
+                *calls = calls.saturating_sub(1);
+            }
+            let _ = self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |calls| calls.checked_sub(1));
+        }
     }
 
     /// How many calls of a tool the run has made.

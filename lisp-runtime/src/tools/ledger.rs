@@ -4,7 +4,7 @@ use super::cache::CallDigest;
 use super::tool::Reply;
 use crate::terms::outcome::{CallStatus, LedgerEntry, Preview};
 use lisp_core::Reason;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 /// The most calls that are recorded one by one.
@@ -18,6 +18,21 @@ pub(crate) struct Ledger {
     entries: Vec<Entry>,
     bytes: usize,
     dropped: u64,
+    /// Calls beyond the limits that were made.
+    dropped_made: u64,
+    /// Where the call is that came last; `None` when there was no room for it.
+    last: Option<usize>,
+    /// Calls of workers that ended for nothing, as a call before theirs failed.
+    given_up: Vec<Entry>,
+}
+
+/// What a record comes to.
+pub(crate) struct TakenLedger {
+    pub(crate) lines: Vec<LedgerEntry>,
+    pub(crate) dropped: u64,
+    /// How many calls were made.
+    pub(crate) made: u64,
+    pub(crate) given_up: Vec<LedgerEntry>,
 }
 
 #[derive(Debug)]
@@ -30,6 +45,11 @@ struct Entry {
 }
 
 impl Entry {
+    /// Was the tool called for it?
+    fn is_made(&self) -> bool {
+        !self.line.refused && self.line.status != CallStatus::Cached
+    }
+
     fn bytes(&self) -> usize {
         let LedgerEntry { name, arguments, result, error, worker, .. } = &self.line;
         name.len()
@@ -66,11 +86,14 @@ impl Ledger {
     fn push(&mut self, entry: Entry) -> Option<usize> {
         if self.entries.len() >= ENTRIES || self.bytes >= BYTES {
             self.dropped += 1;
+            self.dropped_made += u64::from(entry.is_made());
+            self.last = None;
             return None;
         }
         self.bytes += entry.bytes();
         self.entries.push(entry);
-        Some(self.entries.len() - 1)
+        self.last = Some(self.entries.len() - 1);
+        self.last
     }
 
     /// Records a call that was answered from an earlier one's result.
@@ -151,7 +174,44 @@ impl Ledger {
         for entry in other.entries {
             self.push(entry);
         }
-        self.dropped += other.dropped;
+        self.dropped = self.dropped.saturating_add(other.dropped);
+        self.dropped_made = self.dropped_made.saturating_add(other.dropped_made);
+        self.keep_given_up(other.given_up);
+    }
+
+    /// Adds what the record of a worker holds that ended for nothing. Returns the calls that it made, by the names of their tools and
+    /// their numbers.
+    pub(crate) fn give_up(&mut self, other: Ledger) -> Vec<(String, u64)> {
+        let made = other.entries.iter().filter(|entry| entry.is_made());
+        let made = made.map(|entry| (entry.line.name.clone(), entry.number)).collect();
+        self.keep_given_up(other.entries);
+        self.keep_given_up(other.given_up);
+        made
+    }
+
+    fn keep_given_up(&mut self, entries: Vec<Entry>) {
+        let room = ENTRIES.saturating_sub(self.given_up.len());
+        self.given_up.extend(entries.into_iter().take(room));
+    }
+
+    /// Moves the calls with these numbers to those that were given up.
+    pub(crate) fn part(&mut self, given_up: &[u64]) {
+        let given_up: HashSet<u64> = given_up.iter().copied().collect();
+        let (parted, kept) =
+            std::mem::take(&mut self.entries).into_iter().partition(|it| given_up.contains(&it.number));
+        self.entries = kept;
+        self.bytes = self.entries.iter().map(Entry::bytes).sum();
+        self.keep_given_up(parted);
+    }
+
+    /// The name of the tool of a call.
+    pub(crate) fn tool_of(&self, number: u64) -> Option<&str> {
+        self.entries.iter().rev().find(|entry| entry.number == number).map(|entry| &*entry.line.name)
+    }
+
+    /// The numbers of the calls that were given up.
+    pub(crate) fn numbers_given_up(&self) -> Vec<u64> {
+        self.given_up.iter().map(|entry| entry.number).filter(|&number| number < LedgerEntry::TOO_LONG).collect()
     }
 
     /// Bytes of the record.
@@ -161,7 +221,7 @@ impl Ledger {
 
     /// Gives the call that was entered last another number.
     pub(crate) fn number_last(&mut self, number: u64) {
-        if let Some(entry) = self.entries.last_mut() {
+        if let Some(entry) = self.last.and_then(|last| self.entries.get_mut(last)) {
             entry.number = number;
         }
     }
@@ -177,9 +237,9 @@ impl Ledger {
         self.entries.sort_by_key(|entry| places.get(&entry.number).copied().unwrap_or(usize::MAX));
     }
 
-    /// Takes the record: the calls, and how many more there were. Of equal calls of a cached tool the first in the
-    /// program's order is the one that was made, whichever worker came first.
-    pub(crate) fn take(&mut self) -> (Vec<LedgerEntry>, u64) {
+    /// Takes the record. Of equal calls of a cached tool the first in the program's order is the one that was made, whichever worker
+    /// came first.
+    pub(crate) fn take(&mut self) -> TakenLedger {
         let taken = std::mem::take(self);
         let mut first: HashMap<CallDigest, usize> = HashMap::new();
         let mut lines: Vec<LedgerEntry> = Vec::with_capacity(taken.entries.len());
@@ -187,15 +247,25 @@ impl Ledger {
             lines.push(line);
             let Some(key) = key else { continue };
             match (lines[i].status, first.get(&key)) {
-                (CallStatus::Cached | CallStatus::Ok, None) => drop(first.insert(key, i)),
-                (CallStatus::Ok, Some(&earlier)) if lines[earlier].status == CallStatus::Cached => {
+                (CallStatus::Cached | CallStatus::Ok, None) => {
+                    // Perhaps a worker made it whose calls were given up, or an earlier life of the run.
+                    lines[i].status = CallStatus::Ok;
+                    first.insert(key, i);
+                }
+                (CallStatus::Ok, Some(&earlier)) => {
                     let duration = std::mem::take(&mut lines[i].duration_us);
                     lines[i].status = CallStatus::Cached;
-                    (lines[earlier].status, lines[earlier].duration_us) = (CallStatus::Ok, duration);
+                    lines[earlier].duration_us = lines[earlier].duration_us.max(duration);
                 }
                 _ => {}
             }
         }
-        (lines, taken.dropped)
+        let made = lines.iter().filter(|line| !line.refused && line.status != CallStatus::Cached).count() as u64;
+        TakenLedger {
+            lines,
+            dropped: taken.dropped,
+            made: made.saturating_add(taken.dropped_made),
+            given_up: taken.given_up.into_iter().map(|entry| entry.line).collect(),
+        }
     }
 }

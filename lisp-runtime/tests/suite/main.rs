@@ -7,6 +7,7 @@ mod cpu;
 mod described;
 mod envelope;
 mod examples;
+mod failures;
 mod gate;
 mod in_place;
 mod inputs;

@@ -6,7 +6,7 @@ use crate::kernel::sys::{self, Instruction, Processors};
 use crate::kernel::unix::SETUP_FAILED;
 use crate::wire::frames::{self, AWAKE, Frame, Kind, LIVE, MEMORY, Replies, SAVE};
 use crate::wire::messages::Order;
-use lisp_runtime::remote::{CallReply, Figures, GuestCall, GuestHalf, Job, ReplayEnd, RunHost};
+use lisp_runtime::remote::{CallReply, Figures, GuestCall, GuestHalf, Job, PrintedBy, ReplayEnd, RunHost};
 use lisp_runtime::{Cancel, DataSet, Engine, Input, Place};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -347,7 +347,11 @@ impl HostLink {
 
 impl RunHost for &HostLink {
     fn printed(&mut self, lines: Vec<String>) {
-        self.send(Kind::Printed, 0, &lines);
+        self.printed_by(PrintedBy::Program, lines);
+    }
+
+    fn printed_by(&mut self, by: PrintedBy, lines: Vec<String>) {
+        self.send(Kind::Printed, by.number(), &lines);
     }
 
     fn figures(&mut self, figures: Figures) {

@@ -157,8 +157,8 @@ impl Conversation {
 
     fn take_frame(&mut self, host: &mut HostHalf, frame: &Frame, is_over: bool) -> Result<(), Violation> {
         match GuestMessage::of(frame, &self.limits)? {
-            GuestMessage::Printed(lines) => {
-                host.printed(lines);
+            GuestMessage::Printed(lines, by) => {
+                host.printed_by(by, lines);
                 Ok(())
             }
             GuestMessage::Call(call) => {

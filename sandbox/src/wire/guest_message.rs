@@ -4,7 +4,9 @@
 use super::frames::{self, Frame, Kind};
 use super::violation::Violation;
 use lisp_runtime::Place;
-use lisp_runtime::remote::{CallFootprint, Figures, GuestCall, HostHalf, LinesFootprint, Report, ReportFootprint};
+use lisp_runtime::remote::{
+    CallFootprint, Figures, GuestCall, HostHalf, LinesFootprint, PrintedBy, Report, ReportFootprint,
+};
 use serde::Deserialize;
 
 /// The limits on the frames of a run, in bytes: as they are sent, and decoded. That is found out before they are decoded, because a
@@ -66,8 +68,8 @@ impl FrameLimits {
 /// A message of a run's process.
 #[derive(Debug)]
 pub(crate) enum GuestMessage<'a> {
-    /// Lines.
-    Printed(Vec<String>),
+    /// Lines; of the program, or of a worker of it.
+    Printed(Vec<String>, PrintedBy),
     /// A tool to call.
     Call(GuestCall<'a>),
     /// What came of the program.
@@ -86,7 +88,7 @@ impl<'a> GuestMessage<'a> {
         match frame.kind {
             Kind::Printed => {
                 fits(read::<LinesFootprint<'_>>(bytes)?.bytes(), most.printed)?;
-                read(bytes).map(GuestMessage::Printed)
+                Ok(GuestMessage::Printed(read(bytes)?, PrintedBy::of_number(frame.id)))
             }
             Kind::Call => {
                 fits(read::<CallFootprint<'_>>(bytes)?.bytes(), most.call)?;
@@ -144,7 +146,7 @@ mod tests {
         assert_eq!(of(Kind::Printed, many(&[], 400_000, &[0])), Ok(()));
         assert_eq!(of(Kind::Printed, many(&[], 500_000, &[0])), Err(Violation::TooLong));
         // The way to a worker, in front of a name and arguments.
-        let call = |count| [many(&[1], count, &[0, 0]), vec![1, 1, b'a', 2, b'{', b'}', 0]].concat();
+        let call = |count| [many(&[1], count, &[0, 0]), vec![1, 1, b'a', 2, b'{', b'}', 0, 0]].concat();
         assert_eq!(of(Kind::Call, call(1_000)), Ok(()));
         assert_eq!(of(Kind::Call, call(1_500_000)), Err(Violation::TooLong));
         // The details of an error; behind them all is zero or absent.

@@ -115,6 +115,7 @@ schema!(
             ("memory", of(Type::Object, "the definitions after the run")),
             ("usage", of(Type::Object, "the figures of the run")),
             ("ledger", list_of(of(Type::Object, "a tool call"))),
+            ("given_up", list_of(of(Type::Object, "a tool call that a worker made for nothing"))),
             ("limits", RefOr::from(figures("the limits that were in force", &LimitsRequest::all(&Limits::default())))),
             ("cost_schedule", of(Type::Integer, "the version of the schedule that the fuel was counted by")),
         ];
