@@ -84,7 +84,7 @@ pub use text::reference::{describe_name, functions_markdown};
 pub use tools::approval::Approval;
 #[cfg(feature = "json-schema")]
 pub use tools::import::Imported;
-pub use tools::operation::{Operation, OperationParameter};
+pub use tools::operation::{BodyField, Operation, OperationBody, OperationParameter, ParameterStyle};
 pub use tools::policy::{AskedCall, PolicyDecision, ToolPolicy};
 pub use tools::schema_error::SchemaError;
 pub use tools::search::FoundTool;

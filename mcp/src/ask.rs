@@ -14,7 +14,7 @@ pub(crate) fn form(call: &WaitingCall) -> Option<ElicitRequestParams> {
         "type": "object",
         "properties": {
             "approve": { "type": "boolean", "title": "Approve", "description": "May the call be made?", "default": false },
-            "reason": { "type": "string", "title": "Reason", "description": "Why not; the program reads it.", "maxLength": 1000 },
+            "reason": { "type": "string", "title": "Reason", "description": "Why not; the program reads it.", "maxLength": 1000, "default": "" },
         },
         "required": ["approve"],
     });

@@ -7,6 +7,8 @@ use std::fmt;
 
 /// The message in a text; or else what is to be said to it, unless it is a notification, which nobody answers.
 pub(crate) fn read_message(text: &[u8]) -> Result<ClientJsonRpcMessage, Option<Box<ServerJsonRpcMessage>>> {
+    // A byte order mark is no part of JSON.
+    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
     if let Ok(message) = serde_json::from_slice(text) {
         return Ok(message);
     }

@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
+#[path = "openapi/requests.rs"]
+mod requests;
+
 #[derive(Clone, Default)]
 struct Seen {
     requests: Arc<AtomicUsize>,
@@ -48,6 +51,15 @@ async fn answer(State(seen): State<Seen>, request: Request) -> Response {
         "/text" => "two\nlines".into_response(),
         "/empty" => StatusCode::NO_CONTENT.into_response(),
         "/bytes" => ([(header::CONTENT_TYPE, "image/png")], &b"\xff\xfe"[..]).into_response(),
+        "/latin" => {
+            ([(header::CONTENT_TYPE, "text/plain; charset=\"ISO-8859-1\"")], &b"gr\xf6\xdfe"[..]).into_response()
+        }
+        "/mark" => ([(header::CONTENT_TYPE, "application/json")], &b"\xEF\xBB\xBF{\"a\":1}"[..]).into_response(),
+        "/wide" => {
+            ([(header::CONTENT_TYPE, "application/json; charset=utf-16le")], &b"[\x001\x00]\x00"[..]).into_response()
+        }
+        "/unknown-charset" => ([(header::CONTENT_TYPE, "text/plain; charset=klingon")], "x").into_response(),
+        "/bad-text" => ([(header::CONTENT_TYPE, "text/plain")], &b"\xff\xfd"[..]).into_response(),
         "/bad-json" => json("{\"a\": 1"),
         "/problem" => (
             StatusCode::UNPROCESSABLE_ENTITY,
@@ -227,10 +239,8 @@ async fn operations_of_an_api_are_requests() {
     )
     .await;
     let names: Vec<&str> = tools.tools.names().collect();
-    assert_eq!(names, ["pets__addPet", "pets__deletePet", "pets__getPet", "pets__putPet"]);
-    assert_eq!(tools.refused.len(), 1);
-    assert_eq!(tools.refused[0].name, "openapi.pets: addPhoto");
-    assert!(tools.refused[0].why.contains("multipart/form-data"), "{}", tools.refused[0].why);
+    assert_eq!(names, ["pets__addPet", "pets__addPhoto", "pets__deletePet", "pets__getPet", "pets__putPet"]);
+    assert_eq!(tools.refused.len(), 0);
 
     let call = r#"(tool/pets__getPet {:id "a/b" :fields ["name" "age"] "X-Shop" "s 1" :session "a;b c"})"#;
     let sent = value(&tools, call).await;
@@ -251,11 +261,102 @@ async fn operations_of_an_api_are_requests() {
         (r#"(tool/pets__getPet {:id "1" "Host" "evil.com"})"#, Reason::InvalidToolArgs, "sets itself"),
         (r#"(tool/pets__getPet {:id ".."})"#, Reason::InvalidToolArgs, "leads elsewhere"),
         (r#"(tool/pets__deletePet {:id "1"})"#, Reason::ToolDenied, "allows no call"),
-        (r#"(tool/pets__addPhoto {})"#, Reason::UnknownTool, "addPhoto"),
+        (r#"(tool/pets__addPhoto {})"#, Reason::ToolDenied, "allows no call"),
     ] {
         let (got, message) = failure(&tools, program).await;
         assert_eq!(got, reason, "{message}");
         assert!(message.contains(wanted), "{program}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn descriptions_are_read_as_apis_write_them() {
+    let (address, _) = server().await;
+    let port = address.port();
+    let api = json!({
+        "openapi": "3.1.0",
+        "servers": [{"url": "http://{host}:{port}/v3", "variables": {"host": {"default": "127.0.0.1"}, "port": {"default": port.to_string()}}}],
+        "paths": {
+            "/users/{id}": {"$ref": "#/components/pathItems/User"},
+            "/elsewhere": {"servers": [{"url": "https://other.example.com"}], "get": {"operationId": "elsewhere"}},
+            "/gone": {"get": {"operationId": "gone", "parameters": [{"$ref": "#/components/parameters/Nope"}]}},
+            "/remote": {"$ref": "other.yaml#/paths/remote"},
+            "/odd": {"get": {"operationId": "odd", "parameters": [{"name": "a", "in": "header", "style": "form", "schema": {}}]}},
+            "/xml": {"post": {"operationId": "xml", "requestBody": {"content": {"application/xml": {"schema": {}}}}}},
+            "/keys": {"get": {"operationId": "keys", "parameters": [
+                {"name": "o", "in": "query", "schema": {"type": "object"}}, {"name": "token", "in": "query", "schema": {}},
+            ]}},
+            "/upload": {"post": {"operationId": "upload", "requestBody": {"content": {"application/octet-stream": {}}}}},
+            "/form": {"post": {"operationId": "form", "requestBody": {"content": {"multipart/form-data": {"schema": {
+                "type": "object", "properties": {"file": {"type": "string", "format": "binary"}, "meta": {"type": "object"}, "n": {"type": "integer"}},
+            }}}}}},
+            "/events/{list}": {"get": {"operationId": "events", "parameters": [
+                {"name": "list", "in": "path", "required": true, "style": "label", "explode": true, "schema": {"type": "array"}},
+                {"name": "f", "in": "query", "style": "deepObject", "explode": true, "schema": {"type": "object"}},
+            ]}},
+        },
+        "components": {
+            "pathItems": {"User": {"parameters": [{"$ref": "#/components/parameters/Id", "description": "Whose."}], "put": {
+                "operationId": "putUser", "requestBody": {"$ref": "#/components/requestBodies/User"},
+                "responses": {"200": {"$ref": "#/components/responses/User"}},
+            }}},
+            "parameters": {"Id": {"name": "id", "in": "path", "required": true, "schema": {"$ref": "#/components/schemas/Id"}}},
+            "requestBodies": {"User": {"required": true, "content": {"application/json; charset=utf-8": {"schema": {"allOf": [{"$ref": "#/components/schemas/User"}]}}}}},
+            "responses": {"User": {"content": {"application/json": {"schema": {"$ref": "#/paths/~1form/post/requestBody/content/multipart~1form-data/schema/properties/meta"}}}}},
+            "schemas": {
+                "Id": {"type": ["integer", "string"]},
+                "User": {"type": "object", "properties": {"id": {"$ref": "#/components/schemas/Id", "readOnly": true}, "name": {"type": "string"}, "secret": {"type": "string", "writeOnly": true}},
+                    "required": ["id", "name", "secret"], "additionalProperties": false},
+            },
+        },
+    });
+    let file = std::env::temp_dir().join(format!("ptc-openapi-{}.json", std::process::id()));
+    std::fs::write(&file, format!("\u{feff}{api}")).unwrap();
+    let tools = service(&format!("[openapi.a]\nfile = {file:?}"), address).await;
+    std::fs::remove_file(&file).unwrap();
+    let refused: Vec<_> = tools.refused.iter().map(|refused| format!("{}: {}", refused.name, refused.why)).collect();
+    for wanted in [
+        "openapi.a: elsewhere: its server is https://other.example.com/",
+        "openapi.a: gone: it refers to \"#/components/parameters/Nope\", which the description does not have",
+        "openapi.a: /remote: it refers to \"other.yaml#/paths/remote\", which is another document",
+        "openapi.a: odd: its parameter a has the style \"form\", which one in the header cannot have",
+        "openapi.a: xml: its body is application/xml",
+    ] {
+        assert!(refused.iter().any(|refused| refused.starts_with(wanted)), "{wanted}: {refused:#?}");
+    }
+    assert_eq!(refused.len(), 5, "{refused:#?}");
+    for (program, target, body) in [
+        (r#"(tool/a__putUser {:id 7 :body {:name "n" :secret "s"}})"#, "/v3/users/7", r#"{"name":"n","secret":"s"}"#),
+        (r#"(tool/a__keys {:o {:a 1 :b "x y"} :token "t"})"#, "/v3/keys?a=1&b=x%20y&token=t", ""),
+        (r#"(tool/a__upload {:body "größe"})"#, "/v3/upload", "größe"),
+        (r#"(tool/a__upload {:body {:base64 "Z3LDtsOfZQ=="}})"#, "/v3/upload", "größe"),
+        (
+            r#"(tool/a__events {:list ["a" "b.c"] :f {:a {:b 1} :l [1 2] :m [{:x 1}]}})"#,
+            "/v3/events/.a.b.c?f%5Ba%5D%5Bb%5D=1&f%5Bl%5D%5B%5D=1&f%5Bl%5D%5B%5D=2&f%5Bm%5D%5B0%5D%5Bx%5D=1",
+            "",
+        ),
+    ] {
+        let sent = value(&tools, program).await;
+        assert_eq!((sent["target"].as_str(), sent["body"].as_str()), (Some(target), Some(body)), "{program}");
+    }
+    let sent = value(&tools, r#"(tool/a__form {:body {:file "data" :meta {:a 1} :n 5}})"#).await;
+    let boundary =
+        sent["headers"]["content-type"].as_str().unwrap().strip_prefix("multipart/form-data; boundary=").unwrap();
+    let wanted = format!(
+        "--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"file\"\r\nContent-Type: application/octet-stream\r\n\r\ndata\r\n\
+         --{boundary}\r\nContent-Disposition: form-data; name=\"meta\"\r\nContent-Type: application/json\r\n\r\n{{\"a\":1}}\r\n\
+         --{boundary}\r\nContent-Disposition: form-data; name=\"n\"\r\n\r\n5\r\n--{boundary}--\r\n"
+    );
+    assert_eq!(sent["body"], wanted);
+    for (program, wanted) in [
+        (r#"(tool/a__putUser {:id 7 :body {:id 1 :name "n" :secret "s"}})"#, "id"),
+        (r#"(tool/a__keys {:o {:token "mine"}})"#, "is the name of another argument"),
+        (r#"(tool/a__events {:list [".." "x"]})"#, "leads elsewhere"),
+        (r#"(tool/a__events {:list []})"#, "missing"),
+        (r#"(tool/a__upload {:body {:base64 "?"}})"#, "base64 cannot be read"),
+    ] {
+        let (reason, message) = failure(&tools, program).await;
+        assert!(reason == Reason::InvalidToolArgs && message.contains(wanted), "{program}: {message}");
     }
 }
 
@@ -276,7 +377,16 @@ async fn responses_are_values_or_errors() {
     assert_eq!(value(&tools, r#"(tool/get {:path "text"})"#).await, "two\nlines");
     assert_eq!(value(&tools, r#"(tool/get {:path "empty"})"#).await, Value::Null);
     for (path, wanted) in [
-        ("bytes", "the response is no text (content type \"image/png\")"),
+        ("bytes", json!({"base64": "//4=", "content_type": "image/png"})),
+        ("latin", json!("größe")),
+        ("mark", json!({"a": 1})),
+        ("wide", json!([1])),
+    ] {
+        assert_eq!(value(&tools, &format!("(tool/get {{:path {path:?}}})")).await, wanted, "{path}");
+    }
+    for (path, wanted) in [
+        ("unknown-charset", "the response is in the charset \"klingon\", which is unknown"),
+        ("bad-text", "the response is no text in UTF-8 (content type \"text/plain\"), and names no charset"),
         ("bad-json", "the response is no JSON: "),
         ("problem", "HTTP 422 Unprocessable Entity: {\"title\": \"no such order\"}"),
         ("leak", "HTTP 401 Unauthorized: Bearer [secret] is wrong"),

@@ -26,9 +26,19 @@ fn pages() -> [Value; 2] {
     texts["outputSchema"] = json!({"type": "object"});
     let mut broken = tool("broken");
     broken["inputSchema"] = json!({"type": "object", "properties": {"a": {"type": 5}}});
+    let without = json!({"name": "without", "inputSchema": null});
     [
-        json!([tool("echo"), add, texts, tool("fail"), broken]),
-        json!([tool("die"), tool("hang"), tool("env"), tool("image"), tool("big"), tool("none"), tool("notes/list")]),
+        json!([tool("echo"), add, texts, without, 7, tool("fail"), broken]),
+        json!([
+            tool("odd"),
+            tool("die"),
+            tool("hang"),
+            tool("env"),
+            tool("image"),
+            tool("big"),
+            tool("none"),
+            tool("notes/list")
+        ]),
     ]
 }
 
@@ -78,6 +88,9 @@ fn answer(kind: &str, request: &Value) -> Option<Value> {
                 "image" => json!({"content": [
                     {"type": "text", "text": "a cat"}, {"type": "image", "data": "aGk=", "mimeType": "image/png"},
                 ]}),
+                "odd" => json!({"content": [
+                    {"type": "text", "text": "before"}, {"type": "hologram", "data": 1}, {"type": "text", "text": "after", "annotations": 5},
+                ]}),
                 "big" => text("x".repeat(60_000)),
                 "none" => json!({"content": []}),
                 other => text(format!("{other} was called")),
@@ -104,9 +117,14 @@ fn upstream_process() {
     println!();
     note("started");
     if kind == "dies" {
+        eprintln!("no license for {}", std::env::var("TOKEN").unwrap());
         std::process::exit(3);
     }
     for line in std::io::stdin().lock().lines() {
+        if kind == "leaves" {
+            eprintln!("something came");
+            std::process::exit(4);
+        }
         let request: Value = serde_json::from_str(&line.unwrap()).unwrap();
         if request["method"] == "notifications/cancelled" {
             note("cancelled");
@@ -180,9 +198,11 @@ async fn tools_of_a_process_are_called() {
         "max_response_bytes = 50000\npolicies = { \"notes/list\" = \"deny\", fail = \"allow\", broken = \"deny\" }";
     let service = ServiceTools::connect(&config("usual", &notes, more)).await.unwrap();
     let names: Vec<&str> = service.tools.all().map(|tool| tool.given_name()).collect();
-    assert_eq!(names.len(), 11, "{names:?}");
+    assert_eq!(names.len(), 12, "{names:?}");
     assert!(names.iter().all(|name| name.starts_with("up__")));
-    assert_eq!((service.refused.len(), service.refused[0].name.as_str()), (1, "mcp.up: broken"));
+    let refused: Vec<_> = service.refused.iter().map(|refused| (refused.name.as_str(), refused.why.as_str())).collect();
+    assert_eq!(refused[0], ("mcp.up: without", "inputSchema: it is null, and has to be a JSON Schema"));
+    assert_eq!((refused[1].0, refused[2].0, refused.len()), ("mcp.up: (entry 4 of the list)", "mcp.up: broken", 3));
     let effect = |name: &str| service.tools.all().find(|tool| tool.name() == name).unwrap().effect_of();
     assert_eq!((effect("up__add"), effect("up__echo")), (Effect::Read, Effect::Unknown));
 
@@ -190,6 +210,8 @@ async fn tools_of_a_process_are_called() {
     assert_eq!(value(&service, "(:n (tool/up__json_text {}))").await, 1);
     assert_eq!(value(&service, "(tool/up__none {})").await, Value::Null);
     assert_eq!(value(&service, "(tool/up__image {})").await, "a cat\n[an image, image/png, 4 bytes of base64]");
+    let odd = value(&service, "(tool/up__odd {})").await;
+    assert_eq!(odd, "before\n[left out: content of the unknown type hologram]\nafter");
     let echo = value(&service, "(tool/up__echo {:s \"ü\" :list [1 nil]})").await;
     let echo: Value = serde_json::from_str(echo.as_str().unwrap()).unwrap();
     assert_eq!(echo["arguments"], json!({"s": "ü", "list": [1, null]}));
@@ -228,7 +250,10 @@ async fn a_process_that_dies_is_started_again() {
     for round in 1..=2 {
         let (reason, message) = failure(&service, "(tool/up__die {})").await;
         assert_eq!(reason, Reason::ToolError);
-        assert!(message.contains("ended while the call was under way"), "{message}");
+        assert!(
+            message.contains("ended while the call was under way") && message.contains("exit status: 3"),
+            "{message}"
+        );
         assert_eq!(value(&service, "(tool/up__add {:a 1 :b 2})").await, json!({"sum": 3}));
         noted(&notes, "started", round + 1).await;
     }
@@ -301,7 +326,13 @@ async fn a_server_of_the_newest_revision_is_found_out() {
 #[tokio::test]
 async fn a_server_that_fails_at_the_start_is_named() {
     for (kind, more, wanted) in [
-        ("dies", "", "the MCP server cannot be used: "),
+        // It is said at once, however long it may take to start.
+        (
+            "dies",
+            "start_timeout_ms = 600000",
+            "ended (exit status: 3); it wrote on standard error:\nno license for [secret]",
+        ),
+        ("leaves", "start_timeout_ms = 600000", "ended (exit status: 4); it wrote on standard error:\nsomething came"),
         ("silent", "start_timeout_ms = 300", "within 300 ms (start_timeout_ms)"),
         ("endless", "", "more than 1000 pages"),
         ("usual", "policies = { read = \"deny\" }", "no tool read"),
@@ -366,6 +397,9 @@ async fn a_server_behind_http_is_called() {
     let service = connect("/mcp", &allowed).await.unwrap();
     assert_eq!(value(&service, "(tool/web__add {:a 20 :b 22})").await, json!({"sum": 42}));
     assert_eq!(seen.authorization.lock().unwrap().as_deref(), Some("Bearer s3cret-value"));
+    let odd = value(&service, "(tool/web__odd {})").await;
+    assert_eq!(odd, "before\n[left out: content of the unknown type hologram]\nafter");
+    assert_eq!(service.refused.len(), 3);
     let (_, message) = failure(&service, "(tool/web__fail {})").await;
     assert!(message.contains("no such file"), "{message}");
 

@@ -3,7 +3,7 @@
 
 use super::naming::percent_decoded;
 use super::schema_error::SchemaError;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 
 /// The most bytes of one schema.
@@ -20,6 +20,8 @@ const PATTERNS: usize = 300;
 
 /// Reads JSON text of at most `most` bytes, nested at most 127 deep.
 pub(crate) fn read(text: &str, most: usize, what: &str) -> Result<Value, SchemaError> {
+    // A byte order mark is no part of JSON.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.len() > most {
         return Err(SchemaError::new(format!("{what} has {} bytes, and may have {most}", text.len())));
     }
@@ -110,6 +112,10 @@ pub(crate) fn unify(schema: &mut Value) {
         if let Some(Value::String(name)) = map.get("type") {
             let both = Value::from(vec![name.as_str(), "null"]);
             map.insert("type".to_owned(), both);
+        } else if ["$ref", "allOf", "anyOf", "oneOf"].iter().any(|keyword| map.contains_key(*keyword)) {
+            // It is about what the others say.
+            let other = Value::Object(std::mem::take(map));
+            map.insert("anyOf".to_owned(), Value::from(vec![json!({"type": "null"}), other]));
         }
         if let Some(Value::Array(all)) = map.get_mut("enum")
             && !all.contains(&Value::Null)
@@ -117,15 +123,21 @@ pub(crate) fn unify(schema: &mut Value) {
             all.push(Value::Null);
         }
     }
+    each_part_mut(schema, &mut unify);
+}
+
+/// Shows each schema that a schema holds, to be changed.
+pub(crate) fn each_part_mut(schema: &mut Value, see: &mut dyn FnMut(&mut Value)) {
+    let Value::Object(map) = schema else { return };
     for (keyword, value) in map {
         match (keyword.as_str(), value) {
             (
                 "properties" | "patternProperties" | "dependentSchemas" | "dependencies" | "$defs" | "definitions",
                 Value::Object(all),
-            ) => all.values_mut().for_each(unify),
+            ) => all.values_mut().for_each(&mut *see),
             ("components", value) => {
                 if let Some(Value::Object(all)) = value.get_mut("schemas") {
-                    all.values_mut().for_each(unify);
+                    all.values_mut().for_each(&mut *see);
                 }
             }
             (
@@ -146,8 +158,8 @@ pub(crate) fn unify(schema: &mut Value) {
                 | "contains",
                 value,
             ) => match value {
-                Value::Array(all) => all.iter_mut().for_each(unify),
-                part => unify(part),
+                Value::Array(all) => all.iter_mut().for_each(&mut *see),
+                part => see(part),
             },
             _ => {}
         }

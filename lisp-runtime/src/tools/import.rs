@@ -1,15 +1,13 @@
-//! Tools as they come: from JSON Schema, from the list of an MCP server, from the description of an HTTP API.
+//! Tools as they come: from JSON Schema, and from the list of an MCP server.
 
 use super::document::{LIST_BYTES, read};
 use super::json_contract::JsonContract;
 use super::naming::symbol;
-use super::operation::{Operation, OperationParameter};
 use super::schema::{Of, Schema};
 use super::schema_error::SchemaError;
 use super::tool::{Effect, Tool, Tools};
 use super::words::cut;
-use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The longest name of a tool.
@@ -17,9 +15,9 @@ const NAME_BYTES: usize = 200;
 /// The most bytes of a description that are kept.
 const DESCRIPTION_BYTES: usize = 10_000;
 /// The most tools of one list.
-const TOOLS: usize = 10_000;
+pub(super) const TOOLS: usize = 10_000;
 /// The most values that the schemas of one API's tools may have together: each has its own copy of what it refers to.
-const VALUES: usize = 2_000_000;
+pub(super) const VALUES: usize = 2_000_000;
 
 /// What came of a list of tools.
 #[derive(Debug, Default)]
@@ -31,11 +29,15 @@ pub struct Imported {
 }
 
 impl Imported {
-    fn take(&mut self, name: &str, tool: Result<Tool, SchemaError>) {
+    pub(super) fn take(&mut self, name: &str, tool: Result<Tool, SchemaError>) {
         let added = tool.and_then(|tool| self.tools.add(tool).map_err(|error| SchemaError::new(error.to_string())));
         if let Err(error) = added {
-            self.refused.push((cut(name, NAME_BYTES), error));
+            self.refuse(name, error);
         }
+    }
+
+    pub(super) fn refuse(&mut self, name: &str, error: SchemaError) {
+        self.refused.push((cut(name, NAME_BYTES), error));
     }
 }
 
@@ -97,7 +99,7 @@ impl Tool {
         Ok(tool)
     }
 
-    fn of_values(name: &str, about: &str, input: Value, output: Option<Value>) -> Result<Self, SchemaError> {
+    pub(super) fn of_values(name: &str, about: &str, input: Value, output: Option<Value>) -> Result<Self, SchemaError> {
         let input = Schema::new(input, Of::Arguments).map_err(|error| error.at("the schema of its arguments"))?;
         let output = output
             .map(|output| Schema::new(output, Of::Results))
@@ -165,208 +167,4 @@ impl Tools {
         }
         Ok(imported)
     }
-
-    /// The operations of an HTTP API, by its OpenAPI description (3.0 or 3.1, as JSON). A tool has the name of the operation's
-    /// `operationId`, or without one its method and path with `_` for all but ASCII letters and digits, as in `get_pets__id_`; its
-    /// arguments are the operation's parameters, and `body`. [`Tool::operation`] says which request it is; the
-    /// host makes it.
-    ///
-    /// ```
-    /// use lisp_runtime::Tools;
-    /// let api = r##"{"openapi": "3.1.0", "paths": {"/pets/{id}": {"get": {"operationId": "getPet", "summary": "Gets a pet.",
-    ///     "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "integer"}}],
-    ///     "responses": {"200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Pet"}}}}}}}},
-    ///   "components": {"schemas": {"Pet": {"type": "object", "properties": {"name": {"type": "string"}}}}}}"##;
-    /// let imported = Tools::from_openapi(api)?;
-    /// let tool = imported.tools.all().next().unwrap();
-    /// assert_eq!(tool.shown(), "(id :int) -> {name? :string}");
-    /// assert_eq!(tool.operation().unwrap().path, "/pets/{id}");
-    /// # Ok::<(), lisp_runtime::SchemaError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The text is no such description. Of single operations [`Imported::refused`] says what is wrong.
-    pub fn from_openapi(description: &str) -> Result<Imported, SchemaError> {
-        let api = read(description, LIST_BYTES, "the description of the API")?;
-        let version = api.get("openapi").and_then(Value::as_str).unwrap_or_default();
-        if !version.starts_with("3.") {
-            return Err(SchemaError::new("it is no OpenAPI description of version 3, as JSON"));
-        }
-        // Schemas of 3.0 are of an older draft, whose exclusive limits are flags.
-        let mut reader = ApiReader { api: &api, is_old: version.starts_with("3.0"), values: 0 };
-        let mut imported = Imported::default();
-        let paths = api.get("paths").and_then(Value::as_object);
-        for (path, item) in paths.into_iter().flatten() {
-            let item = reader.resolved(item);
-            for method in ["get", "put", "post", "delete", "options", "head", "patch", "trace"] {
-                let Some(operation) = item.get(method) else { continue };
-                let name = match operation.get("operationId").and_then(Value::as_str) {
-                    Some(id) => id.to_owned(),
-                    None => format!("{method}{}", path.replace(|c: char| !c.is_ascii_alphanumeric(), "_")),
-                };
-                if imported.tools.names().count() + imported.refused.len() >= TOOLS {
-                    return Err(SchemaError::new(format!("the API has more than {TOOLS} operations")));
-                }
-                let tool = reader.tool(&name, method, path, item, operation);
-                imported.take(&name, tool);
-                if reader.values > VALUES {
-                    let message = format!("its operations have schemas of more than {VALUES} values together");
-                    return Err(SchemaError::new(message));
-                }
-            }
-        }
-        Ok(imported)
-    }
-}
-
-/// Reads the description of an API.
-struct ApiReader<'a> {
-    api: &'a Value,
-    is_old: bool,
-    /// The values of the schemas so far.
-    values: usize,
-}
-
-impl<'a> ApiReader<'a> {
-    /// What stands at the place that a part of the description refers to.
-    fn resolved(&self, mut part: &'a Value) -> &'a Value {
-        for _ in 0..8 {
-            let Some(pointer) = part.get("$ref").and_then(Value::as_str).and_then(|at| at.strip_prefix('#')) else {
-                break;
-            };
-            match self.api.pointer(pointer) {
-                Some(next) => part = next,
-                None => break,
-            }
-        }
-        part
-    }
-
-    fn tool(
-        &mut self,
-        name: &str,
-        method: &str,
-        path: &str,
-        item: &'a Value,
-        operation: &'a Value,
-    ) -> Result<Tool, SchemaError> {
-        let mut fields = Map::new();
-        let mut required = Vec::new();
-        let mut parameters: Vec<OperationParameter> = Vec::new();
-        let mut seen = BTreeSet::new();
-        // Those of the operation come first, and take the place of those of the path.
-        let lists = [operation, item].into_iter().filter_map(|of| of.get("parameters")?.as_array());
-        for parameter in lists.flatten().map(|parameter| self.resolved(parameter)) {
-            let text = |keyword: &str| parameter.get(keyword).and_then(Value::as_str).unwrap_or_default();
-            let (name, location) = (text("name"), text("in"));
-            if name.is_empty() || !seen.insert((name, location)) {
-                continue;
-            }
-            let argument = if fields.contains_key(name) { format!("{location}_{name}") } else { name.to_owned() };
-            let mut schema = self.schema_of(parameter).cloned().unwrap_or_else(|| json!({}));
-            if let (Value::Object(schema), false) = (&mut schema, text("description").is_empty()) {
-                schema.insert("description".to_owned(), text("description").into());
-            }
-            if parameter.get("required") == Some(&Value::Bool(true)) {
-                required.push(argument.clone());
-            }
-            fields.insert(argument.clone(), schema);
-            parameters.push(OperationParameter { argument, name: name.to_owned(), location: location.to_owned() });
-        }
-        let mut body = None;
-        if let Some(request) = operation.get("requestBody").map(|request| self.resolved(request))
-            && let Some((media, content)) = content_of(request)
-        {
-            let argument = if fields.contains_key("body") { "request_body" } else { "body" };
-            fields.insert(argument.to_owned(), content.get("schema").cloned().unwrap_or_else(|| json!({})));
-            if request.get("required") == Some(&Value::Bool(true)) {
-                required.push(argument.to_owned());
-            }
-            body = Some((argument.to_owned(), media.to_owned()));
-        }
-        let mut input = json!({"type": "object", "properties": fields, "additionalProperties": false});
-        if !required.is_empty() {
-            input["required"] = required.into();
-        }
-        let responses = operation.get("responses").and_then(Value::as_object);
-        let success = responses.into_iter().flatten().find(|(status, _)| status.starts_with('2'));
-        let output = success.map(|(_, response)| self.resolved(response)).and_then(content_of);
-        let output = output.filter(|(media, _)| media.contains("json")).and_then(|(_, content)| content.get("schema"));
-        let input = self.whole(input)?;
-        let output = output.map(|output| self.whole(json!({"allOf": [output]}))).transpose()?;
-        let text = |keyword: &str| operation.get(keyword).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let about = [text("summary"), text("description")].into_iter().flatten().collect::<Vec<_>>().join("\n");
-        let mut tool = Tool::of_values(name, &about, input, output)?;
-        tool = tool.effect(if matches!(method, "get" | "head" | "options" | "trace") {
-            Effect::Read
-        } else {
-            Effect::Write
-        });
-        if !matches!(method, "post" | "patch") {
-            tool = tool.idempotent();
-        }
-        let (method, path) = (method.to_uppercase(), path.to_owned());
-        tool.operation = Some(Arc::new(Operation { method, path, parameters, body }));
-        Ok(tool)
-    }
-
-    fn schema_of(&self, parameter: &'a Value) -> Option<&'a Value> {
-        parameter.get("schema").or_else(|| content_of(parameter)?.1.get("schema"))
-    }
-
-    /// A schema with all of the description's schemas that it refers to, at the places where it looks for them.
-    fn whole(&mut self, mut schema: Value) -> Result<Value, SchemaError> {
-        let known = self.api.pointer("/components/schemas").and_then(Value::as_object);
-        let mut kept = Map::new();
-        let mut left = Vec::new();
-        self.values += references(&schema, &mut left);
-        while let Some(reference) = left.pop() {
-            let Some(name) = reference.strip_prefix("#/components/schemas/") else { continue };
-            let name = name.split('/').next().unwrap_or_default();
-            let name = super::naming::percent_decoded(name).replace("~1", "/").replace("~0", "~");
-            if kept.contains_key(&name) {
-                continue;
-            }
-            if let Some(found) = known.and_then(|known| known.get(&name)) {
-                self.values += references(found, &mut left);
-                if self.values > VALUES {
-                    return Err(SchemaError::new(format!("the schemas have more than {VALUES} values together")));
-                }
-                kept.insert(name, found.clone());
-            }
-        }
-        if let Value::Object(map) = &mut schema {
-            if !kept.is_empty() {
-                map.insert("components".to_owned(), json!({"schemas": kept}));
-            }
-            let draft = "http://json-schema.org/draft-04/schema#";
-            if self.is_old {
-                map.insert("$schema".to_owned(), draft.into());
-            }
-        }
-        Ok(schema)
-    }
-}
-
-/// Lists the references in a schema; returns the number of values in it. The recursion is as deep as the text, which its reader
-/// bounds.
-fn references(value: &Value, found: &mut Vec<String>) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(|item| references(item, found)).sum::<usize>(),
-        Value::Object(map) => {
-            if let Some(Value::String(reference)) = map.get("$ref") {
-                found.push(reference.clone());
-            }
-            1 + map.values().map(|value| references(value, found)).sum::<usize>()
-        }
-        _ => 1,
-    }
-}
-
-/// The content of a request or response that is JSON, or its first, with the media type.
-fn content_of(part: &Value) -> Option<(&str, &Value)> {
-    let all = part.get("content")?.as_object()?;
-    let json = all.iter().find(|(media, _)| media.starts_with("application/json"));
-    let json = json.or_else(|| all.iter().find(|(media, _)| media.contains("json")));
-    json.or_else(|| all.iter().next()).map(|(media, content)| (media.as_str(), content))
 }

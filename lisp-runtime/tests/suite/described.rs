@@ -171,7 +171,8 @@ fn an_api_is_tools() {
     let create = imported.tools.all().nth(1).expect("two tools");
     let operation = create.operation().expect("an operation");
     assert_eq!((operation.method.as_str(), operation.path.as_str()), ("POST", "/pets"));
-    assert_eq!(operation.body, Some(("body".to_owned(), "application/json".to_owned())));
+    let body = operation.body.as_ref().expect("a body");
+    assert_eq!((body.argument.as_str(), body.media.as_str()), ("body", "application/json"));
     assert_eq!((create.effect_of(), create.is_idempotent()), (Effect::Write, false));
     assert!(create.refused(r#"{"X-Tenant": "a", "body": {"name": "b", "parent": {"id": 1}}}"#).is_none());
     let error = create.refused(r#"{"X-Tenant": "a", "body": {"name": "b", "parent": {"parent": {"id": "1"}}}}"#);

@@ -141,7 +141,7 @@ pub(super) struct Tool {
 #[serde(deny_unknown_fields, expecting = "a table that describes an API")]
 pub(super) struct Api {
     pub(super) file: String,
-    pub(super) base_url: String,
+    pub(super) base_url: Option<String>,
     pub(super) effect: Option<Effect>,
     #[serde(default)]
     pub(super) cached: bool,

@@ -52,7 +52,7 @@ impl Network {
     ///
     /// # Errors
     /// What is wrong, and what to do.
-    pub(super) fn check(&self, url: &Url) -> Result<(), (String, String)> {
+    pub(crate) fn check(&self, url: &Url) -> Result<(), (String, String)> {
         let wrong = |message: &str, next: &str| Err((message.to_owned(), next.to_owned()));
         if !matches!(url.scheme(), "http" | "https") {
             return wrong("its scheme is neither http nor https", "write a URL that begins with https:// or http://");

@@ -82,16 +82,20 @@ impl UrlTemplate {
         url.query_pairs().map(|(name, _)| name.into_owned()).collect()
     }
 
-    /// The URL with the arguments in their places.
+    /// The URL with the arguments in their places: each encoded, with the texts that it is made of.
     ///
     /// # Errors
     /// An argument that is not there, is empty, or has what could lead elsewhere.
-    pub(crate) fn fill(&self, argument: impl Fn(&str) -> Option<String>) -> Result<Url, String> {
+    pub(crate) fn fill(&self, argument: impl Fn(&str) -> Option<(String, Vec<String>)>) -> Result<Url, String> {
         self.filled(|name| {
-            let value =
+            let (written, texts) =
                 argument(name).ok_or_else(|| format!("the argument {name} is missing: it is a part of the address"))?;
-            check(name, &value)?;
-            Ok(encoded(&value))
+            let bytes = texts.iter().map(String::len).sum::<usize>();
+            if bytes == 0 || bytes > ARGUMENT_BYTES {
+                return Err(format!("the argument {name} has {bytes} bytes, and may have 1 to {ARGUMENT_BYTES}"));
+            }
+            texts.iter().try_for_each(|text| check(name, text))?;
+            Ok(written)
         })
     }
 
@@ -149,9 +153,6 @@ fn is_dots(segment: &str) -> bool {
 /// May a value be a part of a path? What is encoded once more on the way is looked at, too: a server that decodes too often would
 /// go where it leads.
 fn check(name: &str, value: &str) -> Result<(), String> {
-    if value.is_empty() || value.len() > ARGUMENT_BYTES {
-        return Err(format!("the argument {name} has {} bytes, and may have 1 to {ARGUMENT_BYTES}", value.len()));
-    }
     let mut decoded = value.as_bytes().to_vec();
     loop {
         if decoded.iter().any(|byte| byte.is_ascii_control()) {
@@ -207,7 +208,8 @@ mod tests {
     use super::*;
 
     fn filled(template: &str, value: &str) -> Result<String, String> {
-        UrlTemplate::parse(template)?.fill(|name| (name == "id").then(|| value.to_owned())).map(String::from)
+        let text = |value: &str| (encoded(value), vec![value.to_owned()]);
+        UrlTemplate::parse(template)?.fill(|name| (name == "id").then(|| text(value))).map(String::from)
     }
 
     #[test]
@@ -268,8 +270,10 @@ mod tests {
             assert!(UrlTemplate::parse(template).is_err(), "{template}");
         }
         let base = Url::parse("https://a.com/v1/").unwrap();
-        let below =
-            |path| UrlTemplate::below(&base, path).map(|url| String::from(url.fill(|_| Some("9".to_owned())).unwrap()));
+        let below = |path| {
+            UrlTemplate::below(&base, path)
+                .map(|url| String::from(url.fill(|_| Some(("9".to_owned(), vec!["9".to_owned()]))).unwrap()))
+        };
         assert_eq!(below("/pets/{id}"), Ok("https://a.com/v1/pets/9".to_owned()));
         assert_eq!(below("pets"), Ok("https://a.com/v1/pets".to_owned()));
         assert!(below("/../pets").is_err() && below("/pets?x=1").is_err());

@@ -94,8 +94,8 @@ pub struct HttpTool {
 pub struct Api {
     /// The description, JSON text.
     pub description: String,
-    /// What the paths of the description stand behind.
-    pub base_url: Url,
+    /// What the paths of the description stand behind, in the place of the servers that it names.
+    pub base_url: Option<Url>,
     /// Headers of each request.
     pub headers: Vec<Header>,
     /// How calls are treated.
@@ -309,11 +309,15 @@ impl Api {
     fn read(name: &str, file: &file::Api, document: &Document<'_>, network: &Network) -> Result<Self, ConfigError> {
         let path = ["openapi", name];
         check_prefix("openapi", name, document)?;
-        let base_url = url(&file.base_url, &["openapi", name, "base_url"], document, network)?;
-        if base_url.query().is_some() || file.base_url.contains(['{', '}']) {
-            let next = "write scheme, host and the beginning of the path only";
-            return Err(document.error(&["openapi", name, "base_url"], "it has a query or braces", next));
-        }
+        let read = |given: &String| {
+            let base_url = url(given, &["openapi", name, "base_url"], document, network)?;
+            if base_url.query().is_some() || given.contains(['{', '}']) {
+                let next = "write scheme, host and the beginning of the path only";
+                return Err(document.error(&["openapi", name, "base_url"], "it has a query or braces", next));
+            }
+            Ok(base_url)
+        };
+        let base_url = file.base_url.as_ref().map(read).transpose()?;
         Ok(Api {
             description: document.file(&["openapi", name, "file"], &file.file)?,
             base_url,

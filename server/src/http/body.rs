@@ -46,6 +46,8 @@ impl FromRequest<Service> for Text {
                 return Err(ProblemDetails::new(StatusCode::BAD_REQUEST, format!("the body broke off: {error}")));
             }
         };
+        // A byte order mark is no part of JSON.
+        let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").map_or_else(|| bytes.clone(), |rest| bytes.slice_ref(rest));
         String::from_utf8(bytes.into()).map(Text).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             ProblemDetails::new(StatusCode::BAD_REQUEST, format!("the body is no UTF-8 at byte {at}"))

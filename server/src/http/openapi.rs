@@ -2,6 +2,7 @@
 //! they take and give.
 
 use super::problem::ProblemDetails;
+use crate::runs::schemas::{ErrorReport, LedgerLine, Usage};
 use axum::http::StatusCode;
 use std::collections::BTreeMap;
 use utoipa::openapi::security::SecurityRequirement;
@@ -25,7 +26,14 @@ pub(super) fn blank() -> OpenApi {
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
     OpenApiBuilder::new()
         .info(info)
-        .components(Some(ComponentsBuilder::new().security_scheme("tenant", bearer).build()))
+        .components(Some(
+            ComponentsBuilder::new()
+                .security_scheme("tenant", bearer)
+                .schema_from::<ErrorReport>()
+                .schema_from::<Usage>()
+                .schema_from::<LedgerLine>()
+                .build(),
+        ))
         // A service without tenants asks for no token.
         .security(Some([SecurityRequirement::new("tenant", [""; 0]), SecurityRequirement::default()]))
         .build()

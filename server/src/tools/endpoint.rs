@@ -3,6 +3,8 @@
 use super::clients::{NotPublic, innermost};
 use super::request::Request;
 use crate::config::{CallSettings, Header, Method as ConfigMethod};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use lisp_runtime::{Effect, Tool, ToolCall, ToolError};
 use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, Response, StatusCode};
@@ -160,20 +162,50 @@ impl Endpoint {
                 "the response is compressed ({encoding:?}), which was not asked for; have the server send it as it is"
             )));
         }
-        let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let given = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let given = given.to_owned();
+        let kind = given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let body = whole(&mut response, self.settings.max_response_bytes, &self.field).await?;
         if body.is_empty() {
             return Ok(RawValue::NULL.to_owned());
         }
-        let text = String::from_utf8(body)
-            .map_err(|_| ToolError::new(format!("the response is no text (content type {kind:?})")))?;
+        let text = match text_of(body, &given) {
+            Ok(text) => text,
+            Err((why, _)) if kind.is_empty() || kind.starts_with("text/") || kind.contains("json") => {
+                return Err(ToolError::new(why));
+            }
+            // What is no text is kept as it is, for another tool.
+            Err((_, body)) => {
+                let bytes = serde_json::json!({ "base64": BASE64_STANDARD.encode(body), "content_type": kind });
+                return Ok(serde_json::value::to_raw_value(&bytes)?);
+            }
+        };
         if kind == "application/json" || kind.ends_with("+json") {
             return RawValue::from_string(text)
                 .map_err(|error| ToolError::new(format!("the response is no JSON: {error}")));
         }
         Ok(serde_json::value::to_raw_value(&text)?)
     }
+}
+
+/// A body as text, in the charset that its content type names; a byte order mark is no part of it. Else why it is none, and the body.
+fn text_of(body: Vec<u8>, given: &str) -> Result<String, (String, Vec<u8>)> {
+    let charset = given.split(';').skip(1).filter_map(|parameter| parameter.trim().split_once('='));
+    let mut charset = charset.filter(|(name, _)| name.trim().eq_ignore_ascii_case("charset"));
+    let charset = charset.next().map(|(_, value)| value.trim().trim_matches('"').to_owned());
+    let encoding = match &charset {
+        None => encoding_rs::UTF_8,
+        Some(name) => match encoding_rs::Encoding::for_label(name.as_bytes()) {
+            Some(encoding) => encoding,
+            None => return Err((format!("the response is in the charset {name:?}, which is unknown"), body)),
+        },
+    };
+    let (text, is_broken) = encoding.decode_with_bom_removal(&body);
+    if is_broken {
+        let named = if charset.is_none() { ", and names no charset" } else { "" };
+        return Err((format!("the response is no text in {} (content type {given:?}){named}", encoding.name()), body));
+    }
+    Ok(text.into_owned())
 }
 
 fn redirected(status: StatusCode, response: &Response) -> ToolError {

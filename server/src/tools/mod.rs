@@ -1,6 +1,7 @@
 //! The tools of the service: HTTP endpoints, the operations of HTTP APIs and the tools of MCP servers, as its configuration names
 //! them.
 
+mod body;
 mod clients;
 mod endpoint;
 mod error;
@@ -9,18 +10,20 @@ mod lenient_http;
 mod policy;
 mod process;
 mod request;
+mod style;
 mod upstream;
 
 pub use error::ToolsError;
 pub use policy::ServicePolicy;
 
-use crate::config::{Api, CallSettings, Config, Decision, Header, HttpTool, McpConnection, McpServer, Method};
+use crate::config::{Api, CallSettings, Config, Decision, Header, HttpTool, McpConnection, McpServer, Method, Network};
 use clients::Clients;
 use endpoint::{Endpoint, with_settings};
 use futures_util::future::try_join_all;
-use lisp_runtime::{Effect, SchemaError, Tool, ToolCall, Tools};
+use lisp_runtime::{Effect, Operation, SchemaError, Tool, ToolCall, Tools};
 use policy::Rule;
 use request::Request;
+use reqwest::Url;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -86,6 +89,7 @@ impl ServiceTools {
     pub async fn connect(config: &Config) -> Result<Self, ToolsError> {
         let mut making = Making {
             clients: Clients::new(&config.network),
+            network: config.network.clone(),
             tools: Tools::new(),
             rules: BTreeMap::new(),
             refused: Vec::new(),
@@ -125,6 +129,7 @@ impl ServiceTools {
 /// The tools on the way.
 struct Making {
     clients: Clients,
+    network: Network,
     tools: Tools,
     rules: BTreeMap<String, Rule>,
     refused: Vec<RefusedTool>,
@@ -180,18 +185,33 @@ impl Making {
         })?;
         let mut policies = Policies::new(api.policy, &api.policies);
         self.refuse(&field, imported.refused, &mut policies);
-        let client = self.clients.for_url(&api.base_url, &field)?;
+        let (mut client, network): (Option<reqwest::Client>, _) = (None, self.network.clone());
+        let base_of = |tool: &Tool| base_of(api, tool.operation(), &network);
+        let origin = usual_origin(imported.tools.all().filter_map(|tool| base_of(tool).ok()));
         let places = Arc::new(Semaphore::new(api.calls.concurrency));
         for tool in imported.tools.all() {
             let own = tool.given_name();
             let rule = policies.rule(own);
-            let request = tool.operation().ok_or("it is no operation".to_owned());
-            match request.and_then(|operation| Request::of_operation(operation, &api.base_url)) {
+            let request = base_of(tool).and_then(|base| {
+                let operation = tool.operation().ok_or("it is no operation")?;
+                // The headers are for the one that they were written for.
+                if Some(base.origin().ascii_serialization()) != origin {
+                    return Err(format!(
+                        "its server is {base}, and not that of others: give it an [openapi] of its own, with base_url"
+                    ));
+                }
+                if client.is_none() {
+                    client = Some(self.clients.for_url(&base, &field).map_err(|error| error.to_string())?);
+                }
+                let client = client.clone().ok_or("it has no client")?;
+                Ok((Request::of_operation(operation, &base)?, client))
+            });
+            match request {
                 Err(why) => self.refused.push(RefusedTool { name: format!("{field}: {own}"), why }),
-                Ok(request) => {
+                Ok((request, client)) => {
                     let named = Tool::clone(tool).renamed(&format!("{name}__{own}"));
                     let settings = (api.headers.as_slice(), &api.calls, places.clone());
-                    self.add(&field, served(named, client.clone(), request, settings, &field), rule)?;
+                    self.add(&field, served(named, client, request, settings, &field), rule)?;
                 }
             }
         }
@@ -227,6 +247,35 @@ impl Making {
         }
         policies.finish(&field)
     }
+}
+
+/// Where most of the operations of an API are; of several the first.
+fn usual_origin(bases: impl Iterator<Item = Url>) -> Option<String> {
+    let mut counts: Vec<(String, usize)> = Vec::new();
+    for base in bases {
+        match counts.iter_mut().find(|(origin, _)| *origin == base.origin().ascii_serialization()) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((base.origin().ascii_serialization(), 1)),
+        }
+    }
+    counts.into_iter().rev().max_by_key(|(_, count)| *count).map(|(origin, _)| origin)
+}
+
+/// What the path of an operation stands behind.
+fn base_of(api: &Api, operation: Option<&Operation>, network: &Network) -> Result<Url, String> {
+    if let Some(base) = &api.base_url {
+        return Ok(base.clone());
+    }
+    let next = "write base_url";
+    let server = operation
+        .and_then(|operation| operation.server.as_deref())
+        .ok_or(format!("the description names no server: {next}"))?;
+    let base = Url::parse(server).map_err(|_| format!("its server {server:?} is no whole address: {next}"))?;
+    if base.query().is_some() || base.fragment().is_some() || base.path().contains("%7B") {
+        return Err(format!("its server {server:?} has more than a path: {next}"));
+    }
+    network.check(&base).map_err(|(message, next)| format!("its server {server:?}: {message}; {next}"))?;
+    Ok(base)
 }
 
 /// A tool that is an HTTP request.

@@ -1,7 +1,9 @@
 //! What of a call goes where in an HTTP request.
 
+use super::body::Body;
+use super::style::{Style, has_parts, header, pairs, plain, segment};
 use crate::config::{UrlTemplate, encoded, is_own_header};
-use lisp_runtime::{Operation, OperationParameter, ToolError};
+use lisp_runtime::{Operation, OperationParameter, ParameterStyle, ToolError};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::value::RawValue;
@@ -33,11 +35,19 @@ enum Places {
     /// Where the description of an API has them
     Described {
         /// Arguments of the path, by their names there.
-        path: BTreeMap<String, String>,
-        /// The others: argument, name, place.
-        others: Vec<(String, String, Place)>,
-        body: Option<(String, Media)>,
+        path: BTreeMap<String, (String, Style)>,
+        others: Vec<Described>,
+        body: Option<Body>,
     },
+}
+
+/// An argument that is not in the path.
+#[derive(Debug)]
+struct Described {
+    argument: String,
+    name: String,
+    place: Place,
+    style: Style,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,20 +59,12 @@ enum Place {
     Nowhere,
 }
 
-/// What a body is written as.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Media {
-    Json(String),
-    Form,
-    Text(String),
-}
-
 /// A request that is ready to be sent, but for the headers of the service.
 #[derive(Debug)]
 pub(super) struct Made {
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
-    pub(super) body: Option<String>,
+    pub(super) body: Option<Vec<u8>>,
 }
 
 impl Request {
@@ -80,10 +82,12 @@ impl Request {
         let method = Method::from_bytes(operation.method.as_bytes()).map_err(|_| "its method is none".to_owned())?;
         let url = UrlTemplate::below(base, &operation.path)?;
         let (mut path, mut others) = (BTreeMap::new(), Vec::new());
-        for OperationParameter { argument, name, location } in &operation.parameters {
+        for parameter in &operation.parameters {
+            let OperationParameter { argument, name, location, .. } = parameter;
+            let style = Style::of(parameter);
             let place = match location.as_str() {
                 "path" => {
-                    path.insert(name.clone(), argument.clone());
+                    path.insert(name.clone(), (argument.clone(), style));
                     continue;
                 }
                 "query" => Place::Query,
@@ -96,19 +100,13 @@ impl Request {
                 "cookie" => return Err(format!("{name:?} is no name of a cookie")),
                 other => return Err(format!("its parameter {name} is in {other:?}, which is no place")),
             };
-            others.push((argument.clone(), name.clone(), place));
+            others.push(Described { argument: argument.clone(), name: name.clone(), place, style });
         }
         if let Some(name) = url.arguments().find(|name| !path.contains_key(*name)) {
             return Err(format!("its path has {{{name}}}, which is none of its parameters"));
         }
-        let body =
-            operation.body.as_ref().map(|(argument, media)| Ok::<_, String>((argument.clone(), Media::of(media)?)));
-        Ok(Request {
-            method,
-            fixed: BTreeSet::new(),
-            url,
-            places: Places::Described { path, others, body: body.transpose()? },
-        })
+        let body = operation.body.as_ref().map(Body::of).transpose()?;
+        Ok(Request { method, fixed: BTreeSet::new(), url, places: Places::Described { path, others, body } })
     }
 
     pub(super) fn method(&self) -> &Method {
@@ -121,34 +119,40 @@ impl Request {
             .map_err(|error| ToolError::invalid_arguments(format!("the arguments are no object: {error}")))?;
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/plain;q=0.9, */*;q=0.5"));
-        let made = match &self.places {
+        let mut query = Vec::new();
+        let plain_path = |name: &str| (name.to_owned(), Style::PLAIN);
+        let mut made = match &self.places {
             Places::Query => {
-                let mut url = self.address(&mut arguments, str::to_owned)?;
+                let url = self.address(&mut arguments, plain_path)?;
                 for (name, value) in &arguments {
-                    self.add_to_query(&mut url, name, name, value)?;
+                    // Without a description a map is JSON, and a space is written as in forms.
+                    let kind = if value.get().starts_with('{') { ParameterStyle::Json } else { ParameterStyle::Form };
+                    self.add_to_query(&mut query, (name, name, Style { kind, ..Style::PLAIN }), value)?;
                 }
+                query.iter_mut().for_each(|(_, value)| *value = value.replace("%20", "+"));
                 Made { url, headers, body: None }
             }
             Places::Body => {
-                let url = self.address(&mut arguments, str::to_owned)?;
+                let url = self.address(&mut arguments, plain_path)?;
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-                Made { url, headers, body: Some(serde_json::to_string(&arguments)?) }
+                Made { url, headers, body: Some(serde_json::to_vec(&arguments)?) }
             }
             Places::Described { path, others, body } => {
-                let url = self.address(&mut arguments, |name| path.get(name).cloned().unwrap_or_default())?;
+                let described = |name: &str| path.get(name).cloned().unwrap_or_default();
+                let url = self.address(&mut arguments, described)?;
                 let mut made = Made { url, headers, body: None };
-                for (argument, name, place) in others {
-                    let Some(value) = arguments.remove(argument).filter(|value| value.get() != "null") else {
-                        continue;
-                    };
-                    self.place(&mut made, (argument, name, *place), &value)?;
+                for described in others {
+                    let value = arguments.remove(&described.argument);
+                    if let Some(value) = value.filter(|value| value.get() != "null") {
+                        self.place(&mut made, &mut query, described, &value)?;
+                    }
                 }
-                if let Some((argument, media)) = body
-                    && let Some(value) = arguments.remove(argument)
+                if let Some(body) = body
+                    && let Some(value) = arguments.remove(&body.argument)
                 {
-                    let (text, media) = media.write(argument, &value)?;
+                    let (bytes, media) = body.write(&value)?;
                     made.headers.insert(CONTENT_TYPE, HeaderValue::from_str(&media)?);
-                    made.body = Some(text);
+                    made.body = Some(bytes);
                 }
                 if let Some(name) = arguments.keys().next() {
                     return Err(ToolError::invalid_arguments(format!(
@@ -158,6 +162,11 @@ impl Request {
                 made
             }
         };
+        if !query.is_empty() {
+            let own = made.url.query().map(|own| format!("{own}&")).unwrap_or_default();
+            let pairs: Vec<_> = query.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+            made.url.set_query(Some(&format!("{own}{}", pairs.join("&"))));
+        }
         if made.url.as_str().len() > URL_BYTES {
             let message = format!(
                 "the address has {} bytes with its arguments, and may have {URL_BYTES}",
@@ -169,11 +178,25 @@ impl Request {
     }
 
     /// The URL; the arguments of its path are taken out of the others.
-    fn address(&self, arguments: &mut Arguments, argument_of: impl Fn(&str) -> String) -> Result<Url, ToolError> {
-        let url = self.url.fill(|name| plain(arguments.get(&argument_of(name))?));
+    fn address(
+        &self,
+        arguments: &mut Arguments,
+        argument_of: impl Fn(&str) -> (String, Style),
+    ) -> Result<Url, ToolError> {
+        let url = self.url.fill(|name| {
+            let (argument, style) = argument_of(name);
+            // Without a description a list or a map is JSON, as a part of the path.
+            match arguments.get(&argument)? {
+                value if style == Style::PLAIN => {
+                    let text = plain(value);
+                    (value.get() != "null").then(|| (encoded(&text), vec![text]))
+                }
+                value => segment(style, name, value),
+            }
+        });
         let url = url.map_err(ToolError::invalid_arguments)?;
         for name in self.url.arguments() {
-            arguments.remove(&argument_of(name));
+            arguments.remove(&argument_of(name).0);
         }
         Ok(url)
     }
@@ -181,14 +204,15 @@ impl Request {
     fn place(
         &self,
         made: &mut Made,
-        (argument, name, place): (&str, &str, Place),
+        query: &mut Vec<(String, String)>,
+        described: &Described,
         value: &RawValue,
     ) -> Result<(), ToolError> {
-        let text = || plain(value).unwrap_or_else(|| value.get().to_owned());
+        let Described { argument, name, place, style } = described;
+        let Some(text) = header(*style, value) else { return Ok(()) };
         match place {
-            Place::Query => self.add_to_query(&mut made.url, argument, name, value),
+            Place::Query => self.add_to_query(query, (argument, name, *style), value),
             Place::Header => {
-                let text = text();
                 let header = HeaderValue::from_str(&text).ok().filter(|_| text.is_ascii()).ok_or_else(|| {
                     ToolError::invalid_arguments(format!(
                         "the argument {argument} is a header, and has a character that headers cannot have: a line break, or one \
@@ -205,7 +229,11 @@ impl Request {
                 Err(ToolError::invalid_arguments(message))
             }
             Place::Cookie => {
-                let cookie = format!("{name}={}", encoded(&text()));
+                if style.explode && has_parts(value) {
+                    let why = "has several values, and a cookie with explode has one";
+                    return Err(ToolError::invalid_arguments(format!("the argument {argument} {why}")));
+                }
+                let cookie = format!("{name}={}", encoded(&text));
                 let all = match made.headers.get(COOKIE).and_then(|before| before.to_str().ok()) {
                     Some(before) => format!("{before}; {cookie}"),
                     None => cookie,
@@ -216,73 +244,36 @@ impl Request {
         }
     }
 
-    fn add_to_query(&self, url: &mut Url, argument: &str, name: &str, value: &RawValue) -> Result<(), ToolError> {
+    fn add_to_query(
+        &self,
+        query: &mut Vec<(String, String)>,
+        (argument, name, style): (&str, &str, Style),
+        value: &RawValue,
+    ) -> Result<(), ToolError> {
+        let refuse = |why: String| Err(ToolError::invalid_arguments(format!("the argument {argument} {why}")));
         if self.fixed.contains(name) {
-            let message = format!("the argument {argument} is set by the service, in the address of the tool");
-            return Err(ToolError::invalid_arguments(message));
+            return refuse("is set by the service, in the address of the tool".to_owned());
         }
-        let mut query = url.query_pairs_mut();
-        for value in items(value) {
-            if let Some(text) = plain(&value) {
-                query.append_pair(name, &text);
-            }
+        let added = match pairs(style, name, value) {
+            Ok(added) => added,
+            Err(why) => return refuse(format!("cannot be written into a query: {why}")),
+        };
+        // The keys of a map are names in the query: those of other arguments are theirs.
+        let own = encoded(name);
+        let is_other = |key: &str| key != own && self.names_in_query().any(|known| encoded(known) == key);
+        if let Some((key, _)) = added.iter().find(|(key, _)| is_other(key)) {
+            return refuse(format!("has the key {key}, which is the name of another argument"));
         }
+        query.extend(added);
         Ok(())
     }
-}
 
-impl Media {
-    fn of(media: &str) -> Result<Self, String> {
-        let plain = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        if plain.contains("json") {
-            Ok(Media::Json(plain))
-        } else if plain == "application/x-www-form-urlencoded" {
-            Ok(Media::Form)
-        } else if plain.starts_with("text/") {
-            Ok(Media::Text(plain))
-        } else {
-            Err(format!("its body is {plain:?}; JSON, forms and texts can be sent"))
-        }
-    }
-
-    /// A body, and its media type.
-    fn write(&self, argument: &str, value: &RawValue) -> Result<(String, String), ToolError> {
-        match self {
-            Media::Json(media) => Ok((value.get().to_owned(), media.clone())),
-            Media::Text(media) => match serde_json::from_str::<String>(value.get()) {
-                Ok(text) => Ok((text, format!("{media}; charset=utf-8"))),
-                Err(_) => Err(ToolError::invalid_arguments(format!(
-                    "the argument {argument} is sent as text: write a string"
-                ))),
-            },
-            Media::Form => {
-                let fields: Arguments = serde_json::from_str(value.get()).map_err(|_| {
-                    ToolError::invalid_arguments(format!("the argument {argument} is sent as a form: write a map"))
-                })?;
-                let mut form = String::new();
-                for (name, value) in &fields {
-                    for value in items(value) {
-                        if let Some(text) = plain(&value) {
-                            let and = if form.is_empty() { "" } else { "&" };
-                            form.push_str(&format!("{and}{}={}", encoded(name), encoded(&text)));
-                        }
-                    }
-                }
-                Ok((form, "application/x-www-form-urlencoded".to_owned()))
-            }
-        }
-    }
-}
-
-/// A value of a query or a form: each item of a list on its own.
-fn items(value: &RawValue) -> Vec<Box<RawValue>> {
-    serde_json::from_str::<Vec<Box<RawValue>>>(value.get()).unwrap_or_else(|_| vec![value.to_owned()])
-}
-
-/// A value as text: a string as it is, nothing for null, others as JSON.
-fn plain(value: &RawValue) -> Option<String> {
-    match value.get() {
-        "null" => None,
-        text => Some(serde_json::from_str::<String>(text).unwrap_or_else(|_| text.to_owned())),
+    /// The names that arguments have in the query by the description.
+    fn names_in_query(&self) -> impl Iterator<Item = &str> {
+        let others: &[Described] = match &self.places {
+            Places::Described { others, .. } => others,
+            _ => &[],
+        };
+        others.iter().filter(|other| other.place == Place::Query).map(|other| other.name.as_str())
     }
 }

@@ -239,6 +239,15 @@ impl Upstream {
                 };
                 match served {
                     Ok(service) => Ok(Connection { service, process: Some(process) }),
+                    // A server that refuses the greeting ends afterwards, as its input does.
+                    Err(error)
+                        if !matches!(
+                            error,
+                            ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
+                        ) =>
+                    {
+                        Err(greeted(error))
+                    }
                     // When the process has ended that says more than what came of it.
                     Err(error) => match timeout(LAST_LOOK, process.ended()).await {
                         Ok(how) => Err(Failure::Started(how)),
