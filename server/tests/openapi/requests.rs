@@ -28,7 +28,7 @@ fn otherwise(id: &str, arguments: &Value, wanted: &mut Value) -> Option<&'static
     }
     let between = if id.contains("spaceDelimited") { "%20" } else { "%7C" };
     if id.contains("Delimited") && !id.contains("true") && color.is_object() {
-        set(wanted, url.replace(',', between));
+        set(wanted, url.replace(',', between).replace("1&2", "1%262"));
         return Some("OpenAPI: what stands between the parts of a map is what the style is named after");
     }
     if id.contains("reserved") {
