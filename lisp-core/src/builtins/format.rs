@@ -8,6 +8,7 @@ use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res, TextBuf, Value};
 use crate::text::characters;
 use crate::text::describe;
+use crate::text::number::FloatDigits;
 use crate::text::scan;
 use crate::text::{number, to_str};
 
@@ -399,10 +400,8 @@ struct Digits {
 
 impl Digits {
     fn of(f: f64) -> Digits {
-        let text = format!("{:e}", f.abs());
-        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        let digits = digits.bytes().filter(u8::is_ascii_digit).collect();
-        Digits { digits, point: exponent.parse().unwrap_or(0) + 1 }
+        let digits = FloatDigits::of(f);
+        Digits { point: digits.point().into(), digits: digits.digits().as_bytes().to_vec() }
     }
 
     fn is_zero(&self) -> bool {

@@ -9,6 +9,77 @@ const PIECE: usize = 128;
 /// Digits that are split off at once; they fit into a piece.
 const DIGITS: u32 = 1_224;
 
+/// The decimal digits of a finite float without its sign: the fewest that give it back, of several such the nearest, and of two as near
+/// the even one. All that writes floats takes its digits from here, or from the same library, so that they are the same everywhere.
+pub(crate) struct FloatDigits {
+    digits: [u8; Self::MOST],
+    len: usize,
+    /// The number of digits in front of the point; below zero that of zeros behind it.
+    point: i32,
+}
+
+impl FloatDigits {
+    /// No float has more.
+    const MOST: usize = 17;
+
+    pub(crate) fn of(f: f64) -> Self {
+        let mut buffer = ryu::Buffer::new();
+        let text = buffer.format_finite(f.abs());
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+        let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let mut point = exponent.parse().unwrap_or(0) + i32::try_from(whole.len()).unwrap_or(0);
+        let (mut digits, mut len, mut zeros) = ([b'0'; Self::MOST], 0, 0);
+        for digit in whole.bytes().chain(part.bytes()) {
+            match digit {
+                b'0' if len == 0 => point -= 1,
+                // Only those that another digit follows count.
+                b'0' => zeros += 1,
+                digit => {
+                    len += zeros + 1;
+                    zeros = 0;
+                    if let Some(last) = digits.get_mut(len - 1) {
+                        *last = digit;
+                    }
+                }
+            }
+        }
+        if len == 0 {
+            (len, point) = (1, 1);
+        }
+        FloatDigits { digits, len: len.min(Self::MOST), point }
+    }
+
+    /// The digits, of which neither the first nor the last is a zero but of zero itself.
+    pub(crate) fn digits(&self) -> &str {
+        self.digits.get(..self.len).and_then(|digits| std::str::from_utf8(digits).ok()).unwrap_or("0")
+    }
+
+    /// How many digits are in front of the point.
+    pub(crate) fn point(&self) -> i32 {
+        self.point
+    }
+
+    /// With one digit in front of the point, at least one behind it, and an exponent: `1.5e300`.
+    pub(crate) fn scientific(&self) -> String {
+        let (first, rest) = self.digits().split_at(1);
+        let rest = if rest.is_empty() { "0" } else { rest };
+        format!("{first}.{rest}e{}", self.point - 1)
+    }
+
+    /// In full, without an exponent: `1500.0`.
+    fn plain(&self) -> String {
+        let digits = self.digits();
+        match usize::try_from(self.point) {
+            Ok(whole) if whole > 0 => match digits.split_at_checked(whole) {
+                Some((whole, "")) => format!("{whole}.0"),
+                Some((whole, part)) => format!("{whole}.{part}"),
+                None => format!("{digits:0<whole$}.0"),
+            },
+            _ => format!("0.{}{digits}", "0".repeat(self.point.unsigned_abs() as usize)),
+        }
+    }
+}
+
 /// A float with the fewest digits that give it back: `1.0`, `0.1`, `1.0e21`, `1.0e-5`, `##Inf`.
 pub(crate) fn float_text(f: f64) -> String {
     if f.is_nan() {
@@ -23,27 +94,22 @@ pub(crate) fn float_text(f: f64) -> String {
     if size == 0.0 || (0.001..1e16).contains(&size) {
         return shortest.to_owned();
     }
-    // Far from one the shortest text has an exponent already; to write one takes long for some floats.
-    let text = if shortest.contains('e') { shortest.to_owned() } else { format!("{f:e}") };
-    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    match (digits.contains('.'), exponent) {
-        // Four digits after the point are no longer than the exponent of a single digit.
-        (false, "-4") => format!("{f}"),
-        (true, _) => text,
-        (false, _) => format!("{digits}.0e{exponent}"),
+    let (digits, sign) = (FloatDigits::of(f), if f < 0.0 { "-" } else { "" });
+    // Four digits after the point are no longer than the exponent of a single digit.
+    match (digits.len, digits.point) {
+        (1, -3) => format!("{sign}{}", digits.plain()),
+        _ => format!("{sign}{}", digits.scientific()),
     }
 }
 
 /// A float for a person: in full between 1e-10 and 1e21, beyond that like [`float_text`].
 pub(crate) fn plain_float_text(f: f64) -> String {
     let size = f.abs();
-    if (1e-10..0.001).contains(&size) {
-        format!("{f}")
-    } else if (1e16..1e21).contains(&size) {
-        format!("{f:.1}")
-    } else {
-        float_text(f)
+    if (1e-10..0.001).contains(&size) || (1e16..1e21).contains(&size) {
+        let sign = if f < 0.0 { "-" } else { "" };
+        return format!("{sign}{}", FloatDigits::of(f).plain());
     }
+    float_text(f)
 }
 
 /// The whole limbs of an integer.
@@ -135,5 +201,9 @@ mod tests {
         assert_eq!(plain_float_text(1e20), "100000000000000000000.0");
         assert_eq!(plain_float_text(0.00001), "0.00001");
         assert_eq!(plain_float_text(1e21), "1.0e21");
+        assert_eq!(plain_float_text(-123_456_789_012_345_678_901.0), "-123456789012345680000.0");
+        assert_eq!(plain_float_text(-1.5e-9), "-0.0000000015");
+        // Two digits are as near: the even one is written.
+        assert_eq!(float_text(2_251_553_810_368_456.25), "2251553810368456.2");
     }
 }
