@@ -30,6 +30,12 @@ pub(crate) struct Proto {
 }
 
 impl Proto {
+    /// Does it take this many arguments?
+    #[inline]
+    pub(crate) fn takes(&self, argc: usize) -> bool {
+        argc == self.arity as usize || self.variadic && argc > self.arity as usize
+    }
+
     /// The calls for an element that the instruction at a place is part of, from the innermost on.
     pub(crate) fn in_place_at(&self, at: u32) -> impl DoubleEndedIterator<Item = &InPlace> {
         self.in_place.iter().filter(move |body| (body.from..body.to).contains(&at))

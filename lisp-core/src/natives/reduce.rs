@@ -8,7 +8,7 @@ use crate::builtins::streams::reduced;
 use crate::builtins::{Builtin, Lowering, MANY, Round, args};
 use crate::context::Ctx;
 use crate::cost;
-use crate::heap::{Res, Value};
+use crate::heap::{Compose, Res, Value, Work};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
 pub(super) const TABLE: &[Builtin] = &[Reduce::ROW, ReduceKv::ROW, MergeWith::ROW];
@@ -126,19 +126,46 @@ impl Reduce {
             (&[_, init, _], _) => start::<Self>(h, s, call, [f, list, init], 0),
             (_, [first, ..]) => start::<Self>(h, s, call, [f, list, *first], 1),
             // What a call without arguments makes is what combining nothing makes.
-            (_, []) if takes_nothing(f) => Ok(Control::Call(Call::new(call.args().start, 0, call.dst))),
+            (_, []) if takes_nothing(h, s, f)? => Ok(Control::Call(Call::new(call.args().start, 0, call.dst))),
             (_, []) => Ok(Control::Value(Value::Nil)),
         }
     }
 }
 
-/// May a function be called without arguments?
-fn takes_nothing(f: Value<'_>) -> bool {
-    match f {
-        Value::Builtin(id) => id.row().takes(0),
-        Value::Closure(closure) => closure.proto.arity == 0,
-        _ => false,
+/// Can a function be called without arguments? One that is made of others can when each of those that it calls then takes what it is
+/// called with.
+fn takes_nothing<'h>(h: &'h Ctx, s: &State<'h>, f: Value<'h>) -> Res<bool> {
+    let mut work = Work::new(h);
+    work.push((f, 0))?;
+    while let Some((f, argc)) = work.pop() {
+        let takes = match f {
+            Value::Builtin(id) => id.row().takes(argc),
+            Value::Closure(c) => {
+                let others = || s.units.get(c.program).and_then(|unit| unit.other_arity(c.proto, argc));
+                c.proto.takes(argc) || others().is_some()
+            }
+            Value::Composed(c) => match (h.charge(1).map(|()| c.kind)?, c.parts()) {
+                (Compose::Partial, [f, given @ ..]) => work.push((*f, argc + given.len())).map(|()| true)?,
+                (Compose::Comp, []) => argc == 1,
+                (Compose::Comp, [.., f]) | (Compose::Complement | Compose::Completing, [f, ..]) => {
+                    work.push((*f, argc)).map(|()| true)?
+                }
+                (Compose::Fnil, [f, ..]) if argc > 0 => work.push((*f, argc)).map(|()| true)?,
+                (Compose::Juxt, parts) => {
+                    parts.iter().try_for_each(|&f| work.push((f, argc)))?;
+                    true
+                }
+                (Compose::Constantly | Compose::EveryPred | Compose::SomeFn, _) => true,
+                _ => false,
+            },
+            Value::Keyword(..) | Value::Map(_) | Value::Set(_) => argc > 0,
+            _ => false,
+        };
+        if !takes {
+            return Ok(false);
+        }
     }
+    Ok(true)
 }
 
 impl Fold for Reduce {
@@ -148,7 +175,7 @@ impl Fold for Reduce {
         &[
             ("(reduce + [1 2 3])", "6"),
             ("(reduce conj [] [1 2])", "[1 2]"),
-            ("[(reduce + []) (reduce max [])]", "[0 nil]"),
+            ("[(reduce + []) (reduce (partial + 5) []) (reduce max [])]", "[0 5 nil]"),
             ("(reduce 1 [1 2])", "!type_error"),
         ],
     );

@@ -110,7 +110,7 @@ impl<'h> State<'h> {
         call: Call,
     ) -> Res<Control<'h>> {
         let (base, argc) = (call.args().start, call.argc());
-        let proto = if takes(proto, argc) { proto } else { other_arity(unit, proto, argc)? };
+        let proto = if proto.takes(argc) { proto } else { other_arity(unit, proto, argc)? };
         let arity = proto.arity as usize;
         self.ensure(h, base + (proto.code.registers()).max(argc + 1))?;
         self.reserve_frame(h)?;
@@ -124,16 +124,10 @@ impl<'h> State<'h> {
     }
 }
 
-fn takes(proto: &Proto, argc: usize) -> bool {
-    argc == proto.arity as usize || proto.variadic && argc > proto.arity as usize
-}
-
-/// The function that takes this many arguments, of those that are one function with the first: of a fixed number, or with a rest.
+/// The function that takes this many arguments, of those that are one function with the first.
 #[cold]
 fn other_arity<'h>(unit: &'h Unit, first: &'h Proto, argc: usize) -> Res<&'h Proto> {
-    let others = || first.others.iter().filter_map(|&number| unit.code.protos.get(number as usize));
-    let fixed = others().find(|proto| proto.arity as usize == argc && !proto.variadic);
-    fixed.or_else(|| others().find(|proto| takes(proto, argc))).ok_or_else(|| wrong_arity(unit, first, argc))
+    unit.other_arity(first, argc).ok_or_else(|| wrong_arity(unit, first, argc))
 }
 
 /// Data called as a function: a keyword, a map and a set look something up.

@@ -103,3 +103,19 @@
 
 [(reduce (fn [a b] (+ a b)) []) (reduce (fn [] 7) []) (reduce (fn [& all] (count all)) []) (reduce + [5]) (reduce + 1 [])]
 ;=> [nil 7 0 5 1]
+
+[(reduce (partial +) []) (reduce (partial + 5) []) (reduce (comp str +) []) (reduce (juxt + *) []) (reduce (constantly 5) [])]
+;=> [0 5 "0" [0 1] 5]
+
+[(reduce (complement +) []) (reduce (every-pred odd?) []) (reduce (some-fn :a) nil) (reduce (completing + str) []) (reduce (partial (partial conj [1]) 2) [])]
+;=> [false true nil 0 [1 2]]
+
+; What takes an argument is not called without one.
+[(reduce (partial max) []) (reduce (comp inc first) []) (reduce (juxt + max) []) (reduce (fnil + 1) []) (reduce :a []) (reduce {:a 1} [])]
+;=> [nil nil nil nil nil nil]
+
+(map #(reduce % []) [(fn ([a b] a) ([] :none)) (fn ([] 1) ([a & b] 2)) (partial (fn ([] 0) ([a] [:one a])) 1) (fn [& all] all) (fn [a & all] a)])
+;=> [:none 1 [:one 1] [] nil]
+
+[(transduce (map inc) (partial +) []) (transduce (map inc) (completing conj) []) (reductions (partial +) []) (transduce (map inc) (constantly 5) [1])]
+;=> [0 [] [0] 5]
