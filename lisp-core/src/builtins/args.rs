@@ -47,20 +47,30 @@ pub(crate) fn string<'h>(name: &str, v: Value<'h>) -> Res<&'h str> {
     }
 }
 
-/// An integer argument that fits 64 bits.
+/// An integer argument that fits 64 bits. A float that is whole counts as the integer that it is.
 #[inline]
 pub(crate) fn int(name: &str, v: Value<'_>) -> Res<i64> {
+    v.as_integer().ok_or_else(|| no_integer(name, v))
+}
+
+#[cold]
+fn no_integer(name: &str, v: Value<'_>) -> Fault {
     match v {
-        Value::Int(i) => Ok(i),
-        other => Err(type_error(name, "an integer", other)),
+        Value::Big(_) => type_error(name, "an integer of 64 bits", v),
+        Value::Float(f) if f.is_finite() && f.fract() == 0.0 => type_error(name, "an integer of 64 bits", v),
+        other => type_error(name, "an integer", other),
     }
 }
 
-/// An integer argument that counts elements; beyond 64 bits as good as infinite.
+/// An integer argument that counts elements of what is in memory, none of which has as many as 64 bits count: beyond them it is as good as
+/// infinite. A float that is whole counts as the integer that it is.
 pub(crate) fn amount(name: &str, v: Value<'_>) -> Res<i64> {
     match v {
         Value::Int(i) => Ok(i),
         Value::Big(b) => Ok(if b.negative { -i64::MAX } else { i64::MAX }),
+        Value::Float(f) if f.is_finite() && f.fract() == 0.0 => {
+            Ok(v.as_integer().unwrap_or(if f < 0.0 { -i64::MAX } else { i64::MAX }))
+        }
         other => Err(type_error(name, "an integer", other)),
     }
 }
@@ -68,14 +78,15 @@ pub(crate) fn amount(name: &str, v: Value<'_>) -> Res<i64> {
 /// A positive integer argument: a size or a step.
 pub(crate) fn positive(name: &str, what: &str, v: Value<'_>) -> Res<usize> {
     match v {
-        Value::Int(_) | Value::Big(_) => match usize::try_from(amount(name, v)?) {
-            Ok(n) if n > 0 => Ok(n),
-            _ => {
+        Value::Endless(_) => Err(Fault::NeedsFrame),
+        v => match amount(name, v).map(usize::try_from) {
+            Ok(Ok(n)) if n > 0 => Ok(n),
+            Ok(_) => {
                 let message = format!("{name}: the {what} must be at least 1, got {}", describe(v));
                 Err(Error::new(Reason::TypeError, message).class("IllegalArgumentException").into())
             }
+            Err(_) => Err(type_error(name, &format!("a positive integer as its {what}"), v)),
         },
-        other => Err(type_error(name, &format!("a positive integer as its {what}"), other)),
     }
 }
 

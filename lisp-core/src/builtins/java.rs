@@ -301,31 +301,15 @@ pub(super) fn text<'h>(name: &str, v: Value<'h>) -> Res<Option<&'h str>> {
     }
 }
 
-/// An argument that Java takes as an `int`: floats lose their fraction, NaN is 0.
-#[expect(clippy::cast_possible_truncation, reason = "the float has no fraction and is within 33 bits")]
+/// An argument that Java takes as an `int`. A float that is whole counts as the integer that it is; a fraction would be lost.
 pub(super) fn int(name: &str, v: Value<'_>) -> Res<i64> {
-    let n = match v {
-        Value::Int(i) => Some(i),
-        Value::Float(f) if f.is_nan() => Some(0),
-        Value::Float(f) if f.trunc().abs() < 4_294_967_296.0 => Some(f.trunc() as i64),
-        _ => None,
-    };
-    n.filter(|&n| i32::try_from(n).is_ok()).ok_or_else(|| wrong_type(name, "an integer of 32 bits", v))
+    let n = v.as_integer().filter(|&n| i32::try_from(n).is_ok());
+    n.ok_or_else(|| wrong_type(name, "an integer of 32 bits", v))
 }
 
-/// An argument that Java takes as a `long`: floats lose their fraction, NaN is 0.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the float is within 64 bits; that it loses its fraction is Java's rule"
-)]
+/// An argument that Java takes as a `long`, by the same rule.
 pub(super) fn long(name: &str, v: Value<'_>) -> Res<i64> {
-    const END: f64 = 9_223_372_036_854_775_808.0;
-    match v {
-        Value::Int(i) => Ok(i),
-        Value::Float(f) if f.is_nan() => Ok(0),
-        Value::Float(f) if (-END..END).contains(&f) => Ok(f as i64),
-        other => Err(wrong_type(name, "an integer of 64 bits", other)),
-    }
+    v.as_integer().ok_or_else(|| wrong_type(name, "an integer of 64 bits", v))
 }
 
 /// An argument that Java takes as a `double`.

@@ -4,7 +4,7 @@ use super::Builtin;
 use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{Fault, Res, TextBuf, Value};
-use crate::json::{Duplicate, ReadError, ReadLimits, Reader, Style, write};
+use crate::json::{ReadError, Reader, Style, read, write};
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("json/parse-string", 1, 1, "(json/parse-string s)", parse_string).namespace("json").doc(
@@ -45,7 +45,7 @@ fn lenient<'h>(result: Result<Value<'h>, ReadError>) -> Res<Value<'h>> {
 
 fn parse_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
-        Value::Str(s) => lenient(Reader::new(h, ReadLimits::default(), Duplicate::First).read(s.text())),
+        Value::Str(s) => lenient(read(h, s.text())),
         _ => Ok(Value::Nil),
     }
 }
@@ -54,7 +54,7 @@ fn parse_lines<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let Value::Str(s) = args[0] else { return Ok(Value::Nil) };
     h.charge(cost::scanned(s.text().len()) + 1)?;
     let values = h.vec_builder(16)?;
-    let mut reader = Reader::new(h, ReadLimits::default(), Duplicate::First);
+    let mut reader = Reader::new(h);
     for line in s.text().split(['\n', '\r']) {
         if !line.trim().is_empty() {
             values.push(h, lenient(reader.read(line))?)?;

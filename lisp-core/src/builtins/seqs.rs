@@ -323,9 +323,10 @@ fn frequencies<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn combinations<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let n = match args[1] {
-        Value::Int(n) if n >= 0 => usize::try_from(n).unwrap_or(usize::MAX),
-        _ => return h.vector(&[]),
+        n if n.is_number() => usize::try_from(args::amount("combinations", n)?).ok(),
+        _ => None,
     };
+    let Some(n) = n else { return h.vector(&[]) };
     let items = args::seq(h, "combinations", args[0])?;
     let out = h.vec_builder(0)?;
     if n > items.len() {
@@ -504,7 +505,7 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
     Builtin::direct("partition-all", 1, 3, "(partition-all n step? coll)", partition_all).doc(
         "Pieces of n elements, each step elements after the one before; the last may be shorter.",
-        &[("(partition-all 2 [1 2 3])", "[[1 2] [3]]"), ("(partition-all 2.0 [1])", "!type_error")],
+        &[("(partition-all 2 [1 2 3])", "[[1 2] [3]]"), ("(partition-all 1.5 [1])", "!type_error")],
     ),
     Builtin::direct("zip", 2, 2, "(zip a b)", zip).doc(
         "Pairs of the elements at the same places, as long as the shorter vector lasts.",

@@ -1,6 +1,6 @@
 //! Strings. Indices count characters as a person does (grapheme clusters); parts of a string share its bytes.
 
-use super::args::{self, fault, int, string};
+use super::args::{self, fault, string};
 use super::{Builtin, regex};
 use crate::context::Ctx;
 use crate::cost;
@@ -171,24 +171,24 @@ fn trim_newline<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 pub(super) fn lower_case<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    change_case(h, "lower-case", args, str::to_ascii_lowercase, |text, out| {
-        out.extend(text.chars().flat_map(char::to_lowercase))
-    })
+    change_case(h, "lower-case", args, str::to_ascii_lowercase, lower)
 }
 
 pub(super) fn upper_case<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    change_case(h, "upper-case", args, str::to_ascii_uppercase, |text, out| {
-        out.extend(text.chars().flat_map(char::to_uppercase))
+    change_case(h, "upper-case", args, str::to_ascii_uppercase, |h, text, out| {
+        for piece in scan::pieces(h, text) {
+            out.extend(piece?.chars().flat_map(char::to_uppercase));
+        }
+        Ok(())
     })
 }
 
-/// Character by character, as the reference does: the form of a sigma does not depend on its place.
 fn change_case<'h>(
     h: &'h Heap,
     name: &str,
     args: &[Value<'h>],
     ascii: fn(&str) -> String,
-    unicode: fn(&str, &mut String),
+    unicode: fn(&Heap, &str, &mut String) -> Res<()>,
 ) -> Res<Value<'h>> {
     let text = string(name, arg(args, 0))?;
     let plain = text.is_ascii();
@@ -199,10 +199,35 @@ fn change_case<'h>(
         return h.str(&ascii(text));
     }
     let mut out = String::new();
-    for piece in scan::pieces(h, text) {
-        unicode(piece?, &mut out);
-    }
+    unicode(h, text, &mut out)?;
     h.str(&out)
+}
+
+/// Adds a text in lower case. A sigma at the end of a word has a form of its own, so the letters on both sides of it count: they are on the
+/// same side of the piece's end as the sigma, or stand at that end.
+pub(super) fn lower(h: &Heap, text: &str, out: &mut String) -> Res<()> {
+    /// Is it certain whether this is a letter with a case, which what is between letters is not?
+    fn is_certain(c: char) -> bool {
+        let has_case = || !c.to_lowercase().eq([c]) || !c.to_uppercase().eq([c]);
+        c.is_ascii_alphanumeric() || c.is_ascii_whitespace() || !matches!(c, 'Σ' | '\u{345}') && has_case()
+    }
+    let mut rest = text;
+    while !rest.is_empty() {
+        let at_least = scan::pieces(h, rest).next().transpose()?.map_or(0, str::len);
+        let after = rest.get(at_least..).unwrap_or_default();
+        let end = after.char_indices().find(|(_, c)| is_certain(*c));
+        let (piece, shared) = match end {
+            Some((at, c)) => (rest.get(..at_least + at + c.len_utf8()).unwrap_or(rest), c.len_utf8()),
+            None => (rest, 0),
+        };
+        out.push_str(&piece.to_lowercase());
+        if let Some((_, c)) = end {
+            let again: usize = c.to_lowercase().map(char::len_utf8).sum();
+            out.truncate(out.len() - again);
+        }
+        rest = rest.get(piece.len() - shared..).unwrap_or_default();
+    }
+    Ok(())
 }
 
 fn starts_with<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -227,7 +252,7 @@ fn charge_characters(h: &Heap, text: &str) -> Res<()> {
 
 /// An index from an argument; before the beginning is the beginning.
 fn index(name: &str, v: Value<'_>) -> Res<usize> {
-    Ok(usize::try_from(int(name, v)?.max(0)).unwrap_or(usize::MAX))
+    Ok(usize::try_from(args::amount(name, v)?.max(0)).unwrap_or(usize::MAX))
 }
 
 /// Where a part first begins with a character of the text: one that begins inside a character has no index.
@@ -285,9 +310,9 @@ fn last_index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn subs<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let text = string("subs", arg(args, 0))?;
-    let start = int("subs", arg(args, 1))?;
+    let start = args::amount("subs", arg(args, 1))?;
     let end = match args.get(2) {
-        Some(&end) => int("subs", end)?,
+        Some(&end) => args::amount("subs", end)?,
         None => i64::MAX,
     };
     charge_characters(h, text)?;
@@ -321,7 +346,7 @@ fn split<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let whole = arg(args, 0);
     let text = string("split", whole)?;
     if let Some(&limit) = args.get(2) {
-        return split_limited(h, text, arg(args, 1), int("split", limit)?);
+        return split_limited(h, text, arg(args, 1), args::amount("split", limit)?);
     }
     let separator = match arg(args, 1) {
         Value::Regex(pattern) => return regex::split(h, pattern.text(), text),
@@ -491,6 +516,7 @@ mod tests {
     use super::*;
     use crate::builtins::DirectImp;
     use crate::text::pr_str;
+    use proptest::prelude::*;
 
     fn shown<'h>(h: &'h Ctx, f: DirectImp, args: &[Value<'h>]) -> Result<String, Reason> {
         let value = match f(h, args) {
@@ -501,6 +527,19 @@ mod tests {
         let mut out = TextBuf::new(h);
         pr_str(h, value, &mut out).expect("there is room");
         Ok(out.into_string())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+        /// Pieces are of sixteen bytes here.
+        #[test]
+        fn lower_case_does_not_depend_on_the_pieces(text in "[ΣσςΑb7 '.\u{301}\u{345}\u{ad}-中İ]{0,60}") {
+            let h = Heap::new(1, usize::MAX / 2);
+            let mut out = String::new();
+            lower(&h, &text, &mut out).expect("no limit is reached");
+            prop_assert_eq!(out, text.to_lowercase());
+        }
     }
 
     #[test]

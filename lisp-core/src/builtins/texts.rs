@@ -66,13 +66,11 @@ fn capitalize<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let mut out = String::with_capacity(text.len());
     let first = text.chars().next();
     out.extend(first.into_iter().flat_map(char::to_uppercase));
-    for piece in scan::pieces(h, text.get(first.map_or(0, char::len_utf8)..).unwrap_or_default()) {
-        let piece = piece?;
-        if piece.is_ascii() {
-            out.push_str(&piece.to_ascii_lowercase());
-        } else {
-            out.extend(piece.chars().flat_map(char::to_lowercase));
-        }
+    let rest = text.get(first.map_or(0, char::len_utf8)..).unwrap_or_default();
+    if rest.is_ascii() {
+        out.push_str(&rest.to_ascii_lowercase());
+    } else {
+        super::strings::lower(h, rest, &mut out)?;
     }
     h.str(&out)
 }

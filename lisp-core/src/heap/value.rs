@@ -215,6 +215,14 @@ pub struct Time {
     pub value: TimeValue,
 }
 
+/// The integer of 64 bits that a float is, if it is one.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the float is whole and within 64 bits")]
+pub(crate) fn whole(f: f64) -> Option<i64> {
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    ((-END..END).contains(&f) && f.trunc() == f).then_some(f as i64)
+}
+
 impl<'h> Value<'h> {
     /// How many there are of what memory holds.
     #[inline]
@@ -285,6 +293,16 @@ impl<'h> Value<'h> {
             Value::Int(i) => Some(i as f64),
             Value::Float(f) => Some(f),
             Value::Big(b) => Some(b.to_f64()),
+            _ => None,
+        }
+    }
+
+    /// The integer of 64 bits that the number is: a float that is whole is one too.
+    #[inline]
+    pub fn as_integer(self) -> Option<i64> {
+        match self {
+            Value::Int(i) => Some(i),
+            Value::Float(f) => whole(f),
             _ => None,
         }
     }

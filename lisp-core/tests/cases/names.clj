@@ -101,5 +101,8 @@ alpha/search
 (count (set [##NaN (/ 0.0 0.0) (- ##NaN)]))
 ;=> 1
 
-(take 1e300 [1])
+[(take 1e300 [1]) (take 1.0 [1 2]) (nth [1 2] (/ 4 4))]
+;=> [[1] [1] 2]
+
+(take 1.5 [1])
 ;! type_error

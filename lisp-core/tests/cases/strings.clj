@@ -110,3 +110,22 @@
 
 (let [s "🇩🇪🇩e\u0301\u0301"] [(index-of s "🇪") (index-of s "\u0301") (last-index-of s "🇩") (includes? s "🇪") (index-of s "e")])
 ;=> [nil nil 1 true 2]
+
+; A sigma at the end of a word has its own form.
+[(lower-case "ΟΔΥΣΣΕΥΣ ΣΑΣ, ΑΣ. Σ ΑΣ'") (.toLowerCase "ΟΔΟΣ") (capitalize "οδοΣ") (capitalize "ΣΣ") (upper-case "οδυσσεύς")]
+;=> ["οδυσσευς σας, ας. σ ας'" "οδος" "Οδος" "Σσ" "ΟΔΥΣΣΕΎΣ"]
+
+[(subs "hello" 1.0 3.0) (subs "hello" 1 99999999999999999999) (index-of "banana" "a" 2.0) (split "a,b,c" #"," 2.0) (.substring "hello" 2.0)]
+;=> ["el" "ello" 3 ["a" "b,c"] "llo"]
+
+(subs "hello" 1.5)
+;! type_error
+
+(Duration/ofSeconds 0.5)
+;! java_type_error
+
+(Instant/ofEpochMilli 1.5)
+;! java_type_error
+
+[(str (Duration/ofSeconds 2.0)) (.charAt "abc" (/ 4 2))]
+;=> ["PT2S" "c"]

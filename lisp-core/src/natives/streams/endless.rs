@@ -5,16 +5,17 @@ use super::engine::{Plan, Sink, start};
 use super::sources::{self, pend, steps, with_last_step, with_steps};
 use super::transduce::start_into;
 use super::walk::step_of;
-use crate::builtins::args::transducer;
+use crate::builtins::args::{fault, transducer};
 use crate::builtins::streams::endless;
 use crate::builtins::{args, id_of, numbers};
 use crate::code::BuiltinId;
 use crate::context::Ctx;
 use crate::cost;
-use crate::error::Error;
+use crate::error::{Error, Reason};
 use crate::heap::{Compose, Composed, Fault, Res, Source, Step, Value};
 use crate::natives::registers::{RESULT, vector};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, Start, State};
+use crate::text::describe;
 
 /// What a function does with an endless sequence as its last argument.
 enum Over {
@@ -119,6 +120,16 @@ fn waiting<'h>(
     pend(h, e, step).map(Control::Value)
 }
 
+/// The argument that says how many elements of an endless sequence are left out. No vector is as long as 64 bits count, but these are.
+fn places(name: &str, v: Value<'_>) -> Res<i64> {
+    let count = args::amount(name, v)?;
+    if count == i64::MAX && v.as_integer() != Some(count) {
+        let message = format!("{name} expects an integer of 64 bits for an endless sequence, got {}", describe(v));
+        return Err(fault(Reason::ArithmeticError, message));
+    }
+    Ok(count)
+}
+
 /// All but the first `n` elements.
 fn without<'h>(h: &'h Ctx, e: &'h Composed<'h>, n: i64) -> Res<Value<'h>> {
     let (mut e, mut n) = (e, n);
@@ -169,7 +180,7 @@ fn without<'h>(h: &'h Ctx, e: &'h Composed<'h>, n: i64) -> Res<Value<'h>> {
 
 fn drop<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let args = &s.stack[call.args()];
-    without(h, last(args)?, args::amount("drop", args[0])?).map(Control::Value)
+    without(h, last(args)?, places("drop", args[0])?).map(Control::Value)
 }
 
 fn rest<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
@@ -182,7 +193,7 @@ fn nnext<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
 
 fn nthrest<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     match s.stack[call.args()] {
-        [Value::Endless(e), n] => without(h, e, args::amount("nthrest", n)?).map(Control::Value),
+        [Value::Endless(e), n] => without(h, e, places("nthrest", n)?).map(Control::Value),
         _ => Err(Fault::NeedsFrame),
     }
 }
@@ -285,13 +296,13 @@ fn nth<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let args = &s.stack[call.args()];
     let [Value::Endless(e), n, ..] = *args else { return Err(Fault::NeedsFrame) };
     let default = args.get(2).copied().unwrap_or(Value::Nil);
-    let place = args::amount("nth", n)?;
+    let place = places("nth", n)?;
     at(h, s, call, e, place, default)
 }
 
 fn split_at<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let args = &s.stack[call.args()];
-    let (count, e) = (args::amount("split-at", args[0])?, last(args)?);
+    let (count, e) = (places("split-at", args[0])?, last(args)?);
     let rest = without(h, e, count)?;
     if count <= 0 {
         return h.vector(&[h.vector(&[])?, rest]).map(Control::Value);
