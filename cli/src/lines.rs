@@ -45,6 +45,8 @@ enum Part {
     Text(Vec<u8>),
     /// A value as JSON, of which the writer makes a row.
     Row { line: u64, json: String },
+    /// What is to be said of a value, which is written all the same.
+    Note(String),
     /// A run that failed.
     Failed { said: String, exit: Exit },
 }
@@ -139,8 +141,13 @@ impl Each {
             done.failed(number, &why, Exit::of(&outcome));
             return true;
         }
-        if self.skip_nil && outcome.json() == Some("null") {
+        if self.skip_nil && outcome.text() == Some("nil") {
             return false;
+        }
+        if self.format != Format::Clojure {
+            for note in values::notes(&outcome) {
+                done.parts.push(Part::Note(format!("ptcl: line {number}: {note}\n")));
+            }
         }
         let written = match (self.format, outcome.text_cut()) {
             (Format::Clojure, Some(bytes)) => Err(values::Unfit::Cut(bytes)),
@@ -188,6 +195,11 @@ impl Writer {
                     Ok(()) => return out.write_all(&row),
                     Err(unfit) => (format!("ptcl: line {line}: {unfit}\n"), Exit::Error),
                 }
+            }
+            Part::Note(said) => {
+                out.flush()?;
+                let _ = self.progress.aside(|| io::stderr().lock().write_all(said.as_bytes()));
+                return Ok(());
             }
             Part::Failed { said, exit } => (said, exit),
         };

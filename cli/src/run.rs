@@ -167,7 +167,13 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut exit = Exit::of(&outcome);
     if outcome.is_success() {
         match written(&outcome, arguments.output.format()) {
-            Ok(text) => out.write_all(&text)?,
+            Ok(text) => {
+                out.write_all(&text)?;
+                out.flush()?;
+                if arguments.output.format() != Format::Clojure {
+                    values::notes(&outcome).for_each(|note| tell_line!("ptcl: {note}"));
+                }
+            }
             Err(unfit) => {
                 tell_line!("ptcl: {unfit}");
                 exit = Exit::Error;

@@ -62,6 +62,52 @@ fn standard_input_is_data_in_when_the_program_names_it() {
     );
 }
 
+/// Of equal keys the last counts, wherever JSON comes in.
+#[test]
+fn the_last_of_equal_keys_counts() {
+    let twice = r#"{"a": 1, "b": 0, "a": 2}"#;
+    let wanted = "{\"a\" 2 \"b\" 0}\n";
+    let file = std::env::temp_dir().join(format!("ptcl-twice-{}.json", std::process::id()));
+    std::fs::write(&file, twice).unwrap();
+    let path = file.to_str().unwrap();
+    for (arguments, input) in [
+        (&["-e", "data/in"][..], twice),
+        (&["-e", "data/in", "--lines"], twice),
+        (&["-e", "(first data/in)", "--slurp"], twice),
+        (&["-e", "data/x", "--arg-json", &format!("x={twice}")], ""),
+        (&["-e", "data/x", "--data", &format!("x={path}")], ""),
+        (&["-e", "{\"a\" data/a \"b\" data/b}", "--data", path], ""),
+    ] {
+        assert_eq!(out(arguments, input), wanted, "{arguments:?}");
+    }
+    drop(std::fs::remove_file(&file));
+}
+
+/// NaN and infinities have no JSON: they are null in it, and each is named.
+#[test]
+fn a_number_that_json_has_not_is_null_and_named() {
+    for (option, written) in [
+        (&["--out", "json"][..], "[{\"a\":null,\"b\":1}]\n"),
+        (&["--raw"], "[{\"a\":null,\"b\":1}]\n"),
+        (&["--csv"], "a,b\n,1\n"),
+    ] {
+        let (code, out, err) = ptcl(&[&["-e", "[{:a ##NaN :b 1}]"], option].concat(), b"");
+        assert_eq!((code, out.as_str()), (Some(0), written));
+        assert_eq!(err, "ptcl: $[0].a of the value is ##NaN, which JSON does not have: it is null there\n");
+    }
+    assert_eq!(out(&["-e", "[##Inf]"], ""), "[##Inf]\n");
+    let lines = |options: &[&str]| {
+        ptcl(&[&["--lines", "-e", "(if (= data/in 2) ##Inf data/in)"], options].concat(), b"1\n2\nnull\n")
+    };
+    let (code, out, err) = lines(&["--out", "json"]);
+    assert_eq!((code, out.as_str()), (Some(0), "1\nnull\nnull\n"));
+    assert_eq!(err, "ptcl: line 2: $ of the value is ##Inf, which JSON does not have: it is null there\n");
+    // It is no nil.
+    assert_eq!(lines(&["--skip-nil"]), (Some(0), "1\n##Inf\n".to_owned(), String::new()));
+    let (_, json, _) = ptcl(&["--json", "-e", "##NaN"], b"");
+    assert!(json.contains(r#""value":null"#) && json.contains(r#""kind":"null_in_value""#), "{json}");
+}
+
 #[test]
 fn a_value_is_written_in_the_format_that_is_asked_for() {
     let of = |option: &[&str]| out(&[&["-e", "data/in"], option].concat(), PEOPLE);

@@ -1,6 +1,6 @@
 //! Results as clients and models read them.
 
-use lisp_runtime::{Cut, ErrorReport};
+use lisp_runtime::{Cut, ErrorReport, WarningReport};
 use lisp_server::runs::{Refused, WaitingCall};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Deserialize;
@@ -26,6 +26,8 @@ struct Parts {
     prints: Vec<String>,
     #[serde(default)]
     truncated: BTreeMap<String, Cut>,
+    #[serde(default)]
+    warnings: Vec<WarningReport>,
 }
 
 /// A result that says what is wrong.
@@ -87,6 +89,9 @@ impl Parts {
             let how =
                 of(cut.bytes_shown, cut.bytes_total, "bytes").or_else(|| of(cut.lines_shown, cut.lines_total, "lines"));
             let _ = write!(head, "\n[{part} is cut{}]", how.unwrap_or_default());
+        }
+        for WarningReport { message, .. } in &self.warnings {
+            let _ = write!(head, "\n[{message}]");
         }
         head
     }

@@ -2,7 +2,7 @@
 
 use super::table;
 use clap::{Args, ValueEnum};
-use lisp_runtime::Outcome;
+use lisp_runtime::{Outcome, WarningKind};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -105,6 +105,12 @@ pub(crate) fn json(outcome: &Outcome) -> Result<&str, Unfit> {
     outcome
         .json()
         .ok_or_else(|| Unfit::NoJson(outcome.json_error().map_or_else(String::new, |error| error.message.clone())))
+}
+
+/// What is to be said of the value as JSON: where it has null for a number.
+pub(crate) fn notes(outcome: &Outcome) -> impl Iterator<Item = &str> {
+    let of_value = outcome.warnings().iter().filter(|warning| warning.kind == WarningKind::NullInValue);
+    of_value.map(|warning| warning.message.as_str())
 }
 
 /// The value as a table or as CSV.

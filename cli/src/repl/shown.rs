@@ -23,12 +23,15 @@ impl Shown {
     pub(super) fn value(&self, outcome: &Outcome) -> String {
         if self.json {
             return match values::json(outcome) {
-                Ok(json) => self.cut(json),
+                Ok(json) => {
+                    let notes: String = values::notes(outcome).map(|note| format!("; {note}\n")).collect();
+                    self.cut(json) + &notes
+                }
                 Err(unfit) => format!("{unfit}\n"),
             };
         }
         if self.fits
-            && let Some(json) = outcome.json().filter(|json| is_rows(json))
+            && let Some(json) = outcome.json().filter(|json| is_rows(json) && values::notes(outcome).next().is_none())
             && let Ok(table) = values::rows(json, Format::Table)
         {
             return self.cut(&String::from_utf8_lossy(&table));

@@ -121,7 +121,7 @@ fn walk(h: &Heap, text: &str) -> Result<(), Stop> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Duplicate, ReadLimits, read};
+    use super::super::read;
     use super::*;
     use proptest::prelude::*;
     use proptest::sample::select;
@@ -189,7 +189,7 @@ mod tests {
                 let text = text.trim_start_matches('\u{feff}').to_owned();
                 let heap = Heap::new(1, 1 << 24);
                 let walked = walk(&heap, &text);
-                match read(&heap, &text, &ReadLimits::default(), Duplicate::First) {
+                match read(&heap, &text) {
                     Ok(_) => prop_assert!(walked.is_ok(), "{:?}", text),
                     // A number that no float is near to is the reader's own fault to find, in front of what follows.
                     Err(ReadError::Syntax { message, .. }) if message == "number out of range" => {}

@@ -11,10 +11,16 @@ mod write;
 pub use cursor::Unexpected;
 pub use fault::ReadError;
 pub use fields::Fields;
-pub use read::{Duplicate, ReadLimits, Reader, read};
-pub use write::{Style, write};
+pub use read::{Reader, read};
+pub use write::{Null, Nulls, Style, write};
 
 use crate::heap::{Heap, Res};
+
+/// The maximum number of arrays and objects inside each other, in a text that is read and in one that is written.
+pub const MAX_DEPTH: usize = 512;
+
+/// The maximum number of digits of an integer, in a text that is read and in one that is written.
+pub const MAX_DIGITS: usize = 4_300;
 
 /// What the keys of objects become.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,37 +7,13 @@
 use super::cursor::{Cursor, Number, Text, Unexpected};
 use super::fault::{ReadError, fault_of};
 use super::recent::RecentTexts;
-use super::{Keys, push};
+use super::{Keys, MAX_DEPTH, MAX_DIGITS, push};
 use crate::Table;
 use crate::cost;
 use crate::heap::{Fault, Heap, Keys as KeyArray, MapBuilder, Res, SMALL, Str, Value, hash_bytes};
 use crate::text::plain::is_plain;
 use jiter::Jiter;
 use num_bigint::BigInt;
-
-/// Bounds of one text.
-#[derive(Clone, Copy, Debug)]
-pub struct ReadLimits {
-    /// The most arrays and objects inside each other.
-    pub depth: usize,
-    /// The most digits of an integer. The parser itself refuses more than 4,300.
-    pub digits: usize,
-}
-
-impl Default for ReadLimits {
-    fn default() -> Self {
-        ReadLimits { depth: 512, digits: 4_300 }
-    }
-}
-
-/// Which of two equal keys of one object counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Duplicate {
-    /// The first.
-    First,
-    /// The last.
-    Last,
-}
 
 /// Why the reader stops.
 enum Stop {
@@ -64,9 +40,9 @@ impl From<Unexpected> for Stop {
     }
 }
 
-/// Reads one JSON text.
-pub fn read<'h>(h: &'h Heap, text: &str, limits: &ReadLimits, duplicate: Duplicate) -> Result<Value<'h>, ReadError> {
-    Reader::new(h, *limits, duplicate).read(text)
+/// Reads one JSON text. Of equal keys of one object the last counts.
+pub fn read<'h>(h: &'h Heap, text: &str) -> Result<Value<'h>, ReadError> {
+    Reader::new(h).read(text)
 }
 
 /// The most nodes of the tree of key sequences.
@@ -145,11 +121,11 @@ fn end<'h>(cursor: &mut Cursor<'_>, value: Value<'h>) -> Result<Value<'h>, Stop>
     if cursor.is_at_end() { Ok(value) } else { Err(Stop::Unexpected) }
 }
 
-/// A reader of JSON texts: texts read by the same reader share keys and shapes.
+/// A reader of JSON texts: texts read by the same reader share keys and shapes. Of equal keys of one object the last counts.
 pub struct Reader<'h> {
     h: &'h Heap,
-    limits: ReadLimits,
-    duplicate: Duplicate,
+    /// The maximum number of arrays and objects inside each other.
+    depth: usize,
     keys: Keys,
     nodes: Vec<Node<'h>>,
     shared: Table<&'h str, &'h Str<'h>>,
@@ -161,11 +137,10 @@ pub struct Reader<'h> {
 
 impl<'h> Reader<'h> {
     /// A reader that has seen nothing yet.
-    pub fn new(h: &'h Heap, limits: ReadLimits, duplicate: Duplicate) -> Self {
+    pub fn new(h: &'h Heap) -> Self {
         Reader {
             h,
-            limits,
-            duplicate,
+            depth: MAX_DEPTH,
             keys: Keys::Strings,
             nodes: Vec::new(),
             shared: Table::default(),
@@ -180,6 +155,13 @@ impl<'h> Reader<'h> {
     #[must_use]
     pub fn keys(self, keys: Keys) -> Self {
         Reader { keys, ..self }
+    }
+
+    /// Takes one more array or object around the values: the text is a list of values, or an object of named ones, each of which may be
+    /// as deep as what is written.
+    #[must_use]
+    pub fn of_several(self) -> Self {
+        Reader { depth: MAX_DEPTH + 1, ..self }
     }
 
     /// Reads one text, which holds one value and white space around it; a byte order mark may stand in front.
@@ -293,8 +275,8 @@ impl<'h> Reader<'h> {
     }
 
     fn check_depth(&self, place: usize) -> Result<(), ReadError> {
-        if self.open.len() >= self.limits.depth {
-            return Err(ReadError::syntax(place, format!("nested more than {} deep", self.limits.depth)));
+        if self.open.len() >= self.depth {
+            return Err(ReadError::syntax(place, format!("nested more than {} deep", self.depth)));
         }
         Ok(())
     }
@@ -305,8 +287,10 @@ impl<'h> Reader<'h> {
             if let Ok(small) = text.parse::<i64>() {
                 return Ok(Value::Int(small));
             }
-            if text.len() > self.limits.digits {
-                return Err(ReadError::syntax(start, format!("an integer of {} digits", text.len())));
+            let digits = text.trim_start_matches('-').len();
+            if digits > MAX_DIGITS {
+                let message = format!("an integer of {digits} digits, where {MAX_DIGITS} is the limit");
+                return Err(ReadError::syntax(start, message));
             }
             // Conversion takes steps in the square of the length, in groups of digits.
             let groups = cost::copied(text.len()) + 1;
@@ -385,7 +369,7 @@ impl<'h> Reader<'h> {
                 }
             }
             Some(&Open::Builder { builder, key }) => {
-                self.insert(builder, key, value)?;
+                builder.insert(self.h, key, value)?;
                 if !goes_on(cursor, b'}')? {
                     return Ok(false);
                 }
@@ -469,16 +453,8 @@ impl<'h> Reader<'h> {
         let (keys, count) = self.path(node);
         let values = self.values.iter().skip(base);
         for (key, &value) in keys[..count].iter().flatten().zip(values) {
-            self.insert(builder, self.key_of(key), value)?;
+            builder.insert(self.h, self.key_of(key), value)?;
         }
-        Ok(())
-    }
-
-    fn insert(&self, builder: &'h MapBuilder<'h>, key: Value<'h>, value: Value<'h>) -> Res<()> {
-        if self.duplicate == Duplicate::First && builder.place(self.h, key)?.is_some() {
-            return Ok(());
-        }
-        builder.insert(self.h, key, value)?;
         Ok(())
     }
 
@@ -559,7 +535,7 @@ mod tests {
     }
 
     fn parse<'h>(h: &'h Heap, text: &str) -> Option<Value<'h>> {
-        match read(h, text, &ReadLimits::default(), Duplicate::First) {
+        match read(h, text) {
             Ok(value) => Some(value),
             Err(ReadError::Syntax { .. }) => None,
             Err(ReadError::Fault(fault)) => panic!("{fault:?}"),
@@ -620,8 +596,10 @@ mod tests {
         assert!(parse(&h, &nested(512)).is_some());
         assert!(parse(&h, &nested(513)).is_none());
         assert!(parse(&h, &"[".repeat(1 << 20)).is_none());
+        assert!(Reader::new(&h).of_several().read(&nested(513)).is_ok());
         assert!(parse(&h, &"7".repeat(4_300)).is_some());
-        assert!(parse(&h, &"7".repeat(5_000)).is_none());
+        assert!(parse(&h, &format!("-{}", "7".repeat(4_300))).is_some());
+        assert!(parse(&h, &"7".repeat(4_301)).is_none());
     }
 
     #[test]
@@ -668,14 +646,13 @@ mod tests {
         let twice = r#"[{"a":1,"b":2,"a":3},{"a":1,"b":2,"a":3}]"#;
         let Some(Value::Vector(rows)) = parse(&h, twice) else { panic!("not a vector") };
         for &row in rows.items() {
-            assert!(matches!(at(&h, row, "a"), Some(Value::Int(1))));
+            assert!(matches!(at(&h, row, "a"), Some(Value::Int(3))));
         }
-        let last = read(&h, r#"{"a":1,"a":3}"#, &ReadLimits::default(), Duplicate::Last);
-        assert!(matches!(last.ok().and_then(|v| at(&h, v, "a")), Some(Value::Int(3))));
         let wide: Vec<String> = (0..5_000).map(|i| format!("\"k{i}\":{{\"v{}\":{i}}}", i % 100)).collect();
         let wide = parse(&h, &format!("{{{},\"k7\":0}}", wide.join(","))).unwrap_or(Value::Nil);
-        let inner = at(&h, wide, "k7").and_then(|v| at(&h, v, "v7"));
-        assert!(matches!(inner, Some(Value::Int(7))));
+        let inner = at(&h, wide, "k8").and_then(|v| at(&h, v, "v8"));
+        assert!(matches!(inner, Some(Value::Int(8))));
+        assert!(matches!(at(&h, wide, "k7"), Some(Value::Int(0))));
         assert!(matches!(wide, Value::Map(m) if m.len() == 5_000));
     }
 
@@ -685,7 +662,7 @@ mod tests {
         let mut read_at = None;
         for limit in (0..20_000).step_by(64) {
             let h = Heap::new(1, limit);
-            match read(&h, text, &ReadLimits::default(), Duplicate::First) {
+            match read(&h, text) {
                 Ok(_) => read_at = read_at.or(Some(limit)),
                 Err(ReadError::Fault(Fault::Collect(_))) => assert_eq!(read_at, None, "{limit}"),
                 Err(error) => panic!("{error:?}"),

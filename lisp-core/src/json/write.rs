@@ -1,11 +1,11 @@
 //! Writes values as JSON. Nothing here recurses: open arrays and objects wait on a list.
 
-use super::push;
+use super::{MAX_DEPTH, MAX_DIGITS, push};
 use crate::cost;
 use crate::error::{Error, Reason};
-use crate::heap::{Entries, Fault, Heap, Map, Res, TextBuf, Value};
+use crate::heap::{Big, Entries, Fault, Heap, Map, Res, TextBuf, Value};
 use crate::text::describe;
-use crate::text::number::decimal;
+use crate::text::number::{FloatDigits, decimal, float_text as float_text_of};
 use crate::text::plain::{is_plain, is_stop};
 use crate::text::{pr_str, timed};
 use std::fmt::Write as _;
@@ -16,8 +16,12 @@ pub enum Style {
     /// As `json/generate-string` does: a keyword, set, function or infinite number is an error that says where it
     /// stands. Keys may be strings, keywords and integers.
     Strict,
-    /// As a host receives it: keywords as their names, sets as arrays in order, everything else as its text.
+    /// As a host receives it: keywords as their names, sets as arrays in order, numbers that JSON does not have as null, everything
+    /// else as its text.
     Project,
+    /// As a tool receives its arguments: like [`Style::Project`], but a number that JSON does not have, a function and a pattern are
+    /// errors that say where they stand.
+    Arguments,
 }
 
 impl Style {
@@ -25,8 +29,43 @@ impl Style {
         match self {
             Style::Strict => "json/generate-string",
             Style::Project => "the value",
+            Style::Arguments => "the arguments",
         }
     }
+
+    /// Does a tool not receive this value, not even as its text?
+    fn refuses(self, value: Value<'_>) -> bool {
+        self == Style::Arguments
+            && match value {
+                Value::Float(f) => !f.is_finite(),
+                Value::Closure(_) | Value::Builtin(_) | Value::Composed(_) | Value::Tool(_) | Value::Endless(_) => true,
+                Value::Regex(_) | Value::Var(_) => true,
+                _ => false,
+            }
+    }
+}
+
+/// The numbers that were written as null because JSON does not have them.
+#[derive(Debug, Default)]
+pub struct Nulls {
+    /// How many.
+    pub count: usize,
+    /// The first of them, at most [`Nulls::TOLD`].
+    pub first: Vec<Null>,
+}
+
+impl Nulls {
+    /// The maximum number of them whose place is told.
+    pub const TOLD: usize = 8;
+}
+
+/// A number that was written as null.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Null {
+    /// Where it is, as `$.rows[2].rate`.
+    pub path: String,
+    /// What it is: `##NaN`, `##Inf` or `##-Inf`.
+    pub number: String,
 }
 
 /// An array or object that is not yet finished.
@@ -36,9 +75,10 @@ enum Open<'h> {
     Object(Entries<'h>, usize),
 }
 
-/// Writes a value.
-pub fn write<'h>(h: &'h Heap, value: Value<'h>, style: Style, out: &mut TextBuf<'h>) -> Res<()> {
-    let mut writer = Writer { h, style, open: Vec::new() };
+/// Writes a value. What is written can be read again: a value nested deeper than [`MAX_DEPTH`], or an integer of more than [`MAX_DIGITS`]
+/// digits, is an error of the reason `result_limit_exceeded`.
+pub fn write<'h>(h: &'h Heap, value: Value<'h>, style: Style, out: &mut TextBuf<'h>) -> Res<Nulls> {
+    let mut writer = Writer { h, style, open: Vec::new(), nulls: Nulls::default() };
     if !is_written(h, value, style, out)? {
         writer.begin(value, out)?;
     }
@@ -51,7 +91,7 @@ pub fn write<'h>(h: &'h Heap, value: Value<'h>, style: Style, out: &mut TextBuf<
             }
         }
     }
-    Ok(())
+    Ok(writer.nulls)
 }
 
 /// Writes the values of an array or object up to the first that is not a simple one, and returns that.
@@ -110,7 +150,7 @@ fn is_written<'h>(h: &'h Heap, value: Value<'h>, style: Style, out: &mut TextBuf
             h.charge(cost::FLOAT_WRITTEN)?;
             float_text(f, style, out)?;
         }
-        Value::Keyword(_, name) if style == Style::Project => quoted(false, name.text(), false, out)?,
+        Value::Keyword(_, name) if style != Style::Strict => quoted(false, name.text(), false, out)?,
         _ => return Ok(false),
     }
     Ok(true)
@@ -120,6 +160,7 @@ struct Writer<'h> {
     h: &'h Heap,
     style: Style,
     open: Vec<Open<'h>>,
+    nulls: Nulls,
 }
 
 impl<'h> Writer<'h> {
@@ -127,26 +168,94 @@ impl<'h> Writer<'h> {
     fn begin(&mut self, value: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
         let h = self.h;
         match value {
-            Value::Big(big) => decimal(h, big, out),
+            Value::Big(big) => self.long_integer(big, out),
             Value::Vector(v) => {
                 out.push('[')?;
-                push(h, &mut self.open, Open::Array(v.items(), 0))
+                self.enter(Open::Array(v.items(), 0))
             }
             Value::Map(map) => {
                 let entries = self.entries(map)?;
                 out.push('{')?;
-                push(h, &mut self.open, Open::Object(entries, 0))
+                self.enter(Open::Object(entries, 0))
             }
             _ if self.style == Style::Strict => Err(self.refuse(value)),
+            _ if self.style.refuses(value) => Err(self.refuse_argument(value)),
             Value::Set(members) => {
                 out.push('[')?;
-                push(h, &mut self.open, Open::Set(members.entries(h)?, 0))
+                self.enter(Open::Set(members.entries(h)?, 0))
+            }
+            Value::Float(f) => {
+                self.note_null(f);
+                out.push_str("null")
             }
             other => {
                 let mut text = TextBuf::new(h);
                 printed(h, other, &mut text)?;
                 quoted(false, text.as_str(), false, out)
             }
+        }
+    }
+
+    /// Goes on inside an array or object.
+    fn enter(&mut self, inner: Open<'h>) -> Res<()> {
+        if self.open.len() >= MAX_DEPTH {
+            return Err(self.too_deep());
+        }
+        push(self.h, &mut self.open, inner)
+    }
+
+    #[cold]
+    fn too_deep(&self) -> Fault {
+        let message = format!(
+            "{} cannot be written as JSON: nested more than {MAX_DEPTH} arrays and objects deep, which is the limit",
+            self.what()
+        );
+        Error::new(Reason::ResultLimitExceeded, message)
+            .hint("make it flatter, for example a vector of parts that refer to each other by number")
+            .detail("limit", MAX_DEPTH)
+            .into()
+    }
+
+    /// Writes an integer beyond 64 bits.
+    fn long_integer(&self, big: &Big<'h>, out: &mut TextBuf<'h>) -> Res<()> {
+        /// Integers of more limbs have more than [`MAX_DIGITS`] digits.
+        const LIMBS: usize = MAX_DIGITS / 9;
+        let before = out.as_str().len() + usize::from(big.negative);
+        if big.limbs.len() <= LIMBS {
+            decimal(self.h, big, out)?;
+        }
+        if big.limbs.len() > LIMBS || out.as_str().len() - before > MAX_DIGITS {
+            return Err(self.too_long());
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn too_long(&self) -> Fault {
+        let message = format!(
+            "{} cannot be written as JSON: the integer{} has more than {MAX_DIGITS} digits, which is the limit",
+            self.what(),
+            self.place()
+        );
+        Error::new(Reason::ResultLimitExceeded, message)
+            .hint("write it as text, as in (str n)")
+            .detail("limit", MAX_DIGITS)
+            .into()
+    }
+
+    /// What is written, in a message.
+    fn what(&self) -> &'static str {
+        match self.style {
+            Style::Strict => "json/generate-string: the value",
+            style => style.subject(),
+        }
+    }
+
+    #[cold]
+    fn note_null(&mut self, f: f64) {
+        self.nulls.count += 1;
+        if self.nulls.first.len() < Nulls::TOLD {
+            self.nulls.first.push(Null { path: self.path(), number: float_text_of(f) });
         }
     }
 
@@ -198,6 +307,7 @@ impl<'h> Writer<'h> {
                     .hint("use strings, keywords or integers as keys")
                     .into());
             }
+            _ if self.style.refuses(key) => return Err(self.refuse_key(key)),
             _ => {}
         }
         let mut text = TextBuf::new(self.h);
@@ -231,6 +341,44 @@ impl<'h> Writer<'h> {
         .into()
     }
 
+    #[cold]
+    fn refuse_argument(&self, value: Value<'h>) -> Fault {
+        let hint = match value {
+            Value::Float(_) => "send nil, or a number that NaN? and infinite? do not hold for",
+            Value::Regex(_) => "send the text of the pattern",
+            Value::Endless(_) => "take some of it, as in (take 10 s)",
+            _ => "send what the function returns, or its name as a string",
+        };
+        let message = format!("{} is {}, which JSON does not have", self.path(), shown_argument(value));
+        Error::new(Reason::InvalidToolArgs, message).hint(hint).into()
+    }
+
+    #[cold]
+    fn refuse_key(&self, key: Value<'h>) -> Fault {
+        let message = format!("{} has {} as a key, which JSON does not have", self.path(), shown_argument(key));
+        Error::new(Reason::InvalidToolArgs, message).hint("use strings, keywords or numbers as keys").into()
+    }
+
+    /// Where the writer stands: `$.orders[3].total`.
+    fn path(&self) -> String {
+        const STEPS: usize = 16;
+        let mut path = "$".to_owned();
+        for open in self.open.iter().take(STEPS) {
+            let _ = match open {
+                Open::Array(_, next) | Open::Set(_, next) => write!(path, "[{}]", next.saturating_sub(1)),
+                Open::Object(entries, next) => match entries.entry(next.saturating_sub(1)).0 {
+                    Value::Str(key) | Value::Keyword(_, key) if is_word(key.text()) => write!(path, ".{}", key.text()),
+                    Value::Keyword(_, key) => write!(path, "[{}]", shown_key(Value::Str(key))),
+                    key => write!(path, "[{}]", shown_key(key)),
+                },
+            };
+        }
+        if self.open.len() > STEPS {
+            path.push_str("...");
+        }
+        path
+    }
+
     /// Where the writer stands: ` at ["orders" 3 :total]`.
     fn place(&self) -> String {
         const STEPS: usize = 8;
@@ -260,6 +408,21 @@ impl<'h> Writer<'h> {
 /// The most characters of a key in a message.
 const SHOWN: usize = 40;
 
+/// Can a key stand in a path as it is?
+fn is_word(key: &str) -> bool {
+    (1..=SHOWN).contains(&key.len())
+        && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+        && !key.as_bytes()[0].is_ascii_digit()
+}
+
+/// A value that no tool receives, in a message.
+fn shown_argument(value: Value<'_>) -> String {
+    match value {
+        Value::Float(f) => float_text_of(f),
+        other => describe(other),
+    }
+}
+
 /// A key in a message.
 fn shown_key(key: Value<'_>) -> String {
     match key {
@@ -281,15 +444,10 @@ fn float_text(f: f64, style: Style, out: &mut TextBuf<'_>) -> Res<()> {
     let mut digits = ryu::Buffer::new();
     let plain = digits.format_finite(f);
     // An exponent can only be shorter where there are several zeroes in front of the point or right behind it.
-    if style == Style::Project || f == 0.0 || ((0.001..EXACT).contains(&f.abs()) && !plain.ends_with("00.0")) {
+    if style != Style::Strict || f == 0.0 || ((0.001..EXACT).contains(&f.abs()) && !plain.ends_with("00.0")) {
         return out.push_str(plain);
     }
-    let mut scientific = format!("{f:e}");
-    if !scientific.contains('.')
-        && let Some(e) = scientific.find('e')
-    {
-        scientific.insert_str(e, ".0");
-    }
+    let scientific = format!("{}{}", if f < 0.0 { "-" } else { "" }, FloatDigits::of(f).scientific());
     if f.abs() >= EXACT || plain.contains('e') {
         return out.push_str(&scientific);
     }
@@ -352,12 +510,12 @@ fn printed<'h>(h: &'h Heap, value: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::{Duplicate, ReadLimits, read};
+    use crate::json::read;
 
     fn text<'h>(h: &'h Heap, value: Value<'h>, style: Style) -> Result<String, String> {
         let mut out = TextBuf::new(h);
         match write(h, value, style, &mut out) {
-            Ok(()) => Ok(out.into_string()),
+            Ok(_) => Ok(out.into_string()),
             Err(Fault::Error(error)) => Err(error.message),
             Err(fault) => Err(format!("{fault:?}")),
         }
@@ -373,11 +531,11 @@ mod tests {
             "[1.7976931348623157e308,9007199254740991.0,9.007199254740992e15,123456.789]",
         ] {
             let json = json.replace("\\u007f", "\u{7f}");
-            let value = read(&h, &json, &ReadLimits::default(), Duplicate::Last).unwrap_or(Value::Nil);
+            let value = read(&h, &json).unwrap_or(Value::Nil);
             assert_eq!(text(&h, value, Style::Strict).as_deref(), Ok(json.as_str()));
             // The other style may choose the other notation.
             let projected = text(&h, value, Style::Project).unwrap_or_default();
-            let again = read(&h, &projected, &ReadLimits::default(), Duplicate::Last).unwrap_or(Value::Nil);
+            let again = read(&h, &projected).unwrap_or(Value::Nil);
             assert!(h.same_key(value, again).is_ok_and(|same| same), "{projected}");
         }
     }
@@ -389,7 +547,7 @@ mod tests {
         let set = h.set([Value::Int(2), Value::Int(1)].into_iter())?;
         let numbers = h.vector(&[Value::Float(f64::INFINITY), Value::Float(f64::NAN)])?;
         let map = h.map([(keyword, set), (Value::Int(10), keyword), (h.str("z")?, numbers)].into_iter())?;
-        assert_eq!(text(&h, map, Style::Project).as_deref(), Ok(r###"{"10":"k","k":[1,2],"z":["##Inf","##NaN"]}"###));
+        assert_eq!(text(&h, map, Style::Project).as_deref(), Ok(r#"{"10":"k","k":[1,2],"z":[null,null]}"#));
         let refused = |value, place: &str| {
             let message = text(&h, value, Style::Strict).err().unwrap_or_default();
             assert!(message.contains(place), "{message:?} does not say {place:?}");
@@ -405,13 +563,80 @@ mod tests {
     }
 
     #[test]
-    fn deep_values_do_not_recurse() -> Res<()> {
+    fn a_number_that_json_has_not_is_null_with_its_place_or_refused() -> Res<()> {
+        let h = Heap::new(1, 1 << 26);
+        let numbers = h.vector(&[Value::Float(1.5), Value::Float(f64::NEG_INFINITY)])?;
+        let rows = h.vector(&[Value::Nil, h.map([(h.keyword("a b")?, numbers)].into_iter())?])?;
+        let map = h.map([(h.str("rows")?, rows), (h.keyword("k")?, Value::Float(f64::NAN))].into_iter())?;
+        let mut out = TextBuf::new(&h);
+        let nulls = write(&h, map, Style::Project, &mut out)?;
+        assert_eq!(out.into_string(), r#"{"k":null,"rows":[null,{"a b":[1.5,null]}]}"#);
+        let told: Vec<_> = nulls.first.iter().map(|null| (null.path.as_str(), null.number.as_str())).collect();
+        assert_eq!((nulls.count, told), (2, vec![("$.k", "##NaN"), (r#"$.rows[1]["a b"][1]"#, "##-Inf")]));
+        let refused = |value| text(&h, value, Style::Arguments).err().unwrap_or_default();
+        assert_eq!(refused(rows), r#"$[1]["a b"][1] is ##-Inf, which JSON does not have"#);
+        let by_number = h.map([(Value::Float(f64::NAN), Value::Nil)].into_iter())?;
+        let inner = h.map([(h.str("m")?, by_number)].into_iter())?;
+        assert_eq!(refused(inner), "$.m has ##NaN as a key, which JSON does not have");
+        let many = h.vector(&[Value::Float(f64::NAN); 100])?;
+        let nulls = write(&h, many, Style::Project, &mut TextBuf::new(&h))?;
+        assert_eq!((nulls.count, nulls.first.len()), (100, Nulls::TOLD));
+        Ok(())
+    }
+
+    /// What is written is read again, and is the same: around the depth and the digits that are the limits too.
+    #[test]
+    fn what_is_written_is_read_again() -> Res<()> {
         let h = Heap::new(1, 1 << 28);
-        let mut value = h.vector(&[])?;
-        for _ in 0..100_000 {
+        for depth in [1, MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1, 2 * MAX_DEPTH, 100_000] {
+            for kinds in [1, 2, 3] {
+                let mut value = Value::Int(7);
+                for level in 0..depth {
+                    value = if level % kinds == 0 {
+                        h.vector(&[value])?
+                    } else {
+                        h.map([(h.str("k")?, value)].into_iter())?
+                    };
+                }
+                for style in [Style::Strict, Style::Project, Style::Arguments] {
+                    match text(&h, value, style) {
+                        Ok(json) => {
+                            assert!(depth <= MAX_DEPTH, "{depth}");
+                            let again = read(&h, &json).unwrap_or(Value::Nil);
+                            assert!(h.same_key(value, again)?, "{depth}");
+                        }
+                        Err(message) => assert!(depth > MAX_DEPTH && message.contains("512"), "{depth}: {message}"),
+                    }
+                }
+            }
+        }
+        for digits in [20, MAX_DIGITS - 1, MAX_DIGITS, MAX_DIGITS + 1, 2 * MAX_DIGITS] {
+            for sign in [1, -1] {
+                let power = num_bigint::BigInt::from(10).pow(u32::try_from(digits).unwrap_or(0));
+                for n in [&power - 1, power / 10] {
+                    let value = h.integer(&(n * sign))?;
+                    match text(&h, value, Style::Strict) {
+                        Ok(json) => {
+                            assert!(digits <= MAX_DIGITS, "{digits}");
+                            assert!(h.same_key(value, read(&h, &json).unwrap_or(Value::Nil))?);
+                        }
+                        Err(message) => assert!(digits > MAX_DIGITS && message.contains("4300"), "{digits}: {message}"),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn places_of_deep_values_are_cut() -> Res<()> {
+        let h = Heap::new(1, 1 << 28);
+        let mut value = h.vector(&[Value::Float(f64::NAN)])?;
+        for _ in 0..100 {
             value = h.vector(&[value])?;
         }
-        assert_eq!(text(&h, value, Style::Strict).map(|text| text.len()), Ok(200_002));
+        let nulls = write(&h, value, Style::Project, &mut TextBuf::new(&h))?;
+        assert_eq!(nulls.first[0].path, format!("${}...", "[0]".repeat(16)));
         Ok(())
     }
 }

@@ -33,3 +33,16 @@
 
 (json/generate-string ##NaN)
 ;! type_error
+
+[(json/parse-string "{\"a\":1,\"b\":2,\"a\":3}") (json/parse-lines "{\"a\":1,\"a\":2}\n{\"a\":3,\"\\u0061\":4}")]
+;=> [{"a" 3 "b" 2} [{"a" 2} {"a" 4}]]
+
+(let [deep (fn [n] (reduce (fn [a _] [a]) [] (range n)))]
+  [(= (deep 511) (json/parse-string (json/generate-string (deep 511)))) (nil? (json/parse-string (apply str (repeat 513 "["))))])
+;=> [true true]
+
+(json/generate-string (reduce (fn [a _] [a]) [] (range 512)))
+;! result_limit_exceeded
+
+(json/generate-string {:a [(reduce * (range 1 2000))]})
+;! result_limit_exceeded

@@ -4,7 +4,7 @@
 //! fenced as `json` says what the host gives: `data`, `memory`, `history`, and what each of the `tools` answers.
 
 use lisp_core::heap::{Heap, Res, Value};
-use lisp_core::json::{Duplicate, ReadError, ReadLimits, read};
+use lisp_core::json::{ReadError, read};
 use lisp_core::vm::{Grant, Machine, Settings};
 use std::fs;
 use std::path::Path;
@@ -75,7 +75,7 @@ fn in_block(first: usize, block: &[&str], turns: bool) -> Vec<Example> {
 
 /// A part of what the host gives.
 fn part<'h>(h: &'h Heap, host: &str, name: &str) -> Res<Value<'h>> {
-    let whole = read(h, host, &ReadLimits::default(), Duplicate::Last).map_err(|error| match error {
+    let whole = read(h, host).map_err(|error| match error {
         ReadError::Fault(fault) => fault,
         other => panic!("the document's JSON cannot be read: {other:?}"),
     })?;

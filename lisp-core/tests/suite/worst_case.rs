@@ -5,7 +5,7 @@ use lisp_core::builtins::{Builtin, MANY};
 use lisp_core::compile::Program;
 use lisp_core::error::Reason;
 use lisp_core::heap::{Fault, Res, Value};
-use lisp_core::json::{Duplicate, ReadLimits as JsonLimits, read};
+use lisp_core::json::read;
 use lisp_core::library::all;
 use lisp_core::syntax::ReadLimits;
 use lisp_core::vm::{Ending, Grant, Machine, Settings};
@@ -66,10 +66,7 @@ fn worst_values() -> Arc<Grant> {
         b.data("digits", h.str(&"9".repeat(1_000_000))?);
         b.data("json", h.str(&format!("[{}1]", "[1,{\"a\":\"\\u00e9\"}],".repeat(40_000)))?);
         let big = format!("-{}", "9".repeat(4_000));
-        b.data(
-            "big",
-            read(h, &big, &JsonLimits::default(), Duplicate::Last).map_err(|e| e.into_fault(Reason::ParseError))?,
-        );
+        b.data("big", read(h, &big).map_err(|e| e.into_fault(Reason::ParseError))?);
         b.data("numbers", h.vector_from(250_000, (0..).map(|i| Value::Int(i * 7_919 % 1_000_003)))?);
         let texts = (0..50_000).map(|i| h.str(&format!("t{i}"))).collect::<Res<Vec<_>>>()?;
         b.data("texts", h.vector(&texts)?);

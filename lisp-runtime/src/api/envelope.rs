@@ -11,6 +11,7 @@ use crate::terms::outcome::{
     Call, CallStatus, FurtherError, LedgerEntry, Local, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage,
     Verdict, own_bug,
 };
+use crate::terms::warning::{WarningKind, WarningReport};
 use crate::tools::tool::{Tool, ToolError, Tools};
 use lisp_core::cost::COST_SCHEDULE_VERSION;
 use lisp_core::{Detail, Error, Reason};
@@ -159,7 +160,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads a request from JSON text. What is large in it is borrowed, and may be no JSON: that shows when the request is run.
+    /// Reads a request from JSON text. Of equal fields the last counts. What is large in it is borrowed, and may be no JSON: that shows when the request is run.
     ///
     /// # Errors
     /// What serde says: unknown fields by name, missing ones, wrong types.
@@ -169,9 +170,16 @@ impl<'a> Request<'a> {
         if json.trim_start().starts_with('[') {
             return Err(serde::de::Error::invalid_type(serde::de::Unexpected::Seq, &"a JSON object"));
         }
-        // What is wrong with a text serde says best, and where.
-        let Ok((request, large)) = request_fields::read::<Self>(json) else { return serde_json::from_str(json) };
-        Ok(Request { data: large.data, memory: large.memory, history: large.history, ..request })
+        match request_fields::read::<Self>(json) {
+            Ok((request, large)) => {
+                Ok(Request { data: large.data, memory: large.memory, history: large.history, ..request })
+            }
+            // What is wrong with a text serde says best, and where. A field that is there again is nothing wrong.
+            Err(wrong) => match serde_json::from_str(json) {
+                Err(error) if error.to_string().starts_with("duplicate field") => Err(wrong),
+                read => read,
+            },
+        }
     }
 
     /// Runs it on this thread.
@@ -498,6 +506,14 @@ impl From<&Problem> for ErrorReport {
     }
 }
 
+/// The part of an answer that a warning is about.
+fn part_of(kind: WarningKind) -> AnswerPart {
+    match kind {
+        WarningKind::NullInValue => AnswerPart::Value,
+        WarningKind::NullInMemory => AnswerPart::Memory,
+    }
+}
+
 /// One more error of a text, as an answer has it.
 fn further(more: &FurtherError) -> serde_json::Value {
     let mut shown = serde_json::json!({ "reason": more.error.reason.name(), "message": more.error.message });
@@ -616,6 +632,9 @@ pub struct Answer {
     /// Why there is no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorReport>,
+    /// Notes on a run that succeeded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<WarningReport>,
     /// What the program printed.
     pub prints: Vec<String>,
     /// The definitions after the run.
@@ -663,6 +682,7 @@ impl Answer {
             text: outcome.text().filter(|_| has(AnswerPart::Text)).map(str::to_owned),
             truncated,
             error: outcome.problem().map(ErrorReport::from),
+            warnings: outcome.warnings().iter().filter(|warning| has(part_of(warning.kind))).map(Into::into).collect(),
             prints: outcome.prints.clone(),
             memory: outcome.memory().filter(|_| has(AnswerPart::Memory)).map(|json| raw(json.to_owned())),
             usage: outcome.usage,

@@ -92,7 +92,11 @@ pub(crate) fn bring_in_one<'h>(
         Source::History(text) => ("the history".to_owned(), text),
     };
     let text = text.as_ref().map_err(|reason| bad_input(&what, reason))?;
-    let value = convert::read_json(h, text, keys).map_err(|fault| match fault {
+    let value = match source {
+        Source::Data(..) => convert::read_json(h, text, keys),
+        Source::DataObject(_) | Source::Memory(_) | Source::History(_) => convert::read_several(h, text, keys),
+    };
+    let value = value.map_err(|fault| match fault {
         Fault::Error(error) if error.reason != Reason::MemoryExceeded => bad_input(&what, &error.message),
         fault => fault,
     })?;

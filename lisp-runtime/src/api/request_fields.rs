@@ -4,8 +4,10 @@
 use lisp_core::json::{Fields, Unexpected};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeSeed, Error as _, MapAccess};
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, IntoDeserializer, MapAccess};
 use serde_json::Error;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, btree_map};
 
 /// The fields that may hold much text, as they stand in the request.
 #[derive(Default)]
@@ -15,51 +17,85 @@ pub(super) struct Large<'a> {
     pub(super) history: Option<&'a str>,
 }
 
-/// Reads the others as a `T`.
+/// Reads the others as a `T`. Of equal fields the last counts, in the request, its limits and its tools.
 ///
 /// # Errors
 /// When it is none. The place is left out.
 pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Result<(T, Large<'a>), Error> {
-    let mut fields = RequestFields { fields: Fields::of(json), value: "", large: Large::default() };
-    let others = T::deserialize(MapAccessDeserializer::new(&mut fields))?;
-    let Large { data, memory, history } = fields.large;
-    let some = |text: Option<&'a str>| text.filter(|&text| text != "null");
-    Ok((others, Large { data: some(data), memory: some(memory), history: some(history) }))
+    let mut fields = last_of_each(json)?;
+    let mut large = |name: &str| fields.remove(name).filter(|&text| text != "null");
+    let large = Large { data: large("data"), memory: large("memory"), history: large("history") };
+    let others = RequestFields { fields: fields.into_iter(), value: ("".into(), "") };
+    Ok((T::deserialize(MapAccessDeserializer::new(others))?, large))
+}
+
+/// The values of an object by their keys, the last of equal ones.
+fn last_of_each(json: &str) -> Result<BTreeMap<Cow<'_, str>, &str>, Error> {
+    let (mut fields, mut last) = (Fields::of(json), BTreeMap::new());
+    while let Some((key, value)) = fields.next_field().map_err(|Unexpected| Error::custom("no object"))? {
+        let key = match key.contains('\\') {
+            true => Cow::Owned(serde_json::from_str(key)?),
+            false => Cow::Borrowed(key.trim_matches('"')),
+        };
+        if let Some(before) = last.insert(key, value) {
+            // Nobody reads it, and it has to be JSON all the same.
+            serde_json::from_str::<IgnoredAny>(before)?;
+        }
+    }
+    Ok(last)
+}
+
+/// An object whose keys are there once: with the last of equal ones, and in its values down to so many levels. `None` when it is one
+/// already, or none at all.
+fn without_repeats(json: &str, levels: usize) -> Option<String> {
+    let (mut count, mut fields) = (0, Fields::of(json));
+    while fields.next_field().ok()?.is_some() {
+        count += 1;
+    }
+    let last = last_of_each(json).ok()?;
+    let (mut text, mut has_changed) = ("{".to_owned(), last.len() < count);
+    for (key, value) in last {
+        let inner = if levels > 1 { without_repeats(value, levels - 1) } else { None };
+        has_changed |= inner.is_some();
+        let comma = if text.len() > 1 { "," } else { "" };
+        text.push_str(comma);
+        text.push_str(&serde_json::Value::from(key).to_string());
+        text.push(':');
+        text.push_str(inner.as_deref().unwrap_or(value));
+    }
+    text.push('}');
+    has_changed.then_some(text)
 }
 
 /// The fields of a request for serde, but for the large ones.
 struct RequestFields<'a> {
-    fields: Fields<'a>,
-    /// The value of the key that serde has.
-    value: &'a str,
-    large: Large<'a>,
+    fields: btree_map::IntoIter<Cow<'a, str>, &'a str>,
+    /// The field whose key serde has.
+    value: (Cow<'a, str>, &'a str),
 }
 
-impl<'a> MapAccess<'a> for &mut RequestFields<'a> {
+impl<'a> MapAccess<'a> for RequestFields<'a> {
     type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'a>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
-        while let Some((key, value)) = self.fields.next_field().map_err(|Unexpected| Error::custom("no object"))? {
-            let large = match key {
-                "\"data\"" => &mut self.large.data,
-                "\"memory\"" => &mut self.large.memory,
-                "\"history\"" => &mut self.large.history,
-                // It may be one of these.
-                _ if key.contains('\\') => return Err(Error::custom("a key with an escape")),
-                _ => {
-                    self.value = value;
-                    return seed.deserialize(&mut serde_json::Deserializer::from_str(key)).map(Some);
-                }
-            };
-            if large.replace(value).is_some() {
-                return Err(Error::duplicate_field("a large one"));
-            }
-        }
-        Ok(None)
+        let Some(field) = self.fields.next() else { return Ok(None) };
+        self.value = field;
+        seed.deserialize(self.value.0.as_ref().into_deserializer()).map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'a>>(&mut self, seed: V) -> Result<V::Value, Error> {
-        let mut deserializer = serde_json::Deserializer::from_str(self.value);
+        let levels = match self.value.0.as_ref() {
+            "limits" => 1,
+            "tools" => 2,
+            _ => 0,
+        };
+        if levels > 0
+            && let Some(text) = without_repeats(self.value.1, levels)
+        {
+            // What is read of a reader borrows nothing of the text.
+            return seed.deserialize(&mut serde_json::Deserializer::from_reader(text.as_bytes()));
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(self.value.1);
         let value = seed.deserialize(&mut deserializer)?;
         deserializer.end()?;
         Ok(value)
@@ -88,6 +124,7 @@ pub(super) mod json_text {
 mod tests {
     use crate::api::engine::Engine;
     use crate::api::envelope::{Request, answer_line};
+    use crate::terms::limits::Limits;
     use proptest::prelude::*;
 
     const PARTS: [&str; 22] = [
@@ -116,14 +153,31 @@ mod tests {
     ];
 
     proptest! {
-        /// What serde takes for a request is the same request here, and what it does not take is refused in its words.
+        /// What serde takes for a request is the same request here, and what it does not take is refused in its words; but a field may
+        /// be there again, and the last counts.
         #[test]
         fn a_request_is_what_serde_reads(
             parts in proptest::collection::vec(0..PARTS.len(), 0..6),
             (open, close) in prop_oneof![Just(("{", "}")), Just((" {\n", " } ")), Just(("{", "")), Just(("[", "]"))],
         ) {
             let text = format!("{open}{}{close}", parts.iter().map(|&part| PARTS[part]).collect::<Vec<_>>().join(" , "));
-            match (serde_json::from_str::<Request<'_>>(&text), Request::parse(&text)) {
+            let strict = serde_json::from_str::<Request<'_>>(&text);
+            let once = || {
+                let key = |part: usize| PARTS[part].split(':').next().unwrap_or_default().replace("\\u0061", "a");
+                let again = |at: usize| parts[at + 1..].iter().any(|&later| key(later) == key(parts[at]));
+                let kept = (0..parts.len()).filter(|&at| !again(at)).map(|at| PARTS[parts[at]]);
+                format!("{open}{}{close}", kept.collect::<Vec<_>>().join(" , "))
+            };
+            if strict.as_ref().is_err_and(|error| error.to_string().starts_with("duplicate field")) {
+                // Another fault may stand behind the field that is there again.
+                if let Ok(parsed) = Request::parse(&text) {
+                    let once = once();
+                    let strict = serde_json::from_str::<Request<'_>>(&once).expect("a request");
+                    prop_assert_eq!(format!("{strict:?}"), format!("{parsed:?}"), "{}", text);
+                }
+                return Ok(());
+            }
+            match (strict, Request::parse(&text)) {
                 // An array of the fields' values is one for serde.
                 (Ok(_), Err(_)) if open == "[" => {}
                 (Ok(strict), parsed) => {
@@ -143,13 +197,32 @@ mod tests {
             (r#""data":nul"#, "the data cannot be brought in: invalid JSON at byte 3"),
             (r#""memory":{"n":tru}"#, "the memory cannot be brought in: invalid JSON at byte 8"),
             (r#""history":[1,]"#, "the history cannot be brought in: invalid JSON at byte 3"),
-            (r#""data":{},"data":{}"#, "not a request: duplicate field `data` at line 1 column"),
+            (r#""data":{"n":[1 2]},"data":{}"#, "not a request: expected `,` or `]` at line 1 column"),
             (r#""data":{"n":[1}]}"#, "not a request: expected `,` or `]` at line 1 column"),
         ] {
             let answer = answer_line(&Engine::default(), &format!(r#"{{"id":7,"program":"1",{field}}}"#));
             let error = answer.error.expect("an error");
             assert_eq!(error.reason, "parse_error");
             assert!(error.message.starts_with(message), "{field}: {}", error.message);
+        }
+    }
+
+    #[test]
+    fn the_last_of_equal_fields_counts() {
+        let text = r#"{"program":"(","data":{"n":1},"limits":{"fuel":1,"fuel":100},"id":1,"progr\u0061m":"(inc data/n)",
+            "tools":{"t":{"returns":1,"returns":{"a":1,"a":2}},"t":{"error":"a","err\u006fr":"b"}},"id":2,"data":{"n":41}}"#;
+        let request = Request::parse(text).expect("a request");
+        assert_eq!((request.program.as_ref(), request.data), ("(inc data/n)", Some(r#"{"n":41}"#)));
+        assert_eq!(request.id.as_ref().map(|id| id.get()), Some("2"));
+        assert_eq!(request.tools["t"].error.as_deref(), Some("b"));
+        assert_eq!(Limits::default().with(&request.limits).fuel, 100);
+        for (wrong, message) in [
+            (r#"{"program":"1","id":tru,"id":1}"#, "expected"),
+            (r#"{"program":"1","program":"2","dta":1}"#, "unknown field `dta`"),
+            (r#"{"program":1,"program":"2","limits":{"fuel":1,"fuel":2,"heap":1}}"#, "unknown field `heap`"),
+        ] {
+            let error = Request::parse(wrong).expect_err(wrong).to_string();
+            assert!(error.contains(message), "{wrong}: {error}");
         }
     }
 

@@ -18,6 +18,7 @@ use crate::terms::outcome::{
 };
 use crate::terms::profile::Profile;
 use crate::terms::run_view::RunView;
+use crate::terms::warning::Warning;
 use crate::text::convert;
 use crate::tools::signature::sentence;
 use crate::tools::tool::{Reply, Tool, ToolCall};
@@ -359,7 +360,13 @@ impl Run {
                 if self.keeps_history && kind != OutcomeKind::Fail {
                     self.keep_turn();
                 }
-                answer.memory = self.shared.setting.makes.memory.then(|| self.in_time(Run::definitions));
+                if self.shared.setting.makes.memory {
+                    let made = self.in_time(Run::definitions).map(|(memory, warnings)| {
+                        answer.warnings.extend(warnings);
+                        memory
+                    });
+                    answer.memory = Some(made);
+                }
                 Ok(answer)
             }
             Err(error) => {
@@ -398,13 +405,21 @@ impl Run {
                             .into());
                     }
                 }
-                let json = match convert::json(h, value, "the result", limit) {
-                    Ok(json) => Ok(json),
-                    Err(Fault::Error(error)) if error.reason == Reason::TypeError => Err(*error),
+                let mut warnings = Vec::new();
+                let json = match convert::project(h, value) {
+                    Ok((json, nulls)) => {
+                        Warning::of_nulls(&nulls, None, &mut warnings);
+                        Ok(convert::within(json, "the result", limit)?)
+                    }
+                    Err(Fault::Error(error))
+                        if matches!(error.reason, Reason::TypeError | Reason::ResultLimitExceeded) =>
+                    {
+                        Err(*error)
+                    }
                     Err(fault) => return Err(fault),
                 };
                 let (text, text_bytes) = convert::text(h, value, limit)?;
-                Ok(Answer { kind, json, text, text_bytes, memory: None })
+                Ok(Answer { kind, json, text, text_bytes, memory: None, warnings })
             })
         })
     }

@@ -11,6 +11,7 @@ use crate::terms::limits::bytes;
 use crate::terms::observer::Observed;
 use crate::terms::outcome::{OutcomeKind, Phase, Problem};
 use crate::terms::run_view::RunView;
+use crate::terms::warning::Warning;
 use crate::text::convert;
 use lisp_core::heap::Fault;
 use lisp_core::vm::SavedProgram;
@@ -201,13 +202,14 @@ impl Run {
     /// The definitions as they are now, as a JSON object. It has the time of a turn, which began at `started`.
     pub(crate) fn memory(&mut self, started: Instant) -> Result<String, Box<Problem>> {
         self.renew(started, RunView::quiet(&Observed::default()));
-        self.in_time(Run::definitions).map_err(|error| self.problem(error, Phase::Result))
+        let made = self.in_time(Run::definitions).map_err(|error| self.problem(error, Phase::Result));
+        made.map(|(memory, _)| memory)
     }
 
-    pub(super) fn definitions(&mut self) -> Result<String, Error> {
+    pub(super) fn definitions(&mut self) -> Result<(String, Vec<Warning>), Error> {
         let limit = bytes(self.shared.setting.limits.result_bytes);
         self.driver.machine.with_definitions(|h, all| match all {
-            [] => Ok("{}".to_owned()),
+            [] => Ok(("{}".to_owned(), Vec::new())),
             all => convert::with_room(h, limit, || convert::definitions(h, all, limit)),
         })
     }

@@ -537,9 +537,12 @@ impl MachineDriver {
     /// they are none.
     fn refuse(&mut self, tool: &Tool, error: &Error, limit: usize) {
         let arguments = self.machine.with_call(|h, _, args| {
-            convert::with_room(h, limit, || match convert::arguments(h, tool, args, Keys::Strings) {
-                Ok(map) => convert::json(h, Value::Map(map), &tool.name, limit),
-                Err(_) => convert::json(h, h.vector(args)?, &tool.name, limit),
+            convert::with_room(h, limit, || {
+                let shown = match convert::arguments(h, tool, args, Keys::Strings) {
+                    Ok(map) => Value::Map(map),
+                    Err(_) => h.vector(args)?,
+                };
+                convert::within(convert::project(h, shown)?.0, &tool.name, limit)
             })
         });
         let arguments = arguments.and_then(Result::ok).unwrap_or_else(|| "null".to_owned());

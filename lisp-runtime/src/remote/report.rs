@@ -8,6 +8,7 @@ use crate::terms::outcome::{
 };
 use crate::terms::place::Place;
 use crate::terms::profile::Profile;
+use crate::terms::warning::Warning;
 use crate::tools::tool::{Reply, ToolCall, ToolError, ToolErrorKind};
 use lisp_core::{Detail, Error, Reason, Span};
 use serde::{Deserialize, Serialize};
@@ -250,6 +251,7 @@ struct ReportedValue {
     text: String,
     text_bytes: usize,
     memory: Option<Result<String, ErrorData>>,
+    warnings: Vec<Warning>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -281,6 +283,7 @@ impl Report {
                 text: answer.text,
                 text_bytes: answer.text_bytes,
                 memory: answer.memory.map(|made| made.map_err(|error| (&error).into())),
+                warnings: answer.warnings,
             }),
             Err(problem) => Err(ReportedProblem {
                 fault: (&problem.error).into(),
@@ -327,6 +330,7 @@ impl Report {
                 text: value.text,
                 text_bytes: value.text_bytes,
                 memory: value.memory.map(|made| made.map_err(Error::from)),
+                warnings: value.warnings.into_iter().take(Warning::MAX).collect(),
             }),
             Err(trouble) => {
                 let ReportedProblem { fault, phase, position, setup, turn, calls, locals, more } = trouble;

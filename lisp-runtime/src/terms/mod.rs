@@ -15,3 +15,4 @@ pub(crate) mod run_id;
 pub(crate) mod run_view;
 pub(crate) mod scope;
 pub(crate) mod spans;
+pub(crate) mod warning;

@@ -4,6 +4,7 @@ use crate::terms::clock::Reading;
 use crate::terms::limits::Limits;
 use crate::terms::profile::Profile;
 use crate::terms::run_id::run_id;
+use crate::terms::warning::Warning;
 use lisp_core::syntax::LineIndex;
 use lisp_core::{Error, Reason, Span};
 use serde::de::DeserializeOwned;
@@ -390,6 +391,8 @@ pub(crate) struct Answer {
     pub(crate) text_bytes: usize,
     /// `None` when it was not asked for.
     pub(crate) memory: Option<Result<String, Error>>,
+    /// What is to be said of the JSON texts.
+    pub(crate) warnings: Vec<Warning>,
 }
 
 /// The outcome of a run. It is always there: a failed run has its prints, its figures and its ledger too.
@@ -465,6 +468,7 @@ impl Outcome {
             text: "nil".to_owned(),
             text_bytes: 3,
             memory: Some(Ok(memory)),
+            warnings: Vec::new(),
         };
         Outcome { answer: Ok(answer), ..Outcome::of_problem(problem, limits) }
     }
@@ -488,15 +492,23 @@ impl Outcome {
         matches!(self.kind(), Some(OutcomeKind::Value | OutcomeKind::Return))
     }
 
-    /// The value as JSON text: keywords as their names, sets as sorted arrays. `None` when the run failed, and when
-    /// JSON cannot say the value without losing something: [`Outcome::json_error`] says what.
+    /// The value as JSON text: keywords as their names, sets as sorted arrays, NaN and infinities as null with a
+    /// [warning](Outcome::warnings). `None` when the run failed, and when JSON cannot say the value without losing something:
+    /// [`Outcome::json_error`] says what.
     pub fn json(&self) -> Option<&str> {
         self.answer.as_ref().ok()?.json.as_deref().ok()
     }
 
-    /// Why the value of a successful run has no JSON text: two keys of a map, such as `:a` and `"a"`, would become one.
+    /// Why the value of a successful run has no JSON text: two keys of a map, such as `:a` and `"a"`, would become one, or it is
+    /// nested too deep, or an integer in it is too long, to be read again.
     pub fn json_error(&self) -> Option<&Error> {
         self.answer.as_ref().ok()?.json.as_ref().err()
+    }
+
+    /// Notes on a run that succeeded: the numbers of its value and of its definitions that are null in JSON. Of very many the
+    /// first, and how many more there are.
+    pub fn warnings(&self) -> &[Warning] {
+        self.answer.as_ref().map_or(&[], |answer| &answer.warnings)
     }
 
     /// The value in Clojure syntax, cut when it is longer than `result_bytes`.

@@ -1,9 +1,10 @@
 //! Values across the boundary: JSON text into an arena, values out as JSON and as text.
 
 use crate::terms::keys::Keys;
+use crate::terms::warning::Warning;
 use crate::tools::tool::Tool;
 use lisp_core::heap::{Fault, Heap, Map, Res, TextBuf, Value, Work};
-use lisp_core::json::{Duplicate, ReadError, ReadLimits, Reader, Style, write};
+use lisp_core::json::{Nulls, ReadError, Reader, Style, write};
 use lisp_core::syntax::LineIndex;
 use lisp_core::text::pr_str;
 use lisp_core::{Error, Reason, cost};
@@ -15,10 +16,14 @@ const SLACK: usize = 1 << 20;
 /// Units of fuel that values may cost on their way out of a run that is not watched: about a millisecond.
 pub(crate) const UNWATCHED: u64 = 100_000;
 
-/// Reads JSON text into an arena. The last of equal keys wins.
+/// Reads JSON text into an arena.
 pub(crate) fn read_json<'h>(h: &'h Heap, text: &str, keys: Keys) -> Res<Value<'h>> {
-    let mut reader = Reader::new(h, ReadLimits::default(), Duplicate::Last).keys(keys.into());
-    reader.read(text).map_err(|error| unreadable(error, text))
+    Reader::new(h).keys(keys.into()).read(text).map_err(|error| unreadable(error, text))
+}
+
+/// Reads JSON text that is a list or an object of values, each of which may be as deep as what is written.
+pub(crate) fn read_several<'h>(h: &'h Heap, text: &str, keys: Keys) -> Res<Value<'h>> {
+    Reader::new(h).of_several().keys(keys.into()).read(text).map_err(|error| unreadable(error, text))
 }
 
 /// The error of a text that is no JSON, with the place in it.
@@ -102,23 +107,41 @@ fn no_room(limit: usize) -> Error {
         .detail("limit_bytes", limit)
 }
 
-/// A value as JSON text of at most `limit` bytes. `what` names it in the error.
-pub(crate) fn json<'h>(h: &'h Heap, value: Value<'h>, what: impl fmt::Display, limit: usize) -> Res<String> {
+/// A value as JSON text as a host receives it, and the numbers in it that are null there.
+pub(crate) fn project<'h>(h: &'h Heap, value: Value<'h>) -> Res<(String, Nulls)> {
     let mut out = TextBuf::new(h);
-    write(h, value, Style::Project, &mut out)?;
-    let text = out.into_string();
+    let nulls = write(h, value, Style::Project, &mut out)?;
+    Ok((out.into_string(), nulls))
+}
+
+/// JSON text of at most `limit` bytes. `what` names it in the error.
+pub(crate) fn within(text: String, what: impl fmt::Display, limit: usize) -> Res<String> {
     if text.len() > limit { Err(too_large(what, text.len(), limit).into()) } else { Ok(text) }
 }
 
 /// The arguments of a call of a tool as JSON text of at most `limit` bytes, whatever room is left in the heap.
 pub(crate) fn text_of_arguments<'h>(h: &'h Heap, value: Value<'h>, tool: &str, limit: usize) -> Res<String> {
     let room = limit.saturating_mul(3).saturating_add(SLACK);
-    h.beyond_the_budget(room, || json(h, value, format_args!("tool/{tool}: its arguments"), limit)).map_err(|fault| {
-        match fault {
-            Fault::Collect(_) => no_room(limit).into(),
-            fault => fault,
-        }
+    let made = h.beyond_the_budget(room, || {
+        let mut out = TextBuf::new(h);
+        write(h, value, Style::Arguments, &mut out).map_err(|fault| of_tool(fault, tool))?;
+        within(out.into_string(), format_args!("tool/{tool}: its arguments"), limit)
+    });
+    made.map_err(|fault| match fault {
+        Fault::Collect(_) => no_room(limit).into(),
+        fault => fault,
     })
+}
+
+/// Names the tool in an error of what cannot be written for it.
+fn of_tool(fault: Fault, tool: &str) -> Fault {
+    match fault {
+        Fault::Error(mut error) if matches!(error.reason, Reason::InvalidToolArgs | Reason::ResultLimitExceeded) => {
+            error.message = format!("tool/{tool}: {}", error.message);
+            Fault::Error(error)
+        }
+        fault => fault,
+    }
 }
 
 /// A value in Clojure syntax, cut at `limit` bytes, and the length of the whole text.
@@ -137,8 +160,9 @@ pub(crate) fn text<'h>(h: &'h Heap, value: Value<'h>, limit: usize) -> Res<(Stri
     Ok((text, whole))
 }
 
-/// Definitions as one JSON object. Functions are left out: they do not survive JSON.
-pub(crate) fn definitions<'h>(h: &'h Heap, all: &[(&str, Value<'h>)], limit: usize) -> Res<String> {
+/// Definitions as one JSON object, and what is to be said of it. Functions are left out: they do not survive JSON.
+pub(crate) fn definitions<'h>(h: &'h Heap, all: &[(&str, Value<'h>)], limit: usize) -> Res<(String, Vec<Warning>)> {
+    let mut warnings = Vec::new();
     let mut sorted: Vec<_> = all.iter().filter(|(_, value)| !is_function(*value)).collect();
     sorted.sort_by_key(|(name, _)| *name);
     let mut out = TextBuf::new(h);
@@ -149,17 +173,19 @@ pub(crate) fn definitions<'h>(h: &'h Heap, all: &[(&str, Value<'h>)], limit: usi
         }
         out.push_str(&serde_json::Value::from(*name).to_string())?;
         out.push(':')?;
-        write(h, *value, Style::Project, &mut out).map_err(|fault| match fault {
+        let nulls = write(h, *value, Style::Project, &mut out).map_err(|fault| match fault {
             Fault::Error(mut error) => {
                 error.message = format!("the definition {name}: {}", error.message);
                 Fault::Error(error)
             }
             fault => fault,
         })?;
+        if warnings.len() <= Nulls::TOLD {
+            Warning::of_nulls(&nulls, Some(name), &mut warnings);
+        }
     }
     out.push('}')?;
-    let text = out.into_string();
-    if text.len() > limit { Err(too_large("the memory", text.len(), limit).into()) } else { Ok(text) }
+    Ok((within(out.into_string(), "the memory", limit)?, warnings))
 }
 
 fn is_function(value: Value<'_>) -> bool {
@@ -315,6 +341,9 @@ fn renamed<'h>(
             h.str(&s.text().replace('-', "_"))
         }
         Value::Keyword(_, s) => h.str(s.text()),
+        // JSON has no text for these: who writes the arguments refuses them, and knows where they are.
+        Value::Float(f) if !f.is_finite() => Ok(key),
+        function if is_function(function) => Ok(key),
         other => {
             let mut out = TextBuf::new(h);
             pr_str(h, other, &mut out)?;

@@ -11,6 +11,7 @@ mod failures;
 mod gate;
 mod in_place;
 mod inputs;
+mod json_texts;
 mod limits;
 mod parallel;
 mod places;

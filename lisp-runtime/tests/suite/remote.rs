@@ -154,6 +154,8 @@ fn the_answer_is_the_same() {
         r#"{"program": "(tool/own {:a 1})", "tools": {"own": {"returns": {"b": [1, null]}}}}"#,
         r#"{"program": "[data/rows m *1 (tool/own {}) (tool/echo {:x-y {\"k k\" 1}})]", "json_keys": "keywords", "data": {"rows": [{"a/b": {"": 1}}]},
             "memory": {"m": {"é": 1}}, "history": [{"h": 1}], "tools": {"own": {"returns": {"b": [{"c": null}]}}}}"#,
+        r#"{"program": "(def m ##NaN) [(try (tool/echo {:a [##Inf]}) (catch Exception e (ex-message e))) ##-Inf {:a ##NaN}]"}"#,
+        r#"{"program": "(def d (reduce (fn [a _] [a]) [] (range 600))) d"}"#,
         r#"{"program": "[data/rows (tool/echo {:a 1})]", "json_keys": "strings", "data": {"rows": [{"a": 1}]}}"#,
     ];
     for json in requests {

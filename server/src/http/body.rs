@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::error::Error;
 use std::time::Duration;
 
@@ -89,6 +90,19 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ProblemDe
     })?;
     reader.end().map_err(|error| ProblemDetails::of_field("", format!("the body is no JSON: {error}")))?;
     Ok(value)
+}
+
+/// Reads the request of a run, of which the last of equal fields counts.
+pub(crate) fn read_request(text: &str) -> Result<lisp_runtime::Request<'_>, ProblemDetails> {
+    let wrong = match read(text) {
+        Err(wrong) if read::<IgnoredAny>(text).is_ok() => wrong,
+        read => return read,
+    };
+    match lisp_runtime::Request::parse(text) {
+        Ok(request) => Ok(request),
+        Err(_) if !wrong.detail.contains("duplicate field") => Err(wrong),
+        Err(error) => Err(ProblemDetails::of_field("", format!("the request does not fit: {error}"))),
+    }
 }
 
 /// An answer as JSON text.

@@ -1,6 +1,6 @@
 //! The routes of runs.
 
-use super::body::{Asked, Text, json, read};
+use super::body::{Asked, Text, json, read, read_request};
 use super::guard::{Asking, Looking};
 use super::openapi::{OfBody, OfName, OfQuery, OfTenant, OfWork};
 use super::problem::ProblemDetails;
@@ -45,7 +45,7 @@ impl Key<'_> {
 }
 
 fn request_of(text: &str) -> Result<Request<'_>, ProblemDetails> {
-    let request: Request<'_> = read(text)?;
+    let request = read_request(text)?;
     match request.domain {
         None => Ok(request),
         Some(_) => Err(ProblemDetails::of_field(
@@ -122,7 +122,7 @@ pub(crate) async fn run(
         return Ok(sse::of_new_run(service, Arc::clone(&tenant), text, run_id));
     }
     let traced = traced(&text, &request, &headers);
-    let request = if matches!(traced, Cow::Owned(_)) { read(&traced)? } else { request };
+    let request = if matches!(traced, Cow::Owned(_)) { read_request(&traced)? } else { request };
     let answer = service.run(&tenant, &request, &run_id).await?;
     Ok(json(StatusCode::OK, answer.to_json()))
 }

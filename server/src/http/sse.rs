@@ -1,11 +1,10 @@
 //! Events of runs, as server-sent events.
 
-use super::body::read;
+use super::body::read_request;
 use crate::runs::{Event, EventLog, RunState, Service, TenantState};
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{Stream, StreamExt, iter, unfold};
-use lisp_runtime::Request;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,7 +95,7 @@ pub(crate) fn of_new_run(service: Service, tenant: Arc<TenantState>, request: St
     let (its, name, its_log) = (service.clone(), run_id.clone(), log.clone());
     let run = tokio::spawn(async move {
         its_log.started(&name);
-        let done = match read::<Request<'_>>(&request) {
+        let done = match read_request(&request) {
             Ok(request) => its.run(&tenant, &request, &name).await,
             Err(_) => return,
         };

@@ -4,7 +4,7 @@
 
 use lisp_core::compile::Program;
 use lisp_core::heap::{Heap, Map, TextBuf, Value};
-use lisp_core::json::{Duplicate, ReadLimits as JsonLimits, read};
+use lisp_core::json::read;
 use lisp_core::syntax::ReadLimits;
 use lisp_core::text::pr_str;
 use lisp_core::vm::{Ending, Grant, Machine, Settings, Usage};
@@ -32,8 +32,7 @@ impl Case {
     fn grants(&self) -> Option<Vec<Arc<Grant>>> {
         let Some(given) = &self.given else { return Some(Vec::new()) };
         let grant = Grant::build(usize::MAX, |h, builder| {
-            let given = read(h, given, &JsonLimits::default(), Duplicate::Last)
-                .map_err(|error| error.into_fault(lisp_core::Reason::ParseError))?;
+            let given = read(h, given).map_err(|error| error.into_fault(lisp_core::Reason::ParseError))?;
             for (part, data) in [("context", true), ("memory", false)] {
                 let Some(Value::Map(map)) = field(h, given, part) else { continue };
                 for (key, value) in map.entries(h)?.iter() {
@@ -208,8 +207,7 @@ pub fn conformance_cases() -> Vec<Case> {
         let text = fs::read_to_string(&path).expect("a file of cases");
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let built = Grant::build(usize::MAX, |heap, _| {
-                let case = read(heap, line, &JsonLimits::default(), Duplicate::Last)
-                    .unwrap_or_else(|_| panic!("a case is JSON"));
+                let case = read(heap, line).unwrap_or_else(|_| panic!("a case is JSON"));
                 let part = |name| field(heap, case, name);
                 let text = |name| match part(name) {
                     Some(Value::Str(s)) => s.text().to_owned(),
