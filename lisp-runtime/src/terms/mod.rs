@@ -9,6 +9,7 @@ pub(crate) mod limits;
 pub(crate) mod observer;
 pub(crate) mod outcome;
 pub(crate) mod place;
+pub(crate) mod position;
 pub(crate) mod print_hook;
 pub(crate) mod profile;
 pub(crate) mod run_id;

@@ -2,11 +2,12 @@
 
 use crate::terms::clock::Reading;
 use crate::terms::limits::Limits;
+pub use crate::terms::position::Position;
 use crate::terms::profile::Profile;
 use crate::terms::run_id::run_id;
 use crate::terms::warning::Warning;
 use lisp_core::syntax::LineIndex;
-use lisp_core::{Error, Reason, Span};
+use lisp_core::{Error, Reason};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -104,19 +105,6 @@ impl Phase {
 /// The error for a panic of the interpreter that was caught.
 pub(crate) fn own_bug() -> Error {
     Error::new(Reason::HostFault, "the interpreter met a bug of its own and stopped the run")
-}
-
-/// A range of the source text for people: lines and columns count from 1, columns in characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Position {
-    /// The line it begins on.
-    pub line: u32,
-    /// The column it begins at.
-    pub column: u32,
-    /// The line it ends on.
-    pub end_line: u32,
-    /// One past the column it ends at.
-    pub end_column: u32,
 }
 
 /// Why a run has no value.
@@ -227,13 +215,6 @@ impl Problem {
     /// The stable name of the fault.
     pub fn reason(&self) -> Reason {
         self.error.reason
-    }
-}
-
-impl Position {
-    pub(crate) fn of(lines: &LineIndex, span: Span) -> Self {
-        let ((line, column), (end_line, end_column)) = (lines.position(span.start), lines.position(span.end));
-        Position { line, column, end_line, end_column }
     }
 }
 

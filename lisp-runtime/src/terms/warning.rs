@@ -1,6 +1,6 @@
 //! Notes on a run that succeeded.
 
-use crate::terms::outcome::Position;
+use crate::terms::position::Position;
 use lisp_core::json::{Null, Nulls};
 use serde::{Deserialize, Serialize};
 
