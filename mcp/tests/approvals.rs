@@ -35,6 +35,8 @@ async fn a_user_who_approves_lets_the_run_go_on() {
     let message = asked["params"]["message"].as_str().unwrap();
     assert!(message.starts_with("Pay 7?") && message.contains("tool/pay {\"amount\":7}"), "{message}");
     assert_eq!(asked["params"]["requestedSchema"]["required"], json!(["approve"]));
+    // Clients that make a form of it fill in what is left out.
+    assert_eq!(asked["params"]["requestedSchema"]["properties"]["reason"]["default"], "");
     assert_eq!(bench.paid(), 0);
     let answer = say(&mut client, &asked, json!({ "action": "accept", "content": { "approve": true } })).await;
     assert_eq!((answer["id"].as_u64(), text(&answer["result"])), (Some(id), "7"));
