@@ -97,6 +97,8 @@ pub(super) struct Search<'h> {
     text: &'h str,
     /// Where the next match is looked for; beyond the end of the text there is none.
     place: usize,
+    /// Where the last one ended.
+    last_match: usize,
     /// Fuel for each match.
     step: u64,
     /// The ranges of the groups of the last match.
@@ -131,8 +133,8 @@ impl<'h> Search<'h> {
         let (engine, count) = match compiled {
             Compiled::Linear(linear) => {
                 let count = linear.quick.captures_len();
-                if let Some(program) = linear.before_line_end(text) {
-                    (Engine::Backtracking(program), count)
+                if !linear.suits(h, text, !quick)? {
+                    (Engine::Backtracking(linear.program()?), count)
                 } else if quick {
                     h.charge((len / cost::SEARCHED_BYTES_PER_UNIT).saturating_mul(spread))?;
                     if count > 1 {
@@ -163,26 +165,25 @@ impl<'h> Search<'h> {
         };
         h.check_available(count.saturating_mul(64))?;
         let step = step + count as u64;
-        Ok(Search { h, engine, text, place: 0, step, groups: Vec::with_capacity(count), count })
+        Ok(Search { h, engine, text, place: 0, last_match: 0, step, groups: Vec::with_capacity(count), count })
     }
 
     /// The range of the next match; its groups are kept.
     pub(super) fn next(&mut self) -> Res<Option<(usize, usize)>> {
-        while self.place <= self.text.len() {
-            self.h.charge(self.step)?;
-            self.h.poll_interrupt()?;
-            self.look()?;
-            let Some(&Some((start, end))) = self.groups.first() else { break };
-            let from = self.place;
-            // After an empty match the next one begins at least a character later.
-            self.place = if end > start.max(from) { end } else { self.after_character(end.max(from)) };
-            // With `\K` a match can begin before the place it was looked for; then it has been seen before.
-            if start >= from {
-                return Ok(Some((start, end)));
-            }
+        if self.place > self.text.len() {
+            return Ok(None);
         }
-        self.place = usize::MAX;
-        Ok(None)
+        self.h.charge(self.step)?;
+        self.h.poll_interrupt()?;
+        self.look()?;
+        let Some(&Some((start, end))) = self.groups.first() else {
+            self.place = usize::MAX;
+            return Ok(None);
+        };
+        // After an empty match the next one begins at least a character later.
+        self.place = if end > start { end } else { self.after_character(end) };
+        self.last_match = end;
+        Ok(Some((start, end)))
     }
 
     /// Looks for a match from the place on; without one there are no groups.
@@ -202,7 +203,7 @@ impl<'h> Search<'h> {
             Engine::Traced(linear, program) => {
                 if let Some(found) = linear.quick.search(&input) {
                     let program = program.clone();
-                    let mut machine = Backtracker::new(self.h, &program, self.text, found.start())?;
+                    let mut machine = Backtracker::new(self.h, &program, self.text, found.start(), self.last_match)?;
                     if machine.matches_at(found.start())? {
                         self.groups.extend(machine.groups());
                     }
@@ -218,27 +219,44 @@ impl<'h> Search<'h> {
                     Found::Match(start, end) if self.count == 1 => self.groups.push(Some((start, end))),
                     Found::Match(start, _) => {
                         let program = linear.program()?;
-                        let mut machine = Backtracker::new(self.h, &program, self.text, start)?;
+                        let mut machine = Backtracker::new(self.h, &program, self.text, start, self.last_match)?;
                         if machine.matches_at(start)? {
                             self.groups.extend(machine.groups());
                         }
                     }
                     Found::Unknown => {
                         let program = linear.program()?;
-                        self.backtrack(&program)?;
+                        self.backtrack(&program, self.place)?;
                     }
                 }
             }
             Engine::Backtracking(program) => {
                 let program = program.clone();
-                self.backtrack(&program)?;
+                return self.backtrack(&program, self.place);
             }
         }
-        Ok(())
+        self.look_again_at_end()
     }
 
-    fn backtrack(&mut self, program: &Program) -> Res<()> {
-        let mut machine = Backtracker::new(self.h, program, self.text, self.place)?;
+    /// Looks once more for a match that a linear search has found at the end of the text, where it is not sure of it. Java
+    /// has none before that.
+    fn look_again_at_end(&mut self) -> Res<()> {
+        let linear = match &self.engine {
+            Engine::Quick(linear, _) | Engine::Traced(linear, _) | Engine::Stepped(linear, _) => linear,
+            Engine::Backtracking(_) => return Ok(()),
+        };
+        match self.groups.first() {
+            Some(&Some((start, end))) if end == self.text.len() && linear.is_unsure_at_end() => {
+                let program = linear.program()?;
+                self.groups.clear();
+                self.backtrack(&program, start)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn backtrack(&mut self, program: &Program, from: usize) -> Res<()> {
+        let mut machine = Backtracker::new(self.h, program, self.text, from, self.last_match)?;
         if machine.search()? {
             self.groups.extend(machine.groups());
         }
@@ -462,7 +480,8 @@ mod tests {
             (re_seq, r"(?=b)", "abb", r#"["" ""]"#),
             (re_seq, r"(\w)\1", "aabcc", r#"[["aa" "a"] ["cc" "c"]]"#),
             (re_seq, "", "é", r#"["" ""]"#),
-            (re_seq, r"(?<=\Ka)", "aéa", r#"["a" "a"]"#),
+            (re_seq, r"\Ga?", "aaba", r#"["a" "a" ""]"#),
+            (re_seq, "(?m)^.*$", "a\n\nb\n", r#"["a" "" "b"]"#),
             (re_matches, r"a|ab", "ab", r#""ab""#),
             // As Java has them: a round that matches nothing is the last, and counts.
             (re_matches, r"(a|c*)+", "a", r#"["a" ""]"#),
@@ -496,7 +515,7 @@ mod tests {
         let long = "a".repeat(100_000) + "!";
         let rounds = format!(r#"["{}" ""]"#, "xc".repeat(50_000));
         assert_eq!(call(re_matches, "(x?c*)+", &"xc".repeat(50_000)), Ok(rounds), "the same in long texts");
-        assert_eq!(call(re_find, r"(?=a)*", "a"), Err(Reason::RuntimeError), "look-around is not repeated");
+        assert_eq!(call(re_find, r"(?=a)*(){1000000000}", "a").as_deref(), Ok(r#"["" ""]"#), "repeats of nothing");
         assert_eq!(call(re_find, "(a+)+$", &long).as_deref(), Ok("nil"));
         assert_eq!(call(re_find, r"(?=(a+)+$)(a)\2", &long), Err(Reason::RuntimeError), "too many steps");
         let short = long.split_at(90_000).1;

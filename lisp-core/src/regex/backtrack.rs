@@ -1,11 +1,14 @@
 //! The backtracking machine. Every step is charged for before it is taken, so a search ends at the deadline, and the
 //! choices it keeps are within the heap budget.
 
+use super::class::WORDS;
+use super::linear::ends_in_line_end;
 use super::program::{Insn, Program};
+use super::tree::{At, Case, Lines};
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res};
-use regex_automata::util::look::LookMatcher;
+use crate::text::characters::Characters;
 
 /// A choice to come back to, or a slot to put back on the way.
 #[derive(Clone, Copy)]
@@ -39,8 +42,10 @@ pub(crate) struct Backtracker<'p, 'h> {
     h: &'h Heap,
     program: &'p Program,
     text: &'h str,
-    /// Where the search began.
-    origin: usize,
+    /// Where the search begins.
+    from: usize,
+    /// Where the match before ended.
+    last_match: usize,
     slots: Vec<usize>,
     stack: Vec<Entry>,
     /// Steps that are charged for and not yet taken.
@@ -62,13 +67,14 @@ impl<'p, 'h> Backtracker<'p, 'h> {
     const AT_ONCE: u64 = 256;
 
     /// A search in a text from a place on.
-    pub(crate) fn new(h: &'h Heap, program: &'p Program, text: &'h str, origin: usize) -> Res<Self> {
+    pub(crate) fn new(h: &'h Heap, program: &'p Program, text: &'h str, from: usize, last_match: usize) -> Res<Self> {
         h.check_available(program.slots * 8)?;
         Ok(Backtracker {
             h,
             program,
             text,
-            origin,
+            from,
+            last_match,
             slots: vec![UNSET; program.slots],
             stack: Vec::new(),
             paid: 0,
@@ -79,7 +85,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
 
     /// Looks for the first match; returns whether there is one.
     pub(crate) fn search(&mut self) -> Res<bool> {
-        let mut start = self.origin;
+        let mut start = self.from;
         loop {
             if self.matches_at(start)? {
                 return Ok(true);
@@ -126,7 +132,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
     /// Begins to remember what was tried.
     fn remember(&mut self) -> Res<()> {
         let places = self.program.insns.len().saturating_mul(1 + self.program.round_depth);
-        let bits = places.saturating_mul(self.text.len() - self.origin + 1);
+        let bits = places.saturating_mul(self.text.len() - self.from + 1);
         if bits <= Self::MOST_SEEN {
             let words = bits / 64 + 1;
             self.h.charge(words as u64)?;
@@ -197,14 +203,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
             }
             Insn::Class(class) => self.program.classes[class as usize].first(rest).map(|len| (pc + 1, pos + len)),
             Insn::Many { class, least, most, greedy } => return self.many(pc, pos, class, least, most, greedy),
-            Insn::Look(look) => stay(LookMatcher::new().matches(look, self.text.as_bytes(), pos)),
-            Insn::BeforeLastLineEnd => stay(match rest {
-                "" | "\r\n" | "\r" | "\u{85}" | "\u{2028}" | "\u{2029}" => true,
-                // Between the two characters of a line's end is no line's end.
-                "\n" => self.text.as_bytes().get(pos.wrapping_sub(1)) != Some(&b'\r'),
-                _ => false,
-            }),
-            Insn::Origin => stay(pos == self.origin),
+            Insn::At(at) => stay(self.holds(at, pos)?),
             Insn::Split(first, second) => {
                 if !self.is_new(pc, pos) {
                     return Ok(None);
@@ -218,10 +217,13 @@ impl<'p, 'h> Backtracker<'p, 'h> {
                 stay(true)
             }
             Insn::IfStill(slot, to) => Some((if self.slots[slot as usize] == pos { to } else { pc + 1 }, pos)),
-            Insn::Again { group, any_case } => self.again(pos, group, any_case)?.map(|len| (pc + 1, pos + len)),
-            Insn::Unless(group, to) => {
-                Some((if self.slots[2 * group as usize + 1] == UNSET { to } else { pc + 1 }, pos))
+            Insn::Close { slot, group } => {
+                self.save(2 * group, self.slots[slot as usize])?;
+                self.save(2 * group + 1, pos)?;
+                stay(true)
             }
+            Insn::Again { group, case } => self.again(pos, group, case)?.map(|len| (pc + 1, pos + len)),
+            Insn::Cluster => self.cluster(rest)?.map(|len| (pc + 1, pos + len)),
             Insn::Open(slot) => {
                 self.open(slot, pos);
                 stay(true)
@@ -244,7 +246,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
                 None
             }
             Insn::Back(chars) => self.step_back(pos, chars)?.map(|pos| (pc + 1, pos)),
-            Insn::At(slot) => stay(self.slots[slot as usize] == pos),
+            Insn::Here(slot) => stay(self.slots[slot as usize] == pos),
             Insn::Within(slot, bytes) => stay(self.slots[slot as usize] - pos <= bytes as usize),
         })
     }
@@ -332,20 +334,57 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         Ok((pos, count))
     }
 
+    /// Does a condition hold at a place?
+    fn holds(&mut self, at: At, pos: usize) -> Res<bool> {
+        let (before, rest) = self.text.split_at_checked(pos).unwrap_or_default();
+        // Between the two characters of a line's end no line ends.
+        let inside = before.ends_with('\r') && rest.starts_with('\n');
+        Ok(match at {
+            At::Start => pos == 0,
+            At::End => rest.is_empty(),
+            At::LastLineEnd(Lines::Any) => rest == "\r\n" || !inside && is_last_line_end(rest),
+            At::LastLineEnd(Lines::Unix) => matches!(rest, "" | "\n"),
+            At::LineStart(_) if rest.is_empty() => false,
+            At::LineStart(Lines::Any) => pos == 0 || !inside && ends_in_line_end(before),
+            At::LineStart(Lines::Unix) => pos == 0 || before.ends_with('\n'),
+            At::LineEnd(Lines::Any) => !inside && is_line_end(rest),
+            At::LineEnd(Lines::Unix) => rest.is_empty() || rest.starts_with('\n'),
+            At::Word { unicode, not } => {
+                let next = rest.chars().next().map_or(0, char::len_utf8);
+                let left = WORDS.has_last(before, unicode, || self.tick(1))?;
+                let right = next > 0
+                    && WORDS.has_last(self.text.get(..pos + next).unwrap_or_default(), unicode, || self.tick(1))?;
+                (left == right) == not
+            }
+            At::LastMatch => pos == self.last_match,
+        })
+    }
+
+    /// The length of the cluster that a text begins with.
+    fn cluster(&mut self, text: &str) -> Res<Option<usize>> {
+        if text.starts_with("\r\n") {
+            return Ok(Some(2));
+        }
+        Characters::new(self.h, text).next().map(|cluster| cluster.map(str::len)).transpose()
+    }
+
     /// The length of the text of a group, when it stands here again.
-    fn again(&mut self, pos: usize, group: u32, any_case: bool) -> Res<Option<usize>> {
+    fn again(&mut self, pos: usize, group: u32, case: Case) -> Res<Option<usize>> {
         let (start, end) = (self.slots[2 * group as usize], self.slots[2 * group as usize + 1]);
         let Some(before) = self.text.get(start..end) else { return Ok(None) };
         let rest = self.text.get(pos..).unwrap_or_default();
-        if !any_case {
+        if case == Case::Exact {
             self.tick(cost::copied(before.len()))?;
             return Ok(rest.starts_with(before).then_some(before.len()));
         }
         self.tick(before.len() as u64)?;
         let mut chars = rest.chars();
-        let same =
-            before.chars().all(|a| chars.next().is_some_and(|b| a == b || a.to_lowercase().eq(b.to_lowercase())));
-        Ok(same.then(|| rest.len() - chars.as_str().len()))
+        let same = |a: char, b: char| match case {
+            Case::Unicode => a == b || a.to_lowercase().eq(b.to_lowercase()) || a.to_uppercase().eq(b.to_uppercase()),
+            _ => a.eq_ignore_ascii_case(&b),
+        };
+        let all = before.chars().all(|a| chars.next().is_some_and(|b| same(a, b)));
+        Ok(all.then(|| rest.len() - chars.as_str().len()))
     }
 
     fn step_back(&mut self, pos: usize, chars: u32) -> Res<Option<usize>> {
@@ -404,12 +443,23 @@ impl<'p, 'h> Backtracker<'p, 'h> {
             row += self.program.insns.len();
             round = around;
         }
-        let bit = row * (self.text.len() - self.origin + 1) + (pos - self.origin);
+        let bit = row * (self.text.len() - self.from + 1) + (pos - self.from);
         let (word, mask) = (bit / 64, 1 << (bit % 64));
         let new = self.seen[word] & mask == 0;
         self.seen[word] |= mask;
         new
     }
+}
+
+/// Is a text empty, or one character only that ends a line?
+fn is_last_line_end(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_none_or(|_| chars.as_str().is_empty() && ends_in_line_end(text))
+}
+
+/// Is a text empty, or does it begin with the end of a line?
+fn is_line_end(text: &str) -> bool {
+    text.chars().next().is_none_or(|c| ends_in_line_end(c.encode_utf8(&mut [0; 4])))
 }
 
 #[cold]

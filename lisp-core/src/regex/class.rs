@@ -1,6 +1,8 @@
-//! Classes of characters.
+//! Classes of characters, to ask whether one is in them.
 
-use regex_syntax::hir::{Class as HirClass, HirKind};
+use super::sets;
+use regex_syntax::hir::ClassUnicodeRange;
+use std::sync::LazyLock;
 
 /// A set of characters.
 #[derive(Debug)]
@@ -12,24 +14,18 @@ pub(super) struct Class {
 }
 
 impl Class {
-    /// The class that a notation such as `[a-z]`, `\d` or one character stands for.
-    pub(super) fn parse(notation: &str, any_case: bool) -> Option<Class> {
-        let hir = regex_syntax::ParserBuilder::new().case_insensitive(any_case).build().parse(notation).ok()?;
-        let ranges: Box<[(char, char)]> = match hir.kind() {
-            HirKind::Class(HirClass::Unicode(class)) => class.ranges().iter().map(|r| (r.start(), r.end())).collect(),
-            HirKind::Class(HirClass::Bytes(class)) => {
-                class.ranges().iter().map(|r| (char::from(r.start()), char::from(r.end()))).collect()
-            }
-            HirKind::Literal(literal) => {
-                let mut chars = std::str::from_utf8(&literal.0).ok()?.chars();
-                let only = chars.next().filter(|_| chars.as_str().is_empty())?;
-                Box::new([(only, only)])
-            }
-            _ => return None,
-        };
-        let mut class = Class { ascii: 0, ranges };
+    /// The class of these ranges, which are in ascending order and do not overlap.
+    pub(super) fn new(ranges: &[ClassUnicodeRange]) -> Class {
+        let mut class = Class { ascii: 0, ranges: ranges.iter().map(|range| (range.start(), range.end())).collect() };
         class.ascii = (0..128).filter(|&b| class.in_ranges(char::from(b))).fold(0, |set, b| set | 1 << b);
-        Some(class)
+        class
+    }
+
+    /// Is it a character of the class?
+    #[inline]
+    pub(super) fn contains(&self, c: char) -> bool {
+        let code = u32::from(c);
+        if code < 128 { self.ascii >> code & 1 == 1 } else { self.in_ranges(c) }
     }
 
     fn in_ranges(&self, c: char) -> bool {
@@ -49,5 +45,52 @@ impl Class {
     /// The bytes it takes.
     pub(super) fn bytes(&self) -> usize {
         std::mem::size_of::<Class>() + std::mem::size_of_val(&*self.ranges)
+    }
+}
+
+/// What makes words, as Java 17 has it: letters and digits with the marks on them, and `_`.
+pub(super) static WORDS: LazyLock<Words> = LazyLock::new(Words::new);
+
+/// The classes that words are made of.
+pub(super) struct Words {
+    letters: Class,
+    /// What stands on the letter before it.
+    marks: Class,
+    /// With the flag `U`: what `\w` is.
+    unicode: Class,
+}
+
+impl Words {
+    fn new() -> Words {
+        let class = |notation: &str| Class::new(sets::read(notation).as_ref().map_or(&[], |set| set.ranges()));
+        Words { letters: class(r"[\p{L}\p{Nd}]"), marks: class(r"\p{Mn}"), unicode: class(r"\w") }
+    }
+
+    /// Is a character that ends a text part of a word? The text before is only looked at for the letter under a mark;
+    /// `seen` is called for each mark.
+    pub(super) fn has_last<E>(
+        &self,
+        text: &str,
+        unicode: bool,
+        mut seen: impl FnMut() -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let mut before = text.chars().rev();
+        let Some(last) = before.next() else { return Ok(false) };
+        if unicode {
+            return Ok(self.unicode.contains(last));
+        }
+        if last == '_' || self.letters.contains(last) {
+            return Ok(true);
+        }
+        if !self.marks.contains(last) {
+            return Ok(false);
+        }
+        for c in before {
+            seen()?;
+            if !self.marks.contains(c) {
+                return Ok(self.letters.contains(c));
+            }
+        }
+        Ok(false)
     }
 }

@@ -1,13 +1,17 @@
 //! What compiling a pattern may take: an estimate made before, because nothing can look at the flag meanwhile.
 
 /// A character class of Unicode's, such as `\w`: some 20 microseconds.
-const WIDE: u64 = 64;
-/// The effort when both cases of each of its characters are added.
-const FOLDED: u64 = 10 * WIDE;
-/// A range whose ends cannot be told from the text, when both cases of each of its characters are added.
-const UNKNOWN_RANGE: u64 = 100 * WIDE;
+pub(super) const WIDE: u64 = 64;
+/// The effort of adding both cases of each of the characters of a range whose ends cannot be told from the text, at most:
+/// beyond U+1FFFF no letter has two.
+const UNKNOWN_RANGE: u64 = 64 * WIDE;
 /// The characters of a range that take as long as a wide class, when both cases of each are added.
 const FOLDED_RANGE_PER_WIDE: u64 = 2_048;
+
+/// The effort of adding both cases of each of this number of characters.
+pub(super) fn of_cases(characters: usize) -> u64 {
+    WIDE * characters as u64 / FOLDED_RANGE_PER_WIDE
+}
 
 /// What a character takes in an automaton when both cases of it are added.
 const FOLDED_CHAR: u64 = 8;
@@ -26,41 +30,54 @@ pub(super) struct Effort {
     pub(super) any: u64,
     /// For an automaton, if its size is no limit.
     pub(super) linear: u64,
+    /// For adding the other cases of ranges, at most. What it comes to is known, and has a limit, when the pattern is read.
+    pub(super) ranges: u64,
 }
 
-/// The effort of compiling a pattern in the notation of the engines.
+/// The effort of compiling a pattern.
 pub(super) fn effort(text: &str) -> Effort {
     let folded = is_folded(text);
-    let mut total = 0u64;
-    let (mut inside, mut before) = (false, '\0');
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
+    let (mut total, mut ranges) = (0u64, 0u64);
+    let (mut inside, mut before) = (0u32, '\0');
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
         total += match c {
-            '\\' => match chars.next() {
-                Some('p' | 'P') if folded => FOLDED,
-                Some('w' | 'W' | 'd' | 'D' | 's' | 'S') if folded && inside => FOLDED,
-                Some('w' | 'W' | 'd' | 'D' | 's' | 'S' | 'p' | 'P' | 'b' | 'B') => WIDE,
-                Some('x' | 'u' | 'U') if folded && inside => UNKNOWN_RANGE,
+            '\\' => match rest.next() {
+                Some('Q') => {
+                    let (quoted, after) = rest.as_str().split_once(r"\E").unwrap_or((rest.as_str(), ""));
+                    rest = after.chars();
+                    2 * quoted.len() as u64
+                }
+                Some('w' | 'W' | 'd' | 'D' | 's' | 'S' | 'p' | 'P' | 'b' | 'B' | 'X' | 'h' | 'H') => WIDE,
                 _ => 2,
             },
             '[' => {
-                inside = true;
+                inside += 1;
+                // One that stands first is a character.
+                let members = rest.as_str();
+                let members = members.strip_prefix('^').unwrap_or(members);
+                rest = members.strip_prefix(']').unwrap_or(members).chars();
                 4
             }
             ']' => {
-                inside = false;
+                inside = inside.saturating_sub(1);
                 1
             }
-            '-' if folded && inside => {
-                let size = chars.peek().map_or(0, |&end| u64::from(u32::from(end).saturating_sub(u32::from(before))));
-                2 + WIDE * size / FOLDED_RANGE_PER_WIDE
+            '-' if folded && inside > 0 => {
+                ranges += match rest.clone().next() {
+                    Some(end) if before.is_alphanumeric() && end.is_alphanumeric() => {
+                        of_cases(u32::from(end).saturating_sub(u32::from(before)) as usize).min(UNKNOWN_RANGE)
+                    }
+                    _ => UNKNOWN_RANGE,
+                };
+                2
             }
             _ => 2,
         };
         before = c;
     }
     let folding = if folded { FOLDED_CHAR * text.len() as u64 } else { 0 };
-    Effort { any: total, linear: total + folding }
+    Effort { any: total, linear: total + folding, ranges }
 }
 
 /// The effort of the counted repeats of a pattern: an automaton for them may turn out to be too large twice before it is
@@ -69,10 +86,15 @@ pub(super) fn repeats(pattern: &str) -> u64 {
     WIDE * pattern.matches('{').count() as u64
 }
 
-/// Does the pattern ask somewhere for both cases of its characters?
+/// Does the pattern ask somewhere for all cases of letters beyond ASCII?
 fn is_folded(text: &str) -> bool {
-    let flags = |rest: &str| rest.chars().take_while(|c| c.is_ascii_alphabetic() || *c == '-').any(|c| c == 'i');
-    text.match_indices("(?").any(|(at, sign)| flags(text.get(at + sign.len()..).unwrap_or_default()))
+    let asks = |flags: &[char]| {
+        text.match_indices("(?").any(|(at, sign)| {
+            let rest = text.get(at + sign.len()..).unwrap_or_default();
+            rest.chars().take_while(|c| c.is_ascii_alphabetic() || *c == '-').any(|c| flags.contains(&c))
+        })
+    };
+    asks(&['i']) && asks(&['u', 'U'])
 }
 
 #[cfg(test)]
@@ -91,16 +113,23 @@ mod tests {
             assert!(effort(pattern).linear * 3 < MOST_LINEAR * 2, "{pattern}: {}", effort(pattern).linear);
         }
         for pattern in [
-            format!("(?i){}", r"\p{L}\p{N}".repeat(700)),
-            format!("(?i){}", "[\u{100}-\u{10ffff}]".repeat(2)),
-            format!("(?i){}", r"[\x{100}-\x{10ffff}]".repeat(2)),
-            format!("(?s-x)(?m-s:a(?xi){})", r"[\w-]".repeat(100)),
+            format!("(?iu){}", r"\p{L}\p{N}".repeat(700)),
+            format!("(?s-x)(?m-s:a(?xi){})", r"[\w-]".repeat(300)),
             r"\w".repeat(1_000),
             ".".repeat(9_999),
         ] {
             assert!(effort(&pattern).any > MOST, "{}: {}", pattern.len(), effort(&pattern).any);
         }
-        for pattern in [format!("(?i){}", "abcdefk".repeat(1_000)), r"\w".repeat(65)] {
+        for (pattern, ranges) in [
+            ("[a-z]", 0),
+            ("(?iu)[a-z]", 0),
+            ("(?iu)[\u{100}-\u{1100}]", 2 * WIDE),
+            (r"(?i)(?U:[\x{100}-\x{10ffff}])", UNKNOWN_RANGE),
+            (r"(?iux)[]\Q]\E-a- \x{10ffff}]", 2 * UNKNOWN_RANGE),
+        ] {
+            assert_eq!(effort(pattern).ranges, ranges, "{pattern}");
+        }
+        for pattern in [format!("(?iu){}", "abcdefk".repeat(1_000)), r"\w".repeat(65)] {
             let effort = effort(&pattern);
             assert!(effort.any <= MOST && effort.linear > MOST_LINEAR, "{}: {}", effort.any, effort.linear);
         }

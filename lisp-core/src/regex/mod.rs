@@ -1,16 +1,21 @@
-//! Regular expressions: patterns compiled for three engines, all of which are charged for what they do and end at the
-//! deadline.
+//! Regular expressions as Java has them: patterns compiled for three engines, all of which are charged for what they do and
+//! end at the deadline.
 //!
-//! A short text is searched by the regex-automata crate at one go, because that cannot take long. In a long one its lazy
-//! automaton is stepped piece by piece (`Stepped`). Look-around and back-references, and the groups of long matches,
-//! are the business of the backtracking machine (`Backtracker`).
+//! A pattern is read into a tree (`parse`, `class_parse`). If it can be matched in linear time (`Tree::is_linear`), a short text
+//! is searched by the regex-automata crate at one go, because that cannot take long, and a long one by its lazy automaton, which
+//! is stepped piece by piece (`Stepped`). Look-around and back-references, the groups of long matches, and texts on which
+//! the automata do not mean the same (`linear::Needs`) are the business of the backtracking machine (`Backtracker`).
 
 mod backtrack;
 mod class;
+mod class_parse;
 mod effort;
+mod linear;
+mod parse;
 mod program;
+mod sets;
 mod stepped;
-mod translate;
+mod tree;
 
 pub(crate) use backtrack::Backtracker;
 pub(crate) use program::Program;
@@ -18,19 +23,21 @@ pub(crate) use stepped::{Automata, Found, Stepped};
 
 use crate::cost;
 use crate::error::{Error, Reason};
-use crate::heap::Res;
-use program::Invalid;
+use crate::heap::{Heap, Res};
+use linear::Needs;
+use parse::{Wrong, parse};
+use program::TooBig;
 use regex_automata::{PatternID, meta};
-use regex_syntax::hir::{Hir, HirKind};
+use regex_syntax::hir::Hir;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
-use translate::{translate, translate_for_effort, translate_whole};
+use tree::{At, Pattern, Tree};
 
 /// The most bytes that a search may keep of what it learned, in each direction.
 const SEARCH_BYTES: usize = 1 << 18;
 
-/// What ends a line, in front of which a pattern's `$` matches too where it ends the text.
-const LINE_ENDS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
+/// The most bytes of a pattern that an error shows.
+const SHOWN_BYTES: usize = 200;
 
 /// A compiled regular expression.
 #[derive(Clone, Debug)]
@@ -45,46 +52,44 @@ impl Compiled {
     /// Forgets what searches have learned.
     fn forget(&mut self) {
         if let Compiled::Linear(linear) = self {
-            let Linear { text, bytes, automata, program, line_end, empty_rounds, .. } = &**linear;
+            let Linear { text, extent, needs, bytes, automata, program, empty_rounds, .. } = &**linear;
             *linear = Arc::new(Linear {
                 quick: linear.quick.clone(),
                 text: text.clone(),
+                extent: *extent,
+                needs: *needs,
                 bytes: *bytes,
                 automata: automata.clone(),
                 program: program.clone(),
-                line_end: line_end.clone(),
                 empty_rounds: *empty_rounds,
             });
         }
     }
 }
 
-/// A pattern without look-around and back-references.
+/// A pattern that is matched in linear time.
 #[derive(Debug)]
 pub(crate) struct Linear {
     /// For short texts.
     pub(crate) quick: meta::Regex,
-    text: String,
+    text: Box<str>,
+    extent: Extent,
+    needs: Needs,
     bytes: usize,
     automata: OnceLock<Option<Arc<Automata>>>,
     program: OnceLock<Option<Arc<Program>>>,
-    /// The pattern for texts that end in a line's end, where it can match before that.
-    line_end: Option<Arc<LineEnd>>,
     /// Can a group that is repeated match nothing? Then what it matched last is found by going through the rounds.
     pub(crate) empty_rounds: bool,
 }
 
-/// A pattern that can match before the line's end that a text ends in.
-#[derive(Debug)]
-struct LineEnd {
-    text: String,
-    program: OnceLock<Option<Arc<Program>>>,
-}
-
 impl Linear {
-    /// For long texts; there is none for some word boundaries.
+    /// For long texts, if they can be made.
     pub(crate) fn automata(&self) -> Option<Arc<Automata>> {
-        self.automata.get_or_init(|| Automata::compile(&self.text, self.bytes).map(Arc::new)).clone()
+        let compile = || {
+            let pattern = read(&self.text, self.extent).ok()?;
+            Automata::compile(&linear::hir(&pattern, &pattern.tree), self.bytes).map(Arc::new)
+        };
+        self.automata.get_or_init(compile).clone()
     }
 
     /// The number of the group with this name.
@@ -92,17 +97,23 @@ impl Linear {
         self.quick.group_info().to_index(PatternID::ZERO, name)
     }
 
-    /// For a text that ends in a line's end, when the pattern can match before it. `None` as well when it is too large for
-    /// that.
-    pub(crate) fn before_line_end(&self, text: &str) -> Option<Arc<Program>> {
-        let line_end = self.line_end.as_ref().filter(|_| text.ends_with(LINE_ENDS))?;
-        line_end.program.get_or_init(|| Program::compile(&line_end.text).ok().map(Arc::new)).clone()
+    /// Do linear searches in a text, stepped or at one go, find what the pattern means?
+    pub(crate) fn suits(&self, h: &Heap, text: &str, stepped: bool) -> Res<bool> {
+        if self.needs.look_through() {
+            h.charge(cost::scanned(text.len()))?;
+        }
+        Ok(self.needs.allow(text, stepped))
+    }
+
+    /// Is a match that ends at the end of the text to be looked at once more, by the program?
+    pub(crate) fn is_unsure_at_end(&self) -> bool {
+        self.needs.line_starts
     }
 
     /// For what the automata cannot tell, and for the groups of long matches.
     pub(crate) fn program(&self) -> Res<Arc<Program>> {
-        let program = self.program.get_or_init(|| Program::compile(&self.text).ok().map(Arc::new));
-        program.clone().ok_or_else(|| {
+        let compile = || Program::compile(&read(&self.text, self.extent).ok()?).ok().map(Arc::new);
+        self.program.get_or_init(compile).clone().ok_or_else(|| {
             Error::new(Reason::RuntimeError, "this regular expression is too large to search so long a text")
                 .hint("search line by line with `split-lines`, or use fewer counted repeats such as {1,100}")
                 .into()
@@ -152,7 +163,8 @@ impl Regexes {
 
     /// Fuel for compiling a pattern.
     pub(crate) fn fuel(pattern: &str) -> u64 {
-        let effort = effort::CHECK + effort::effort(&translate_for_effort(pattern)).any + effort::repeats(pattern);
+        let estimate = effort::effort(pattern);
+        let effort = effort::CHECK + estimate.any + estimate.ranges + effort::repeats(pattern);
         effort.saturating_mul(cost::PATTERN_EFFORT)
     }
 
@@ -191,13 +203,26 @@ impl Regexes {
             Some(once) => error.hint(format!("in #\"...\" each backslash is written once: #\"{once}\"")),
             None => error,
         })?;
-        Ok(effort::CHECK + effort::effort(&translate_for_effort(pattern)).any)
+        let estimate = effort::effort(pattern);
+        Ok(effort::CHECK + estimate.any + estimate.ranges)
     }
 }
 
-fn quick(text: &str, bytes: usize) -> Result<meta::Regex, Box<meta::BuildError>> {
+fn quick(hir: &Hir, bytes: usize) -> Result<meta::Regex, Box<meta::BuildError>> {
     let config = meta::Config::new().nfa_size_limit(Some(bytes)).hybrid_cache_capacity(SEARCH_BYTES);
-    meta::Builder::new().configure(config).build(text).map_err(Box::new)
+    meta::Builder::new().configure(config).build_from_hir(hir).map_err(Box::new)
+}
+
+/// Reads a pattern that is to match a part of a text, or all of it.
+fn read(text: &str, extent: Extent) -> Result<Pattern, Wrong> {
+    let pattern = parse(text)?;
+    Ok(match extent {
+        Extent::Part => pattern,
+        Extent::Whole => {
+            let tree = Tree::Concat(vec![Tree::At(At::Start), pattern.tree, Tree::At(At::End)]);
+            Pattern { tree, ..pattern }
+        }
+    })
 }
 
 /// The pattern with each doubled backslash written once, when that is a pattern: in a literal nothing has to be doubled.
@@ -215,94 +240,54 @@ fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Err
         )
         .hint("use a shorter pattern, or test for several with `or`"));
     }
-    let translated = match extent {
-        Extent::Part => translate(pattern),
-        Extent::Whole => translate_whole(pattern),
-    };
-    let weight = translated.weight;
-    let effort = effort::effort(&translate_for_effort(pattern));
+    let effort = effort::effort(pattern);
     if effort.any > effort::MOST {
         return Err(Error::new(
             Reason::RuntimeError,
-            r"the regular expression takes too long to compile: it has too many classes such as \w, or too large ones under (?i)",
+            r"the regular expression takes too long to compile: it has too many classes such as \w, or too large ones under (?iu)",
         )
         .hint("write it with fewer classes, or put several searches together with `or`"));
     }
-    let mut first = None;
-    let without_line_end = translated.without_line_end();
-    let text = without_line_end.as_deref().unwrap_or(&translated.text);
-    let linear = if effort.linear <= effort::MOST_LINEAR { &Regexes::COMPILED_BYTES[..] } else { &[] };
-    for &bytes in linear {
-        match quick(text, bytes) {
-            Ok(quick) => {
-                // It is compiled once more for each direction of long texts.
-                let kept = 3 * (quick.memory_usage() + text.len());
-                let line_end = without_line_end
-                    .is_some()
-                    .then(|| Arc::new(LineEnd { text: translated.text.clone(), program: OnceLock::new() }));
-                let linear = Linear {
-                    empty_rounds: quick.captures_len() > 1 && has_empty_rounds(text),
-                    quick,
-                    text: text.to_owned(),
-                    bytes,
-                    automata: OnceLock::new(),
-                    program: OnceLock::new(),
-                    line_end,
-                };
-                return Ok((Compiled::Linear(Arc::new(linear)), PatternCost { kept, weight, bytes }));
-            }
-            Err(error) if error.size_limit().is_some() => {}
-            Err(error) => {
-                first = Some(error);
-                break;
-            }
-        }
+    let wrong = |what: &str| {
+        let begin = crate::text::scan::floor(pattern, SHOWN_BYTES);
+        let (begin, dots) = if begin < pattern.len() { (&pattern[..begin], "...") } else { (pattern, "") };
+        Error::new(Reason::RuntimeError, format!("invalid regular expression #\"{begin}{dots}\": {what}"))
+    };
+    let tree = read(pattern, extent).map_err(|why| wrong(&why.what).hint(why.hint))?;
+    let weight = tree.tree.weight().max(1);
+    if effort.linear <= effort::MOST_LINEAR
+        && tree.tree.is_linear()
+        && let Some(linear) = compile_linear(pattern, extent, &tree)
+    {
+        // It is compiled once more for each direction of long texts.
+        let kept = 3 * (linear.quick.memory_usage() + pattern.len());
+        let bytes = linear.bytes;
+        return Ok((Compiled::Linear(Arc::new(linear)), PatternCost { kept, weight, bytes }));
     }
-    let wrong =
-        |text: &str| Error::new(Reason::RuntimeError, format!("invalid regular expression #\"{pattern}\": {text}"));
-    match Program::compile(&translated.text) {
+    match Program::compile(&tree) {
         Ok(program) => {
             let bytes = program.bytes();
             Ok((Compiled::Backtracking(Arc::new(program)), PatternCost { kept: bytes, weight, bytes }))
         }
-        Err(Invalid::TooBig) => {
-            Err(wrong(&format!("its compiled form has more than {} instructions", Program::MOST_INSNS))
-                .hint("use fewer or smaller counted repeats such as {1,100}"))
-        }
-        Err(Invalid::Syntax(why)) => {
-            let said = match first.as_ref().and_then(|first| first.syntax_error()) {
-                Some(regex_syntax::Error::Parse(error)) => error.kind().to_string(),
-                Some(regex_syntax::Error::Translate(error)) => error.kind().to_string(),
-                _ => why.to_owned(),
-            };
-            let said = if has_look_around(pattern) { why.to_owned() } else { said };
-            Err(wrong(&said)
-                .hint("mend the pattern; a special character that stands for itself has a backslash before it"))
-        }
+        Err(TooBig) => Err(wrong(&format!("its compiled form has more than {} instructions", Program::MOST_INSNS))
+            .hint("use fewer or smaller counted repeats such as {1,100}")),
     }
 }
 
-/// Is there a group, repeated without end, that can match nothing? The depth of the tree is bounded by its parser.
-fn has_empty_rounds(text: &str) -> bool {
-    fn look(tree: &Hir) -> bool {
-        match tree.kind() {
-            HirKind::Repetition(repeat) => {
-                let inside = repeat.sub.properties();
-                let empty = inside.minimum_len() == Some(0) && inside.explicit_captures_len() > 0;
-                (repeat.max.is_none() && empty) || look(&repeat.sub)
-            }
-            HirKind::Capture(group) => look(&group.sub),
-            HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(look),
-            _ => false,
-        }
-    }
-    let repeats = [")*", ")+", "){"].iter().any(|sign| text.contains(sign));
-    repeats && regex_syntax::parse(text).is_ok_and(|tree| look(&tree))
-}
-
-/// Does a pattern ask for what only backtracking can do? Then the linear engine's complaint is beside the point.
-fn has_look_around(pattern: &str) -> bool {
-    ["(?=", "(?!", "(?<=", "(?<!", "(?>", "(?("].iter().any(|sign| pattern.contains(sign))
+/// Compiles a pattern for linear searches; none when it is too large for that.
+fn compile_linear(text: &str, extent: Extent, pattern: &Pattern) -> Option<Linear> {
+    let hir = linear::hir(pattern, &pattern.tree);
+    let (quick, bytes) = Regexes::COMPILED_BYTES.iter().find_map(|&bytes| Some((quick(&hir, bytes).ok()?, bytes)))?;
+    Some(Linear {
+        quick,
+        text: text.into(),
+        extent,
+        needs: Needs::of(&pattern.tree),
+        bytes,
+        automata: OnceLock::new(),
+        program: OnceLock::new(),
+        empty_rounds: pattern.tree.has_empty_rounds(),
+    })
 }
 
 #[cfg(test)]

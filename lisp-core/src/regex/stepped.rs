@@ -8,6 +8,7 @@ use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson;
 use regex_automata::{Anchored, Input, MatchKind};
+use regex_syntax::hir::Hir;
 use std::sync::Arc;
 
 /// The automata of a pattern: one finds where a match ends, the other, walking back, where it began.
@@ -31,7 +32,7 @@ pub(crate) struct Stepped<'h> {
 enum Walk {
     /// The offset of the match, if there is one.
     Ended(Option<usize>),
-    /// At a character that the automaton has no rule for: a word boundary beside letters beyond ASCII.
+    /// At a character that the automaton has no rule for: one beyond ASCII, where the pattern asks for words.
     Stuck,
 }
 
@@ -47,7 +48,7 @@ pub(crate) enum Found {
 
 impl Automata {
     /// The automata of a pattern whose compiled form takes at most `bytes`; `None` if there are none.
-    pub(super) fn compile(text: &str, bytes: usize) -> Option<Automata> {
+    pub(super) fn compile(hir: &Hir, bytes: usize) -> Option<Automata> {
         let dfa = |reverse: bool| {
             let nfa = thompson::Compiler::new()
                 .configure(
@@ -56,7 +57,7 @@ impl Automata {
                         .which_captures(thompson::WhichCaptures::None)
                         .nfa_size_limit(Some(bytes)),
                 )
-                .build(text)
+                .build_from_hir(hir)
                 .ok()?;
             let kind = if reverse { MatchKind::All } else { MatchKind::LeftmostFirst };
             let config = DFA::config()

@@ -27,6 +27,7 @@ mod modes;
 mod oracle;
 mod orders;
 mod outside_world;
+mod patterns;
 mod properties;
 mod shortcuts;
 mod texts;

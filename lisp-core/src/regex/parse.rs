@@ -1,0 +1,781 @@
+//! Reads patterns as Java writes them. What Java has and this has not, and what other engines write, is an error that says
+//! what to write; `docs/divergences.md` lists the notations that are read beyond Java's.
+
+use super::effort;
+use super::sets;
+use super::tree::{At, Case, Lines, Pattern, Tree};
+use regex_syntax::hir::ClassUnicode;
+use std::collections::HashMap;
+
+/// The deepest that groups may stand in each other.
+const MOST_DEPTH: usize = 50;
+
+/// Why a pattern is none: what is wrong, and what to write.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    pub(super) what: String,
+    pub(super) hint: String,
+}
+
+pub(super) type Res<T> = Result<T, Wrong>;
+
+pub(super) fn wrong<T>(what: impl Into<String>, hint: impl Into<String>) -> Res<T> {
+    Err(Wrong { what: what.into(), hint: hint.into() })
+}
+
+/// The flags of `(?i)` and its like.
+#[derive(Clone, Copy, Default)]
+struct Flags {
+    /// `i`
+    any_case: bool,
+    /// `u`: the cases of all letters, not only of those of ASCII.
+    unicode_case: bool,
+    /// `U`: classes such as `\w` of all of Unicode.
+    unicode_classes: bool,
+    /// `x`
+    comments: bool,
+    /// `m`
+    multiline: bool,
+    /// `s`
+    dot_all: bool,
+    /// `d`
+    unix_lines: bool,
+}
+
+impl Flags {
+    fn lines(self) -> Lines {
+        if self.unix_lines { Lines::Unix } else { Lines::Any }
+    }
+
+    fn case(self) -> Case {
+        match (self.any_case, self.unicode_case) {
+            (false, _) => Case::Exact,
+            (true, false) => Case::Ascii,
+            (true, true) => Case::Unicode,
+        }
+    }
+}
+
+/// A character of the pattern. One between `\Q` and `\E` is plain: it means nothing but itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unit {
+    pub(super) c: char,
+    pub(super) plain: bool,
+}
+
+/// What stands behind a backslash.
+pub(super) enum Escaped {
+    /// A code point, which may be half of a pair.
+    Code(u32),
+    Set(ClassUnicode),
+    /// What has no place in a class.
+    Tree(Tree),
+}
+
+/// What a group does with what is in it.
+#[derive(Clone, Copy)]
+enum Kind {
+    Plain,
+    Capturing(u32),
+    Atomic,
+    Look { behind: bool, negative: bool },
+}
+
+/// A group that is being read.
+struct Open {
+    kind: Kind,
+    /// The flags that hold behind it.
+    outside: Flags,
+    /// The alternatives before the one that is being read.
+    ways: Vec<Tree>,
+    /// What stands in that.
+    parts: Vec<Tree>,
+}
+
+impl Open {
+    fn inside(mut self) -> Tree {
+        let last = Tree::concat(self.parts);
+        if self.ways.is_empty() {
+            return last;
+        }
+        self.ways.push(last);
+        Tree::Any(self.ways)
+    }
+}
+
+pub(super) struct Parser {
+    pub(super) units: Vec<Unit>,
+    pub(super) at: usize,
+    flags: Flags,
+    classes: Vec<ClassUnicode>,
+    /// Classes by their notation.
+    known: HashMap<String, u32>,
+    groups: u32,
+    names: Vec<(Box<str>, u32)>,
+    /// The capturing groups that are open.
+    open: Vec<u32>,
+    inward: Vec<u32>,
+    depth: usize,
+    /// How many classes are open.
+    pub(super) classes_open: usize,
+    /// What reading took so far, as `effort` counts.
+    effort: u64,
+}
+
+/// Reads a pattern.
+pub(super) fn parse(pattern: &str) -> Res<Pattern> {
+    let mut p = Parser {
+        units: units(pattern)?,
+        at: 0,
+        flags: Flags::default(),
+        classes: Vec::new(),
+        known: HashMap::new(),
+        groups: 1,
+        names: Vec::new(),
+        open: Vec::new(),
+        inward: Vec::new(),
+        depth: 0,
+        classes_open: 0,
+        effort: 0,
+    };
+    let tree = p.tree()?;
+    check_references(&tree, p.groups)?;
+    Ok(Pattern { tree, classes: p.classes, groups: p.groups as usize, names: p.names, inward: p.inward })
+}
+
+/// The characters of a pattern without the signs of quotations.
+fn units(pattern: &str) -> Res<Vec<Unit>> {
+    let mut units = Vec::with_capacity(pattern.len());
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        if let Some(quoted) = rest.strip_prefix(r"\Q") {
+            let (inside, after) = quoted.split_once(r"\E").unwrap_or((quoted, ""));
+            units.extend(inside.chars().map(|c| Unit { c, plain: true }));
+            rest = after;
+            continue;
+        }
+        let length = if c == '\\' { 1 + rest[1..].chars().next().map_or(0, char::len_utf8) } else { c.len_utf8() };
+        let (own, after) = rest.split_at(length);
+        if own == r"\E" {
+            return wrong(r"a `\E` ends no quotation", r"begin the quotation with \Q");
+        }
+        units.extend(own.chars().map(|c| Unit { c, plain: false }));
+        rest = after;
+    }
+    Ok(units)
+}
+
+fn check_references(tree: &Tree, groups: u32) -> Res<()> {
+    if let Tree::Again { group, .. } = tree
+        && *group >= groups
+    {
+        let count = groups - 1;
+        return wrong(
+            format!(r"the back-reference \{group} is to a group that is not there: the pattern has {count}"),
+            "count the opening brackets of groups, without those of (?:...)",
+        );
+    }
+    tree.parts().iter().try_for_each(|part| check_references(part, groups))
+}
+
+impl Parser {
+    /// The next character that counts: with the flag `x` blanks and comments do not.
+    pub(super) fn peek(&mut self) -> Option<Unit> {
+        while self.flags.comments
+            && let Some(&Unit { c, plain: false }) = self.units.get(self.at)
+        {
+            match c {
+                ' ' | '\t'..='\r' => self.at += 1,
+                '#' => {
+                    let ends = |unit: &Unit| match self.flags.lines() {
+                        Lines::Unix => unit.c == '\n',
+                        Lines::Any => matches!(unit.c, '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}'),
+                    };
+                    let rest = self.units.get(self.at..).unwrap_or_default();
+                    self.at += rest.iter().position(ends).unwrap_or(rest.len());
+                }
+                _ => break,
+            }
+        }
+        self.raw()
+    }
+
+    /// The next character, whatever it is.
+    fn raw(&self) -> Option<Unit> {
+        self.units.get(self.at).copied()
+    }
+
+    fn next_raw(&mut self) -> Option<Unit> {
+        let unit = self.raw();
+        self.at += 1;
+        unit
+    }
+
+    /// Is the next character this sign?
+    pub(super) fn sees(&mut self, sign: char) -> bool {
+        self.peek() == Some(Unit { c: sign, plain: false })
+    }
+
+    pub(super) fn takes(&mut self, sign: char) -> bool {
+        let sees = self.sees(sign);
+        self.at += usize::from(sees);
+        sees
+    }
+
+    /// Do these characters come next, as they are?
+    pub(super) fn sees_raw(&self, text: &str) -> bool {
+        let rest = self.units.get(self.at..).unwrap_or_default();
+        text.chars().count() <= rest.len() && text.chars().zip(rest).all(|(c, unit)| *unit == Unit { c, plain: false })
+    }
+
+    /// Takes this sign if it comes next, as it is.
+    pub(super) fn takes_raw(&mut self, sign: char) -> bool {
+        let sees = self.raw() == Some(Unit { c: sign, plain: false });
+        self.at += usize::from(sees);
+        sees
+    }
+
+    /// The characters before the next one that is this.
+    pub(super) fn rest_up_to(&self, sign: char) -> Option<&[Unit]> {
+        let rest = self.units.get(self.at..)?;
+        rest.get(..rest.iter().position(|unit| unit.c == sign)?)
+    }
+
+    /// The characters up to a sign, which is taken too.
+    fn up_to(&mut self, sign: char) -> Option<String> {
+        let text: String = self.rest_up_to(sign)?.iter().map(|unit| unit.c).collect();
+        self.at += text.chars().count() + 1;
+        Some(text)
+    }
+
+    fn class_number(&mut self, set: ClassUnicode) -> Tree {
+        self.classes.push(set);
+        Tree::Class(u32::try_from(self.classes.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    /// The class of a notation that may come again.
+    fn known_class(&mut self, notation: String, set: impl FnOnce() -> ClassUnicode) -> Tree {
+        if let Some(&known) = self.known.get(&notation) {
+            return Tree::Class(known);
+        }
+        let class = self.class_number(set());
+        if let Tree::Class(number) = class {
+            self.known.insert(notation, number);
+        }
+        class
+    }
+
+    /// The whole pattern. Groups that are open wait in a list, not on the native stack.
+    fn tree(&mut self) -> Res<Tree> {
+        let mut whole = Open { kind: Kind::Plain, outside: self.flags, ways: Vec::new(), parts: Vec::new() };
+        let mut around: Vec<Open> = Vec::new();
+        while let Some(unit) = self.peek() {
+            self.at += 1;
+            let (atom, is_group) = match unit {
+                Unit { c: '(', plain: false } => {
+                    let outside = self.flags;
+                    if let Some(kind) = self.group()? {
+                        let inside = Open { kind, outside, ways: Vec::new(), parts: Vec::new() };
+                        around.push(std::mem::replace(&mut whole, inside));
+                    }
+                    continue;
+                }
+                Unit { c: '|', plain: false } => {
+                    let way = Tree::concat(std::mem::take(&mut whole.parts));
+                    whole.ways.push(way);
+                    continue;
+                }
+                Unit { c: ')', plain: false } => {
+                    let Some(next) = around.pop() else {
+                        return wrong("a `)` closes no group", r"write \) for the character, or open the group");
+                    };
+                    (self.flags, self.depth) = (whole.outside, self.depth - 1);
+                    (self.closed(std::mem::replace(&mut whole, next)), true)
+                }
+                Unit { c, plain: true } => (self.literal(u32::from(c)), false),
+                Unit { c, .. } => (self.atom(c)?, false),
+            };
+            let part = self.repeated(atom, is_group)?;
+            whole.parts.push(part);
+        }
+        if around.is_empty() {
+            Ok(whole.inside())
+        } else {
+            wrong("a group is not closed", r"add the `)`, or write \( for the character")
+        }
+    }
+
+    /// A group of which all is read.
+    fn closed(&mut self, group: Open) -> Tree {
+        let kind = group.kind;
+        let inside = group.inside();
+        match kind {
+            Kind::Plain => inside,
+            Kind::Capturing(number) => {
+                self.open.pop();
+                Tree::Group(number, inside.into())
+            }
+            Kind::Atomic => Tree::Atomic(inside.into()),
+            Kind::Look { behind, negative } => Tree::Look { tree: inside.into(), behind, negative },
+        }
+    }
+
+    /// The atom that begins with a sign that is taken.
+    fn atom(&mut self, sign: char) -> Res<Tree> {
+        let lines = self.flags.lines();
+        Ok(match (sign, self.flags.multiline) {
+            ('[', _) => {
+                let set = self.class()?;
+                self.class_number(set)
+            }
+            ('\\', _) => match self.escape(false)? {
+                Escaped::Code(code) => self.literal(code),
+                Escaped::Set(set) => self.class_number(set),
+                Escaped::Tree(tree) => tree,
+            },
+            ('^', true) => Tree::At(At::LineStart(lines)),
+            ('^', false) => Tree::At(At::Start),
+            ('$', true) => Tree::At(At::LineEnd(lines)),
+            ('$', false) => Tree::At(At::LastLineEnd(lines)),
+            ('.', _) => self.dot(),
+            ('*' | '+' | '?', _) => {
+                return wrong(
+                    format!("there is nothing that `{sign}` could repeat"),
+                    format!(r"write \{sign} for the character"),
+                );
+            }
+            ('{', _) if self.count_from(self.at - 1)?.is_some() => {
+                return wrong("there is nothing that a count in braces could repeat", r"write \{ for the character");
+            }
+            (c, _) => self.literal(u32::from(c)),
+        })
+    }
+
+    fn dot(&mut self) -> Tree {
+        match (self.flags.dot_all, self.flags.lines()) {
+            (true, _) => self.known_class("(?s).".to_owned(), || sets::negated(ClassUnicode::empty())),
+            (false, Lines::Unix) => {
+                self.known_class("(?d).".to_owned(), || sets::negated(sets::of_ranges(&[('\n', '\n')])))
+            }
+            (false, Lines::Any) => self.known_class(".".to_owned(), || sets::negated(sets::of_ranges(sets::LINE_ENDS))),
+        }
+    }
+
+    /// One character, in each case that counts. Half of a pair is in no text.
+    fn literal(&mut self, code: u32) -> Tree {
+        let Some(c) = char::from_u32(code) else { return self.class_number(ClassUnicode::empty()) };
+        let case = self.flags.case();
+        if case == Case::Exact || case == Case::Ascii && !c.is_ascii_alphabetic() {
+            return Tree::Text(c.to_string().into());
+        }
+        let mut set = sets::of_ranges(&[(c, c)]);
+        match case {
+            Case::Ascii => sets::with_ascii_cases(&mut set),
+            _ => sets::with_all_cases(&mut set),
+        }
+        if set.ranges().len() == 1 && set.iter().all(|range| range.start() == range.end()) {
+            return Tree::Text(c.to_string().into());
+        }
+        self.known_class(format!("{case:?}{c}"), || set)
+    }
+
+    /// Adds the cases of the letters of a set that count.
+    pub(super) fn add_cases(&mut self, set: &mut ClassUnicode) -> Res<()> {
+        match self.flags.case() {
+            Case::Exact => {}
+            Case::Ascii => sets::with_ascii_cases(set),
+            Case::Unicode => {
+                self.spend(sets::cased(set).iter().map(|range| effort::of_cases(range.len())).sum())?;
+                sets::with_all_cases(set);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes work on a class of Unicode's.
+    pub(super) fn spend_class(&mut self) -> Res<()> {
+        self.spend(effort::WIDE)
+    }
+
+    fn spend(&mut self, effort: u64) -> Res<()> {
+        self.effort += effort;
+        if self.effort > effort::MOST {
+            return wrong(
+                "it takes too long to read: it has too many classes of Unicode's, or too large ones under (?iu)",
+                "write it with fewer classes, or put several searches together with `or`",
+            );
+        }
+        Ok(())
+    }
+
+    /// An atom with the count behind it, if there is one.
+    fn repeated(&mut self, atom: Tree, is_group: bool) -> Res<Tree> {
+        let Some((least, most)) = self.count()? else { return Ok(atom) };
+        let lazy = self.takes('?');
+        let possessive = !lazy && self.takes('+');
+        if self.sees('*') || self.sees('+') || self.sees('?') || self.sees('{') && self.count_from(self.at)?.is_some() {
+            return wrong("a repeat stands behind a repeat", "put what is repeated twice into a group: (?:a{2}){3}");
+        }
+        // As in Java: what is no group, or has one way only, has no way back into it once it has matched.
+        let line_end = |tree: &Tree| matches!(tree, Tree::LineEnd);
+        let closed = if is_group { (least, most) != (0, Some(1)) && atom.is_single_way() } else { true };
+        let is_one = matches!(atom, Tree::Class(_) | Tree::Text(_));
+        let atom =
+            if possessive && !is_one || closed && atom.has(&line_end) { Tree::Atomic(atom.into()) } else { atom };
+        let repeat = Tree::Repeat { tree: atom.into(), least, most, greedy: !lazy };
+        Ok(if possessive { Tree::Atomic(repeat.into()) } else { repeat })
+    }
+
+    fn count(&mut self) -> Res<Option<(u32, Option<u32>)>> {
+        if self.takes('?') {
+            return Ok(Some((0, Some(1))));
+        }
+        if self.takes('*') {
+            return Ok(Some((0, None)));
+        }
+        if self.takes('+') {
+            return Ok(Some((1, None)));
+        }
+        if !self.sees('{') {
+            return Ok(None);
+        }
+        let Some((least, most, end)) = self.count_from(self.at)? else { return Ok(None) };
+        self.at = end;
+        Ok(Some((least, most)))
+    }
+
+    /// The count in braces that begins at a place, and where it ends; none when the brace is a character.
+    fn count_from(&self, start: usize) -> Res<Option<(u32, Option<u32>, usize)>> {
+        /// The longest that is looked at.
+        const LONGEST: usize = 64;
+        let rest = self.units.get(start + 1..).unwrap_or_default();
+        let Some(length) = rest.iter().take(LONGEST).position(|unit| unit.c == '}') else { return Ok(None) };
+        let inside: String = rest.iter().take(length).map(|unit| unit.c).collect();
+        let (least, most) = inside.split_once(',').unwrap_or((&inside, &inside));
+        let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+        let plain = rest.iter().take(length + 1).any(|unit| unit.plain);
+        if least.is_empty() || !digits(least) || !digits(most) || plain {
+            return Ok(None);
+        }
+        let number = |text: &str| text.parse().ok().filter(|n| *n <= i32::MAX.unsigned_abs());
+        let bounds = (number(least), if most.is_empty() { Some(None) } else { number(most).map(Some) });
+        let (Some(least), Some(most)) = bounds else {
+            return wrong(
+                format!("the repeat {{{inside}}} is too large"),
+                format!("repeat at most {} times", i32::MAX),
+            );
+        };
+        if most.is_some_and(|most| most < least) {
+            return wrong(
+                format!("the repeat {{{inside}}} has its numbers in the wrong order"),
+                "write the smaller one first",
+            );
+        }
+        Ok(Some((least, most, start + length + 2)))
+    }
+
+    /// After a `(`; none when it only changes flags.
+    fn group(&mut self) -> Res<Option<Kind>> {
+        let kind = if self.takes('?') { self.special_group()? } else { Some(self.capturing()) };
+        if kind.is_some() {
+            self.depth += 1;
+            if self.depth > MOST_DEPTH {
+                return wrong(
+                    format!("its groups are nested more than {MOST_DEPTH} deep"),
+                    "take groups apart that need not be",
+                );
+            }
+        }
+        Ok(kind)
+    }
+
+    fn capturing(&mut self) -> Kind {
+        let number = self.groups;
+        self.groups += 1;
+        self.open.push(number);
+        Kind::Capturing(number)
+    }
+
+    /// After `(?`.
+    fn special_group(&mut self) -> Res<Option<Kind>> {
+        const KINDS: &[(&str, Kind)] = &[
+            (":", Kind::Plain),
+            (">", Kind::Atomic),
+            ("=", Kind::Look { behind: false, negative: false }),
+            ("!", Kind::Look { behind: false, negative: true }),
+            ("<=", Kind::Look { behind: true, negative: false }),
+            ("<!", Kind::Look { behind: true, negative: true }),
+        ];
+        for (sign, kind) in KINDS {
+            if self.sees_raw(sign) {
+                self.at += sign.len();
+                return Ok(Some(*kind));
+            }
+        }
+        for sign in ["<", "P<"] {
+            if self.sees_raw(sign) {
+                self.at += sign.len();
+                let name = self.name()?;
+                if self.names.iter().any(|(known, _)| **known == *name) {
+                    return wrong(format!("two groups are named {name}"), "give each group a name of its own");
+                }
+                self.names.push((name.into(), self.groups));
+                return Ok(Some(self.capturing()));
+            }
+        }
+        self.foreign_group()?;
+        self.flag_group()
+    }
+
+    /// Groups of other engines.
+    fn foreign_group(&self) -> Res<()> {
+        let foreign = [
+            ("#", "the comment (?#...)", "write comments with the flag x: (?x) ... # comment"),
+            ("|", "the branch reset (?|...)", "give each group a number of its own"),
+            ("(", "the condition (?(...)...)", "write the two ways as alternatives: (?:a...|...)"),
+            ("P=", "the back-reference (?P=name)", r"write \k<name>"),
+            ("P>", "the recursion (?P>name)", "write the group out where it is repeated"),
+            ("R", "the recursion (?R)", "write the group out where it is repeated"),
+            ("&", "the recursion (?&name)", "write the group out where it is repeated"),
+            ("'", "the name in (?'name'...)", "write (?<name>...)"),
+        ];
+        if let Some((_, what, hint)) = foreign.iter().find(|(sign, ..)| self.sees_raw(sign)) {
+            return wrong(format!("{what} is not supported"), *hint);
+        }
+        match self.raw() {
+            Some(Unit { c: '0'..='9', .. }) => {
+                wrong("the recursion (?1) is not supported", "write the group out where it is repeated")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The name of a group, and the `>` behind it.
+    fn name(&mut self) -> Res<String> {
+        let name = self.up_to('>').unwrap_or_default();
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        if is_name {
+            Ok(name)
+        } else {
+            wrong("the name of a group is not one", "write letters and digits between < and >: (?<year>...)")
+        }
+    }
+
+    /// After `(?` of what begins with flags.
+    fn flag_group(&mut self) -> Res<Option<Kind>> {
+        let mut on = true;
+        loop {
+            let Some(unit) = self.next_raw() else { return wrong("a group is not closed", "add the `)`") };
+            let flags = &mut self.flags;
+            match unit.c {
+                '-' if on => on = false,
+                'i' => flags.any_case = on,
+                'm' => flags.multiline = on,
+                's' => flags.dot_all = on,
+                'd' => flags.unix_lines = on,
+                'u' => flags.unicode_case = on,
+                'x' => flags.comments = on,
+                'U' => (flags.unicode_classes, flags.unicode_case) = (on, on),
+                ')' => return Ok(None),
+                ':' => return Ok(Some(Kind::Plain)),
+                'c' => {
+                    return wrong(
+                        "the flag c, canonical equivalence, is not supported",
+                        "write the forms of the letter as alternatives",
+                    );
+                }
+                c => return wrong(format!("{c} is no flag"), "the flags are i, m, s, x, u, U, d"),
+            }
+        }
+    }
+
+    pub(super) fn unicode_classes(&self) -> bool {
+        self.flags.unicode_classes
+    }
+
+    /// After a backslash.
+    pub(super) fn escape(&mut self, in_class: bool) -> Res<Escaped> {
+        let Some(unit) = self.next_raw() else {
+            return wrong("a backslash stands at the end", r"write \\ for the character");
+        };
+        let unicode = self.flags.unicode_classes;
+        Ok(match unit.c {
+            c if unit.plain || !c.is_ascii_alphanumeric() => Escaped::Code(u32::from(c)),
+            'v' if in_class && self.sees_raw("-") => Escaped::Code(0xb),
+            c @ ('d' | 'D' | 's' | 'S' | 'w' | 'W' | 'h' | 'H' | 'v' | 'V') if !in_class => {
+                let set = || sets::of_letter(c, unicode).unwrap_or_else(ClassUnicode::empty);
+                Escaped::Tree(self.known_class(format!("\\{c}{unicode}"), set))
+            }
+            c @ ('d' | 'D' | 's' | 'S' | 'w' | 'W' | 'h' | 'H' | 'v' | 'V') => {
+                self.spend(if unicode { effort::WIDE } else { 0 })?;
+                Escaped::Set(sets::of_letter(c, unicode).unwrap_or_else(ClassUnicode::empty))
+            }
+            c @ ('p' | 'P') => Escaped::Set(self.property(c == 'P')?),
+            't' => Escaped::Code(0x9),
+            'n' => Escaped::Code(0xa),
+            'f' => Escaped::Code(0xc),
+            'r' => Escaped::Code(0xd),
+            'a' => Escaped::Code(0x7),
+            'e' => Escaped::Code(0x1b),
+            'b' if in_class => Escaped::Code(0x8),
+            '0' => Escaped::Code(self.octal()?),
+            'x' => Escaped::Code(self.hexadecimal()?),
+            'u' => Escaped::Code(self.utf_16()?),
+            'c' => match self.next_raw() {
+                Some(unit) => Escaped::Code(u32::from(unit.c) ^ 64),
+                None => return wrong(r"\c has no character behind it", r"write \cA, or \x01"),
+            },
+            c if in_class => return self.no_escape(c, true),
+            c => Escaped::Tree(self.escaped_tree(c)?),
+        })
+    }
+
+    /// What a letter behind a backslash means outside classes.
+    fn escaped_tree(&mut self, c: char) -> Res<Tree> {
+        let unicode = self.flags.unicode_classes;
+        let lines = self.flags.lines();
+        Ok(match c {
+            'b' | 'B' if self.sees_raw("{") && self.count_from(self.at)?.is_none() => {
+                return wrong(
+                    format!(r"\{c}{{...}} is not supported"),
+                    r"write \b for a boundary of words, \X for a character",
+                );
+            }
+            'b' | 'B' => Tree::At(At::Word { unicode, not: c == 'B' }),
+            'A' => Tree::At(At::Start),
+            'z' => Tree::At(At::End),
+            'Z' => Tree::At(At::LastLineEnd(lines)),
+            'G' => Tree::At(At::LastMatch),
+            'R' => Tree::LineEnd,
+            'X' => Tree::Cluster,
+            'k' if self.sees_raw("<") => {
+                self.at += 1;
+                let name = self.name()?;
+                match self.names.iter().find(|(known, _)| **known == *name) {
+                    Some(&(_, group)) => self.again(group),
+                    None => {
+                        return wrong(format!("no group before is named {name}"), format!("name it: (?<{name}>...)"));
+                    }
+                }
+            }
+            '1'..='9' => {
+                let mut group = c.to_digit(10).unwrap_or_default();
+                // Of more digits as many count as there are groups.
+                while let Some(digit) = self.raw().filter(|unit| !unit.plain).and_then(|unit| unit.c.to_digit(10))
+                    && group * 10 + digit < self.groups
+                {
+                    group = group * 10 + digit;
+                    self.at += 1;
+                }
+                self.again(group)
+            }
+            c => return self.no_escape(c, false),
+        })
+    }
+
+    fn again(&mut self, group: u32) -> Tree {
+        if self.open.contains(&group) {
+            self.inward.push(group);
+        }
+        Tree::Again { group, case: self.flags.case() }
+    }
+
+    /// A letter behind a backslash that means nothing.
+    fn no_escape<T>(&self, c: char, in_class: bool) -> Res<T> {
+        let hint = match c {
+            'K' => r"write what stands before it as look-behind: (?<=...)",
+            'g' => r"write \1 or \k<name>",
+            'k' => r"write \k<name>",
+            'N' => r"write \x{...} for a character, [^\n] for any but a newline",
+            'E' => r"begin the quotation with \Q",
+            'A' | 'z' | 'Z' | 'G' | 'B' | 'R' | 'X' | '1'..='9' if in_class => "write it outside the class",
+            'y' | 'm' | 'M' => r"write \b for a boundary of words",
+            _ => "a letter that stands for itself has no backslash",
+        };
+        let place = if in_class { " in a class" } else { "" };
+        wrong(format!(r"\{c} is not supported{place}"), hint)
+    }
+
+    fn octal(&mut self) -> Res<u32> {
+        let digit = |p: &Self| p.raw().filter(|unit| !unit.plain).and_then(|unit| unit.c.to_digit(8));
+        let Some(first) = digit(self) else {
+            return wrong(r"\0 has no octal digits behind it", r"write \x00, or \0 and one to three digits");
+        };
+        self.at += 1;
+        let mut code = first;
+        for n in 1..=2 {
+            match digit(self) {
+                Some(next) if n == 1 || first <= 3 => (code, self.at) = (code * 8 + next, self.at + 1),
+                _ => break,
+            }
+        }
+        Ok(code)
+    }
+
+    /// As many hexadecimal digits, as a number.
+    fn digits(&mut self, count: usize) -> Option<u32> {
+        let text: String = self.units.get(self.at..self.at + count)?.iter().map(|unit| unit.c).collect();
+        let is_hex = text.bytes().all(|b| b.is_ascii_hexdigit());
+        self.at += count;
+        is_hex.then(|| u32::from_str_radix(&text, 16).ok()).flatten()
+    }
+
+    fn hexadecimal(&mut self) -> Res<u32> {
+        const HINT: &str = r"write \x and two hexadecimal digits, or \x{...} with up to six";
+        if !self.sees_raw("{") {
+            return self.digits(2).map_or_else(|| wrong(r"\x has no two hexadecimal digits behind it", HINT), Ok);
+        }
+        self.at += 1;
+        let digits = self.up_to('}').unwrap_or_default();
+        let is_hex = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        match u32::from_str_radix(digits.trim_start_matches('0'), 16) {
+            Ok(code) if is_hex && code <= 0x10_ffff => Ok(code),
+            Err(_) if is_hex && digits.bytes().all(|b| b == b'0') => Ok(0),
+            _ => wrong(format!(r"\x{{{digits}}} is no character"), HINT),
+        }
+    }
+
+    /// After `\u`: four digits, or two times four for the halves of a pair.
+    fn utf_16(&mut self) -> Res<u32> {
+        let bad =
+            || wrong(r"\u has no four hexadecimal digits behind it", r"write \u0041, or \x{1F600} for one beyond FFFF");
+        let Some(first) = self.digits(4) else { return bad() };
+        if (0xd800..0xdc00).contains(&first) && self.sees_raw(r"\u") {
+            let before = self.at;
+            self.at += 2;
+            let Some(second) = self.digits(4) else { return bad() };
+            if (0xdc00..0xe000).contains(&second) {
+                return Ok(0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00));
+            }
+            self.at = before;
+        }
+        Ok(first)
+    }
+
+    /// After `\p` or `\P`.
+    fn property(&mut self, negative: bool) -> Res<ClassUnicode> {
+        let name = if self.sees_raw("{") {
+            self.at += 1;
+            match self.up_to('}') {
+                Some(name) => name,
+                None => return wrong(r"a \p{ is not closed", "add the `}`"),
+            }
+        } else {
+            self.next_raw().map(|unit| unit.c.to_string()).unwrap_or_default()
+        };
+        self.spend_class()?;
+        match sets::of_name(&name, self.flags.unicode_classes, self.flags.any_case) {
+            Some(set) if negative => Ok(sets::negated(set)),
+            Some(set) => Ok(set),
+            None if name.starts_with("In") || name.starts_with("bl") => wrong(
+                format!(r"\p{{{name}}} is a block of Unicode, and blocks are not supported"),
+                r"write a script, such as \p{IsGreek}, or a range, such as [\x{370}-\x{3FF}]",
+            ),
+            None => wrong(
+                format!(r"\p{{{name}}} is not known"),
+                r"write a category such as \p{L} or \p{Lu}, a script such as \p{IsGreek}, or \p{Alpha}, \p{Punct}",
+            ),
+        }
+    }
+}

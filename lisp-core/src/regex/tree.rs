@@ -1,0 +1,235 @@
+//! A pattern as a tree. Groups stand in each other to a bound (`parse::MOST_DEPTH`), and so has every recursion over it one.
+
+use regex_syntax::hir::ClassUnicode;
+
+/// A pattern that was read.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    pub(super) tree: Tree,
+    /// The classes of characters that the tree refers to.
+    pub(super) classes: Vec<ClassUnicode>,
+    /// Groups, the whole match included.
+    pub(super) groups: usize,
+    /// The names of groups, and their numbers.
+    pub(super) names: Vec<(Box<str>, u32)>,
+    /// Groups whose text is referred to inside them: there it is that of the round before.
+    pub(super) inward: Vec<u32>,
+}
+
+/// A part of a pattern.
+#[derive(Debug)]
+pub(super) enum Tree {
+    /// Nothing.
+    Empty,
+    /// One character of a class.
+    Class(u32),
+    /// These characters.
+    Text(Box<str>),
+    /// What stands around the place, without going on.
+    At(At),
+    /// One after the other.
+    Concat(Vec<Tree>),
+    /// One of these, the first that goes.
+    Any(Vec<Tree>),
+    Group(u32, Box<Tree>),
+    /// As often as there is text when there is no `most`.
+    Repeat {
+        tree: Box<Tree>,
+        least: u32,
+        most: Option<u32>,
+        greedy: bool,
+    },
+    /// Matched once, with no way back into it.
+    Atomic(Box<Tree>),
+    /// Look-around.
+    Look {
+        tree: Box<Tree>,
+        behind: bool,
+        negative: bool,
+    },
+    /// The text of a group again.
+    Again {
+        group: u32,
+        case: Case,
+    },
+    /// Any end of a line: `\R`.
+    LineEnd,
+    /// An extended grapheme cluster: `\X`.
+    Cluster,
+}
+
+/// A condition on a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum At {
+    Start,
+    End,
+    /// The end, or what stands before the line's end there.
+    LastLineEnd(Lines),
+    /// `^` with the flag `m`: not at the end of the text.
+    LineStart(Lines),
+    /// `$` with the flag `m`.
+    LineEnd(Lines),
+    /// `\b`, or `\B` when it is `not`.
+    Word {
+        unicode: bool,
+        not: bool,
+    },
+    /// Where the match before ended: `\G`.
+    LastMatch,
+}
+
+/// What ends a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lines {
+    Any,
+    /// `\n` only: the flag `d`.
+    Unix,
+}
+
+/// Which letters are one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Case {
+    Exact,
+    Ascii,
+    Unicode,
+}
+
+impl Tree {
+    /// These one after the other.
+    pub(super) fn concat(parts: Vec<Tree>) -> Tree {
+        let mut merged: Vec<Tree> = Vec::with_capacity(parts.len());
+        let mut text = String::new();
+        for part in parts {
+            match part {
+                Tree::Empty => {}
+                Tree::Text(more) => text.push_str(&more),
+                other => {
+                    if !text.is_empty() {
+                        merged.push(Tree::Text(std::mem::take(&mut text).into()));
+                    }
+                    merged.push(other);
+                }
+            }
+        }
+        if !text.is_empty() {
+            merged.push(Tree::Text(text.into()));
+        }
+        match merged.len() {
+            0 => Tree::Empty,
+            1 => merged.pop().unwrap_or(Tree::Empty),
+            _ => Tree::Concat(merged),
+        }
+    }
+
+    /// The parts that it consists of.
+    pub(super) fn parts(&self) -> &[Tree] {
+        match self {
+            Tree::Concat(parts) | Tree::Any(parts) => parts,
+            Tree::Group(_, tree) | Tree::Repeat { tree, .. } | Tree::Atomic(tree) | Tree::Look { tree, .. } => {
+                std::slice::from_ref(tree)
+            }
+            _ => &[],
+        }
+    }
+
+    /// Is it, or a part of it, one of these?
+    pub(super) fn has(&self, is: &impl Fn(&Tree) -> bool) -> bool {
+        is(self) || self.parts().iter().any(|part| part.has(is))
+    }
+
+    /// The least and the most characters that it matches.
+    pub(super) fn width(&self) -> (usize, Option<usize>) {
+        match self {
+            Tree::Class(_) => (1, Some(1)),
+            Tree::Text(text) => (text.chars().count(), Some(text.chars().count())),
+            Tree::LineEnd => (1, Some(2)),
+            Tree::Cluster => (1, None),
+            Tree::Again { .. } => (0, None),
+            Tree::Empty | Tree::At(_) | Tree::Look { .. } => (0, Some(0)),
+            Tree::Group(_, tree) | Tree::Atomic(tree) => tree.width(),
+            Tree::Concat(parts) => parts
+                .iter()
+                .map(Tree::width)
+                .fold((0, Some(0)), |(a, b), (c, d)| (a.saturating_add(c), b.zip(d).map(|(b, d)| b.saturating_add(d)))),
+            Tree::Any(ways) => ways
+                .iter()
+                .map(Tree::width)
+                .reduce(|(a, b), (c, d)| (a.min(c), b.zip(d).map(|(b, d)| b.max(d))))
+                .unwrap_or((0, Some(0))),
+            Tree::Repeat { tree, least, most, .. } => {
+                let (a, b) = tree.width();
+                let most = match b {
+                    Some(0) => Some(0),
+                    b => most.zip(b).map(|(n, b)| b.saturating_mul(n as usize)),
+                };
+                (a.saturating_mul(*least as usize), most)
+            }
+        }
+    }
+
+    /// Can it match nothing?
+    pub(super) fn may_be_empty(&self) -> bool {
+        self.width().0 == 0
+    }
+
+    /// An upper bound to the places of the pattern at which a search can be at once, counted repeats written out.
+    pub(super) fn weight(&self) -> u64 {
+        match self {
+            Tree::Empty => 0,
+            Tree::Text(text) => text.chars().count() as u64,
+            Tree::Repeat { tree, least, most, .. } => {
+                tree.weight().saturating_mul(u64::from((*least).max(most.unwrap_or(0)).max(1)))
+            }
+            Tree::Group(_, tree) | Tree::Atomic(tree) | Tree::Look { tree, .. } => tree.weight().saturating_add(1),
+            Tree::Concat(parts) | Tree::Any(parts) => {
+                parts.iter().map(Tree::weight).fold(1, |sum: u64, weight| sum.saturating_add(weight))
+            }
+            _ => 1,
+        }
+    }
+
+    /// Is there one way only in which it matches at a place, but for `\R`? Java then matches it whole or not when it is
+    /// repeated.
+    pub(super) fn is_single_way(&self) -> bool {
+        match self {
+            Tree::Any(_) | Tree::Cluster => false,
+            Tree::Repeat { tree, least, most, .. } => *most == Some(*least) && tree.is_single_way(),
+            other => other.parts().iter().all(Tree::is_single_way),
+        }
+    }
+
+    /// Can a linear search match it as backtracking does?
+    pub(super) fn is_linear(&self) -> bool {
+        match self {
+            Tree::Look { .. } | Tree::Atomic(_) | Tree::Again { .. } | Tree::Cluster | Tree::At(At::LastMatch) => false,
+            // The groups of what is not there would have no numbers.
+            Tree::Repeat { most: Some(0), tree, .. } if tree.has(&Tree::is_group) => false,
+            // A round that matches nothing is the last, where a linear search would go on to the ways behind it.
+            Tree::Repeat { tree, most, .. }
+                if *most != Some(1) && tree.may_be_empty() && tree.has(&Tree::prefers_nothing) =>
+            {
+                false
+            }
+            other => other.parts().iter().all(Tree::is_linear),
+        }
+    }
+
+    fn is_group(&self) -> bool {
+        matches!(self, Tree::Group(..))
+    }
+
+    /// Does it try to match nothing before it tries something?
+    fn prefers_nothing(&self) -> bool {
+        match self {
+            Tree::Repeat { least: 0, greedy: false, .. } => true,
+            Tree::Any(ways) => ways.split_last().is_some_and(|(_, before)| before.iter().any(Tree::may_be_empty)),
+            _ => false,
+        }
+    }
+
+    /// Is there a repeat of a group that can match nothing? Then what the group matched last is found by going through
+    /// the rounds.
+    pub(super) fn has_empty_rounds(&self) -> bool {
+        self.has(&|tree| matches!(tree, Tree::Repeat { tree, .. } if tree.may_be_empty() && tree.has(&Tree::is_group)))
+    }
+}
