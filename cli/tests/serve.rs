@@ -239,18 +239,19 @@ fn its_client_answers_calls_in_any_order() {
 
         // An error of the client is the program's; null is a result.
         let caught = json!({
-            "program": "[(try (tool/ask {:n 1}) (catch Exception e (ex-message e))) (tool/ask {:n 2})]",
+            "program": "[(try (tool/ask {:n 1}) (catch Exception e (str (:code e) (ex-message e)))) (tool/ask {:n 2})]",
             "tools": {"ask": {"client": true}},
         });
         let (_, state) = server.post("/v1/runs", &caught);
         let run = format!("/v1/runs/{}", state["run_id"].as_str().unwrap());
         let state = server.state_when(&run, |state| state["calls"][0].is_object());
         let path = |state: &Value| format!("{run}/calls/{}", state["calls"][0]["call"].as_str().unwrap());
-        assert_eq!(server.post(&path(&state), &json!({ "error": {"message": "no such n"} })).0, 200);
+        assert_eq!(server.post(&path(&state), &json!({ "error": {"message": "no such n", "code": "GONE"} })).0, 200);
         let state = server.state_when(&run, |state| state["calls"][0]["arguments"]["n"] == 2);
         assert_eq!(server.post(&path(&state), &json!({ "result": null })).0, 200);
         let value = finished(&server, &run)["answer"]["value"].clone();
-        assert!(value[0].as_str().unwrap().contains("no such n") && value[1].is_null(), "{value}");
+        let said = value[0].as_str().unwrap();
+        assert!(said.starts_with("GONE") && said.contains("no such n") && value[1].is_null(), "{value}");
 
         // Whoever waits for the answer is told that it waits.
         let (status, state) = server.post("/v1/run", &asks());

@@ -79,6 +79,7 @@ pub use terms::outcome::{
 };
 pub use terms::place::Place;
 pub use terms::profile::{Cost, Profile, ProfileNode};
+pub use terms::tool_code::ToolCode;
 pub use terms::warning::{Warning, WarningKind, WarningReport};
 pub use text::reference::{describe_name, functions_markdown};
 #[cfg(feature = "async")]

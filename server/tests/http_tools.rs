@@ -400,6 +400,12 @@ async fn responses_are_values_or_errors() {
         assert_eq!(reason, Reason::ToolError, "{path}");
         assert!(message.contains(wanted) && !message.contains("s3cret"), "{path}: {message}");
     }
+    let code = |path: &str| format!("(try (tool/get {{:path {path:?}}}) (catch Exception e (:code e)))");
+    for (path, wanted) in
+        [("problem", json!(422)), ("leak", json!(401)), ("redirect", json!(302)), ("bad-json", Value::Null)]
+    {
+        assert_eq!(value(&tools, &code(path)).await, wanted, "{path}");
+    }
     let (_, message) = failure(&tools, r#"(tool/get {:path "long-error"})"#).await;
     assert!(message.ends_with(&format!("{}... (cut after 500 characters)", "é".repeat(500))), "{message}");
     assert_eq!(seen.landed.load(SeqCst), 0);

@@ -5,7 +5,7 @@ pub struct Absent {
     /// The names, without namespace.
     pub names: &'static [&'static str],
     /// The hint. `{}` stands for the next of the programs.
-    hint: &'static str,
+    pub(super) hint: &'static str,
     /// Programs to write instead, and their values.
     pub instead: &'static [(&'static str, &'static str)],
 }
@@ -27,6 +27,17 @@ impl Absent {
         out
     }
 }
+
+/// What to write for a `lazy-seq` whose sequence has no end.
+pub static LAZY: Absent = Absent {
+    names: &[],
+    hint: "lazy-seq makes its whole sequence at once here, so it has to end: an endless one is made by iterate, as in {}, or \
+           built as far as it is needed by loop, as in {}",
+    instead: &[
+        ("(take 3 (iterate #(* 2 %) 1))", "[1 2 4]"),
+        ("(loop [n 0 out []] (if (< n 3) (recur (inc n) (conj out (* n n))) out))", "[0 1 4]"),
+    ],
+};
 
 /// All names that are left out.
 pub static ABSENT: &[Absent] = &[
@@ -115,9 +126,6 @@ pub static ABSENT: &[Absent] = &[
     },
     Absent {
         names: &[
-            "lazy-seq",
-            "lazy-cat",
-            "iteration",
             "chunk",
             "chunk-append",
             "chunk-buffer",
@@ -182,7 +190,6 @@ pub static ABSENT: &[Absent] = &[
             "->Vec",
             "->VecNode",
             "->VecSeq",
-            "new",
         ],
         hint: "a record is a map: {}",
         instead: &[("(defn point [x y] {:x x :y y}) (:x (point 1 2))", "1")],
@@ -226,7 +233,7 @@ pub static ABSENT: &[Absent] = &[
         instead: &[("(let [shape {:area (fn [a] (* a a))}] ((:area shape) 3))", "9")],
     },
     Absent {
-        names: &["class", "class?", "instance?", "cast", "bases", "supers", "primitives-classnames"],
+        names: &["class?", "cast", "bases", "supers", "primitives-classnames"],
         hint: "ask for the kind of a value by {} or by predicates, as in {}",
         instead: &[("(type \"a\")", ":string"), ("(map? [])", "false")],
     },
@@ -375,11 +382,6 @@ pub static ABSENT: &[Absent] = &[
         instead: &[],
     },
     Absent {
-        names: &["parse-uuid", "uuid?"],
-        hint: "a UUID is a string; its form is tested by a pattern: {}",
-        instead: &[("(boolean (re-matches #\"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\" \"no\"))", "false")],
-    },
-    Absent {
         names: &["inst-ms", "inst-ms*", "inst?", "Inst"],
         hint: "times are Java's: {}",
         instead: &[("(.toEpochMilli (java.time.Instant/parse \"1970-01-01T00:00:01Z\"))", "1000")],
@@ -390,12 +392,12 @@ pub static ABSENT: &[Absent] = &[
         instead: &[("(pos? (System/currentTimeMillis))", "true")],
     },
     Absent {
-        names: &["assert", "test"],
+        names: &["test"],
         hint: "end the program with a value that says what is wrong: {}",
         instead: &[("(let [n 1] (if (pos? n) n (fail \"n must be positive\")))", "1")],
     },
     Absent {
-        names: &["doto", "..", ".", "memfn", "bean", "set!", "reflect"],
+        names: &["doto", "memfn", "bean", "set!", "reflect"],
         hint: "values have no fields to set; pass a value on with {}",
         instead: &[("(-> \" a \" trim upper-case)", "\"A\"")],
     },
@@ -436,7 +438,6 @@ pub static ABSENT: &[Absent] = &[
         hint: "numbers are integers of any size and floats: {}; a fixed number of digits is written by {}",
         instead: &[("(/ 1 2)", "0.5"), ("(format \"%.2f\" 2.5)", "\"2.50\"")],
     },
-    Absent { names: &["list*"], hint: "write {}", instead: &[("(concat [1 2] [3 4])", "[1 2 3 4]")] },
     Absent { names: &["list?"], hint: "a list is a vector: {}", instead: &[("(vector? (list 1 2))", "true")] },
     Absent { names: &["replicate"], hint: "write {}", instead: &[("(repeat 2 :a)", "[:a :a]")] },
     Absent {
@@ -517,23 +518,19 @@ pub static ABSENT: &[Absent] = &[
         instead: &[("(println \"a\" 1)", "nil"), ("(prn {:a \"x\"})", "nil")],
     },
     Absent {
-        names: &["read-string"],
-        hint: "a text is read by {}, {} or {}",
-        instead: &[
-            ("(parse-long \"12\")", "12"),
-            ("(parse-double \"1.5\")", "1.5"),
-            ("(json/parse-string \"[1, 2]\")", "[1 2]"),
-        ],
-    },
-    Absent {
         names: &["unsigned-bit-shift-right"],
         hint: "integers have no end; 64 bits are shifted by {}",
         instead: &[("(bit-shift-right (mod -1 18446744073709551616) 60)", "15")],
     },
     Absent {
-        names: &["use"],
-        hint: "write (require '[clojure.string :as s]), or call {}",
-        instead: &[("(str/upper-case \"a\")", "\"A\"")],
+        names: &["cl-format", "print-table", "pprint-newline", "with-pprint-dispatch"],
+        hint: "write {} or {}",
+        instead: &[("(format \"%-5s|\" \"a\")", "\"a    |\""), ("(pprint {:a 1})", "nil")],
+    },
+    Absent {
+        names: &["stream-seq!", "stream-reduce!", "stream-transduce!", "stream-into!"],
+        hint: "there are no Java streams; write {}",
+        instead: &[("(into [] (map inc) [1 2])", "[2 3]")],
     },
     Absent {
         names: &["tap>", "add-tap", "remove-tap"],

@@ -75,14 +75,27 @@ pub(crate) fn amount(name: &str, v: Value<'_>) -> Res<i64> {
     }
 }
 
+/// A number of elements of which the last is wanted when a part of it is: a fraction counts as one more, as in Clojure.
+pub(crate) fn begun(v: Value<'_>) -> Value<'_> {
+    match v {
+        Value::Float(f) if f.is_finite() => Value::Float(f.ceil()),
+        v => v,
+    }
+}
+
 /// A positive integer argument: a size or a step.
 pub(crate) fn positive(name: &str, what: &str, v: Value<'_>) -> Res<usize> {
+    at_least(name, what, 1, v)
+}
+
+/// An integer argument of at least `least`.
+pub(crate) fn at_least(name: &str, what: &str, least: usize, v: Value<'_>) -> Res<usize> {
     match v {
         Value::Endless(_) => Err(Fault::NeedsFrame),
         v => match amount(name, v).map(usize::try_from) {
-            Ok(Ok(n)) if n > 0 => Ok(n),
+            Ok(Ok(n)) if n >= least => Ok(n),
             Ok(_) => {
-                let message = format!("{name}: the {what} must be at least 1, got {}", describe(v));
+                let message = format!("{name}: the {what} must be at least {least}, got {}", describe(v));
                 Err(Error::new(Reason::TypeError, message).class("IllegalArgumentException").into())
             }
             Err(_) => Err(type_error(name, &format!("a positive integer as its {what}"), v)),

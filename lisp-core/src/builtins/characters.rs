@@ -60,11 +60,16 @@ pub(super) const TABLE: &[Builtin] = &[
         "Is the character a small letter?",
         &[("(Character/isLowerCase \\A)", "false"), ("(Character/isLowerCase \"\")", "!java_type_error")],
     ),
-    question("Character/isWhitespace", "(Character/isWhitespace c)", is_space, &["java.lang.Character/isWhitespace"])
-        .doc(
-            "Is the character white space?",
-            &[("(Character/isWhitespace \\tab)", "true"), ("(Character/isWhitespace {})", "!java_type_error")],
-        ),
+    question(
+        "Character/isWhitespace",
+        "(Character/isWhitespace c)",
+        is_space,
+        &["java.lang.Character/isWhitespace", "Character/isSpace", "java.lang.Character/isSpace"],
+    )
+    .doc(
+        "Is the character white space?",
+        &[("(Character/isWhitespace \\tab)", "true"), ("(Character/isWhitespace {})", "!java_type_error")],
+    ),
     question("Character/toUpperCase", "(Character/toUpperCase c)", to_upper, &["java.lang.Character/toUpperCase"]).doc(
         "The character in upper case.",
         &[("(Character/toUpperCase \\a)", "\"A\""), ("(Character/toUpperCase \"ab\")", "!java_type_error")],

@@ -65,6 +65,7 @@ fn compare_leaves<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Ordering> 
                 Ok(x.cmp(&y))
             }
             (TimeValue::Instant(x, i), TimeValue::Instant(y, j))
+            | (TimeValue::LocalDateTime(x, i), TimeValue::LocalDateTime(y, j))
             | (TimeValue::Duration(x, i), TimeValue::Duration(y, j)) => Ok((x, i).cmp(&(y, j))),
             _ => Err(not_comparable(a, b)),
         },

@@ -462,6 +462,7 @@ fn type_name(value: Value<'_>) -> &'static str {
         Value::Time(t) => match t.value {
             TimeValue::LocalDate(_) => java::LOCAL_DATE,
             TimeValue::Instant(..) => java::INSTANT,
+            TimeValue::LocalDateTime(..) => java::LOCAL_DATE_TIME,
             TimeValue::Duration(..) => java::DURATION,
             TimeValue::Date(_) => java::DATE,
         },

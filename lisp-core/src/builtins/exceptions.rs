@@ -1,12 +1,12 @@
 //! Exceptions: what programs throw and catch. One is a map with the keys `:reason` (a keyword) and `:message` (a string) and, where
-//! there is any, `:data`, `:cause`, `:tool` and `:class`.
+//! there is any, `:data`, `:cause`, `:tool`, `:code` and `:class`.
 
 use super::exception_classes::{is_a, of_reason};
 use super::preview::preview;
 use super::{Builtin, DirectImp, args, java};
 use crate::context::Ctx;
 use crate::cost;
-use crate::error::{Error, Reason};
+use crate::error::{Detail, Error, Reason};
 use crate::heap::{Map, Res, Value};
 
 const THROWN: &str = "exception";
@@ -48,6 +48,8 @@ pub(super) const TABLE: &[Builtin] = &[
     class("UnsupportedOperationException.", "(UnsupportedOperationException. message)", made::<4>),
     class("ArithmeticException.", "(ArithmeticException. message)", made::<5>),
     class("Error.", "(Error. message)", made::<6>),
+    class("Throwable.", "(Throwable. message)", made::<7>),
+    class("AssertionError.", "(AssertionError. message)", made::<8>),
 ];
 
 const fn class(name: &'static str, usage: &'static str, imp: DirectImp) -> Builtin {
@@ -62,7 +64,7 @@ const fn class(name: &'static str, usage: &'static str, imp: DirectImp) -> Built
 }
 
 /// The classes that can be made, in the order of their rows.
-const MADE: [&str; 7] = [
+const MADE: [&str; 9] = [
     "Exception",
     "RuntimeException",
     "IllegalArgumentException",
@@ -70,6 +72,8 @@ const MADE: [&str; 7] = [
     "UnsupportedOperationException",
     "ArithmeticException",
     "Error",
+    "Throwable",
+    "AssertionError",
 ];
 
 /// Is the value an exception of the class?
@@ -111,6 +115,15 @@ pub(crate) fn of_error<'h>(h: &'h Ctx, error: &Error, tool: Option<&'h str>) -> 
     }
     if let Some(tool) = tool {
         entries.push((h.keyword("tool")?, h.str(tool)?));
+    }
+    // What a tool's error carries is there as what ex-info does, too.
+    if let Some((_, code)) = error.details.iter().find(|(name, _)| name == "code") {
+        let code = match code {
+            Detail::Int(number) => Value::Int(*number),
+            Detail::Text(name) => h.str(name)?,
+        };
+        let entry = (h.keyword("code")?, code);
+        entries.extend([entry, (h.keyword("data")?, h.map(std::iter::once(entry))?)]);
     }
     h.map(entries.into_iter())
 }

@@ -430,6 +430,12 @@ impl Digits {
         self.point += 1;
     }
 
+    /// The number of these digits; no sign.
+    fn number(&self) -> f64 {
+        let digits = if self.digits.is_empty() { "0" } else { std::str::from_utf8(&self.digits).unwrap_or("0") };
+        format!("0.{digits}e{}", self.point).parse().unwrap_or(f64::NAN)
+    }
+
     /// The digit at a place that counts from the point, 0 where there is none.
     fn at(&self, place: i64) -> char {
         let digit = usize::try_from(self.point + place).ok().and_then(|at| self.digits.get(at));
@@ -470,6 +476,17 @@ impl Digits {
             Ok(after) if self.point > -4 => self.fixed(after),
             _ => self.scientific(precision - 1),
         }
+    }
+}
+
+/// A finite float rounded to this number of digits after the point, before it where the number is negative: half up by the digits
+/// that it prints with, as `%.2f` rounds. A zero has no sign.
+pub(super) fn rounded(f: f64, places: i64) -> f64 {
+    let mut digits = Digits::of(f);
+    digits.round(digits.point.saturating_add(places));
+    match digits.number() {
+        0.0 => 0.0,
+        rounded => rounded.copysign(f),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::heap::{Fault, Res, Value};
 use crate::text::describe;
 
 /// The classes: the name as it is usually written, the full name, and whether the short name may be used.
-const CLASSES: &[(&str, &str, bool)] = &[
+pub(super) const CLASSES: &[(&str, &str, bool)] = &[
     ("Boolean", "java.lang.Boolean", true),
     ("Character", "java.lang.Character", true),
     ("Double", "java.lang.Double", true),
@@ -18,16 +18,20 @@ const CLASSES: &[(&str, &str, bool)] = &[
     ("String", "java.lang.String", false),
     ("System", "java.lang.System", true),
     ("LocalDate", LOCAL_DATE, true),
+    ("LocalDateTime", LOCAL_DATE_TIME, true),
     ("Instant", INSTANT, true),
     ("Duration", DURATION, true),
     ("Period", "java.time.Period", true),
     ("ChronoUnit", "java.time.temporal.ChronoUnit", true),
     ("DateTimeFormatter", "java.time.format.DateTimeFormatter", true),
+    ("ZoneId", "java.time.ZoneId", true),
+    ("ZoneOffset", "java.time.ZoneOffset", true),
     ("Date", DATE, false),
 ];
 
 /// The full names of the classes whose objects are values.
 pub(super) const LOCAL_DATE: &str = "java.time.LocalDate";
+pub(super) const LOCAL_DATE_TIME: &str = "java.time.LocalDateTime";
 pub(super) const INSTANT: &str = "java.time.Instant";
 pub(super) const DURATION: &str = "java.time.Duration";
 pub(super) const DATE: &str = "java.util.Date";
@@ -126,7 +130,23 @@ pub const CONSTANTS: &[Constant] = &[
         "A unit of time for .between; so are MILLIS, SECONDS, MINUTES, HOURS, WEEKS, MONTHS and YEARS.",
         &[("(.between java.time.temporal.ChronoUnit/DAYS (LocalDate/of 2024 2 1) (LocalDate/of 2024 3 1))", "29")],
     ),
+    constant_row(
+        "ZoneOffset/UTC",
+        JavaConstant::Text("Z"),
+        "The zone UTC, the only one there is, for .toInstant, .atZone and their like.",
+        &[("(str (.toInstant (LocalDateTime/parse \"2024-01-02T03:04\") ZoneOffset/UTC))", "\"2024-01-02T03:04:00Z\"")],
+    ),
+    constant_row(
+        "DateTimeFormatter/ISO_LOCAL_DATE",
+        JavaConstant::Text("ISO_LOCAL_DATE"),
+        "A formatter; so are ISO_DATE, BASIC_ISO_DATE, ISO_LOCAL_DATE_TIME, ISO_DATE_TIME and ISO_INSTANT.",
+        &[("(.format (LocalDate/of 2024 2 1) DateTimeFormatter/BASIC_ISO_DATE)", "\"20240201\"")],
+    ),
 ];
+
+/// The formatters that `java.time.format.DateTimeFormatter` has as constants.
+const FORMATTERS: &[&str] =
+    &["ISO_LOCAL_DATE", "ISO_DATE", "BASIC_ISO_DATE", "ISO_LOCAL_DATE_TIME", "ISO_DATE_TIME", "ISO_INSTANT"];
 
 /// The value of a constant.
 #[derive(Clone, Copy)]
@@ -146,6 +166,10 @@ pub(crate) fn constant(name: &str) -> Option<JavaConstant> {
     if let Some(unit) = name.strip_prefix("java.time.temporal.").unwrap_or(name).strip_prefix("ChronoUnit/") {
         return CHRONO_UNITS.iter().find(|own| **own == unit).map(|unit| JavaConstant::Text(unit));
     }
+    if let Some(own) = name.strip_prefix("java.time.format.").unwrap_or(name).strip_prefix("DateTimeFormatter/") {
+        return FORMATTERS.iter().find(|name| **name == own).map(|name| JavaConstant::Text(name));
+    }
+    let name = name.strip_prefix("java.time.").unwrap_or(name);
     CONSTANTS.iter().find(|constant| constant.name == name).map(|constant| constant.value)
 }
 
@@ -156,7 +180,7 @@ pub(crate) fn unsupported(name: &str) -> Option<Error> {
             return None;
         }
         let error = Error::new(Reason::UnsupportedMethod, format!("there is no method {name}"));
-        return Some(error.hint(match DATE_METHODS.iter().find(|(absent, _)| *absent == name) {
+        return Some(error.hint(match METHODS_INSTEAD.iter().find(|(absent, _)| *absent == name) {
             Some((_, instead)) => (*instead).to_owned(),
             None => methods_like(name),
         }));
@@ -170,70 +194,264 @@ pub(crate) fn unsupported(name: &str) -> Option<Error> {
             let error = Error::new(Reason::UnsupportedJavaMember, format!("{class} has no member {member} here"));
             let members = names(|row| row.split_once('/').is_some_and(|row| row.0 == short || row.0 == full));
             Some(match short {
-                "Period" => error.hint("count with (.between java.time.temporal.ChronoUnit/DAYS from to), move with .plusMonths"),
+                "Period" => error
+                    .hint("count with (.between java.time.temporal.ChronoUnit/DAYS from to), move with .plusMonths"),
                 "ChronoUnit" => error.hint(format!("there are: {}", CHRONO_UNITS.join(", "))),
-                "DateTimeFormatter" => error.hint(
-                    "(str date) is the ISO text, such as 2024-01-31; take parts of it with subs, or use (format \"...\" ...)",
-                ),
+                "DateTimeFormatter" => error.hint(format!("there are: {}, and ofPattern", FORMATTERS.join(", "))),
                 "Math" if member == "random" => error.hint("there is no randomness; it would have to come from a tool"),
                 _ if members.is_empty() => error,
                 _ => error.hint(format!("there are: {members}")),
             })
         }
-        None if class.starts_with("java.") => Some(
-            Error::new(Reason::UnsupportedJavaClass, format!("there is no Java class {class} here"))
-                .hint("use the language's own functions: (apropos \"word\") finds them"),
-        ),
         None => None,
     }
 }
 
 /// Methods of Java's that models write, and what to write instead.
-const DATE_METHODS: &[(&str, &str)] = &[
-    (
-        ".format",
-        "(str date) is the ISO text, such as 2024-01-31; take parts of it with subs, or use (format \"...\" ...)",
-    ),
-    (".toLocalDate", "dates have no time zone here: (LocalDate/parse (subs text 0 10)) reads the date of a text"),
-    (".atZone", "all instants are UTC: (subs (str instant) 0 10) is its date"),
-    (".until", "write (.between java.time.temporal.ChronoUnit/DAYS from to)"),
+const METHODS_INSTEAD: &[(&str, &str)] = &[
     (".hashCode", "there are no hash codes; values are keys of maps as they are"),
     (".getClass", "write (type x)"),
     (".size", "write (count coll)"),
     (".get", "write (get m k)"),
+    (".getOrDefault", "write (get m k default)"),
     (".add", "write (conj coll x)"),
     (".put", "write (assoc m k v)"),
+    (".remove", "write (dissoc m k)"),
+    (".keySet", "write (keys m)"),
+    (".entrySet", "write (seq m)"),
+    (".values", "write (vals m)"),
+    (".containsKey", "write (contains? m k)"),
+    (".append", "write (str a b)"),
     (".chars", "a string is walked as it is: (map f s)"),
 ];
 
-/// What to say of a method that there is not: one whose name has the same words, or the methods of strings, for which most
-/// are meant.
+/// What to say of a method that there is not: one whose name has the same words, or the methods of the class that has it in Java.
 fn methods_like(name: &str) -> String {
     let plain = |name: &str| name.trim_start_matches('.').to_ascii_lowercase();
     let wanted = plain(name);
     let methods = || super::FIRST_ORDER.iter().map(|row| row.name).filter(|row| row.starts_with('.'));
+    if let Some((class, _)) = IN_JAVA.iter().find(|(_, names)| names.contains(&name.trim_start_matches('.'))) {
+        return methods_of(class);
+    }
     let alike = methods().find(|row| plain(row).contains(&wanted) || wanted.contains(&plain(row)));
     match alike.filter(|_| wanted.len() > 2 && wanted.len() < 64) {
         Some(near) => format!("did you mean {near}?"),
+        None => format!("{}; others are found by (apropos \"java\")", methods_of("String")),
+    }
+}
+
+/// The methods of a class, for a hint.
+fn methods_of(class: &str) -> String {
+    let names: Vec<&str> = match METHODS.iter().find(|(own, _)| *own == class) {
+        Some((_, names)) => names.to_vec(),
         None => {
             let of_strings = super::AREAS.iter().filter(|(title, _)| title.starts_with("Java: strings"));
             let rows = of_strings.flat_map(|(_, rows)| rows.iter().map(|row| row.name));
-            let strings: Vec<&str> = rows.filter(|row| row.starts_with('.')).collect();
-            format!("methods of strings: {}; for others write (apropos \"java\")", strings.join(", "))
+            rows.filter(|row| row.starts_with('.')).collect()
         }
-    }
+    };
+    format!("methods of {class}: {}", names.join(", "))
 }
+
+/// The error for a method that there is not, of what a form makes that begins with this name: `Instant/parse`.
+pub(crate) fn no_method(name: &str, maker: &str) -> Option<Error> {
+    let (class, _) = maker.split_once('/')?;
+    let class = class.rsplit('.').next().unwrap_or(class);
+    if !METHODS.iter().any(|(own, _)| *own == class) || METHODS_INSTEAD.iter().any(|(absent, _)| *absent == name) {
+        return None;
+    }
+    let error = Error::new(Reason::UnsupportedMethod, format!("there is no method {name} of {class}"));
+    Some(error.hint(methods_of(class)))
+}
+
+/// The methods of the classes whose objects are times.
+pub const METHODS: &[(&str, &[&str])] = &[
+    (
+        "LocalDate",
+        &[
+            ".getYear",
+            ".getMonthValue",
+            ".getMonth",
+            ".getDayOfMonth",
+            ".getDayOfWeek",
+            ".getDayOfYear",
+            ".lengthOfMonth",
+            ".lengthOfYear",
+            ".isLeapYear",
+            ".plusDays",
+            ".plusWeeks",
+            ".plusMonths",
+            ".plusYears",
+            ".minusDays",
+            ".minusWeeks",
+            ".minusMonths",
+            ".minusYears",
+            ".withDayOfMonth",
+            ".withMonth",
+            ".withYear",
+            ".isBefore",
+            ".isAfter",
+            ".isEqual",
+            ".atStartOfDay",
+            ".atTime",
+            ".toEpochDay",
+            ".until",
+            ".format",
+            ".compareTo",
+            ".equals",
+            ".toString",
+        ],
+    ),
+    (
+        "LocalDateTime",
+        &[
+            ".getYear",
+            ".getMonthValue",
+            ".getMonth",
+            ".getDayOfMonth",
+            ".getDayOfWeek",
+            ".getDayOfYear",
+            ".getHour",
+            ".getMinute",
+            ".getSecond",
+            ".getNano",
+            ".plusDays",
+            ".plusWeeks",
+            ".plusMonths",
+            ".plusYears",
+            ".plusHours",
+            ".plusMinutes",
+            ".plusSeconds",
+            ".plusNanos",
+            ".plus",
+            ".minusDays",
+            ".minusWeeks",
+            ".minusMonths",
+            ".minusYears",
+            ".minusHours",
+            ".minusMinutes",
+            ".minusSeconds",
+            ".minus",
+            ".withDayOfMonth",
+            ".withMonth",
+            ".withYear",
+            ".withHour",
+            ".withMinute",
+            ".withSecond",
+            ".withNano",
+            ".truncatedTo",
+            ".isBefore",
+            ".isAfter",
+            ".isEqual",
+            ".toLocalDate",
+            ".toInstant",
+            ".atZone",
+            ".until",
+            ".format",
+            ".compareTo",
+            ".equals",
+            ".toString",
+        ],
+    ),
+    (
+        "Instant",
+        &[
+            ".toEpochMilli",
+            ".getEpochSecond",
+            ".getNano",
+            ".plusSeconds",
+            ".plusMillis",
+            ".plusNanos",
+            ".plus",
+            ".minusSeconds",
+            ".minusMillis",
+            ".minus",
+            ".truncatedTo",
+            ".isBefore",
+            ".isAfter",
+            ".until",
+            ".atZone",
+            ".toLocalDate",
+            ".toLocalDateTime",
+            ".getYear",
+            ".getMonthValue",
+            ".getDayOfMonth",
+            ".getDayOfWeek",
+            ".getHour",
+            ".getMinute",
+            ".getSecond",
+            ".format",
+            ".compareTo",
+            ".equals",
+            ".toString",
+        ],
+    ),
+    (
+        "Duration",
+        &[
+            ".toDays",
+            ".toHours",
+            ".toMinutes",
+            ".toMillis",
+            ".getSeconds",
+            ".getNano",
+            ".plus",
+            ".plusDays",
+            ".plusHours",
+            ".plusMinutes",
+            ".plusSeconds",
+            ".plusMillis",
+            ".minus",
+            ".minusDays",
+            ".minusHours",
+            ".minusMinutes",
+            ".minusSeconds",
+            ".minusMillis",
+            ".truncatedTo",
+            ".negated",
+            ".isNegative",
+            ".isZero",
+            ".compareTo",
+            ".equals",
+            ".toString",
+        ],
+    ),
+];
+
+/// Methods that Java's classes have and that are not here, by the class that is most often meant.
+const IN_JAVA: &[(&str, &[&str])] = &[
+    ("LocalDate", &["datesUntil", "withDayOfYear", "getEra", "getChronology", "toEpochSecond", "atDate"]),
+    (
+        "LocalDateTime",
+        &["toLocalTime", "toZonedDateTime", "withZoneSameInstant", "withZoneSameLocal", "withEarlierOffsetAtOverlap"],
+    ),
+    ("Instant", &["getLong", "isSupported", "adjustInto", "query", "range", "with", "toEpochSecond", "ofEpochMilli"]),
+    (
+        "Duration",
+        &[
+            "abs",
+            "multipliedBy",
+            "dividedBy",
+            "toNanos",
+            "toSeconds",
+            "toDaysPart",
+            "toHoursPart",
+            "toMinutesPart",
+            "toSecondsPart",
+            "toMillisPart",
+            "toNanosPart",
+            "getUnits",
+            "withSeconds",
+            "withNanos",
+            "addTo",
+            "subtractFrom",
+        ],
+    ),
+];
 
 /// Is this the full name of a class that is there?
 pub(crate) fn is_class(full: &str) -> bool {
     CLASSES.iter().any(|class| class.1 == full)
-}
-
-/// The error for a class that is not there, by its full name.
-pub(crate) fn no_class(full: &str) -> Error {
-    let known: Vec<&str> = CLASSES.iter().map(|class| class.1).collect();
-    Error::new(Reason::UnsupportedJavaClass, format!("there is no Java class {full} here"))
-        .hint(format!("there are {}", known.join(", ")))
 }
 
 /// The names of the rows and constants that pass, with commas between.
@@ -248,7 +466,13 @@ fn names(wanted: impl Fn(&str) -> bool) -> String {
 #[cold]
 pub(super) fn wrong_type(name: &str, expects: &str, got: Value<'_>) -> Fault {
     let error = Error::new(Reason::JavaTypeError, format!("{name} expects {expects}, got {}", describe(got)));
-    error.class(of_wrong(got)).into()
+    let error = error.class(of_wrong(got));
+    match METHODS.iter().find(|(class, _)| *class == got.type_name()) {
+        Some((class, methods)) if name.starts_with('.') && !methods.contains(&name) => {
+            error.hint(methods_of(class)).into()
+        }
+        _ => error.into(),
+    }
 }
 
 /// The error for a value outside what the method takes.

@@ -2,7 +2,7 @@
 //! are strings of their names, as they print in Java.
 
 use super::java::{int, long, null, out_of_domain, wrong_type};
-use super::java_time::{local_date, moved};
+use super::java_moments::{moment, moved, on_day};
 use super::{Builtin, DirectImp};
 use crate::context::Ctx;
 use crate::heap::{Heap, Res, TimeValue, Value};
@@ -136,14 +136,21 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     method(".isEqual", 2, "(.isEqual date other)", is_equal, &["java.time.LocalDate/isEqual"]).doc(
-        "Are the dates the same day?",
+        "Are the dates the same day, or the dates with a time the same time?",
         &[
             ("(.isEqual (LocalDate/of 2024 1 1) (LocalDate/parse \"2024-01-01\"))", "true"),
             ("(.isEqual 1 1)", "!java_type_error"),
         ],
     ),
+    method(".until", 3, "(.until from to unit)", until, &[]).doc(
+        "As .between, with the unit behind.",
+        &[
+            ("(.until (LocalDate/of 2024 2 1) (LocalDate/of 2024 3 1) ChronoUnit/DAYS)", "29"),
+            ("(.until 1 2 ChronoUnit/DAYS)", "!java_type_error"),
+        ],
+    ),
     method(".between", 3, "(.between unit from to)", between, &[]).doc(
-        "How many whole units lie between two dates or instants; the unit is ChronoUnit/DAYS and its like.",
+        "How many whole units lie between two dates, with a time or without, or two instants; the unit is ChronoUnit/DAYS and its like.",
         &[
             ("(.between java.time.temporal.ChronoUnit/DAYS (LocalDate/of 2024 2 1) (LocalDate/of 2024 3 1))", "29"),
             ("(.between java.time.temporal.ChronoUnit/MONTHS (LocalDate/of 2024 1 31) (LocalDate/of 2024 3 30))", "1"),
@@ -168,34 +175,48 @@ const MONTHS: [&str; 12] = [
     "DECEMBER",
 ];
 
-/// The days of a date that must be there.
+/// The day of a date, with a time or without, that must be there.
 fn days(name: &str, v: Value<'_>) -> Res<i64> {
-    local_date(name, v)?.ok_or_else(|| null(name))
+    Ok(moment(name, v)?.ok_or_else(|| null(name))?.day)
 }
 
-fn date<'h>(h: &'h Heap, name: &str, (year, month, day): (i64, i64, i64)) -> Res<Value<'h>> {
+/// The number of a day, if there is such a day.
+fn day_of(name: &str, (year, month, day): (i64, i64, i64)) -> Res<i64> {
     if !is_date(year, month, day) {
         return Err(out_of_domain(name, &format!("there is no day {day} in month {month} of {year}")));
     }
     match days_of(year, month, day) {
-        days if DAYS.contains(&days) => h.time(TimeValue::LocalDate(days)),
+        days if DAYS.contains(&days) => Ok(days),
         _ => Err(out_of_domain(name, "the year would be beyond 999,999,999")),
+    }
+}
+
+/// A value of the same class and at the same time of day, on another day.
+fn date<'h>(h: &'h Heap, name: &str, like: Value<'h>, date: (i64, i64, i64)) -> Res<Value<'h>> {
+    on_day(h, name, like, day_of(name, date)?)
+}
+
+/// A month, by its number or its name.
+pub(super) fn month(name: &str, v: Value<'_>) -> Res<i64> {
+    match v {
+        Value::Str(s) => named(&MONTHS, s.text()).ok_or_else(|| wrong_type(name, "a month from 1 to 12", v)),
+        other => int(name, other),
     }
 }
 
 fn of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "LocalDate/of";
-    let month = match args[1] {
-        Value::Str(s) => named(&MONTHS, s.text()).ok_or_else(|| wrong_type(name, "a month from 1 to 12", args[1]))?,
-        other => int(name, other)?,
-    };
-    date(h, name, (int(name, args[0])?, month, int(name, args[2])?))
+    let month = month(name, args[1])?;
+    let day = day_of(name, (int(name, args[0])?, month, int(name, args[2])?))?;
+    h.time(TimeValue::LocalDate(day))
 }
 
 fn of_epoch_day<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "LocalDate/ofEpochDay";
-    let days = long(name, args[0])?;
-    moved(h, name, Some(0), i128::from(days))
+    match long(name, args[0])? {
+        days if DAYS.contains(&days) => h.time(TimeValue::LocalDate(days)),
+        _ => Err(out_of_domain(name, "the year would be beyond 999,999,999")),
+    }
 }
 
 fn field<'h>(name: &str, v: Value<'h>, field: impl Fn((i64, i64, i64)) -> i64) -> Res<Value<'h>> {
@@ -265,30 +286,30 @@ fn get_value<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn with_day<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = ".withDayOfMonth";
     let (year, month, _) = calendar(days(name, args[0])?);
-    date(h, name, (year, month, int(name, args[1])?))
+    date(h, name, args[0], (year, month, int(name, args[1])?))
 }
 
 /// A date in a month that may be shorter.
-fn within_month<'h>(h: &'h Heap, name: &str, year: i64, month: i64, day: i64) -> Res<Value<'h>> {
-    date(h, name, (year, month, day.min(days_of_month(year, month)).max(1)))
+fn within_month<'h>(h: &'h Heap, name: &str, like: Value<'h>, (year, month, day): (i64, i64, i64)) -> Res<Value<'h>> {
+    date(h, name, like, (year, month, day.min(days_of_month(year, month)).max(1)))
 }
 
 fn with_month<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = ".withMonth";
     let (year, _, day) = calendar(days(name, args[0])?);
     let month = int(name, args[1])?;
-    within_month(h, name, year, month, day)
+    within_month(h, name, args[0], (year, month, day))
 }
 
 fn with_year<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = ".withYear";
     let (_, month, day) = calendar(days(name, args[0])?);
-    within_month(h, name, int(name, args[1])?, month, day)
+    within_month(h, name, args[0], (int(name, args[1])?, month, day))
 }
 
 fn weeks_away<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], sign: i128) -> Res<Value<'h>> {
-    let (date, weeks) = (local_date(name, args[0])?, long(name, args[1])?);
-    moved(h, name, date, sign * 7 * i128::from(weeks))
+    let weeks = long(name, args[1])?;
+    moved(h, name, args[0], sign * 7 * i128::from(weeks))
 }
 
 fn plus_weeks<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -300,8 +321,8 @@ fn minus_weeks<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn months_away<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], months: i128) -> Res<Value<'h>> {
-    let (date, number) = (local_date(name, args[0])?, long(name, args[1])?);
-    let (year, month, day) = calendar(date.ok_or_else(|| null(name))?);
+    let (date, number) = (moment(name, args[0])?, long(name, args[1])?);
+    let (year, month, day) = calendar(date.ok_or_else(|| null(name))?.day);
     let sum = i128::from(year) * 12 + i128::from(month - 1) + months * i128::from(number);
     let (Ok(year), Ok(month)) = (i64::try_from(sum.div_euclid(12)), i64::try_from(sum.rem_euclid(12))) else {
         return Err(out_of_domain(name, "the year would be beyond 999,999,999"));
@@ -309,7 +330,7 @@ fn months_away<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], months: i128) ->
     if year.abs() > 1_000_000_000 {
         return Err(out_of_domain(name, "the year would be beyond 999,999,999"));
     }
-    within_month(h, name, year, month + 1, day)
+    within_month(h, name, args[0], (year, month + 1, day))
 }
 
 fn plus_months<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -330,7 +351,12 @@ fn minus_years<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn is_equal<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = ".isEqual";
-    Ok(Value::Bool(days(name, args[0])? == days(name, args[1])?))
+    let (a, b) = (moment(name, args[0])?, moment(name, args[1])?);
+    match (a, b) {
+        (Some(a), Some(b)) if a.time.is_some() == b.time.is_some() => Ok(Value::Bool(a == b)),
+        (Some(_), Some(_)) => Err(wrong_type(name, "two values of one class", args[1])),
+        _ => Err(null(name)),
+    }
 }
 
 /// The names of units, and the seconds of those that always have as many.
@@ -344,6 +370,10 @@ const UNITS: [(&str, Option<i64>); 8] = [
     ("YEARS", None),
     ("MILLIS", None),
 ];
+
+fn until<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    between(h, &[args[2], args[0], args[1]])
+}
 
 fn between<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = ".between";
@@ -363,7 +393,25 @@ fn between<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
                 ("YEARS", _) => Ok(Value::Int(months_between(a, b) / 12)),
                 _ => Err(out_of_domain(name, &format!("dates have no {unit}; take instants"))),
             },
-            (TimeValue::Instant(a, m), TimeValue::Instant(b, n)) => {
+            (TimeValue::LocalDateTime(a, m), TimeValue::LocalDateTime(b, n))
+                if seconds.is_none() && unit != "MILLIS" || unit == "WEEKS" =>
+            {
+                // Part of a day is no day more.
+                let (from, to) = ((a.rem_euclid(DAY), m), (b.rem_euclid(DAY), n));
+                let (from_day, mut day) = (a.div_euclid(DAY), b.div_euclid(DAY));
+                if day > from_day && to < from {
+                    day -= 1;
+                } else if day < from_day && to > from {
+                    day += 1;
+                }
+                Ok(Value::Int(match unit {
+                    "WEEKS" => (day - from_day) / 7,
+                    "MONTHS" => months_between(from_day, day),
+                    _ => months_between(from_day, day) / 12,
+                }))
+            }
+            (TimeValue::Instant(a, m), TimeValue::Instant(b, n))
+            | (TimeValue::LocalDateTime(a, m), TimeValue::LocalDateTime(b, n)) => {
                 let nanos = i128::from(b - a) * 1_000_000_000 + i128::from(n) - i128::from(m);
                 let unit_nanos = match (unit, seconds) {
                     (_, Some(seconds)) if seconds <= DAY => i128::from(seconds) * 1_000_000_000,

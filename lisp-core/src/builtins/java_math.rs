@@ -1,7 +1,7 @@
 //! `java.lang.Math` and `java.lang.System`. Two integers stay integers; with a float an integer is one.
 
 use super::Builtin;
-use super::java::{double, long, out_of_domain, wrong_type};
+use super::java::{double, long, null, out_of_domain, text, wrong_type};
 use crate::context::Ctx;
 use crate::heap::{Res, Value};
 
@@ -140,7 +140,34 @@ pub(super) const TABLE: &[Builtin] = &[
         "Milliseconds since 1970-01-01T00:00:00Z. The host lends the clock.",
         &[("(pos? (System/currentTimeMillis))", "true"), ("(System/currentTimeMillis 1)", "!java_arity_error")],
     ),
+    function("System/getProperty", 1, "(System/getProperty name)", get_property, &["java.lang.System/getProperty"])
+        .doc(
+            "A newline for \"line.separator\", \"/\" for \"file.separator\"; nil for all else.",
+            &[
+                ("(System/getProperty \"line.separator\")", "\"\\n\""),
+                ("(System/getProperty \"user.home\")", "nil"),
+                ("(System/getProperty 1)", "!java_type_error"),
+            ],
+        ),
+    function("System/lineSeparator", 0, "(System/lineSeparator)", line_separator, &["java.lang.System/lineSeparator"])
+        .doc(
+            "What ends a line: a newline.",
+            &[("(System/lineSeparator)", "\"\\n\""), ("(System/lineSeparator 1)", "!java_arity_error")],
+        ),
 ];
+
+fn get_property<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = "System/getProperty";
+    match text(name, args[0])?.ok_or_else(|| null(name))? {
+        "line.separator" => h.str("\n"),
+        "file.separator" => h.str("/"),
+        _ => Ok(Value::Nil),
+    }
+}
+
+fn line_separator<'h>(h: &'h Ctx, _: &[Value<'h>]) -> Res<Value<'h>> {
+    h.str("\n")
+}
 
 /// Two numbers of one kind.
 enum Pair {

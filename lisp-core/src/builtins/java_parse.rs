@@ -30,7 +30,13 @@ pub(super) const TABLE: &[Builtin] = &[
         "Integer/parseInt",
         "(Integer/parseInt s radix)",
         parse_int,
-        &["java.lang.Integer/parseInt", "Integer/valueOf", "java.lang.Integer/valueOf"],
+        &[
+            "java.lang.Integer/parseInt",
+            "Integer/valueOf",
+            "java.lang.Integer/valueOf",
+            "Integer.",
+            "java.lang.Integer.",
+        ],
     )
     .doc(
         "The integer of 32 bits that a text says, exactly, in decimal digits or those of another base.",
@@ -46,7 +52,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "Long/parseLong",
         "(Long/parseLong s radix)",
         parse_long,
-        &["java.lang.Long/parseLong", "Long/valueOf", "java.lang.Long/valueOf"],
+        &["java.lang.Long/parseLong", "Long/valueOf", "java.lang.Long/valueOf", "Long.", "java.lang.Long."],
     )
     .doc(
         "The integer of 64 bits that a text says, exactly, in decimal digits or those of another base.",
@@ -60,7 +66,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "Double/parseDouble",
         "(Double/parseDouble s)",
         parse_double,
-        &["java.lang.Double/parseDouble", "Double/valueOf", "java.lang.Double/valueOf"],
+        &["java.lang.Double/parseDouble", "Double/valueOf", "java.lang.Double/valueOf", "Double.", "java.lang.Double."],
     )
     .doc(
         "The float that a text says: decimal, hexadecimal, Infinity or NaN; white space around it does not matter.",

@@ -1,11 +1,11 @@
 //! `java.time.Duration` and `Instant`: how long, and what is so long away.
 
-use super::java::{long, null, out_of_domain, wrong_type};
-use super::java_time::{duration, instant};
+use super::java::{long, null};
+use super::java_moments::{away, duration, instant, joined, made_duration, made_instant};
 use super::{Builtin, DirectImp};
 use crate::context::Ctx;
-use crate::heap::{Heap, Res, TimeValue, Value};
-use crate::text::dates::{DAY, NANOS, SECONDS};
+use crate::heap::{Heap, Res, Value};
+use crate::text::dates::DAY;
 
 const fn method(
     name: &'static str,
@@ -99,67 +99,89 @@ pub(super) const TABLE: &[Builtin] = &[
             ],
         ),
     method(".plusSeconds", 2, "(.plusSeconds x n)", plus_seconds, &[]).doc(
-        "The instant n seconds later, or the duration n seconds longer.",
+        "The instant or date with a time n seconds later, or the duration n seconds longer.",
         &[
             ("(str (.plusSeconds (Instant/ofEpochSecond 0) 5))", "\"1970-01-01T00:00:05Z\""),
             ("(.plusSeconds 1 1)", "!java_type_error"),
         ],
     ),
     method(".minusSeconds", 2, "(.minusSeconds x n)", minus_seconds, &[]).doc(
-        "The instant n seconds earlier, or the duration n seconds shorter.",
+        "The instant or date with a time n seconds earlier, or the duration n seconds shorter.",
         &[
             ("(str (.minusSeconds (Instant/ofEpochSecond 5) 5))", "\"1970-01-01T00:00:00Z\""),
             ("(.minusSeconds 1 1)", "!java_type_error"),
         ],
     ),
     method(".plusMillis", 2, "(.plusMillis x n)", plus_millis, &[]).doc(
-        "The instant n milliseconds later, or the duration n milliseconds longer.",
+        "The instant or date with a time n milliseconds later, or the duration n milliseconds longer.",
         &[("(.toMillis (.plusMillis (Duration/ofSeconds 1) 5))", "1005"), ("(.plusMillis 1 1)", "!java_type_error")],
     ),
     method(".minusMillis", 2, "(.minusMillis x n)", minus_millis, &[]).doc(
-        "The instant n milliseconds earlier, or the duration n milliseconds shorter.",
+        "The instant or date with a time n milliseconds earlier, or the duration n milliseconds shorter.",
         &[("(.toMillis (.minusMillis (Duration/ofSeconds 1) 5))", "995"), ("(.minusMillis 1 1)", "!java_type_error")],
     ),
+    method(".plusMinutes", 2, "(.plusMinutes x n)", plus_minutes, &[]).doc(
+        "The instant or date with a time n minutes later, or the duration n minutes longer.",
+        &[
+            ("(str (.plusMinutes (LocalDateTime/of 2024 2 28 23 30) 45))", "\"2024-02-29T00:15\""),
+            ("(.plusMinutes (LocalDate/of 2024 2 28) 1)", "!java_type_error"),
+        ],
+    ),
+    method(".minusMinutes", 2, "(.minusMinutes x n)", minus_minutes, &[]).doc(
+        "The instant or date with a time n minutes earlier, or the duration n minutes shorter.",
+        &[
+            ("(str (.minusMinutes (LocalDateTime/of 2024 3 1 0 0) 1))", "\"2024-02-29T23:59\""),
+            ("(.minusMinutes 5 1)", "!java_type_error"),
+        ],
+    ),
+    method(".plusHours", 2, "(.plusHours x n)", plus_hours, &[]).doc(
+        "The instant or date with a time n hours later, or the duration n hours longer.",
+        &[
+            ("(str (.plusHours (LocalDateTime/of 2024 2 28 23 30) 1))", "\"2024-02-29T00:30\""),
+            ("(.plusHours (LocalDate/of 2024 2 28) 1)", "!java_type_error"),
+        ],
+    ),
+    method(".minusHours", 2, "(.minusHours x n)", minus_hours, &[]).doc(
+        "The instant or date with a time n hours earlier, or the duration n hours shorter.",
+        &[
+            ("(str (.minusHours (LocalDateTime/of 2024 3 1 0 0) 1))", "\"2024-02-29T23:00\""),
+            ("(.minusHours 5 1)", "!java_type_error"),
+        ],
+    ),
+    method(".plusNanos", 2, "(.plusNanos x n)", plus_nanos, &[]).doc(
+        "The instant or date with a time n nanoseconds later, or the duration n nanoseconds longer.",
+        &[
+            ("(str (.plusNanos (Duration/ofSeconds 1) 5))", "\"PT1.000000005S\""),
+            ("(.plusNanos 5 1)", "!java_type_error"),
+        ],
+    ),
+    method(".negated", 1, "(.negated duration)", negated, &[]).doc(
+        "The duration with the other sign.",
+        &[("(str (.negated (Duration/ofMinutes 5)))", "\"PT-5M\""), ("(.negated 5)", "!java_type_error")],
+    ),
+    method(".isNegative", 1, "(.isNegative duration)", is_negative, &[]).doc(
+        "Is the duration below zero?",
+        &[("(.isNegative (Duration/ofMinutes -5))", "true"), ("(.isNegative 5)", "!java_type_error")],
+    ),
+    method(".isZero", 1, "(.isZero duration)", is_zero, &[]).doc(
+        "Is it no time at all?",
+        &[("(.isZero (Duration/ofMinutes 0))", "true"), ("(.isZero 5)", "!java_type_error")],
+    ),
     method(".plus", 2, "(.plus x duration)", plus, &[]).doc(
-        "The instant a duration later, or the duration longer by another.",
+        "The instant or date with a time a duration later, or the duration longer by another.",
         &[
             ("(str (.plus (Duration/ofHours 1) (Duration/ofMinutes 5)))", "\"PT1H5M\""),
             ("(.plus (LocalDate/of 2024 1 1) 1)", "!java_type_error"),
         ],
     ),
     method(".minus", 2, "(.minus x duration)", minus, &[]).doc(
-        "The instant a duration earlier, or the duration shorter by another.",
+        "The instant or date with a time a duration earlier, or the duration shorter by another.",
         &[
             ("(str (.minus (Instant/ofEpochSecond 60) (Duration/ofMinutes 1)))", "\"1970-01-01T00:00:00Z\""),
             ("(.minus nil (Duration/ofDays 1))", "!java_domain_error"),
         ],
     ),
 ];
-
-/// Seconds and nanoseconds of a number of nanoseconds, if 64 bits count the seconds.
-fn split(nanos: i128) -> Option<(i64, u32)> {
-    let unit = i128::from(NANOS);
-    let seconds = i64::try_from(nanos.div_euclid(unit)).ok()?;
-    Some((seconds, u32::try_from(nanos.rem_euclid(unit)).ok()?))
-}
-
-fn joined(seconds: i64, nanos: u32) -> i128 {
-    i128::from(seconds) * i128::from(NANOS) + i128::from(nanos)
-}
-
-fn made_duration<'h>(h: &'h Heap, name: &str, nanos: i128) -> Res<Value<'h>> {
-    match split(nanos) {
-        Some((seconds, nanos)) => h.time(TimeValue::Duration(seconds, nanos)),
-        None => Err(out_of_domain(name, "a duration has at most 2^63 seconds")),
-    }
-}
-
-fn made_instant<'h>(h: &'h Heap, name: &str, nanos: i128) -> Res<Value<'h>> {
-    match split(nanos) {
-        Some((seconds, nanos)) if SECONDS.contains(&seconds) => h.time(TimeValue::Instant(seconds, nanos)),
-        _ => Err(out_of_domain(name, "the year would be beyond 1,000,000,000")),
-    }
-}
 
 fn of_unit<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], seconds: i64) -> Res<Value<'h>> {
     made_duration(h, name, i128::from(long(name, args[0])?) * joined(seconds, 0))
@@ -220,19 +242,6 @@ fn get_epoch_second<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Int(instant(name, args[0])?.ok_or_else(|| null(name))?.0))
 }
 
-/// An instant or duration so many nanoseconds later or longer.
-fn away<'h>(h: &'h Heap, name: &str, v: Value<'h>, by: i128) -> Res<Value<'h>> {
-    match v {
-        Value::Nil => Err(null(name)),
-        Value::Time(t) => match t.value {
-            TimeValue::Instant(seconds, nanos) => made_instant(h, name, joined(seconds, nanos) + by),
-            TimeValue::Duration(seconds, nanos) => made_duration(h, name, joined(seconds, nanos) + by),
-            _ => Err(wrong_type(name, "an instant or a duration", v)),
-        },
-        other => Err(wrong_type(name, "an instant or a duration", other)),
-    }
-}
-
 fn plus_seconds<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let seconds = long(".plusSeconds", args[1])?;
     away(h, ".plusSeconds", args[0], joined(seconds, 0))
@@ -251,6 +260,48 @@ fn plus_millis<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn minus_millis<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let millis = long(".minusMillis", args[1])?;
     away(h, ".minusMillis", args[0], -(i128::from(millis) * MILLI))
+}
+
+/// Nanoseconds of a minute and of an hour.
+const MINUTE: i128 = 60_000 * MILLI;
+const HOUR: i128 = 60 * MINUTE;
+
+fn plus_minutes<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    shifted(h, ".plusMinutes", args, MINUTE)
+}
+
+fn minus_minutes<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    shifted(h, ".minusMinutes", args, -MINUTE)
+}
+
+fn plus_hours<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    shifted(h, ".plusHours", args, HOUR)
+}
+
+fn minus_hours<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    shifted(h, ".minusHours", args, -HOUR)
+}
+
+fn plus_nanos<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    shifted(h, ".plusNanos", args, 1)
+}
+
+fn shifted<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], unit: i128) -> Res<Value<'h>> {
+    let units = long(name, args[1])?;
+    away(h, name, args[0], i128::from(units) * unit)
+}
+
+fn negated<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (seconds, nanos) = duration(".negated", args[0])?;
+    made_duration(h, ".negated", -joined(seconds, nanos))
+}
+
+fn is_negative<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(Value::Bool(duration(".isNegative", args[0])?.0 < 0))
+}
+
+fn is_zero<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(Value::Bool(duration(".isZero", args[0])? == (0, 0)))
 }
 
 fn plus<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

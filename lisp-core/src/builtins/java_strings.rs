@@ -115,6 +115,21 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(.compareTo \"a\" 1)", "!java_type_error"),
         ],
     ),
+    method(
+        ".compareToIgnoreCase",
+        (2, 2),
+        "(.compareToIgnoreCase s other)",
+        compare_to_ignore_case,
+        &["java.lang.String/compareToIgnoreCase"],
+    )
+    .doc(
+        "As .compareTo of the two strings in small letters.",
+        &[
+            ("(.compareToIgnoreCase \"a\" \"B\")", "-1"),
+            ("(.compareToIgnoreCase \"aB\" \"Ab\")", "0"),
+            ("(.compareToIgnoreCase \"a\" 1)", "!java_type_error"),
+        ],
+    ),
     method(".toString", (1, 1), "(.toString x)", to_string, &["java.lang.Object/toString"]).doc(
         "The text of a value, as str has it.",
         &[("(.toString 12)", "\"12\""), ("(.toString nil)", "!java_domain_error")],
@@ -293,6 +308,7 @@ fn compare_to<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
                 Ok(Value::Int(parts.into_iter().find(|&part| part != 0).unwrap_or(0)))
             }
             (TimeValue::Instant(a, m), TimeValue::Instant(b, n))
+            | (TimeValue::LocalDateTime(a, m), TimeValue::LocalDateTime(b, n))
             | (TimeValue::Duration(a, m), TimeValue::Duration(b, n)) => order((a, m).cmp(&(b, n))),
             (TimeValue::Date(a), TimeValue::Date(b)) => order(a.cmp(&b)),
             _ => Err(wrong_type(name, "two values of one kind", args[1])),
@@ -305,10 +321,36 @@ fn compare_to<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
+fn compare_to_ignore_case<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (a, b) = two_texts(h, ".compareToIgnoreCase", args)?;
+    h.charge(cost::parsed(a.len().saturating_add(b.len())))?;
+    let units = |text: &'h str| text.chars().map(without_case).flat_map(|c| c.encode_utf16(&mut [0; 2]).to_vec());
+    compare_units(h, a, b, units(a), units(b))
+}
+
+/// The character in small letters, where one stands for one.
+fn without_case(c: char) -> char {
+    let only = |letters: &mut dyn Iterator<Item = char>, c: char| match (letters.next(), letters.next()) {
+        (Some(one), None) => one,
+        _ => c,
+    };
+    let upper = only(&mut c.to_uppercase(), c);
+    only(&mut upper.to_lowercase(), upper)
+}
+
 /// How far the first units that differ are apart, or the lengths.
 fn compare_texts<'h>(h: &'h Heap, a: &str, b: &str) -> Res<Value<'h>> {
     h.charge(cost::scanned(a.len().saturating_add(b.len())) + 1)?;
-    let (mut x, mut y) = (a.encode_utf16(), b.encode_utf16());
+    compare_units(h, a, b, a.encode_utf16(), b.encode_utf16())
+}
+
+fn compare_units<'h>(
+    h: &'h Heap,
+    a: &str,
+    b: &str,
+    mut x: impl Iterator<Item = u16>,
+    mut y: impl Iterator<Item = u16>,
+) -> Res<Value<'h>> {
     loop {
         h.poll_every(1)?;
         match (x.next(), y.next()) {

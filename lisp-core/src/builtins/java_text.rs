@@ -47,9 +47,13 @@ pub(super) const TABLE: &[Builtin] = &[
         "Index of the last occurrence, counted in UTF-16 units, or -1.",
         &[("(.lastIndexOf \"hello\" \"l\")", "3"), ("(.lastIndexOf \"abca\" 97)", "!java_type_error")],
     ),
-    method(".contains", 2, 2, "(.contains s part)", contains, &["java.lang.String/contains"]).doc(
-        "Does the string contain the other one?",
-        &[("(.contains \"hello\" \"ell\")", "true"), ("(.contains \"abc\" 1)", "!java_type_error")],
+    method(".contains", 2, 2, "(.contains s part), (.contains coll x)", contains, &["java.lang.String/contains"]).doc(
+        "Does the string contain the other one, or the vector the element?",
+        &[
+            ("(.contains \"hello\" \"ell\")", "true"),
+            ("(.contains [1 2] 2)", "true"),
+            ("(.contains \"abc\" 1)", "!java_type_error"),
+        ],
     ),
     method(".startsWith", 2, 2, "(.startsWith s prefix)", starts_with, &["java.lang.String/startsWith"]).doc(
         "Does the string begin with the other one?",
@@ -183,6 +187,9 @@ fn last_index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn contains<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    if let [Value::Vector(v), item] = *args {
+        return Ok(Value::Bool(!matches!(index_in(h, v, item)?, Value::Int(-1))));
+    }
     let (receiver, part) = two_texts(h, ".contains", args)?;
     Ok(Value::Bool(scan::find(h, receiver, part)?.is_some()))
 }

@@ -1,11 +1,12 @@
 //! `java.time.LocalDate`, `Instant` and `Duration`, and `java.util.Date`: their bounded grammars and arithmetic.
 
 use super::java::{long, null, out_of_domain, text, wrong_type};
+use super::java_moments::{duration, instant, local_date, local_date_time, moved, parse_by, take, unreadable};
 use super::{Builtin, DirectImp};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
-use crate::heap::{Heap, Res, TimeValue, Value};
+use crate::heap::{Res, TimeValue, Value};
 use crate::text::dates::{DAY, DAYS, NANOS, days_of, is_date, parse_date, parse_instant};
 use crate::text::describe;
 use regex::Regex;
@@ -24,9 +25,10 @@ const fn row(
 }
 
 pub(super) const TABLE: &[Builtin] = &[
-    row("LocalDate/parse", 1, 1, "(LocalDate/parse text)", date_parse, &["java.time.LocalDate/parse"]).doc(
-        "The date that an ISO-8601 text says.",
+    row("LocalDate/parse", 1, 2, "(LocalDate/parse text formatter?)", date_parse, &["java.time.LocalDate/parse"]).doc(
+        "The date that a text says, in ISO 8601 or by the pattern of a formatter.",
         &[
+            ("(str (LocalDate/parse \"31/01/2024\" (DateTimeFormatter/ofPattern \"dd/MM/yyyy\")))", "\"2024-01-31\""),
             ("(str (LocalDate/parse \"2024-01-02\"))", "\"2024-01-02\""),
             ("(LocalDate/parse \"2024-02-30\")", "!java_domain_error"),
             ("(LocalDate/parse \"2024-01-02T00:00:00\")", "!java_domain_error"),
@@ -37,28 +39,28 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(.toEpochDay (LocalDate/parse \"1970-01-02\"))", "1"), ("(.toEpochDay 5)", "!java_type_error")],
     ),
     row(".plusDays", 2, 2, "(.plusDays date n)", plus_days, LOCAL_DATE[1]).doc(
-        "The date n days later.",
+        "The date, with a time or without, n days later.",
         &[
             ("(str (.plusDays (LocalDate/parse \"2024-02-28\") 2))", "\"2024-03-01\""),
             ("(.plusDays (LocalDate/parse \"2024-01-01\") \"1\")", "!java_type_error"),
         ],
     ),
     row(".minusDays", 2, 2, "(.minusDays date n)", minus_days, LOCAL_DATE[2]).doc(
-        "The date n days earlier.",
+        "The date, with a time or without, n days earlier.",
         &[
             ("(str (.minusDays (LocalDate/parse \"2024-03-01\") 1))", "\"2024-02-29\""),
             ("(.minusDays nil 1)", "!java_domain_error"),
         ],
     ),
     row(".isBefore", 2, 2, "(.isBefore a b)", is_before, BOTH[0]).doc(
-        "Is the date or instant before the other one?",
+        "Is the date, with a time or without, or the instant before the other one?",
         &[
             ("(.isBefore (LocalDate/parse \"2024-01-01\") (LocalDate/parse \"2024-01-02\"))", "true"),
             ("(.isBefore 1 2)", "!unsupported_java_member"),
         ],
     ),
     row(".isAfter", 2, 2, "(.isAfter a b)", is_after, BOTH[1]).doc(
-        "Is the date or instant after the other one?",
+        "Is the date, with a time or without, or the instant after the other one?",
         &[
             ("(.isAfter (LocalDate/parse \"2024-01-01\") (LocalDate/parse \"2024-01-02\"))", "false"),
             ("(.isAfter (LocalDate/parse \"2024-01-01\") nil)", "!java_domain_error"),
@@ -79,7 +81,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     row("Duration/between", 2, 2, "(Duration/between start end)", between, &["java.time.Duration/between"]).doc(
-        "The time from one instant to another.",
+        "The time from one instant, or date with a time, to another.",
         &[
             (
                 "(str (Duration/between (Instant/parse \"1970-01-01T00:00:00Z\") (Instant/parse \"1970-01-01T01:00:01Z\")))",
@@ -146,48 +148,15 @@ const BOTH: [&[&str]; 2] = [
 fn date_parse<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "LocalDate/parse";
     let text = text(name, args[0])?.ok_or_else(|| null(name))?;
+    if let Some(&formatter) = args.get(1) {
+        let day = parse_by(h, name, text, formatter)?.day;
+        return h.time(TimeValue::LocalDate(day));
+    }
     h.charge(cost::DATE_READ)?;
     match parse_date(text, 999_999_999) {
         Some(days) if DAYS.contains(&days) => h.time(TimeValue::LocalDate(days)),
         _ => Err(unreadable(name, text, "a date such as 2024-01-02")),
     }
-}
-
-#[cold]
-fn unreadable(name: &str, text: &str, expects: &str) -> crate::heap::Fault {
-    let shown: String = text.chars().take(60).collect();
-    let error = Error::new(Reason::JavaDomainError, format!("{name} cannot read {shown:?}: it is not {expects}"));
-    let error = error.class("DateTimeParseException");
-    match name {
-        "LocalDate/parse" if shown.contains('T') => error.hint("write (subs text 0 10) for the date of a longer text"),
-        _ => error,
-    }
-    .into()
-}
-
-/// The value of a receiver or argument of a class, `None` for nil.
-fn take<T>(name: &str, class: &str, v: Value<'_>, take: impl Fn(TimeValue) -> Option<T>) -> Res<Option<T>> {
-    match v {
-        Value::Nil => Ok(None),
-        Value::Time(t) => match take(t.value) {
-            Some(value) => Ok(Some(value)),
-            None => Err(wrong_type(name, class, v)),
-        },
-        other => Err(wrong_type(name, class, other)),
-    }
-}
-
-pub(super) fn local_date(name: &str, v: Value<'_>) -> Res<Option<i64>> {
-    take(name, "a LocalDate", v, |t| if let TimeValue::LocalDate(days) = t { Some(days) } else { None })
-}
-
-pub(super) fn instant(name: &str, v: Value<'_>) -> Res<Option<(i64, u32)>> {
-    take(name, "an Instant", v, |t| if let TimeValue::Instant(s, n) = t { Some((s, n)) } else { None })
-}
-
-pub(super) fn duration(name: &str, v: Value<'_>) -> Res<(i64, u32)> {
-    take(name, "a Duration", v, |t| if let TimeValue::Duration(s, n) = t { Some((s, n)) } else { None })?
-        .ok_or_else(|| null(name))
 }
 
 fn legacy_date(name: &str, v: Value<'_>) -> Res<Option<i64>> {
@@ -200,21 +169,13 @@ fn to_epoch_day<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn plus_days<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let (date, days) = (local_date(".plusDays", args[0])?, long(".plusDays", args[1])?);
-    moved(h, ".plusDays", date, i128::from(days))
+    let days = long(".plusDays", args[1])?;
+    moved(h, ".plusDays", args[0], i128::from(days))
 }
 
 fn minus_days<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let (date, days) = (local_date(".minusDays", args[0])?, long(".minusDays", args[1])?);
-    moved(h, ".minusDays", date, -i128::from(days))
-}
-
-pub(super) fn moved<'h>(h: &'h Heap, name: &str, date: Option<i64>, days: i128) -> Res<Value<'h>> {
-    let date = date.ok_or_else(|| null(name))?;
-    match i64::try_from(i128::from(date) + days) {
-        Ok(days) if DAYS.contains(&days) => h.time(TimeValue::LocalDate(days)),
-        _ => Err(out_of_domain(name, "the year would be beyond 999,999,999")),
-    }
+    let days = long(".minusDays", args[1])?;
+    moved(h, ".minusDays", args[0], -i128::from(days))
 }
 
 fn is_before<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -231,6 +192,7 @@ fn ordered<'h>(name: &str, args: &[Value<'h>], wanted: Ordering) -> Res<Value<'h
         Value::Time(t) => match t.value {
             TimeValue::LocalDate(a) => local_date(name, args[1])?.map(|b| a.cmp(&b)),
             TimeValue::Instant(s, n) => instant(name, args[1])?.map(|b| (s, n).cmp(&b)),
+            TimeValue::LocalDateTime(s, n) => local_date_time(name, args[1])?.map(|b| (s, n).cmp(&b)),
             _ => return Err(no_order(name, args[0])),
         },
         other => return Err(no_order(name, other)),
@@ -241,9 +203,12 @@ fn ordered<'h>(name: &str, args: &[Value<'h>], wanted: Ordering) -> Res<Value<'h
 #[cold]
 fn no_order(name: &str, receiver: Value<'_>) -> crate::heap::Fault {
     let got = describe(receiver);
-    Error::new(Reason::UnsupportedJavaMember, format!("{name} is a method of LocalDate and Instant, not of {got}"))
-        .hint("java.util.Date has .before and .after; use < and > for numbers, compare for strings")
-        .into()
+    Error::new(
+        Reason::UnsupportedJavaMember,
+        format!("{name} is a method of LocalDate, LocalDateTime and Instant, not of {got}"),
+    )
+    .hint("java.util.Date has .before and .after; use < and > for numbers, compare for strings")
+    .into()
 }
 
 // ---- Instant and Duration ----
@@ -267,7 +232,12 @@ fn to_epoch_milli<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn between<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "Duration/between";
-    let both = (instant(name, args[0])?, instant(name, args[1])?);
+    let both = match args[0] {
+        Value::Time(t) if matches!(t.value, TimeValue::LocalDateTime(..)) => {
+            (local_date_time(name, args[0])?, local_date_time(name, args[1])?)
+        }
+        _ => (instant(name, args[0])?, instant(name, args[1])?),
+    };
     let (Some((from, from_nano)), Some((to, to_nano))) = both else { return Err(null(name)) };
     let borrow = to_nano < from_nano;
     let nano = if borrow { to_nano + NANOS - from_nano } else { to_nano - from_nano };

@@ -1,19 +1,31 @@
 //! `json/parse-string`, `json/parse-lines` and `json/generate-string`.
 
-use super::Builtin;
+use super::{Builtin, id_of};
+use crate::code::BuiltinId;
 use crate::context::Ctx;
 use crate::cost;
+use crate::error::{Error, Reason};
 use crate::heap::{Fault, Res, TextBuf, Value};
-use crate::json::{ReadError, Reader, Style, read, write};
+use crate::json::{Keys, ReadError, Reader, Style, write};
+use crate::text::describe;
 
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::direct("json/parse-string", 1, 1, "(json/parse-string s)", parse_string).namespace("json").doc(
-        "The value that a JSON text says, with strings as keys; nil for anything that is not JSON.",
+    Builtin::direct("json/parse-string", 1, 2, "(json/parse-string s), (json/parse-string s true)", parse_string).namespace("json").doc(
+        "The value that a JSON text says, with strings as keys, or keywords after true; nil for anything that is not JSON.",
         &[
+            ("(json/parse-string \"{\\\"a\\\": 1}\" true)", "{:a 1}"),
             ("(json/parse-string \"{\\\"a\\\": [1, 2.5, null]}\")", "{\"a\" [1 2.5 nil]}"),
             ("(json/parse-string \"not json\")", "nil"),
             ("(json/parse-string 42)", "nil"),
             ("(json/parse-string)", "!arity_error"),
+        ],
+    ),
+    Builtin::direct("json/read-str", 1, 3, "(json/read-str s :key-fn keyword)", read_str).aliases(&["json/decode"]).namespace("json").doc(
+        "As json/parse-string, with the options of clojure.data.json.",
+        &[
+            ("(json/read-str \"{\\\"a\\\": 1}\" :key-fn keyword)", "{:a 1}"),
+            ("(json/read-str \"[1]\")", "[1]"),
+            ("(json/read-str \"[1]\" :value-fn inc)", "!type_error"),
         ],
     ),
     Builtin::direct("json/parse-lines", 1, 1, "(json/parse-lines s)", parse_lines).namespace("json").doc(
@@ -24,7 +36,10 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(json/parse-lines)", "!arity_error"),
         ],
     ),
-    Builtin::direct("json/generate-string", 1, 1, "(json/generate-string v)", generate_string).namespace("json").doc(
+    Builtin::direct("json/generate-string", 1, 1, "(json/generate-string v)", generate_string)
+        .aliases(&["json/write-str", "json/encode"])
+        .namespace("json")
+        .doc(
         "The value as a JSON text. Keyword keys become their names; keywords and sets as values are errors.",
         &[
             ("(json/generate-string {:a [1 nil \"x\"]})", "\"{\\\"a\\\":[1,null,\\\"x\\\"]}\""),
@@ -43,10 +58,42 @@ fn lenient<'h>(result: Result<Value<'h>, ReadError>) -> Res<Value<'h>> {
     }
 }
 
-fn parse_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    match args[0] {
-        Value::Str(s) => lenient(read(h, s.text())),
+const KEYWORD: BuiltinId = id_of("keyword");
+
+/// What the keys become by the argument that says so: `true` and the function `keyword` make keywords.
+fn keys(name: &str, option: Option<Value<'_>>) -> Res<Keys> {
+    match option {
+        None | Some(Value::Nil | Value::Bool(false)) => Ok(Keys::Strings),
+        Some(Value::Bool(true) | Value::Builtin(KEYWORD)) => Ok(Keys::Keywords),
+        Some(other) => {
+            Err(Error::new(Reason::TypeError, format!("{name} makes keys with keyword only, got {}", describe(other)))
+                .hint("change keys afterwards, as in (update-keys (json/parse-string s) f)")
+                .into())
+        }
+    }
+}
+
+fn parsed<'h>(h: &'h Ctx, text: Value<'h>, keys: Keys) -> Res<Value<'h>> {
+    match text {
+        Value::Str(s) => lenient(Reader::new(h).keys(keys).read(s.text())),
         _ => Ok(Value::Nil),
+    }
+}
+
+fn parse_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    parsed(h, args[0], keys("json/parse-string", args.get(1).copied())?)
+}
+
+fn read_str<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = "json/read-str";
+    match *args {
+        [text] => parsed(h, text, Keys::Strings),
+        [text, Value::Keyword(_, option), function] if option.text() == "key-fn" => {
+            parsed(h, text, keys(name, Some(function))?)
+        }
+        _ => Err(Error::new(Reason::TypeError, "json/read-str knows the option :key-fn only")
+            .hint("write (json/read-str s :key-fn keyword), and change values afterwards")
+            .into()),
     }
 }
 

@@ -172,6 +172,7 @@ fn get_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         }
         Value::Nil => Ok(default),
         coll @ (Value::Map(_) | Value::Vector(_)) => Ok(get(h, coll, args[1])?.unwrap_or(default)),
+        Value::Set(members) => Ok(if members.contains(h, args[1])? { args[1] } else { default }),
         coll @ Value::Str(_) if matches!(args[1], Value::Int(_)) => Ok(get(h, coll, args[1])?.unwrap_or(default)),
         other => Err(not_associative("get", other, args[1])),
     }
@@ -181,7 +182,7 @@ fn get_in<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let default = args.get(2).copied().unwrap_or(Value::Nil);
     let coll = match args[0] {
         coll @ Value::Map(_) => coll,
-        coll @ Value::Vector(_) if !matches!(args[1], Value::Map(_)) => coll,
+        coll @ (Value::Vector(_) | Value::Nil) if !matches!(args[1], Value::Map(_)) => coll,
         coll @ Value::Str(_) if matches!(args[1], Value::Vector(_)) => coll,
         other => return Err(not_associative("get-in", other, args[1])),
     };
@@ -468,8 +469,8 @@ fn zipmap<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 /// Maps.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::pure("get", 2, 3, "(get coll key default?)", get_of).doc(
-        "The value at a key of a map, the element or character at an index; the default, or nil, without one. Keywords also find the \
-         string of their name, strings the keyword; a vector may be a path.",
+        "The value at a key of a map, the element or character at an index, a set's member; else the default, or nil. \
+         Keywords find the string of their name too, strings the keyword; a vector may be a path.",
         &[
             ("(get {:a 1} :a)", "1"),
             ("(get {\"a\" 1} :a)", "1"),
@@ -478,7 +479,8 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(get {[0 1] :x} [0 1])", ":x"),
             ("(get [10 20] 1)", "20"),
             ("(get nil :a)", "nil"),
-            ("(get #{1} 1)", "!type_error"),
+            ("(get #{1} 1)", "1"),
+            ("(get 5 :a)", "!type_error"),
         ],
     ),
     Builtin::direct("get-in", 2, 3, "(get-in coll path default?)", get_in).doc(
@@ -487,6 +489,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(get-in {:a [{:b 1}]} [:a 0 :b])", "1"),
             ("(get-in {:a {}} [:a :b] 0)", "0"),
             ("(get-in {\"a\" {\"b\" 2}} [:a :b])", "2"),
+            ("(get-in nil [:a :b])", "nil"),
             ("(get-in 5 [:a])", "!type_error"),
         ],
     ),

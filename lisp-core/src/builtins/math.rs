@@ -1,10 +1,14 @@
 //! Rounding, roots and powers, and the sum and mean of vectors.
 
-use super::Builtin;
-use super::args::type_error;
-use super::numbers::{add, div, not_a_number, to_float, whole};
+use super::args::{fault, int, type_error};
+use super::numbers::{add, div, limbs, not_a_number, prepare, to_bigint, to_float, whole};
+use super::{Builtin, format, long_division};
 use crate::context::Ctx;
+use crate::cost;
+use crate::error::Reason;
 use crate::heap::{Heap, Res, Value};
+use num_bigint::BigInt;
+use num_traits::Signed;
 
 /// An integer for a number by a rounding of floats; infinities and NaN stay.
 fn rounded<'h>(h: &'h Heap, name: &str, v: Value<'h>, round: fn(f64) -> f64) -> Res<Value<'h>> {
@@ -25,7 +29,44 @@ fn ceil<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn round<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    rounded(h, "round", args[0], f64::round)
+    match *args {
+        [x, places] => round_to(h, x, int("round", places)?),
+        _ => rounded(h, "round", args[0], f64::round),
+    }
+}
+
+/// The number with this number of digits after the point: a float stays one, and an integer loses digits only where the number is
+/// negative.
+fn round_to<'h>(h: &'h Heap, x: Value<'h>, places: i64) -> Res<Value<'h>> {
+    match x {
+        Value::Float(f) if f.is_finite() => {
+            h.charge(cost::float_written(0))?;
+            match format::rounded(f, places) {
+                rounded if rounded.is_finite() => Ok(Value::Float(rounded)),
+                _ => Err(fault(Reason::ArithmeticError, "round: the result is beyond the range of floats")),
+            }
+        }
+        Value::Float(_) => Ok(x),
+        Value::Int(_) | Value::Big(_) if places >= 0 => Ok(x),
+        Value::Int(_) | Value::Big(_) => round_integer(h, x, places.unsigned_abs()),
+        other => Err(type_error("round", "a number", other)),
+    }
+}
+
+/// The integer rounded to a multiple of ten to the power of `places`, halves away from zero.
+fn round_integer<'h>(h: &'h Heap, x: Value<'h>, places: u64) -> Res<Value<'h>> {
+    let size = limbs(x);
+    // A limb has fewer than ten digits.
+    let Some(places) = u32::try_from(places).ok().filter(|&places| (places as usize) < 10 * size + 2) else {
+        return Ok(Value::Int(0));
+    };
+    let width = places as usize / 9 + 1;
+    prepare(h, "round", size.max(width) + 1, cost::limb_pairs(size.max(width), width))?;
+    h.check_available((size + width) * 48 + 64)?;
+    let unit = BigInt::from(10u8).pow(places);
+    let (quotient, rem) = long_division::div_rem(h, &to_bigint(x), &unit)?;
+    let away = if rem.magnitude() * 2u8 >= *unit.magnitude() { rem.signum() } else { BigInt::ZERO };
+    h.integer(&((quotient + away) * unit))
 }
 
 fn trunc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -109,9 +150,15 @@ pub(super) const TABLE: &[Builtin] = &[
         "The smallest integer not below the number.",
         &[("(ceil 3.2)", "4"), ("(ceil -3.2)", "-3"), ("(ceil \"3\")", "!type_error")],
     ),
-    Builtin::direct("round", 1, 1, "(round x)", round).doc(
-        "The nearest integer; halves go away from zero.",
-        &[("(round 3.5)", "4"), ("(round -2.5)", "-3"), ("(round \"a\")", "!type_error")],
+    Builtin::direct("round", 1, 2, "(round x) (round x n)", round).doc(
+        "The nearest integer, or the number with n digits after the point; halves go away from zero.",
+        &[
+            ("(round 3.5)", "4"),
+            ("(round -2.5)", "-3"),
+            ("(round 2.675 2)", "2.68"),
+            ("(round 1250 -2)", "1300"),
+            ("(round \"a\")", "!type_error"),
+        ],
     ),
     Builtin::direct("trunc", 1, 1, "(trunc x)", trunc).doc(
         "The number without its fraction, as an integer.",

@@ -15,12 +15,16 @@ mod characters;
 pub(crate) mod comparison;
 mod composed;
 mod describe;
+mod edn;
 pub(crate) mod exception_classes;
 pub(crate) mod exceptions;
+pub mod foreign;
 mod format;
 pub mod java;
 mod java_calendar;
+mod java_datetime;
 mod java_math;
+mod java_moments;
 mod java_numbers;
 mod java_parse;
 mod java_spans;
@@ -43,14 +47,16 @@ pub(crate) mod seqs;
 pub(crate) mod sets;
 pub(crate) mod slices;
 mod sorted;
+mod statistics;
 pub(crate) mod streams;
 pub(crate) mod strings;
 mod texts;
+mod uuids;
 
-pub use absent::{ABSENT, Absent};
+pub use absent::{ABSENT, Absent, LAZY};
 pub(crate) use preview::preview;
 pub(crate) use print::text_of;
-pub(crate) use rows::{Rows, concat, count, namespace_of};
+pub(crate) use rows::{MATH, Rows, concat, count, namespace_of};
 
 /// A first-order function. It must allocate everything before its first visible effect: when it fails with
 /// [`Fault::Collect`] or [`Fault::Pause`] it is run again from the start.
@@ -297,6 +303,7 @@ pub(crate) const AREAS: &[(&str, &[Builtin])] = &[
     ("Sets and vectors", sets::TABLE),
     ("Text of values", print::TABLE),
     ("Mathematics", math::TABLE),
+    ("Statistics", statistics::TABLE),
     ("Bits", bits::TABLE),
     ("Questions about values", predicates::TABLE),
     ("Sequences", seqs::TABLE),
@@ -313,12 +320,15 @@ pub(crate) const AREAS: &[(&str, &[Builtin])] = &[
     ("Java: dates and times", java_time::TABLE),
     ("Java: the calendar", java_calendar::TABLE),
     ("Java: durations and instants", java_spans::TABLE),
+    ("Java: dates with a time, and formatters", java_datetime::TABLE),
     ("Strings", strings::TABLE),
     ("Strings: changing", texts::TABLE),
     ("Characters", characters::TABLE),
     ("Formatting", format::TABLE),
     ("Regular expressions", regex::TABLE),
     ("Parsing", parse::TABLE),
+    ("Reading", edn::TABLE),
+    ("UUIDs", uuids::TABLE),
 ];
 
 /// Their rows. They have the lowest numbers.

@@ -3,7 +3,7 @@
 
 use super::args::{fault, type_error};
 use super::exception_classes::of_wrong;
-use super::{Builtin, Lowering, MANY, long_division};
+use super::{Builtin, Lowering, MANY, java, long_division};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
@@ -548,25 +548,47 @@ fn long<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
+/// The integer that a text is: decimal digits behind an optional sign. `None` for any other text.
+pub(super) fn integer_of<'h>(h: &'h Heap, name: &str, text: &str) -> Res<Option<Value<'h>>> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    h.charge(cost::scanned(digits.len()))?;
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Ok(None);
+    }
+    // About ten digits make a limb; they are turned into limbs in the square of their number.
+    let limbs = digits.len() / 9 + 1;
+    prepare(h, name, limbs, cost::parsed(text.len()) + cost::limb_pairs(limbs, limbs))?;
+    BigInt::parse_bytes(text.as_bytes(), 10).map(|big| h.integer(&big)).transpose()
+}
+
 fn bigint<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
         Value::Int(_) | Value::Big(_) => Ok(args[0]),
         Value::Float(x) if x.is_finite() => whole(h, "bigint", x.trunc()),
         Value::Float(x) => Err(fault(Reason::ArithmeticError, format!("bigint: {x} is no integer"))),
-        Value::Str(s) => {
-            let text = s.text();
-            let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-            // About ten digits make a limb; they are turned into limbs in the square of their number.
-            let limbs = digits.len() / 9 + 1;
-            prepare(h, "bigint", limbs, cost::parsed(text.len()) + cost::limb_pairs(limbs, limbs))?;
-            let all_digits = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-            match BigInt::parse_bytes(text.as_bytes(), 10).filter(|_| all_digits) {
-                Some(big) => h.integer(&big),
-                None => Err(type_error("bigint", "a number or a string of digits", args[0])),
-            }
-        }
+        Value::Str(s) => integer_of(h, "bigint", s.text())?
+            .ok_or_else(|| type_error("bigint", "a number or a string of digits", args[0])),
         other => Err(type_error("bigint", "a number or a string of digits", other)),
     }
+}
+
+fn exact_power<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".pow";
+    if !is_integer(args[0]) {
+        return Err(java::wrong_type(name, "an integer", args[0]));
+    }
+    let exponent = java::int(name, args[1])?;
+    let Ok(exponent) = u32::try_from(exponent) else {
+        return Err(java::out_of_domain(name, "the exponent is at least 0"));
+    };
+    let base = to_bigint(args[0]);
+    let bits = base.bits().saturating_mul(u64::from(exponent));
+    let size = match base.magnitude().bits() {
+        0 | 1 => 1,
+        _ => usize::try_from(bits / 32 + 1).unwrap_or(usize::MAX),
+    };
+    prepare(h, name, size, cost::limb_pairs(size.min(MAX_LIMBS), size.min(MAX_LIMBS)))?;
+    h.integer(&base.pow(exponent))
 }
 
 fn double<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -637,12 +659,22 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(int nil)", "!type_error"),
         ],
     ),
-    Builtin::direct("bigint", 1, 1, "(bigint x)", bigint).aliases(&["biginteger"]).doc(
-        "The number cut to an integer, of any size; of a string the integer it says.",
+    Builtin::direct("bigint", 1, 1, "(bigint x)", bigint)
+        .aliases(&["biginteger", "BigInteger.", "java.math.BigInteger."])
+        .doc(
+            "The number cut to an integer, of any size; of a string the integer it says.",
+            &[
+                ("(bigint 1e20)", "100000000000000000000"),
+                ("(bigint \"12345678901234567890123\")", "12345678901234567890123"),
+                ("(bigint nil)", "!type_error"),
+            ],
+        ),
+    Builtin::direct(".pow", 2, 2, "(.pow n exponent)", exact_power).namespace("java").doc(
+        "The integer raised to an integer of at least 0, exactly.",
         &[
-            ("(bigint 1e20)", "100000000000000000000"),
-            ("(bigint \"12345678901234567890123\")", "12345678901234567890123"),
-            ("(bigint nil)", "!type_error"),
+            ("(.pow (biginteger 2) 100)", "1267650600228229401496703205376"),
+            ("(.pow 2 -1)", "!java_domain_error"),
+            ("(.pow 2.5 2)", "!java_type_error"),
         ],
     ),
     Builtin::direct("long", 1, 1, "(long x)", long).doc(

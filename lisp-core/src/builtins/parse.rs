@@ -1,6 +1,7 @@
 //! Numbers and booleans from text. What cannot be read is nil, never an error.
 
 use super::Builtin;
+use super::numbers::integer_of;
 use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{Res, Value};
@@ -25,6 +26,14 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(parse-double \"-Infinity\")", "##-Inf"),
             ("(parse-double \"abc\")", "nil"),
             ("(parse-double)", "!arity_error"),
+        ],
+    ),
+    Builtin::direct("parse-number", 1, 1, "(parse-number x)", parse_number).aliases(&["to-number"]).doc(
+        "The number that a string is, spaces around it aside; a number is itself, all else nil.",
+        &[
+            ("(map parse-number [\"42\" \" -1.5 \" 7 \"n/a\" nil])", "[42 -1.5 7 nil nil]"),
+            ("(parse-number \"12345678901234567890\")", "12345678901234567890"),
+            ("(parse-number)", "!arity_error"),
         ],
     ),
     Builtin::direct("parse-boolean", 1, 1, "(parse-boolean s)", parse_boolean).doc(
@@ -80,6 +89,23 @@ fn parse_double<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let &[Value::Str(s)] = args else { return Ok(Value::Nil) };
     h.charge(cost::parsed(s.text().len()))?;
     Ok(double(s.text()).map_or(Value::Nil, Value::Float))
+}
+
+fn parse_number<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let text = match args[0] {
+        Value::Int(_) | Value::Big(_) | Value::Float(_) => return Ok(args[0]),
+        Value::Str(s) => s.text(),
+        _ => return Ok(Value::Nil),
+    };
+    h.charge(cost::parsed(text.len()))?;
+    let text = text.trim();
+    if let Some(i) = long(text) {
+        return Ok(Value::Int(i));
+    }
+    if let Some(big) = integer_of(h, "parse-number", text)? {
+        return Ok(big);
+    }
+    Ok(double(text).filter(|f| f.is_finite()).map_or(Value::Nil, Value::Float))
 }
 
 fn parse_boolean<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

@@ -275,7 +275,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "Are all values different? 1 and 1.0 are.",
         &[("(distinct? 1 2 3)", "true"), ("(distinct? 1 2 1)", "false"), ("(distinct?)", "true")],
     ),
-    Builtin::direct("type", 1, 1, "(type x)", type_of).doc(
+    Builtin::direct("type", 1, 1, "(type x)", type_of).aliases(&["class"]).doc(
         "The kind of a value as a keyword; nil of nil.",
         &[
             ("(type 1)", ":number"),

@@ -28,6 +28,7 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("println", 0, MANY, "(println & values)", println_native)
         .doc("Prints a line: the values with spaces between them. Answers nil.", &[("(println \"a\" 1 :b)", "nil")]),
     Builtin::direct("prn", 0, MANY, "(prn & values)", prn)
+        .aliases(&["pprint", "clojure.pprint/pprint"])
         .doc("Prints a line: the values as pr-str shows them. Answers nil.", &[("(prn \"a\" 1 :b)", "nil")]),
     Builtin::direct("printf", 1, MANY, "(printf text & values)", printf).doc(
         "Prints what format makes of the text and values, as a line. Answers nil.",
@@ -44,7 +45,8 @@ pub(crate) fn text_of(row: &Builtin) -> Cow<'static, str> {
     {
         let package = match class {
             _ if class.contains('.') => "",
-            "LocalDate" | "Instant" | "Duration" => "java.time.",
+            "LocalDate" | "LocalDateTime" | "Instant" | "Duration" | "ZoneId" => "java.time.",
+            "DateTimeFormatter" => "java.time.format.",
             _ => "java.lang.",
         };
         return format!("#java[{package}{class}/{member}]").into();

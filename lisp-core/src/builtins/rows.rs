@@ -3,6 +3,7 @@
 use super::Builtin;
 use crate::Table;
 use crate::code::BuiltinId;
+use std::borrow::Cow;
 
 /// A table of functions, in which each has its number and its names.
 pub(crate) struct Rows {
@@ -37,6 +38,9 @@ impl Rows {
     /// own there, because the core has another function of that name, or none.
     pub(crate) fn in_namespace(&self, namespace: &str, name: &str) -> Option<BuiltinId> {
         let namespace = namespace_of(namespace)?;
+        if namespace == MATH {
+            return self.by_name(&format!("Math/{}", in_java(name)));
+        }
         if !namespace.is_empty()
             && let Some(own) = self.by_name(&format!("{namespace}/{name}"))
         {
@@ -47,12 +51,46 @@ impl Rows {
     }
 
     /// The names of the functions in a namespace of Clojure, without the namespace.
-    pub(crate) fn names_in(&self, namespace: &str) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn names_in(&self, namespace: &str) -> impl Iterator<Item = Cow<'static, str>> {
         let namespace = namespace_of(namespace);
-        let own = self.rows.iter().filter(move |row| Some(row.namespace) == namespace);
-        own.flat_map(|row| std::iter::once(row.name).chain(row.aliases.iter().copied()))
-            .map(|name| name.rsplit_once("/").filter(|(space, _)| !space.is_empty()).map_or(name, |(_, plain)| plain))
+        let own = self.rows.iter().filter(move |row| {
+            Some(row.namespace) == namespace || namespace == Some(MATH) && row.name.starts_with("Math/")
+        });
+        let names = own.flat_map(|row| std::iter::once(row.name).chain(row.aliases.iter().copied()));
+        names.filter_map(move |name| match name.rsplit_once('/').filter(|(space, _)| !space.is_empty()) {
+            Some(("Math", plain)) => Some(in_clojure(plain).into()),
+            Some(_) if namespace == Some(MATH) => None,
+            Some((_, plain)) => Some(plain.into()),
+            None => Some(name.into()),
+        })
     }
+}
+
+/// The namespace whose functions are those of Java's `Math`, in Clojure's spelling: `floor-div` is `Math/floorDiv`.
+pub(crate) const MATH: &str = "clojure.math";
+
+/// A name of Clojure's in Java's spelling.
+fn in_java(name: &str) -> String {
+    let mut parts = name.split('-');
+    let mut java = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let mut letters = part.chars();
+        java.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        java.push_str(letters.as_str());
+    }
+    java
+}
+
+/// A name of Java's in Clojure's spelling.
+fn in_clojure(name: &str) -> String {
+    let mut clojure = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            clojure.push('-');
+        }
+        clojure.push(c.to_ascii_lowercase());
+    }
+    clojure
 }
 
 /// Namespaces of Clojure and the rows' name for them; the core's is empty.
@@ -66,8 +104,17 @@ const NAMESPACES: &[(&str, &str)] = &[
     ("set", "clojure.set"),
     ("clojure.walk", "clojure.walk"),
     ("walk", "clojure.walk"),
+    (MATH, MATH),
+    ("math", MATH),
+    ("clojure.pprint", "clojure.pprint"),
+    ("pprint", "clojure.pprint"),
+    ("clojure.edn", "clojure.edn"),
+    ("edn", "clojure.edn"),
     ("regex", "regex"),
     ("json", "json"),
+    ("clojure.data.json", "json"),
+    ("cheshire.core", "json"),
+    ("cheshire", "json"),
 ];
 
 /// The rows' name for a namespace of Clojure.

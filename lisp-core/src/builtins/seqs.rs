@@ -221,6 +221,14 @@ fn flatten<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     out.finish(h)
 }
 
+fn list_star<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let Some((&last, first)) = args.split_last() else { return h.vector(&[]) };
+    let items = args::seq(h, "list*", last)?;
+    let len = first.len() + items.len();
+    h.charge(len as u64)?;
+    h.vector_from(len, first.iter().chain(items).copied())
+}
+
 /// What becomes of the last elements when they do not fill a piece.
 #[derive(Clone, Copy)]
 enum Tail<'h> {
@@ -261,17 +269,21 @@ fn pieces<'h>(h: &'h Heap, v: &'h Vector<'h>, size: usize, step: usize, tail: Ta
     out.finish(h)
 }
 
+/// How many elements a piece has: none only where a step leads on.
+fn piece_size(name: &str, args: &[Value<'_>]) -> Res<usize> {
+    args::at_least(name, "size", usize::from(args.len() < 3), args[0])
+}
+
 fn partition<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "partition";
-    let size = args::positive(name, "size", args[0])?;
+    if let [Value::Int(0), Value::Nil | Value::Vector(_)] = *args
+        && args::seq(h, name, args[1])?.is_empty()
+    {
+        return h.vector(&[]);
+    }
+    let size = piece_size(name, args)?;
     let (step, tail, coll) = match *args {
-        [_, step, pad, coll] => {
-            let step = args::positive(name, "step", step)?;
-            if pad.is_nil() {
-                return Err(type_error(name, "a collection to pad with", pad));
-            }
-            (step, Tail::Pad(args::seq(h, name, pad)?), coll)
-        }
+        [_, step, pad, coll] => (args::positive(name, "step", step)?, Tail::Pad(args::seq(h, name, pad)?), coll),
         [_, step, coll] => (args::positive(name, "step", step)?, Tail::Discard, coll),
         _ => (size, Tail::Discard, args[1]),
     };
@@ -284,7 +296,7 @@ fn partition_all<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         let size = args::positive(name, "size", args[0])?;
         return args::transducer(h, Step::PartitionAll, &[Value::count(size)]);
     }
-    let size = args::positive(name, "size", args[0])?;
+    let size = piece_size(name, args)?;
     let (step, coll) = match *args {
         [_, step, coll] => (args::positive(name, "step", step)?, coll),
         _ => (size, args[1]),
@@ -457,6 +469,10 @@ pub(super) const TABLE: &[Builtin] = &[
         "The elements with one more in front.",
         &[("(cons 1 [2 3])", "[1 2 3]"), ("(cons 1 nil)", "[1]"), ("(cons 1 2)", "!type_error")],
     ),
+    Builtin::direct("list*", 1, MANY, "(list* x ... coll)", list_star).doc(
+        "The elements of the last collection with the other arguments in front.",
+        &[("(list* 1 2 [3 4])", "[1 2 3 4]"), ("(list* nil)", "[]"), ("(list* 1 2)", "!type_error")],
+    ),
     Builtin::direct("conj", 0, MANY, "(conj coll x ...)", conj).doc(
         "The collection with more elements: at the end of a vector, as members of a set, as entries of a map.",
         &[
@@ -494,18 +510,19 @@ pub(super) const TABLE: &[Builtin] = &[
         "The elements of vectors inside vectors, all on one level.",
         &[("(flatten [1 [2 [3]]])", "[1 2 3]"), ("(flatten nil)", "[]"), ("(flatten 1)", "!type_error")],
     ),
-    Builtin::direct("partition", 2, 4, "(partition n step? pad? coll)", partition).doc(
+    Builtin::direct("partition", 2, 4, "(partition n step? pad? coll)", partition).aliases(&["partitionv"]).doc(
         "Pieces of n elements, each step elements after the one before; a last short piece is dropped, or padded.",
         &[
             ("(partition 2 [1 2 3 4 5])", "[[1 2] [3 4]]"),
             ("(partition 2 1 [1 2 3])", "[[1 2] [2 3]]"),
             ("(partition 3 3 [0] [1 2 3 4 5])", "[[1 2 3] [4 5 0]]"),
+            ("(partition 2 2 nil [1 2 3])", "[[1 2] [3]]"),
             ("(partition 0 [1])", "!type_error"),
         ],
     ),
-    Builtin::direct("partition-all", 1, 3, "(partition-all n step? coll)", partition_all).doc(
+    Builtin::direct("partition-all", 1, 3, "(partition-all n step? coll)", partition_all).aliases(&["partitionv-all"]).doc(
         "Pieces of n elements, each step elements after the one before; the last may be shorter.",
-        &[("(partition-all 2 [1 2 3])", "[[1 2] [3]]"), ("(partition-all 1.5 [1])", "!type_error")],
+        &[("(partition-all 2 [1 2 3])", "[[1 2] [3]]"), ("(partition-all 0 [1])", "!type_error")],
     ),
     Builtin::direct("zip", 2, 2, "(zip a b)", zip).doc(
         "Pairs of the elements at the same places, as long as the shorter vector lasts.",

@@ -170,7 +170,7 @@ fn boundary(len: usize, n: i64) -> usize {
 }
 
 fn take<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let n = args::amount("take", args[0])?;
+    let n = args::amount("take", args::begun(args[0]))?;
     if args.len() == 1 {
         return args::transducer(h, Step::Take, &[Value::Int(n)]);
     }
@@ -180,7 +180,7 @@ fn take<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn drop<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let n = args::amount("drop", args[0])?;
+    let n = args::amount("drop", args::begun(args[0]))?;
     if args.len() == 1 {
         return args::transducer(h, Step::Drop, &[Value::Int(n)]);
     }
@@ -446,7 +446,12 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
     Builtin::direct("drop", 1, 2, "(drop n coll)", drop).doc(
         "All but the first n elements; with a negative n all but the last.",
-        &[("(drop 2 [1 2 3])", "[3]"), ("(drop -1 [1 2])", "[1]"), ("(drop 1.5 [1])", "!type_error")],
+        &[
+            ("(drop 2 [1 2 3])", "[3]"),
+            ("(drop -1 [1 2])", "[1]"),
+            ("(drop 0.5 [1 2])", "[2]"),
+            ("(drop :a [1])", "!type_error"),
+        ],
     ),
     Builtin::direct("take-last", 2, 2, "(take-last n coll)", take_last).doc(
         "The last n elements; nil of an empty collection.",
@@ -456,7 +461,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "All but the last n elements; n is 1 unless given.",
         &[("(drop-last [1 2 3])", "[1 2]"), ("(drop-last 2 [1 2 3 4])", "[1 2]"), ("(drop-last 1 1)", "!type_error")],
     ),
-    Builtin::direct("split-at", 2, 2, "(split-at n coll)", split_at).doc(
+    Builtin::direct("split-at", 2, 2, "(split-at n coll)", split_at).aliases(&["splitv-at"]).doc(
         "The first n elements and the others.",
         &[("(split-at 2 [1 2 3])", "[[1 2] [3]]"), ("(split-at 0.5 [1 2])", "!type_error")],
     ),

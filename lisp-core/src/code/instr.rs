@@ -191,8 +191,8 @@ pub(crate) enum Instr {
     Finish { dst: u16, builder: u16 },
     /// R[dst] = R[src]; pc += off when that ends a reduction, with what it holds
     Combine { dst: u16, src: u16, off: i16 },
-    /// R[dst] = R[src], which must be a vector or nil
-    SeqArg { dst: u16, src: u16 },
+    /// R[dst] = R[src], which must be a vector or nil; a map or set too where there is a rest
+    SeqArg { dst: u16, src: u16, rest: bool },
     /// R[dst] = R[src], which must be a map or nil
     MapArg { dst: u16, src: u16 },
     /// R[dst] = element index of R[src], or nil
@@ -279,7 +279,7 @@ impl Instr {
             Move { dst, src }
             | Key { dst, src, .. }
             | KeyUnset { dst, src, .. }
-            | SeqArg { dst, src }
+            | SeqArg { dst, src, .. }
             | MapArg { dst, src }
             | Nth { dst, src, .. }
             | Rest { dst, src, .. }

@@ -669,7 +669,7 @@ impl<'u, 'p> Function<'u, 'p> {
         let src = self.first(args)?;
         let instr = match op {
             Prim::IsCaught(n) => Instr::Rare { op: Rare::IsCaught, dst, src, n },
-            Prim::SeqArg => Instr::SeqArg { dst, src },
+            Prim::SeqArg(rest) => Instr::SeqArg { dst, src, rest },
             Prim::MapArg => Instr::MapArg { dst, src },
             Prim::Nth(index) => Instr::Nth { dst, src, index },
             Prim::Rest(index) => Instr::Rest { dst, src, index },

@@ -43,8 +43,8 @@ impl Constant {
 /// Operations that only the analyzer asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Prim {
-    /// The value, which must be a vector or nil
-    SeqArg,
+    /// The value, which must be a vector or nil; with a rest behind it, anything that can be walked
+    SeqArg(bool),
     /// The value, which must be a map or nil
     MapArg,
     /// The element at an index, or nil

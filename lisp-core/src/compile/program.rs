@@ -44,6 +44,7 @@ impl Program {
                 protos: code.protos,
                 constants: code.constants,
                 globals: analysis.globals,
+                has_lazy: analysis.has_lazy,
             }),
             free: analysis.free,
             tools: analysis.tools,

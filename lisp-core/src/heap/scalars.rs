@@ -182,6 +182,7 @@ pub(super) fn hash_leaf(v: Value<'_>) -> Option<u32> {
             TimeValue::Instant(s, n) => word(8, s.cast_unsigned() ^ u64::from(n) << 32),
             TimeValue::Duration(s, n) => word(9, s.cast_unsigned() ^ u64::from(n) << 32),
             TimeValue::Date(ms) => word(10, ms.cast_unsigned()),
+            TimeValue::LocalDateTime(s, n) => word(11, s.cast_unsigned() ^ u64::from(n) << 32),
         },
         // Functions move with the heap, so their address is no hash.
         Value::Closure(_) | Value::Composed(_) => 11,
@@ -242,6 +243,7 @@ pub(super) fn order_leaf<'h>(a: Value<'h>, b: Value<'h>) -> Option<Ordering> {
                 TimeValue::Instant(s, n) => (1, s, n),
                 TimeValue::Duration(s, n) => (2, s, n),
                 TimeValue::Date(ms) => (3, ms, 0),
+                TimeValue::LocalDateTime(s, n) => (4, s, n),
             };
             Some(key(a.value).cmp(&key(b.value)))
         }

@@ -202,6 +202,8 @@ pub enum TimeValue {
     LocalDate(i64),
     /// `Instant`: seconds since 1970-01-01T00:00:00Z and nanoseconds from 0 to 999,999,999
     Instant(i64, u32),
+    /// `LocalDateTime`: seconds since 1970-01-01T00:00 and nanoseconds from 0 to 999,999,999
+    LocalDateTime(i64, u32),
     /// `Duration`: seconds, and nanoseconds from 0 to 999,999,999
     Duration(i64, u32),
     /// `java.util.Date`: milliseconds since 1970-01-01T00:00:00Z
@@ -346,6 +348,7 @@ impl<'h> Value<'h> {
             Value::Time(t) => match t.value {
                 TimeValue::LocalDate(_) => "LocalDate",
                 TimeValue::Instant(..) => "Instant",
+                TimeValue::LocalDateTime(..) => "LocalDateTime",
                 TimeValue::Duration(..) => "Duration",
                 TimeValue::Date(_) => "java.util.Date",
             },

@@ -35,6 +35,13 @@ pub(super) const TABLE: &[Builtin] = &[
         "All nodes of a tree, a parent before its children.",
         &[("(tree-seq vector? identity [1 [2]])", "[[1 [2]] 1 [2] 2]"), ("(tree-seq 1 2 [1])", "!not_callable")],
     ),
+    Builtin::prelude("iteration", 1, MANY, "(iteration step & {:keys [kf vf somef initk]})").doc(
+        "Calls step with a key, first initk, and takes vf of each result, until kf of one is nil or somef of it is not true.",
+        &[
+            ("(iteration (fn [n] {:n n :next (when (< n 3) (inc n))}) :initk 1 :vf :n :kf :next)", "[1 2 3]"),
+            ("(iteration inc :kf)", "!destructure_error"),
+        ],
+    ),
     Builtin::prelude("run!", 2, 2, "(run! f coll)").doc(
         "Calls f with each element, for what it does besides; nil.",
         &[("(run! println [1 2])", "nil"), ("(run! 1 [1])", "!not_callable")],

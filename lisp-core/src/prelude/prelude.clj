@@ -124,3 +124,11 @@
 
 (defn comparator [pred]
   (fn [a b] (cond (pred a b) -1 (pred b a) 1 :else 0)))
+
+(defn iteration [step & {:keys [somef vf kf initk] :or {somef some? vf identity kf identity}}]
+  (loop [result (step initk) out []]
+    (if (somef result)
+      (let [out (conj out (vf result))
+            k (kf result)]
+        (if (some? k) (recur (step k) out) out))
+      out)))

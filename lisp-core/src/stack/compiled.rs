@@ -13,4 +13,6 @@ pub(crate) struct Compiled {
     pub(crate) constants: Frozen,
     /// The names of the definitions that it reads or makes.
     pub(crate) globals: Vec<Box<str>>,
+    /// It has a sequence that Clojure would make bit by bit, and that is made at once here.
+    pub(crate) has_lazy: bool,
 }

@@ -78,8 +78,13 @@ struct Clock<'t> {
 fn parse_clock(text: &str) -> Option<Clock<'_>> {
     let (hour, rest) = leading_digits(text, 2)?;
     let (minute, rest) = leading_digits(rest.strip_prefix(':')?, 2)?;
-    let (second, mut rest) = leading_digits(rest.strip_prefix(':')?, 2)?;
-    let mut nano = 0;
+    let (second, rest) = leading_digits(rest.strip_prefix(':')?, 2)?;
+    parse_fraction(Clock { hour, minute, second, nano: 0, rest })
+}
+
+/// The clock with the fraction of its second, if one follows.
+fn parse_fraction(clock: Clock<'_>) -> Option<Clock<'_>> {
+    let (mut nano, mut rest) = (0, clock.rest);
     if let Some(fraction) = rest.strip_prefix('.') {
         let length = fraction.bytes().take_while(|b| b.is_ascii_digit()).count();
         if length > 9 {
@@ -89,7 +94,22 @@ fn parse_clock(text: &str) -> Option<Clock<'_>> {
         nano *= 10u32.pow(9 - u32::try_from(length).ok()?);
         rest = &fraction[length..];
     }
-    Some(Clock { hour, minute, second, nano, rest })
+    Some(Clock { nano, rest, ..clock })
+}
+
+/// A date with a time in ISO 8601, without an offset: the day, the seconds of the day, and nanoseconds.
+pub(crate) fn parse_date_time(text: &str) -> Option<(i64, i64, u32)> {
+    let (date, rest) = text.rsplit_once(['T', 't'])?;
+    let day = parse_date(date, 999_999_999)?;
+    let (hour, rest) = leading_digits(rest, 2)?;
+    let (minute, rest) = leading_digits(rest.strip_prefix(':')?, 2)?;
+    let mut clock = Clock { hour, minute, second: 0, nano: 0, rest };
+    if let Some(seconds) = rest.strip_prefix(':') {
+        let (second, rest) = leading_digits(seconds, 2)?;
+        clock = parse_fraction(Clock { second, rest, ..clock })?;
+    }
+    let is_time = clock.rest.is_empty() && clock.hour < 24 && clock.minute < 60 && clock.second < 60;
+    is_time.then_some((day, clock.hour * 3_600 + clock.minute * 60 + clock.second, clock.nano))
 }
 
 /// Seconds of an offset: `Z`, `+01:00` or `-01:00:30`, at most 18 hours.
@@ -135,6 +155,7 @@ pub(crate) fn time_text(value: TimeValue) -> String {
     match value {
         TimeValue::LocalDate(days) => date_text(i128::from(days)),
         TimeValue::Instant(seconds, nanos) => instant_text(i128::from(seconds), nanos),
+        TimeValue::LocalDateTime(seconds, nanos) => date_time_text(i128::from(seconds), nanos, false),
         TimeValue::Date(millis) => {
             let (seconds, rest) = (millis.div_euclid(1_000), millis.rem_euclid(1_000));
             // A remainder is below 1,000.
@@ -183,17 +204,26 @@ fn date_text(days: i128) -> String {
 }
 
 fn instant_text(seconds: i128, nanos: u32) -> String {
+    let mut text = date_time_text(seconds, nanos, true);
+    text.push('Z');
+    text
+}
+
+/// A date and time; the seconds are left out where there are none, unless `in_full` says otherwise.
+fn date_time_text(seconds: i128, nanos: u32, in_full: bool) -> String {
     let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let mut text = date_text(day);
     // Writing to a string cannot fail.
-    let _ = write!(text, "T{:02}:{:02}:{:02}", second / 3_600, second / 60 % 60, second % 60);
+    let _ = write!(text, "T{:02}:{:02}", second / 3_600, second / 60 % 60);
+    if in_full || second % 60 != 0 || nanos != 0 {
+        let _ = write!(text, ":{:02}", second % 60);
+    }
     let _ = match nanos {
         0 => Ok(()),
         n if n % 1_000_000 == 0 => write!(text, ".{:03}", n / 1_000_000),
         n if n % 1_000 == 0 => write!(text, ".{:06}", n / 1_000),
         n => write!(text, ".{n:09}"),
     };
-    text.push('Z');
     text
 }
 
@@ -237,6 +267,9 @@ mod tests {
             (TimeValue::LocalDate(2_932_897), "+10000-01-01"),
             (TimeValue::Instant(-1, 500_000_000), "1969-12-31T23:59:59.500Z"),
             (TimeValue::Instant(0, 123_456_789), "1970-01-01T00:00:00.123456789Z"),
+            (TimeValue::LocalDateTime(0, 0), "1970-01-01T00:00"),
+            (TimeValue::LocalDateTime(-1, 5_000), "1969-12-31T23:59:59.000005"),
+            (TimeValue::LocalDateTime(60, 1_000_000), "1970-01-01T00:01:00.001"),
             (TimeValue::Date(1), "1970-01-01T00:00:00.001Z"),
             (TimeValue::Date(-1), "1969-12-31T23:59:59.999Z"),
             (TimeValue::Duration(0, 0), "PT0S"),
@@ -250,6 +283,7 @@ mod tests {
         for extreme in [i64::MIN, i64::MAX] {
             let _ = time_text(TimeValue::LocalDate(extreme));
             let _ = time_text(TimeValue::Instant(extreme, 1));
+            let _ = time_text(TimeValue::LocalDateTime(extreme, 1));
             let _ = time_text(TimeValue::Duration(extreme, 1));
             let _ = time_text(TimeValue::Date(extreme));
         }

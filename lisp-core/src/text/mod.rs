@@ -1,6 +1,7 @@
 //! Text: values, numbers and dates as text, characters as people count them, searches in long texts.
 
 pub(crate) mod characters;
+pub(crate) mod date_pattern;
 pub(crate) mod dates;
 mod describe;
 pub(crate) mod near;

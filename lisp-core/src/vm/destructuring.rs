@@ -6,11 +6,13 @@ use crate::error::{Error, Reason};
 use crate::heap::{Fault, Res, Value};
 use crate::text::describe;
 
-/// What a vector pattern takes apart that is neither a vector nor nil: the characters of a string.
+/// What a vector pattern takes apart that is neither a vector nor nil: the characters of a string; with a rest also the entries of
+/// a map and the members of a set.
 #[cold]
-pub(super) fn taken_apart<'h>(h: &'h Ctx, value: Value<'h>) -> Res<Value<'h>> {
+pub(super) fn taken_apart<'h>(h: &'h Ctx, value: Value<'h>, rest: bool) -> Res<Value<'h>> {
     match value {
         Value::Str(_) => h.vector(args::seq(h, "a pattern", value)?),
+        Value::Map(_) | Value::Set(_) if rest => h.vector(args::seq(h, "a pattern", value)?),
         other => Err(destructure("a vector, a string or nil", other)),
     }
 }

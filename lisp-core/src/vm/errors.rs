@@ -2,14 +2,18 @@
 
 use super::machine::Machine;
 use super::ways::{Start, Way};
+use crate::builtins::LAZY;
 use crate::code::Called;
 use crate::error::{CallSite, Error, Reason, Trace};
 use crate::heap::Fault;
-use crate::stack::{Code, State, Unit};
+use crate::stack::{Code, Frame, State, Unit};
 use crate::text::beginning;
 
 /// With more calls than this inside each other it is they that take the memory.
 const DEEP: usize = 10_000;
+/// So many calls inside each other are a recursion, and so many of them show whose.
+const MANY_CALLS: usize = 500;
+const SOME_CALLS: usize = 16;
 
 impl Machine {
     pub(super) fn fuel_error(&mut self) -> Error {
@@ -109,7 +113,17 @@ impl<'h> State<'h> {
             };
         }
         self.trace(start, &mut error);
+        if self.is_endless_recursion(error.reason) {
+            error.hint = Some(LAZY.hint());
+        }
         error
+    }
+
+    /// Did a sequence that Clojure would make bit by bit, and that has no end, come to a limit?
+    fn is_endless_recursion(&self, reason: Reason) -> bool {
+        let at_limit = matches!(reason, Reason::MemoryExceeded | Reason::FuelExhausted | Reason::Timeout);
+        let is_lazy = |frame: &Frame<'_>| matches!(frame.code, Code::Lisp { unit, .. } if unit.code.has_lazy);
+        at_limit && self.frames.len() > MANY_CALLS && self.frames.iter().rev().take(SOME_CALLS).any(is_lazy)
     }
 
     /// Is there a native function among the calls from `start` on that faults inside it are named after? Says whether a

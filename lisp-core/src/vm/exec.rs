@@ -470,10 +470,10 @@ impl<'h> State<'h> {
                             w.set(dst, value);
                         }
                     }
-                    Instr::SeqArg { dst, src } => {
+                    Instr::SeqArg { dst, src, rest } => {
                         let mut value = *w.get(src);
                         if !matches!(value, Value::Vector(_) | Value::Nil) {
-                            value = fallible!(taken_apart(h, value));
+                            value = fallible!(taken_apart(h, value, rest));
                         }
                         w.set(dst, value);
                     }

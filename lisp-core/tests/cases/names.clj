@@ -104,5 +104,5 @@ alpha/search
 [(take 1e300 [1]) (take 1.0 [1 2]) (nth [1 2] (/ 4 4))]
 ;=> [[1] [1] 2]
 
-(take 1.5 [1])
+(nth [1] 1.5)
 ;! type_error

@@ -69,8 +69,8 @@
 (import 'java.io.File)
 ;! unsupported_java_class
 
-(use 'clojure.string)
-;! unbound_var
+(use 'clojure.data.csv)
+;! invalid_form
 
 ;; Names are taken apart.
 

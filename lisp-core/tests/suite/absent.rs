@@ -2,7 +2,8 @@
 
 use crate::common;
 use lisp_core::Error;
-use lisp_core::builtins::{ABSENT, Absent};
+use lisp_core::builtins::foreign::{ABSENT_CLASSES, ABSENT_NAMESPACES};
+use lisp_core::builtins::{ABSENT, Absent, LAZY};
 use lisp_core::compile::Program;
 use lisp_core::syntax::ReadLimits;
 use lisp_core::vm::{Grant, Machine, Settings};
@@ -56,14 +57,38 @@ fn what_is_absent_is_not_there() {
 }
 
 #[test]
-fn what_hints_say_to_write_works() {
+fn classes_and_namespaces_of_others_have_a_hint_of_their_own() {
     let mut wrong = Vec::new();
-    for (program, value) in ABSENT.iter().flat_map(|absent| absent.instead) {
+    let mut check = |program: String, hint: String| {
+        let got = refusal(&program).and_then(|error| error.hint);
+        if got.as_deref() != Some(hint.as_str()) {
+            wrong.push(format!("{program}: {got:?}"));
+        }
+    };
+    for (name, absent) in ABSENT_CLASSES.iter().flat_map(|absent| absent.names.iter().map(move |name| (name, absent))) {
+        check(format!("({name}/of 1)"), absent.hint());
+        check(format!("({name}. 1)"), absent.hint());
+        check(format!("(import some.java.{name})"), absent.hint());
+    }
+    for (name, absent) in
+        ABSENT_NAMESPACES.iter().flat_map(|absent| absent.names.iter().map(move |name| (name, absent)))
+    {
+        check(format!("(require '[{name} :as other])"), absent.hint());
+        check(format!("({name}/f 1)"), absent.hint());
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_hints_say_to_write_works() {
+    let all = || ABSENT.iter().chain(ABSENT_CLASSES).chain(ABSENT_NAMESPACES).chain([&LAZY]);
+    let mut wrong = Vec::new();
+    for (program, value) in all().flat_map(|absent| absent.instead) {
         let (answer, _) = common::run(program, 10_000);
         wrong.extend(common::difference(&answer, value).map(|difference| format!("{program}\n{difference}")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    for absent in ABSENT {
+    for absent in all() {
         let hint = absent.hint();
         assert!(!hint.contains("{}"), "{hint}");
         assert!(absent.instead.iter().all(|(program, _)| hint.contains(program)), "{hint}");

@@ -11,6 +11,7 @@ use crate::terms::outcome::{
     Call, CallStatus, FurtherError, LedgerEntry, Local, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage,
     Verdict, own_bug,
 };
+use crate::terms::tool_code::ToolCode;
 use crate::terms::warning::{WarningKind, WarningReport};
 use crate::tools::tool::{Tool, ToolError, Tools};
 use lisp_core::cost::COST_SCHEDULE_VERSION;
@@ -65,6 +66,9 @@ pub struct ScriptedTool {
     /// Fails with this text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The code of that error: a string or an integer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<ToolCode>,
     /// The result of a call is its arguments.
     #[serde(default)]
     pub echo: bool,
@@ -88,8 +92,11 @@ impl ScriptedTool {
         let tool = match (&self.error, self.echo) {
             _ if self.client => Tool::external(name),
             (Some(text), _) => {
-                let text = text.clone();
-                Tool::new(name, move |_| Err::<(), _>(ToolError::new(text.clone())))
+                let mut error = ToolError::new(text.clone());
+                if let Some(code) = &self.code {
+                    error = error.with_code(code.clone());
+                }
+                Tool::new(name, move |_| Err::<(), _>(error.clone()))
             }
             (None, true) => Tool::echo(name),
             (None, false) => {

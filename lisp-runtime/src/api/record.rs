@@ -601,7 +601,7 @@ impl Record {
         let line = match &how {
             Settled::NotMade => Line { call, state: Some(CallState::Asked), ..Line::default() },
             Settled::Failed(message) => {
-                let error = Some(Failure { message: message.clone(), arguments: false, panic: false });
+                let error = Some(Failure { message: message.clone(), arguments: false, panic: false, code: None });
                 Line { call, state: Some(CallState::Failed), error, ..Line::default() }
             }
             Settled::Done(json) => {

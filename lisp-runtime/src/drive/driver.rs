@@ -655,7 +655,11 @@ impl MachineDriver {
             }
             ToolErrorKind::Panic | ToolErrorKind::Failed => Reason::ToolError,
         };
-        with_signature(Error::new(reason, format!("tool/{}: {}", tool.name, error.message)), tool)
+        let mut failed = Error::new(reason, format!("tool/{}: {}", tool.name, error.message));
+        if let Some(code) = &error.code {
+            failed = failed.detail("code", code);
+        }
+        with_signature(failed, tool)
     }
 }
 

@@ -1,8 +1,8 @@
 //! What a program gets of a tagged tool: a value, whether the tool failed or not.
 
 use crate::terms::keys::Keys;
-use lisp_core::Error;
 use lisp_core::heap::{Heap, Res, Value};
+use lisp_core::{Detail, Error};
 
 fn name<'h>(h: &'h Heap, keys: Keys, text: &str) -> Res<Value<'h>> {
     match keys {
@@ -16,9 +16,15 @@ pub(super) fn ok<'h>(h: &'h Heap, keys: Keys, value: Value<'h>) -> Res<Value<'h>
     h.map([(name(h, keys, "ok")?, value)].into_iter())
 }
 
-/// `{:error {:reason .. :message .. :tool ..}}`
+/// `{:error {:reason .. :message .. :tool .. :code ..}}`
 pub(super) fn failed<'h>(h: &'h Heap, keys: Keys, tool: &str, error: &Error) -> Res<Value<'h>> {
     let field = |key: &str, text: &str| -> Res<_> { Ok((name(h, keys, key)?, h.str(text)?)) };
-    let fields = [field("reason", error.reason.name())?, field("message", &error.message)?, field("tool", tool)?];
+    let mut fields =
+        vec![field("reason", error.reason.name())?, field("message", &error.message)?, field("tool", tool)?];
+    match error.details.iter().find(|(name, _)| name == "code") {
+        Some((_, Detail::Int(number))) => fields.push((name(h, keys, "code")?, Value::Int(*number))),
+        Some((_, Detail::Text(text))) => fields.push(field("code", text)?),
+        None => {}
+    }
     h.map([(name(h, keys, "error")?, h.map(fields.into_iter())?)].into_iter())
 }

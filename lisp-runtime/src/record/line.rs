@@ -1,6 +1,7 @@
 //! The lines of a record behind its first one.
 
 use crate::terms::place::Place;
+use crate::terms::tool_code::ToolCode;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -62,6 +63,9 @@ pub(crate) struct Failure {
     /// Its closure panicked.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) panic: bool,
+    /// The code that it gave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) code: Option<ToolCode>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it like that")]

@@ -8,6 +8,7 @@ use crate::terms::outcome::{
 };
 use crate::terms::place::Place;
 use crate::terms::profile::Profile;
+use crate::terms::tool_code::ToolCode;
 use crate::terms::warning::Warning;
 use crate::tools::tool::{Reply, ToolCall, ToolError, ToolErrorKind};
 use lisp_core::{Detail, Error, Reason, Span};
@@ -53,8 +54,8 @@ pub enum CallReply {
     Json(String),
     /// The call's own arguments
     Echo,
-    /// The tool failed
-    Error(String),
+    /// The tool failed, with its code if it gave one
+    Error(String, Option<ToolCode>),
     /// The program called the tool wrongly
     Arguments(String),
     /// The tool's closure panicked
@@ -74,9 +75,9 @@ impl From<CallReply> for Reply {
         match reply {
             CallReply::Json(json) => Reply::Json(json),
             CallReply::Echo => Reply::Echo,
-            CallReply::Error(message) => Reply::Error(ToolError::new(message)),
+            CallReply::Error(message, code) => Reply::Error(ToolError { code, ..ToolError::new(message) }),
             CallReply::Arguments(message) => Reply::Error(ToolError::invalid_arguments(message)),
-            CallReply::Panic(message) => Reply::Error(ToolError { message, kind: ToolErrorKind::Panic }),
+            CallReply::Panic(message) => Reply::Error(ToolError { message, kind: ToolErrorKind::Panic, code: None }),
             CallReply::Refused(fault) => Reply::Refused(fault.into()),
             CallReply::LeftOut(fault) => Reply::LeftOut(fault.into()),
             CallReply::Late => Reply::Late,
@@ -91,7 +92,7 @@ impl From<Reply> for CallReply {
             Reply::Json(json) => CallReply::Json(json),
             Reply::Echo => CallReply::Echo,
             Reply::Error(error) => match error.kind {
-                ToolErrorKind::Failed => CallReply::Error(error.message),
+                ToolErrorKind::Failed => CallReply::Error(error.message, error.code),
                 ToolErrorKind::Arguments => CallReply::Arguments(error.message),
                 ToolErrorKind::Panic => CallReply::Panic(error.message),
             },

@@ -39,7 +39,7 @@ const LINES: &[Line] = &[
     Line {
         text: "All is eager; a list is a vector: {}, {}. Maps and sets go in key order; sort puts short vectors first. Endless \
                are only (range), iterate, repeat, cycle and what map or filter make of them: {}. Nothing is nil for being empty: \
-               & rest, re-seq, keys are [], so test with seq. (contains? v x) asks for an element; memoize keeps nothing.",
+               & rest, re-seq, keys are [], so test with seq. (contains? v x) asks for an element.",
         shown: &[
             ("(conj (rest [1 2]) 3)", "[2 3]"),
             ("(nth [1] 5)", "nil"),
@@ -58,19 +58,19 @@ const LINES: &[Line] = &[
         ],
     },
     Line {
-        text: "Numbers: {}; nil or text in + is an error; (parse-long s) is nil of bad text. {}. (sort-by :n > rows) sorts \
-               down.",
-        shown: &[("(/ 6 3)", "2.0"), ("(format \"%.2f\" 2.567)", "\"2.57\"")],
+        text: "Numbers: {}; nil or text in + is an error; (parse-number x) of text or number is nil if bad. {}. (sort-by :n > \
+               rows) sorts down.",
+        shown: &[("(/ 6 3)", "2.0"), ("(round 2.567 2)", "2.57")],
         also: &[
             ("(+ 1 nil)", "!type_error"),
             ("(+ 1 \"2\")", "!type_error"),
-            ("(parse-long \"x\")", "nil"),
+            ("(map parse-number [\"x\" \"7\" 2.5])", "[nil 7 2.5]"),
             ("(map :n (sort-by :n > [{:n 1} {:n 2}]))", "[2 1]"),
         ],
     },
     Line {
         text: "clojure.string and clojure.set need no require: {}, str/join too. {}; a character is a string: {}. Patterns \
-               are raw: #\"\\d+\"; re-find, re-seq, re-matches. Of Java: Math/, Character/, LocalDate, Instant, Duration, \
+               are raw: #\"\\d+\"; re-find, re-seq, re-matches. Of Java: Math/, Character/, LocalDate, LocalDateTime, Instant, Duration, \
                methods such as (.indexOf s t).",
         shown: &[("(join \", \" [1 2])", "\"1, 2\""), ("(get \"abc\" 1)", "\"b\""), ("(= \\b \"b\")", "true")],
         also: &[
@@ -116,7 +116,7 @@ const KEYWORDS: Line = Line {
 };
 
 /// Names of Clojure that are not there.
-const ABSENT: &[&str] = &["atom", "swap!", "defmacro", "defrecord", "defprotocol", "lazy-seq", "rand", "slurp"];
+const ABSENT: &[&str] = &["atom", "swap!", "defmacro", "defrecord", "defprotocol", "rand", "slurp"];
 
 /// What else of Clojure is not there, and programs that use it.
 const ABSENT_ELSE: &str = "@, 1/2";
@@ -157,7 +157,7 @@ pub(crate) fn card(tools: &Tools, limits: &Limits, keys: Keys, tools_bytes: usiz
     }
     let _ = writeln!(
         out,
-        "Absent: {}, {ABSENT_ELSE}. (try .. (catch Exception e ..)): e is a map with :reason :message :data; a limit of the run is \
+        "Absent: {}, {ABSENT_ELSE}. (try .. (catch Exception e ..)): e is a map with :reason :message :data :code; a limit of the run is \
          not caught.",
         ABSENT.join(", ")
     );

@@ -605,6 +605,7 @@ impl Reply {
                 message: error.message.clone(),
                 arguments: error.kind == ToolErrorKind::Arguments,
                 panic: error.kind == ToolErrorKind::Panic,
+                code: error.code.clone(),
             }))),
             // The journal has the decision already.
             Reply::Refused(error) if error.reason == Reason::ToolDenied => None,
@@ -635,13 +636,13 @@ impl From<Ended> for Reply {
         match ended {
             Ended::Json(json) => Reply::Json(json),
             Ended::Echo => Reply::Echo,
-            Ended::Failed(Failure { message, arguments, panic }) => {
+            Ended::Failed(Failure { message, arguments, panic, code }) => {
                 let kind = match (arguments, panic) {
                     (true, _) => ToolErrorKind::Arguments,
                     (_, true) => ToolErrorKind::Panic,
                     _ => ToolErrorKind::Failed,
                 };
-                Reply::Error(ToolError { message, kind })
+                Reply::Error(ToolError { message, kind, code })
             }
         }
     }
@@ -662,7 +663,7 @@ pub(super) fn panicked(panic: &(dyn std::any::Any + Send), redacted: &[String]) 
         Some(text) if redacted.is_empty() => format!("it panicked: {text}"),
         _ => "it panicked".to_owned(),
     };
-    Reply::Error(ToolError { message, kind: ToolErrorKind::Panic })
+    Reply::Error(ToolError { message, kind: ToolErrorKind::Panic, code: None })
 }
 
 /// Tools by name.

@@ -1,5 +1,6 @@
 //! Why a tool failed.
 
+use crate::terms::tool_code::ToolCode;
 use std::fmt;
 
 /// Why a tool failed. Any error becomes one by `?`, and by `?` it becomes a boxed error.
@@ -19,6 +20,7 @@ use std::fmt;
 pub struct ToolError {
     pub(crate) message: String,
     pub(crate) kind: ToolErrorKind,
+    pub(crate) code: Option<ToolCode>,
 }
 
 /// Whose fault it is that a tool failed.
@@ -35,12 +37,41 @@ pub(crate) enum ToolErrorKind {
 impl ToolError {
     /// The tool failed; the program ends with `tool_error`.
     pub fn new(message: impl Into<String>) -> Self {
-        ToolError { message: message.into(), kind: ToolErrorKind::Failed }
+        ToolError { message: message.into(), kind: ToolErrorKind::Failed, code: None }
     }
 
     /// The program called the tool wrongly; it ends with `invalid_tool_args`.
     pub fn invalid_arguments(message: impl Into<String>) -> Self {
-        ToolError { message: message.into(), kind: ToolErrorKind::Arguments }
+        ToolError { message: message.into(), kind: ToolErrorKind::Arguments, code: None }
+    }
+
+    /// Sets the code, which the program reads as `(:code e)` of the error that it catches, and which is in the details of the answer
+    /// when it catches none.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Tool, ToolError};
+    /// let find = Tool::new("find", |_| Err::<(), _>(ToolError::new("no order 7").with_code("NOT_FOUND")));
+    /// let engine = Engine::builder().grant(find).build()?;
+    /// let program = engine.compile("(try (tool/find {:id 7}) (catch Exception e (:code e)))")?;
+    /// assert_eq!(engine.run(&program, Input::default()).value_json(), Some("\"NOT_FOUND\""));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_code(mut self, code: impl Into<ToolCode>) -> Self {
+        self.code = Some(code.into());
+        self
+    }
+
+    /// Replaces the message.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.message = message.into();
+        self
+    }
+
+    /// Returns the code.
+    pub fn code(&self) -> Option<&ToolCode> {
+        self.code.as_ref()
     }
 }
 

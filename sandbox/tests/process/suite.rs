@@ -67,6 +67,8 @@ fn the_same_answer(sandbox: &Sandbox) {
         r#"{"program": "[(tool/price {:n 4}) (tool/price {:n 4}) (tool/echo {:a #{1 2}})]"}"#,
         r#"{"program": "(mapv #(tool/price {:n %}) (range 9))"}"#,
         r#"{"program": "(tool/broken {})"}"#,
+        r#"{"program": "(tool/own {})", "tools": {"own": {"error": "no", "code": "NOT_FOUND"}}}"#,
+        r#"{"program": "(try (tool/own {}) (catch Exception e [(:code e) (:code (ex-data e)) (:tool e)]))", "tools": {"own": {"error": "no", "code": 404}}}"#,
         r#"{"program": "(tool/price {:m 4})"}"#,
         r#"{"program": "(tool/price {:n 4 :m 4})"}"#,
         r#"{"program": "(tool/echo {:a-b {:c-d 1 \"E-F\" #{:g-h}} \"i-j\" 2})"}"#,

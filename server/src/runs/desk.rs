@@ -2,7 +2,7 @@
 
 use super::events::EventLog;
 use crate::store::StoredReply;
-use lisp_runtime::{Approval, ToolCall, ToolError};
+use lisp_runtime::{Approval, ToolCall, ToolCode, ToolError};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashMap};
@@ -90,6 +90,10 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<B
 pub struct ReplyError {
     /// What the program reads.
     pub message: String,
+    /// The code that the program reads: a string or an integer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub code: Option<ToolCode>,
 }
 
 impl Reply {
@@ -135,7 +139,11 @@ impl Reply {
     fn outcome(self) -> Result<Box<RawValue>, ToolError> {
         match (self.result, self.error) {
             (Some(result), _) => Ok(result),
-            (None, error) => Err(ToolError::new(error.map(|error| error.message).unwrap_or_default())),
+            (None, None) => Err(ToolError::new("")),
+            (None, Some(ReplyError { message, code })) => Err(match code {
+                Some(code) => ToolError::new(message).with_code(code),
+                None => ToolError::new(message),
+            }),
         }
     }
 

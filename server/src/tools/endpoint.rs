@@ -113,7 +113,7 @@ impl Endpoint {
         let mut text = error.to_string();
         self.headers.iter().for_each(|header| header.value.scrub(&mut text));
         if text != error.to_string() {
-            *error = ToolError::new(text);
+            *error = error.clone().with_message(text);
         }
     }
 
@@ -215,12 +215,13 @@ fn redirected(status: StatusCode, response: &Response) -> ToolError {
         "HTTP {}: it redirects to {to}; redirects are not followed: who runs the service writes the final address",
         status.as_u16()
     ))
+    .with_code(status.as_u16())
 }
 
 fn refused(status: StatusCode, body: &[u8]) -> ToolError {
     let text = cut(String::from_utf8_lossy(body).trim());
     let colon = if text.is_empty() { "" } else { ": " };
-    ToolError::new(format!("HTTP {status}{colon}{text}"))
+    ToolError::new(format!("HTTP {status}{colon}{text}")).with_code(status.as_u16())
 }
 
 /// The first characters of a text, with a mark when there are more.

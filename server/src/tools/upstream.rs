@@ -123,7 +123,7 @@ impl Upstream {
         result.map_err(|error| {
             let mut text = error.to_string();
             self.scrub(&mut text);
-            if text == error.to_string() { error } else { ToolError::new(text) }
+            if text == error.to_string() { error } else { error.with_message(text) }
         })
     }
 
@@ -146,7 +146,7 @@ impl Upstream {
                 Err(ToolError::new("the server asks for input, which the service does not give"))
             }
             Ok(_) => Err(ToolError::new("the server makes a task of the call, which the service does not wait for")),
-            Err(ServiceError::McpError(error)) => Err(ToolError::new(cut(&error.message))),
+            Err(ServiceError::McpError(error)) => Err(ToolError::new(cut(&error.message)).with_code(error.code.0)),
             Err(ServiceError::TransportClosed) => {
                 let how = self.end().await.map(|how| format!("; {how}")).unwrap_or_default();
                 let what = "the server ended while the call was under way: it may have been made or not";

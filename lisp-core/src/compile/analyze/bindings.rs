@@ -106,7 +106,7 @@ impl Analyzer<'_> {
             None => init,
         };
         let whole = self.fresh();
-        out.push(Bind { var: Some(whole), init: prim(Prim::SeqArg, vec![init], span) });
+        out.push(Bind { var: Some(whole), init: prim(Prim::SeqArg(rest.is_some()), vec![init], span) });
         for (i, item) in (0..count).zip(leading) {
             let element = prim(Prim::Nth(i), vec![Node::local(whole, item.span)], item.span);
             self.pattern(item, element, out)?;

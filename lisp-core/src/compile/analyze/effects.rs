@@ -1,8 +1,8 @@
 //! Forms that are there for what they do: `try` and `throw`, `dotimes`, `while`, `declare`.
 
-use super::{Analyzer, Res, arity, invalid, prim};
+use super::{Analyzer, Res, arity, if_node, invalid, prim};
 use crate::builtins::exception_classes;
-use crate::compile::core::{Kind, Node, Prim};
+use crate::compile::core::{Constant, Kind, Node, Prim};
 use crate::error::{Error, Span};
 use crate::syntax::{Form, FormKind};
 use crate::text::near_names;
@@ -158,6 +158,23 @@ impl Analyzer<'_> {
             | FormKind::ShortFn(items) => items.iter().any(|item| self.has_effects(item)),
             _ => false,
         }
+    }
+
+    /// `(assert test message?)`
+    pub(super) fn assert_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
+        let (test, message) = match args {
+            [test] => (test, None),
+            [test, message] => (test, Some(self.node(message, false)?)),
+            _ => return Err(arity(span, "assert", "(assert test message)")),
+        };
+        let test = self.node(test, false)?;
+        let text = |text: &str| Node::new(Kind::Const(Constant::Str(text.into())), span);
+        let message = match message {
+            Some(message) => self.call_of("str", vec![text("Assert failed: "), message], span),
+            None => text("Assert failed"),
+        };
+        let error = self.call_of("AssertionError.", vec![message], span);
+        Ok(if_node(test, Node::nil(span), Node::new(Kind::Throw(Box::new(error)), span), span))
     }
 
     /// The names are defined further down. The value is that of the last.

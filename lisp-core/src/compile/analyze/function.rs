@@ -135,9 +135,14 @@ impl Analyzer<'_> {
         Ok(Node::new(Kind::Fn(Box::new(node)), span))
     }
 
-    fn begin_function(&mut self) {
+    pub(super) fn begin_function(&mut self) {
         self.functions += 1;
         self.fns.push(FnScope { number: self.functions, ..FnScope::default() });
+    }
+
+    /// What the innermost function captures, which ends here.
+    pub(super) fn end_function(&mut self) -> Vec<Var> {
+        self.fns.pop().unwrap_or_default().captures
     }
 
     /// A function, of one arity or several: parameters and body, or such a pair in each of several lists.
@@ -476,7 +481,9 @@ impl Analyzer<'_> {
         if is_fn {
             self.define(text);
         }
+        self.being_defined.push((text.into(), self.fns.len()));
         let value = self.node(value, false)?;
+        self.being_defined.pop();
         let global = self.define(text);
         let kind = if once { Kind::DefOnce(global, Box::new(value)) } else { Kind::Def(global, Box::new(value)) };
         Ok(Node::new(kind, span))

@@ -9,6 +9,7 @@ mod control;
 mod effects;
 mod forms;
 mod function;
+mod interop;
 mod iterate;
 mod names;
 mod namespaces;
@@ -52,6 +53,8 @@ pub(crate) struct Analysis {
     pub(crate) may_have_workers: bool,
     /// For each variable, where its name stands first among its uses.
     pub(crate) vars: Vec<Option<Span>>,
+    /// The program has a `lazy-seq`, or a `lazy-cat`.
+    pub(crate) has_lazy: bool,
 }
 
 pub(super) type Res<T> = Result<T, Error>;
@@ -90,7 +93,14 @@ pub(crate) struct Analyzer<'a> {
     tool_ids: Table<Box<str>, ()>,
     /// What namespaces are called, and the functions that are called without theirs.
     aliases: Table<Box<str>, Box<str>>,
-    referred: Table<Box<str>, Box<str>>,
+    /// For each such name the namespace and the name there.
+    referred: Table<Box<str>, (Box<str>, Box<str>)>,
+    /// The namespace that the program gives itself.
+    own_namespace: Option<Box<str>>,
+    /// The definitions whose values the analyzer is in, and in how many functions it was where they began.
+    being_defined: Vec<(Box<str>, usize)>,
+    /// The program has a `lazy-seq`, or a `lazy-cat`.
+    has_lazy: bool,
     depth: usize,
     /// How many `letfn` there have been.
     groups: usize,
@@ -135,6 +145,9 @@ pub(crate) fn analyze(
         tool_ids: Table::default(),
         aliases: Table::default(),
         referred: Table::default(),
+        own_namespace: None,
+        being_defined: Vec::new(),
+        has_lazy: false,
         depth: 0,
         groups: 0,
         synthetic: 0,
@@ -158,6 +171,7 @@ pub(crate) fn analyze(
         tools: a.tools,
         patterns: a.patterns,
         may_have_workers: a.may_have_workers,
+        has_lazy: a.has_lazy,
         vars,
     })
 }
@@ -241,6 +255,7 @@ impl<'a> Analyzer<'a> {
         self.fns.truncate(1);
         self.fns.iter_mut().for_each(|function| *function = FnScope::default());
         (self.depth, self.in_short_fn, self.in_loop_pattern) = (0, false, false);
+        self.being_defined.clear();
         if let FormKind::List(items) = &form.kind
             && let [Form { kind: FormKind::Symbol(what), .. }, Form { kind: FormKind::Symbol(name), .. }, ..] =
                 &items[..]
@@ -390,7 +405,7 @@ impl<'a> Analyzer<'a> {
                 return Ok(Node::new(Kind::Key(Box::new(map), Constant::Keyword(self.text(name).into()), None), span));
             }
         }
-        let head = self.node(head, false)?;
+        let head = self.node(head, false).map_err(|error| self.method_error(error, head, args))?;
         if let (Kind::Builtin(id), [Form { kind: FormKind::Var(_), .. }], None) = (&head.kind, args, value)
             && self.rows.row(*id).name == "fn?"
         {

@@ -3,11 +3,13 @@
 use super::function::{FnScope, not_a_placeholder};
 use super::{Analyzer, Free, Res, SYNTHETIC, invalid};
 use crate::builtins::java::{self, JavaConstant};
-use crate::builtins::{Absent, namespace_of};
+use crate::builtins::{Absent, MATH, foreign, namespace_of};
+use crate::code::BuiltinId;
 use crate::compile::core::{Constant, Kind, Node, Var};
 use crate::error::{Error, Reason, Span};
 use crate::syntax::{Form, FormKind, NameId};
 use crate::text::near_names;
+use std::borrow::Cow;
 
 impl Analyzer<'_> {
     /// The local variable with this name, captured if it belongs to a function further out.
@@ -53,6 +55,11 @@ impl Analyzer<'_> {
         self.defined[id as usize].then_some(id)
     }
 
+    /// Is it the name of a definition whose value has a function in which the analyzer is?
+    fn is_being_defined(&self, name: &str) -> bool {
+        self.being_defined.iter().any(|(own, depth)| &**own == name && self.fns.len() > *depth)
+    }
+
     /// A symbol as a value.
     pub(super) fn symbol(&mut self, original: NameId, span: Span) -> Res<Node> {
         let name = self.placeholder_name(self.text(original)).unwrap_or(original);
@@ -62,8 +69,13 @@ impl Analyzer<'_> {
             }
             return Ok(Node::local(var, span));
         }
-        let text = self.text(original);
+        let text = self.own_name(self.text(original));
         if let Some(id) = self.is_defined(text) {
+            return Ok(Node::new(Kind::Global(id), span));
+        }
+        // A function inside the value of a definition is called when that has its name.
+        if self.is_being_defined(text) {
+            let id = self.global(text);
             return Ok(Node::new(Kind::Global(id), span));
         }
         if let Some(node) = self.known(text, span)? {
@@ -76,12 +88,21 @@ impl Analyzer<'_> {
         Ok(Node::new(Kind::Global(global), span))
     }
 
+    /// A name without the namespace of the program itself.
+    fn own_name<'t>(&self, text: &'t str) -> &'t str {
+        match text.split_once('/') {
+            Some((namespace, name)) if !name.is_empty() && self.own_namespace.as_deref() == Some(namespace) => name,
+            _ => text,
+        }
+    }
+
     /// Can this bare symbol be resolved without the run's memory?
     pub(super) fn is_known(&mut self, form: &Form) -> bool {
         let FormKind::Symbol(name) = form.kind else { return true };
-        let text = self.text(name);
+        let text = self.own_name(self.text(name));
         self.local(name).is_some()
             || self.is_defined(text).is_some()
+            || self.is_being_defined(text)
             || !matches!(self.known(text, form.span), Ok(None))
     }
 
@@ -90,8 +111,8 @@ impl Analyzer<'_> {
         if self.shadowed.iter().any(|s| &**s == text) {
             return Ok(None);
         }
-        if let Some(namespace) = self.referred.get(text).cloned() {
-            return self.namespaced(&namespace, text, text, span).map(Some);
+        if let Some((namespace, name)) = self.referred.get(text).cloned() {
+            return self.namespaced(&namespace, &name, text, span).map(Some);
         }
         if let Some(node) = self.builtin(text, span) {
             return Ok(Some(node));
@@ -109,12 +130,13 @@ impl Analyzer<'_> {
             });
         }
         if let Some(constant) = java::constant(text) {
-            let constant = match constant {
-                JavaConstant::Float(f) => Constant::Float(f),
-                JavaConstant::Int(i) => Constant::Int(i),
-                JavaConstant::Text(text) => Constant::Str(text.into()),
-            };
-            return Ok(Some(Node::new(Kind::Const(constant), span)));
+            return Ok(Some(constant_node(constant, span)));
+        }
+        if let Some(id) = self.method_value(text) {
+            return Ok(Some(Node::new(Kind::Builtin(id), span)));
+        }
+        if let Some(class) = text.strip_suffix('.').filter(|class| foreign::is_class_name(class)) {
+            return Err(foreign::no_class(class).at(span));
         }
         if let Some(error) = java::unsupported(text) {
             return Err(error.at(span));
@@ -126,6 +148,34 @@ impl Analyzer<'_> {
                 self.namespaced(namespace, name, text, span).map(Some)
             }
             _ => Ok(None),
+        }
+    }
+
+    /// The method that `Class/.method` names as a value, or `String/method`.
+    fn method_value(&self, text: &str) -> Option<BuiltinId> {
+        let (class, method) = text.split_once('/')?;
+        match method.strip_prefix('.') {
+            Some(name) if !name.is_empty() && foreign::is_class_name(class) => self.rows.by_name(method),
+            None if matches!(class, "String" | "java.lang.String") => self.rows.by_name(&format!(".{method}")),
+            _ => None,
+        }
+    }
+
+    /// The error for a method that there is not, told of the class of what it is called for, where that can be seen.
+    pub(super) fn method_error(&self, error: Error, head: &Form, args: &[Form]) -> Error {
+        let symbol = |form: &Form| match form.kind {
+            FormKind::Symbol(name) => Some(self.text(name)),
+            _ => None,
+        };
+        let maker = args.first().and_then(|form| match &form.kind {
+            FormKind::List(items) => symbol(items.first()?),
+            _ => None,
+        });
+        match (error.reason, symbol(head), maker) {
+            (Reason::UnsupportedMethod, Some(name), Some(maker)) => {
+                java::no_method(name, maker).map_or(error, |better| better.at(head.span))
+            }
+            _ => error,
         }
     }
 
@@ -144,19 +194,22 @@ impl Analyzer<'_> {
         if let Some(id) = self.rows.in_namespace(namespace, name) {
             return Ok(self.builtin_of(id, span));
         }
-        if namespace_of(namespace).is_none() {
-            let known = "data, tool, clojure.core, clojure.string (str), clojure.set (set), clojure.walk, json";
-            return Err(invalid(span, format!("unknown namespace {namespace} in {text}")).hint(format!(
-                "use a plain name, or one of the namespaces {known}; what `require` names holds in its own text only"
-            )));
+        if namespace_of(namespace) == Some(MATH)
+            && let Some(constant) = java::constant(&format!("Math/{name}"))
+        {
+            return Ok(constant_node(constant, span));
         }
+        if namespace_of(namespace).is_none() {
+            return Err(foreign::unknown_namespace(namespace, name, text, self.rows).at(span));
+        }
+        let names: Vec<Cow<'_, str>> = self.rows.names_in(namespace).collect();
         let hint = match (self.rows.by_name(name), Absent::of(name)) {
             (Some(id), _) if !self.rows.row(id).namespace.is_empty() => {
                 format!("{name} is in {0}: write {0}/{name}", self.rows.row(id).namespace)
             }
             (Some(_), _) => format!("{name} is a core function: write {name}"),
             (None, Some(absent)) => absent.hint(),
-            (None, None) => match &near_names(name, self.rows.names_in(namespace), 2)[..] {
+            (None, None) => match &near_names(name, names.iter().map(|name| &**name), 2)[..] {
                 [first] => format!("did you mean {namespace}/{first}?"),
                 [first, second] => format!("did you mean {namespace}/{first} or {namespace}/{second}?"),
                 _ => "find functions with (apropos \"part of a name\")".to_owned(),
@@ -164,4 +217,13 @@ impl Analyzer<'_> {
         };
         Err(invalid(span, format!("{namespace} has no function {name}")).hint(hint))
     }
+}
+
+pub(super) fn constant_node(constant: JavaConstant, span: Span) -> Node {
+    let constant = match constant {
+        JavaConstant::Float(f) => Constant::Float(f),
+        JavaConstant::Int(i) => Constant::Int(i),
+        JavaConstant::Text(text) => Constant::Str(text.into()),
+    };
+    Node::new(Kind::Const(constant), span)
 }

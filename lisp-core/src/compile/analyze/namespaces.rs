@@ -2,16 +2,16 @@
 //! for what they ask for that is not there.
 
 use super::{Analyzer, Res, arity, invalid};
-use crate::builtins::{self, java};
+use crate::builtins::{self, foreign, java};
 use crate::compile::core::Node;
-use crate::error::{Error, Span};
+use crate::error::Span;
 use crate::syntax::{Form, FormKind, NameId};
 
 const REQUIRE: &str = "(require '[clojure.string :as str])";
 
-impl Analyzer<'_> {
+impl<'a> Analyzer<'a> {
     /// The text of a name, quoted or not.
-    fn plain_name(&self, form: &Form) -> Option<(NameId, &str)> {
+    fn plain_name(&self, form: &Form) -> Option<(NameId, &'a str)> {
         match &form.kind {
             FormKind::Symbol(name) => Some((*name, self.text(*name))),
             FormKind::Quote(form) => self.plain_name(form),
@@ -35,7 +35,8 @@ impl Analyzer<'_> {
                 _ => return Err(arity(clause.span, "ns", usage)),
             };
             match kind {
-                "require" => specs.iter().try_for_each(|spec| self.requirement(spec))?,
+                "require" => specs.iter().try_for_each(|spec| self.requirement(spec, false))?,
+                "use" => specs.iter().try_for_each(|spec| self.requirement(spec, true))?,
                 "import" => specs.iter().try_for_each(|spec| self.imported(spec))?,
                 "refer-clojure" | "gen-class" => {}
                 other => {
@@ -43,6 +44,7 @@ impl Analyzer<'_> {
                 }
             }
         }
+        self.own_namespace = self.plain_name(name).map(|(_, text)| text.into());
         Ok(Node::nil(span))
     }
 
@@ -50,7 +52,15 @@ impl Analyzer<'_> {
         if args.is_empty() {
             return Err(arity(span, "require", REQUIRE));
         }
-        args.iter().try_for_each(|spec| self.requirement(spec))?;
+        args.iter().try_for_each(|spec| self.requirement(spec, false))?;
+        Ok(Node::nil(span))
+    }
+
+    pub(super) fn use_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
+        if args.is_empty() {
+            return Err(arity(span, "use", "(use 'clojure.string)"));
+        }
+        args.iter().try_for_each(|spec| self.requirement(spec, true))?;
         Ok(Node::nil(span))
     }
 
@@ -69,16 +79,16 @@ impl Analyzer<'_> {
         Ok(Node::nil(span))
     }
 
-    /// One namespace that is required, with the names that it gets.
-    fn requirement(&mut self, spec: &Form) -> Res<()> {
+    /// One namespace that is required, with the names that it gets. All its functions get theirs without it where `refers_all` says so.
+    fn requirement(&mut self, spec: &Form, refers_all: bool) -> Res<()> {
         let wrong = || invalid(spec.span, "require takes namespaces").hint(format!("write {REQUIRE}"));
         let (name, options) = match &spec.kind {
             // `(quote [...])` is `'[...]`.
             FormKind::List(items) if matches!(&items[..], [mark, _] if matches!(mark.kind, FormKind::Symbol(n) if self.text(n) == "quote")) =>
             {
-                return self.requirement(&items[1]);
+                return self.requirement(&items[1], refers_all);
             }
-            FormKind::Quote(spec) => return self.requirement(spec),
+            FormKind::Quote(spec) => return self.requirement(spec, refers_all),
             FormKind::Vector(items) | FormKind::List(items) => items.split_first().ok_or_else(wrong)?,
             // `:reload` and its like
             FormKind::Keyword(_) => return Ok(()),
@@ -86,8 +96,9 @@ impl Analyzer<'_> {
         };
         let namespace: Box<str> = self.plain_name(name).ok_or_else(wrong)?.1.into();
         if builtins::namespace_of(&namespace).is_none() {
-            return Err(no_namespace(&namespace, name.span));
+            return Err(foreign::no_namespace(&namespace).at(name.span));
         }
+        let (mut only, mut hidden) = (!refers_all, Vec::new());
         for option in options.chunks(2) {
             let [Form { kind: FormKind::Keyword(key), .. }, value] = option else { return Err(wrong()) };
             match self.text(*key) {
@@ -95,7 +106,13 @@ impl Analyzer<'_> {
                     let alias = self.plain_name(value).ok_or_else(wrong)?.1.into();
                     self.aliases.insert(alias, namespace.clone());
                 }
-                "refer" => self.referred_names(&namespace, value)?,
+                "refer" if matches!(value.kind, FormKind::Keyword(all) if self.text(all) == "all") => only = false,
+                "refer" | "only" => {
+                    self.referred_names(&namespace, value)?;
+                    only = true;
+                }
+                "exclude" => hidden = self.plain_names(value)?.into_iter().map(|(text, _)| text).collect(),
+                "rename" => self.renamed(&namespace, value)?,
                 other => {
                     return Err(
                         invalid(value.span, format!("require has no :{other} here")).hint(format!("write {REQUIRE}"))
@@ -103,20 +120,42 @@ impl Analyzer<'_> {
                 }
             }
         }
+        if !only {
+            let names: Vec<_> = self.rows.names_in(&namespace).filter(|name| !hidden.contains(&&**name)).collect();
+            self.referred
+                .extend(names.into_iter().map(|name| (Box::from(&*name), (namespace.clone(), Box::from(&*name)))));
+        }
+        Ok(())
+    }
+
+    /// The names of a list or vector of names, and where they are.
+    fn plain_names(&self, value: &Form) -> Res<Vec<(&'a str, Span)>> {
+        let wrong = |span| invalid(span, "a list of names is expected").hint("write :refer [name], or :refer :all");
+        let (FormKind::Vector(names) | FormKind::List(names)) = &value.kind else { return Err(wrong(value.span)) };
+        let name = |form: &Form| Ok((self.plain_name(form).ok_or_else(|| wrong(form.span))?.1, form.span));
+        names.iter().map(name).collect()
+    }
+
+    /// Makes a function of a namespace known by a name.
+    fn refer(&mut self, namespace: &str, name: &str, by: &str, span: Span) -> Res<()> {
+        self.namespaced(namespace, name, &format!("{namespace}/{name}"), span)?;
+        self.referred.insert(by.into(), (namespace.into(), name.into()));
         Ok(())
     }
 
     fn referred_names(&mut self, namespace: &str, value: &Form) -> Res<()> {
-        let (FormKind::Vector(names) | FormKind::List(names)) = &value.kind else {
-            return Err(invalid(value.span, ":refer takes names").hint(format!("write (require '[{namespace} :as s])")));
-        };
-        for name in names {
-            let Some((_, text)) = self.plain_name(name) else {
-                return Err(invalid(name.span, ":refer takes names").hint("write :refer [name]"));
-            };
-            let text: Box<str> = text.into();
-            self.namespaced(namespace, &text, &format!("{namespace}/{text}"), name.span)?;
-            self.referred.insert(text, namespace.into());
+        let names = self.plain_names(value)?;
+        names.into_iter().try_for_each(|(text, span)| self.refer(namespace, text, text, span))
+    }
+
+    /// `:rename {old new}`
+    fn renamed(&mut self, namespace: &str, value: &Form) -> Res<()> {
+        let wrong = || invalid(value.span, ":rename takes a map of names").hint("write :rename {old new}");
+        let FormKind::Map(items) = &value.kind else { return Err(wrong()) };
+        for pair in items.chunks_exact(2) {
+            let names = (self.plain_name(&pair[0]), self.plain_name(&pair[1]));
+            let (Some((_, old)), Some((_, new))) = names else { return Err(wrong()) };
+            self.refer(namespace, old, new, pair[0].span)?;
         }
         Ok(())
     }
@@ -125,7 +164,7 @@ impl Analyzer<'_> {
     fn imported(&mut self, spec: &Form) -> Res<()> {
         let check = |package: &str, class: &str, span: Span| {
             let full = if package.is_empty() { class.to_owned() } else { format!("{package}.{class}") };
-            if java::is_class(&full) { Ok(()) } else { Err(java::no_class(&full).at(span)) }
+            if java::is_class(&full) { Ok(()) } else { Err(foreign::no_class(&full).at(span)) }
         };
         let wrong = || invalid(spec.span, "import takes classes").hint("write (import java.time.LocalDate)");
         match &spec.kind {
@@ -140,9 +179,4 @@ impl Analyzer<'_> {
             _ => check("", self.plain_name(spec).ok_or_else(wrong)?.1, spec.span),
         }
     }
-}
-
-fn no_namespace(namespace: &str, span: Span) -> Error {
-    invalid(span, format!("there is no namespace {namespace} here"))
-        .hint("there are clojure.string, clojure.set and clojure.walk, which need no require; delete it")
 }

@@ -47,7 +47,7 @@ impl Function<'_, '_> {
             }
             Kind::Let(binds, body) => self.are_pure_binds(binds, left) && self.is_pure(body, left),
             Kind::CallBuiltin(id, args) => self.is_pure_builtin(*id) && self.are_pure(args, left),
-            Kind::Prim(Prim::SeqArg | Prim::MapArg | Prim::Nth(_) | Prim::Rest(_) | Prim::IsNil, args) => {
+            Kind::Prim(Prim::SeqArg(_) | Prim::MapArg | Prim::Nth(_) | Prim::Rest(_) | Prim::IsNil, args) => {
                 self.are_pure(args, left)
             }
             Kind::Key(map, _, default) => {

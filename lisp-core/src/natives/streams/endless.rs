@@ -180,7 +180,7 @@ fn without<'h>(h: &'h Ctx, e: &'h Composed<'h>, n: i64) -> Res<Value<'h>> {
 
 fn drop<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let args = &s.stack[call.args()];
-    without(h, last(args)?, places("drop", args[0])?).map(Control::Value)
+    without(h, last(args)?, places("drop", args::begun(args[0]))?).map(Control::Value)
 }
 
 fn rest<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
@@ -236,8 +236,14 @@ fn concat<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
 
 fn partition<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let args = &s.stack[call.args()];
-    let e = last(args)?;
     let size = args::positive("partition", "size", args[0])?;
+    if let [.., Value::Endless(_), coll] = args
+        && !matches!(coll, Value::Endless(_))
+    {
+        // No more of what fills the last piece is needed than a piece has.
+        return bound_to(h, s, call, 2, size);
+    }
+    let e = last(args)?;
     let step = if args.len() > 2 { args::positive("partition", "step", args[1])? } else { size };
     pend(h, e, transducer(h, Step::Windows, &[Value::count(size), Value::count(step)])?).map(Control::Value)
 }
@@ -252,7 +258,7 @@ fn is_empty<'h>(_: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
 
 fn take<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let args = &s.stack[call.args()];
-    let (n, e) = (args::amount("take", args[0])?, last(args)?);
+    let (n, e) = (args::amount("take", args::begun(args[0]))?, last(args)?);
     if n <= 0 {
         return h.vector(&[]).map(Control::Value);
     }
@@ -398,6 +404,12 @@ fn bound<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call, from: usize) -> Res<Cont
             count = count.min(args::seq(h, "map", coll)?.len());
         }
     }
+    bound_to(h, s, call, from, count)
+}
+
+/// Makes the call again with so many elements of the endless sequences among the arguments from number `from` on.
+fn bound_to<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call, from: usize, count: usize) -> Res<Control<'h>> {
+    let args = &s.stack[call.args()];
     h.check_available((args.len() + ARGS) * 16)?;
     let mut registers = vec![Value::Nil, s.stack[call.at()], Value::count(count)];
     registers.extend_from_slice(args);

@@ -417,6 +417,7 @@ fn time(word: &str) -> Option<TimeValue> {
         ("day", None) => dates::DAYS.contains(&whole).then_some(TimeValue::LocalDate(whole)),
         ("date", None) => Some(TimeValue::Date(whole)),
         ("instant", Some(nanos)) => dates::SECONDS.contains(&whole).then_some(TimeValue::Instant(whole, nanos)),
+        ("datetime", Some(nanos)) => dates::SECONDS.contains(&whole).then_some(TimeValue::LocalDateTime(whole, nanos)),
         ("duration", Some(nanos)) => Some(TimeValue::Duration(whole, nanos)),
         _ => None,
     }

@@ -312,6 +312,7 @@ fn scalar<'h>(h: &'h Ctx, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
         Value::Time(time) => out.push_str(&match time.value {
             TimeValue::LocalDate(days) => format!("day:{days}"),
             TimeValue::Instant(seconds, nanos) => format!("instant:{seconds}:{nanos}"),
+            TimeValue::LocalDateTime(seconds, nanos) => format!("datetime:{seconds}:{nanos}"),
             TimeValue::Duration(seconds, nanos) => format!("duration:{seconds}:{nanos}"),
             TimeValue::Date(millis) => format!("date:{millis}"),
         }),

@@ -64,6 +64,37 @@ fn waits(progress: Progress) -> Waiting {
 }
 
 #[test]
+fn the_code_of_an_error_reaches_the_program() {
+    let fails = |name: &str, code: lisp_runtime::ToolCode| {
+        Tool::new(name, move |_| Err::<(), _>(ToolError::new("no order 7").with_code(code.clone())))
+    };
+    let engine = Engine::builder()
+        .grant(fails("named", "NOT_FOUND".into()))
+        .grant(fails("numbered", 404.into()))
+        .grant(fails("tagged", 404.into()).tagged())
+        .build()
+        .unwrap();
+    let caught = "(map (fn [f] (try (f) (catch Exception e [(:code e) (:code (ex-data e)) (ex-data e)]))) [tool/named tool/numbered])";
+    for outcome in both(&engine, caught, &Input::new()) {
+        assert_eq!(outcome.text(), Some(r#"[["NOT_FOUND" "NOT_FOUND" {:code "NOT_FOUND"}] [404 404 {:code 404}]]"#));
+    }
+    for outcome in both(&engine, "(get-in (tool/tagged) [:error :code])", &Input::new()) {
+        assert_eq!(outcome.text(), Some("404"));
+    }
+    for outcome in both(&engine, "(tool/named)", &Input::new()) {
+        let details = &outcome.problem().unwrap().error.details;
+        assert!(details.iter().any(|(name, code)| name == "code" && *code == "NOT_FOUND".into()), "{details:?}");
+    }
+    // What is in the record is the same error again.
+    let recording = Recording::new();
+    let whole = engine.eval(caught, Input::new().record(&recording));
+    let record = recording.record().unwrap();
+    assert!(record.text().contains(r#""code":404"#) && record.text().contains(r#""code":"NOT_FOUND""#));
+    let (program, input, _) = engine.open_record(&record, &[]).unwrap();
+    assert_eq!(engine.run(&program, input).text(), whole.text());
+}
+
+#[test]
 fn a_policy_sees_every_call_and_decides() {
     type Seen = (String, String, u64, u64, String, Option<String>, Effect);
     let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();

@@ -1,0 +1,66 @@
+//! `read-string`: the value that a text says as a program would write it.
+
+use super::Builtin;
+use super::args::{string, type_error};
+use crate::context::Ctx;
+use crate::cost;
+use crate::error::{Error, Reason};
+use crate::heap::{Heap, Res, Value};
+use crate::syntax::{self, Form, FormKind, Names, ReadLimits};
+
+/// The rows of this area.
+pub(super) const TABLE: &[Builtin] =
+    &[Builtin::direct("read-string", 1, 2, "(read-string s)", read_string).aliases(&["clojure.edn/read-string"]).doc(
+        "The first value that a text says: numbers, strings, keywords, symbols and collections of them. Lists are vectors.",
+        &[
+            ("(read-string \"{:a [1 2.5 \\\"x\\\"]}\")", "{:a [1 2.5 \"x\"]}"),
+            ("(edn/read-string \"(+ 1 #{2})\")", "['+ 1 #{2}]"),
+            ("(read-string \" \")", "nil"),
+            ("(read-string \"[1\")", "!runtime_error"),
+            ("(read-string 1)", "!type_error"),
+        ],
+    )];
+
+/// Bytes that a byte of text may take as forms.
+const FORM_BYTES: usize = 64;
+
+fn read_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = "read-string";
+    let Some(&text) = args.last() else { return Ok(Value::Nil) };
+    let text = string(name, text)?;
+    h.charge(cost::EXCEPTION + text.len() as u64 * cost::VALUE_READ)?;
+    h.check_available(text.len().saturating_mul(FORM_BYTES))?;
+    let source = syntax::read(text, &ReadLimits::default()).map_err(|error| {
+        Error::new(Reason::RuntimeError, format!("read-string cannot read the text: {}", error.message))
+            .hint("JSON is read by (json/parse-string s), a number by (parse-number s)")
+    })?;
+    match source.forms.first() {
+        Some(form) => value(h, &source.names, form),
+        None => Ok(Value::Nil),
+    }
+}
+
+/// The value of a form. The reader bounds how deep forms are inside each other.
+fn value<'h>(h: &'h Heap, names: &Names, form: &Form) -> Res<Value<'h>> {
+    let values = |items: &[Form]| {
+        h.charge(cost::placed(items.len()))?;
+        items.iter().map(|item| value(h, names, item)).collect::<Res<Vec<_>>>()
+    };
+    Ok(match &form.kind {
+        FormKind::Nil => Value::Nil,
+        FormKind::Bool(b) => Value::Bool(*b),
+        FormKind::Int(i) => Value::Int(*i),
+        FormKind::Big(b) => h.integer(b)?,
+        FormKind::Float(f) => Value::Float(*f),
+        FormKind::Str(s) => h.str(s)?,
+        FormKind::Keyword(name) => h.keyword(names.text(*name))?,
+        FormKind::Symbol(name) => Value::Symbol(h.text(names.text(*name))?),
+        FormKind::Quote(quoted) => h.vector(&[Value::Symbol(h.text("quote")?), value(h, names, quoted)?])?,
+        FormKind::Vector(items) | FormKind::List(items) => h.vector(&values(items)?)?,
+        FormKind::Map(items) => h.map(values(items)?.chunks_exact(2).map(|pair| (pair[0], pair[1])))?,
+        FormKind::Set(items) => h.set(values(items)?.into_iter())?,
+        FormKind::Regex(_) | FormKind::Var(_) | FormKind::ShortFn(_) => {
+            return Err(type_error("read-string", "data, no functions and patterns", Value::Nil));
+        }
+    })
+}

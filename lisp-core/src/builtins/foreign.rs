@@ -1,0 +1,246 @@
+//! Names of other libraries' namespaces and of Java's classes that the language does not have, with what to write instead.
+
+use super::java::{self, CLASSES};
+use super::{Absent, Rows};
+use crate::error::{Error, Reason};
+use crate::text::near_names;
+
+const fn absent(
+    names: &'static [&'static str],
+    hint: &'static str,
+    instead: &'static [(&'static str, &'static str)],
+) -> Absent {
+    Absent { names, hint, instead }
+}
+
+/// Classes of Java's, without their package.
+pub static ABSENT_CLASSES: &[Absent] = &[
+    absent(
+        &["UUID"],
+        "ids come from data or a tool; a UUID is a string: {}",
+        &[("(parse-uuid \"9f4a7b7e-6d1f-4d53-9a3e-0d2f7a3b1c55\")", "\"9f4a7b7e-6d1f-4d53-9a3e-0d2f7a3b1c55\"")],
+    ),
+    absent(
+        &["Random", "ThreadLocalRandom", "SecureRandom"],
+        "a program gives the same answer each time: random numbers come from a tool, or as data/name",
+        &[],
+    ),
+    absent(
+        &["Thread", "TimeUnit", "Executors", "Future", "CompletableFuture", "Timer"],
+        "a program does not wait; calls run at the same time by {}",
+        &[("(pmap inc [1 2])", "[2 3]")],
+    ),
+    absent(
+        &["BigDecimal", "MathContext", "RoundingMode", "DecimalFormat", "NumberFormat"],
+        "write {} or {}",
+        &[("(round 2.675 2)", "2.68"), ("(format \"%,.2f\" 1234.5)", "\"1,234.50\"")],
+    ),
+    absent(
+        &["StringBuilder", "StringBuffer", "StringWriter", "StringReader", "StringTokenizer"],
+        "build text with {} or {}",
+        &[("(str \"a\" 1)", "\"a1\""), ("(str/join \",\" [1 2])", "\"1,2\"")],
+    ),
+    absent(
+        &["ArrayList", "LinkedList", "List", "Array", "ArrayDeque", "Vector", "PersistentVector", "PersistentQueue"],
+        "write a vector: {}",
+        &[("(conj [1 2] 3)", "[1 2 3]")],
+    ),
+    absent(
+        &["HashMap", "TreeMap", "LinkedHashMap", "Map", "ConcurrentHashMap"],
+        "write a map: {}",
+        &[("(assoc {:a 1} :b 2)", "{:a 1 :b 2}")],
+    ),
+    absent(&["HashSet", "TreeSet", "LinkedHashSet", "Set"], "write a set: {}", &[("(conj #{1} 2)", "#{1 2}")]),
+    absent(
+        &["Collections", "Arrays", "Comparator", "Collectors", "Stream", "Iterator"],
+        "write {}",
+        &[("(sort [2 1])", "[1 2]")],
+    ),
+    absent(&["Pattern", "Matcher"], "write {}", &[("(re-seq #\"\\d+\" \"1 a 2\")", "[\"1\" \"2\"]")]),
+    absent(&["Optional", "Objects"], "nil stands for what is missing: {}", &[("(or nil 0)", "0")]),
+    absent(
+        &[
+            "File",
+            "Files",
+            "Paths",
+            "Path",
+            "Scanner",
+            "BufferedReader",
+            "InputStream",
+            "URL",
+            "URI",
+            "HttpClient",
+            "Socket",
+        ],
+        "a program reads no files and no network: data is given as data/name, or by a tool, tool/name",
+        &[],
+    ),
+    absent(
+        &["SimpleDateFormat", "DateFormat", "Calendar", "GregorianCalendar"],
+        "write {}",
+        &[(
+            "(.format (LocalDate/parse \"2024-01-31\") (DateTimeFormatter/ofPattern \"d MMM yyyy\"))",
+            "\"31 Jan 2024\"",
+        )],
+    ),
+    absent(
+        &["ZonedDateTime", "OffsetDateTime", "LocalTime", "Clock"],
+        "all times are UTC: write {} or {}",
+        &[
+            ("(str (Instant/parse \"2024-01-31T10:00:00+02:00\"))", "\"2024-01-31T08:00:00Z\""),
+            ("(.getHour (LocalDateTime/parse \"2024-01-31T10:00\"))", "10"),
+        ],
+    ),
+    absent(
+        &["YearMonth", "Year", "DayOfWeek", "Month", "MonthDay"],
+        "write {} or {}",
+        &[
+            ("(.lengthOfMonth (LocalDate/of 2024 2 1))", "29"),
+            ("(.getDayOfWeek (LocalDate/parse \"2024-01-31\"))", "\"WEDNESDAY\""),
+        ],
+    ),
+    absent(
+        &["Base64", "URLEncoder", "URLDecoder", "MessageDigest", "CRC32"],
+        "texts are not encoded here: a tool can do it, tool/name",
+        &[],
+    ),
+];
+
+/// Namespaces of other libraries and of Clojure's own.
+pub static ABSENT_NAMESPACES: &[Absent] = &[
+    absent(
+        &["clojure.test", "clojure.test.check", "midje.sweet"],
+        "delete it; a program tests a value with {}",
+        &[("(assert (= 2 (inc 1)))", "nil")],
+    ),
+    absent(
+        &[
+            "clojure.java.io",
+            "clojure.java.shell",
+            "babashka.fs",
+            "clojure.data.csv",
+            "clj-http.client",
+            "org.httpkit.client",
+            "next.jdbc",
+        ],
+        "a program reads no files and no network: data is given as data/name, or by a tool, tool/name",
+        &[],
+    ),
+    absent(&["clojure.core.async"], "calls run at the same time by {}", &[("(pmap inc [1 2])", "[2 3]")]),
+    absent(&["clojure.math.combinatorics"], "write {}", &[("(combinations [1 2 3] 2)", "[[1 2] [1 3] [2 3]]")]),
+    absent(&["clojure.math.numeric-tower"], "write {} or {}", &[("(pow 2 3)", "8.0"), ("(round 2.5)", "3")]),
+    absent(
+        &["clojure.zip"],
+        "write {} or {}",
+        &[
+            ("(update-in {:a [1 2]} [:a 0] inc)", "{:a [2 2]}"),
+            ("(postwalk (fn [x] (if (number? x) (inc x) x)) [1 [2]])", "[2 [3]]"),
+        ],
+    ),
+    absent(
+        &["clojure.spec.alpha", "malli.core", "schema.core"],
+        "test values with predicates: {}",
+        &[("(every? number? [1 2])", "true")],
+    ),
+    absent(
+        &[
+            "clj-time.core",
+            "clj-time.format",
+            "clj-time.coerce",
+            "java-time",
+            "java-time.api",
+            "tick.core",
+            "tick.alpha.api",
+        ],
+        "times are Java's: {}",
+        &[("(str (.plusDays (LocalDate/parse \"2024-01-31\") 1))", "\"2024-02-01\"")],
+    ),
+    absent(
+        &[
+            "medley.core",
+            "clojure.data",
+            "clojure.core.reducers",
+            "clojure.core.match",
+            "com.rpl.specter",
+            "flatland.useful.map",
+        ],
+        "write it with the core's functions: {} finds them",
+        &[("(apropos \"partition-by\")", "[\"partition-by\"]")],
+    ),
+];
+
+fn listed(list: &'static [Absent], name: &str) -> Option<&'static Absent> {
+    list.iter().find(|absent| absent.names.contains(&name))
+}
+
+/// A class without its package.
+fn without_package(class: &str) -> &str {
+    class.rsplit(['.', '$']).next().unwrap_or(class)
+}
+
+/// Is it the name of a class: does its last part begin with a capital letter?
+pub(crate) fn is_class_name(name: &str) -> bool {
+    without_package(name).starts_with(|c: char| c.is_ascii_uppercase())
+}
+
+/// The classes that there are, as they are written.
+fn classes() -> String {
+    let names: Vec<&str> =
+        CLASSES.iter().map(|(short, full, is_short)| if *is_short { *short } else { *full }).collect();
+    names.join(", ")
+}
+
+/// The error for a class that is not there.
+pub(crate) fn no_class(class: &str) -> Error {
+    let error = Error::new(Reason::UnsupportedJavaClass, format!("there is no Java class {class} here"));
+    let last = without_package(class);
+    if let Some(absent) = listed(ABSENT_CLASSES, last) {
+        return error.hint(absent.hint());
+    }
+    let near = near_names(last, CLASSES.iter().filter(|class| class.2).map(|class| class.0), 1);
+    error.hint(match near.first() {
+        Some(near) if *near != last => format!("did you mean {near}?"),
+        _ => format!("there are {}", classes()),
+    })
+}
+
+/// The error for a member of a class that is not there, or for a constructor: `.method`, `Class/member`, `Class.`
+pub(crate) fn no_member(name: &str, class: &str) -> Error {
+    java::unsupported(name).unwrap_or_else(|| no_class(class))
+}
+
+/// The error for `namespace/name` whose namespace is not there.
+pub(crate) fn unknown_namespace(namespace: &str, name: &str, text: &str, rows: &Rows) -> Error {
+    if is_class_name(namespace) || namespace.starts_with("java.") {
+        return no_class(namespace);
+    }
+    let error = Error::new(Reason::InvalidForm, format!("unknown namespace {namespace} in {text}"));
+    if let Some(absent) = listed(ABSENT_NAMESPACES, namespace) {
+        return error.hint(absent.hint());
+    }
+    let known = "data, tool, clojure.core, clojure.string (str), clojure.set (set), clojure.walk, clojure.math, json";
+    error.hint(match (rows.by_name(name), Absent::of(name)) {
+        (Some(id), _) => {
+            let row = rows.row(id);
+            match row.namespace {
+                "" => format!("{name} is a core function: write {}", row.usage),
+                _ => format!("write {}", row.usage),
+            }
+        }
+        (None, Some(absent)) => absent.hint(),
+        (None, None) => format!(
+            "use a plain name, or one of the namespaces {known}; what `require` names holds in its own text only"
+        ),
+    })
+}
+
+/// The error for a namespace that is required and not there.
+pub(crate) fn no_namespace(namespace: &str) -> Error {
+    let error = Error::new(Reason::InvalidForm, format!("there is no namespace {namespace} here"));
+    error.hint(match listed(ABSENT_NAMESPACES, namespace) {
+        Some(absent) => absent.hint(),
+        None => "there are clojure.string, clojure.set, clojure.walk, clojure.math, clojure.edn and clojure.pprint, which need no \
+                 require; delete it"
+            .to_owned(),
+    })
+}

@@ -1,0 +1,472 @@
+//! `java.time.LocalDateTime`, and what dates, dates with a time and instants have in common. All zones are UTC.
+
+use super::java::{int, null, out_of_domain, text, wrong_type};
+use super::java_calendar::month;
+use super::java_moments::{
+    MOMENT, date_time, duration, instant, like, local_date, made_duration, moment, parse_by, pattern, unreadable,
+};
+use super::{Builtin, DirectImp};
+use crate::context::Ctx;
+use crate::cost;
+use crate::heap::{Heap, Res, TimeValue, Value};
+use crate::text::date_pattern::{LETTERS, Moment};
+use crate::text::dates::{DAY, NANOS, SECONDS, days_of, is_date, parse_date_time};
+
+const fn method(
+    name: &'static str,
+    (min, max): (u8, u8),
+    usage: &'static str,
+    imp: DirectImp,
+    alias: &'static [&'static str],
+) -> Builtin {
+    Builtin::direct(name, min, max, usage, imp).aliases(alias).namespace("java")
+}
+
+pub(super) const TABLE: &[Builtin] = &[
+    method("LocalDateTime/parse", (1, 2), "(LocalDateTime/parse text formatter?)", parse, &["java.time.LocalDateTime/parse"]).doc(
+        "The date and time that a text says, in ISO 8601 without an offset or by the pattern of a formatter.",
+        &[
+            ("(str (LocalDateTime/parse \"2024-01-02T03:04:05\"))", "\"2024-01-02T03:04:05\""),
+            (
+                "(str (LocalDateTime/parse \"02.01.2024 15:04\" (DateTimeFormatter/ofPattern \"dd.MM.yyyy HH:mm\")))",
+                "\"2024-01-02T15:04\"",
+            ),
+            ("(LocalDateTime/parse \"2024-01-02\")", "!java_domain_error"),
+            ("(LocalDateTime/parse 1)", "!java_type_error"),
+        ],
+    ),
+    method(
+        "LocalDateTime/of",
+        (5, 7),
+        "(LocalDateTime/of year month day hour minute second? nano?)",
+        of,
+        &["java.time.LocalDateTime/of"],
+    )
+    .doc(
+        "The date and time of its parts.",
+        &[
+            ("(str (LocalDateTime/of 2024 2 29 10 30))", "\"2024-02-29T10:30\""),
+            ("(LocalDateTime/of 2024 2 29 24 0)", "!java_domain_error"),
+        ],
+    ),
+    method("LocalDateTime/now", (0, 1), "(LocalDateTime/now)", now, &["java.time.LocalDateTime/now"]).doc(
+        "The date and time of now, in UTC. The host lends the clock.",
+        &[
+            ("(.isAfter (LocalDateTime/now) (LocalDateTime/of 2000 1 1 0 0))", "true"),
+            ("(LocalDateTime/now \"Europe/Rome\")", "!java_domain_error"),
+        ],
+    ),
+    method(
+        "LocalDateTime/ofInstant",
+        (1, 2),
+        "(LocalDateTime/ofInstant instant zone?)",
+        of_instant,
+        &["java.time.LocalDateTime/ofInstant"],
+    )
+    .doc(
+        "The date and time of an instant, in UTC.",
+        &[
+            ("(str (LocalDateTime/ofInstant (Instant/ofEpochSecond 60) ZoneOffset/UTC))", "\"1970-01-01T00:01\""),
+            ("(LocalDateTime/ofInstant 5)", "!java_type_error"),
+        ],
+    ),
+    method("LocalDate/now", (0, 1), "(LocalDate/now)", today, &["java.time.LocalDate/now"]).doc(
+        "The date of now, in UTC. The host lends the clock.",
+        &[
+            ("(.isAfter (LocalDate/now) (LocalDate/of 2000 1 1))", "true"),
+            ("(LocalDate/now \"Europe/Rome\")", "!java_domain_error"),
+        ],
+    ),
+    method("ZoneId/of", (1, 1), "(ZoneId/of name)", zone_of, &["java.time.ZoneId/of", "ZoneOffset/of", "java.time.ZoneOffset/of"]).doc(
+        "The zone UTC, the only one there is.",
+        &[("(ZoneId/of \"UTC\")", "\"Z\""), ("(ZoneId/of \"Europe/Rome\")", "!java_domain_error")],
+    ),
+    method(".atStartOfDay", (1, 2), "(.atStartOfDay date zone?)", at_start_of_day, &["java.time.LocalDate/atStartOfDay"]).doc(
+        "The date with the time 00:00; with a zone the instant.",
+        &[
+            ("(str (.atStartOfDay (LocalDate/of 2024 2 29)))", "\"2024-02-29T00:00\""),
+            ("(.atStartOfDay 5)", "!java_type_error"),
+        ],
+    ),
+    method(".atTime", (3, 5), "(.atTime date hour minute second? nano?)", at_time, &["java.time.LocalDate/atTime"]).doc(
+        "The date with a time.",
+        &[
+            ("(str (.atTime (LocalDate/of 2024 2 29) 10 30))", "\"2024-02-29T10:30\""),
+            ("(.atTime (LocalDate/of 2024 2 29) 10 60)", "!java_domain_error"),
+        ],
+    ),
+    method(".toLocalDate", (1, 1), "(.toLocalDate x)", to_local_date, &["java.time.LocalDateTime/toLocalDate"]).doc(
+        "The date of a date with a time, or of an instant in UTC.",
+        &[
+            ("(str (.toLocalDate (LocalDateTime/of 2024 2 29 10 30)))", "\"2024-02-29\""),
+            ("(.toLocalDate \"2024\")", "!java_type_error"),
+        ],
+    ),
+    method(".toLocalDateTime", (1, 1), "(.toLocalDateTime x)", to_local_date_time, &[]).doc(
+        "The date and time of an instant, in UTC.",
+        &[
+            ("(str (.toLocalDateTime (Instant/ofEpochSecond 0)))", "\"1970-01-01T00:00\""),
+            ("(.toLocalDateTime (LocalDate/of 2024 1 1))", "!java_type_error"),
+        ],
+    ),
+    method(".toInstant", (1, 2), "(.toInstant x zone?)", to_instant, &[]).doc(
+        "The instant of a date with a time in UTC, or of a legacy date.",
+        &[
+            ("(str (.toInstant (LocalDateTime/of 2024 2 29 10 30) ZoneOffset/UTC))", "\"2024-02-29T10:30:00Z\""),
+            ("(str (.toInstant (java.util.Date. 0)))", "\"1970-01-01T00:00:00Z\""),
+            ("(.toInstant (LocalDate/of 2024 1 1))", "!java_type_error"),
+        ],
+    ),
+    method(".atZone", (2, 2), "(.atZone x zone)", at_zone, &[".atOffset"]).doc(
+        "The instant of a date with a time; the zone is UTC.",
+        &[
+            ("(str (.atZone (LocalDateTime/of 2024 2 29 10 30) (ZoneId/of \"UTC\")))", "\"2024-02-29T10:30:00Z\""),
+            ("(.atZone (LocalDateTime/of 2024 2 29 10 30) \"Europe/Rome\")", "!java_domain_error"),
+        ],
+    ),
+    method(".getHour", (1, 1), "(.getHour x)", get_hour, &["java.time.LocalDateTime/getHour"]).doc(
+        "The hour of a date with a time, 0 to 23.",
+        &[("(.getHour (LocalDateTime/of 2024 2 29 10 30))", "10"), ("(.getHour (LocalDate/of 2024 2 29))", "!java_type_error")],
+    ),
+    method(".getMinute", (1, 1), "(.getMinute x)", get_minute, &["java.time.LocalDateTime/getMinute"]).doc(
+        "The minute of a date with a time, 0 to 59.",
+        &[("(.getMinute (LocalDateTime/of 2024 2 29 10 30))", "30"), ("(.getMinute 5)", "!java_type_error")],
+    ),
+    method(".getSecond", (1, 1), "(.getSecond x)", get_second, &["java.time.LocalDateTime/getSecond"]).doc(
+        "The second of a date with a time, 0 to 59.",
+        &[("(.getSecond (LocalDateTime/of 2024 2 29 10 30 5))", "5"), ("(.getSecond 5)", "!java_type_error")],
+    ),
+    method(".getNano", (1, 1), "(.getNano x)", get_nano, &[]).doc(
+        "The nanoseconds of the second of a date with a time, an instant or a duration.",
+        &[("(.getNano (Duration/ofMillis 1500))", "500000000"), ("(.getNano 5)", "!java_type_error")],
+    ),
+    method(".withHour", (2, 2), "(.withHour x n)", with_hour, &["java.time.LocalDateTime/withHour"]).doc(
+        "The date and time with another hour.",
+        &[
+            ("(str (.withHour (LocalDateTime/of 2024 2 29 10 30) 0))", "\"2024-02-29T00:30\""),
+            ("(.withHour (LocalDateTime/of 2024 2 29 10 30) 24)", "!java_domain_error"),
+        ],
+    ),
+    method(".withMinute", (2, 2), "(.withMinute x n)", with_minute, &["java.time.LocalDateTime/withMinute"]).doc(
+        "The date and time with another minute.",
+        &[
+            ("(str (.withMinute (LocalDateTime/of 2024 2 29 10 30) 0))", "\"2024-02-29T10:00\""),
+            ("(.withMinute 5 0)", "!java_type_error"),
+        ],
+    ),
+    method(".withSecond", (2, 2), "(.withSecond x n)", with_second, &["java.time.LocalDateTime/withSecond"]).doc(
+        "The date and time with another second.",
+        &[
+            ("(str (.withSecond (LocalDateTime/of 2024 2 29 10 30) 5))", "\"2024-02-29T10:30:05\""),
+            ("(.withSecond 5 0)", "!java_type_error"),
+        ],
+    ),
+    method(".withNano", (2, 2), "(.withNano x n)", with_nano, &["java.time.LocalDateTime/withNano"]).doc(
+        "The date and time with other nanoseconds.",
+        &[
+            ("(str (.withNano (LocalDateTime/of 2024 2 29 10 30) 5000000))", "\"2024-02-29T10:30:00.005\""),
+            ("(.withNano 5 0)", "!java_type_error"),
+        ],
+    ),
+    method(".truncatedTo", (2, 2), "(.truncatedTo x unit)", truncated_to, &[]).doc(
+        "The date with a time, the instant or the duration without what is smaller than a unit such as ChronoUnit/HOURS.",
+        &[
+            ("(str (.truncatedTo (Instant/parse \"2024-01-01T10:11:12Z\") ChronoUnit/HOURS))", "\"2024-01-01T10:00:00Z\""),
+            ("(.truncatedTo (Instant/ofEpochSecond 0) ChronoUnit/MONTHS)", "!java_domain_error"),
+            ("(.truncatedTo 5 ChronoUnit/DAYS)", "!java_type_error"),
+        ],
+    ),
+    method(
+        "DateTimeFormatter/ofPattern",
+        (1, 1),
+        "(DateTimeFormatter/ofPattern pattern)",
+        of_pattern,
+        &["java.time.format.DateTimeFormatter/ofPattern"],
+    )
+    .doc(
+        "A formatter: the pattern, as a string, that .format and parse take. Letters as in Java: yyyy MM MMM dd EEE HH hh mm ss SSS a.",
+        &[
+            ("(.format (LocalDate/of 2024 2 9) (DateTimeFormatter/ofPattern \"EEE, d MMM yyyy\"))", "\"Fri, 9 Feb 2024\""),
+            ("(DateTimeFormatter/ofPattern \"yyyy-bb\")", "!java_domain_error"),
+        ],
+    ),
+    method(".format", (2, 2), "(.format x formatter)", format, &[]).doc(
+        "A date, a date with a time, or an instant in UTC as text by a formatter; the formatter may also stand first.",
+        &[
+            ("(.format (LocalDateTime/of 2024 2 9 15 4) (DateTimeFormatter/ofPattern \"dd/MM/yy h:mm a\"))", "\"09/02/24 3:04 PM\""),
+            ("(.format DateTimeFormatter/ISO_LOCAL_DATE (LocalDate/of 2024 2 9))", "\"2024-02-09\""),
+            ("(.format (LocalDate/of 2024 2 9) \"HH:mm\")", "!java_domain_error"),
+            ("(.format 5 \"yyyy\")", "!java_type_error"),
+        ],
+    ),
+];
+
+/// The seconds and nanoseconds of the day of a moment that has a time.
+fn with_time(name: &str, v: Value<'_>) -> Res<(i64, i64, u32)> {
+    match moment(name, v)? {
+        Some(Moment { day, time: Some((second, nano)), .. }) => Ok((day, second, nano)),
+        Some(_) => Err(wrong_type(name, "a LocalDateTime or Instant", v)),
+        None => Err(null(name)),
+    }
+}
+
+/// Is it a name of UTC? There is no other zone.
+fn check_zone(name: &str, zone: Option<&Value<'_>>) -> Res<()> {
+    let Some(&zone) = zone else { return Ok(()) };
+    match text(name, zone)?.ok_or_else(|| null(name))? {
+        "Z" | "UTC" | "GMT" | "Etc/UTC" | "UT" | "+00:00" | "+00" | "Zulu" => Ok(()),
+        _ => Err(out_of_domain(name, "there is no zone but UTC; move a time by .plusHours")),
+    }
+}
+
+fn zone_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    check_zone("ZoneId/of", args.first())?;
+    h.str("Z")
+}
+
+fn parse<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = "LocalDateTime/parse";
+    let source = text(name, args[0])?.ok_or_else(|| null(name))?;
+    let (day, second, nano) = match args.get(1) {
+        Some(&pattern) => match parse_by(h, name, source, pattern)? {
+            Moment { day, time: Some((second, nano)), .. } => (day, second, nano),
+            _ => return Err(unreadable(name, source, "a date with a time")),
+        },
+        None => {
+            h.charge(cost::DATE_READ + cost::copied(source.len()))?;
+            parse_date_time(source)
+                .ok_or_else(|| unreadable(name, source, "a date and time such as 2024-01-02T03:04:05"))?
+        }
+    };
+    date_time(h, name, i128::from(day) * i128::from(DAY) + i128::from(second), nano)
+}
+
+fn of_pattern<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    pattern(h, "DateTimeFormatter/ofPattern", args[0])?;
+    Ok(args[0])
+}
+
+fn format<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".format";
+    let (v, formatter) = match (args[0], args[1]) {
+        (formatter @ Value::Str(_), v @ (Value::Time(_) | Value::Nil)) => (v, formatter),
+        (v, formatter) => (v, formatter),
+    };
+    let read = moment(name, v)?.ok_or_else(|| null(name))?;
+    if let Value::Str(iso) = formatter
+        && matches!(iso.text(), "ISO_LOCAL_DATE_TIME" | "ISO_DATE_TIME" | "ISO_INSTANT")
+    {
+        return iso_text(h, name, v, iso.text());
+    }
+    let pattern = pattern(h, name, formatter)?;
+    h.charge(cost::TIME_WRITTEN * 4)?;
+    let written = pattern.write(&read).map_err(|missing| {
+        let message = format!("the pattern wants {missing}, and a {} has none; it may have {LETTERS}", v.type_name());
+        out_of_domain(name, &message)
+    })?;
+    h.str(&written)
+}
+
+/// The text in one of the forms of ISO 8601 whose parts depend on the value.
+fn iso_text<'h>(h: &'h Heap, name: &str, v: Value<'h>, form: &str) -> Res<Value<'h>> {
+    let (day, second, nano) = with_time(name, v)?;
+    let second = day.saturating_mul(DAY).saturating_add(second);
+    h.charge(cost::TIME_WRITTEN)?;
+    let value = match form {
+        "ISO_INSTANT" => TimeValue::Instant(second, nano),
+        _ => TimeValue::LocalDateTime(second, nano),
+    };
+    let mut text = crate::text::dates::time_text(value);
+    if form != "ISO_INSTANT" && second.rem_euclid(60) == 0 && nano == 0 {
+        text.push_str(":00");
+    }
+    h.str(&text)
+}
+
+/// A part of a time.
+fn within(name: &str, what: &str, v: Value<'_>, most: i64) -> Res<i64> {
+    let number = int(name, v)?;
+    if (0..=most).contains(&number) {
+        return Ok(number);
+    }
+    Err(out_of_domain(name, &format!("the {what} is from 0 to {most}, got {number}")))
+}
+
+/// The seconds and nanoseconds of an hour and a minute, and a second and nanoseconds if they are given.
+fn clock(name: &str, args: &[Value<'_>]) -> Res<(i64, u32)> {
+    let part = |at: usize, what, most| args.get(at).map_or(Ok(0), |&v| within(name, what, v, most));
+    let (hour, minute) = (part(0, "hour", 23)?, part(1, "minute", 59)?);
+    let (second, nano) = (part(2, "second", 59)?, part(3, "nanosecond", i64::from(NANOS) - 1)?);
+    Ok((hour * 3_600 + minute * 60 + second, u32::try_from(nano).unwrap_or(0)))
+}
+
+fn of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = "LocalDateTime/of";
+    let (year, month, day) = (int(name, args[0])?, month(name, args[1])?, int(name, args[2])?);
+    let (second, nano) = clock(name, &args[3..])?;
+    if !is_date(year, month, day) {
+        return Err(out_of_domain(name, &format!("there is no day {day} in month {month} of {year}")));
+    }
+    date_time(h, name, i128::from(days_of(year, month, day)) * i128::from(DAY) + i128::from(second), nano)
+}
+
+/// Nanoseconds of a millisecond.
+const MILLI: u32 = 1_000_000;
+
+fn now<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = "LocalDateTime/now";
+    check_zone(name, args.first())?;
+    let ms = h.now()?;
+    let nano = u32::try_from(ms.rem_euclid(1_000)).unwrap_or(0) * MILLI;
+    date_time(h, name, i128::from(ms.div_euclid(1_000)), nano)
+}
+
+fn today<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    check_zone("LocalDate/now", args.first())?;
+    let day = h.now()?.div_euclid(DAY * 1_000);
+    h.time(TimeValue::LocalDate(day))
+}
+
+fn of_instant<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = "LocalDateTime/ofInstant";
+    let (second, nano) = instant(name, args[0])?.ok_or_else(|| null(name))?;
+    check_zone(name, args.get(1))?;
+    date_time(h, name, i128::from(second), nano)
+}
+
+/// The day of a date.
+fn day_of_date(name: &str, v: Value<'_>) -> Res<i64> {
+    local_date(name, v)?.ok_or_else(|| null(name))
+}
+
+fn at_start_of_day<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".atStartOfDay";
+    let second = i128::from(day_of_date(name, args[0])?) * i128::from(DAY);
+    check_zone(name, args.get(1))?;
+    match i64::try_from(second) {
+        Ok(second) if args.len() == 2 && SECONDS.contains(&second) => h.time(TimeValue::Instant(second, 0)),
+        _ => date_time(h, name, second, 0),
+    }
+}
+
+fn at_time<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".atTime";
+    let (day, (second, nano)) = (day_of_date(name, args[0])?, clock(name, &args[1..])?);
+    date_time(h, name, i128::from(day) * i128::from(DAY) + i128::from(second), nano)
+}
+
+fn to_local_date<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let (day, ..) = with_time(".toLocalDate", args[0])?;
+    h.time(TimeValue::LocalDate(day))
+}
+
+fn to_local_date_time<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".toLocalDateTime";
+    let (day, second, nano) = with_time(name, args[0])?;
+    date_time(h, name, i128::from(day) * i128::from(DAY) + i128::from(second), nano)
+}
+
+fn to_instant<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".toInstant";
+    check_zone(name, args.get(1))?;
+    let (second, nano) = match args[0] {
+        Value::Time(t) => match t.value {
+            TimeValue::Date(ms) => (ms.div_euclid(1_000), u32::try_from(ms.rem_euclid(1_000)).unwrap_or(0) * MILLI),
+            TimeValue::Instant(second, nano) | TimeValue::LocalDateTime(second, nano) => (second, nano),
+            _ => return Err(wrong_type(name, MOMENT, args[0])),
+        },
+        Value::Nil => return Err(null(name)),
+        other => return Err(wrong_type(name, MOMENT, other)),
+    };
+    h.time(TimeValue::Instant(second, nano))
+}
+
+fn at_zone<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".atZone";
+    let (day, second, nano) = with_time(name, args[0])?;
+    check_zone(name, args.get(1))?;
+    // Of a value that is there.
+    h.time(TimeValue::Instant(day.saturating_mul(DAY).saturating_add(second), nano))
+}
+
+fn get_hour<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(Value::Int(with_time(".getHour", args[0])?.1 / 3_600))
+}
+
+fn get_minute<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(Value::Int(with_time(".getMinute", args[0])?.1 / 60 % 60))
+}
+
+fn get_second<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    Ok(Value::Int(with_time(".getSecond", args[0])?.1 % 60))
+}
+
+fn get_nano<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".getNano";
+    Ok(Value::Int(i64::from(match args[0] {
+        Value::Time(t) if matches!(t.value, TimeValue::Duration(..)) => duration(name, args[0])?.1,
+        v => with_time(name, v)?.2,
+    })))
+}
+
+/// The value with another number of a unit of so many seconds, of which the next larger one has `most` and one.
+fn with_part<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], unit: i64, most: i64) -> Res<Value<'h>> {
+    let (day, second, nano) = with_time(name, args[0])?;
+    let wanted = within(name, name.trim_start_matches(".with"), args[1], most)?;
+    let own = second / unit % (most + 1);
+    like(h, name, args[0], day, second + (wanted - own) * unit, nano)
+}
+
+fn with_hour<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    with_part(h, ".withHour", args, 3_600, 23)
+}
+
+fn with_minute<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    with_part(h, ".withMinute", args, 60, 59)
+}
+
+fn with_second<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    with_part(h, ".withSecond", args, 1, 59)
+}
+
+fn with_nano<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".withNano";
+    let (day, second, _) = with_time(name, args[0])?;
+    let nano = within(name, "nanosecond", args[1], i64::from(NANOS) - 1)?;
+    like(h, name, args[0], day, second, u32::try_from(nano).unwrap_or(0))
+}
+
+/// Nanoseconds of the units that divide a day.
+fn nanos_of_unit(unit: &str) -> Option<i128> {
+    let second = i128::from(NANOS);
+    Some(match unit {
+        "MILLIS" => second / 1_000,
+        "SECONDS" => second,
+        "MINUTES" => 60 * second,
+        "HOURS" => 3_600 * second,
+        "DAYS" => i128::from(DAY) * second,
+        _ => return None,
+    })
+}
+
+fn truncated_to<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let name = ".truncatedTo";
+    let unit = text(name, args[1])?.ok_or_else(|| null(name))?;
+    let unit = nanos_of_unit(unit)
+        .ok_or_else(|| out_of_domain(name, "the unit is ChronoUnit/DAYS, HOURS, MINUTES, SECONDS or MILLIS"))?;
+    let whole = |second: i64, nano: u32| {
+        let nanos = i128::from(second) * i128::from(NANOS) + i128::from(nano);
+        nanos / unit * unit
+    };
+    if let Value::Time(t) = args[0]
+        && let TimeValue::Duration(second, nano) = t.value
+    {
+        return made_duration(h, name, whole(second, nano));
+    }
+    let (day, second, nano) = with_time(name, args[0])?;
+    let whole = whole(second, nano);
+    // Both are parts of a day.
+    let second = i64::try_from(whole / i128::from(NANOS)).unwrap_or(0);
+    let nano = u32::try_from(whole % i128::from(NANOS)).unwrap_or(0);
+    like(h, name, args[0], day, second, nano)
+}

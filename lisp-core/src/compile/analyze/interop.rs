@@ -1,0 +1,140 @@
+//! Clojure's ways to reach Java besides `(.method x)` and `(Class/member x)`: `new`, `.`, `..` and `instance?`.
+
+use super::names::constant_node;
+use super::{Analyzer, Res, arity, invalid};
+use crate::builtins::{foreign, java};
+use crate::compile::core::{Kind, Node};
+use crate::error::Span;
+use crate::syntax::{Form, FormKind};
+
+/// The predicate that stands for a class in `instance?`, and the classes without their package.
+const CLASSES: &[(&str, &[&str])] = &[
+    ("string?", &["String", "CharSequence"]),
+    ("char?", &["Character"]),
+    ("number?", &["Number"]),
+    ("int?", &["Long", "Integer", "Short", "Byte", "BigInt", "BigInteger"]),
+    ("float?", &["Double", "Float"]),
+    ("boolean?", &["Boolean"]),
+    ("keyword?", &["Keyword"]),
+    (
+        "map?",
+        &["Map", "IPersistentMap", "APersistentMap", "PersistentArrayMap", "PersistentHashMap", "PersistentTreeMap"],
+    ),
+    ("set?", &["Set", "IPersistentSet", "APersistentSet", "PersistentHashSet", "PersistentTreeSet"]),
+    (
+        "vector?",
+        &[
+            "List",
+            "IPersistentVector",
+            "APersistentVector",
+            "PersistentVector",
+            "Sequential",
+            "ISeq",
+            "LazySeq",
+            "IPersistentList",
+            "PersistentList",
+        ],
+    ),
+    ("coll?", &["Collection", "IPersistentCollection"]),
+    ("fn?", &["Fn", "AFn"]),
+    ("ifn?", &["IFn"]),
+    ("regex?", &["Pattern"]),
+    ("any?", &["Object"]),
+];
+
+impl Analyzer<'_> {
+    /// `(new Class arg ...)`
+    pub(super) fn new_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
+        let Some((Form { kind: FormKind::Symbol(class), .. }, args)) = args.split_first() else {
+            return Err(arity(span, "new", "(new Class argument ...)"));
+        };
+        let class = self.text(*class);
+        self.member(&format!("{class}."), class, None, args, span)
+    }
+
+    /// `(. x method arg ...)`, `(. Class method arg ...)`
+    pub(super) fn dot_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
+        match args {
+            [target, Form { kind: FormKind::List(items), .. }] if !items.is_empty() => self.dot(target, items, span),
+            [target, items @ ..] if !items.is_empty() => self.dot(target, items, span),
+            _ => Err(arity(span, ".", "(. x method argument ...)")),
+        }
+    }
+
+    /// `(.. x (method arg ...) method ...)`
+    pub(super) fn dots_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
+        let items = |form: &Form| match &form.kind {
+            FormKind::List(items) if !items.is_empty() => items.clone(),
+            _ => vec![form.clone()],
+        };
+        let [target, first, more @ ..] = args else {
+            return Err(arity(span, "..", "(.. x (method argument ...) method ...)"));
+        };
+        let mut value = self.dot(target, &items(first), span)?;
+        for step in more {
+            value = self.method(value, &items(step), span)?;
+        }
+        Ok(value)
+    }
+
+    fn dot(&mut self, target: &Form, items: &[Form], span: Span) -> Res<Node> {
+        if let FormKind::Symbol(name) = target.kind
+            && self.local(name).is_none()
+            && foreign::is_class_name(self.text(name))
+        {
+            let (member, args) = self.member_name(items, span)?;
+            let class = self.text(name);
+            if let (Some(constant), []) = (java::constant(&format!("{class}/{member}")), args) {
+                return Ok(constant_node(constant, span));
+            }
+            return self.member(&format!("{class}/{member}"), class, None, args, span);
+        }
+        let target = self.node(target, false)?;
+        self.method(target, items, span)
+    }
+
+    fn method(&mut self, target: Node, items: &[Form], span: Span) -> Res<Node> {
+        let (name, args) = self.member_name(items, span)?;
+        self.member(&format!(".{name}"), "", Some(target), args, span)
+    }
+
+    /// The name of a member, and its arguments.
+    fn member_name<'f>(&self, items: &'f [Form], span: Span) -> Res<(&str, &'f [Form])> {
+        match items.split_first() {
+            Some((Form { kind: FormKind::Symbol(name), .. }, args)) => {
+                Ok((self.text(*name).trim_start_matches('-'), args))
+            }
+            _ => Err(invalid(span, "the name of a method is expected").hint("write (.method x argument ...)")),
+        }
+    }
+
+    /// A call of a member by its name here: `.length`, `Math/abs`, `String.`
+    fn member(&mut self, name: &str, class: &str, target: Option<Node>, args: &[Form], span: Span) -> Res<Node> {
+        let Some(id) = self.rows.by_name(name) else {
+            return Err(foreign::no_member(name, class).at(span));
+        };
+        let mut nodes = Vec::with_capacity(args.len() + 1);
+        nodes.extend(target);
+        for arg in args {
+            nodes.push(self.node(arg, false)?);
+        }
+        let function = Node::new(Kind::Builtin(id), span);
+        Ok(Node::new(Kind::Call(Box::new(function), nodes), span))
+    }
+
+    /// `(instance? Class x)`
+    pub(super) fn instance_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
+        let [Form { kind: FormKind::Symbol(class), span: at }, value] = args else {
+            return Err(arity(span, "instance?", "(instance? Class x)"));
+        };
+        let class = self.text(*class);
+        let last = class.rsplit('.').next().unwrap_or(class);
+        let predicate =
+            CLASSES.iter().find(|(_, classes)| classes.contains(&last)).and_then(|row| self.rows.by_name(row.0));
+        let value = self.node(value, false)?;
+        match predicate {
+            Some(id) => Ok(Node::new(Kind::CallBuiltin(id, vec![value]), span)),
+            None => Err(foreign::no_class(class).at(*at)),
+        }
+    }
+}
