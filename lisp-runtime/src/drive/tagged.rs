@@ -24,7 +24,7 @@ pub(super) fn failed<'h>(h: &'h Heap, keys: Keys, tool: &str, error: &Error) -> 
     match error.details.iter().find(|(name, _)| name == "code") {
         Some((_, Detail::Int(number))) => fields.push((name(h, keys, "code")?, Value::Int(*number))),
         Some((_, Detail::Text(text))) => fields.push(field("code", text)?),
-        None => {}
+        _ => {}
     }
     h.map([(name(h, keys, "error")?, h.map(fields.into_iter())?)].into_iter())
 }
