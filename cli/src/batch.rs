@@ -36,8 +36,9 @@ pub(crate) struct Arguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     output::is_open()?;
-    let workers = ordered::workers(arguments.jobs);
-    let runner = Arc::new(arguments.isolation.open(arguments.limits.engine_under(&arguments.ceiling)?, workers)?);
+    let engine = arguments.limits.engine_under(&arguments.ceiling)?;
+    let workers = arguments.isolation.side_by_side(ordered::workers(arguments.jobs), &engine);
+    let runner = Arc::new(arguments.isolation.open(engine, workers)?);
     let line_bytes = arguments.line_bytes;
     let mut is_first = true;
     let mut input = BufReader::with_capacity(BLOCK, io::stdin());

@@ -1,6 +1,7 @@
 //! The isolation that programs run in: this process, or a process of their own.
 
 use crate::exit::Failure;
+use crate::room::{Room, Taken, needs};
 use clap::{Args, ValueEnum};
 use lisp_runtime::{Cancel, Engine, Input, Outcome, Problem, Program, Request};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -15,6 +16,15 @@ enum Choice {
     Process,
 }
 
+impl Choice {
+    fn side_by_side(self, wanted: usize, engine: &Engine, room: Option<&Room>) -> usize {
+        /// What is here of a run in a process of its own: its job and its answer.
+        const ELSEWHERE: u64 = 32 << 20;
+        let each = if self == Choice::InProcess { needs(engine.limits()) } else { ELSEWHERE };
+        room.map_or(wanted, |room| room.threads(wanted, each))
+    }
+}
+
 /// The option.
 #[derive(Debug, Args)]
 pub(crate) struct IsolationOption {
@@ -24,10 +34,15 @@ pub(crate) struct IsolationOption {
 }
 
 impl IsolationOption {
+    /// How many runs may go on side by side, of so many: no more than have room in this process.
+    pub(crate) fn side_by_side(&self, wanted: usize, engine: &Engine) -> usize {
+        self.isolation.side_by_side(wanted, engine, Room::of_process().as_ref())
+    }
+
     /// Makes the runner, and the processes it forks runs from if there are to be any.
     pub(crate) fn open(&self, engine: Engine, forkers: usize) -> Result<Runner, Failure> {
         let (sandbox, making) = (OnceLock::new(), Mutex::new(()));
-        let runner = Runner { engine, choice: self.isolation, forkers, sandbox, making };
+        let runner = Runner { engine, choice: self.isolation, forkers, sandbox, making, room: Room::of_process() };
         if runner.choice == Choice::Process {
             runner.sandbox().map_err(Failure::Isolation)?;
         }
@@ -45,6 +60,8 @@ pub(crate) struct Runner {
     /// There once it could be made. What was in the way of it may be gone the next time.
     sandbox: OnceLock<Layer>,
     making: Mutex<()>,
+    /// Where the address space of this process has a limit.
+    room: Option<Room>,
 }
 
 #[cfg(target_os = "linux")]
@@ -53,6 +70,11 @@ type Layer = lisp_sandbox::Sandbox;
 type Layer = std::convert::Infallible;
 
 impl Runner {
+    /// How many runs may go on side by side, of so many: no more than have room in this process.
+    pub(crate) fn side_by_side(&self, wanted: usize) -> usize {
+        self.choice.side_by_side(wanted, &self.engine, self.room.as_ref())
+    }
+
     /// The engine behind it.
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
@@ -103,6 +125,8 @@ impl Runner {
     /// Runs a request. What it asks for itself may be the stronger isolation, never the weaker one.
     pub(crate) fn run(&self, request: &Request<'_>) -> Outcome {
         if self.choice == Choice::InProcess && !request.asks_for_process() {
+            let limits = self.engine.limits().with(&request.limits);
+            let _room: Option<Taken<'_>> = self.room.as_ref().map(|room| room.take(&limits));
             return request.outcome(&self.engine);
         }
         match self.sandbox() {

@@ -5,10 +5,11 @@
 use crate::exit::{Exit, Failure};
 use crate::isolation::Runner;
 use crate::ordered::{self, Next, Work};
+use crate::output::{lost_prints, shown};
 use crate::progress::Progress;
 use crate::render::values::{self, CsvLines, Format};
 use lisp_core::syntax::lexer::BYTE_ORDER_MARK;
-use lisp_runtime::{Input, Outcome, OutcomeKind, Program};
+use lisp_runtime::{Input, Outcome, OutcomeKind, Program, visible};
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
@@ -67,7 +68,7 @@ impl Done {
 
 /// Runs the program for each line. The exit code is that of the last line whose run failed.
 pub(crate) fn run(each: Each, jobs: u16) -> Result<Exit, Failure> {
-    let workers = ordered::workers(jobs);
+    let workers = each.runner.side_by_side(ordered::workers(jobs));
     let keep_going = each.keep_going;
     let mut blocks = Blocks::new(io::stdin(), each.line_bytes);
     let each = Arc::new(each);
@@ -135,13 +136,17 @@ impl Each {
         }
         if !outcome.is_success() {
             let why = match outcome.kind() {
-                Some(OutcomeKind::Fail) => format!("failed: {}", outcome.text().unwrap_or_default()),
+                Some(OutcomeKind::Fail) => format!("failed: {}", visible(outcome.text().unwrap_or_default())),
                 _ => (self.complain)(&outcome).trim_start_matches("ptcl: ").trim_end().to_owned(),
             };
             done.failed(number, &why, Exit::of(&outcome));
             return true;
         }
-        if self.skip_nil && outcome.text() == Some("nil") {
+        if let Some(why) = lost_prints(&outcome) {
+            done.failed(number, &why, Exit::Limit);
+            return true;
+        }
+                if self.skip_nil && outcome.text() == Some("nil") {
             return false;
         }
         if self.format != Format::Clojure {
@@ -188,11 +193,11 @@ impl Writer {
 
     fn part(&mut self, part: Part, out: &mut impl Write) -> io::Result<()> {
         let (said, exit) = match part {
-            Part::Text(text) => return out.write_all(&text),
+            Part::Text(text) => return out.write_all(shown(&String::from_utf8_lossy(&text)).as_bytes()),
             Part::Row { line, json } => {
                 let mut row = Vec::new();
                 match self.csv.row(&json, &mut row) {
-                    Ok(()) => return out.write_all(&row),
+                    Ok(()) => return out.write_all(shown(&String::from_utf8_lossy(&row)).as_bytes()),
                     Err(unfit) => (format!("ptcl: line {line}: {unfit}\n"), Exit::Error),
                 }
             }

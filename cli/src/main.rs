@@ -37,6 +37,7 @@ mod prompt;
 mod render;
 mod repl;
 mod replay;
+mod room;
 mod run;
 #[cfg(target_os = "linux")]
 mod sandbox;

@@ -4,7 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::service::{ServiceOptions, at_signal, log_to_standard_error, runtime, store_in_file, sweep};
 use lisp_mcp::{Mcp, OpenError, add_approver};
 use lisp_server::config::Config;
-use lisp_server::http::{Server, approvals};
+use lisp_server::http::{Listener, Server, approvals};
 use lisp_server::runs::Service;
 use lisp_server::store::SqliteStore;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -50,14 +50,21 @@ async fn serve(mut config: Config, arguments: &Arguments) -> Result<Exit, Failur
         config.check_exposure(*address).map_err(|error| Failure::Usage(error.to_string()))?;
     }
     let token = add_approver(&mut config, arguments.tenant.as_deref()).map_err(|error| failed(&error))?;
+    let bind = |address| Listener::bind(&config, address).map_err(|error| failed(&error));
+    let listener = arguments.listen.map(bind).transpose()?;
+    let approver = match (arguments.approvals, config.asks()) {
+        (None, true) if listener.is_none() => Some((Ipv4Addr::LOCALHOST, 0).into()),
+        (given, _) => given,
+    };
+    let approver = approver.map(bind).transpose()?;
     let store = if config.names_store { store_in_file(&config) } else { SqliteStore::in_memory() };
     let store = store.map_err(|error| failed(&error))?;
     let service = Service::open(config, Box::new(store)).await.map_err(|error| failed(&error))?;
     let mcp = Mcp::new(service.clone()).map_err(|error| failed(&error))?;
     let sweeper = tokio::spawn(sweep(service.clone()));
-    let served = match arguments.listen {
-        Some(listen) => serve_http(&mcp, listen, token.as_deref()).await,
-        None => serve_stdio(&mcp, arguments, token.as_deref()).await,
+    let served = match listener {
+        Some(listener) => serve_http(&mcp, listener, token.as_deref()).await,
+        None => serve_stdio(&mcp, arguments, approver, token.as_deref()).await,
     };
     sweeper.abort();
     served.map(|()| Exit::Ok)
@@ -74,8 +81,8 @@ fn tell_approvers(mcp: &Mcp, server: &Server, token: Option<&str>) {
     }
 }
 
-async fn serve_http(mcp: &Mcp, listen: SocketAddr, token: Option<&str>) -> Result<(), Failure> {
-    let server = Server::bind_router(mcp.service().clone(), listen, mcp.router()).map_err(|error| failed(&error))?;
+async fn serve_http(mcp: &Mcp, listener: Listener, token: Option<&str>) -> Result<(), Failure> {
+    let server = Server::with_router(mcp.service().clone(), listener, mcp.router());
     let scheme = if mcp.service().config().tls.is_some() { "https" } else { "http" };
     tell_line!("listening on {scheme}://{}/mcp", server.address());
     if mcp.service().config().asks() {
@@ -90,18 +97,18 @@ async fn serve_http(mcp: &Mcp, listen: SocketAddr, token: Option<&str>) -> Resul
     server.serve().await.map_err(|error| failed(&error))
 }
 
-async fn serve_stdio(mcp: &Mcp, arguments: &Arguments, token: Option<&str>) -> Result<(), Failure> {
-    let approvals = match (arguments.approvals, mcp.service().config().asks()) {
-        (None, false) => None,
-        (given, _) => {
-            let address = given.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
-            let service = mcp.service().clone();
-            let server = Server::bind_router(service.clone(), address, approvals(service));
-            let server = server.map_err(|error| failed(&error))?;
-            tell_approvers(mcp, &server, token);
-            Some(tokio::spawn(server.serve()))
-        }
-    };
+async fn serve_stdio(
+    mcp: &Mcp,
+    arguments: &Arguments,
+    approver: Option<Listener>,
+    token: Option<&str>,
+) -> Result<(), Failure> {
+    let approvals = approver.map(|listener| {
+        let service = mcp.service().clone();
+        let server = Server::with_router(service.clone(), listener, approvals(service));
+        tell_approvers(mcp, &server, token);
+        tokio::spawn(server.serve())
+    });
     let (its, runtime) = (mcp.clone(), tokio::runtime::Handle::current());
     at_signal(move || runtime.block_on(its.end()))?;
     let served = mcp.serve_stdio(arguments.tenant.as_deref(), tokio::io::stdin(), tokio::io::stdout()).await;

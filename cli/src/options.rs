@@ -58,6 +58,12 @@ impl LimitOptions {
         self.engine_under(&[])
     }
 
+    /// The same for programs whose lines go to standard output as they are printed: they may print as much as they like, unless the
+    /// options say otherwise.
+    pub(crate) fn engine_for_filters(&self) -> Result<Engine, Failure> {
+        self.engine_with(Limits::default().with_print_chars(0).with_prints_bytes(0), &[])
+    }
+
     /// The limits that are asked for.
     pub(crate) fn asked(&self) -> Result<LimitsRequest, Failure> {
         asked("--limits", &self.limits)
@@ -65,8 +71,12 @@ impl LimitOptions {
 
     /// An engine with these limits for requests that ask for none, whose requests have no looser ones than the ceiling's.
     pub(crate) fn engine_under(&self, ceiling: &[String]) -> Result<Engine, Failure> {
+        self.engine_with(Limits::default(), ceiling)
+    }
+
+    fn engine_with(&self, defaults: Limits, ceiling: &[String]) -> Result<Engine, Failure> {
         let builder = Engine::builder()
-            .limits(Limits::default().with(&self.asked()?))
+            .limits(defaults.with(&self.asked()?))
             .ceiling(Limits::unlimited().with(&asked("--ceiling", ceiling)?));
         let builder = if self.keywords { builder.json_keys(Keys::Keywords) } else { builder };
         let builder = match self.tool_threads {

@@ -10,7 +10,7 @@ use crate::render::profile::Drawn;
 use crate::render::values::{self, Format, OutputOptions, Unfit};
 use crate::watch;
 use lisp_core::text::near_names;
-use lisp_runtime::{Answer, Cancel, Engine, Input, Outcome, OutcomeKind, Reason, Recording};
+use lisp_runtime::{Answer, Cancel, Engine, Input, Outcome, OutcomeKind, Reason, Recording, visible};
 use serde::de::IgnoredAny;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -81,7 +81,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 
 fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     output::is_open()?;
-    let engine = arguments.limits.engine()?;
+    // An answer says what it leaves out; what goes to standard output goes there whole.
+    let engine = if arguments.json { arguments.limits.engine()? } else { arguments.limits.engine_for_filters()? };
     let (name, source) = options::read_program(arguments.file.as_deref(), arguments.expression.as_deref())?;
     let input = match arguments.lines {
         true => arguments.grant.shared_input(&engine)?,
@@ -140,7 +141,10 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
         };
         return lines::run(each, arguments.jobs);
     }
-    let (input, failed) = if arguments.json { (input.measure_live(), None) } else { streaming(input, &cancel) };
+    let (input, failed) = match arguments.json {
+        true => (input.measure_live(), None),
+        false => streaming(input, &cancel, arguments.record.is_some()),
+    };
     let input = if arguments.profile || arguments.flame.is_some() { input.profile() } else { input };
     let recording = arguments.record.as_deref().map(recording_to).transpose()?;
     let input = match &recording {
@@ -168,7 +172,7 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     if outcome.is_success() {
         match written(&outcome, arguments.output.format()) {
             Ok(text) => {
-                out.write_all(&text)?;
+                out.write_all(output::shown(&String::from_utf8_lossy(&text)).as_bytes())?;
                 out.flush()?;
                 if arguments.output.format() != Format::Clojure {
                     values::notes(&outcome).for_each(|note| tell_line!("ptcl: {note}"));
@@ -184,6 +188,10 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     tell!("{}", complaint(&outcome, &texts));
     if outcome.is_success() {
         tell!("{}", missing_data(&source, &arguments.grant));
+        if let Some(why) = output::lost_prints(&outcome) {
+            tell_line!("ptcl: {why}");
+            exit = Exit::Limit;
+        }
     }
     Ok(exit)
 }
@@ -262,20 +270,20 @@ fn finish_record(recording: &Recording, answer: &mut Answer, path: Option<&Path>
     kept.map_err(|error| Failure::File { path, error: io::Error::other(error.message) })
 }
 
-/// Has each line printed as the program prints it. When standard output takes no more, the run is cancelled, and the
+/// Has each line printed as the program prints it; a record keeps them besides. When standard output takes no more, the run is cancelled, and the
 /// error is in the channel.
-fn streaming<'a>(input: Input<'a>, cancel: &Cancel) -> (Input<'a>, Option<Receiver<io::Error>>) {
+fn streaming<'a>(input: Input<'a>, cancel: &Cancel, keeps: bool) -> (Input<'a>, Option<Receiver<io::Error>>) {
     let (fails, failed): (Sender<io::Error>, _) = channel();
     let cancel = cancel.clone();
     let show = move |line: &str| {
         let mut out = io::stdout().lock();
-        if let Err(error) = writeln!(out, "{line}").and_then(|()| out.flush()) {
+        if let Err(error) = writeln!(out, "{}", output::shown(line)).and_then(|()| out.flush()) {
             // The first error is enough: nobody may be there to take this one.
             let _ = fails.send(error);
             cancel.cancel();
         }
     };
-    (input.on_print(show), Some(failed))
+    (if keeps { input.on_print(show) } else { input.print_to(show) }, Some(failed))
 }
 
 /// What is wrong or left out, for standard error.
@@ -284,7 +292,7 @@ fn complaint(outcome: &Outcome, texts: &Texts<'_>) -> String {
         return format!("ptcl: the value is cut; the whole of it has {total} bytes\n");
     }
     if outcome.kind() == Some(OutcomeKind::Fail) {
-        return format!("failed: {}\n", outcome.text().unwrap_or_default());
+        return format!("failed: {}\n", visible(outcome.text().unwrap_or_default()));
     }
     let Some(problem) = outcome.problem() else { return String::new() };
     let option = |number: usize| texts.grant.input_option(number).unwrap_or_else(|| "standard input".to_owned());
@@ -298,7 +306,8 @@ fn complaint(outcome: &Outcome, texts: &Texts<'_>) -> String {
             false => "",
         };
         let message = &problem.error.message;
-        return format!("ptcl: {}{}: {message}{help}\n", option(number), earlier.unwrap_or_default());
+        let said = format!("ptcl: {}{}: {message}{help}\n", option(number), earlier.unwrap_or_default());
+        return visible(&said).into_owned();
     }
     errors::draw_in(problem, texts)
 }

@@ -3,7 +3,7 @@
 use crate::exit::{Exit, Failure};
 use crate::service::{ServiceOptions, at_signal, log_to_standard_error, runtime, store_in_file, sweep};
 use lisp_server::config::Config;
-use lisp_server::http::Server;
+use lisp_server::http::{Listener, Server};
 use lisp_server::runs::Service;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -33,9 +33,10 @@ async fn serve(config: Config) -> Result<Exit, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::Service(error.to_string());
     let listen = config.listen;
     config.check_exposure(listen).map_err(|error| Failure::Usage(error.to_string()))?;
+    let listener = Listener::bind(&config, listen).map_err(|error| failed(&error))?;
     let store = store_in_file(&config).map_err(|error| failed(&error))?;
     let service = Service::open(config, Box::new(store)).await.map_err(|error| failed(&error))?;
-    let server = Server::bind(service.clone(), listen).map_err(|error| failed(&error))?;
+    let server = Server::new(service.clone(), listener);
     let scheme = if service.config().tls.is_some() { "https" } else { "http" };
     tell_line!("listening on {scheme}://{}", server.address());
     at_signal(server.stop_handle())?;

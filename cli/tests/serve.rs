@@ -9,6 +9,8 @@ use service::{Dir, Server, ToolServer, finished};
 use std::time::{Duration, Instant};
 
 const SECOND: Duration = Duration::from_secs(1);
+/// The configuration of a service whose runs have the time that a busy machine takes.
+const PATIENT: &str = "[limits]\ntimeout_ms = 60000\n";
 
 #[test]
 fn a_run_is_answered_with_the_envelope() {
@@ -152,7 +154,8 @@ fn what_is_no_http_slow_or_cut_harms_nobody() {
 
 #[test]
 fn events_come_while_the_run_goes_on() {
-    let server = Server::start(&[]);
+    let dir = Dir::new("events");
+    let server = Server::start(&["--config", &dir.write("service.toml", PATIENT)]);
     let request = json!({
         "program": "(println :a) (tool/wait {}) (println :b) :done",
         "tools": {"wait": {"returns": 1, "delay_ms": 3000}},
@@ -229,7 +232,8 @@ fn its_client_answers_calls_in_any_order() {
         assert_eq!(state["answer"]["value"], 321, "{state}");
         assert_eq!(state["answer"]["prints"], json!([":begin", "[1 300 20]"]));
         assert_eq!(say(1, &json!({ "result": 1 })).0, 409);
-        // Who comes late has the prints and the answer.
+        // Who comes late, when nobody has the events any more, has the prints and the answer.
+        server.until(100 * SECOND, "the events to go", || server.figure("ptc_event_logs") == 0);
         let mut kinds = Vec::new();
         server.get_stream(&format!("{run}/events"), |kind, _| {
             kinds.push(kind.to_owned());
@@ -353,7 +357,8 @@ fn a_killed_service_loses_nothing() {
     let kills: usize = std::env::var("KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(12);
     let dir = Dir::new("killed");
     let store = dir.path("ptc.db");
-    let options = ["--store", &store];
+    let config = dir.write("service.toml", PATIENT);
+    let options = ["--store", &store, "--config", &config];
     let mut server = Server::start(&options);
     let program = "(println data/k) (reduce (fn [sum n] (+ sum (tool/ask {:n n}))) 0 (range 4))";
     let mut runs = Vec::new();
@@ -778,6 +783,7 @@ fn nothing_is_missed_by_who_comes_back() {
     assert_eq!(kinds(&again), ["started", "waiting"], "{again:?}");
     assert_eq!(server.post(&format!("{run}/calls/1"), &json!({ "result": 41 })).0, 200);
     finished(&server, &run);
+    server.until(100 * SECOND, "the events to go", || server.figure("ptc_event_logs") == 0);
     for last in [&*last, "", "7", "-1", "zzz-9", "18446744073709551615", "00000000-0"] {
         let events = first_events(&server, &run, last, 3);
         assert_eq!(kinds(&events), ["started", "print", "answer"], "{last}: {events:?}");
@@ -821,31 +827,52 @@ fn a_stream_begins_with_the_name_of_its_run() {
     assert_eq!(finished(&server, &format!("/v1/runs/{run}"))["answer"]["value"], 1);
 }
 
-/// A store has one owner: the one before it is not ready any more, and says who is.
+/// A store has one owner. Whoever comes second is told who has it, and does the first no harm; when the first dies, however it
+/// dies, the store is free at once.
 #[test]
-fn a_store_that_is_taken_over_leaves_its_owner_unready() {
+fn a_store_has_one_owner_at_a_time() {
     let dir = Dir::new("taken");
-    let options = ["--store", &dir.path("ptc.db")];
-    let first = Server::start(&options);
-    assert_eq!(first.send("GET", "/readyz", &[], b"").0, 200);
-    let second = Server::start(&options);
-    for (path, body) in [("/readyz", ""), ("/v1/runs", "{\"program\": \"1\"}")] {
-        let method = if body.is_empty() { "GET" } else { "POST" };
-        let (status, _, answer) = first.send(method, path, &[], body.as_bytes());
-        assert_eq!(status, 503, "{path}: {answer}");
-        assert!(answer["detail"].as_str().unwrap().contains("another process"), "{answer}");
+    let store = dir.path("ptc.db");
+    let mut first = Server::start(&["--store", &store]);
+    let refused = |command: &[&str], wanted: &str| {
+        let output = service::ptcl().args(command).stdin(std::process::Stdio::null()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(74), "{command:?}: {said}");
+        assert!(said.contains(wanted), "{command:?}: {said}");
+        said
+    };
+    let owner = format!("in use by process {}", first.id());
+    let link = dir.path("link.db");
+    std::os::unix::fs::symlink(&store, &link).unwrap();
+    for store in [&store, &link] {
+        let said = refused(&["serve", "--listen", "127.0.0.1:0", "--store", store], &owner);
+        assert!(said.contains(&*dir.path("ptc.db")), "it names the store: {said}");
+        refused(&["mcp", "--listen", "127.0.0.1:0", "--store", store], &owner);
+        refused(&["mcp", "--store", store], &owner);
+        // Who cannot listen does not come to the store.
+        refused(&["serve", "--listen", &first.address, "--store", store], "cannot listen");
+        refused(&["mcp", "--listen", &first.address, "--store", store], "cannot listen");
     }
-    assert_eq!(second.send("GET", "/readyz", &[], b"").0, 200);
+    for path in ["/readyz", "/healthz"] {
+        assert_eq!(first.send("GET", path, &[], b"").0, 200, "{path}");
+    }
+    let (status, run) = first.post("/v1/runs", &json!({ "program": "(+ 1 2)" }));
+    assert_eq!(status, 202, "{run}");
+    first.kill();
+    let second = Server::start(&["--store", &store]);
+    let run = format!("/v1/runs/{}", run["run_id"].as_str().unwrap());
+    assert_eq!(finished(&second, &run)["answer"]["value"], 3);
     // That of whoever asks; those before may be on their way out still.
-    let begun = Instant::now();
-    while !second.text("/metrics").contains("ptc_connections 1\n") {
-        assert!(begun.elapsed() < Duration::from_secs(100), "{}", second.text("/metrics"));
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    // Queries are read as strictly as bodies.
+    second.until(100 * SECOND, "the connections to end", || second.figure("ptc_connections") == 1);
+}
+
+/// Queries are read as strictly as bodies.
+#[test]
+fn a_query_that_does_not_fit_is_refused() {
+    let server = Server::start(&[]);
     for path in ["/v1/runs?status=bogus", "/v1/runs?limit=-1", "/v1/runs?stat=waiting", "/v1/functions?query=x"] {
-        let (status, _, answer) = second.send("GET", path, &[], b"");
+        let (status, _, answer) = server.send("GET", path, &[], b"");
         assert_eq!((status, &answer["field"]), (400, &json!("query")), "{path}: {answer}");
     }
-    assert_eq!(second.post("/v1/run?streem", &json!({ "program": "1" })).0, 400);
+    assert_eq!(server.post("/v1/run?streem", &json!({ "program": "1" })).0, 400);
 }

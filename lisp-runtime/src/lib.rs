@@ -82,6 +82,7 @@ pub use terms::profile::{Cost, Profile, ProfileNode};
 pub use terms::tool_code::ToolCode;
 pub use terms::warning::{Warning, WarningKind, WarningReport};
 pub use text::reference::{describe_name, functions_markdown};
+pub use text::visible::{visible, visible_in_place};
 #[cfg(feature = "async")]
 pub use tools::approval::Approval;
 #[cfg(feature = "json-schema")]

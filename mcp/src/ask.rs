@@ -1,6 +1,7 @@
 //! Questions to the user behind a client, and what the answers mean.
 
 use crate::show;
+use lisp_runtime::visible;
 use lisp_server::runs::{Reply, WaitingCall};
 use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest,
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 /// The form: yes or no.
 pub(crate) fn form(call: &WaitingCall) -> Option<ElicitRequestParams> {
-    let question = call.question.as_deref().unwrap_or("May this call be made?");
+    let question = visible(call.question.as_deref().unwrap_or("May this call be made?"));
     let schema = json!({
         "type": "object",
         "properties": {

@@ -159,7 +159,7 @@ impl Drive<'_> {
 
     /// Returns when an approver has decided on a call, or the run has ended.
     async fn answered_elsewhere(&self, run_id: &str, call: &WaitingCall, watch: &Watch) {
-        let Some(mut changes) = watch.changes() else { return std::future::pending().await };
+        let mut changes = watch.changes();
         while changes.changed().await.is_ok() {
             let state = self.door.service.state(self.door.name(), run_id);
             if !state.is_ok_and(|state| state.calls.iter().any(|open| open.call == call.call)) {

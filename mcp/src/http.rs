@@ -9,10 +9,10 @@ use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode, header};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use lisp_server::http::{Asking, Text, approvals, own_origin};
+use lisp_server::http::{Asking, ProblemDetails, Text, approvals, one_host, own_origin};
 use lisp_server::runs::Service;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
@@ -52,14 +52,13 @@ impl Mcp {
             .merge(Router::new().route("/readyz", any(ready)).with_state(service.clone()))
             .route("/healthz", any(|| async { "ok\n" }))
             .fallback_service(approvals(service))
+            .layer(from_fn(one_host))
     }
 }
 
-async fn ready(State(service): State<Service>) -> (StatusCode, &'static str) {
-    match service.is_draining() {
-        true => (StatusCode::SERVICE_UNAVAILABLE, "going down\n"),
-        false => (StatusCode::OK, "ready\n"),
-    }
+async fn ready(State(service): State<Service>) -> Result<&'static str, ProblemDetails> {
+    service.is_ready()?;
+    Ok("ready\n")
 }
 
 impl Doors {

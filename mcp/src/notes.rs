@@ -17,31 +17,21 @@ use tokio_util::sync::CancellationToken;
 
 /// The events of a run, as they are read.
 pub(crate) struct Watch {
-    service: Service,
-    run_id: String,
     log: Arc<EventLog>,
-    changes: Option<Receiver<usize>>,
+    changes: Receiver<usize>,
     next: usize,
 }
 
 impl Watch {
     pub(crate) fn new(service: &Service, run_id: &str) -> Self {
         let log = service.watch(run_id);
-        let changes = Some(log.changes());
-        Watch { service: service.clone(), run_id: run_id.to_owned(), log, changes, next: 0 }
+        let changes = log.changes();
+        Watch { log, changes, next: 0 }
     }
 
     /// Tells of each event from now on.
-    pub(crate) fn changes(&self) -> Option<Receiver<usize>> {
+    pub(crate) fn changes(&self) -> Receiver<usize> {
         self.changes.clone()
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        // Whoever reads no more does not keep the events.
-        self.changes = None;
-        self.service.leave(&self.run_id);
     }
 }
 
@@ -81,10 +71,9 @@ impl Notes {
     }
 
     async fn tell(&self, watch: &mut Watch, done: &CancellationToken) -> Result<(), ServiceError> {
-        let Some(changes) = &mut watch.changes else { return Ok(()) };
         loop {
             let is_done = done.is_cancelled();
-            changes.borrow_and_update();
+            watch.changes.borrow_and_update();
             let (events, _) = watch.log.from(watch.next);
             for event in &events {
                 watch.next += 1;
@@ -95,7 +84,7 @@ impl Notes {
                     return Ok(());
                 }
                 tokio::select! {
-                    changed = changes.changed() => if changed.is_err() { return Ok(()) },
+                    changed = watch.changes.changed() => if changed.is_err() { return Ok(()) },
                     () = done.cancelled() => {}
                 }
             }

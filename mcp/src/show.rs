@@ -1,6 +1,6 @@
 //! Results as clients and models read them.
 
-use lisp_runtime::{Cut, ErrorReport, WarningReport};
+use lisp_runtime::{Cut, ErrorReport, WarningReport, visible};
 use lisp_server::runs::{Refused, WaitingCall};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Deserialize;
@@ -118,7 +118,7 @@ fn structured(answer: &str) -> Option<Value> {
 
 /// A call in one line.
 pub(crate) fn call(call: &WaitingCall) -> String {
-    let arguments = call.arguments.get();
+    let arguments = visible(call.arguments.get());
     let mut end = ARGUMENT_BYTES.min(arguments.len());
     while !arguments.is_char_boundary(end) {
         end -= 1;
@@ -134,7 +134,7 @@ pub(crate) fn call(call: &WaitingCall) -> String {
 pub(crate) fn paused(run_id: &str, token: &str, calls: &[WaitingCall], approver: &str) -> CallToolResult {
     let mut text = "paused: the run is suspended, and nothing of what follows has been done.\n".to_owned();
     for waiting in calls {
-        let question = waiting.question.as_deref().unwrap_or("what is its result?");
+        let question = visible(waiting.question.as_deref().unwrap_or("what is its result?"));
         let _ = writeln!(text, "- call {}, {}: {question}", waiting.call, call(waiting));
     }
     if calls.iter().any(|call| call.question.is_some()) {

@@ -2,7 +2,7 @@
 
 mod support;
 
-use lisp_server::http::Server;
+use lisp_server::http::{Listener, Server};
 use lisp_server::store::SqliteStore;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -15,7 +15,8 @@ use tokio::net::TcpStream;
 /// A server of a test.
 async fn listen(bench: &Bench) -> SocketAddr {
     let mcp = &bench.mcp;
-    let server = Server::bind_router(mcp.service().clone(), "127.0.0.1:0".parse().unwrap(), mcp.router()).unwrap();
+    let listener = Listener::bind(mcp.service().config(), "127.0.0.1:0".parse().unwrap()).unwrap();
+    let server = Server::with_router(mcp.service().clone(), listener, mcp.router());
     let address = server.address();
     tokio::spawn(async move { server.serve().await });
     address

@@ -17,7 +17,7 @@ impl File {
     }
 
     fn remove(&self) {
-        for end in ["", "-wal", "-shm"] {
+        for end in ["", "-wal", "-shm", "-lock"] {
             let _ = std::fs::remove_file(format!("{}{end}", self.0.display()));
         }
     }
@@ -37,6 +37,15 @@ fn new(store: &SqliteStore, run_id: &str) {
     assert_eq!(store.insert_run(run_id, "acme", "{}", None).unwrap(), Inserted::New);
 }
 
+fn journal(store: &SqliteStore, run_id: &str) -> String {
+    store.snapshot(run_id).unwrap().unwrap().journal
+}
+
+/// What another process makes of the file.
+fn meddle(file: &File, sql: &str) {
+    rusqlite::Connection::open(&file.0).unwrap().execute_batch(sql).unwrap();
+}
+
 #[test]
 fn a_run_is_what_was_kept_of_it() {
     let file = File::new("run");
@@ -50,7 +59,7 @@ fn a_run_is_what_was_kept_of_it() {
     }
     let store = file.open();
     assert_eq!(store.unfinished().unwrap(), [("a".to_owned(), RunStatus::Waiting)]);
-    assert_eq!(store.journal("a").unwrap(), "{\"one\":1}\n{\"two\":\"é\u{0}\"}\n");
+    assert_eq!(journal(&store, "a"), "{\"one\":1}\n{\"two\":\"é\u{0}\"}\n");
     let lease = store.take("a").unwrap();
     store.finish_run(lease, "a", "{\"answer\":1}").unwrap();
     // The first answer stays, and so does the end.
@@ -66,11 +75,29 @@ fn a_run_is_what_was_kept_of_it() {
 }
 
 #[test]
+fn it_has_one_owner() {
+    let file = File::new("one");
+    let first = file.open();
+    let refused = SqliteStore::open(&file.0, Durability::Process).unwrap_err();
+    let owner = format!("process {}", std::process::id());
+    assert!(matches!(&refused, StoreError::Owned { owner: its, .. } if its.starts_with(&owner)), "{refused}");
+    first.check_writable().unwrap();
+    new(&first, "a");
+    let lease = first.take("a").unwrap();
+    first.set_status(lease, "a", RunStatus::Running).unwrap();
+    // A run that was under way when its process ended is not any more.
+    drop(first);
+    assert_eq!(file.open().unfinished().unwrap(), [("a".to_owned(), RunStatus::Queued)]);
+}
+
+/// Where locks do not hold, as on some file systems of a network, an owner that another has followed is found out.
+#[test]
 fn who_opened_it_last_owns_it() {
     let file = File::new("owner");
     let first = file.open();
     new(&first, "a");
     let lease = first.take("a").unwrap();
+    std::fs::remove_file(format!("{}-lock", file.0.display())).unwrap();
     let second = file.open();
     let fenced = |done: Result<(), StoreError>| assert!(matches!(done, Err(StoreError::Fenced)), "{done:?}");
     fenced(first.append(lease, "a", "{}\n"));
@@ -78,11 +105,12 @@ fn who_opened_it_last_owns_it() {
     fenced(first.set_status(lease, "a", RunStatus::Running));
     fenced(first.insert_run("b", "acme", "{}", None).map(drop));
     fenced(first.put_reply("a", &StoredReply { call: "1".into(), phase: "gate".into(), body: "{}".into() }).map(drop));
+    fenced(first.check_writable());
     // Reading is harmless; a lease of another owner is none.
     assert!(first.run("a").unwrap().is_some());
     fenced(second.append(lease, "a", "{}\n"));
     second.append(second.take("a").unwrap(), "a", "{}\n").unwrap();
-    assert_eq!(second.journal("a").unwrap(), "{}\n");
+    assert_eq!(journal(&second, "a"), "{}\n");
 }
 
 #[test]
@@ -163,8 +191,8 @@ fn what_is_old_and_over_goes() {
     assert_eq!(store.sweep(0).unwrap(), 0);
     assert_eq!(store.sweep(i64::MAX).unwrap(), 2);
     assert!(store.run("done").unwrap().is_none() && store.session("s").unwrap().is_none());
-    assert_eq!(store.journal("done").unwrap(), "");
-    assert_eq!(store.journal("waiting").unwrap(), "{}\n");
+    assert!(store.snapshot("done").unwrap().is_none());
+    assert_eq!(journal(&store, "waiting"), "{}\n");
 }
 
 #[test]
@@ -195,7 +223,85 @@ fn what_is_no_store_is_refused() {
     drop(later);
     let error = SqliteStore::open(&file.0, Durability::Machine).unwrap_err();
     assert!(matches!(error, StoreError::Format { found: 99, known: 1 }), "{error}");
-    let missing =
-        SqliteStore::open(&std::env::temp_dir().join("no/such/folder/x.db"), Durability::Process).unwrap_err();
+    let missing = SqliteStore::open(&std::env::temp_dir().join("no/such/folder/x.db"), Durability::Process);
+    let missing = missing.unwrap_err();
     assert!(matches!(missing, StoreError::Open { .. }), "{missing}");
+}
+
+/// The database of another program is neither opened nor changed, and nothing is left beside it.
+#[test]
+fn the_database_of_another_program_is_left_alone() {
+    let file = File::new("other");
+    for sql in [
+        "CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (1)",
+        // One of ours has more tables.
+        "CREATE TABLE runs (n INTEGER); CREATE TABLE owner (n INTEGER)",
+        "PRAGMA application_id = 42; CREATE TABLE t (n INTEGER)",
+        "PRAGMA application_id = 42",
+        "PRAGMA user_version = 1; CREATE TABLE t (n INTEGER)",
+        "PRAGMA journal_mode = wal; CREATE TABLE t (n INTEGER)",
+    ] {
+        file.remove();
+        meddle(&file, sql);
+        let before = std::fs::read(&file.0).unwrap();
+        let error = SqliteStore::open(&file.0, Durability::Process).unwrap_err();
+        assert!(error.to_string().contains("another program"), "{sql}: {error}");
+        assert_eq!(std::fs::read(&file.0).unwrap(), before, "{sql}");
+        for end in ["-wal", "-shm", "-lock"] {
+            assert!(!PathBuf::from(format!("{}{end}", file.0.display())).exists(), "{sql}: {end}");
+        }
+    }
+    // An empty file is nobody's, and a store of an earlier version does not say whose it is.
+    file.remove();
+    std::fs::write(&file.0, "").unwrap();
+    new(&file.open(), "a");
+    meddle(&file, "PRAGMA application_id = 0");
+    assert!(file.open().run("a").unwrap().is_some());
+    let marked: i64 =
+        rusqlite::Connection::open(&file.0).unwrap().query_row("PRAGMA application_id", [], |row| row.get(0)).unwrap();
+    assert_eq!(marked.to_be_bytes()[4..], *b"PTCL");
+}
+
+/// Nobody else may read what is in it, whatever the mask of the process, and whoever made the file.
+#[cfg(unix)]
+#[test]
+fn nobody_else_may_read_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let file = File::new("modes");
+    let mode = |end: &str| {
+        let about = std::fs::metadata(format!("{}{end}", file.0.display())).unwrap();
+        about.permissions().mode() & 0o7777
+    };
+    let all = ["", "-wal", "-shm", "-lock"];
+    {
+        let store = file.open();
+        new(&store, "a");
+        assert_eq!(all.map(mode), [0o600; 4]);
+        for end in all {
+            std::fs::set_permissions(format!("{}{end}", file.0.display()), PermissionsExt::from_mode(0o664)).unwrap();
+        }
+    }
+    let store = file.open();
+    new(&store, "b");
+    assert_eq!(all.map(mode)[..3], [0o600; 3]);
+}
+
+/// Whoever cannot write is not ready, and is again when that is over.
+#[test]
+fn a_store_that_cannot_be_written_says_so() {
+    let file = File::new("full");
+    let store = file.open();
+    store.check_writable().unwrap();
+    meddle(
+        &file,
+        "CREATE TRIGGER full BEFORE INSERT ON runs BEGIN SELECT RAISE(FAIL, 'full'); END;
+         CREATE TRIGGER full_too BEFORE UPDATE ON owner BEGIN SELECT RAISE(FAIL, 'full'); END;",
+    );
+    assert!(store.insert_run("a", "acme", "{}", None).is_err());
+    for _ in 0..2 {
+        assert!(matches!(store.check_writable(), Err(StoreError::Failed(_))));
+    }
+    meddle(&file, "DROP TRIGGER full; DROP TRIGGER full_too");
+    store.check_writable().unwrap();
+    new(&store, "a");
 }

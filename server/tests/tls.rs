@@ -17,13 +17,13 @@ fn it_is_asked_over_tls_and_in_no_other_way() {
     std::fs::write(folder.join("certificate.pem"), &certificate).unwrap();
     std::fs::write(folder.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
     let file = folder.join("service.toml");
-    let text = "isolation = \"in-process\"\n[tls]\ncertificate = \"certificate.pem\"\nkey = \"key.pem\"\n";
+    let text = "isolation = \"in-process\"\n[tls]\ncertificate = \"certificate.pem\"\nkey = \"key.pem\"\n[service]\nheader_seconds = 1\n";
     std::fs::write(&file, text).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let config = Config::read(&file).unwrap();
         let service = Service::open(config, Box::new(SqliteStore::in_memory().unwrap())).await.unwrap();
-        let server = Server::bind(service, "127.0.0.1:0".parse().unwrap()).unwrap();
+        let server = Server::bind(service.clone(), "127.0.0.1:0".parse().unwrap()).unwrap();
         let (address, stop) = (server.address(), server.stop_handle());
         let serving = tokio::spawn(server.serve());
         let trusts = |pem: &[&str]| {
@@ -55,7 +55,19 @@ fn it_is_asked_over_tls_and_in_no_other_way() {
             let answer = answer.await.unwrap();
             assert!(!String::from_utf8_lossy(&answer).contains("HTTP/1.1 200"), "{answer:?}");
         }
-        assert_eq!(ask(trusts(&[&certificate])).await.unwrap().status(), 200);
+        // Connections that are kept and say nothing are closed, before the handshake, in it, and after it.
+        let silent = std::net::TcpStream::connect(address).unwrap();
+        let mut greets = std::net::TcpStream::connect(address).unwrap();
+        greets.write_all(b"\x16\x03\x01\x02\x00\x01").unwrap();
+        let keeps = trusts(&[&certificate]);
+        assert_eq!(ask(keeps.clone()).await.unwrap().status(), 200);
+        let until = tokio::time::Instant::now() + Duration::from_secs(60);
+        while !service.metrics().contains("ptc_connections 0\n") {
+            assert!(tokio::time::Instant::now() < until, "{}", service.metrics());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        drop((silent, greets));
+        assert_eq!(ask(keeps).await.unwrap().status(), 200);
         stop();
         serving.await.unwrap().unwrap();
     });

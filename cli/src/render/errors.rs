@@ -2,7 +2,7 @@
 
 use super::colour;
 use lisp_core::syntax::LineIndex;
-use lisp_runtime::{Error, Phase, Position, Problem};
+use lisp_runtime::{Error, Phase, Position, Problem, visible, visible_in_place};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 use std::fmt::{self, Write};
 use std::io::IsTerminal;
@@ -25,7 +25,7 @@ impl fmt::Debug for Drawing<'_> {
 
 impl fmt::Display for Drawing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.problem.error.message)?;
+        f.write_str(&visible(&self.problem.error.message))?;
         match (&self.source, self.problem.position) {
             (None, Some(place)) => write!(f, " ({}:{}:{})", self.name, place.line, place.column),
             _ => Ok(()),
@@ -41,7 +41,7 @@ impl Diagnostic for Drawing<'_> {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.problem.error.hint.as_ref().map(|hint| Box::new(hint) as Box<dyn fmt::Display>)
+        self.problem.error.hint.as_ref().map(|hint| Box::new(visible(hint)) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -73,10 +73,11 @@ pub(crate) trait Texts {
 pub(crate) fn draw_in(problem: &Problem, texts: &impl Texts) -> String {
     let mut drawn = match texts.text(problem.setup, problem.turn) {
         Some(text) => draw(problem, &text.name, &text.source),
-        None => format!("{problem}\n"),
+        None => format!("{}\n", visible(&problem.to_string())),
     };
     for (i, local) in problem.locals.iter().enumerate() {
-        let _ = writeln!(drawn, "  {} {} = {}", if i == 0 { "with" } else { "    " }, local.name, local.value);
+        let value = visible(&local.value);
+        let _ = writeln!(drawn, "  {} {} = {value}", if i == 0 { "with" } else { "    " }, local.name);
     }
     let mut before = (String::new(), 0);
     for call in &problem.calls {
@@ -85,6 +86,7 @@ pub(crate) fn draw_in(problem: &Problem, texts: &impl Texts) -> String {
         let element = call.element.as_ref().map_or_else(String::new, |element| format!(", {element}"));
         let (line, column) = (call.position.line, call.position.column);
         let said = format!("  {function} was called at {name}:{line}:{column}{element}");
+        let said = visible(&said).into_owned();
         if said == before.0 {
             before.1 += 1;
             continue;
@@ -130,7 +132,7 @@ pub(crate) fn draw(problem: &Problem, name: &str, source: &str) -> String {
 fn draw_one(problem: &Problem, name: &str, source: &str) -> String {
     let short = source.lines().all(|line| line.len() <= LINE_BYTES);
     let drawn = problem.error.span.is_some() && short;
-    let source = drawn.then(|| NamedSource::new(name, source.to_owned()));
+    let source = drawn.then(|| NamedSource::new(visible(name), visible_in_place(source).into_owned()));
     let theme = if colour::is_wanted(std::io::stderr().is_terminal()) {
         GraphicalTheme::unicode()
     } else {
@@ -144,6 +146,6 @@ fn draw_one(problem: &Problem, name: &str, source: &str) -> String {
         .with_word_separator(textwrap::WordSeparator::AsciiSpace);
     match handler.render_report(&mut text, &Drawing { problem, name, source }) {
         Ok(()) => text,
-        Err(_) => format!("{name}: {problem}\n"),
+        Err(_) => format!("{}\n", visible(&format!("{name}: {problem}"))),
     }
 }

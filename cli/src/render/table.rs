@@ -1,11 +1,12 @@
 //! A table of text for a terminal.
 
+use lisp_runtime::visible_in_place;
 use unicode_width::UnicodeWidthStr;
 
 /// Draws rows under the names of their columns, if those have any. Numbers stand at the right.
 pub(crate) fn draw(columns: Option<&[String]>, rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).chain(columns.map(<[String]>::len)).max().unwrap_or(0);
-    let shown = |text: &String| text.replace(|c: char| c.is_control(), "\u{fffd}");
+    let shown = |text: &String| visible_in_place(&text.replace(|c: char| c.is_control(), "\u{fffd}")).into_owned();
     let body: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(shown).collect()).collect();
     let header: Option<Vec<String>> = columns.map(|columns| columns.iter().map(shown).collect());
     let column = |at: usize| body.iter().chain(&header).filter_map(move |row| row.get(at));

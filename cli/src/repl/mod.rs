@@ -9,6 +9,7 @@ mod typed;
 use crate::exit::{Exit, Failure};
 use crate::isolation::{IsolationOption, Runner, SessionProblem, TurnRunner};
 use crate::options::{Grant, LimitOptions};
+use crate::output;
 use crate::render::colour;
 use crate::render::errors::{self, Text};
 use crate::render::keys;
@@ -85,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 /// Shows a printed line at once. An output that takes no more ends the command with the next value.
 fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    let _ = writeln!(out, "{}", output::shown(line)).and_then(|()| out.flush());
 }
 
 /// The session, and what it takes to begin another one from a file.
@@ -262,9 +263,9 @@ impl Talk<'_> {
                 tell!("{}", errors::draw_in(problem, &self.texts));
             }
             None if outcome.kind() == Some(OutcomeKind::Fail) => {
-                writeln!(out, "failed: {}", outcome.text().unwrap_or_default())?;
+                writeln!(out, "failed: {}", output::shown(outcome.text().unwrap_or_default()))?;
             }
-            None => write!(out, "{}", self.shown.value(outcome))?,
+            None => write!(out, "{}", output::shown(&self.shown.value(outcome)))?,
         }
         if let Some(total) = outcome.text_cut() {
             writeln!(out, "... ({total} bytes in all)")?;

@@ -48,14 +48,18 @@ pub struct Server {
     _dir: Option<Dir>,
 }
 
+/// The command.
+pub fn ptcl() -> Command {
+    // PTCL names another build, for figures.
+    Command::new(std::env::var_os("PTCL").unwrap_or_else(|| env!("CARGO_BIN_EXE_ptcl").into()))
+}
+
 type Answered = (u16, HashMap<String, String>, Value);
 
 impl Server {
     /// Starts one with these options; with a store of its own unless they name one.
     pub fn start(options: &[&str]) -> Self {
-        // PTCL names another build, for figures.
-        let ptcl = std::env::var_os("PTCL").unwrap_or_else(|| env!("CARGO_BIN_EXE_ptcl").into());
-        let mut command = Command::new(ptcl);
+        let mut command = ptcl();
         command.args(["serve", "--listen", "127.0.0.1:0"]).args(options);
         let dir = (!options.contains(&"--store")).then(|| Dir::new("store"));
         if let Some(dir) = &dir {
@@ -159,6 +163,22 @@ impl Server {
             // It may be gone.
             let _ = rustix::process::kill_process(Pid::from_raw(children[which]).unwrap(), Signal::KILL);
         }
+    }
+
+    /// A figure of its own.
+    pub fn figure(&self, name: &str) -> u64 {
+        let figures = self.text("/metrics");
+        let line = figures.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|number| number.trim().parse().ok()).unwrap_or_else(|| panic!("no {name} in {figures}"))
+    }
+
+    /// The files, sockets and pipes that it has open.
+    pub fn descriptors(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Resident memory.
@@ -279,7 +299,11 @@ impl ToolServer {
 
     /// The configuration of a service that has the tool.
     pub fn config(&self, policy: &str) -> String {
-        let port = self.port;
+        ToolServer::config_of(self.port, policy)
+    }
+
+    /// The same, for a server of another kind.
+    pub fn config_of(port: u16, policy: &str) -> String {
         let question = if policy == "ask" { "question = \"Pay {n}?\"\n" } else { "" };
         format!(
             "[tools.pay]\nurl = \"http://127.0.0.1:{port}/pay\"\neffect = \"write\"\npolicy = \"{policy}\"\n{question}\

@@ -84,6 +84,12 @@ impl Prints {
         lines
     }
 
+    /// Takes the lines, and goes on counting.
+    pub fn drain(&mut self) -> Vec<String> {
+        self.bytes = 0;
+        std::mem::take(&mut self.lines)
+    }
+
     /// The line that stands for those that were not kept.
     pub fn mark(dropped: u64, total_bytes: u64) -> String {
         let lines = if dropped == 1 { "line" } else { "lines" };

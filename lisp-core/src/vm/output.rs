@@ -14,6 +14,11 @@ impl Machine {
         self.store.context().prints.borrow_mut().take()
     }
 
+    /// Takes the lines that are kept, and goes on counting towards the limits.
+    pub fn drain_prints(&mut self) -> Vec<String> {
+        self.store.context().prints.borrow_mut().drain()
+    }
+
     /// The lines printed and not yet taken, from number `index` on.
     pub fn prints_from(&self, index: usize) -> Vec<String> {
         self.store.context().prints.borrow().lines().get(index..).unwrap_or_default().to_vec()

@@ -457,7 +457,26 @@ impl<'a> Input<'a> {
     /// ```
     #[must_use]
     pub fn on_print(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        self.on_print = Some(PrintHook::new(hook));
+        self.on_print = Some(PrintHook::new(hook, true));
+        self
+    }
+
+    /// Shows each printed line to a closure, as [`Input::on_print`] does, and keeps none in this process: the outcome has no prints. A
+    /// program may print without end, where the limits `prints_bytes` and `print_chars` are off, and takes no memory for it.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Limits};
+    /// use std::sync::mpsc::channel;
+    /// let (lines, shown) = channel();
+    /// let input = Input::new().print_to(move |line| lines.send(line.len()).unwrap_or_default());
+    /// let engine = Engine::builder().limits(Limits::default().with_print_chars(0).with_prints_bytes(0)).build()?;
+    /// let outcome = engine.eval("(dotimes [_ 3] (println (apply str (repeat 400000 \"long\"))))", input);
+    /// assert_eq!((shown.iter().sum::<usize>(), outcome.prints.len()), (4_800_000, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn print_to(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.on_print = Some(PrintHook::new(hook, false));
         self
     }
 }

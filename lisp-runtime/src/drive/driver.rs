@@ -334,12 +334,23 @@ impl MachineDriver {
         if !setting.streams_prints() || self.silent || is_ahead && setting.alarm.is_none() {
             return None;
         }
-        let lines = self.machine.prints_from(self.shown);
-        self.shown += lines.len();
+        let lines = match setting.keeps_prints() {
+            true => {
+                let lines = self.machine.prints_from(self.shown);
+                self.shown += lines.len();
+                lines
+            }
+            false => self.machine.drain_prints().split_off(std::mem::take(&mut self.shown)),
+        };
         if setting.show(&lines) {
             return None;
         }
         (!lines.is_empty()).then_some(lines)
+    }
+
+    /// Are printed lines kept for the outcome?
+    pub(crate) fn keeps_prints(&self) -> bool {
+        self.shared.setting.keeps_prints()
     }
 
     /// Shows those of all the lines to the host's hook that it has not seen.

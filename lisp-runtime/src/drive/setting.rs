@@ -97,6 +97,11 @@ impl Setting {
         self.alarm.is_some() || self.on_print.is_some() || self.view.sees_prints()
     }
 
+    /// Are printed lines kept for the outcome?
+    pub(crate) fn keeps_prints(&self) -> bool {
+        self.on_print.as_ref().is_none_or(|hook| hook.keeps)
+    }
+
     /// Shows lines to those who want to see them as they happen. False when nobody does.
     pub(crate) fn show(&self, lines: &[String]) -> bool {
         self.view.printed(lines);

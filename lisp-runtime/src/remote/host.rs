@@ -451,10 +451,14 @@ impl HostHalf {
 
     /// Shows the host's hook the lines that it has not seen.
     fn show_prints(&mut self) {
-        let lines = self.prints.get(self.hooked..).unwrap_or_default();
+        let lines = self.prints.get_mut(self.hooked..).unwrap_or_default();
         self.view.printed(lines);
         if let Some(hook) = &self.on_print {
             hook.show(lines);
+            if !hook.keeps {
+                // Its place is kept: a report may have all lines once more.
+                lines.iter_mut().for_each(|line| *line = String::new());
+            }
         }
         self.hooked = self.hooked.max(self.prints.len());
     }
@@ -701,7 +705,8 @@ impl HostHalf {
 
     fn outcome(&mut self, answer: Result<Answer, Box<Problem>>, prints_dropped: u64, mut usage: Usage) -> Outcome {
         usage.duration_us = micros(self.started.elapsed());
-        let prints = std::mem::take(&mut self.prints);
+        let keeps = self.on_print.as_ref().is_none_or(|hook| hook.keeps);
+        let prints = std::mem::take(&mut self.prints).into_iter().filter(|_| keeps).collect::<Vec<_>>();
         let value = answer.as_ref().map_or(0, |a| a.json.as_ref().map_or(0, String::len));
         usage.output_bytes = (prints.iter().map(String::len).sum::<usize>() + value) as u64;
         let calls = self.ledger.numbers();

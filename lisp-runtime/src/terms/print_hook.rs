@@ -36,19 +36,23 @@ impl PrintedBy {
     }
 }
 
-/// The closure of [`crate::Input::on_print`].
+/// The closure of [`crate::Input::on_print`] or [`crate::Input::print_to`].
 #[derive(Clone)]
-pub(crate) struct PrintHook(Arc<dyn Fn(&str) + Send + Sync>);
+pub(crate) struct PrintHook {
+    hook: Arc<dyn Fn(&str) + Send + Sync>,
+    /// The run keeps the lines besides, for its outcome.
+    pub(crate) keeps: bool,
+}
 
 impl PrintHook {
-    pub(crate) fn new(hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        PrintHook(Arc::new(hook))
+    pub(crate) fn new(hook: impl Fn(&str) + Send + Sync + 'static, keeps: bool) -> Self {
+        PrintHook { hook: Arc::new(hook), keeps }
     }
 
     /// Shows the lines one by one. A panic of the closure leaves out the rest of them, and nothing else: the outcome
     /// has all lines.
     pub(crate) fn show(&self, lines: &[String]) {
-        let _ = catch_unwind(AssertUnwindSafe(|| lines.iter().for_each(|line| (self.0)(line))));
+        let _ = catch_unwind(AssertUnwindSafe(|| lines.iter().for_each(|line| (self.hook)(line))));
     }
 }
 

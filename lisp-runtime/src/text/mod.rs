@@ -3,3 +3,4 @@
 pub(crate) mod card;
 pub(crate) mod convert;
 pub(crate) mod reference;
+pub(crate) mod visible;

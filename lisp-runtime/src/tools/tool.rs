@@ -222,6 +222,7 @@ pub struct Tool {
     /// Arguments that are shown to nobody but the tool.
     redacted: Arc<[String]>,
     pub(crate) delay: Duration,
+    scripted: bool,
     fault: Option<SignatureError>,
 }
 
@@ -275,6 +276,7 @@ impl Tool {
             tagged: false,
             redacted: Arc::default(),
             delay: Duration::ZERO,
+            scripted: false,
             fault: None,
         }
     }
@@ -454,6 +456,18 @@ impl Tool {
     /// The name as it was given: not that of programs where a program cannot write it.
     pub fn given_name(&self) -> &str {
         self.given_name.as_deref().unwrap_or(&self.name)
+    }
+
+    /// Returns true for a tool that comes with a request ([`ScriptedTool`](crate::ScriptedTool)) and does nothing itself. It may have
+    /// the name of one of the host's.
+    pub fn is_scripted(&self) -> bool {
+        self.scripted
+    }
+
+    /// Marks a tool that comes with a request.
+    pub(crate) fn from_script(mut self) -> Self {
+        self.scripted = true;
+        self
     }
 
     /// What a call of it does to the world.

@@ -509,8 +509,13 @@ impl Pool {
         let many = self.slots.len();
         let mut ordered = Err(NoChild::Crowded);
         for at in (turn..turn + many).map(|at| at % many) {
-            ordered = self.order_from(at, order);
-            if !matches!(ordered, Err(NoChild::Crowded | NoChild::Busy)) {
+            let next = self.order_from(at, order);
+            let goes_on = matches!(next, Err(NoChild::Crowded | NoChild::Busy | NoChild::Descriptors(_)));
+            // Another one may have sockets that no run has. Where none has, that there are none is the reason.
+            if !matches!((&ordered, &next), (Err(NoChild::Descriptors(_)), Err(NoChild::Crowded | NoChild::Busy))) {
+                ordered = next;
+            }
+            if !goes_on {
                 break;
             }
         }
@@ -518,6 +523,11 @@ impl Pool {
             self.turns.end();
         }
         ordered
+    }
+
+    /// Has any run a child? Then there will be descriptors, and room.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.templates().iter().any(|template| template.runs.load(Ordering::Relaxed) > 0)
     }
 
     /// A run is over.

@@ -435,6 +435,8 @@ impl Sandbox {
                 Ok(ordered) => break ordered,
                 Err(NoChild::Crowded | NoChild::Descriptors(_)) if self.0.domains.give_up_one() => {}
                 Err(NoChild::Crowded | NoChild::Busy) => return Ok(None),
+                // Those at work give theirs back.
+                Err(NoChild::Descriptors(_)) if self.0.pool.is_at_work() => return Ok(None),
                 Err(NoChild::Descriptors(error) | NoChild::Failed(error)) => return Err(error),
             }
         };
@@ -453,7 +455,8 @@ impl Sandbox {
     pub(crate) fn time_to_wait(&self, host: &HostHalf) -> Result<Duration, Error> {
         verdict::time_to_wait(host, || {
             format!(
-                "{} processes are the most at once, and were taken: raise Builder::forkers, or have fewer runs and sessions at once",
+                "{} processes are the most at once, each with descriptors of this one, and were taken: raise Builder::forkers or \
+                 ulimit -n, or have fewer runs and sessions at once",
                 self.0.pool.most_runs()
             )
         })

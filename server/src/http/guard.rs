@@ -5,7 +5,8 @@ use crate::config::Tenant;
 use crate::runs::{Reply, Service, TenantState};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, StatusCode, Uri, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
@@ -114,6 +115,38 @@ pub async fn own_origin(State(service): State<Service>, request: Request, next: 
         return forbidden("pages of other origins may not use the service");
     }
     next.run(request).await
+}
+
+/// Refuses requests that do not say, or say twice, which host they are for: what stands in front of the service may have read another
+/// one than the service does.
+pub async fn one_host(request: Request, next: Next) -> Response {
+    match misnamed_host(&request) {
+        None => next.run(request).await,
+        Some(why) => ProblemDetails::new(StatusCode::BAD_REQUEST, why).into_response(),
+    }
+}
+
+fn misnamed_host(request: &Request) -> Option<&'static str> {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let (first, second) = (hosts.next(), hosts.next());
+    if second.is_some() {
+        return Some("there are two Host headers; send one");
+    }
+    let Some(host) = first else {
+        let needs_one = request.version() == Version::HTTP_11;
+        return needs_one.then_some("there is no Host header; send one");
+    };
+    let named = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()).filter(is_host);
+    let Some(named) = named else { return Some("the Host header is no name of a host, with a port or without") };
+    let is_other = |asked: &Authority| request.version() >= Version::HTTP_2 && *asked != named;
+    request.uri().authority().is_some_and(is_other).then_some("the Host header names another host than :authority")
+}
+
+/// Is it a name or an address, and perhaps a port?
+fn is_host(authority: &Authority) -> bool {
+    let Some(port) = authority.as_str().strip_prefix(authority.host()) else { return false };
+    let port = port.strip_prefix(':').unwrap_or(port);
+    !authority.host().is_empty() && (port.is_empty() || port.parse::<u16>().is_ok())
 }
 
 fn is_loopback(host: &str) -> bool {

@@ -2,6 +2,7 @@
 
 mod about;
 mod body;
+mod connection;
 mod guard;
 mod listen;
 mod openapi;
@@ -11,15 +12,15 @@ mod sessions;
 mod sse;
 
 pub use body::Text;
-pub use guard::{Asking, own_origin};
-pub use listen::{ListenError, Server};
+pub use guard::{Asking, one_host, own_origin};
+pub use listen::{ListenError, Listener, Server};
 pub use problem::ProblemDetails;
 
 use crate::runs::Service;
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use std::sync::Arc;
@@ -95,6 +96,7 @@ fn finished(router: Router<Service>, service: Service, more: &'static str) -> Ro
             ProblemDetails::new(StatusCode::INTERNAL_SERVER_ERROR, "a fault of the service; its log says more")
                 .into_response()
         }))
+        .layer(from_fn(one_host))
         .layer(axum::middleware::map_response(finish))
         .with_state(service)
 }

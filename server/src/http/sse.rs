@@ -16,19 +16,12 @@ const ALIVE: Duration = Duration::from_secs(15);
 /// A log, as it is read.
 struct Reader {
     service: Service,
-    run_id: String,
     log: Arc<EventLog>,
     changes: tokio::sync::watch::Receiver<usize>,
     next: usize,
     is_over: bool,
     /// The run that goes on for this reader only.
     run: Option<AbortOnDropHandle<()>>,
-}
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        self.service.leave(&self.run_id);
-    }
 }
 
 fn sse_event((id, event): (String, Event)) -> Result<SseEvent, Infallible> {
@@ -56,7 +49,7 @@ fn stream(reader: Reader) -> impl Stream<Item = Result<SseEvent, Infallible>> {
             tokio::select! {
                 changed = reader.changes.changed() => changed.ok()?,
                 // A run that does not go on here has no more events here.
-                () = reader.service.stopped(&reader.run_id), if reader.run.is_none() => return None,
+                () = reader.service.stopped(reader.log.run_id()), if reader.run.is_none() => return None,
             }
         }
     })
@@ -72,31 +65,23 @@ pub(crate) fn of_run(service: &Service, tenant: &str, run_id: &str, last: &str) 
     let log = service.watch(run_id);
     let changes = log.changes();
     match service.state(tenant, run_id) {
-        Ok(RunState { answer: Some(answer), .. }) => log.tell_of_the_past(run_id, answer.get()),
-        Ok(state) if !service.lives(run_id) => log.tell_of_waiting(run_id, &state.calls),
+        Ok(RunState { answer: Some(answer), .. }) => log.tell_of_the_past(answer.get()),
+        Ok(state) if !service.lives(run_id) => log.tell_of_waiting(&state.calls),
         _ => {}
     }
     let seen = log.behind(last);
-    respond(stream(Reader {
-        service: service.clone(),
-        run_id: run_id.to_owned(),
-        log,
-        changes,
-        next: seen,
-        is_over: false,
-        run: None,
-    }))
+    respond(stream(Reader { service: service.clone(), log, changes, next: seen, is_over: false, run: None }))
 }
 
 /// The events of a run that is made for who reads them: it ends with the connection.
 pub(crate) fn of_new_run(service: Service, tenant: Arc<TenantState>, request: String, run_id: String) -> Response {
     let log = service.watch(&run_id);
     let changes = log.changes();
-    let (its, name, its_log) = (service.clone(), run_id.clone(), log.clone());
+    let (its, its_log) = (service.clone(), log.clone());
     let run = tokio::spawn(async move {
-        its_log.started(&name);
+        its_log.started();
         let done = match read_request(&request) {
-            Ok(request) => its.run(&tenant, &request, &name).await,
+            Ok(request) => its.run(&tenant, &request, &run_id).await,
             Err(_) => return,
         };
         match done {
@@ -105,5 +90,5 @@ pub(crate) fn of_new_run(service: Service, tenant: Arc<TenantState>, request: St
         }
     });
     let run = Some(AbortOnDropHandle::new(run));
-    respond(stream(Reader { service, run_id, log, changes, next: 0, is_over: false, run }))
+    respond(stream(Reader { service, log, changes, next: 0, is_over: false, run }))
 }

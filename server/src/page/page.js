@@ -1,9 +1,13 @@
 "use strict";
 
-// Whatever programs and people wrote goes into the page as text, never as HTML.
+// Whatever programs and people wrote goes into the page as text, never as HTML, and nothing in it hides or changes the order of the rest.
 const $ = (id) => document.getElementById(id);
-const make = (tag, text = "", more = {}) => Object.assign(document.createElement(tag), { textContent: text }, more);
-const show = (id, text) => { $(id).textContent = text; $(id).hidden = text === ""; };
+const hidden = /[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
+const unit = (at) => `\\u${at.charCodeAt(0).toString(16).padStart(4, "0")}`;
+const visible = (text) => String(text).replace(hidden, (found) => found.split("").map(unit).join(""));
+const put = (id, text) => { $(id).textContent = visible(text); };
+const make = (tag, text = "", more = {}) => Object.assign(document.createElement(tag), { textContent: visible(text) }, more);
+const show = (id, text) => { put(id, text); $(id).hidden = text === ""; };
 
 const examples = {
   "Totals by group": ['(->> data/orders\n     (group-by :country)\n     (map (fn [[country orders]] [country (sum-by :total orders)]))\n     (into {}))',
@@ -61,7 +65,7 @@ function clear(status) {
   for (const id of ["prints", "value"]) show(id, "");
   for (const id of ["error", "calls", "figures"]) $(id).hidden = true;
   $("calls").querySelector("tbody").replaceChildren();
-  $("status").textContent = status;
+  put("status", status);
 }
 
 async function run() {
@@ -115,7 +119,7 @@ function heard(kind, data, program) {
     case "call":
       // A run that is stopped while it waits ends its calls, to make them again.
       if (data.status === "unknown") break;
-      $("status").textContent = data.status === "begun" ? `It calls tool/${data.name}.` : "It runs.";
+      put("status", data.status === "begun" ? `It calls tool/${data.name}.` : "It runs.");
       break;
     case "waiting":
       $("status").textContent = "It waits for somebody: see below.";
@@ -131,7 +135,7 @@ function heard(kind, data, program) {
 
 function fail(message) {
   $("status").textContent = "It did not run.";
-  $("message").textContent = message;
+  put("message", message);
   for (const id of ["place", "hint"]) $(id).textContent = "";
   $("place").hidden = true;
   $("error").hidden = false;
@@ -139,20 +143,20 @@ function fail(message) {
 
 function answer(data, program) {
   const how = data.outcome === "fail" ? "It ended with (fail ..)." : data.verdict === "ok" ? "It is done." : `It ended: ${data.verdict}.`;
-  $("status").textContent = how;
+  put("status", how);
   show("prints", data.prints.join("\n"));
   if (data.verdict === "ok") show("value", data.text ?? "");
   if (data.error) {
     const { reason, message, line, column, end_line, end_column, hint } = data.error;
-    $("message").textContent = `${reason}: ${message}`;
-    $("hint").textContent = hint ?? "";
+    put("message", `${reason}: ${message}`);
+    put("hint", hint ?? "");
     const source = line && program.split("\n")[line - 1];
     $("place").hidden = source === undefined || source === null;
     if (source) {
       const from = [...source].slice(0, column - 1).map((char) => (char === "\t" ? "\t" : " ")).join("");
       const most = [...source].length - column + 1;
       const width = end_line === line ? Math.max(1, end_column - column) : Math.max(1, most);
-      $("place").textContent = `${line} | ${source}\n${" ".repeat(String(line).length)} | ${from}${"^".repeat(width)}`;
+      put("place", `${line} | ${source}\n${" ".repeat(String(line).length)} | ${from}${"^".repeat(width)}`);
     }
     $("error").hidden = false;
   }
@@ -186,7 +190,7 @@ function waitingCall(run, call) {
       box.remove();
       look();
     } catch (error) {
-      said.textContent = error.message;
+      said.textContent = visible(error.message);
     }
   };
   if (call.question) {
@@ -199,7 +203,7 @@ function waitingCall(run, call) {
       try {
         say({ result: JSON.parse(result.value) });
       } catch (error) {
-        said.textContent = `That is no JSON: ${error.message}`;
+        said.textContent = visible(`That is no JSON: ${error.message}`);
       }
     };
     form.onsubmit = (event) => { event.preventDefault(); send(); };
@@ -215,7 +219,7 @@ async function look() {
   try {
     ({ runs } = await ask("GET", "/v1/runs?status=waiting&limit=50"));
   } catch (error) {
-    $("none").textContent = error.message;
+    put("none", error.message);
     $("none").hidden = false;
     return;
   }

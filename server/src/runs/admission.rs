@@ -129,6 +129,11 @@ impl Admission {
         self.waiting() + self.patient.load(Ordering::Relaxed) > 0
     }
 
+    /// How many places are taken.
+    pub(crate) fn taken(&self) -> usize {
+        self.most.saturating_sub(self.places.available_permits())
+    }
+
     /// How many wait for a place.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)

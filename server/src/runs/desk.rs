@@ -157,7 +157,7 @@ impl Reply {
 }
 
 /// The desk of one life of a run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Desk {
     state: Mutex<DeskState>,
     log: Arc<EventLog>,
@@ -175,12 +175,32 @@ struct DeskState {
 #[derive(Debug)]
 struct Open {
     call: WaitingCall,
-    answered: oneshot::Sender<Reply>,
+    asker: Asker,
+}
+
+/// Who waits for the answer of a call.
+#[derive(Debug)]
+enum Asker {
+    /// An earlier life: this one has not come to the call yet.
+    Earlier,
+    /// This life.
+    Present(oneshot::Sender<Reply>),
+    /// Nobody any more, since the run had made so many steps: its worker has ended, or the whole run.
+    Gone(u64),
+}
+
+impl Open {
+    fn has_phase(&self, phase: &Phase) -> bool {
+        self.call.phase == *phase
+    }
 }
 
 impl Desk {
-    pub(crate) fn new(log: Arc<EventLog>) -> Self {
-        Desk { state: Mutex::default(), log }
+    /// The desk of a life that goes on from a journal in which these calls are open.
+    pub(crate) fn new(log: Arc<EventLog>, open: Vec<WaitingCall>) -> Self {
+        let expected = |call: WaitingCall| (call.call.clone(), Open { call, asker: Asker::Earlier });
+        let state = DeskState { open: open.into_iter().map(expected).collect(), ..DeskState::default() };
+        Desk { state: Mutex::new(state), log }
     }
 
     /// Learns what was said in earlier lives.
@@ -188,7 +208,9 @@ impl Desk {
         let read = |reply: &StoredReply| {
             Some(((reply.call.clone(), reply.phase.clone()), serde_json::from_str(&reply.body).ok()?))
         };
-        self.lock().replies.extend(replies.iter().filter_map(read));
+        let mut state = self.lock();
+        state.open.retain(|_, open| !open.call.is_answered(replies));
+        state.replies.extend(replies.iter().filter_map(read));
     }
 
     /// Was something said that no call has heard?
@@ -200,24 +222,37 @@ impl Desk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The calls that wait.
+    /// The calls that are open: those that the journal has open, and nobody has answered. A call whose asker has gone is open as
+    /// long as it may be the whole run that has ended; when the run goes on it was a worker of a parallel call that is over.
     pub(crate) fn open(&self) -> Vec<WaitingCall> {
         let state = self.lock();
-        // Whose worker has ended waits no more.
-        state.open.values().filter(|open| !open.answered.is_closed()).map(|open| open.call.clone()).collect()
+        let steps = self.log.steps();
+        let is_open = |open: &&Open| !matches!(open.asker, Asker::Gone(at) if at != steps);
+        state.open.values().filter(is_open).map(|open| open.call.clone()).collect()
     }
 
-    /// Somebody has answered. False when nobody waits for that.
-    pub(crate) fn reply(&self, call: &str, phase: &Phase, reply: Reply) -> bool {
+    /// Does the run wait, or come to what an earlier life waited for?
+    pub(crate) fn is_asked(&self) -> bool {
+        self.lock().open.values().any(|open| !matches!(open.asker, Asker::Gone(_)))
+    }
+
+    /// How many calls this life waits for.
+    pub(crate) fn waiting(&self) -> usize {
+        let is_present = |open: &&Open| matches!(&open.asker, Asker::Present(answered) if !answered.is_closed());
+        self.lock().open.values().filter(is_present).count()
+    }
+
+    /// Somebody has answered.
+    pub(crate) fn reply(&self, call: &str, phase: &Phase, reply: Reply) {
         let mut state = self.lock();
-        let waits = state.open.get(call).is_some_and(|open| open.call.phase == *phase && !open.answered.is_closed());
         state.said += 1;
-        match waits.then(|| state.open.remove(call)).flatten() {
-            // When its worker has ended meanwhile nobody needs it.
-            Some(open) => drop(open.answered.send(reply)),
-            None => drop(state.replies.insert((call.to_owned(), phase.name()), reply)),
-        }
-        waits
+        let open = state.open.get(call).is_some_and(|open| open.has_phase(phase)).then(|| state.open.remove(call));
+        let unheard = match open.flatten().map(|open| open.asker) {
+            Some(Asker::Present(answered)) => answered.send(reply).err(),
+            _ => Some(reply),
+        };
+        // Whoever asks later in this life hears it.
+        state.replies.extend(unheard.map(|reply| ((call.to_owned(), phase.name()), reply)));
     }
 
     /// Waits for what somebody says.
@@ -235,9 +270,10 @@ impl Desk {
             let arguments = RawValue::from_string(call.json().to_owned()).unwrap_or_default();
             let waiting = WaitingCall { call: name.clone(), name: call.name().to_owned(), arguments, question, phase };
             self.log.push("waiting", &serde_json::to_value(&waiting).unwrap_or_default());
-            state.open.insert(name.clone(), Open { call: waiting, answered });
+            state.open.insert(name.clone(), Open { call: waiting, asker: Asker::Present(answered) });
             answer
         };
+        let _here = Here { desk: self, call: &name };
         match answer.await {
             Ok(reply) => {
                 let mut state = self.lock();
@@ -257,5 +293,21 @@ impl Desk {
     /// The decision on a call.
     pub(crate) async fn approval(&self, call: &ToolCall) -> Approval {
         self.ask(call, Phase::Gate).await.approval()
+    }
+}
+
+/// Somebody waits for the answer of a call.
+struct Here<'a> {
+    desk: &'a Desk,
+    call: &'a str,
+}
+
+impl Drop for Here<'_> {
+    fn drop(&mut self) {
+        let mut state = self.desk.lock();
+        let steps = self.desk.log.steps();
+        if let Some(open) = state.open.get_mut(self.call) {
+            open.asker = Asker::Gone(steps);
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::metrics::Metrics;
 use lisp_runtime::{CallBegun, CallEnded, CallStatus, HostFault, Observer, PrintedLine, RunEnded, RunStarted};
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::watch;
 
 /// The most bytes of events that a run has for those who watch; its answer has everything.
@@ -19,9 +19,12 @@ pub struct Event {
     pub data: Arc<str>,
 }
 
-/// The events of one run, from its beginning. A run that goes on after a stop goes on with its events.
+/// The events of one run, from its beginning. A run that goes on after a stop goes on with its events. A log is kept as long as
+/// somebody holds it: the attempt that writes it, and those who read it.
 #[derive(Debug)]
 pub struct EventLog {
+    run_id: String,
+    hub: Weak<Hub>,
     /// Which log of the run it is: another process, or this one after nobody has watched for a while, has another.
     name: u32,
     state: Mutex<LogState>,
@@ -40,19 +43,31 @@ struct LogState {
     /// Calls that are under way, and when something last happened.
     calls: usize,
     moved: u64,
+    /// Steps that only a run that goes on makes: a call that ends with it is none.
+    steps: u64,
     /// Calls whose beginning was told. A later life begins them again.
     begun: HashSet<String>,
 }
 
-impl Default for EventLog {
-    fn default() -> Self {
-        // The beginning of a random name.
-        let name = uuid::Uuid::new_v4().as_fields().0;
-        EventLog { name, state: Mutex::default(), changed: watch::Sender::new(0) }
+impl Drop for EventLog {
+    fn drop(&mut self) {
+        let Some(hub) = self.hub.upgrade() else { return };
+        let mut logs = hub.logs();
+        // Somebody may have begun another log of the run meanwhile.
+        if logs.get(&self.run_id).is_some_and(|log| log.strong_count() == 0) {
+            logs.remove(&self.run_id);
+        }
     }
 }
 
 impl EventLog {
+    fn new(run_id: &str, hub: &Arc<Hub>) -> Arc<Self> {
+        // The beginning of a random name.
+        let name = uuid::Uuid::new_v4().as_fields().0;
+        let (run_id, hub) = (run_id.to_owned(), Arc::downgrade(hub));
+        Arc::new(EventLog { run_id, hub, name, state: Mutex::default(), changed: watch::Sender::new(0) })
+    }
+
     fn lock(&self) -> MutexGuard<'_, LogState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -89,10 +104,10 @@ impl EventLog {
     }
 
     /// The run that this log is of begins, or what is known of it is told from the beginning.
-    pub(crate) fn started(&self, run_id: &str) {
+    pub(crate) fn started(&self) {
         let mut state = self.lock();
         if state.events.is_empty() {
-            state.push("started", &json!({ "run_id": run_id }).to_string());
+            state.push("started", &json!({ "run_id": self.run_id }).to_string());
         }
         let count = state.events.len();
         drop(state);
@@ -100,12 +115,17 @@ impl EventLog {
     }
 
     /// What is known of a run that waits, and that this process has seen nothing of.
-    pub(crate) fn tell_of_waiting(&self, run_id: &str, calls: &[impl serde::Serialize]) {
+    pub(crate) fn tell_of_waiting(&self, calls: &[impl serde::Serialize]) {
         if !self.lock().events.is_empty() {
             return;
         }
-        self.started(run_id);
+        self.started();
         calls.iter().for_each(|call| self.push("waiting", &serde_json::to_value(call).unwrap_or_default()));
+    }
+
+    /// The run that it is of.
+    pub(crate) fn run_id(&self) -> &str {
+        &self.run_id
     }
 
     /// The name of an event, by its number from 0: who has seen it goes on behind it.
@@ -132,7 +152,7 @@ impl EventLog {
     }
 
     /// The run was over before anybody watched: all that is left of it is its answer.
-    pub(crate) fn tell_of_the_past(&self, run_id: &str, answer: &str) {
+    pub(crate) fn tell_of_the_past(&self, answer: &str) {
         #[derive(serde::Deserialize)]
         struct Prints {
             prints: Vec<String>,
@@ -140,7 +160,7 @@ impl EventLog {
         if self.lock().is_over {
             return;
         }
-        self.started(run_id);
+        self.started();
         let prints = serde_json::from_str::<Prints>(answer).map(|answer| answer.prints).unwrap_or_default();
         prints.iter().for_each(|line| self.print(line));
         self.finish(answer);
@@ -163,9 +183,15 @@ impl EventLog {
         (state.calls, state.moved)
     }
 
+    /// A number that changes when the program goes on.
+    pub(crate) fn steps(&self) -> u64 {
+        self.lock().steps
+    }
+
     fn print(&self, line: &str) {
         let mut state = self.lock();
         state.moved += 1;
+        state.steps += 1;
         state.reprinted += 1;
         if state.reprinted <= state.printed {
             return;
@@ -177,9 +203,10 @@ impl EventLog {
         self.changed.send_replace(count);
     }
 
-    fn call(&self, begins: bool, data: Option<&serde_json::Value>) {
+    fn call(&self, begins: bool, is_step: bool, data: Option<&serde_json::Value>) {
         let mut state = self.lock();
         state.moved += 1;
+        state.steps += u64::from(is_step);
         state.calls = if begins { state.calls.saturating_add(1) } else { state.calls.saturating_sub(1) };
         let Some(data) = data else { return };
         if begins && (state.bytes > MOST_BYTES || !state.begun.insert(data["call"].to_string())) {
@@ -216,8 +243,15 @@ pub(crate) struct EventHub(Arc<Hub>);
 
 #[derive(Debug, Default)]
 struct Hub {
-    logs: Mutex<HashMap<String, Arc<EventLog>>>,
+    /// Those that somebody holds.
+    logs: Mutex<HashMap<String, Weak<EventLog>>>,
     metrics: Metrics,
+}
+
+impl Hub {
+    fn logs(&self) -> MutexGuard<'_, HashMap<String, Weak<EventLog>>> {
+        self.logs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl EventHub {
@@ -225,26 +259,25 @@ impl EventHub {
         &self.0.metrics
     }
 
-    fn logs(&self) -> MutexGuard<'_, HashMap<String, Arc<EventLog>>> {
-        self.0.logs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The events of a run, from now on.
+    /// The events of a run, from now on, for as long as they are held.
     pub(crate) fn watch(&self, run_id: &str) -> Arc<EventLog> {
-        self.logs().entry(run_id.to_owned()).or_default().clone()
-    }
-
-    /// The events of a run that goes on, or that somebody has watched.
-    pub(crate) fn log(&self, run_id: &str) -> Option<Arc<EventLog>> {
-        self.logs().get(run_id).cloned()
-    }
-
-    /// The run does not go on here any more. Its events stay for as long as somebody watches.
-    pub(crate) fn leave(&self, run_id: &str) {
-        let mut logs = self.logs();
-        if logs.get(run_id).is_some_and(|log| log.changed.receiver_count() == 0) {
-            logs.remove(run_id);
+        let mut logs = self.0.logs();
+        if let Some(log) = logs.get(run_id).and_then(Weak::upgrade) {
+            return log;
         }
+        let log = EventLog::new(run_id, &self.0);
+        logs.insert(run_id.to_owned(), Arc::downgrade(&log));
+        log
+    }
+
+    /// The events of a run that somebody holds.
+    pub(crate) fn log(&self, run_id: &str) -> Option<Arc<EventLog>> {
+        self.0.logs().get(run_id).and_then(Weak::upgrade)
+    }
+
+    /// How many logs there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.logs().len()
     }
 }
 
@@ -266,7 +299,7 @@ impl Observer for EventHub {
     fn call_begun(&self, call: &CallBegun<'_>) {
         let Some(log) = self.log(call.run_id) else { return };
         let data = json!({ "call": call.place.to_string(), "name": call.name, "status": "begun" });
-        log.call(true, Some(&data).filter(|_| !call.replayed));
+        log.call(true, true, Some(&data).filter(|_| !call.replayed));
     }
 
     fn call_ended(&self, call: &CallEnded<'_>) {
@@ -276,8 +309,8 @@ impl Observer for EventHub {
         let data =
             json!({ "call": call.place.to_string(), "name": call.name, "status": call.status, "duration_ms": ms });
         // One that was taken from the record took no time; of one that is left when the run stops nothing is known, and nothing told.
-        let is_told = !call.duration.is_zero() && call.status != CallStatus::Unknown;
-        log.call(false, Some(&data).filter(|_| is_told));
+        let is_known = call.status != CallStatus::Unknown;
+        log.call(false, is_known, Some(&data).filter(|_| is_known && !call.duration.is_zero()));
     }
 
     fn host_fault(&self, fault: &HostFault<'_>) {

@@ -2,9 +2,9 @@
 
 use super::admission::TenantState;
 use super::desk::Desk;
-use super::open_calls::settle;
+use super::open_calls::{open_calls, settle};
 use super::state::{Inner, Life};
-use crate::store::{Lease, RunStatus, StoreError, StoredRun};
+use crate::store::{Lease, RunStatus, Snapshot, StoreError};
 use lisp_runtime::{Input, Outcome, Record, Recorder, Recording, RecordingBuilder, Request, Tools, Verdict};
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -34,6 +34,7 @@ pub(crate) async fn live(inner: Arc<Inner>, run_id: String, life: Arc<Life>) {
     let mut faults = 0;
     loop {
         let end = one_life(&inner, &run_id, &life, faults).await;
+        life.close_desk();
         if matches!(end, Ok(End::Fault)) {
             // What has taken one process may be about to take the next.
             tokio::select! {
@@ -45,9 +46,7 @@ pub(crate) async fn live(inner: Arc<Inner>, run_id: String, life: Arc<Life>) {
         }
         let mut lives = inner.lives();
         match end {
-            Ok(End::Parked)
-                if (life.desk().has_news() || life.cancel.is_cancelled()) && !inner.draining.is_cancelled() =>
-            {
+            Ok(End::Parked) if (life.has_news() || life.cancel.is_cancelled()) && !inner.draining.is_cancelled() => {
                 continue;
             }
             Ok(End::Trouble(why)) => {
@@ -61,8 +60,6 @@ pub(crate) async fn live(inner: Arc<Inner>, run_id: String, life: Arc<Life>) {
             Ok(End::Done | End::Parked | End::Stopped | End::Fault) => drop(inner.troubles().remove(&run_id)),
         }
         lives.remove(&run_id);
-        drop(lives);
-        inner.hub.leave(&run_id);
         return;
     }
 }
@@ -77,59 +74,58 @@ async fn one_life(inner: &Arc<Inner>, run_id: &str, life: &Arc<Life>, faults: u3
         place = inner.admission.patient_place(&tenant) => place,
         () = inner.draining.cancelled() => return Ok(End::Stopped),
     };
+    life.hear();
     let lease = store.take(run_id)?;
-    store.set_status(lease, run_id, RunStatus::Running)?;
-    if stored.cancelled {
+    let Some(snapshot) = store.snapshot(run_id)? else { return Ok(End::Done) };
+    if snapshot.run.cancelled {
         life.cancel.cancel();
     }
     life.log.begin_life();
-    let desk = Arc::new(Desk::new(life.log.clone()));
-    // Whoever answers from now on tells this desk; what was said before is in the store.
-    life.set_desk(desk.clone());
-    let replies = store.replies(run_id)?;
-    desk.learn(&replies);
-    let Ok(request) = Request::parse(&stored.request) else {
+    let Ok(request) = Request::parse(&snapshot.run.request) else {
         return Ok(End::Trouble("this version does not read its request".to_owned()));
     };
-    let journal = store.journal(run_id)?;
-    let began = Instant::now();
-    let (input, source) = match journal.is_empty() {
-        true => match inner.input(&tenant, &request) {
-            Ok(input) => {
-                let input = input.into_owned().tools(own_tools(&request, &desk)).run_id(run_id);
-                let recording = Recording::builder().recorder(journal_of(inner, lease, run_id)).build();
-                (input.record(&recording), request.program.clone().into_owned())
-            }
-            Err(problem) => {
-                let outcome = request.failed(&inner.engine, problem);
-                return finish(inner, lease, &stored, &request, &outcome);
-            }
-        },
-        false => {
-            inner.hub.metrics().resumed.inc();
-            let mut record = match Record::parse_within(journal, usize::MAX) {
-                Ok(record) => record,
-                Err(error) => return Ok(End::Trouble(error.to_string())),
-            };
-            let before = record.text().len();
-            let is_settled = match settle(&inner.engine, &stored.request, &mut record, &replies) {
-                Ok(is_settled) => is_settled,
-                Err(error) => return Ok(End::Trouble(error.to_string())),
-            };
-            if !is_settled && !stored.cancelled {
-                store.set_status(lease, run_id, RunStatus::Waiting)?;
-                return Ok(End::Parked);
-            }
-            for line in record.text()[before..].split_inclusive('\n') {
-                store.append(lease, run_id, line)?;
-            }
-            let builder = Recording::builder().recorder(journal_of(inner, lease, run_id));
-            match resumed(inner, &tenant, &record, own_tools(&request, &desk), &builder) {
-                Ok(resumed) => resumed,
-                Err(why) => return Ok(End::Trouble(why)),
-            }
-        }
+    let open = open_calls(&inner.engine, &snapshot);
+    let desk = Arc::new(Desk::new(life.log.clone(), open));
+    let (input, source) = match begin(inner, lease, &tenant, &request, &snapshot, &desk)? {
+        Begun::Run(input, source) => (input, source),
+        Begun::Failed(outcome) => return finish(inner, lease, life, &request, &outcome),
+        Begun::Ended(end) => return Ok(end),
     };
+    // From here on the desk says what is open, and no call is unknown.
+    store.set_status(lease, run_id, RunStatus::Running)?;
+    life.open_desk(&desk);
+    desk.learn(&store.replies(run_id)?);
+    let outcome = run(inner, life, &desk, &tenant, (&request, &source, *input)).await;
+    inner.hub.metrics().run_has_stopped(run_id);
+    match outcome {
+        Ok(outcome) if outcome.verdict() == Verdict::HostFault && faults < MOST_FAULTS => {
+            tracing::warn!(run_id, faults, "the process of a run was lost; it goes on from its journal");
+            life.close_desk();
+            store.set_status(lease, run_id, RunStatus::Queued)?;
+            Ok(End::Fault)
+        }
+        Ok(outcome) => finish(inner, lease, life, &request, &outcome),
+        Err(Stop { waits: false }) => {
+            store.set_status(lease, run_id, RunStatus::Queued)?;
+            Ok(End::Stopped)
+        }
+        Err(Stop { waits: true }) => {
+            inner.hub.metrics().parked.inc();
+            store.set_status(lease, run_id, RunStatus::Waiting)?;
+            Ok(End::Parked)
+        }
+    }
+}
+
+/// Runs a program until it ends, or until it is better stopped.
+async fn run(
+    inner: &Inner,
+    life: &Life,
+    desk: &Arc<Desk>,
+    tenant: &TenantState,
+    (request, source, input): (&Request<'_>, &str, Input<'static>),
+) -> Result<Outcome, Stop> {
+    let began = Instant::now();
     let ask = desk.clone();
     let input = input.cancel_with(&life.cancel).approvals(move |call| {
         let desk = ask.clone();
@@ -140,32 +136,71 @@ async fn one_life(inner: &Arc<Inner>, run_id: &str, life: &Arc<Life>, faults: u3
         None => input,
     };
     let limits = inner.engine.limits_for(&input);
-    let outcome = {
-        let run = std::pin::pin!(inner.at_door(&tenant, &request, &source, input));
-        tokio::select! {
-            outcome = run => Some(outcome),
-            () = stop(inner, life, &desk, began, limits.timeout_ms) => {
-                inner.hub.metrics().run_stops(run_id);
-                None
+    let run = std::pin::pin!(inner.at_door(tenant, request, source, input));
+    tokio::select! {
+        outcome = run => Ok(outcome),
+        stop = stop(inner, life, desk, began, limits.timeout_ms) => {
+            // Before the run is dropped, and with it those who ask at the desk.
+            life.close_desk();
+            inner.hub.metrics().run_stops(life.log.run_id());
+            Err(stop)
+        }
+    }
+}
+
+/// What a run begins with, or goes on with.
+enum Begun {
+    /// Its input, and the source of its program.
+    Run(Box<Input<'static>>, String),
+    /// It has an outcome at once.
+    Failed(Box<Outcome>),
+    /// This life ends at once.
+    Ended(End),
+}
+
+/// Begins a run, or goes on with what its journal says.
+fn begin(
+    inner: &Arc<Inner>,
+    lease: Lease,
+    tenant: &TenantState,
+    request: &Request<'_>,
+    snapshot: &Snapshot,
+    desk: &Arc<Desk>,
+) -> Result<Begun, StoreError> {
+    let Snapshot { run, journal, .. } = snapshot;
+    let run_id = run.run_id.as_str();
+    if journal.is_empty() {
+        return Ok(match inner.input(tenant, request) {
+            Ok(input) => {
+                let input = input.into_owned().tools(own_tools(request, desk)).run_id(run_id);
+                let recording = Recording::builder().recorder(journal_of(inner, lease, run_id)).build();
+                Begun::Run(Box::new(input.record(&recording)), request.program.clone().into_owned())
             }
-        }
+            Err(problem) => Begun::Failed(Box::new(request.failed(&inner.engine, problem))),
+        });
+    }
+    inner.hub.metrics().resumed.inc();
+    let trouble = |error: String| Ok(Begun::Ended(End::Trouble(error)));
+    let mut record = match Record::parse_within(journal.as_str(), usize::MAX) {
+        Ok(record) => record,
+        Err(error) => return trouble(error.to_string()),
     };
-    inner.hub.metrics().run_has_stopped(run_id);
-    match outcome {
-        Some(outcome) if outcome.verdict() == Verdict::HostFault && faults < MOST_FAULTS => {
-            tracing::warn!(run_id, faults, "the process of a run was lost; it goes on from its journal");
-            Ok(End::Fault)
-        }
-        Some(outcome) => finish(inner, lease, &stored, &request, &outcome),
-        None if desk.open().is_empty() && inner.draining.is_cancelled() => {
-            store.set_status(lease, run_id, RunStatus::Queued)?;
-            Ok(End::Stopped)
-        }
-        None => {
-            inner.hub.metrics().parked.inc();
-            store.set_status(lease, run_id, RunStatus::Waiting)?;
-            Ok(End::Parked)
-        }
+    let before = record.text().len();
+    let is_settled = match settle(&inner.engine, snapshot, &mut record) {
+        Ok(is_settled) => is_settled,
+        Err(error) => return trouble(error.to_string()),
+    };
+    if !is_settled && !run.cancelled {
+        inner.store.set_status(lease, run_id, RunStatus::Waiting)?;
+        return Ok(Begun::Ended(End::Parked));
+    }
+    for line in record.text()[before..].split_inclusive('\n') {
+        inner.store.append(lease, run_id, line)?;
+    }
+    let builder = Recording::builder().recorder(journal_of(inner, lease, run_id));
+    match resumed(inner, tenant, &record, own_tools(request, desk), &builder) {
+        Ok((input, source)) => Ok(Begun::Run(Box::new(input), source)),
+        Err(why) => trouble(why),
     }
 }
 
@@ -217,21 +252,28 @@ fn journal_of(inner: &Arc<Inner>, lease: Lease, run_id: &str) -> impl Recorder +
 fn finish(
     inner: &Inner,
     lease: Lease,
-    stored: &StoredRun,
+    life: &Life,
     request: &Request<'_>,
     outcome: &Outcome,
 ) -> Result<End, StoreError> {
+    let run_id = life.log.run_id();
     let mut answer = request.answer(outcome);
-    stored.run_id.clone_into(&mut answer.run_id);
+    run_id.clone_into(&mut answer.run_id);
     let answer = answer.to_json();
-    inner.store.finish_run(lease, &stored.run_id, &answer)?;
-    inner.hub.watch(&stored.run_id).finish(&answer);
+    inner.store.finish_run(lease, run_id, &answer)?;
+    life.log.finish(&answer);
     Ok(End::Done)
+}
+
+/// A run is better stopped than kept.
+struct Stop {
+    /// Somebody outside has to answer before it goes on.
+    waits: bool,
 }
 
 /// Returns when the run is better stopped than kept: all that it waits for is outside, and it has been quiet for long enough or has
 /// used half of its time (the next life has all of it); or the service is going down.
-async fn stop(inner: &Inner, life: &Life, desk: &Desk, began: Instant, timeout_ms: u64) {
+async fn stop(inner: &Inner, life: &Life, desk: &Desk, began: Instant, timeout_ms: u64) -> Stop {
     let park_after = Duration::from_millis(inner.config.service.park_after_ms);
     let step = (park_after / 8).clamp(Duration::from_millis(5), Duration::from_millis(100));
     let half = if timeout_ms == 0 { Duration::MAX } else { Duration::from_millis(timeout_ms / 2) };
@@ -243,14 +285,14 @@ async fn stop(inner: &Inner, life: &Life, desk: &Desk, began: Instant, timeout_m
             (seen, since) = (pace, Instant::now());
         }
         let (calls, _) = pace;
-        let outside = desk.open().len();
+        let outside = desk.waiting();
         if inner.draining.is_cancelled() && calls <= outside {
-            return;
+            return Stop { waits: outside > 0 };
         }
         // Where others wait for the place it goes at once.
         let enough = if inner.admission.is_crowded() { step } else { park_after };
         if outside > 0 && calls <= outside && (since.elapsed() >= enough || began.elapsed() >= half) {
-            return;
+            return Stop { waits: true };
         }
     }
 }

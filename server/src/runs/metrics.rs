@@ -53,6 +53,42 @@ pub(crate) struct Metrics {
     pub(crate) resumed: Counter,
     /// Connections that are open.
     pub(crate) connections: Gauge,
+    /// What requests hold, as it is counted when somebody asks for the figures.
+    pub(crate) held: Held,
+}
+
+/// What requests hold until they are over.
+#[derive(Default)]
+pub(crate) struct Held {
+    /// Slots of runs under way.
+    pub(crate) slots: Gauge,
+    /// Durable runs that go on in this process.
+    pub(crate) durable_runs: Gauge,
+    /// Sessions with a turn under way.
+    pub(crate) session_turns: Gauge,
+    /// Runs with events in memory.
+    pub(crate) event_logs: Gauge,
+    /// Tasks of the runtime.
+    pub(crate) tasks: Gauge,
+}
+
+impl Held {
+    fn register(&self, registry: &mut Registry) {
+        for (name, help, gauge) in [
+            ("slots_taken", "Slots that runs under way have", &self.slots),
+            ("durable_runs", "Durable runs that go on in this process", &self.durable_runs),
+            ("session_turns", "Sessions with a turn under way", &self.session_turns),
+            ("event_logs", "Runs whose events are in memory", &self.event_logs),
+            ("tasks", "Tasks of the runtime", &self.tasks),
+        ] {
+            registry.register(name, help, gauge.clone());
+        }
+    }
+}
+
+/// Sets a gauge to a number of things.
+pub(crate) fn set(gauge: &Gauge, count: usize) {
+    gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
 }
 
 impl fmt::Debug for Metrics {
@@ -80,6 +116,7 @@ impl Default for Metrics {
             parked: Counter::default(),
             resumed: Counter::default(),
             connections: Gauge::default(),
+            held: Held::default(),
             registry: Registry::default(),
         };
         registry.register(
@@ -99,6 +136,7 @@ impl Default for Metrics {
         registry.register("runs_parked", "Stops of runs that wait for their caller", metrics.parked.clone());
         registry.register("runs_resumed", "Runs that went on from their journal", metrics.resumed.clone());
         registry.register("connections", "Connections that are open", metrics.connections.clone());
+        metrics.held.register(&mut registry);
         Metrics { registry, ..metrics }
     }
 }

@@ -1,7 +1,7 @@
 //! Calls of a run that has stopped which somebody outside has to answer.
 
 use super::desk::{Phase, WaitingCall};
-use crate::store::StoredReply;
+use crate::store::{RunStatus, Snapshot, StoredReply};
 use lisp_runtime::{CallState, Effect, Engine, OpenCall, Record, Request, Settled, Tool};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -29,9 +29,12 @@ enum Begun {
     Unknown,
 }
 
-fn begun(engine: &Engine, clients: &[String], call: &OpenCall) -> Begun {
-    if clients.contains(&call.tool) {
-        return Begun::Client;
+fn begun(engine: &Engine, own: &OwnTools, call: &OpenCall) -> Begun {
+    match own.get(&call.tool) {
+        Some(true) => return Begun::Client,
+        // A script does nothing.
+        Some(false) => return Begun::Repeatable,
+        None => {}
     }
     let tool = engine.tools().all().find(|tool| tool.name() == call.tool);
     match tool {
@@ -40,11 +43,13 @@ fn begun(engine: &Engine, clients: &[String], call: &OpenCall) -> Begun {
     }
 }
 
-/// The tools of a request that its client answers, by the names that programs have for them.
-fn clients(request: &str) -> Vec<String> {
-    let Ok(request) = Request::parse(request) else { return Vec::new() };
-    let clients = request.tools.iter().filter(|(_, tool)| tool.client);
-    clients.map(|(name, _)| Tool::external(name.as_str()).name().to_owned()).collect()
+/// The tools of a request, by the names that programs have for them, and whether its client answers them.
+type OwnTools = BTreeMap<String, bool>;
+
+fn own_tools(request: &str) -> OwnTools {
+    let Ok(request) = Request::parse(request) else { return OwnTools::new() };
+    let named = request.tools.iter().map(|(name, tool)| (Tool::external(name.as_str()).name().to_owned(), tool.client));
+    named.collect()
 }
 
 /// How often each call has begun.
@@ -64,14 +69,23 @@ fn times_begun(journal: &str) -> BTreeMap<String, usize> {
     times
 }
 
-/// The calls of a run that has stopped which wait for somebody outside.
-pub(crate) fn open_calls(engine: &Engine, request: &str, journal: &str) -> Vec<WaitingCall> {
-    let Ok(record) = Record::parse_within(journal, usize::MAX) else { return Vec::new() };
-    let (clients, times) = (clients(request), times_begun(journal));
+/// The calls of a run that somebody outside has to answer. Of one that goes on just now none is unknown.
+pub(crate) fn open_calls(engine: &Engine, snapshot: &Snapshot) -> Vec<WaitingCall> {
+    let Ok(record) = Record::parse_within(snapshot.journal.as_str(), usize::MAX) else { return Vec::new() };
+    let all = all_open(engine, &snapshot.run.request, &record).into_iter();
+    let is_unknown = |open: &WaitingCall| matches!(open.phase, Phase::Unknown(_));
+    let runs = snapshot.run.status == RunStatus::Running;
+    all.filter(|open| !open.is_answered(&snapshot.replies) && !(runs && is_unknown(open))).collect()
+}
+
+fn all_open(engine: &Engine, request: &str, record: &Record) -> Vec<WaitingCall> {
+    let (own, times) = (own_tools(request), times_begun(record.text()));
     let waiting = |call: OpenCall| {
         let (phase, question) = match (call.state, &call.question) {
             (CallState::Asked, Some(question)) => (Phase::Gate, Some(question.clone())),
-            (CallState::Begun, _) => match begun(engine, &clients, &call) {
+            // A life of the run was to ask its client again, and ended before.
+            (CallState::Asked, None) if own.get(&call.tool) == Some(&true) => (Phase::Result, None),
+            (CallState::Begun, _) => match begun(engine, &own, &call) {
                 Begun::Client => (Phase::Result, None),
                 Begun::Unknown => {
                     let question = "It had begun when the service stopped. Was it made? Say its result or error; approve makes \
@@ -92,17 +106,17 @@ pub(crate) fn open_calls(engine: &Engine, request: &str, journal: &str) -> Vec<W
 /// Settles the calls that had begun, as far as somebody has said what came of them. False when somebody has to say more.
 pub(crate) fn settle(
     engine: &Engine,
-    request: &str,
+    snapshot: &Snapshot,
     record: &mut Record,
-    replies: &[StoredReply],
 ) -> Result<bool, lisp_runtime::RecordError> {
-    let (clients, waiting) = (clients(request), open_calls(engine, request, record.text()));
+    let Snapshot { run, replies, .. } = snapshot;
+    let (own, waiting) = (own_tools(&run.request), all_open(engine, &run.request, record));
     let mut is_settled = true;
     for call in record.open_calls() {
         if call.state != CallState::Begun {
             continue;
         }
-        let how = match begun(engine, &clients, &call) {
+        let how = match begun(engine, &own, &call) {
             Begun::Client | Begun::Repeatable => Some(Settled::NotMade),
             Begun::Unknown => {
                 let unknown = waiting.iter().find(|open| open.call == call.name);

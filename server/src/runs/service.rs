@@ -3,6 +3,7 @@
 use super::admission::{Admission, Busy, TenantState};
 use super::desk::{Phase, Reply, WaitingCall};
 use super::events::{EventHub, EventLog};
+use super::metrics::set;
 use super::state::{Inner, Life, Refused, Service, now_ms};
 use super::turns::Turns;
 use crate::config::Config;
@@ -216,12 +217,12 @@ impl Service {
     /// Does it take requests?
     ///
     /// # Errors
-    /// It is about to end, or another process has taken its store over.
+    /// It is about to end, its store cannot be written, or another process has taken it over.
     pub fn is_ready(&self) -> Result<(), Refused> {
         if self.is_draining() {
             return Err(Refused::Draining);
         }
-        Ok(self.0.store.check_owner()?)
+        Ok(self.0.store.check_writable()?)
     }
 
     /// Does a durable run go on in this process?
@@ -247,21 +248,14 @@ impl Service {
         self.0.lives().len()
     }
 
-    /// The events of a run that goes on; of one that does not, `None`.
+    /// The events of a run that goes on, or that somebody watches.
     pub fn events(&self, run_id: &str) -> Option<Arc<EventLog>> {
         self.0.hub.log(run_id)
     }
 
-    /// The events of a run, from now on: [`Service::leave`] when nobody watches any more.
+    /// The events of a run, from now on, for as long as they are held.
     pub fn watch(&self, run_id: &str) -> Arc<EventLog> {
         self.0.hub.watch(run_id)
-    }
-
-    /// Somebody watches no more.
-    pub fn leave(&self, run_id: &str) {
-        if self.0.life(run_id).is_none() {
-            self.0.hub.leave(run_id);
-        }
     }
 
     /// Counts a request.
@@ -335,6 +329,12 @@ impl Service {
         if self.is_draining() {
             return Err(Refused::Draining);
         }
+        // What was taken before needs no room.
+        if let Some(key) = key
+            && let Some(known) = self.0.store.known_request(&tenant.name, key)?
+        {
+            return self.state_of_known(tenant, known);
+        }
         tenant.check_rate()?;
         let most = self.0.config.service.queue;
         if self.living() >= most.saturating_add(self.0.config.service.concurrency) {
@@ -356,6 +356,14 @@ impl Service {
                 self.live(&run_id);
                 self.state(&tenant.name, &run_id)
             }
+            known => self.state_of_known(tenant, known),
+        }
+    }
+
+    /// How far the run is that an idempotency key names.
+    fn state_of_known(&self, tenant: &TenantState, known: Inserted) -> Result<RunState, Refused> {
+        match known {
+            Inserted::New => Err(Refused::Fault("a run that was taken is not there".to_owned())),
             Inserted::Known(run_id) => self.state(&tenant.name, &run_id),
             Inserted::OtherRequest => Err(Refused::Unprocessable(
                 "the Idempotency-Key was used for another request; take a new one".to_owned(),
@@ -390,7 +398,9 @@ impl Service {
             if let Some(answer) = state.answer {
                 break Done::Answer(answer.get().to_owned());
             }
-            if !state.calls.is_empty() || state.trouble.is_some() || (self.is_draining() && !self.lives(run_id)) {
+            let is_asked = self.0.life(run_id).and_then(|life| life.desk()).is_none_or(|desk| desk.is_asked());
+            let waits = !state.calls.is_empty() && is_asked;
+            if waits || state.trouble.is_some() || (self.is_draining() && !self.lives(run_id)) {
                 break Done::Waiting(Box::new(state));
             }
             // Prints and calls of tools change nothing.
@@ -403,8 +413,6 @@ impl Service {
                 }
             }
         };
-        drop(changes);
-        self.leave(run_id);
         Ok(waited)
     }
 
@@ -420,15 +428,17 @@ impl Service {
     fn state_of(&self, stored: StoredRun) -> Result<RunState, Refused> {
         let (mut calls, mut trouble) = (Vec::new(), None);
         if stored.status != RunStatus::Done {
-            calls = match self.0.life(&stored.run_id) {
-                Some(life) => life.desk().open(),
-                None => self.0.open_calls(&stored)?,
-            };
+            calls = self.0.open_calls(&stored)?;
             trouble = self.0.troubles().get(&stored.run_id).cloned();
         }
-        // A run that waits for its caller and has not stopped yet waits all the same.
-        let status =
-            if calls.is_empty() || stored.status == RunStatus::Done { stored.status } else { RunStatus::Waiting };
+        let status = match (stored.status, calls.is_empty()) {
+            (RunStatus::Done, _) => RunStatus::Done,
+            // A run that waits for its caller and has not stopped yet waits all the same.
+            (_, false) => RunStatus::Waiting,
+            // All that it waited for is there: it is about to go on.
+            (RunStatus::Waiting, true) => RunStatus::Queued,
+            (status, true) => status,
+        };
         Ok(RunState {
             run_id: stored.run_id,
             status,
@@ -478,7 +488,7 @@ impl Service {
         // A life that ends looks under this lock whether there is news.
         let lives = self.0.lives();
         if let Some(life) = lives.get(run_id) {
-            let _ = life.desk().reply(call, phase, reply.clone());
+            life.reply(call, phase, reply.clone());
             return;
         }
         drop(lives);
@@ -509,7 +519,7 @@ impl Service {
             return;
         }
         let log = self.0.hub.watch(run_id);
-        log.started(run_id);
+        log.started();
         let life = Arc::new(Life::new(log));
         {
             let mut lives = self.0.lives();
@@ -560,7 +570,13 @@ impl Service {
     /// The figures, for Prometheus.
     pub fn metrics(&self) -> String {
         let metrics = self.0.hub.metrics();
-        metrics.queued.set(i64::try_from(self.0.admission.waiting()).unwrap_or(i64::MAX));
+        set(&metrics.queued, self.0.admission.waiting());
+        set(&metrics.held.slots, self.0.admission.taken());
+        set(&metrics.held.durable_runs, self.living());
+        set(&metrics.held.session_turns, self.0.sessions.count());
+        set(&metrics.held.event_logs, self.0.hub.count());
+        let runtime = tokio::runtime::Handle::try_current();
+        set(&metrics.held.tasks, runtime.map_or(0, |runtime| runtime.metrics().num_alive_tasks()));
         metrics.text()
     }
 }

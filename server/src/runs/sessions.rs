@@ -148,7 +148,9 @@ impl Service {
         Ok(session_id)
     }
 
-    fn one_turn<'a>(&'a self, session_id: &'a str) -> Result<OneTurn<'a>, Refused> {
+    fn one_turn(&self, tenant: &TenantState, session_id: &str) -> Result<OneTurn, Refused> {
+        // Whose is another's is told nothing of its turns.
+        self.session(tenant, session_id)?;
         let busy = || Refused::Conflict("a turn of the session is under way; wait for its answer".to_owned());
         self.0.sessions.begin(session_id).ok_or_else(busy)
     }
@@ -175,17 +177,21 @@ impl Service {
             return Err(Refused::Draining);
         }
         tenant.check_rate()?;
-        let _one = self.one_turn(session_id)?;
+        let one = self.one_turn(tenant, session_id)?;
+        let place = self.0.admission.place(tenant).await?;
         let session = self.session(tenant, session_id)?;
-        let _place = self.0.admission.place(tenant).await?;
         let (inner, tenant, cancel) = (self.0.clone(), tenant.clone(), CancelOnDrop(Cancel::new()));
         let (handle, program) = (cancel.0.clone(), turn.program);
-        let session_id = session.session_id.clone();
-        let ran = tokio::task::spawn_blocking(move || run_turn(&inner, &tenant, &session, &program, &handle)).await;
-        let (outcome, text, undos) = ran.map_err(|error| Refused::Fault(error.to_string()))?;
-        if let Some(text) = text {
-            self.0.store.put_turn(&session_id, &text, undos)?;
-        }
+        // What the turn holds it holds to its end, whether its client waits for that or not.
+        let ran = tokio::task::spawn_blocking(move || {
+            let _held = (one, place);
+            let (outcome, text, undos) = run_turn(&inner, &tenant, &session, &program, &handle);
+            if let Some(text) = text.filter(|_| !handle.is_cancelled()) {
+                inner.store.put_turn(&session.session_id, &text, undos)?;
+            }
+            Ok::<_, Refused>(outcome)
+        });
+        let outcome = ran.await.map_err(|error| Refused::Fault(error.to_string()))??;
         Ok(Answer::new(turn.id, &outcome))
     }
 
@@ -194,7 +200,7 @@ impl Service {
     /// # Errors
     /// There is no such session, or the tenant has as many as it may.
     pub fn fork(&self, tenant: &TenantState, session_id: &str) -> Result<SessionState, Refused> {
-        let _one = self.one_turn(session_id)?;
+        let _one = self.one_turn(tenant, session_id)?;
         let session = self.session(tenant, session_id)?;
         let forked = self.new_session(tenant, &session.opening, session.text.as_deref())?;
         self.session_state(tenant, &forked)
@@ -205,8 +211,7 @@ impl Service {
     /// # Errors
     /// There is no such session, or none that can be taken back.
     pub fn undo(&self, tenant: &TenantState, session_id: &str) -> Result<SessionState, Refused> {
-        let _one = self.one_turn(session_id)?;
-        self.session(tenant, session_id)?;
+        let _one = self.one_turn(tenant, session_id)?;
         match self.0.store.undo_turn(session_id)? {
             true => self.session_state(tenant, session_id),
             false => Err(Refused::Conflict("there is no turn that can be taken back (limit session_undo)".to_owned())),
@@ -218,8 +223,7 @@ impl Service {
     /// # Errors
     /// There is no such session, or a turn of it is under way.
     pub fn delete_session(&self, tenant: &TenantState, session_id: &str) -> Result<(), Refused> {
-        let _one = self.one_turn(session_id)?;
-        self.session(tenant, session_id)?;
+        let _one = self.one_turn(tenant, session_id)?;
         self.0.store.delete_session(session_id)?;
         Ok(())
     }

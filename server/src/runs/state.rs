@@ -1,14 +1,14 @@
 //! What the service holds, and the door that all runs pass.
 
 use super::admission::{Admission, Busy, TenantState};
-use super::desk::{Desk, WaitingCall};
+use super::desk::{Desk, Phase, Reply, WaitingCall};
 use super::events::{EventHub, EventLog};
 use super::open_calls::open_calls;
 use super::turns::Turns;
 use crate::config::Config;
 use crate::store::{Store, StoreError, StoredRun};
 use crate::tools::ServiceTools;
-use lisp_runtime::{Cancel, Engine, Input, LimitsRequest, Outcome, Problem, Request, Tools};
+use lisp_runtime::{Cancel, Engine, Input, LimitsRequest, Outcome, Place, Problem, Request, Tools};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -87,20 +87,63 @@ pub(crate) struct Inner {
 pub(crate) struct Life {
     pub(crate) cancel: Cancel,
     pub(crate) log: Arc<EventLog>,
-    desk: Mutex<Arc<Desk>>,
+    desk: Mutex<DeskOfLife>,
+}
+
+/// Where the open calls of a life are.
+#[derive(Debug, Default)]
+struct DeskOfLife {
+    /// Without one they are in the store: the run is about to go on, or has just stopped.
+    desk: Option<Arc<Desk>>,
+    /// Something was said that no desk has heard of.
+    has_news: bool,
 }
 
 impl Life {
     pub(crate) fn new(log: Arc<EventLog>) -> Self {
-        Life { cancel: Cancel::new(), desk: Mutex::new(Arc::new(Desk::new(log.clone()))), log }
+        Life { cancel: Cancel::new(), desk: Mutex::default(), log }
     }
 
-    pub(crate) fn desk(&self) -> Arc<Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn lock(&self) -> MutexGuard<'_, DeskOfLife> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn set_desk(&self, desk: Arc<Desk>) {
-        *self.desk.lock().unwrap_or_else(PoisonError::into_inner) = desk;
+    /// The desk of a run that is under way.
+    pub(crate) fn desk(&self) -> Option<Arc<Desk>> {
+        self.lock().desk.clone()
+    }
+
+    /// All that was said so far is about to be heard.
+    pub(crate) fn hear(&self) {
+        self.lock().has_news = false;
+    }
+
+    /// Whoever answers from now on tells this desk; what was said before is in the store.
+    pub(crate) fn open_desk(&self, desk: &Arc<Desk>) {
+        *self.lock() = DeskOfLife { desk: Some(desk.clone()), has_news: false };
+    }
+
+    /// The run stops: what its desk had open is in the store.
+    pub(crate) fn close_desk(&self) {
+        let mut of_life = self.lock();
+        if let Some(desk) = of_life.desk.take() {
+            of_life.has_news |= desk.has_news();
+        }
+    }
+
+    /// Somebody has answered a call, and the store has it.
+    pub(crate) fn reply(&self, call: &str, phase: &Phase, reply: Reply) {
+        let mut of_life = self.lock();
+        match &of_life.desk {
+            Some(desk) => desk.reply(call, phase, reply),
+            None => of_life.has_news = true,
+        }
+    }
+
+    /// Was something said that the run has not heard?
+    pub(crate) fn has_news(&self) -> bool {
+        let of_life = self.lock();
+        of_life.has_news || of_life.desk.as_ref().is_some_and(|desk| desk.has_news())
     }
 }
 
@@ -126,11 +169,15 @@ impl Inner {
         stored.ok_or_else(|| Refused::NotFound(format!("there is no run {run_id}")))
     }
 
+    /// The calls of a run that somebody outside has to answer, in their order.
     pub(crate) fn open_calls(&self, stored: &StoredRun) -> Result<Vec<WaitingCall>, Refused> {
-        let journal = self.store.journal(&stored.run_id)?;
-        let replies = self.store.replies(&stored.run_id)?;
-        let open = open_calls(&self.engine, &stored.request, &journal);
-        Ok(open.into_iter().filter(|open| !open.is_answered(&replies)).collect())
+        if let Some(desk) = self.life(&stored.run_id).and_then(|life| life.desk()) {
+            let mut open = desk.open();
+            open.sort_by_cached_key(|open| open.call.parse::<Place>().unwrap_or_default());
+            return Ok(open);
+        }
+        let snapshot = self.store.snapshot(&stored.run_id)?;
+        Ok(snapshot.map(|snapshot| open_calls(&self.engine, &snapshot)).unwrap_or_default())
     }
 
     /// What a request's program gets from this tenant.

@@ -1,27 +1,36 @@
 //! Which sessions have a turn under way.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Sessions with a turn under way.
-#[derive(Debug, Default)]
-pub(crate) struct Turns(Mutex<HashSet<String>>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Turns(Arc<Mutex<HashSet<String>>>);
 
 /// The one turn of a session.
-pub(crate) struct OneTurn<'a>(&'a Turns, &'a str);
+pub(crate) struct OneTurn(Turns, String);
 
 impl Turns {
+    fn lock(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The turn of a session; `None` when one is under way.
-    pub(crate) fn begin<'a>(&'a self, session_id: &'a str) -> Option<OneTurn<'a>> {
-        let is_first = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(session_id.to_owned());
+    pub(crate) fn begin(&self, session_id: &str) -> Option<OneTurn> {
+        let is_first = self.lock().insert(session_id.to_owned());
         // Not `then_some`: a turn that is not begun must not be dropped either, which ends the one under way.
-        is_first.then(|| OneTurn(self, session_id))
+        is_first.then(|| OneTurn(self.clone(), session_id.to_owned()))
+    }
+
+    /// How many turns are under way.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
     }
 }
 
-impl Drop for OneTurn<'_> {
+impl Drop for OneTurn {
     fn drop(&mut self) {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).remove(self.1);
+        self.0.lock().remove(&self.1);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Where runs, their journals, sessions and keys outlive the process.
 
+mod owner;
 mod sqlite;
 
 pub use sqlite::SqliteStore;
@@ -13,6 +14,14 @@ pub enum StoreError {
     /// Another process has taken the store over: this one may not write any more.
     #[error("another process has taken the store over; this one writes no more")]
     Fenced,
+    /// Another process has the store.
+    #[error("the store {path} is in use by {owner}: stop it, or name another file with --store")]
+    Owned {
+        /// Where it is.
+        path: String,
+        /// Who has it.
+        owner: String,
+    },
     /// The store cannot be opened.
     #[error("the store {path} cannot be opened: {why}")]
     Open {
@@ -111,6 +120,17 @@ pub struct StoredReply {
     pub body: String,
 }
 
+/// A run with its journal and with what was said of its calls, as of one moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The run. One that is [`RunStatus::Running`] may be writing its journal.
+    pub run: StoredRun,
+    /// All lines of its journal.
+    pub journal: String,
+    /// What was said.
+    pub replies: Vec<StoredReply>,
+}
+
 /// A session as it is kept.
 #[derive(Clone, Debug)]
 pub struct StoredSession {
@@ -155,8 +175,8 @@ pub struct RequestKey<'a> {
 /// Keeps what outlives the process. Every method that returns without an error has been kept: a process that is killed the next
 /// moment loses nothing of it.
 ///
-/// There is one owner at a time: opening a store takes it over, and what an earlier owner writes from then on is refused with
-/// [`StoreError::Fenced`].
+/// There is one owner at a time: a store that a process has is not opened by another ([`StoreError::Owned`]). Should an earlier
+/// owner be there all the same, what it writes is refused with [`StoreError::Fenced`].
 pub trait Store: Send + Sync + 'static {
     /// Writes what it holds back so that its file is whole, for who copies it. Whoever works with it can go on.
     ///
@@ -178,11 +198,17 @@ pub trait Store: Send + Sync + 'static {
         key: Option<RequestKey<'_>>,
     ) -> Result<Inserted, StoreError>;
 
-    /// Says whether this process still owns the store.
+    /// What an idempotency key of a tenant names, if it was used: for the digest of a request.
     ///
     /// # Errors
-    /// [`StoreError::Fenced`] when it does not; or the store fails.
-    fn check_owner(&self) -> Result<(), StoreError>;
+    /// The store fails.
+    fn known_request(&self, tenant: &str, key: RequestKey<'_>) -> Result<Option<Inserted>, StoreError>;
+
+    /// Says whether this process can write.
+    ///
+    /// # Errors
+    /// [`StoreError::Fenced`] when it does not own the store any more; or writes fail.
+    fn check_writable(&self) -> Result<(), StoreError>;
 
     /// A run.
     ///
@@ -244,11 +270,11 @@ pub trait Store: Send + Sync + 'static {
     /// The store fails, or the lease is another's.
     fn append(&self, lease: Lease, run_id: &str, line: &str) -> Result<(), StoreError>;
 
-    /// The journal of a run: all its lines.
+    /// A run with its journal and with what was said of its calls.
     ///
     /// # Errors
     /// The store fails.
-    fn journal(&self, run_id: &str) -> Result<String, StoreError>;
+    fn snapshot(&self, run_id: &str) -> Result<Option<Snapshot>, StoreError>;
 
     /// Keeps what somebody said of a call. False when that was said before: then nothing changes.
     ///

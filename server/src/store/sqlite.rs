@@ -1,14 +1,22 @@
 //! The store in one file: SQLite with a write-ahead log.
 
-use super::{Inserted, Lease, RequestKey, RunStatus, Store, StoreError, StoredReply, StoredRun, StoredSession};
+use super::owner::{Owner, keep_private};
+use super::{
+    Inserted, Lease, RequestKey, RunStatus, Snapshot, Store, StoreError, StoredReply, StoredRun, StoredSession,
+};
 use crate::config::Durability;
-use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
-use std::path::Path;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The format of the file: SQLite's `user_version`.
 const FORMAT: i64 = 1;
+/// Whose file it is: SQLite's `application_id`, the letters PTCL.
+const APPLICATION: i64 = 0x5054_434C;
+/// The tables of a store.
+const TABLES: [&str; 9] = ["owner", "runs", "journal", "replies", "sessions", "states", "keys", "tokens", "secrets"];
 /// How long a write waits for another process that reads or writes the file.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -18,6 +26,10 @@ pub struct SqliteStore {
     connection: Mutex<Connection>,
     /// Which owner of the file this is.
     epoch: u64,
+    /// The last write failed.
+    fails: AtomicBool,
+    /// Of a store in a file.
+    _owner: Option<Owner>,
 }
 
 impl From<rusqlite::Error> for StoreError {
@@ -32,17 +44,29 @@ fn now_ms() -> i64 {
 }
 
 impl SqliteStore {
-    /// Opens the file, or makes it, and takes it over from whoever has it open.
+    /// Opens the file, or makes it, and owns it until this is dropped. Nobody but the user of this process may read it.
     ///
     /// # Errors
-    /// The file cannot be had, is none of a store, or is one of a later version.
+    /// The file cannot be had, another process has it, it is none of a store, or it is one of a later version.
     pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
-        let open =
-            |error: rusqlite::Error| StoreError::Open { path: path.display().to_string(), why: error.to_string() };
-        SqliteStore::with(Connection::open(path).map_err(open)?, durability).map_err(|error| match error {
+        SqliteStore::open_file(path, durability).map_err(|error| match error {
             StoreError::Failed(why) => StoreError::Open { path: path.display().to_string(), why },
             error => error,
         })
+    }
+
+    fn open_file(path: &Path, durability: Durability) -> Result<Self, StoreError> {
+        let failed = |error: std::io::Error| StoreError::Failed(error.to_string());
+        let path = whole_path(path).map_err(failed)?;
+        // Of a file that is somebody else's nothing is changed, and nothing is put beside it.
+        if path.try_exists().map_err(failed)? {
+            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            check_identity(&Connection::open_with_flags(&path, flags)?)?;
+        }
+        let owner = Owner::take(&path)?;
+        keep_private(&path).map_err(failed)?;
+        let store = SqliteStore::with(Connection::open(&path)?, durability)?;
+        Ok(SqliteStore { _owner: Some(owner), ..store })
     }
 
     /// A store in memory, which no process outlives.
@@ -55,22 +79,24 @@ impl SqliteStore {
 
     fn with(mut connection: Connection, durability: Durability) -> Result<Self, StoreError> {
         connection.busy_timeout(BUSY)?;
+        check_identity(&connection)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         let synchronous = if durability == Durability::Machine { "full" } else { "normal" };
         connection.pragma_update(None, "synchronous", synchronous)?;
         connection.pragma_update(None, "foreign_keys", true)?;
         connection.set_prepared_statement_cache_capacity(64);
         let taken = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let format: i64 = taken.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        if format != 0 && format != FORMAT {
-            return Err(StoreError::Format { found: format, known: FORMAT });
-        }
+        check_identity(&taken)?;
         taken.execute_batch(include_str!("schema.sql"))?;
         taken.pragma_update(None, "user_version", FORMAT)?;
+        taken.pragma_update(None, "application_id", APPLICATION)?;
         taken.execute("UPDATE owner SET epoch = epoch + 1", [])?;
+        // Nothing runs: those that did ended with the process before.
+        taken.execute("UPDATE runs SET status = 'queued' WHERE status <> 'done' AND status = 'running'", [])?;
         let epoch: i64 = taken.query_row("SELECT epoch FROM owner", [], |row| row.get(0))?;
         taken.commit()?;
-        Ok(SqliteStore { connection: Mutex::new(connection), epoch: u64::try_from(epoch).unwrap_or(0) })
+        let epoch = u64::try_from(epoch).unwrap_or(0);
+        Ok(SqliteStore { connection: Mutex::new(connection), epoch, fails: AtomicBool::new(false), _owner: None })
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
@@ -90,6 +116,12 @@ impl SqliteStore {
 
     /// Writes in one transaction, when this process still owns the file.
     fn write<T>(&self, write: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        let written = self.try_write(write);
+        self.fails.store(written.is_err(), Ordering::Relaxed);
+        written
+    }
+
+    fn try_write<T>(&self, write: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let mut connection = self.lock();
         let writes = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         self.check_epoch(&writes)?;
@@ -111,6 +143,41 @@ impl SqliteStore {
     }
 }
 
+/// The path of a file, from the root and without links, that may not be there yet.
+fn whole_path(path: &Path) -> std::io::Result<PathBuf> {
+    match path.canonicalize() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let name = path.file_name().ok_or(error)?;
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            Ok(folder.unwrap_or(Path::new(".")).canonicalize()?.join(name))
+        }
+        found => found,
+    }
+}
+
+/// Looks whose file it is. One that is empty is nobody's.
+fn check_identity(db: &Connection) -> Result<(), StoreError> {
+    let number = |pragma: &str| db.query_row(pragma, [], |row| row.get::<_, i64>(0));
+    let (application, format) = (number("PRAGMA application_id")?, number("PRAGMA user_version")?);
+    let is_own = match application {
+        APPLICATION => true,
+        0 => {
+            let mut select = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'")?;
+            let names = select.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+            // Stores of earlier versions do not say whose they are.
+            names.is_empty() || TABLES.iter().all(|table| names.iter().any(|name| name == table))
+        }
+        _ => false,
+    };
+    match format {
+        _ if !is_own => {
+            Err(StoreError::Failed("it is the database of another program; name another file with --store".to_owned()))
+        }
+        0 | FORMAT => Ok(()),
+        found => Err(StoreError::Format { found, known: FORMAT }),
+    }
+}
+
 const RUN: &str = "SELECT run_id, tenant, request, status, cancelled, created_ms, updated_ms, answer FROM runs";
 
 fn run_of(row: &Row<'_>) -> rusqlite::Result<StoredRun> {
@@ -127,6 +194,28 @@ fn run_of(row: &Row<'_>) -> rusqlite::Result<StoredRun> {
     })
 }
 
+fn one_run(db: &Connection, run_id: &str) -> rusqlite::Result<Option<StoredRun>> {
+    db.prepare_cached(&format!("{RUN} WHERE run_id = ?1"))?.query_row([run_id], run_of).optional()
+}
+
+fn known_request(db: &Connection, tenant: &str, key: RequestKey<'_>) -> rusqlite::Result<Option<Inserted>> {
+    let known: Option<(String, String)> = db
+        .prepare_cached("SELECT digest, run_id FROM keys WHERE tenant = ?1 AND key = ?2")?
+        .query_row([tenant, key.key], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    Ok(known.map(|(digest, run_id)| match digest == key.digest {
+        true => Inserted::Known(run_id),
+        false => Inserted::OtherRequest,
+    }))
+}
+
+fn replies_of(db: &Connection, run_id: &str) -> rusqlite::Result<Vec<StoredReply>> {
+    let mut select = db.prepare_cached("SELECT call, phase, body FROM replies WHERE run_id = ?1")?;
+    let rows = select
+        .query_map([run_id], |row| Ok(StoredReply { call: row.get(0)?, phase: row.get(1)?, body: row.get(2)? }))?;
+    rows.collect()
+}
+
 fn sql_int(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -139,8 +228,15 @@ impl Store for SqliteStore {
         Ok(())
     }
 
-    fn check_owner(&self) -> Result<(), StoreError> {
-        self.check_epoch(&self.lock())
+    fn known_request(&self, tenant: &str, key: RequestKey<'_>) -> Result<Option<Inserted>, StoreError> {
+        self.read(|db| known_request(db, tenant, key))
+    }
+
+    fn check_writable(&self) -> Result<(), StoreError> {
+        if !self.fails.load(Ordering::Relaxed) {
+            return self.check_epoch(&self.lock());
+        }
+        self.write(|db| db.execute("UPDATE owner SET epoch = epoch", []).map(drop))
     }
 
     fn insert_run(
@@ -151,18 +247,12 @@ impl Store for SqliteStore {
         key: Option<RequestKey<'_>>,
     ) -> Result<Inserted, StoreError> {
         self.write(|db| {
-            if let Some(RequestKey { key, digest }) = key {
-                let known: Option<(String, String)> = db
-                    .prepare_cached("SELECT digest, run_id FROM keys WHERE tenant = ?1 AND key = ?2")?
-                    .query_row([tenant, key], |row| Ok((row.get(0)?, row.get(1)?)))
-                    .optional()?;
-                match known {
-                    Some((other, _)) if other != digest => return Ok(Inserted::OtherRequest),
-                    Some((_, run_id)) => return Ok(Inserted::Known(run_id)),
-                    None => db
-                        .prepare_cached("INSERT INTO keys VALUES (?1, ?2, ?3, ?4, ?5)")?
-                        .execute(params![tenant, key, digest, run_id, now_ms()])?,
-                };
+            if let Some(key) = key {
+                if let Some(known) = known_request(db, tenant, key)? {
+                    return Ok(known);
+                }
+                db.prepare_cached("INSERT INTO keys VALUES (?1, ?2, ?3, ?4, ?5)")?
+                    .execute(params![tenant, key.key, key.digest, run_id, now_ms()])?;
             }
             db.prepare_cached(
                 "INSERT INTO runs (run_id, tenant, request, status, created_ms, updated_ms) VALUES (?1, ?2, ?3, 'queued', ?4, ?4)",
@@ -173,7 +263,7 @@ impl Store for SqliteStore {
     }
 
     fn run(&self, run_id: &str) -> Result<Option<StoredRun>, StoreError> {
-        self.read(|db| db.prepare_cached(&format!("{RUN} WHERE run_id = ?1"))?.query_row([run_id], run_of).optional())
+        self.read(|db| one_run(db, run_id))
     }
 
     fn runs(&self, tenant: &str, status: Option<RunStatus>, most: usize) -> Result<Vec<StoredRun>, StoreError> {
@@ -258,15 +348,17 @@ impl Store for SqliteStore {
         })
     }
 
-    fn journal(&self, run_id: &str) -> Result<String, StoreError> {
+    fn snapshot(&self, run_id: &str) -> Result<Option<Snapshot>, StoreError> {
+        // Nobody writes meanwhile: the connection is the only one of the owner.
         self.read(|db| {
+            let Some(run) = one_run(db, run_id)? else { return Ok(None) };
             let mut select = db.prepare_cached("SELECT line FROM journal WHERE run_id = ?1 ORDER BY number")?;
             let mut rows = select.query([run_id])?;
-            let mut text = String::new();
+            let mut journal = String::new();
             while let Some(row) = rows.next()? {
-                text.push_str(row.get_ref(0)?.as_str()?);
+                journal.push_str(row.get_ref(0)?.as_str()?);
             }
-            Ok(text)
+            Ok(Some(Snapshot { run, journal, replies: replies_of(db, run_id)? }))
         })
     }
 
@@ -280,13 +372,7 @@ impl Store for SqliteStore {
     }
 
     fn replies(&self, run_id: &str) -> Result<Vec<StoredReply>, StoreError> {
-        self.read(|db| {
-            let mut select = db.prepare_cached("SELECT call, phase, body FROM replies WHERE run_id = ?1")?;
-            let rows = select.query_map([run_id], |row| {
-                Ok(StoredReply { call: row.get(0)?, phase: row.get(1)?, body: row.get(2)? })
-            })?;
-            rows.collect()
-        })
+        self.read(|db| replies_of(db, run_id))
     }
 
     fn insert_session(

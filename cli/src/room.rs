@@ -1,0 +1,127 @@
+//! Room in the address space of this process, where that has a limit (`ulimit -v`). An allocation that fails ends the process, and every
+//! run with it: so no more runs are begun than have room for what their limits allow them.
+
+use lisp_runtime::Limits;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// What a thread takes: its stack, and the part of the address space that the allocator sets aside for it.
+const THREAD: u64 = (8 + 64) << 20;
+/// What is left for all that is nobody's: the reader, the writer, threads that help.
+const REST: u64 = 64 << 20;
+
+/// The room that runs share.
+#[derive(Debug)]
+pub(crate) struct Room {
+    most: u64,
+    taken: Mutex<u64>,
+    freed: Condvar,
+}
+
+/// Room that a run has; it is given back with this.
+#[derive(Debug)]
+pub(crate) struct Taken<'a>(&'a Room, u64);
+
+impl Room {
+    /// The room of this process; `None` where there is no limit.
+    pub(crate) fn of_process() -> Option<Room> {
+        let (limit, used) = address_space()?;
+        Some(Room::new(limit.saturating_sub(used).saturating_sub(REST)))
+    }
+
+    fn new(most: u64) -> Room {
+        Room { most, taken: Mutex::new(0), freed: Condvar::new() }
+    }
+
+    /// How many threads have room, of so many, when the runs of each take so many bytes: one at least.
+    pub(crate) fn threads(&self, wanted: usize, each: u64) -> usize {
+        let fit = self.most / THREAD.saturating_add(each);
+        wanted.min(usize::try_from(fit).unwrap_or(usize::MAX)).max(1)
+    }
+
+    /// Waits for room for a run. One that could take more than there is has all of it: it runs alone.
+    pub(crate) fn take(&self, limits: &Limits) -> Taken<'_> {
+        let bytes = needs(limits).min(self.most);
+        let mut taken = self.lock();
+        while taken.saturating_add(bytes) > self.most {
+            taken = self.freed.wait(taken).unwrap_or_else(PoisonError::into_inner);
+        }
+        *taken += bytes;
+        Taken(self, bytes)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, u64> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        *self.0.lock() -= self.1;
+        self.0.freed.notify_all();
+    }
+}
+
+/// The address space that a run in this process may take: its heap, and each worker's, is there twice while it is compacted; a result
+/// is there as a value and as texts.
+pub(crate) fn needs(limits: &Limits) -> u64 {
+    let bytes = |limit: u64| if limit == 0 { u64::MAX } else { limit };
+    let workers = bytes(limits.worker_heap_bytes).saturating_mul(2).saturating_mul(limits.parallel_workers);
+    [
+        bytes(limits.heap_bytes).saturating_mul(2),
+        bytes(limits.setup_heap_bytes).saturating_mul(2),
+        workers,
+        bytes(limits.result_bytes).saturating_mul(8),
+        bytes(limits.prints_bytes).saturating_mul(4),
+    ]
+    .into_iter()
+    .fold(0, u64::saturating_add)
+}
+
+/// The limit of the address space, and what is taken of it.
+#[cfg(target_os = "linux")]
+fn address_space() -> Option<(u64, u64)> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current?;
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = pages.split_whitespace().next()?.parse().ok()?;
+    Some((limit, pages.saturating_mul(rustix::param::page_size() as u64)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn address_space() -> Option<(u64, u64)> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn runs_have_no_more_than_there_is() {
+        let limits = Limits::default();
+        let room = Room::new(3 * needs(&limits));
+        let (now, peak) = (AtomicU64::new(0), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..16 {
+                let run = || {
+                    for _ in 0..50 {
+                        let taken = room.take(&limits);
+                        peak.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                        std::thread::yield_now();
+                        now.fetch_sub(1, Ordering::SeqCst);
+                        drop(taken);
+                    }
+                };
+                std::thread::Builder::new().spawn_scoped(scope, run).unwrap();
+            }
+        });
+        assert!(peak.into_inner() <= 3 && *room.lock() == 0);
+        // One that is larger than all of it runs alone.
+        let alone = room.take(&Limits::unlimited());
+        assert_eq!(*room.lock(), room.most);
+        drop(alone);
+        let each = needs(&limits);
+        assert_eq!((room.threads(8, each), Room::new(0).threads(8, each)), (2, 1));
+        assert_eq!((Room::new(u64::MAX).threads(8, each), room.threads(8, u64::MAX)), (8, 1));
+    }
+}

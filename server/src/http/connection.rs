@@ -1,0 +1,367 @@
+//! Connections: how many there are, and which are closed. A connection without a request under way is idle. It is closed when that
+//! lasts for longer than the head of a request may take, from the moment at which it was accepted, and sooner when another one
+//! needs its place.
+
+use crate::config::Config;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::response::Response;
+use axum_server::accept::Accept;
+use http_body::{Frame, SizeHint};
+use prometheus_client::metrics::gauge::Gauge;
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep, sleep_until};
+use tokio_io_timeout::TimeoutStream;
+use tower_service::Service;
+
+/// A write of so many bytes is part of a response; what HTTP/2 says to keep a connection going is shorter.
+const PART_OF_RESPONSE: usize = 256;
+
+/// The connections of a server.
+#[derive(Clone, Debug)]
+pub(super) struct Connections(Arc<Room>);
+
+#[derive(Debug)]
+struct Room {
+    most: usize,
+    idle_time: Duration,
+    write_time: Duration,
+    figure: Gauge,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    last: u64,
+    connections: HashMap<u64, Arc<Activity>>,
+}
+
+impl Open {
+    /// Closes the connection that has been idle for longest. False when all are at work.
+    fn close_one(&mut self) -> bool {
+        let idle = self.connections.iter().filter_map(|(&number, activity)| Some((activity.idle_since()?, number)));
+        let Some((_, number)) = idle.min() else { return false };
+        self.connections.remove(&number).inspect(|activity| activity.close());
+        true
+    }
+}
+
+impl Connections {
+    pub(super) fn new(config: &Config, figure: Gauge) -> Self {
+        let limits = &config.service;
+        Connections(Arc::new(Room {
+            most: limits.max_connections,
+            idle_time: Duration::from_secs(limits.header_seconds),
+            write_time: Duration::from_secs(limits.body_seconds),
+            figure,
+            open: Mutex::default(),
+        }))
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes the connection that has been idle for longest, if any is.
+    pub(super) fn close_one(&self) {
+        self.open().close_one();
+    }
+
+    /// A place for one more connection: a free one, or that of an idle one, which is closed.
+    fn place(&self) -> Option<Place> {
+        let activity = Arc::new(Activity::new());
+        let mut open = self.open();
+        if open.connections.len() >= self.0.most && !open.close_one() {
+            return None;
+        }
+        open.last += 1;
+        let number = open.last;
+        open.connections.insert(number, activity.clone());
+        self.0.figure.inc();
+        Some(Place { connections: self.clone(), number, activity })
+    }
+}
+
+/// A place among the connections.
+struct Place {
+    connections: Connections,
+    number: u64,
+    activity: Arc<Activity>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.connections.open().connections.remove(&self.number);
+        self.connections.0.figure.dec();
+    }
+}
+
+/// What a connection does.
+#[derive(Debug)]
+struct Activity(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    /// Requests whose response is not at its end.
+    requests: usize,
+    /// When the last of them ended.
+    idle_since: Instant,
+    last: u64,
+    /// Requests of whose response a part was given, and nobody has come for the next: since when.
+    given: BTreeMap<u64, Instant>,
+    is_unwanted: bool,
+    /// Wakes the connection.
+    waker: Option<Waker>,
+}
+
+impl Activity {
+    fn new() -> Self {
+        Activity(Mutex::new(State {
+            requests: 0,
+            idle_since: Instant::now(),
+            last: 0,
+            given: BTreeMap::new(),
+            is_unwanted: false,
+            waker: None,
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request begins.
+    fn begin(self: &Arc<Self>) -> UnderWay {
+        let mut state = self.lock();
+        (state.requests, state.last) = (state.requests + 1, state.last + 1);
+        UnderWay { activity: self.clone(), number: state.last }
+    }
+
+    fn idle_since(&self) -> Option<Instant> {
+        let state = self.lock();
+        (state.requests == 0).then_some(state.idle_since)
+    }
+
+    /// Something of a response was sent.
+    fn touch(&self) {
+        self.lock().idle_since = Instant::now();
+    }
+
+    fn close(&self) {
+        let mut state = self.lock();
+        state.is_unwanted = true;
+        if let Some(waker) = state.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Until when nothing needs to be done about the connection; `None` when it is to be closed now.
+    fn until(&self, waker: &Waker, is_blocked: bool, room: &Room) -> Option<Instant> {
+        let mut state = self.lock();
+        if !state.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            state.waker = Some(waker.clone());
+        }
+        let now = Instant::now();
+        let at_work = state.requests > 0 || is_blocked;
+        // A request that ends in the meantime leaves as much time.
+        let until = if at_work { now } else { state.idle_since } + room.idle_time;
+        let stalled = state.given.values().min().map(|since| *since + room.write_time);
+        let until = stalled.map_or(until, |stalled| until.min(stalled));
+        // A request that came at the same time is served.
+        let is_unwanted = state.is_unwanted && state.requests == 0;
+        (!is_unwanted && until > now).then_some(until)
+    }
+}
+
+/// A request, until its response is at its end or nobody wants it any more.
+struct UnderWay {
+    activity: Arc<Activity>,
+    number: u64,
+}
+
+impl UnderWay {
+    /// A part of the response was given.
+    fn gives(&self) {
+        self.activity.lock().given.insert(self.number, Instant::now());
+    }
+
+    /// The next part is asked for.
+    fn is_asked(&self) {
+        self.activity.lock().given.remove(&self.number);
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let mut state = self.activity.lock();
+        state.given.remove(&self.number);
+        (state.requests, state.idle_since) = (state.requests - 1, Instant::now());
+    }
+}
+
+/// The body of a response, whose request is under way as long as it is there.
+struct ResponseBody {
+    body: Body,
+    request: UnderWay,
+}
+
+impl HttpBody for ResponseBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        self.request.is_asked();
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if matches!(polled, Poll::Ready(Some(_))) {
+            self.request.gives();
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The service of one connection, which says when requests begin and end.
+#[derive(Clone, Debug)]
+pub(super) struct Counted<S> {
+    service: S,
+    activity: Arc<Activity>,
+}
+
+impl<S, R> Service<R> for Counted<S>
+where
+    S: Service<R, Response = Response>,
+    S::Future: Send + 'static,
+{
+    type Response = Response;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.service.poll_ready(context)
+    }
+
+    fn call(&mut self, request: R) -> Self::Future {
+        let under_way = self.activity.begin();
+        let responds = self.service.call(request);
+        Box::pin(async move {
+            let response = responds.await?;
+            Ok(response.map(|body| Body::new(ResponseBody { body, request: under_way })))
+        })
+    }
+}
+
+/// Lets connections in.
+#[derive(Clone, Debug)]
+pub(super) struct Acceptor(pub(super) Connections);
+
+impl<S: Send + 'static> Accept<TcpStream, S> for Acceptor {
+    type Stream = Connection;
+    type Service = Counted<S>;
+    type Future = Pin<Box<dyn Future<Output = io::Result<(Connection, Counted<S>)>> + Send>>;
+
+    fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
+        let place = self.0.place();
+        Box::pin(async move {
+            let place = place.ok_or_else(|| io::Error::other("there are max_connections connections at work"))?;
+            stream.set_nodelay(true)?;
+            let room = place.connections.0.clone();
+            let mut stream = TimeoutStream::new(stream);
+            stream.set_write_timeout(Some(room.write_time));
+            let service = Counted { service, activity: place.activity.clone() };
+            let wakes = Box::pin(sleep_until(Instant::now() + room.idle_time));
+            let connection = Connection { stream: Box::pin(stream), wakes, is_blocked: false, room, place };
+            Ok((connection, service))
+        })
+    }
+}
+
+/// A connection with its place.
+pub(super) struct Connection {
+    stream: Pin<Box<TimeoutStream<TcpStream>>>,
+    wakes: Pin<Box<Sleep>>,
+    /// The client does not take what is written.
+    is_blocked: bool,
+    room: Arc<Room>,
+    place: Place,
+}
+
+impl Connection {
+    /// Is it to be closed, as nothing comes from it?
+    fn is_over(&mut self, context: &mut Context<'_>) -> bool {
+        loop {
+            let Some(until) = self.place.activity.until(context.waker(), self.is_blocked, &self.room) else {
+                return true;
+            };
+            if self.wakes.is_elapsed() || until < self.wakes.deadline() {
+                self.wakes.as_mut().reset(until);
+            }
+            if self.wakes.as_mut().poll(context).is_pending() {
+                return false;
+            }
+        }
+    }
+
+    fn has_written(&mut self, written: &Poll<io::Result<usize>>) {
+        let was_blocked = std::mem::replace(&mut self.is_blocked, written.is_pending());
+        let is_part = matches!(written, Poll::Ready(Ok(bytes)) if *bytes >= PART_OF_RESPONSE);
+        if (was_blocked && !self.is_blocked) || is_part {
+            self.place.activity.touch();
+        }
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let polled = self.stream.as_mut().poll_read(context, into);
+        match polled.is_pending() && self.is_over(context) {
+            true => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            false => polled,
+        }
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let polled = self.stream.as_mut().poll_write(context, bytes);
+        self.has_written(&polled);
+        polled
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = self.stream.as_mut().poll_write_vectored(context, bytes);
+        self.has_written(&polled);
+        polled
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.as_mut().poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.as_mut().poll_shutdown(context)
+    }
+}

@@ -1,0 +1,89 @@
+//! The one owner of a store's file: a lock that the kernel takes back when its process ends, however it ends.
+
+use super::StoreError;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Holds the lock of a store.
+#[derive(Debug)]
+pub(super) struct Owner {
+    _lock: File,
+}
+
+impl Owner {
+    /// Locks the file beside that of the store, and says in it who holds it.
+    ///
+    /// # Errors
+    /// Another process has it, or it cannot be written.
+    pub(super) fn take(store: &Path) -> Result<Owner, StoreError> {
+        let path = beside(store, "-lock");
+        let failed = |error: io::Error| StoreError::Open {
+            path: store.display().to_string(),
+            why: format!("{}: {error}", path.display()),
+        };
+        let mut lock = private().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut owner = String::new();
+                // Whoever has just taken it may not have said who it is.
+                let _ = (&lock).take(1_000).read_to_string(&mut owner);
+                let owner = owner.trim();
+                let owner = if owner.is_empty() { "another process" } else { owner }.to_owned();
+                return Err(StoreError::Owned { path: store.display().to_string(), owner });
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        lock.set_len(0).and_then(|()| writeln!(lock, "{}", own_name())).map_err(failed)?;
+        Ok(Owner { _lock: lock })
+    }
+}
+
+fn own_name() -> String {
+    let program = std::env::current_exe().ok();
+    let program = program.as_deref().and_then(Path::file_name).map(|name| format!(" ({})", name.display()));
+    format!("process {}{}", std::process::id(), program.unwrap_or_default())
+}
+
+/// The path of a file that belongs to that of a store.
+pub(super) fn beside(store: &Path, ending: &str) -> PathBuf {
+    let mut path = OsString::from(store);
+    path.push(ending);
+    path.into()
+}
+
+/// How files are opened that only their owner may read.
+#[cfg_attr(not(unix), expect(unused_mut, reason = "there are no modes"))]
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Makes the file of a store when there is none. Nobody but its owner may read it, nor the files that belong to it.
+///
+/// # Errors
+/// The file cannot be made, or is another user's.
+pub(super) fn keep_private(store: &Path) -> io::Result<()> {
+    match private().write(true).create_new(true).open(store) {
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error),
+    }
+    #[cfg(unix)]
+    for path in ["", "-wal", "-shm"].map(|ending| beside(store, ending)) {
+        use std::os::unix::fs::PermissionsExt;
+        match std::fs::metadata(&path) {
+            Ok(about) if about.permissions().mode() & 0o077 != 0 => {
+                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
