@@ -4,6 +4,7 @@
 mod broken_records;
 #[path = "../../../lisp-core/tests/cpu/mod.rs"]
 mod cpu;
+mod depth;
 mod described;
 mod envelope;
 mod examples;
