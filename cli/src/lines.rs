@@ -146,7 +146,7 @@ impl Each {
             done.failed(number, &why, Exit::Limit);
             return true;
         }
-                if self.skip_nil && outcome.text() == Some("nil") {
+        if self.skip_nil && outcome.text() == Some("nil") {
             return false;
         }
         if self.format != Format::Clojure {

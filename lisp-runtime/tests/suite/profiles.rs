@@ -2,7 +2,6 @@
 
 use lisp_runtime::{Cost, Engine, Input, Limits, Outcome, Problem, Profile, ProfileNode, Reason, ToolError};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 const HALVES: &str = "(defn half [x] (/ x 2))\n(reduce + (map half (range 1000)))";
 
