@@ -336,3 +336,46 @@ async fn a_server_that_ends_closes_its_sessions() {
     let ended = tokio::time::timeout(Duration::from_secs(30), listening.rest.read_to_end(&mut rest)).await;
     assert!(ended.is_ok(), "the stream stays open");
 }
+
+/// Sessions, and requests of them, that end well and badly: whatever they take is given back.
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_a_session_takes_is_given_back() {
+    let bench = Bench::open().await;
+    let address = listen(&bench).await;
+    let service = bench.mcp.service();
+    let figure = |name: &str| {
+        let figures = service.metrics();
+        let line = figures.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap();
+        line.trim().parse::<u64>().unwrap()
+    };
+    let held = ["ptc_runs_under_way", "ptc_slots_taken", "ptc_durable_runs", "ptc_event_logs", "ptc_connections"];
+    let mut tasks = 0;
+    // In the first round what is made once is made.
+    for (round, count) in [2, 12].into_iter().enumerate() {
+        for _ in 0..count {
+            let session = open(address).await;
+            let headers = [(session[0].0, session[0].1.as_str()), (session[1].0, session[1].1.as_str())];
+            for program in ["(+ 1 2)", "(", "(dotimes [n 100] (println n))", "(tool/pay {:amount 7})"] {
+                send(address, "POST", &headers, &run(program)).await.message().await;
+            }
+            // Clients that do not wait.
+            for program in ["(+ 1 2)", "(tool/pay {:amount 7})", "(tool/slow {})"] {
+                drop(send(address, "POST", &headers, &run(program)).await);
+            }
+            drop(send(address, "GET", &headers, "").await);
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{").await.unwrap();
+            assert_eq!(send(address, "DELETE", &headers, "").await.status, 204);
+        }
+        for run in service.runs("anonymous", None, 1_000).unwrap() {
+            service.cancel("anonymous", &run.run_id).unwrap();
+        }
+        let until = tokio::time::Instant::now() + Duration::from_secs(100);
+        while held.iter().any(|name| figure(name) > 0) || (round > 0 && figure("ptc_tasks") > tasks) {
+            let left: Vec<_> = held.iter().chain(&["ptc_tasks"]).map(|name| (name, figure(name))).collect();
+            assert!(tokio::time::Instant::now() < until, "round {round}, {tasks} tasks before: {left:?}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        tasks = figure("ptc_tasks");
+    }
+}
