@@ -10,8 +10,8 @@ use lisp_core::syntax::{Form, FormKind, ReadLimits, read};
 const INTEGERS: &[&str] =
     &["n", "index", "start", "end", "from", "size", "step", "limit", "radix", "year", "month", "day"];
 
-/// These take numbers of any kind there.
-const ANY_NUMBER: &[&str] = &["range"];
+/// These take numbers of any kind there: of `take` and `drop` a fraction counts as one more element, as in Clojure.
+const ANY_NUMBER: &[&str] = &["drop", "range", "take"];
 
 /// The names of the arguments for a number of them, by what is said of the row's use.
 fn parameters(row: &Builtin, count: usize) -> Option<Vec<&'static str>> {

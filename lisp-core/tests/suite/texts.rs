@@ -384,7 +384,7 @@ fn changed(s: &str, width: usize) -> Vec<(String, Plain)> {
         ("(blank? data/s)".to_owned(), truth(s.chars().all(is_space))),
         ("(split-lines data/s)".to_owned(), texts(lines(s))),
         ("(upper-case data/s)".to_owned(), text(s.to_uppercase())),
-        ("(lower-case data/s)".to_owned(), text(s.chars().flat_map(char::to_lowercase).collect::<String>())),
+        ("(lower-case data/s)".to_owned(), text(s.to_lowercase())),
         ("(.trim data/s)".to_owned(), text(dropped(dropped_from_end(s, |c| c <= ' '), |c| c <= ' '))),
         (format!("(format \"%{}s\" data/s)", width + 1), text(format!("{fill}{s}"))),
         (format!("(format \"%-{}s|\" data/s)", width + 1), text(format!("{s}{fill}|"))),
