@@ -219,7 +219,7 @@ mod tests {
         for (wrong, message) in [
             (r#"{"program":"1","id":tru,"id":1}"#, "expected"),
             (r#"{"program":"1","program":"2","dta":1}"#, "unknown field `dta`"),
-            (r#"{"program":1,"program":"2","limits":{"fuel":1,"fuel":2,"heap":1}}"#, "unknown field `heap`"),
+            (r#"{"program":"1","program":"2","limits":{"fuel":1,"fuel":2,"heap":1}}"#, "unknown field `heap`"),
         ] {
             let error = Request::parse(wrong).expect_err(wrong).to_string();
             assert!(error.contains(message), "{wrong}: {error}");

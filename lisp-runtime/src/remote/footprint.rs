@@ -6,6 +6,7 @@ use super::report::{DetailData, EveryFigure, RefusedCall};
 use crate::terms::clock::Reading;
 use crate::terms::outcome::{Call, Figures, FurtherError, Local, OutcomeKind, Phase, Position, Usage};
 use crate::terms::profile::{Cost, ProfileNode};
+use crate::terms::warning::{Warning, WarningKind};
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
@@ -231,6 +232,24 @@ struct SomeValue<'a> {
     _text_bytes: usize,
     #[serde(borrow)]
     memory: Option<Result<&'a str, SomeFault<'a>>>,
+    #[serde(borrow)]
+    warnings: Walked<SomeWarning<'a>>,
+}
+
+#[derive(Deserialize)]
+struct SomeWarning<'a> {
+    #[serde(rename = "kind")]
+    _kind: WarningKind,
+    message: &'a str,
+    #[serde(rename = "position")]
+    _position: Option<Position>,
+    repair: Option<&'a str>,
+}
+
+impl Decoded for SomeWarning<'_> {
+    fn bytes(&self) -> usize {
+        size_of::<Warning>() + self.message.len() + self.repair.map_or(0, str::len)
+    }
 }
 
 #[derive(Deserialize)]
@@ -334,7 +353,9 @@ impl ReportFootprint<'_> {
         let end = match &self.end {
             Ok(value) => {
                 let memory = value.memory.as_ref().map_or(0, made);
-                made(&value.json).saturating_add(value.text.len()).saturating_add(memory)
+                [made(&value.json), value.text.len(), memory, value.warnings.bytes]
+                    .into_iter()
+                    .fold(0, usize::saturating_add)
             }
             Err(trouble) => {
                 let beside = [trouble.calls.bytes, trouble.locals.bytes, trouble.more.bytes]
