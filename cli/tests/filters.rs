@@ -83,7 +83,7 @@ fn errors_hide_nothing_and_steer_nothing() {
         format!("(let [a \"{steers}\"] (+ 1 a)) ; {steers}"),
         format!("(\"{steers}\""),
         format!("(tool/x{steers} 1)"),
-        format!("{steers}"),
+        steers.to_string(),
     ];
     for program in &programs {
         let output = run(&["-e", program]);

@@ -255,6 +255,47 @@ impl Trace {
     pub const LOCALS: usize = 8;
 }
 
+/// A class of Java by which a program catches an error whose reason does not say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorClass {
+    /// `ArithmeticException`
+    Arithmetic,
+    /// `ClassCastException`
+    ClassCast,
+    /// `DateTimeException`
+    DateTime,
+    /// `DateTimeParseException`
+    DateTimeParse,
+    /// `IllegalArgumentException`
+    IllegalArgument,
+    /// `IndexOutOfBoundsException`
+    IndexOutOfBounds,
+    /// `NullPointerException`
+    NullPointer,
+    /// `NumberFormatException`
+    NumberFormat,
+    /// `StringIndexOutOfBoundsException`
+    StringIndexOutOfBounds,
+}
+
+impl ErrorClass {
+    /// Returns the name of the class.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ErrorClass::Arithmetic => "ArithmeticException",
+            ErrorClass::ClassCast => "ClassCastException",
+            ErrorClass::DateTime => "DateTimeException",
+            ErrorClass::DateTimeParse => "DateTimeParseException",
+            ErrorClass::IllegalArgument => "IllegalArgumentException",
+            ErrorClass::IndexOutOfBounds => "IndexOutOfBoundsException",
+            ErrorClass::NullPointer => "NullPointerException",
+            ErrorClass::NumberFormat => "NumberFormatException",
+            ErrorClass::StringIndexOutOfBounds => "StringIndexOutOfBoundsException",
+        }
+    }
+}
+
 /// An error from source text or from a run.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{reason}: {message}")]
@@ -274,7 +315,7 @@ pub struct Error {
     /// Of an error of compiling: what else is wrong in the same text, at most [`Error::MORE`] further errors.
     pub more: Box<[Error]>,
     /// The class of Java by which a program catches it, where the reason does not say it.
-    pub class: Option<&'static str>,
+    pub class: Option<ErrorClass>,
 }
 
 impl Error {
@@ -349,7 +390,7 @@ impl Error {
 
     /// Adds the class by which it is caught.
     #[must_use]
-    pub(crate) fn class(mut self, class: &'static str) -> Self {
+    pub(crate) fn class(mut self, class: ErrorClass) -> Self {
         self.class = Some(class);
         self
     }

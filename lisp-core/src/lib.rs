@@ -67,7 +67,7 @@ pub mod vm;
 /// A table whose keys are names. The hash is seeded anew for each table, so that no program can choose its collisions.
 pub(crate) type Table<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
-pub use error::{CallSite, Detail, Error, LocalValue, Reason, Span, Trace};
+pub use error::{CallSite, Detail, Error, ErrorClass, LocalValue, Reason, Span, Trace};
 
 /// The example of the crate's README.
 #[cfg(doctest)]

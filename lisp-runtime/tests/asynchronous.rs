@@ -272,7 +272,7 @@ fn deadlines_and_handles_end_those_that_wait_without_a_runtime_and_without_spinn
     }
     // A worker that fails ends the one that waits beside it.
     let (outcome, _) = block_on({
-        let program = engine.compile("(pcalls #(tool/never {}) #(tool/fails {}))").unwrap();
+        let program = engine.compile("(pcalls #(tool/fails {}) #(tool/never {}))").unwrap();
         engine.run_async(&program, Input::new())
     });
     assert!(outcome.problem().unwrap().error.message.contains("no"), "{:?}", outcome.problem());

@@ -2,7 +2,7 @@
 
 use super::exception_classes::of_wrong;
 use crate::cost;
-use crate::error::{Error, Reason};
+use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Compose, Fault, Heap, Map, Res, Step, Value, Vector};
 use crate::text::characters::Characters;
 use crate::text::describe;
@@ -28,7 +28,7 @@ fn wrong(name: &str, expects: &str, got: Value<'_>) -> Error {
 pub(crate) fn not_a_collection(name: &str, got: Value<'_>) -> Fault {
     match got {
         Value::Endless(_) => Fault::NeedsFrame,
-        got => wrong(name, "a collection", got).class("IllegalArgumentException").into(),
+        got => wrong(name, "a collection", got).class(ErrorClass::IllegalArgument).into(),
     }
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn at_least(name: &str, what: &str, least: usize, v: Value<'_>) -> Re
             Ok(Ok(n)) if n >= least => Ok(n),
             Ok(_) => {
                 let message = format!("{name}: the {what} must be at least {least}, got {}", describe(v));
-                Err(Error::new(Reason::TypeError, message).class("IllegalArgumentException").into())
+                Err(Error::new(Reason::TypeError, message).class(ErrorClass::IllegalArgument).into())
             }
             Err(_) => Err(type_error(name, &format!("a positive integer as its {what}"), v)),
         },

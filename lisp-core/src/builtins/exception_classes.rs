@@ -1,6 +1,6 @@
 //! The classes by which `catch` tells exceptions apart: Java's, with the classes above them.
 
-use crate::error::Reason;
+use crate::error::{ErrorClass, Reason};
 use crate::heap::Value;
 
 /// A class, its package, and the class above it.
@@ -101,8 +101,8 @@ pub(super) fn of_reason(reason: Reason) -> &'static str {
 }
 
 /// The class of the error for a value that is of the wrong kind.
-pub(crate) fn of_wrong(value: Value<'_>) -> &'static str {
-    if matches!(value, Value::Nil) { "NullPointerException" } else { "ClassCastException" }
+pub(crate) fn of_wrong(value: Value<'_>) -> ErrorClass {
+    if matches!(value, Value::Nil) { ErrorClass::NullPointer } else { ErrorClass::ClassCast }
 }
 
 #[cfg(test)]

@@ -111,7 +111,7 @@ pub(crate) fn of_error<'h>(h: &'h Ctx, error: &Error, tool: Option<&'h str>) -> 
     let mut entries =
         vec![(h.keyword("reason")?, h.keyword(error.reason.name())?), (h.keyword("message")?, h.str(&error.message)?)];
     if let Some(class) = error.class {
-        entries.push((h.keyword("class")?, h.str(class)?));
+        entries.push((h.keyword("class")?, h.str(class.name())?));
     }
     if let Some(tool) = tool {
         entries.push((h.keyword("tool")?, h.str(tool)?));

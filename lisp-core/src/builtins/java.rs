@@ -2,7 +2,7 @@
 //! this language has not, and how arguments are taken.
 
 use super::exception_classes::of_wrong;
-use crate::error::{Error, Reason};
+use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Fault, Res, Value};
 use crate::text::describe;
 
@@ -482,24 +482,24 @@ pub(super) fn out_of_domain(name: &str, message: &str) -> Fault {
 }
 
 /// What Java throws where a value is outside what a method takes.
-fn domain_class(name: &str) -> &'static str {
+fn domain_class(name: &str) -> ErrorClass {
     const PARSED: [&str; 7] = ["Integer", "Long", "Short", "Byte", "Double", "Float", "BigInteger"];
     match name.split_once('/') {
-        Some(("Math" | "StrictMath", _)) => "ArithmeticException",
+        Some(("Math" | "StrictMath", _)) => ErrorClass::Arithmetic,
         Some((class, method)) if PARSED.contains(&class) => match method.starts_with("to") {
-            true => "IllegalArgumentException",
-            false => "NumberFormatException",
+            true => ErrorClass::IllegalArgument,
+            false => ErrorClass::NumberFormat,
         },
-        Some(("Character" | "String", _)) => "IllegalArgumentException",
-        Some(_) => "DateTimeException",
+        Some(("Character" | "String", _)) => ErrorClass::IllegalArgument,
+        Some(_) => ErrorClass::DateTime,
         None if matches!(name, ".charAt" | ".substring" | ".codePointAt" | ".subSequence") => {
-            "StringIndexOutOfBoundsException"
+            ErrorClass::StringIndexOutOfBounds
         }
-        None if name.starts_with(".to") || name.starts_with(".get") => "ArithmeticException",
+        None if name.starts_with(".to") || name.starts_with(".get") => ErrorClass::Arithmetic,
         None if [".plus", ".minus", ".with", ".at"].iter().any(|prefix| name.starts_with(prefix)) => {
-            "DateTimeException"
+            ErrorClass::DateTime
         }
-        None => "IllegalArgumentException",
+        None => ErrorClass::IllegalArgument,
     }
 }
 
@@ -509,8 +509,8 @@ pub(super) fn null(name: &str) -> Fault {
     Error::new(Reason::JavaDomainError, format!("{name} got nil where it needs an object"))
         .class(match name.split_once('/') {
             // As Java has it, which does not take nothing for a number.
-            Some(("Integer" | "Long" | "Short" | "Byte", _)) => "NumberFormatException",
-            _ => "NullPointerException",
+            Some(("Integer" | "Long" | "Short" | "Byte", _)) => ErrorClass::NumberFormat,
+            _ => ErrorClass::NullPointer,
         })
         .hint("test with nil? or give a default with (or x ...) first")
         .into()

@@ -2,7 +2,7 @@
 
 use super::java::{null, out_of_domain, text, wrong_type};
 use crate::cost;
-use crate::error::{Error, Reason};
+use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Heap, Res, TimeValue, Value};
 use crate::text::date_pattern::{Moment, Pattern};
 use crate::text::dates::{DAY, DAYS, NANOS, SECONDS, parse_date_time};
@@ -11,7 +11,7 @@ use crate::text::dates::{DAY, DAYS, NANOS, SECONDS, parse_date_time};
 pub(super) fn unreadable(name: &str, text: &str, expects: &str) -> crate::heap::Fault {
     let shown: String = text.chars().take(60).collect();
     let error = Error::new(Reason::JavaDomainError, format!("{name} cannot read {shown:?}: it is not {expects}"));
-    let error = error.class("DateTimeParseException");
+    let error = error.class(ErrorClass::DateTimeParse);
     match name {
         "LocalDate/parse" if shown.contains('T') => error.hint("write (subs text 0 10) for the date of a longer text"),
         _ => error,

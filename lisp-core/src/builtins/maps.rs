@@ -5,7 +5,7 @@ use super::slices::char_at;
 use super::{Builtin, MANY};
 use crate::context::Ctx;
 use crate::cost;
-use crate::error::{Error, Reason};
+use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Entry, Fault, Heap, Map, MapBuilder, Res, Value, Vector, Work};
 use crate::text::describe;
 
@@ -111,7 +111,7 @@ fn dead_end(name: &str, key: Value<'_>, found: Value<'_>) -> Fault {
         Reason::RuntimeError,
         format!("{name}: the path goes on below {}, but there is {}", describe(key), describe(found)),
     )
-    .class("ClassCastException")
+    .class(ErrorClass::ClassCast)
     .hint("put a map there first, or end the path at that key")
     .into()
 }
@@ -129,7 +129,7 @@ fn index_of(name: &str, v: &Vector<'_>, key: Value<'_>, grow: bool) -> Res<usize
             Reason::RuntimeError,
             format!("{name}: {} is no place in a vector of {} elements", describe(other), v.len()),
         )
-        .class(if matches!(other, Value::Int(_)) { "IndexOutOfBoundsException" } else { "IllegalArgumentException" })
+        .class(if matches!(other, Value::Int(_)) { ErrorClass::IndexOutOfBounds } else { ErrorClass::IllegalArgument })
         .hint(if grow { "use an index from 0 up to the length, or conj" } else { "use an index below the length" })
         .into()),
     }

@@ -6,7 +6,7 @@ use super::exception_classes::of_wrong;
 use super::{Builtin, Lowering, MANY, java, long_division};
 use crate::context::Ctx;
 use crate::cost;
-use crate::error::{Error, Reason};
+use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Fault, Heap, Res, Value, compare_numbers};
 use crate::text::describe;
 use num_bigint::BigInt;
@@ -506,7 +506,7 @@ fn min<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn int<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let beyond = |text: &dyn std::fmt::Display| {
         Error::new(Reason::ArithmeticError, format!("int: {text} does not fit in 32 bits"))
-            .class("IllegalArgumentException")
+            .class(ErrorClass::IllegalArgument)
             .hint("use trunc, floor or round for large numbers")
     };
     let small = match args[0] {

@@ -326,9 +326,9 @@ fn subs<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn join<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let (separator, coll) = match args {
-        &[Value::Nil, coll] => ("", coll),
-        &[separator, coll] => (string("join", separator)?, coll),
+    let (separator, coll) = match *args {
+        [Value::Nil, coll] => ("", coll),
+        [separator, coll] => (string("join", separator)?, coll),
         _ => ("", arg(args, 0)),
     };
     let items = args::seq(h, "join", coll)?;

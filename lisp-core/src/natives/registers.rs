@@ -2,7 +2,7 @@
 
 use crate::builtins::args;
 use crate::context::Ctx;
-use crate::error::{Error, Reason};
+use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Fault, Res, Value, VecBuilder, Vector};
 
 pub(super) use crate::stack::RESULT;
@@ -28,7 +28,7 @@ pub(super) fn items<'h>(h: &'h Ctx, name: &str, v: Value<'h>) -> Res<Value<'h>> 
 #[cold]
 fn function_last(name: &str, f: Value<'_>) -> Fault {
     Error::new(Reason::TypeError, format!("{name} expects a collection, got {}", describe(f)))
-        .class("IllegalArgumentException")
+        .class(ErrorClass::IllegalArgument)
         .hint(format!("the collection comes last: write ({name} f coll)"))
         .into()
 }

@@ -22,8 +22,10 @@ const VERTICAL: &[(char, char)] = &[('\n', '\r'), ('\u{85}', '\u{85}'), ('\u{202
 const SPACE: &[(char, char)] = &[('\t', '\r'), (' ', ' ')];
 const WORD: &[(char, char)] = &[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')];
 
-/// The classes of POSIX by Java's names: in ASCII, and with the flag `U`.
-const POSIX: &[(&str, &[(char, char)], &str)] = &[
+/// A class of POSIX: its name in Java, what it has in ASCII, and what it is with the flag `U`.
+type Posix = (&'static str, &'static [(char, char)], &'static str);
+
+const POSIX: &[Posix] = &[
     ("Lower", &[('a', 'z')], r"\p{Lowercase}"),
     ("Upper", &[('A', 'Z')], r"\p{Uppercase}"),
     ("ASCII", &[('\0', '\x7f')], r"[\x00-\x7F]"),

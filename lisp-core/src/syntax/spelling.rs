@@ -20,9 +20,9 @@ enum Class {
 
 const CLASSES: [Class; 128] = {
     let mut classes = [Class::Ends; 128];
-    let mut c = 0;
+    let mut c = 0_u8;
     while c < 128 {
-        classes[c as usize] = match c as u8 {
+        classes[c as usize] = match c {
             0..=b' ' | 0x7F => Class::Ends,
             c if c.is_ascii_alphanumeric() => Class::Plain,
             b'#' | b':' | b'/' => Class::Special,

@@ -216,13 +216,10 @@ fn quoted(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Result<String,
     }
     let mut literal = String::new();
     while let Some(c) = rest.next() {
-        if c != '\'' {
-            literal.push(c);
-        } else if rest.next_if_eq(&'\'').is_some() {
-            literal.push(c);
-        } else {
+        if c == '\'' && rest.next_if_eq(&'\'').is_none() {
             return Ok(literal);
         }
+        literal.push(c);
     }
     Err("a ' is missing at its end".to_owned())
 }

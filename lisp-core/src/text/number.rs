@@ -204,6 +204,6 @@ mod tests {
         assert_eq!(plain_float_text(-123_456_789_012_345_678_901.0), "-123456789012345680000.0");
         assert_eq!(plain_float_text(-1.5e-9), "-0.0000000015");
         // Two digits are as near: the even one is written.
-        assert_eq!(float_text(2_251_553_810_368_456.25), "2251553810368456.2");
+        assert_eq!(float_text(2_251_553_810_368_456.2), "2251553810368456.2");
     }
 }

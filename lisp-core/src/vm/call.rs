@@ -5,7 +5,7 @@ use crate::builtins::exception_classes::of_wrong;
 use crate::builtins::{Imp, maps};
 use crate::code::Proto;
 use crate::context::Ctx;
-use crate::error::{Error, Reason};
+use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Closure, Fault, Res, Value};
 use crate::natives;
 use crate::stack::{Call, Code, Control, Effect, Frame, NativeFn, State, Unit, slot};
@@ -143,7 +143,7 @@ fn look_up<'h>(h: &'h Ctx, data: Value<'h>, args: &[Value<'h>]) -> Res<Value<'h>
                 Reason::NotCallable,
                 format!("a vector of {} elements, called as a function, has no element {i}", v.len()),
             )
-            .class("IndexOutOfBoundsException")
+            .class(ErrorClass::IndexOutOfBounds)
             .hint("write (get v i) for nil where there is none")
             .into()),
         },

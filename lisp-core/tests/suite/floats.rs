@@ -57,7 +57,7 @@ proptest! {
         );
         let (texts, prints) = run(&source, 100_000);
         let texts = texts.unwrap_or_else(|(_, message)| panic!("{source}: {message}"));
-        let wanted = digits(&format!("{}", ryu::Buffer::new().format_finite(f)));
+        let wanted = digits(ryu::Buffer::new().format_finite(f));
         let texts = texts.trim_matches(['[', ']']).split(' ').map(|text| text.trim_matches('"'));
         for text in texts.chain(prints.iter().map(String::as_str)) {
             prop_assert_eq!(digits(text), wanted.clone(), "{} {}", f, text);

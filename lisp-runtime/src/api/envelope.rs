@@ -104,7 +104,7 @@ impl ScriptedTool {
                 Tool::new(name, move |_| Ok(returns.clone()))
             }
         };
-        let tool = tool.from_script().delay(Duration::from_millis(self.delay_ms));
+        let tool = tool.scripted().delay(Duration::from_millis(self.delay_ms));
         let tool = match &self.signature {
             // A script may say in free text what a tool takes.
             Some(text) => tool.signature(text).lenient(),

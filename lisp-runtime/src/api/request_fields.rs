@@ -162,14 +162,14 @@ mod tests {
         ) {
             let text = format!("{open}{}{close}", parts.iter().map(|&part| PARTS[part]).collect::<Vec<_>>().join(" , "));
             let strict = serde_json::from_str::<Request<'_>>(&text);
+            let key = |part: usize| PARTS[part].split(':').next().unwrap_or_default().replace("\\u0061", "a");
+            let again = |at: usize| parts[at + 1..].iter().any(|&later| key(later) == key(parts[at]));
             let once = || {
-                let key = |part: usize| PARTS[part].split(':').next().unwrap_or_default().replace("\\u0061", "a");
-                let again = |at: usize| parts[at + 1..].iter().any(|&later| key(later) == key(parts[at]));
                 let kept = (0..parts.len()).filter(|&at| !again(at)).map(|at| PARTS[parts[at]]);
                 format!("{open}{}{close}", kept.collect::<Vec<_>>().join(" , "))
             };
-            if strict.as_ref().is_err_and(|error| error.to_string().starts_with("duplicate field")) {
-                // Another fault may stand behind the field that is there again.
+            if strict.is_err() && (0..parts.len()).any(again) {
+                // What stands in an earlier one of equal fields does not matter, and another fault may stand behind them.
                 if let Ok(parsed) = Request::parse(&text) {
                     let once = once();
                     let strict = serde_json::from_str::<Request<'_>>(&once).expect("a request");

@@ -21,6 +21,7 @@ pub(crate) mod ledger;
 #[cfg(feature = "json-schema")]
 mod line;
 pub(crate) mod naming;
+#[cfg(feature = "json-schema")]
 mod openapi;
 pub(crate) mod operation;
 pub(crate) mod policy;

@@ -28,6 +28,26 @@ pub(crate) fn name(symbol: &str) -> String {
     percent_decoded(symbol)
 }
 
+/// A text with its `%XX` read; what is no UTF-8 then stays as it is.
+pub(crate) fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let digits = tail.get(..2).filter(|_| *first == b'%').and_then(|two| std::str::from_utf8(two).ok());
+        match digits.filter(|two| two.bytes().all(|c| c.is_ascii_hexdigit())).map(|two| u8::from_str_radix(two, 16)) {
+            Some(Ok(byte)) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,24 +68,4 @@ mod tests {
             assert!(lisp_core::syntax::is_name_part(wanted));
         }
     }
-}
-
-/// A text with its `%XX` read; what is no UTF-8 then stays as it is.
-pub(crate) fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let digits = tail.get(..2).filter(|_| *first == b'%').and_then(|two| std::str::from_utf8(two).ok());
-        match digits.filter(|two| two.bytes().all(|c| c.is_ascii_hexdigit())).map(|two| u8::from_str_radix(two, 16)) {
-            Some(Ok(byte)) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }

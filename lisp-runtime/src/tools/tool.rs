@@ -465,7 +465,7 @@ impl Tool {
     }
 
     /// Marks a tool that comes with a request.
-    pub(crate) fn from_script(mut self) -> Self {
+    pub(crate) fn scripted(mut self) -> Self {
         self.scripted = true;
         self
     }

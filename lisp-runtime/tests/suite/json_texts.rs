@@ -85,7 +85,7 @@ fn nested(depth: usize) -> String {
         close.insert(0, if level % 2 == 0 { ']' } else { '}' });
     }
     // What is innermost has something in it.
-    format!("{open}{}{close}", if depth % 2 == 0 { "1" } else { "" })
+    format!("{open}{}{close}", if depth.is_multiple_of(2) { "1" } else { "" })
 }
 
 /// What is written at one place is read at all; what cannot be read is not written.

@@ -75,7 +75,7 @@ pub(crate) fn open_calls(engine: &Engine, snapshot: &Snapshot) -> Vec<WaitingCal
     let all = all_open(engine, &snapshot.run.request, &record).into_iter();
     let is_unknown = |open: &WaitingCall| matches!(open.phase, Phase::Unknown(_));
     let runs = snapshot.run.status == RunStatus::Running;
-    all.filter(|open| !open.is_answered(&snapshot.replies) && !(runs && is_unknown(open))).collect()
+    all.filter(|open| !(open.is_answered(&snapshot.replies) || runs && is_unknown(open))).collect()
 }
 
 fn all_open(engine: &Engine, request: &str, record: &Record) -> Vec<WaitingCall> {
