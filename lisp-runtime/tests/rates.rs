@@ -61,7 +61,7 @@ const VALUES: &[(&str, &str)] = &[
     ("numbers for keys", "(into {} (map (fn [i] [i i]) (range 2000)))"),
     ("a set", "(set (range 20000))"),
     ("shared", "(reduce (fn [v _] [v v]) [1 2 3] (range 14))"),
-    ("deep", "(reduce (fn [v _] [v]) 1 (range 20000))"),
+    ("deep", "(mapv (fn [_] (reduce (fn [v _] [v]) 1 (range 500))) (range 40))"),
     ("a long integer", "(reduce * (repeat-of 400))"),
 ];
 

@@ -252,6 +252,7 @@ struct ReportedValue {
     text: String,
     text_bytes: usize,
     memory: Option<Result<String, ErrorData>>,
+    #[serde(default)]
     warnings: Vec<Warning>,
 }
 

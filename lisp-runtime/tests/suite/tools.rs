@@ -346,10 +346,10 @@ fn a_run_driven_by_hand_stops_at_each_call() {
 fn bad_tools_are_refused_when_the_engine_is_built() {
     let twice = Engine::builder().tool("a", |_| Ok(1)).tool("a", |_| Ok(2)).build();
     assert_eq!(twice.err(), Some(BuildError::Twice("a".to_owned())));
-    for name in ["a b", "a/b", "a:b", "", "é", "a,b", "a(", "a;b", "a~"] {
+    for name in ["a b", "a/b", "", "a,b", "a(", "a;b", "a~"] {
         assert!(matches!(Engine::builder().tool(name, |_| Ok(1)).build(), Err(BuildError::Name(_))), "{name:?}");
     }
-    for name in ["a-b", "server__tool", "a.b", "9", "ok?", "-"] {
+    for name in ["a-b", "server__tool", "a.b", "9", "ok?", "-", "a:b", "é"] {
         let engine = Engine::builder().tool(name, |_| Ok(1)).build().expect(name);
         assert_eq!(engine.eval(&format!("(tool/{name})"), Input::new()).value::<i64>(), Ok(1), "{name}");
     }
