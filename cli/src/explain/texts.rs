@@ -177,7 +177,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         "Any other fault of the program while it runs.",
         "Mostly a built-in function that map, update and their like call for each element cannot take what it gets, such as nil.",
         "The message and the hint say what was expected.",
-        program("(update {:n nil} :n inc)", "(update {:n nil} :n (fnil inc 0))"),
+        program("(map name [1])", "(map str [1])"),
     ),
     explain(
         Reason::UncaughtException,

@@ -470,8 +470,8 @@ impl<'a> Input<'a> {
     /// let (lines, shown) = channel();
     /// let input = Input::new().print_to(move |line| lines.send(line.len()).unwrap_or_default());
     /// let engine = Engine::builder().limits(Limits::default().with_print_chars(0).with_prints_bytes(0)).build()?;
-    /// let outcome = engine.eval("(dotimes [_ 3] (println (apply str (repeat 400000 \"long\"))))", input);
-    /// assert_eq!((shown.iter().sum::<usize>(), outcome.prints.len()), (4_800_000, 0));
+    /// let outcome = engine.eval("(dotimes [_ 3] (println (apply str (repeat 40000 \"long\"))))", input);
+    /// assert_eq!((shown.iter().sum::<usize>(), outcome.prints.len()), (480_000, 0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
