@@ -47,7 +47,7 @@ impl Tool {
     /// for models. The tool is external until [`Tool::served_by`] gives it a function.
     ///
     /// A name that no program can write is written with `%XX` for its bytes: `issues/list` is `tool/issues%2Flist`. What the host
-    /// sees in [`ToolCall::name`] is the name as it is given here.
+    /// sees in [`ToolCall::name`](crate::ToolCall::name) is the name as it is given here.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Tool};
