@@ -85,7 +85,9 @@ fn deep_and_long_texts() {
     checked(&format!("[{} 1]", "#_ x ".repeat(20_000)));
     checked(&format!("[{}{} 1]", "#_".repeat(20_000), " x".repeat(20_000)));
     checked(&format!("[{} 1]", "^:a ".repeat(20_000)));
-    checked(&format!("[{} x]", "' ".repeat(20_000)));
+    // Quotes do.
+    checked(&format!("[{} x]", "' ".repeat(60)));
+    assert!(matches!(lay_out(&format!("[{} x]", "' ".repeat(20_000))), Err(LayoutError::Unreadable(_))));
     checked(&format!("(do {})", "(f ; c\n) ".repeat(20_000)));
     checked(&format!("(do {}\n)", "; c\n".repeat(100_000)));
     let long = checked(&format!("[{}]", "1234 ".repeat(20_000)));
