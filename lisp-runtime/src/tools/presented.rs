@@ -13,7 +13,7 @@ impl Tool {
     /// ```
     /// use lisp_runtime::Tool;
     /// let tool = Tool::external("read").renamed("files__read/file");
-    /// assert_eq!((tool.name(), tool.given_name()), ("files__read%2Ffile", Some("files__read/file")));
+    /// assert_eq!((tool.name(), tool.given_name()), ("files__read%2Ffile", "files__read/file"));
     /// ```
     #[must_use]
     pub fn renamed(mut self, name: &str) -> Self {

@@ -53,7 +53,7 @@ impl ToolError {
     /// let find = Tool::new("find", |_| Err::<(), _>(ToolError::new("no order 7").with_code("NOT_FOUND")));
     /// let engine = Engine::builder().grant(find).build()?;
     /// let program = engine.compile("(try (tool/find {:id 7}) (catch Exception e (:code e)))")?;
-    /// assert_eq!(engine.run(&program, Input::default()).value_json(), Some("\"NOT_FOUND\""));
+    /// assert_eq!(engine.run(&program, Input::default()).json(), Some("\"NOT_FOUND\""));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
