@@ -46,7 +46,7 @@ enum Part {
     Text(Vec<u8>),
     /// A value as JSON, of which the writer makes a row.
     Row { line: u64, json: String },
-    /// What is to be said of a value, which is written all the same.
+    /// A note on a value that is written all the same.
     Note(String),
     /// A run that failed.
     Failed { said: String, exit: Exit },

@@ -58,7 +58,7 @@ impl LimitOptions {
         self.engine_under(&[])
     }
 
-    /// The same for programs whose lines go to standard output as they are printed: they may print as much as they like, unless the
+    /// The limits of programs whose lines go to standard output as they are printed. They may print as much as they like, unless the
     /// options say otherwise.
     pub(crate) fn engine_for_filters(&self) -> Result<Engine, Failure> {
         self.engine_with(Limits::default().with_print_chars(0).with_prints_bytes(0), &[])

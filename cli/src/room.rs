@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What a thread takes: its stack, and the part of the address space that the allocator sets aside for it.
 const THREAD: u64 = (8 + 64) << 20;
-/// What is left for all that is nobody's: the reader, the writer, threads that help.
+/// Memory kept back for what no run has: the reader, the writer, threads that help.
 const REST: u64 = 64 << 20;
 
 /// The room that runs share.

@@ -90,7 +90,7 @@ fn a_connection_that_asks_for_nothing_is_closed() {
             std::thread::Builder::new().spawn_scoped(scope, read).unwrap();
         }
     });
-    // A run that takes longer than a head may is none of these.
+    // A run that takes longer than a head may take is not idle.
     let slow = json!({ "program": "(tool/wait {})", "tools": {"wait": {"returns": 7, "delay_ms": 2500}} });
     let (_, answer) = server.post("/v1/run", &slow);
     assert_eq!(answer["value"], 7, "{answer}");

@@ -72,7 +72,7 @@ fn a_signal_ends_it() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
-/// What comes back for a request of HTTP/1.0.
+/// Sends a request of HTTP/1.0 and returns its response.
 fn send(address: &str, head: &str, body: &str) -> String {
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     let length = body.len();

@@ -67,7 +67,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     ),
     explain(
         Reason::InvalidPlaceholder,
-        "A placeholder such as % or %1 stands outside of #(), or is none of %, %1 to %20 and %&.",
+        "A placeholder such as % or %1 is outside of #(), or its number is not from 1 to 20.",
         "Placeholders are the arguments of a short function: there is none around this one, or it has no such argument.",
         "Write #(...) around the whole call, or a function with names: (fn [x] ...).",
         program("(map (inc %) [1 2])", "(map #(inc %) [1 2])"),

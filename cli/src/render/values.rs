@@ -107,7 +107,7 @@ pub(crate) fn json(outcome: &Outcome) -> Result<&str, Unfit> {
         .ok_or_else(|| Unfit::NoJson(outcome.json_error().map_or_else(String::new, |error| error.message.clone())))
 }
 
-/// What is to be said of the value as JSON: where it has null for a number.
+/// Notes on the value as JSON: where it has null for a number.
 pub(crate) fn notes(outcome: &Outcome) -> impl Iterator<Item = &str> {
     let of_value = outcome.warnings().iter().filter(|warning| warning.kind == WarningKind::NullInValue);
     of_value.map(|warning| warning.message.as_str())

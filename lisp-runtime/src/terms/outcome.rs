@@ -372,7 +372,7 @@ pub(crate) struct Answer {
     pub(crate) text_bytes: usize,
     /// `None` when it was not asked for.
     pub(crate) memory: Option<Result<String, Error>>,
-    /// What is to be said of the JSON texts.
+    /// Notes on the JSON texts.
     pub(crate) warnings: Vec<Warning>,
 }
 
