@@ -18,7 +18,7 @@ enum Choice {
 
 impl Choice {
     fn side_by_side(self, wanted: usize, engine: &Engine, room: Option<&Room>) -> usize {
-        /// The part of this process in a run that has a process of its own: its job and its answer.
+        /// Bytes that a run in a process of its own takes here: its job and its answer.
         const ELSEWHERE: u64 = 32 << 20;
         let each = if self == Choice::InProcess { needs(engine.limits()) } else { ELSEWHERE };
         room.map_or(wanted, |room| room.threads(wanted, each))
